@@ -1,0 +1,1 @@
+"""Thyme: time-aware reactive storage for crowds of devices with no infrastructure."""
