@@ -1,0 +1,112 @@
+"""The contract between a protocol and the machine it runs on.
+
+A protocol is a plain class that is given a `Host` and is told what happens by method calls (`Protocol`). It
+never sleeps, reads a clock, opens a file or keeps a global: time, randomness, position, radio and disk come
+through its host. The simulator and the live runtime each implement `Host`; the same protocol class runs on both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Protocol as Interface
+
+from thyme.model.geometry import Point
+from thyme.model.ids import NodeId
+from thyme.model.records import LogRecord
+from thyme.wire.message import Message
+
+
+class Timer(Interface):
+    """An action that will happen unless it is cancelled. Cancelling twice, or too late, does nothing."""
+
+    def cancel(self) -> None: ...
+
+
+class Store(Interface):
+    """What survives a restart of the device: small records by kind and key, and contents in parts.
+
+    In memory in the simulator (kept while a node is off), on disk on a device. Keys iterate in the order in which
+    they were first put. A content may be large, so it is written and read in parts.
+    """
+
+    def put(self, kind: str, key: str, value: bytes) -> None: ...
+    def get(self, kind: str, key: str) -> bytes | None: ...
+    def remove(self, kind: str, key: str) -> None: ...
+    def items(self, kind: str) -> Iterator[tuple[str, bytes]]: ...
+    def write(self, key: str, offset: int, part: bytes) -> None: ...
+    def read(self, key: str, offset: int, size: int) -> bytes: ...
+    def size(self, key: str) -> int: ...
+    def discard(self, key: str) -> None: ...
+
+
+class Host(Interface):
+    """What a protocol may ask of its machine."""
+
+    @property
+    def node(self) -> NodeId: ...
+    @property
+    def random(self) -> Random: ...
+    @property
+    def store(self) -> Store: ...
+    def now(self) -> float:
+        """Seconds, on a clock that all nodes share up to a negligible skew (FGCS §4.2)."""
+
+    def position(self) -> Point: ...
+    def moving(self) -> bool: ...
+    def broadcast(self, message: Message) -> None:
+        """To whoever is in range, unacknowledged."""
+
+    def unicast(self, to: NodeId, message: Message, failed: Callable[[], None] | None = None) -> None:
+        """To one neighbour, acknowledged by the link; `failed` is called when the link gives up."""
+
+    def after(self, delay_s: float, action: Callable[[], None]) -> Timer: ...
+    def record(self, event: LogRecord) -> None: ...
+
+
+class Protocol(Interface):
+    """What a machine tells the protocol on top of it."""
+
+    def start(self) -> None:
+        """The node is on and at its place; called once, before anything else."""
+
+    def receive(self, sender: NodeId, message: Message) -> None:
+        """A frame from the neighbour `sender` arrived, for this node or for everybody in range."""
+
+    def stop(self) -> None:
+        """The node leaves in an orderly way. After a crash this is never called."""
+
+
+class MemoryStore:
+    """A `Store` in memory: the simulator's, and the one tests use."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, dict[str, bytes]] = {}
+        self._contents: dict[str, bytearray] = {}
+
+    def put(self, kind: str, key: str, value: bytes) -> None:
+        self._records.setdefault(kind, {})[key] = value
+
+    def get(self, kind: str, key: str) -> bytes | None:
+        return self._records.get(kind, {}).get(key)
+
+    def remove(self, kind: str, key: str) -> None:
+        self._records.get(kind, {}).pop(key, None)
+
+    def items(self, kind: str) -> Iterator[tuple[str, bytes]]:
+        return iter(list(self._records.get(kind, {}).items()))
+
+    def write(self, key: str, offset: int, part: bytes) -> None:
+        content = self._contents.setdefault(key, bytearray())
+        if len(content) < offset:
+            content.extend(bytes(offset - len(content)))
+        content[offset : offset + len(part)] = part
+
+    def read(self, key: str, offset: int, size: int) -> bytes:
+        return bytes(self._contents.get(key, b"")[offset : offset + size])
+
+    def size(self, key: str) -> int:
+        return len(self._contents.get(key, b""))
+
+    def discard(self, key: str) -> None:
+        self._contents.pop(key, None)

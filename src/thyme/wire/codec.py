@@ -1,0 +1,66 @@
+"""The bytes of a message: one version byte, then the record as a MessagePack array that starts with its tag.
+
+Whatever arrives from outside and cannot be read is a `DecodeError`, and nothing else. The list of modules below
+is the only list of messages: a new message module is added here.
+"""
+
+from __future__ import annotations
+
+import operator
+from functools import reduce
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+from thyme.wire import flooding, ondemand, storage
+from thyme.wire.message import Message
+
+VERSION = 1
+MAX_FRAME_BYTES = 60_000
+"""Below the largest UDP datagram with room for headers; larger contents travel in parts."""
+
+MODULES: tuple[ModuleType, ...] = (flooding, ondemand, storage)
+
+
+class DecodeError(ValueError):
+    """The bytes are not a message of this version of Thyme."""
+
+
+class FrameTooLarge(ValueError):
+    """One of our own messages exceeds the largest frame; contents must be sent in parts."""
+
+
+def _message_classes() -> list[type[Message]]:
+    classes: list[type[Message]] = []
+    for module in MODULES:
+        found = [c for c in vars(module).values() if isinstance(c, type) and issubclass(c, Message)]
+        classes += [c for c in found if c.__module__ == module.__name__]
+    return classes
+
+
+MESSAGES: tuple[type[Message], ...] = tuple(_message_classes())
+_encoder = msgspec.msgpack.Encoder()
+_decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(reduce(operator.or_, MESSAGES))
+_prefix = bytes([VERSION])
+
+
+def encode(message: Message) -> bytes:
+    frame = _prefix + _encoder.encode(message)
+    if len(frame) > MAX_FRAME_BYTES:
+        raise FrameTooLarge(f"{type(message).__name__} takes {len(frame)} bytes; at most {MAX_FRAME_BYTES} fit a frame")
+    return frame
+
+
+def decode(frame: bytes) -> Message:
+    if not frame:
+        raise DecodeError("empty frame")
+    if len(frame) > MAX_FRAME_BYTES:
+        raise DecodeError(f"frame of {len(frame)} bytes; at most {MAX_FRAME_BYTES} are read")
+    if frame[0] != VERSION:
+        raise DecodeError(f"wire version {frame[0]}; this is version {VERSION}")
+    try:
+        message: Message = _decoder.decode(memoryview(frame)[1:])
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise DecodeError(str(error)) from error
+    return message

@@ -1,0 +1,15 @@
+"""Flooded messages (tags 1–9)."""
+
+from __future__ import annotations
+
+from thyme.model.ids import NodeId
+from thyme.wire.message import Message
+
+
+class Flooded(Message, frozen=True, tag=1):
+    """A message for everybody: `origin` and `number` name it, `hops` counts how far it came."""
+
+    origin: NodeId
+    number: int
+    hops: int
+    payload: bytes

@@ -1,0 +1,17 @@
+"""What every message is: a frozen record with a number of its own on the wire.
+
+A message class gives its tag, unique in all of Thyme (each module of this room states its range), and says
+whether it is control traffic (routing and beacons) or carries something that a user asked for.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+
+
+class Message(msgspec.Struct, frozen=True, array_like=True, tag=0):
+    """A message as it goes on the air. Subclasses say `tag=…` and may set `control = True`."""
+
+    control: ClassVar[bool] = False
