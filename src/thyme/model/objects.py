@@ -1,0 +1,78 @@
+"""Data objects and their metadata ⟨oid, T, s, tspub, nid⟩ (Thyme FGCS §3.1, §6.2).
+
+An object is an opaque, immutable run of bytes, named by its key. Its metadata is what travels in notifications
+and what brokers keep; with cell-based storage it also lists the replicas from which the object can be had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import isfinite
+
+import msgspec
+
+from thyme.model.errors import InputError
+from thyme.model.ids import CellId, NodeId, ObjectKey
+from thyme.model.tags import normalise_tags
+
+MAX_DATA_BYTES = 16 * 1024 * 1024
+"""A large photo or a short clip."""
+MAX_SUMMARY_BYTES = 4 * 1024
+"""A small thumbnail: it is sent with each notification."""
+MAX_TAGS = 32
+
+
+class Replica(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A node that holds the object, and the cell in which it was last known to be."""
+
+    node: NodeId
+    cell: CellId
+
+
+class Metadata(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """All that is known of an object besides its bytes; the tags are normalised, sorted and unique."""
+
+    key: ObjectKey
+    tags: tuple[str, ...]
+    summary: bytes
+    published_s: float
+    size_bytes: int
+    replicas: tuple[Replica, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isfinite(self.published_s):
+            raise InputError(f"object {self.key} cannot be published at {self.published_s}: give seconds")
+
+
+class DataObject(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    metadata: Metadata
+    data: bytes
+
+
+class ObjectLimits(msgspec.Struct, frozen=True):
+    """What a single object may be at most."""
+
+    data_bytes: int = MAX_DATA_BYTES
+    summary_bytes: int = MAX_SUMMARY_BYTES
+    tags: int = MAX_TAGS
+
+
+DEFAULT_LIMITS = ObjectLimits()
+
+
+def check_object(
+    data: bytes, tags: Iterable[str], summary: bytes, limits: ObjectLimits = DEFAULT_LIMITS
+) -> tuple[str, ...]:
+    """The normalised tags of an object about to be inserted; InputError if it breaks a limit."""
+    if len(data) > limits.data_bytes:
+        raise InputError(f"the object has {len(data)} bytes: at most {limits.data_bytes} can be stored")
+    if len(summary) > limits.summary_bytes:
+        raise InputError(f"the summary has {len(summary)} bytes: at most {limits.summary_bytes} can be sent")
+    normalised = normalise_tags(tags)
+    if not normalised:
+        raise InputError("the object has no tags, so nobody could find it: give at least one")
+    if len(normalised) > limits.tags:
+        raise InputError(
+            f"the object has {len(normalised)} different tags: at most {limits.tags} are allowed"
+        )
+    return normalised

@@ -1,0 +1,40 @@
+"""Subscriptions ⟨sid, q, tss, tse, nid⟩ (Thyme FGCS §3.3).
+
+A subscription carries its query as conjunctions, of which an object has to match one, and a time frame, in
+which the object has to have been published.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from thyme.model.frames import TimeFrame
+from thyme.model.ids import SubscriptionKey
+from thyme.model.objects import Metadata
+from thyme.model.queries import Conjunction, Query, QueryError
+
+
+class Subscription(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    key: SubscriptionKey
+    conjunctions: tuple[Conjunction, ...]
+    frame: TimeFrame
+
+    def __post_init__(self) -> None:
+        if not self.conjunctions:
+            raise QueryError(f"subscription {self.key} can never match: it has no conjunction")
+
+    @classmethod
+    def to_query(cls, key: SubscriptionKey, query: Query, frame: TimeFrame) -> Subscription:
+        """A subscription to what the query asks for; QueryError if nothing can ever match it."""
+        conjunctions = query.dnf()
+        if not conjunctions:
+            raise QueryError(f"the query can never match, it contradicts itself: {query}")
+        return cls(key, conjunctions, frame)
+
+    def matches(self, metadata: Metadata) -> bool:
+        if not self.frame.contains(metadata.published_s):
+            return False
+        for conjunction in self.conjunctions:
+            if conjunction.matches(metadata.tags):
+                return True
+        return False
