@@ -1,0 +1,135 @@
+"""Churn: who joins, leaves, comes back or crashes, and when (Thyme FGCS §9.3.2).
+
+A churn is a schedule of changes. A node whose first change switches it on is off until then; every other node
+is on from the start. `keeps_store` says whether what the node had stored survives its absence: a node that
+leaves for good or crashes loses it, a node that was merely switched off finds it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import msgspec
+
+from thyme.model.errors import InputError
+from thyme.world.streams import chosen, stream
+
+
+class Change(msgspec.Struct, frozen=True, order=True):
+    """At `at_s`, `node` goes on or off."""
+
+    at_s: float
+    node: int
+    on: bool
+    keeps_store: bool = False
+
+
+class Churn(msgspec.Struct, frozen=True):
+    """Changes in order of time."""
+
+    changes: tuple[Change, ...] = ()
+
+    def __post_init__(self) -> None:
+        if any(later < sooner for sooner, later in pairwise(self.changes)):
+            raise InputError("churn: changes are not in order of time; build it with `churn_of`")
+
+    def with_changes_of(self, *others: Churn) -> Churn:
+        """Both schedules in one, in order of time."""
+        return churn_of([*self.changes, *(change for other in others for change in other.changes)])
+
+    def starts_off(self) -> tuple[int, ...]:
+        """The nodes that are off at the start: those whose first change switches them on."""
+        first: dict[int, bool] = {}
+        for change in self.changes:
+            first.setdefault(change.node, change.on)
+        return tuple(sorted(node for node, on in first.items() if on))
+
+    def is_on(self, node: int, at_s: float) -> bool:
+        """Whether `node` is on at `at_s` (a change holds from its own instant on)."""
+        own = [change for change in self.changes if change.node == node]
+        past = [change for change in own if change.at_s <= at_s]
+        if past:
+            return past[-1].on
+        return not (own and own[0].on)
+
+
+def churn_of(changes: Sequence[Change]) -> Churn:
+    """A churn from changes in any order."""
+    return Churn(tuple(sorted(changes)))
+
+
+def leaving(
+    nodes: Sequence[int], from_s: float, to_s: float, seed: int, *, keeps_store: bool = False
+) -> Churn:
+    """Each of `nodes` leaves for good at a uniform instant (the paper's publishers: 200 to 300 s)."""
+    _check_interval(from_s, to_s)
+    return churn_of(
+        [
+            Change(float(stream(seed, "leaving", node).uniform(from_s, to_s)), node, False, keeps_store)
+            for node in nodes
+        ]
+    )
+
+
+def joining(nodes: Sequence[int], from_s: float, to_s: float, seed: int) -> Churn:
+    """Each of `nodes` is off until it joins at a uniform instant (the paper: 30 to 60 s)."""
+    _check_interval(from_s, to_s)
+    return churn_of(
+        [Change(float(stream(seed, "joining", node).uniform(from_s, to_s)), node, True) for node in nodes]
+    )
+
+
+def crashing(nodes: int, fraction: float, at_s: float, seed: int, *, keeps_store: bool = False) -> Churn:
+    """A random `fraction` of all nodes crashes at the same instant."""
+    return churn_of(
+        [Change(at_s, node, False, keeps_store) for node in chosen(nodes, fraction, seed, "crashing")]
+    )
+
+
+class Alternation(msgspec.Struct, frozen=True):
+    """The on/off rule: after each period the state changes with `change_probability`, else it lasts on."""
+
+    on_s: float = 120.0
+    off_s: float = 60.0
+    change_probability: float = 0.75
+    keeps_store: bool = True
+    spread: bool = True
+    """Each node's first on period ends after U(0, `on_s`): nodes do not all fail in one instant."""
+
+    def __post_init__(self) -> None:
+        if self.on_s <= 0.0 or self.off_s <= 0.0 or not 0.0 <= self.change_probability <= 1.0:
+            raise InputError(
+                "on/off: periods must be positive and the probability of a change between 0 and 1"
+            )
+
+
+def alternating(
+    nodes: int, fraction: float, from_s: float, until_s: float, seed: int, rule: Alternation | None = None
+) -> Churn:
+    """A random `fraction` of all nodes goes off and on by `rule` from `from_s` on; the last state stays."""
+    _check_interval(from_s, until_s)
+    rule = rule if rule is not None else Alternation()
+    changes: list[Change] = []
+    for node in chosen(nodes, fraction, seed, "alternating"):
+        changes.extend(_alternation(node, from_s, until_s, seed, rule))
+    return churn_of(changes)
+
+
+def _alternation(node: int, from_s: float, until_s: float, seed: int, rule: Alternation) -> list[Change]:
+    draws = stream(seed, "on and off", node)
+    at_s, on = from_s + rule.on_s * (float(draws.random()) if rule.spread else 1.0), True
+    changes: list[Change] = []
+    while at_s < until_s:
+        if draws.random() < rule.change_probability:
+            on = not on
+            changes.append(Change(at_s, node, on, rule.keeps_store))
+        at_s += rule.on_s if on else rule.off_s
+    return changes
+
+
+def _check_interval(from_s: float, to_s: float) -> None:
+    if not 0.0 <= from_s <= to_s:
+        raise InputError(
+            f"churn between {from_s:g} s and {to_s:g} s: the interval must not be negative or reversed"
+        )

@@ -1,0 +1,162 @@
+"""Random waypoint: walk straight to a uniform point, pause, toss a coin, and so on.
+
+The coin is the Thyme paper's: before each move a mobile node decides whether to move at all, and a tail
+means another pause (FGCS §9.3.3). Its cells are static there, so a node may be kept from waypoints (or whole
+ways) in cells that were empty at the start, and from leaving a cell that would be empty without it (§9.1): it
+then moves within its cell. A node on its way between cells counts for none of them.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+from typing import Literal
+
+import msgspec
+from numpy.random import Generator
+
+from thyme.model.errors import InputError
+from thyme.model.geometry import Point
+from thyme.world.cells import Cell, Occupation, cell_of, crossed_cells
+from thyme.world.movement import Floats, Leg, Movement, movement_of_legs, trip
+from thyme.world.streams import chosen, stream
+from thyme.world.venue import PAPER_CELL_M
+
+MAX_DRAWS = 50
+"""Waypoints drawn before a node that finds no allowed one stays within its cell."""
+
+
+class Waypoint(msgspec.Struct, frozen=True):
+    """How nodes walk."""
+
+    min_speed_mps: float = 1.0
+    max_speed_mps: float = 6.0
+    min_pause_s: float = 0.0
+    max_pause_s: float = 0.0
+    mobile_fraction: float = 1.0
+    move_probability: float = 1.0
+    allowed: Literal["everywhere", "populated waypoints", "populated ways"] = "everywhere"
+    keep_cells_populated: bool = False
+    cell_m: float = PAPER_CELL_M
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.min_speed_mps <= self.max_speed_mps:
+            raise InputError(
+                f"waypoint: speeds {self.min_speed_mps:g} to {self.max_speed_mps:g} m/s: expected 0 < low ≤ high"
+            )
+        if not 0.0 <= self.min_pause_s <= self.max_pause_s:
+            raise InputError(
+                f"waypoint: pauses {self.min_pause_s:g} to {self.max_pause_s:g} s: expected 0 ≤ low ≤ high"
+            )
+        if not (0.0 <= self.mobile_fraction <= 1.0 and 0.0 <= self.move_probability <= 1.0):
+            raise InputError("waypoint: mobile_fraction and move_probability must be between 0 and 1")
+        if self.move_probability < 1.0 and self.max_pause_s == 0.0:
+            raise InputError(
+                "waypoint: with a coin toss the pause must be positive, or a tail would never end"
+            )
+
+
+THYME_WALK = Waypoint(1.0, 12.0, 120.0, 120.0, mobile_fraction=0.6, move_probability=0.8)
+"""Thyme FGCS §9.3.3; the paper gives no speeds in its text, 1 to 12 m/s spans walking and cycling."""
+
+DRIP_WALK = Waypoint(10.0, 20.0, 2.0, 4.0)
+"""DRIP §VI-A."""
+
+
+def random_waypoint(
+    places: Floats, width_m: float, height_m: float, how: Waypoint, until_s: float, seed: int
+) -> Movement:
+    """Nodes that start at `places` with a pause and walk until `until_s`; who is then on a way still arrives.
+
+    Each node draws from its own stream, so nodes are independent of each other except through
+    `keep_cells_populated`.
+    """
+    walkers = chosen(len(places), how.mobile_fraction, seed, "mobile nodes")
+    walk = _Walk([Point(float(x_m), float(y_m)) for x_m, y_m in places], width_m, height_m, how)
+    draws = {node: stream(seed, "waypoint", node) for node in walkers}
+    agenda = [(walk.pause_s(draws[node]), node) for node in walkers]
+    heapify(agenda)
+    while agenda:
+        at_s, node = heappop(agenda)
+        next_s = walk.step(node, at_s, until_s, draws[node])
+        if next_s is not None:
+            heappush(agenda, (next_s, node))
+    return movement_of_legs(width_m, height_m, walk.ways)
+
+
+class _Walk:
+    """The state of all walkers: where each is or is bound for, and its legs so far."""
+
+    def __init__(self, here: list[Point], width_m: float, height_m: float, how: Waypoint) -> None:
+        self._here = here
+        self._width_m, self._height_m, self._how = width_m, height_m, how
+        self._occupation = Occupation(here, how.cell_m)
+        self._leaves_cell: dict[int, bool] = {}
+        self.ways = [[Leg(0.0, place.x_m, place.y_m)] for place in here]
+
+    def step(self, node: int, at_s: float, until_s: float, draws: Generator) -> float | None:
+        """Arrive, or toss the coin and stay or set off; returns when to look at this node again, if ever."""
+        if node in self._leaves_cell:
+            if self._leaves_cell.pop(node):
+                self._occupation.enter(cell_of(self._here[node], self._how.cell_m))
+            self._append(node, Leg(at_s, self._here[node].x_m, self._here[node].y_m))
+            return at_s + self.pause_s(draws)
+        if at_s >= until_s:
+            return None
+        if draws.random() >= self._how.move_probability:
+            return at_s + self.pause_s(draws)
+        return self._set_off(node, at_s, draws)
+
+    def pause_s(self, draws: Generator) -> float:
+        return float(draws.uniform(self._how.min_pause_s, self._how.max_pause_s))
+
+    def _set_off(self, node: int, at_s: float, draws: Generator) -> float:
+        here, how = self._here[node], self._how
+        cell = cell_of(here, how.cell_m)
+        there = self._waypoint(here, draws)
+        alone = how.keep_cells_populated and self._occupation.settled(cell) < 2
+        if there is None or (alone and cell_of(there, how.cell_m) != cell):
+            there = self._place_in(cell, draws)
+        leaves = cell_of(there, how.cell_m) != cell
+        if leaves:
+            self._occupation.leave(cell)
+        self._leaves_cell[node] = leaves
+        leg, arrival_s = trip(at_s, here, there, float(draws.uniform(how.min_speed_mps, how.max_speed_mps)))
+        self._append(node, leg)
+        self._here[node] = there
+        return arrival_s
+
+    def _waypoint(self, here: Point, draws: Generator) -> Point | None:
+        """A uniform point among the allowed ones, or None if too many draws were not allowed."""
+        for _ in range(MAX_DRAWS):
+            x_part, y_part = draws.random(2)
+            there = Point(float(x_part) * self._width_m, float(y_part) * self._height_m)
+            if self._is_allowed(here, there):
+                return there
+        return None
+
+    def _is_allowed(self, here: Point, there: Point) -> bool:
+        populated, cell_m = self._occupation.populated, self._how.cell_m
+        match self._how.allowed:
+            case "everywhere":
+                return True
+            case "populated waypoints":
+                return cell_of(there, cell_m) in populated
+            case "populated ways":
+                return all(cell in populated for cell in crossed_cells(here, there, cell_m))
+
+    def _place_in(self, cell: Cell, draws: Generator) -> Point:
+        """A uniform point of the part of `cell` that lies in the area."""
+        cell_m = self._how.cell_m
+        x_part, y_part = draws.random(2)
+        left_m, bottom_m = cell[0] * cell_m, cell[1] * cell_m
+        return Point(
+            left_m + float(x_part) * (min(left_m + cell_m, self._width_m) - left_m),
+            bottom_m + float(y_part) * (min(bottom_m + cell_m, self._height_m) - bottom_m),
+        )
+
+    def _append(self, node: int, leg: Leg) -> None:
+        """Add a leg; one that starts with the last one (a pause of no length) takes its place."""
+        way = self.ways[node]
+        if way[-1].start_s >= leg.start_s:
+            way.pop()
+        way.append(leg)
