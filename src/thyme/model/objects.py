@@ -1,7 +1,7 @@
 """Data objects and their metadata ⟨oid, T, s, tspub, nid⟩ (Thyme FGCS §3.1, §6.2).
 
-An object is an opaque, immutable run of bytes, named by its key. Its metadata is what travels in notifications
-and what brokers keep; with cell-based storage it also lists the replicas from which the object can be had.
+An object is an opaque, immutable run of bytes, named by its key. Its metadata is what notifications carry and
+what brokers keep; with cell-based storage it also lists the replicas from which the object can be had.
 """
 
 from __future__ import annotations
@@ -72,7 +72,5 @@ def check_object(
     if not normalised:
         raise InputError("the object has no tags, so nobody could find it: give at least one")
     if len(normalised) > limits.tags:
-        raise InputError(
-            f"the object has {len(normalised)} different tags: at most {limits.tags} are allowed"
-        )
+        raise InputError(f"the object has {len(normalised)} tags: at most {limits.tags} are allowed")
     return normalised

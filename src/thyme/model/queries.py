@@ -1,7 +1,7 @@
 """Queries: which objects are relevant, as a propositional formula over tags (Thyme FGCS §3.3).
 
-`goal & (portugal | france) & !replay` reads as it looks; `and`, `or`, `not`, `&&` and `||` are other spellings,
-and a tag with spaces or signs stands in quotes. Negation binds tightest, then conjunction.
+`goal & (portugal | france) & !replay` reads as it looks; `and`, `or`, `not`, `&&`, `||` are other spellings; a
+tag with spaces or signs stands in quotes. Negation binds tightest, then conjunction.
 """
 
 from __future__ import annotations
@@ -52,6 +52,6 @@ def parse_query(text: str) -> Query:
     canonical = formula_text(formula)
     if len(canonical) > MAX_QUERY_CHARS:
         raise QueryError(
-            f"the query has {len(canonical)} characters when spelled out: at most {MAX_QUERY_CHARS} are allowed"
+            f"the query has {len(canonical)} characters when spelled out: at most {MAX_QUERY_CHARS} can be"
         )
     return Query(canonical, formula)

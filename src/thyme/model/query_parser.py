@@ -58,7 +58,7 @@ def fault(text: str, position: int, problem: str) -> QueryError:
     before = ("…" if start else "") + text[start:position]
     after = text[position:stop] + ("…" if stop < len(text) else "")
     shown = " ".join(f"{before}▶{after}".split())
-    return QueryError(f"query, character {position + 1}: {problem} at the mark: {shown}", position)
+    return QueryError(f"query, character {position + 1}: {problem}: {shown}", position)
 
 
 class _Parser:
@@ -145,11 +145,8 @@ def _tokens(text: str) -> Iterator[_Token]:
             word = BARE_TAG.match(text, position)
             assert word is not None, "whatever is neither space, quote nor sign starts a word"
             sign = KEYWORDS.get(word[0].lower())
-            yield (
-                _Token(sign, word[0], position)
-                if sign
-                else _Token("tag", _tag(text, position, word[0]), position)
-            )
+            content = word[0] if sign else _tag(text, position, word[0])
+            yield _Token(sign or "tag", content, position)
             position = word.end()
     yield _Token("end", "", len(text))
 

@@ -1,6 +1,6 @@
 """Tags: the words by which objects are found (Thyme FGCS §3.1).
 
-Every room writes a tag the same way, the way `normalise_tag` gives: Unicode NFKC, case-folded, with no leading
+Every room writes a tag the same way, as `normalise_tag` gives it: Unicode NFKC, case-folded, with no leading
 `#` and single spaces inside. Two spellings that a person would call the same tag are therefore equal strings,
 and hashing one to a cell gives the same cell on every device.
 """
@@ -23,16 +23,12 @@ _WORD = re.compile(r"\w+")
 
 
 def normalise_tag(text: str) -> str:
-    """The one spelling of a tag; InputError if nothing is left, it is too long, or holds control characters."""
+    """The one spelling of a tag; InputError if it is empty, too long or holds control characters."""
     tag = text.lower() if text.isascii() and text.isalnum() else _folded(text)
     if not tag:
-        raise InputError(
-            f"the tag {text[:40]!r} is empty: give at least one character besides '#' and spaces"
-        )
+        raise InputError(f"the tag {text[:40]!r} is empty: it needs a character besides '#' and spaces")
     if len(tag) > MAX_TAG_CHARS:
-        raise InputError(
-            f"the tag {tag[:20]!r}… has {len(tag)} characters: at most {MAX_TAG_CHARS} are allowed"
-        )
+        raise InputError(f"the tag {tag[:20]!r}… has {len(tag)} characters: at most {MAX_TAG_CHARS} can be")
     return tag
 
 
@@ -61,15 +57,13 @@ def tags_in_text(text: str) -> tuple[str, ...]:
 
 
 def _folded(text: str) -> str:
-    """Fold case and compatibility forms; folding can undo NFKC and NFKC can reveal capitals, hence until stable."""
+    """Fold case and compatibility forms, until stable: folding can undo NFKC, and NFKC reveal capitals."""
     tag = text
     while (folded := _folded_once(tag)) != tag:
         tag = folded
-    for position, character in enumerate(tag):
+    for character in tag:
         if unicodedata.category(character) in ("Cc", "Cs"):
-            raise InputError(
-                f"the tag {text[:40]!r} holds the control character {character!r} at position {position}: remove it"
-            )
+            raise InputError(f"the tag {text[:40]!r} holds the control character {character!r}: remove it")
     return tag
 
 
@@ -85,7 +79,7 @@ def _single_spaced(text: str) -> str:
 
 
 def _word_end(text: str, start: int) -> int:
-    """Where the word from `start` ends: Python's \\w leaves out the combining marks that many scripts need."""
+    """Where the word from `start` ends: Python's \\w lacks the combining marks that many scripts need."""
     end = start
     while True:
         word = _WORD.match(text, end)
