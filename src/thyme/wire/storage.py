@@ -6,15 +6,11 @@ parts: a request for a part names its offset, a reply carries the part and the s
 
 from __future__ import annotations
 
-from thyme.model.frames import TimeFrame
-from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.ids import ObjectKey, SubscriptionKey
 from thyme.model.matching import Cursor
 from thyme.model.objects import Metadata
 from thyme.model.subscriptions import Subscription
 from thyme.wire.message import Message
-
-__all__ = ["Acknowledged", "JoinReply", "JoinRequest", "MoreRequest", "Notification", "PartReply", "PartRequest"]
-_ = (TimeFrame,)
 
 
 class Subscribed(Message, frozen=True, tag=20):
@@ -29,13 +25,13 @@ class Unsubscribed(Message, frozen=True, tag=21):
 
 
 class Notification(Message, frozen=True, tag=22):
-    """Objects that match a subscription; `total` past matches exist where `past` is set, and `cursor` is where
-    the next batch starts."""
+    """Objects that match a subscription. If `remaining` older ones match too, `cursor` is where they start."""
 
     key: SubscriptionKey
     matches: tuple[Metadata, ...]
-    past: bool = False
-    total: int = 0
+    request: int = -1
+    """The `MoreRequest` that this answers."""
+    remaining: int = 0
     cursor: Cursor | None = None
 
 
@@ -77,7 +73,7 @@ class Acknowledged(Message, frozen=True, tag=26):
 
 
 class JoinRequest(Message, frozen=True, tag=27):
-    """A node (re)joins and asks its neighbours for what it must know; `neighbours` is how many it has heard."""
+    """A node (re)joins and asks its neighbours for the subscriptions it must know."""
 
     request: int
 
@@ -89,11 +85,3 @@ class JoinReply(Message, frozen=True, tag=28):
     subscriptions: tuple[Subscription, ...]
     left: int = 0
     revoked: tuple[SubscriptionKey, ...] = ()
-
-
-class Reached(Message, frozen=True, tag=29):
-    """A node tells a subscriber that its flooded subscription or unsubscription arrived."""
-
-    key: SubscriptionKey
-    revoked: bool
-    node: NodeId

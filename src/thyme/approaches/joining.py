@@ -1,0 +1,141 @@
+"""Joining Thyme-LS: a node asks its neighbours for the subscriptions it missed (Thyme FGCS §5).
+
+"To avoid a flooding of replies, only a few neighbors (randomly selected through a coin toss) respond back with
+their locally stored subscriptions. Also, to minimize collisions, replies are delayed a (configurable) random amount
+of time. If no replies are received after a maximum number of retries, the joining node assumes it is alone."
+The coin's bias is the wanted number of answers over the neighbours heard of late. Long answers are split over
+several frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from thyme.host import Host, Timer
+from thyme.model.ids import NodeId, SubscriptionKey
+from thyme.model.records import Joined
+from thyme.model.subscriptions import Subscription
+from thyme.wire.message import Message
+from thyme.wire.storage import JoinReply, JoinRequest
+
+
+class JoinOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    wait_s: float = 1.0
+    """How long a request waits for an answer; the answers are delayed by up to `delay_s` of it."""
+    tries: int = 3
+    replies: float = 3.0
+    """Answers wanted: each of N neighbours answers with probability `replies` / N."""
+    delay_s: float = 0.5
+    reply_bytes: int = 1_200
+    """Subscriptions are handed over in frames of about this size."""
+    heard_s: float = 20.0
+    """A neighbour not heard for this long no longer counts; longer than DSDV's 15 s between updates."""
+    neighbours: int = 500
+
+
+class Joining:
+    """Both sides of joining: asking, and answering others."""
+
+    def __init__(
+        self,
+        host: Host,
+        options: JoinOptions,
+        hand_over: Callable[[], tuple[list[Subscription], list[SubscriptionKey]]],
+        learn: Callable[[tuple[Subscription, ...], tuple[SubscriptionKey, ...]], None],
+    ) -> None:
+        self._host = host
+        self._options = options
+        self._hand_over = hand_over
+        self._learn = learn
+        self._heard: dict[NodeId, float] = {}
+        self._request = host.random.getrandbits(40)
+        self._tries = 0
+        self._started_s = 0.0
+        self._timer: Timer | None = None
+        self._answers: dict[tuple[NodeId, int], Timer] = {}
+        self.joined = False
+
+    def start(self) -> None:
+        self._started_s = self._host.now()
+        self._ask()
+
+    def stop(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+
+    def heard(self, sender: NodeId) -> None:
+        self._heard.pop(sender, None)
+        self._heard[sender] = self._host.now()
+        if len(self._heard) > self._options.neighbours:
+            del self._heard[next(iter(self._heard))]
+
+    def alone(self) -> bool:
+        """Whether no neighbour was heard of late."""
+        return self._neighbours() == 0
+
+    def receive(self, sender: NodeId, message: Message) -> None:
+        match message:
+            case JoinRequest(request):
+                self._on_request(sender, request)
+            case JoinReply():
+                self._on_reply(message)
+            case _:
+                pass
+
+    def _neighbours(self) -> int:
+        horizon_s = self._host.now() - self._options.heard_s
+        return sum(1 for at_s in self._heard.values() if at_s >= horizon_s)
+
+    def _ask(self) -> None:
+        if self._tries >= self._options.tries:
+            self._finish()
+            return
+        self._tries += 1
+        self._timer = self._host.after(self._options.wait_s, self._ask)
+        self._host.broadcast(JoinRequest(self._request))
+
+    def _finish(self) -> None:
+        self.joined = True
+        self._host.record(Joined(self._host.now() - self._started_s))
+
+    def _on_request(self, sender: NodeId, request: int) -> None:
+        if not self.joined or (sender, request) in self._answers:
+            return
+        if self._host.random.random() >= self._options.replies / max(1, self._neighbours()):
+            return
+        delay_s = self._host.random.uniform(0.0, self._options.delay_s)
+        self._answers[(sender, request)] = self._host.after(delay_s, lambda: self._answer(sender, request))
+
+    def _answer(self, joiner: NodeId, request: int) -> None:
+        self._answers.pop((joiner, request), None)
+        subscriptions, revoked = self._hand_over()
+        batches = _batches(subscriptions, self._options.reply_bytes)
+        for i, batch in enumerate(batches):
+            keys = tuple(revoked) if i == 0 else ()
+            self._host.unicast(joiner, JoinReply(request, batch, len(batches) - 1 - i, keys))
+
+    def _on_reply(self, reply: JoinReply) -> None:
+        if reply.request != self._request:
+            return
+        self._learn(reply.subscriptions, reply.revoked)
+        if reply.left == 0 and not self.joined:
+            if self._timer:
+                self._timer.cancel()
+            self._finish()
+
+
+def _batches(subscriptions: list[Subscription], size_bytes: int) -> list[tuple[Subscription, ...]]:
+    batches: list[tuple[Subscription, ...]] = []
+    batch: list[Subscription] = []
+    room = size_bytes
+    for subscription in subscriptions:
+        size = len(msgspec.msgpack.encode(subscription))
+        if batch and size > room:
+            batches.append(tuple(batch))
+            batch, room = [], size_bytes
+        batch.append(subscription)
+        room -= size
+    batches.append(tuple(batch))
+    return batches

@@ -1,0 +1,68 @@
+"""The only list of approaches: their names, what they are, their options and how one node of each is made.
+
+Everything that needs to know which approaches there are asks here: scenarios, studies, live nodes, the help text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from thyme.approaches.interface import Capabilities, ReactiveStore
+from thyme.approaches.ls import LocalStorage, LocalStorageOptions
+from thyme.host import Host
+from thyme.model.errors import InputError
+from thyme.routing.ondemand import OnDemandOptions, OnDemandRouter
+
+
+class LocalStorageSettings(LocalStorageOptions, frozen=True, forbid_unknown_fields=True):
+    """Thyme-LS and the router below it."""
+
+    routing: Literal["ondemand"] = "ondemand"
+    ondemand: OnDemandOptions = OnDemandOptions()
+
+
+def _local_storage(host: Host, settings: LocalStorageSettings) -> ReactiveStore:
+    return LocalStorage(host, lambda h, deliver: OnDemandRouter(h, deliver, settings.ondemand), settings)
+
+
+class Approach(msgspec.Struct, frozen=True):
+    """One entry of the registry. `make` builds one node's protocol on its host."""
+
+    name: str
+    title: str
+    summary: str
+    capabilities: Capabilities
+    settings: type[msgspec.Struct]
+    make: Callable[[Host, Any], ReactiveStore]
+
+    def configure(self, given: Mapping[str, Any], where: str = "[approach]") -> Any:
+        """Check the settings that a person gave for this approach."""
+        try:
+            return msgspec.convert(dict(given), self.settings, strict=True)
+        except msgspec.ValidationError as error:
+            raise InputError(f"{where} settings of {self.name!r}: {error}") from error
+
+
+APPROACHES: dict[str, Approach] = {
+    approach.name: approach
+    for approach in (
+        Approach(
+            "ls",
+            "Thyme-LS",
+            "objects stay with their owners, subscriptions are flooded to everybody",
+            LocalStorage.capabilities,
+            LocalStorageSettings,
+            _local_storage,
+        ),
+    )
+}
+
+
+def find_approach(name: str, where: str = "approach") -> Approach:
+    approach = APPROACHES.get(name)
+    if approach is None:
+        raise InputError(f"{where}: there is no approach {name!r}; expected one of {', '.join(APPROACHES)}")
+    return approach

@@ -1,0 +1,81 @@
+"""Requests that await an answer: numbered, repeated with growing patience, and given up in the end.
+
+"After a configurable amount of time has passed without receiving the expected replies, the operation is retried.
+If a maximum number of retries is reached, the operation fails with a timeout error code" (Thyme FGCS §9.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from thyme.approaches.interface import Done, Failure, Outcome
+from thyme.host import Host, Timer
+from thyme.model.errors import InputError
+
+
+class RetryOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The paper leaves the values to configuration; these are where the evaluation starts from."""
+
+    timeout_s: float = 2.0
+    retries: int = 3
+    growth: float = 2.0
+    """Each further try waits this many times longer."""
+    pending: int = 1_000
+    """Requests that may await an answer at once."""
+
+
+class _Pending(msgspec.Struct):
+    send: Callable[[int], None]
+    done: Done
+    tries: int = 0
+    timer: Timer | None = None
+
+
+class Requests:
+    """The requests of one node that are under way."""
+
+    def __init__(self, host: Host, options: RetryOptions) -> None:
+        self._host = host
+        self._options = options
+        self._pending: dict[int, _Pending] = {}
+        # Numbers must not repeat after a restart, or a late answer would be taken for a new one's.
+        self._numbers = host.random.getrandbits(30) << 20
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._pending
+
+    def begin(self, send: Callable[[int], None], done: Done) -> int:
+        """Call `send(number)` now and after every timeout, until `resolve(number, …)` or the last try is over."""
+        if len(self._pending) >= self._options.pending:
+            raise InputError(f"{len(self._pending)} operations are under way; wait for some of them to end")
+        self._numbers += 1
+        self._pending[self._numbers] = _Pending(send, done)
+        self._try(self._numbers)
+        return self._numbers
+
+    def resolve(self, number: int, outcome: Outcome) -> bool:
+        """End a request; False if it is not (or no longer) awaited."""
+        pending = self._pending.pop(number, None)
+        if pending is None:
+            return False
+        if pending.timer:
+            pending.timer.cancel()
+        pending.done(outcome)
+        return True
+
+    def _try(self, number: int) -> None:
+        pending = self._pending.get(number)
+        if pending is None:
+            return
+        if pending.tries > self._options.retries:
+            self.resolve(number, Outcome(Failure.TIMEOUT))
+            return
+        patience_s = self._options.timeout_s * self._options.growth**pending.tries
+        pending.tries += 1
+        pending.timer = self._host.after(patience_s, lambda: self._try(number))
+        pending.send(number)

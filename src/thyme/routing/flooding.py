@@ -1,0 +1,87 @@
+"""Flooding: a message to every node that can be reached (Thyme FGCS §4.3, §5).
+
+Whoever hears a flooded message for the first time hands it up and, after a short random wait that keeps
+neighbours from answering in one voice, sends it on once. Messages already seen are recognised by origin and
+number; the memory of them is bounded and forgets the oldest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from thyme.host import Host
+from thyme.model.ids import NodeId
+from thyme.model.records import Counted, TrafficKind
+from thyme.routing.layer import Deliver
+from thyme.wire.codec import DecodeError, decode, encode
+from thyme.wire.flooding import Flooded
+from thyme.wire.message import Message
+
+
+class FloodingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    jitter_s: float = 0.05
+    """Longest random wait before sending on; 802.11's own contention window is far shorter than a frame."""
+    hop_limit: int = 64
+    awaited_echoes: int = 200
+    """Own messages whose first echo is listened for."""
+    memory: int = 20_000
+    """Flooded messages remembered, to send each on only once."""
+
+
+class Flooding:
+    """Floods this node's messages and passes on the others'."""
+
+    def __init__(self, host: Host, deliver: Deliver, options: FloodingOptions | None = None) -> None:
+        self._host = host
+        self._deliver = deliver
+        self._options = options or FloodingOptions()
+        self._seen: dict[tuple[NodeId, int], None] = {}
+        self._numbers = host.random.getrandbits(40) << 20
+        self._echoes: dict[int, Callable[[], None]] = {}
+        self.hops = 0
+        """How many hops the message now being delivered has travelled."""
+
+    def start(self) -> None:
+        """Nothing to prepare: flooding keeps no state but its memory."""
+
+    def flood(self, message: Message, echoed: Callable[[], None] | None = None) -> None:
+        """Send to everybody; `echoed` is called once when a neighbour is first heard passing the message on."""
+        self._numbers += 1
+        if echoed:
+            self._echoes[self._numbers] = echoed
+            if len(self._echoes) > self._options.awaited_echoes:
+                del self._echoes[next(iter(self._echoes))]
+        flooded = Flooded(self._host.node, self._numbers, 0, encode(message))
+        self._remember(flooded)
+        self._host.broadcast(flooded)
+
+    def receive(self, sender: NodeId, message: Message) -> bool:
+        if not isinstance(message, Flooded):
+            return False
+        if (message.origin, message.number) in self._seen:
+            if message.origin == self._host.node and message.number in self._echoes:
+                self._echoes.pop(message.number)()
+            return True
+        self._remember(message)
+        try:
+            payload = decode(message.payload)
+        except DecodeError as error:
+            self._host.record(Counted(TrafficKind.DROPPED, "Flooded", reason=f"unreadable: {error}"))
+            return True
+        if message.hops + 1 < self._options.hop_limit:
+            onward = Flooded(message.origin, message.number, message.hops + 1, message.payload)
+            self._host.after(self._host.random.uniform(0.0, self._options.jitter_s), lambda: self._forward(onward))
+        self.hops = message.hops + 1
+        self._deliver(message.origin, payload)
+        return True
+
+    def _forward(self, message: Flooded) -> None:
+        self._host.record(Counted(TrafficKind.FORWARDED, "Flooded", size_bytes=len(message.payload)))
+        self._host.broadcast(message)
+
+    def _remember(self, message: Flooded) -> None:
+        self._seen[(message.origin, message.number)] = None
+        if len(self._seen) > self._options.memory:
+            del self._seen[next(iter(self._seen))]

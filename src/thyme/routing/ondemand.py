@@ -1,0 +1,258 @@
+"""On-demand routes: a way is looked for when a message needs it, and kept while it works.
+
+After AODV: a request for a target is flooded, every node on its way learns the way back, the target (or a node
+with a fresh route) answers along that way, and packets follow. Sequence numbers keep routes free of loops: a
+route is replaced only by a newer one, or by a shorter one of the same age. A link that gives up invalidates every
+route over it and tells those who used them. DRIP asks for "lightweight on-demand" routes to brokers (§IV), and
+Thyme-LS may use them in place of DSDV.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from thyme.host import Host, Timer
+from thyme.model.ids import NodeId
+from thyme.model.records import Counted, TrafficKind
+from thyme.routing.layer import Deliver
+from thyme.wire.codec import DecodeError, decode, encode
+from thyme.wire.message import Message
+from thyme.wire.ondemand import Routed, RouteError, RouteReply, RouteRequest
+
+
+class OnDemandOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    route_life_s: float = 10.0
+    """A route unused for this long is looked for again."""
+    reply_wait_s: float = 1.0
+    """How long one search may take; doubled with every further try."""
+    tries: int = 3
+    reroutes: int = 2
+    """How often a packet whose first link gave up looks for another way before its sender is told."""
+    jitter_s: float = 0.02
+    hop_limit: int = 64
+    queue_per_target: int = 20
+    """Packets that wait for one target's route; the oldest gives way."""
+    memory: int = 20_000
+    """Route requests remembered, to pass each on only once."""
+
+
+class Route(msgspec.Struct):
+    next_hop: NodeId
+    hops: int
+    sequence: int
+    expires_s: float
+    valid: bool = True
+
+
+Failed = Callable[[], None] | None
+
+
+class _Search(msgspec.Struct):
+    waiting: list[tuple[bytes, Failed, int]]
+    timer: Timer | None = None
+    tries: int = 0
+
+
+class OnDemandRouter:
+    """A `UnicastRouter` that searches for routes when they are needed."""
+
+    def __init__(self, host: Host, deliver: Deliver, options: OnDemandOptions | None = None) -> None:
+        self._host = host
+        self._deliver = deliver
+        self._options = options or OnDemandOptions()
+        self._routes: dict[NodeId, Route] = {}
+        self._searches: dict[NodeId, _Search] = {}
+        self._seen: dict[tuple[NodeId, int], None] = {}
+        self._requests = host.random.getrandbits(30) << 20
+        # A sequence number that grows across restarts, so that neighbours' old routes never look newer.
+        self._sequence = int(host.now() * 1000.0)
+
+    def start(self) -> None:
+        """Routes are made on demand; nothing runs before the first one is asked for."""
+
+    def route_to(self, target: NodeId) -> Route | None:
+        route = self._routes.get(target)
+        return route if route and route.valid and route.expires_s > self._host.now() else None
+
+    def send(self, to: NodeId, message: Message, failed: Failed = None) -> None:
+        if to == self._host.node:
+            self._host.after(0.0, lambda: self._deliver(to, message))
+            return
+        self._send_payload(to, encode(message), failed, self._options.reroutes)
+
+    def receive(self, sender: NodeId, message: Message) -> bool:
+        match message:
+            case RouteRequest():
+                self._on_request(sender, message)
+            case RouteReply():
+                self._on_reply(sender, message)
+            case RouteError():
+                self._on_error(sender, message)
+            case Routed():
+                self._on_packet(sender, message)
+            case _:
+                return False
+        return True
+
+    def _send_payload(self, to: NodeId, payload: bytes, failed: Failed, reroutes: int) -> None:
+        if self.route_to(to):
+            self._pass_on(Routed(self._host.node, to, 0, payload), failed, reroutes)
+            return
+        search = self._searches.get(to)
+        if search is None:
+            search = self._searches[to] = _Search([])
+            self._request(to)
+        search.waiting.append((payload, failed, reroutes))
+        if len(search.waiting) > self._options.queue_per_target:
+            _, dropped, _ = search.waiting.pop(0)
+            self._drop("no room while looking for a route")
+            if dropped:
+                dropped()
+
+    def _request(self, target: NodeId) -> None:
+        search = self._searches[target]
+        if search.tries >= self._options.tries:
+            self._give_up(target)
+            return
+        search.timer = self._host.after(
+            self._options.reply_wait_s * 2**search.tries, lambda: self._request(target)
+        )
+        search.tries += 1
+        self._requests += 1
+        self._sequence += 1
+        known = self._routes.get(target)
+        request = RouteRequest(
+            self._host.node,
+            self._requests,
+            self._sequence,
+            target,
+            known.sequence if known else -1,
+            0,
+            self._options.hop_limit,
+        )
+        self._remember(request)
+        self._host.broadcast(request)
+
+    def _give_up(self, target: NodeId) -> None:
+        search = self._searches.pop(target)
+        for _, failed, _ in search.waiting:
+            self._drop("no route")
+            if failed:
+                failed()
+
+    def _on_request(self, sender: NodeId, request: RouteRequest) -> None:
+        if (request.origin, request.number) in self._seen or request.origin == self._host.node:
+            return
+        self._remember(request)
+        self._learn(request.origin, sender, request.hops + 1, request.origin_sequence)
+        if request.target == self._host.node:
+            self._sequence = max(self._sequence + 1, request.target_sequence)
+            reply = RouteReply(request.origin, request.target, self._sequence, 0)
+            self._host.unicast(sender, reply, lambda: self._broken(sender))
+            return
+        known = self.route_to(request.target)
+        if known and request.target_sequence >= 0 and known.sequence > request.target_sequence:
+            reply = RouteReply(request.origin, request.target, known.sequence, known.hops)
+            self._host.unicast(sender, reply, lambda: self._broken(sender))
+            return
+        if request.hops + 1 < request.hop_limit:
+            onward = msgspec.structs.replace(request, hops=request.hops + 1)
+            delay_s = self._host.random.uniform(0.0, self._options.jitter_s)
+            self._host.after(delay_s, lambda: self._host.broadcast(onward))
+
+    def _on_reply(self, sender: NodeId, reply: RouteReply) -> None:
+        self._learn(reply.target, sender, reply.hops + 1, reply.target_sequence)
+        if reply.origin != self._host.node:
+            back = self.route_to(reply.origin)
+            if back is None:
+                self._drop("reply lost its way back")
+                return
+            onward = msgspec.structs.replace(reply, hops=reply.hops + 1)
+            self._host.unicast(back.next_hop, onward, lambda: self._broken(back.next_hop))
+            return
+        search = self._searches.pop(reply.target, None)
+        if search is None:
+            return
+        if search.timer:
+            search.timer.cancel()
+        for payload, failed, reroutes in search.waiting:
+            self._send_payload(reply.target, payload, failed, reroutes)
+
+    def _on_packet(self, sender: NodeId, packet: Routed) -> None:
+        if packet.target == self._host.node:
+            try:
+                payload = decode(packet.payload)
+            except DecodeError as error:
+                self._drop(f"unreadable: {error}")
+                return
+            self._deliver(packet.origin, payload)
+            return
+        if packet.hops + 1 >= self._options.hop_limit:
+            self._drop("hop limit")
+            return
+        route = self.route_to(packet.target)
+        if route is None:
+            self._drop("no route")
+            self._host.unicast(sender, RouteError(((packet.target, self._sequence_of(packet.target)),)))
+            return
+        self._host.record(Counted(TrafficKind.FORWARDED, "Routed", size_bytes=len(packet.payload)))
+        self._pass_on(msgspec.structs.replace(packet, hops=packet.hops + 1), None, 0)
+
+    def _pass_on(self, packet: Routed, failed: Failed, reroutes: int) -> None:
+        route = self._routes[packet.target]
+        route.expires_s = self._host.now() + self._options.route_life_s
+        next_hop = route.next_hop
+
+        def lost() -> None:
+            self._broken(next_hop)
+            if reroutes > 0:
+                self._send_payload(packet.target, packet.payload, failed, reroutes - 1)
+                return
+            self._drop("link gave up")
+            if failed:
+                failed()
+
+        self._host.unicast(next_hop, packet, lost)
+
+    def _on_error(self, sender: NodeId, error: RouteError) -> None:
+        lost = []
+        for target, sequence in error.targets:
+            route = self._routes.get(target)
+            if route and route.valid and route.next_hop == sender:
+                route.valid = False
+                route.sequence = max(route.sequence, sequence)
+                lost.append((target, route.sequence))
+        if lost:
+            self._host.broadcast(RouteError(tuple(lost)))
+
+    def _broken(self, next_hop: NodeId) -> None:
+        lost = []
+        for target, route in self._routes.items():
+            if route.valid and route.next_hop == next_hop:
+                route.valid = False
+                route.sequence += 1
+                lost.append((target, route.sequence))
+        if lost:
+            self._host.broadcast(RouteError(tuple(lost)))
+
+    def _learn(self, target: NodeId, next_hop: NodeId, hops: int, sequence: int) -> None:
+        known = self.route_to(target)
+        stale = known is None and sequence >= self._sequence_of(target)
+        newer = known is not None and (sequence > known.sequence or (sequence == known.sequence and hops < known.hops))
+        if target != self._host.node and (stale or newer):
+            expires_s = self._host.now() + self._options.route_life_s
+            self._routes[target] = Route(next_hop, hops, sequence, expires_s)
+
+    def _sequence_of(self, target: NodeId) -> int:
+        route = self._routes.get(target)
+        return route.sequence if route else -1
+
+    def _remember(self, request: RouteRequest) -> None:
+        self._seen[(request.origin, request.number)] = None
+        if len(self._seen) > self._options.memory:
+            del self._seen[next(iter(self._seen))]
+
+    def _drop(self, reason: str) -> None:
+        self._host.record(Counted(TrafficKind.DROPPED, "Routed", reason=reason))

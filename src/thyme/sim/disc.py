@@ -1,0 +1,185 @@
+"""The unit-disc radio: whoever is within range hears, after the frame's airtime and the way of light.
+
+No contention and no interference: for sparse, delay-tolerant scenarios, for large graphs, and for tests that want a
+simple world. Losses are drawn per receiver. A unicast that its target does not hear is tried again a few times and
+then given up, as an acknowledged link does.
+"""
+
+from __future__ import annotations
+
+import heapq
+from math import hypot
+
+import msgspec
+import numpy as np
+
+from thyme.model.errors import InputError
+from thyme.sim.neighbours import Neighbours
+from thyme.sim.radio import Happening, RadioTotals
+from thyme.world.movement import Movement
+
+LIGHT_MPS = 299_792_458.0
+
+
+class DiscOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    range_m: float = 113.0
+    loss: float = 0.0
+    """Probability that a receiver in range misses a frame."""
+    rate_bps: float = 6_000_000.0
+    header_bytes: int = 64
+    """Charged per frame on top of the message: UDP 8, IP 20, LLC 8, MAC 24, FCS 4."""
+    retries: int = 7
+    retry_wait_s: float = 0.002
+    ack_bytes: int = 14
+
+    def __post_init__(self) -> None:
+        if self.range_m <= 0.0:
+            raise InputError(f"radio range_m is {self.range_m}; expected a positive number of metres")
+        if not 0.0 <= self.loss < 1.0:
+            raise InputError(f"radio loss is {self.loss}; expected a probability from 0 to below 1")
+
+
+class _Transmission(msgspec.Struct):
+    node: int
+    to: int
+    frame: int
+    size_bytes: int
+    tries: int = 0
+    token_free: bool = False
+
+
+class DiscRadio:
+    """A `Radio` whose reach is a disc."""
+
+    def __init__(self, movement: Movement, options: DiscOptions, seed: int) -> None:
+        self._options = options
+        self._movement = movement
+        self._neighbours = Neighbours(movement, options.range_m)
+        self._random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, 0xD15C])))
+        self._on = [True] * movement.nodes
+        self._busy_until_s = [0.0] * movement.nodes
+        self._epoch = [0] * movement.nodes
+        self._heap: list[tuple[float, int, _Transmission, int]] = []
+        self._order = 0
+        self._sent = np.zeros((3, movement.nodes), dtype=np.int64)
+        self._sent_bytes = np.zeros((3, movement.nodes), dtype=np.int64)
+        self._received = np.zeros(movement.nodes, dtype=np.int64)
+        self._received_bytes = np.zeros(movement.nodes, dtype=np.int64)
+        self._lost = np.zeros(movement.nodes, dtype=np.int64)
+        self._retransmitted = np.zeros(movement.nodes, dtype=np.int64)
+        self._given_up = np.zeros(movement.nodes, dtype=np.int64)
+        self._transmit_s = np.zeros(movement.nodes)
+        self._receive_s = np.zeros(movement.nodes)
+        self._sleep_s = np.zeros(movement.nodes)
+        self._slept_from_s = [0.0] * movement.nodes
+        self._now_s = 0.0
+        self.at_s: list[float] = []
+        self.kind: list[int] = []
+        self.node: list[int] = []
+        self.peer: list[int] = []
+        self.frame: list[int] = []
+
+    def broadcast(self, now_s: float, node: int, frame: int, size_bytes: int) -> bool:
+        return self._enqueue(now_s, _Transmission(node, -1, frame, size_bytes + self._options.header_bytes))
+
+    def unicast(self, now_s: float, node: int, to: int, frame: int, size_bytes: int) -> bool:
+        return self._enqueue(now_s, _Transmission(node, to, frame, size_bytes + self._options.header_bytes))
+
+    def switch(self, now_s: float, node: int, on: bool) -> None:
+        if on and not self._on[node]:
+            self._sleep_s[node] += now_s - self._slept_from_s[node]
+        elif not on and self._on[node]:
+            self._slept_from_s[node] = now_s
+            self._epoch[node] += 1
+        self._on[node] = on
+        self._busy_until_s[node] = now_s
+
+    def advance(self, until_s: float) -> int:
+        for column in (self.at_s, self.kind, self.node, self.peer, self.frame):
+            column.clear()
+        while self._heap and self._heap[0][0] <= until_s and not self.at_s:
+            end_s, _, transmission, epoch = heapq.heappop(self._heap)
+            self._now_s = end_s
+            if epoch == self._epoch[transmission.node]:
+                self._complete(end_s, transmission)
+            else:
+                self._tell(end_s, Happening.DROPPED, transmission.node, transmission.to, transmission.frame)
+        if not self.at_s:
+            self._now_s = max(self._now_s, until_s)
+        return len(self.at_s)
+
+    def totals(self) -> list[RadioTotals]:
+        rows = [
+            RadioTotals("phy sent", name, self._sent[i].tolist(), self._sent_bytes[i].tolist())
+            for i, name in enumerate(("broadcast", "unicast", "ack"))
+        ]
+        none = [0] * len(self._on)
+        rows.append(RadioTotals("phy received", "data", self._received.tolist(), self._received_bytes.tolist()))
+        rows.append(RadioTotals("phy lost", "data", self._lost.tolist(), none, "loss"))
+        rows.append(RadioTotals("retransmitted", "unicast", self._retransmitted.tolist(), none))
+        rows.append(RadioTotals("given up", "unicast", self._given_up.tolist(), none, "retry limit"))
+        return rows
+
+    def airtime_s(self) -> dict[str, list[float]]:
+        asleep = self._sleep_s + [
+            0.0 if on else self._now_s - since
+            for on, since in zip(self._on, self._slept_from_s, strict=True)
+        ]
+        idle = np.maximum(0.0, self._now_s - asleep - self._transmit_s - self._receive_s)
+        columns = {"transmit": self._transmit_s, "receive": self._receive_s, "idle": idle, "sleep": asleep}
+        return {state: seconds.tolist() for state, seconds in columns.items()}
+
+    def _enqueue(self, now_s: float, transmission: _Transmission) -> bool:
+        node = transmission.node
+        start_s = max(now_s, self._busy_until_s[node])
+        airtime_s = transmission.size_bytes * 8.0 / self._options.rate_bps
+        self._busy_until_s[node] = start_s + airtime_s
+        self._transmit_s[node] += airtime_s
+        row = 0 if transmission.to < 0 else 1
+        self._sent[row, node] += 1
+        self._sent_bytes[row, node] += transmission.size_bytes
+        self._push(start_s + airtime_s, transmission)
+        return True
+
+    def _push(self, end_s: float, transmission: _Transmission) -> None:
+        self._order += 1
+        heapq.heappush(self._heap, (end_s, self._order, transmission, self._epoch[transmission.node]))
+
+    def _complete(self, end_s: float, sent: _Transmission) -> None:
+        if sent.to < 0:
+            for receiver, distance_m in self._neighbours.within(sent.node, end_s):
+                if self._on[receiver]:
+                    self._hear(end_s, sent, receiver, distance_m)
+            self._tell(end_s, Happening.SENT, sent.node, -1, sent.frame)
+            return
+        here, there = self._movement.position(sent.node, end_s), self._movement.position(sent.to, end_s)
+        distance_m = hypot(here.x_m - there.x_m, here.y_m - there.y_m)
+        reachable = self._on[sent.to] and distance_m <= self._options.range_m
+        if reachable and self._hear(end_s, sent, sent.to, distance_m):
+            self._sent[2, sent.to] += 1
+            self._sent_bytes[2, sent.to] += self._options.ack_bytes
+            self._tell(end_s, Happening.SENT, sent.node, sent.to, sent.frame)
+        elif sent.tries >= self._options.retries:
+            self._given_up[sent.node] += 1
+            self._tell(end_s, Happening.GIVEN_UP, sent.node, sent.to, sent.frame)
+        else:
+            sent.tries += 1
+            self._retransmitted[sent.node] += 1
+            self._enqueue(end_s + self._options.retry_wait_s, sent)
+
+    def _hear(self, end_s: float, sent: _Transmission, receiver: int, distance_m: float) -> bool:
+        if self._options.loss > 0.0 and self._random.random() < self._options.loss:
+            self._lost[receiver] += 1
+            return False
+        self._received[receiver] += 1
+        self._received_bytes[receiver] += sent.size_bytes
+        self._receive_s[receiver] += sent.size_bytes * 8.0 / self._options.rate_bps
+        self._tell(end_s + distance_m / LIGHT_MPS, Happening.RECEIVED, receiver, sent.node, sent.frame)
+        return True
+
+    def _tell(self, at_s: float, kind: Happening, node: int, peer: int, frame: int) -> None:
+        self.at_s.append(at_s)
+        self.kind.append(kind)
+        self.node.append(node)
+        self.peer.append(peer)
+        self.frame.append(frame)

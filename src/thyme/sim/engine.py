@@ -1,0 +1,63 @@
+"""The engine: what happens next, and at what time.
+
+A heap of (time, order, action): actions at the same instant run in the order in which they were asked for, so a run
+depends on nothing but its inputs. The radio keeps its own queue, which may be compiled; the engine lets it run up to
+its own next action and hands over what the radio has to tell.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from math import inf
+
+Action = Callable[[], None]
+
+
+class EngineTimer:
+    """An action in the engine's heap; cancelling leaves the entry there, empty."""
+
+    __slots__ = ("action",)
+
+    def __init__(self, action: Action) -> None:
+        self.action: Action | None = action
+
+    def cancel(self) -> None:
+        self.action = None
+
+
+class Engine:
+    """A clock that jumps from action to action."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.actions = 0
+        self._order = 0
+        self._heap: list[tuple[float, int, EngineTimer]] = []
+
+    def at(self, time_s: float, action: Action) -> EngineTimer:
+        if time_s < self.now_s:
+            raise ValueError(f"an action at {time_s} s was asked for at {self.now_s} s; time does not run backwards")
+        timer = EngineTimer(action)
+        self._order += 1
+        heapq.heappush(self._heap, (time_s, self._order, timer))
+        return timer
+
+    def after(self, delay_s: float, action: Action) -> EngineTimer:
+        return self.at(self.now_s + delay_s, action)
+
+    def next_s(self) -> float:
+        """When the next action is due; infinity if there is none."""
+        heap = self._heap
+        while heap and heap[0][2].action is None:
+            heapq.heappop(heap)
+        return heap[0][0] if heap else inf
+
+    def step(self) -> None:
+        """Run the next action; there must be one."""
+        time_s, _, timer = heapq.heappop(self._heap)
+        action, timer.action = timer.action, None
+        if action is not None:
+            self.now_s = time_s
+            self.actions += 1
+            action()

@@ -1,0 +1,62 @@
+"""Neighbours: who is within range of a node now, found through a grid so that only those nearby are looked at.
+
+Static nodes are asked once. Where nodes move, the grid is built anew when the fastest node could have left its
+square's margin, so that between two buildings a search over the square and its surroundings still finds everybody.
+"""
+
+from __future__ import annotations
+
+from math import hypot, inf
+
+import numpy as np
+
+from thyme.world.movement import Movement
+
+
+class Neighbours:
+    def __init__(self, movement: Movement, range_m: float) -> None:
+        self._movement = movement
+        self._range_m = range_m
+        speed_mps = float(np.hypot(movement.vx_mps, movement.vy_mps).max(initial=0.0))
+        self._static = speed_mps == 0.0
+        self._margin_m = 0.0 if self._static else 0.25 * range_m
+        # Both ends may have moved since the grid was built, hence twice the speed.
+        self._life_s = inf if self._static else self._margin_m / (2.0 * speed_mps)
+        self._square_m = range_m + self._margin_m
+        self._built_s = -inf
+        self._squares: dict[tuple[int, int], list[int]] = {}
+        self._square_of: list[tuple[int, int]] = []
+        self._static_cache: dict[int, list[tuple[int, float]]] = {}
+
+    def within(self, node: int, at_s: float) -> list[tuple[int, float]]:
+        """The other nodes within range at `at_s`, by index, with their distances."""
+        if self._static and node in self._static_cache:
+            return self._static_cache[node]
+        if at_s - self._built_s > self._life_s:
+            self._build(at_s)
+        here = self._movement.position(node, at_s)
+        column, row = self._square_of[node]
+        found: list[tuple[int, float]] = []
+        for dx in (-1, 0, 1):
+            for dy in (-1, 0, 1):
+                for other in self._squares.get((column + dx, row + dy), ()):
+                    if other == node:
+                        continue
+                    there = self._movement.position(other, at_s)
+                    distance_m = hypot(here.x_m - there.x_m, here.y_m - there.y_m)
+                    if distance_m <= self._range_m:
+                        found.append((other, distance_m))
+        found.sort()
+        if self._static:
+            self._static_cache[node] = found
+        return found
+
+    def _build(self, at_s: float) -> None:
+        positions = self._movement.positions(at_s)
+        squares = np.floor_divide(positions, self._square_m).astype(np.int64).tolist()
+        self._squares = {}
+        self._square_of = []
+        for node, (column, row) in enumerate(squares):
+            self._squares.setdefault((column, row), []).append(node)
+            self._square_of.append((column, row))
+        self._built_s = at_s

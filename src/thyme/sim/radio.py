@@ -1,0 +1,62 @@
+"""What a radio is to the simulation: frames in, happenings out.
+
+The radio knows nodes by index and frames by a number that the caller chose; what is inside a frame is none of its
+business. `advance` lets it run until the given instant or until the first instant at which somebody must be told
+something, whichever comes first. The happenings of one call lie so close together (within a propagation delay) that
+a node's reaction to one of them can never come too late for another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Protocol
+
+import msgspec
+
+
+class Happening(IntEnum):
+    RECEIVED = 0
+    """`node` heard the frame from `peer`."""
+    SENT = 1
+    """A broadcast left the air, or a unicast was acknowledged by `peer`; the frame's number is free again."""
+    GIVEN_UP = 2
+    """A unicast failed for good at the link; the frame's number is free again."""
+    DROPPED = 3
+    """The sender was switched off before the frame left; the number is free and nobody is told."""
+
+
+class RadioTotals(msgspec.Struct, frozen=True):
+    """Per-node counts of one kind of radio traffic, for the log."""
+
+    traffic: str
+    name: str
+    counts: Sequence[int]
+    sizes_bytes: Sequence[int]
+    reason: str = ""
+
+
+class Radio(Protocol):
+    """The air between nodes."""
+
+    @property
+    def at_s(self) -> Sequence[float]: ...
+    @property
+    def kind(self) -> Sequence[int]: ...
+    @property
+    def node(self) -> Sequence[int]: ...
+    @property
+    def peer(self) -> Sequence[int]: ...
+    @property
+    def frame(self) -> Sequence[int]: ...
+    def broadcast(self, now_s: float, node: int, frame: int, size_bytes: int) -> bool:
+        """False if the node's queue is full: the frame is gone."""
+
+    def unicast(self, now_s: float, node: int, to: int, frame: int, size_bytes: int) -> bool: ...
+    def advance(self, until_s: float) -> int:
+        """How many happenings there are to tell; 0 if `until_s` was reached quietly."""
+
+    def switch(self, now_s: float, node: int, on: bool) -> None: ...
+    def totals(self) -> list[RadioTotals]: ...
+    def airtime_s(self) -> dict[str, Sequence[float]]:
+        """Seconds per node in each radio state (transmit, receive, busy, idle, sleep), up to now, for energy."""
