@@ -1,8 +1,8 @@
 """DSDV (tags 60–69): table updates, and the packets that travel over the routes.
 
 An update's entries are packed, twelve bytes each: destination, hops and sequence number, four bytes each in
-network order. That is ns-3's layout, so an update of n entries costs 12 n bytes plus the five or six that every
-message pays for its version, tag and length.
+network order. That is ns-3's layout, so an update of n entries costs 12 n bytes plus the five or six that
+every message pays for its version, tag and length.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ ENTRY_BYTES = _LAYOUT.size
 
 
 class Entry(NamedTuple):
-    """The advertiser reaches `destination`, or would be reached through by the hearer, in `hops`. An odd
-    sequence number says that the destination is lost."""
+    """Over the advertiser, `destination` is `hops` away from whoever hears this. An odd sequence number
+    says that the destination is lost."""
 
     destination: NodeId
     hops: int

@@ -12,8 +12,8 @@ ANY_NODE = NodeId(-1)
 
 
 class Detour(msgspec.Struct, frozen=True, array_like=True):
-    """The way around a void: the cell where greedy ended, the first edge taken from there (its far end), and the
-    cell that the packet was in before this one."""
+    """The way around a void: the cell where greedy ended, the far end of the first edge taken from there, and
+    the cell that the packet was in before this one."""
 
     entry: CellId
     first: CellId
@@ -31,7 +31,7 @@ class Heading(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CellPacket(Message, frozen=True, tag=75):
-    """A packet between cells. `number` is unique at its origin; `answer` asks for a NACK if a node is absent."""
+    """A packet between cells. `number` is unique at its origin; `answer` asks for NACKs of absent nodes."""
 
     origin: NodeId
     origin_cell: CellId

@@ -1,0 +1,199 @@
+"""Neighbour discovery by periodic beacons (Thyme FGCS §6.6.1, §6.7).
+
+Every node broadcasts its cell and whether it is stationary, about once a second with jitter, and keeps a
+table of the neighbours it has heard lately. Moving nodes beacon and listen too, so that they can still be
+reached and can send over their neighbours (§6.6.3), but they are not counted to a cell's population.
+
+A beacon carries a few bytes for the approach above: `BeaconEvents.digest` is asked for them before each
+beacon, and `BeaconEvents.heard` is told of every beacon that arrives. Lists of neighbours are always in the
+order of their numbers, so that nothing depends on who was heard first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from thyme.host import Host, Timer
+from thyme.model.ids import CellId, NodeId
+from thyme.model.records import Counted, TrafficKind
+from thyme.routing.grid import Grid
+from thyme.wire.beacons import Beacon
+from thyme.wire.message import Message
+
+
+class BeaconOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    period_s: float = 1.0
+    jitter: float = 0.5
+    """Each gap is the period ± at most this part of it."""
+    expiry_s: float = 3.5
+    """A neighbour not heard for so long is gone: at least two beacons were lost."""
+    max_neighbours: int = 1000
+    max_digest_bytes: int = 256
+
+
+class Neighbour(msgspec.Struct, frozen=True):
+    """A node in range, as its last beacon described it."""
+
+    node: NodeId
+    cell: CellId
+    stationary: bool
+    heard_s: float
+
+
+@dataclass(frozen=True)
+class BeaconEvents:
+    """What the approach above wants to know and say; everything may be left out.
+
+    `population_changed(cell, count)`: the number of stationary neighbours in a cell is now `count`; this node
+    itself is not counted. It is told after `appeared` and `vanished`.
+    """
+
+    appeared: Callable[[Neighbour], None] | None = None
+    vanished: Callable[[Neighbour], None] | None = None
+    population_changed: Callable[[CellId, int], None] | None = None
+    digest: Callable[[], bytes] | None = None
+    heard: Callable[[Neighbour, bytes], None] | None = None
+
+
+class Beacons:
+    """This node's beacons and the table of its neighbours."""
+
+    def __init__(
+        self,
+        host: Host,
+        grid: Grid,
+        events: BeaconEvents | None = None,
+        options: BeaconOptions | None = None,
+        participates: Callable[[], bool] | None = None,
+    ) -> None:
+        """`participates` says whether this node routes and counts to its cell; without it, whenever it does
+        not move. An approach can hold a node back until it has joined its cell."""
+        self._host = host
+        self._grid = grid
+        self._events = events or BeaconEvents()
+        self._options = options or BeaconOptions()
+        self._participates = participates or (lambda: not host.moving())
+        self._neighbours: dict[NodeId, Neighbour] = {}
+        self._by_cell: dict[CellId, dict[NodeId, Neighbour]] = {}
+        self._beacon_timer: Timer | None = None
+        self._expiry_timer: Timer | None = None
+
+    @property
+    def cell(self) -> CellId:
+        """The cell this node is in now."""
+        return self._grid.cell_of(self._host.position())
+
+    @property
+    def stationary(self) -> bool:
+        """Whether this node routes and counts to its cell now."""
+        return self._participates()
+
+    def start(self) -> None:
+        first_s = self._host.random.uniform(0.0, self._options.period_s)
+        self._beacon_timer = self._host.after(first_s, self._beat)
+
+    def stop(self) -> None:
+        for timer in (self._beacon_timer, self._expiry_timer):
+            if timer:
+                timer.cancel()
+        self._beacon_timer = self._expiry_timer = None
+
+    def announce(self) -> None:
+        """Beacon now, besides the periodic ones: for a node that has just joined or left a cell."""
+        digest = self._events.digest() if self._events.digest else b""
+        if len(digest) > self._options.max_digest_bytes:
+            raise ValueError(
+                f"a digest of {len(digest)} bytes does not fit a beacon: "
+                f"at most {self._options.max_digest_bytes}"
+            )
+        self._host.broadcast(Beacon(self.cell, self.stationary, digest))
+
+    def receive(self, sender: NodeId, message: Message) -> bool:
+        if not isinstance(message, Beacon):
+            return False
+        if message.cell not in self._grid or len(message.digest) > self._options.max_digest_bytes:
+            self._host.record(Counted(TrafficKind.DROPPED, "Beacon", reason="nonsense"))
+            return True
+        known = self._neighbours.get(sender)
+        if known is None and len(self._neighbours) >= self._options.max_neighbours:
+            self._host.record(Counted(TrafficKind.DROPPED, "Beacon", reason="too many neighbours"))
+            return True
+        neighbour = Neighbour(sender, message.cell, message.stationary, self._host.now())
+        self._put(neighbour)
+        if self._expiry_timer is None:
+            self._expiry_timer = self._host.after(self._options.expiry_s, self._expire)
+        if known is None and self._events.appeared:
+            self._events.appeared(neighbour)
+        self._tell_populations(known, neighbour)
+        if self._events.heard:
+            self._events.heard(neighbour, message.digest)
+        return True
+
+    def neighbour(self, node: NodeId) -> Neighbour | None:
+        return self._neighbours.get(node)
+
+    def neighbours(self) -> list[Neighbour]:
+        """All neighbours, moving ones too."""
+        return [self._neighbours[node] for node in sorted(self._neighbours)]
+
+    def in_cell(self, cell: CellId) -> list[Neighbour]:
+        """The stationary neighbours in a cell."""
+        members = self._by_cell.get(cell, {})
+        return [members[node] for node in sorted(members)]
+
+    def population(self, cell: CellId) -> int:
+        """How many stationary neighbours are in a cell."""
+        return len(self._by_cell.get(cell, ()))
+
+    def populated(self) -> frozenset[CellId]:
+        """The cells in which there are stationary neighbours."""
+        return frozenset(self._by_cell)
+
+    def _beat(self) -> None:
+        self.announce()
+        spread = self._host.random.uniform(-self._options.jitter, self._options.jitter)
+        self._beacon_timer = self._host.after(self._options.period_s * (1.0 + spread), self._beat)
+
+    def _put(self, neighbour: Neighbour) -> None:
+        self._take(neighbour.node)
+        self._neighbours[neighbour.node] = neighbour
+        if neighbour.stationary:
+            self._by_cell.setdefault(neighbour.cell, {})[neighbour.node] = neighbour
+
+    def _take(self, node: NodeId) -> Neighbour | None:
+        known = self._neighbours.pop(node, None)
+        if known and known.stationary:
+            members = self._by_cell[known.cell]
+            del members[node]
+            if not members:
+                del self._by_cell[known.cell]
+        return known
+
+    def _expire(self) -> None:
+        self._expiry_timer = None
+        due_s = self._host.now() - self._options.expiry_s
+        for neighbour in self.neighbours():
+            if neighbour.heard_s > due_s:
+                continue
+            self._take(neighbour.node)
+            if self._events.vanished:
+                self._events.vanished(neighbour)
+            self._tell_populations(neighbour, None)
+        if self._neighbours:
+            oldest_s = min(neighbour.heard_s for neighbour in self._neighbours.values())
+            wait_s = max(0.001, oldest_s - due_s)
+            self._expiry_timer = self._host.after(wait_s, self._expire)
+
+    def _tell_populations(self, before: Neighbour | None, after: Neighbour | None) -> None:
+        if self._events.population_changed is None:
+            return
+        old = before.cell if before and before.stationary else None
+        new = after.cell if after and after.stationary else None
+        if old == new:
+            return
+        for cell in (old, new):
+            if cell is not None:
+                self._events.population_changed(cell, self.population(cell))

@@ -1,0 +1,134 @@
+"""The grid of cells (Thyme FGCS §4.3): where a point belongs, where a tag or key is kept, which cell is
+closer.
+
+Cells are squares, numbered row by row from the south-west corner. With a side of range / (2√2) every node
+reaches every node of its own cell and of the eight around it, on which geographic routing relies. A
+namespace has its own grid, and its name takes part in hashing.
+
+`rank` orders cells by their distance from a target. So that no two cells are ever equally close, and no
+cell centre ever lies on the line from another to the target, the target is moved off its centre by a hair:
+in units of a ten-millionth of a cell, by two primes above the largest number of rows. All of it is integer
+arithmetic, exact.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from math import ceil, isfinite, sqrt
+
+from thyme.model.errors import InputError
+from thyme.model.geometry import Point
+from thyme.model.ids import CellId
+
+MAX_SIDE_CELLS = 1000
+"""Most rows and most columns of a grid; the exactness of `rank` depends on it."""
+SLIVER = 0.05
+"""A last row or column thinner than this part of a cell is counted to the one before."""
+
+_UNIT = 10_000_000
+_OFF_X, _OFF_Y = 1009, 2003
+
+
+def cell_side_m(range_m: float) -> float:
+    """The largest cell whose nodes all reach those of the eight cells around: 40 m for 113 m."""
+    return range_m / (2.0 * sqrt(2.0))
+
+
+class Grid:
+    """Square cells over `width_m` × `height_m`. Points outside belong to the nearest cell of the border."""
+
+    def __init__(self, width_m: float, height_m: float, cell_m: float, namespace: str = "") -> None:
+        for name, value in (("width_m", width_m), ("height_m", height_m), ("cell_m", cell_m)):
+            if not isfinite(value) or value <= 0.0:
+                raise InputError(f"grid {name} is {value}; expected a positive number of metres")
+        self.width_m, self.height_m, self.cell_m, self.namespace = width_m, height_m, cell_m, namespace
+        self.columns = max(1, ceil(width_m / cell_m - SLIVER))
+        self.rows = max(1, ceil(height_m / cell_m - SLIVER))
+        if max(self.columns, self.rows) > MAX_SIDE_CELLS:
+            raise InputError(
+                f"a grid of {self.columns} × {self.rows} cells is too fine: at most {MAX_SIDE_CELLS} "
+                f"per side; make cell_m ({cell_m}) larger"
+            )
+        self._salt = len(namespace.encode()).to_bytes(4, "big") + namespace.encode()
+        self._around: dict[CellId, tuple[CellId, ...]] = {}
+
+    @classmethod
+    def for_range(cls, width_m: float, height_m: float, range_m: float, namespace: str = "") -> Grid:
+        """The grid whose cells suit a radio range."""
+        if not isfinite(range_m) or range_m <= 0.0:
+            raise InputError(f"radio range_m is {range_m}; expected a positive number of metres")
+        return cls(width_m, height_m, cell_side_m(range_m), namespace)
+
+    @property
+    def size(self) -> int:
+        """How many cells there are; they are numbered from 0."""
+        return self.columns * self.rows
+
+    def __contains__(self, cell: object) -> bool:
+        return isinstance(cell, int) and 0 <= cell < self.size
+
+    def at(self, column: int, row: int) -> CellId:
+        if not (0 <= column < self.columns and 0 <= row < self.rows):
+            raise InputError(
+                f"there is no cell in column {column}, row {row}: the grid has {self.columns} columns and "
+                f"{self.rows} rows, counted from 0"
+            )
+        return CellId(row * self.columns + column)
+
+    def place(self, cell: CellId) -> tuple[int, int]:
+        """Column and row."""
+        if not 0 <= cell < self.size:
+            raise InputError(f"there is no cell {cell}: the grid has cells 0 to {self.size - 1}")
+        row, column = divmod(cell, self.columns)
+        return column, row
+
+    def cell_of(self, point: Point) -> CellId:
+        column = min(self.columns - 1, max(0, int(point.x_m // self.cell_m)))
+        row = min(self.rows - 1, max(0, int(point.y_m // self.cell_m)))
+        return CellId(row * self.columns + column)
+
+    def centre(self, cell: CellId) -> Point:
+        column, row = self.place(cell)
+        return Point((column + 0.5) * self.cell_m, (row + 0.5) * self.cell_m)
+
+    def around(self, cell: CellId) -> tuple[CellId, ...]:
+        """The up to eight cells that touch this one, in the order of their numbers."""
+        known = self._around.get(cell)
+        if known is None:
+            known = self._around[cell] = self.within(cell, 1)
+        return known
+
+    def within(self, cell: CellId, steps: int) -> tuple[CellId, ...]:
+        """The cells at most `steps` columns and rows away, without the cell itself, in the order of
+        numbers."""
+        column, row = self.place(cell)
+        return tuple(
+            CellId(r * self.columns + c)
+            for r in range(max(0, row - steps), min(self.rows, row + steps + 1))
+            for c in range(max(0, column - steps), min(self.columns, column + steps + 1))
+            if (c, r) != (column, row)
+        )
+
+    def steps(self, one: CellId, other: CellId) -> int:
+        """How many cells one is from the other, diagonal steps counting as one."""
+        (a, b), (c, d) = self.place(one), self.place(other)
+        return max(abs(a - c), abs(b - d))
+
+    def distance_m(self, one: CellId, other: CellId) -> float:
+        return self.centre(one).distance_m(self.centre(other))
+
+    def offset(self, cell: CellId, target: CellId) -> tuple[int, int]:
+        """From the cell's centre to the target's, moved off by a hair, in units of the exact lattice."""
+        (column, row), (to_column, to_row) = self.place(cell), self.place(target)
+        return (to_column - column) * _UNIT + _OFF_X, (to_row - row) * _UNIT + _OFF_Y
+
+    def rank(self, cell: CellId, target: CellId) -> int:
+        """How far the cell is from the target: a number that no two cells share."""
+        x, y = self.offset(cell, target)
+        return x * x + y * y
+
+    def cell_for(self, key: str, part: int = 0) -> CellId:
+        """The cell that keeps a tag or key. `part` names further cells of a key that is spread over
+        several."""
+        digest = blake2b(self._salt + part.to_bytes(4, "big") + key.encode(), digest_size=8).digest()
+        return CellId(int.from_bytes(digest, "big") % self.size)
