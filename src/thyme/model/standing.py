@@ -1,9 +1,10 @@
 """Standing subscriptions: the half of the matching index that answers insertions (Thyme FGCS §3.3).
 
-Each conjunction waits under one of its positive tags, its anchor: the one that the fewest stored objects carry,
-and among equals the one that the fewest conjunctions want. An insertion looks only at what waits under the tags
-of its object. Tags that become common push their conjunctions on to rarer ones whenever their number of objects
-doubles. Conjunctions without a positive tag have nowhere to wait and are looked at by every insertion.
+Subscriptions to the same conjunction share one interest, which is checked once for all of them. Each interest
+waits under one of its positive tags, its anchor: the one that the fewest stored objects carry, and among equals
+the one that the fewest interests want. An insertion looks only at what waits under the tags of its object. Tags
+that become common push their interests on to rarer ones whenever their number of objects doubles. Interests
+without a positive tag have nowhere to wait and are looked at by every insertion.
 """
 
 from __future__ import annotations
@@ -19,24 +20,33 @@ from thyme.model.queries import Conjunction
 from thyme.model.subscriptions import Subscription
 
 _FIRST_REVIEW = 16
-"""Objects with a tag from which on it is worth asking whether its conjunctions wait in the wrong place."""
+"""Objects with a tag from which on it is worth asking whether its interests wait in the wrong place."""
 _STALE_ENDS = 64
 """Ends of subscriptions that are gone for which it is not worth rebuilding the heap."""
 
-_Guarded = dict[int, tuple[Subscription, tuple[Conjunction, ...]]]
 
+class _Interest(msgspec.Struct):
+    """A conjunction and who wants it, by serial number: at any time, or within a time frame."""
 
-class _Waiting(msgspec.Struct):
-    """What waits under one tag, by serial number: certain to match its tags, or with more to check."""
+    conjunction: Conjunction
+    anchor: str | None
+    always: dict[int, Subscription]
+    framed: dict[int, Subscription]
 
-    certain: dict[int, Subscription]
-    guarded: _Guarded
+    def collect(self, at_s: float, found: dict[int, Subscription]) -> None:
+        """Add those whose frame contains the instant; written out, since this is where insertions spend time."""
+        if self.always:
+            found.update(self.always)
+        for serial, subscription in self.framed.items():
+            frame = subscription.frame
+            start_s, end_s = frame.start_s, frame.end_s
+            if (start_s is None or start_s <= at_s) and (end_s is None or at_s < end_s):
+                found[serial] = subscription
 
 
 class _Standing(msgspec.Struct, gc=False):
     serial: int
     subscription: Subscription
-    anchors: tuple[str, ...]
 
 
 class StandingSubscriptions:
@@ -45,8 +55,8 @@ class StandingSubscriptions:
     def __init__(self, objects_with: Callable[[str], int]) -> None:
         self._objects_with = objects_with
         self._by_key: dict[SubscriptionKey, _Standing] = {}
-        self._waiting: dict[str, _Waiting] = {}
-        self._unanchored: _Guarded = {}
+        self._interests: dict[Conjunction, _Interest] = {}
+        self._waiting: dict[str | None, dict[Conjunction, _Interest]] = {}
         self._wanted: dict[str, int] = {}
         self._ends: list[tuple[float, int, SubscriptionKey]] = []
         self._next_serial = 0
@@ -67,33 +77,28 @@ class StandingSubscriptions:
 
     def add(self, subscription: Subscription) -> None:
         """Let it stand; its key is new."""
-        serial = self._next_serial
+        serial, frame = self._next_serial, subscription.frame
         self._next_serial += 1
-        wanted = self._wanted
+        self._by_key[subscription.key] = _Standing(serial, subscription)
         for conjunction in subscription.conjunctions:
-            for tag in conjunction.positive:
-                wanted[tag] = wanted.get(tag, 0) + 1
-        anchors = self._place(serial, subscription, subscription.conjunctions)
-        self._by_key[subscription.key] = _Standing(serial, subscription, anchors)
-        if subscription.frame.end_s is not None:
-            heappush(self._ends, (subscription.frame.end_s, serial, subscription.key))
+            interest = self._interests.get(conjunction) or self._arouse(conjunction)
+            if frame.start_s is None and frame.end_s is None:
+                interest.always[serial] = subscription
+            else:
+                interest.framed[serial] = subscription
+        if frame.end_s is not None:
+            heappush(self._ends, (frame.end_s, serial, subscription.key))
 
     def remove(self, key: SubscriptionKey) -> bool:
         standing = self._by_key.pop(key, None)
         if standing is None:
             return False
-        for anchor in standing.anchors:
-            waiting = self._waiting[anchor]
-            waiting.certain.pop(standing.serial, None)
-            waiting.guarded.pop(standing.serial, None)
-            if not waiting.certain and not waiting.guarded:
-                del self._waiting[anchor]
-        self._unanchored.pop(standing.serial, None)
-        for conjunction in standing.subscription.conjunctions:
-            for tag in conjunction.positive:
-                self._wanted[tag] -= 1
-                if not self._wanted[tag]:
-                    del self._wanted[tag]
+        for conjunction in dict.fromkeys(standing.subscription.conjunctions):
+            interest = self._interests[conjunction]
+            interest.always.pop(standing.serial, None)
+            interest.framed.pop(standing.serial, None)
+            if not interest.always and not interest.framed:
+                self._lose(interest)
         self._forget_stale_ends()
         return True
 
@@ -112,58 +117,56 @@ class StandingSubscriptions:
         """Those that the object matches, in insertion order."""
         tags, at_s = metadata.tags, metadata.published_s
         found: dict[int, Subscription] = {}
-        if self._unanchored:
-            _check(self._unanchored, tags, at_s, found)
-        for tag in tags:
+        for tag in (None, *tags):
             waiting = self._waiting.get(tag)
             if waiting is None:
                 continue
-            for serial, subscription in waiting.certain.items():
-                if subscription.frame.contains(at_s):
-                    found[serial] = subscription
-            if waiting.guarded:
-                _check(waiting.guarded, tags, at_s, found)
+            for conjunction, interest in waiting.items():
+                if conjunction.matches(tags):
+                    interest.collect(at_s, found)
+            if tag is not None:
                 self._review(tag, waiting)
-        return [found[serial] for serial in sorted(found)]
+        return list(map(found.__getitem__, sorted(found)))
 
-    def _anchor(self, positive: tuple[str, ...]) -> str:
-        if len(positive) == 1:
-            return positive[0]
-        return min(positive, key=lambda tag: (self._objects_with(tag), self._wanted[tag], tag))
+    def _arouse(self, conjunction: Conjunction) -> _Interest:
+        """A new interest, put under its anchor."""
+        for tag in conjunction.positive:
+            self._wanted[tag] = self._wanted.get(tag, 0) + 1
+        interest = _Interest(conjunction, self._rarest(conjunction.positive), {}, {})
+        self._interests[conjunction] = interest
+        self._waiting.setdefault(interest.anchor, {})[conjunction] = interest
+        return interest
 
-    def _place(
-        self, serial: int, subscription: Subscription, conjunctions: tuple[Conjunction, ...]
-    ) -> tuple[str, ...]:
-        """Let the conjunctions wait under their anchors, which are returned."""
-        anchors: dict[str, None] = {}
-        for conjunction in conjunctions:
-            if not conjunction.positive:
-                _guard(self._unanchored, serial, subscription, conjunction)
-                continue
-            anchor = self._anchor(conjunction.positive)
-            anchors[anchor] = None
-            waiting = self._waiting.get(anchor)
-            if waiting is None:
-                waiting = self._waiting[anchor] = _Waiting({}, {})
-            if len(conjunction.positive) == 1 and not conjunction.negative:
-                waiting.certain[serial] = subscription
-            else:
-                _guard(waiting.guarded, serial, subscription, conjunction)
-        return tuple(anchors)
+    def _lose(self, interest: _Interest) -> None:
+        del self._interests[interest.conjunction]
+        self._leave(interest)
+        for tag in interest.conjunction.positive:
+            self._wanted[tag] -= 1
+            if not self._wanted[tag]:
+                del self._wanted[tag]
 
-    def _review(self, tag: str, waiting: _Waiting) -> None:
+    def _leave(self, interest: _Interest) -> None:
+        waiting = self._waiting[interest.anchor]
+        del waiting[interest.conjunction]
+        if not waiting:
+            del self._waiting[interest.anchor]
+
+    def _rarest(self, positive: tuple[str, ...]) -> str | None:
+        if len(positive) > 1:
+            return min(positive, key=lambda tag: (self._objects_with(tag), self._wanted[tag], tag))
+        return positive[0] if positive else None
+
+    def _review(self, tag: str, waiting: dict[Conjunction, _Interest]) -> None:
         """At each doubling of a tag's objects, move what waits under it to the tags that are rarer by now."""
         objects = self._objects_with(tag)
         if objects < _FIRST_REVIEW or objects & (objects - 1):
             return
-        guarded, waiting.guarded = waiting.guarded, {}
-        for serial, (subscription, conjunctions) in guarded.items():
-            standing = self._by_key[subscription.key]
-            moved = self._place(serial, subscription, conjunctions)
-            kept = tuple(anchor for anchor in standing.anchors if anchor != tag or serial in waiting.certain)
-            standing.anchors = tuple(dict.fromkeys(kept + moved))
-        if not waiting.certain and not waiting.guarded:
-            del self._waiting[tag]
+        for conjunction, interest in list(waiting.items()):
+            anchor = self._rarest(conjunction.positive)
+            if anchor != tag:
+                self._leave(interest)
+                interest.anchor = anchor
+                self._waiting.setdefault(anchor, {})[conjunction] = interest
 
     def _forget_stale_ends(self) -> None:
         """Rebuild the heap once most of its ends belong to subscriptions that were revoked."""
@@ -172,17 +175,3 @@ class StandingSubscriptions:
         standing = self._by_key
         self._ends = [end for end in self._ends if end[2] in standing and standing[end[2]].serial == end[1]]
         heapify(self._ends)
-
-
-def _guard(guarded: _Guarded, serial: int, subscription: Subscription, conjunction: Conjunction) -> None:
-    _, others = guarded.get(serial, (subscription, ()))
-    guarded[serial] = (subscription, (*others, conjunction))
-
-
-def _check(guarded: _Guarded, tags: tuple[str, ...], at_s: float, found: dict[int, Subscription]) -> None:
-    for serial, (subscription, conjunctions) in guarded.items():
-        for conjunction in conjunctions:
-            if conjunction.matches(tags):
-                if subscription.frame.contains(at_s):
-                    found[serial] = subscription
-                break

@@ -95,10 +95,7 @@ class StoredObjects:
     def search(self, subscription: Subscription, limit: int, cursor: Cursor | None) -> Batch:
         """The next matches after the cursor, or the first ones."""
         entries, low, high = self._matching(subscription)
-        if cursor is None:
-            upcoming = _newest_first(entries, low, high)
-        else:
-            upcoming = _after(entries, low, high, cursor)
+        upcoming = _newest_first(entries, low, high) if cursor is None else _after(entries, low, high, cursor)
         chosen: list[Entry] = []
         for entry in upcoming:
             if len(chosen) == limit:
