@@ -1,0 +1,126 @@
+"""The one way to a Spark session.
+
+A session on this machine and one on a cluster differ in their master only; the package travels to the
+executors by itself. Whatever Spark and its Java print goes to a log file of this process (`spark_log`), so
+that a person sees our progress and not theirs; if Spark does not start, the end of that log is in the error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+import thyme
+from thyme.model.errors import InputError
+from thyme.pipeline.java import cache_folder, describe_java, find_java
+
+LOCAL_SHUFFLE_PARTITIONS = 8
+LOCAL_DRIVER_MEMORY = "2g"
+LOG_TAIL_LINES = 15
+LOGGING = """rootLogger.level = error
+rootLogger.appenderRef.file.ref = errors
+appender.errors.type = Console
+appender.errors.name = errors
+appender.errors.target = SYSTEM_ERR
+appender.errors.layout.type = PatternLayout
+appender.errors.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+"""
+
+__all__ = ["describe_java", "spark_log", "spark_session"]
+
+
+def spark_session(app: str, master: str = "local[*]", **conf: str) -> SparkSession:
+    """The session of this process, started on first use. `conf` overrides any setting by its Spark name."""
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    local = master.startswith("local")
+    os.environ["JAVA_HOME"] = str(find_java().home)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if local or "127.0.0.1" in master:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    settings = _settings(local) | conf
+    builder = SparkSession.Builder().appName(app).master(master)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    try:
+        with _stderr_to(spark_log()):
+            session = builder.getOrCreate()
+    except Exception as error:
+        tail = spark_log().read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:]
+        raise InputError(
+            f"Spark did not start with master {master} and {describe_java()}: {error}\n" + "\n".join(tail)
+        ) from error
+    if not local:
+        session.sparkContext.addPyFile(str(_package_archive()))
+    return session
+
+
+def spark_log() -> Path:
+    """Where Spark and Java of this process write what they have to say."""
+    return Path(tempfile.gettempdir()) / f"thyme-spark-{os.getuid()}-{os.getpid()}.log"
+
+
+def _settings(local: bool) -> dict[str, str]:
+    logging = cache_folder() / "log4j2.properties"
+    _write_if_changed(logging, LOGGING)
+    settings = {
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging.as_uri()} -Duser.timezone=UTC",
+        "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / f"thyme-warehouse-{os.getuid()}"),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    if local:
+        settings |= {
+            "spark.sql.shuffle.partitions": str(LOCAL_SHUFFLE_PARTITIONS),
+            "spark.driver.memory": LOCAL_DRIVER_MEMORY,
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+        }
+    return settings
+
+
+def _write_if_changed(path: Path, text: str) -> None:
+    if path.exists() and path.read_text() == text:
+        return
+    descriptor, draft = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+    Path(draft).replace(path)
+
+
+@contextlib.contextmanager
+def _stderr_to(log: Path) -> Iterator[None]:
+    """While this lasts, new processes inherit the log as their standard error; Java keeps it for its life."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.dup2(target, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(target)
+
+
+def _package_archive() -> Path:
+    """This package as a zip file that executors import from."""
+    folder = Path(thyme.__path__[0])
+    archive = Path(tempfile.mkdtemp(prefix="thyme-package-")) / "thyme.zip"
+    with zipfile.ZipFile(archive, "w") as package:
+        for file in sorted(folder.rglob("*")):
+            if file.is_file() and "__pycache__" not in file.parts:
+                package.write(file, Path("thyme") / file.relative_to(folder))
+    return archive

@@ -1,0 +1,19 @@
+"""One Spark session for all tests of the pipeline: starting one takes seconds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from thyme.pipeline.session import spark_session
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    session = spark_session("tests", "local[2]", **{"spark.sql.shuffle.partitions": "2"})
+    yield session
+    session.stop()
