@@ -68,7 +68,10 @@ class Protocol(Interface):
     """What a machine tells the protocol on top of it."""
 
     def start(self) -> None:
-        """The node is on and at its place; called once, before anything else."""
+        """The node is on and at its place: routing begins. Called once, before anything else."""
+
+    def join(self) -> None:
+        """The application starts: take part in the approach. Called once, after `start`."""
 
     def receive(self, sender: NodeId, message: Message) -> None:
         """A frame from the neighbour `sender` arrived, for this node or for everybody in range."""

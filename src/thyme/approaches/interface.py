@@ -79,6 +79,9 @@ class ReactiveStore(ABC):
     def start(self) -> None: ...
 
     @abstractmethod
+    def join(self) -> None: ...
+
+    @abstractmethod
     def receive(self, sender: NodeId, message: Message) -> None: ...
 
     @abstractmethod
@@ -118,6 +121,10 @@ class ReactiveStore(ABC):
     @abstractmethod
     def more(self, sid: int, done: Done) -> None:
         """Ask for the next batch of past matches of a subscription."""
+
+    @abstractmethod
+    def remaining(self, sid: int) -> int:
+        """Past matches of a subscription that this node knows of and was not yet notified of; see `more`."""
 
     @abstractmethod
     def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:

@@ -1,8 +1,7 @@
 """Joining Thyme-LS: a node asks its neighbours for the subscriptions it missed (Thyme FGCS §5).
 
-"To avoid a flooding of replies, only a few neighbors (randomly selected through a coin toss) respond back with
-their locally stored subscriptions. Also, to minimize collisions, replies are delayed a (configurable) random amount
-of time. If no replies are received after a maximum number of retries, the joining node assumes it is alone."
+All neighbours hear the request; a coin toss picks the few who answer, after a random wait each, so that the answers
+neither flood the neighbourhood nor collide. A node that hears no answer in all its tries takes itself to be alone.
 The coin's bias is the wanted number of answers over the neighbours heard of late. Long answers are split over
 several frames.
 """

@@ -36,7 +36,7 @@ from thyme.host import Host
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
-from thyme.model.matching import Batch, MatchingIndex
+from thyme.model.matching import Batch, Cursor, MatchingIndex
 from thyme.model.objects import Metadata, check_object
 from thyme.model.queries import Query
 from thyme.model.subscriptions import Subscription
@@ -88,6 +88,8 @@ class LocalStorage(ReactiveStore):
             self._index.insert(MetadataDecoder.decode(value))
         for own in self._inbox:
             self._index.add_subscription(own.subscription)
+
+    def join(self) -> None:
         self._joining.start()
 
     def stop(self) -> None:
@@ -172,13 +174,15 @@ class LocalStorage(ReactiveStore):
 
             return answered
 
+        def ask(source: NodeId, cursor: Cursor) -> Callable[[int], None]:
+            limit = self.options.past_matches
+            return lambda number: self._router.send(source, MoreRequest(number, own.subscription.key, cursor, limit))
+
         for source, (cursor, _) in list(own.cursors.items()):
+            self._requests.begin(ask(source, cursor), one_answered(source))
 
-            def send(number: int, source: NodeId = source, cursor: object = cursor) -> None:
-                limit = self.options.past_matches
-                self._router.send(source, MoreRequest(number, own.subscription.key, cursor, limit))  # type: ignore[arg-type]
-
-            self._requests.begin(send, one_answered(source))
+    def remaining(self, sid: int) -> int:
+        return self._inbox.get(sid).remaining
 
     def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
         return self._inbox.resume(notify)

@@ -1,7 +1,7 @@
 """Requests that await an answer: numbered, repeated with growing patience, and given up in the end.
 
-"After a configurable amount of time has passed without receiving the expected replies, the operation is retried.
-If a maximum number of retries is reached, the operation fails with a timeout error code" (Thyme FGCS §9.1).
+All Thyme approaches repeat an operation whose reply does not come in time and report a timeout when the last try has
+passed (Thyme FGCS §9.1).
 """
 
 from __future__ import annotations

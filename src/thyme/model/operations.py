@@ -92,6 +92,4 @@ class RetrievalPolicy(msgspec.Struct, frozen=True):
         if not 0.0 <= self.probability <= 1.0:
             raise InputError(f"retrieval probability is {self.probability}; expected a value from 0 to 1")
         if not 0.0 <= self.delay_low_s <= self.delay_high_s:
-            raise InputError(
-                f"retrieval delay is {self.delay_low_s} to {self.delay_high_s} s; expected 0 ≤ low ≤ high"
-            )
+            raise InputError(f"retrieval delay is {self.delay_low_s} to {self.delay_high_s} s; expected 0 ≤ low ≤ high")

@@ -95,7 +95,11 @@ class OperationFailed(msgspec.Struct, frozen=True):
 
     def row(self) -> Row:
         return Row(
-            "failed", name=self.operation_kind, operation=self.operation, value=self.latency_s, reason=self.reason
+            "failed",
+            name=self.operation_kind,
+            operation=self.operation,
+            value=self.latency_s,
+            reason=self.reason,
         )
 
 
@@ -204,9 +208,7 @@ class Counted(msgspec.Struct, frozen=True):
     reason: str = ""
 
     def row(self) -> Row:
-        return Row(
-            self.traffic, name=self.name, count=self.count, size_bytes=self.size_bytes, reason=self.reason
-        )
+        return Row(self.traffic, name=self.name, count=self.count, size_bytes=self.size_bytes, reason=self.reason)
 
 
 LogRecord = (

@@ -116,9 +116,7 @@ class OnDemandRouter:
         if search.tries >= self._options.tries:
             self._give_up(target)
             return
-        search.timer = self._host.after(
-            self._options.reply_wait_s * 2**search.tries, lambda: self._request(target)
-        )
+        search.timer = self._host.after(self._options.reply_wait_s * 2**search.tries, lambda: self._request(target))
         search.tries += 1
         self._requests += 1
         self._sequence += 1

@@ -122,8 +122,7 @@ class DiscRadio:
 
     def airtime_s(self) -> dict[str, list[float]]:
         asleep = self._sleep_s + [
-            0.0 if on else self._now_s - since
-            for on, since in zip(self._on, self._slept_from_s, strict=True)
+            0.0 if on else self._now_s - since for on, since in zip(self._on, self._slept_from_s, strict=True)
         ]
         idle = np.maximum(0.0, self._now_s - asleep - self._transmit_s - self._receive_s)
         columns = {"transmit": self._transmit_s, "receive": self._receive_s, "idle": idle, "sleep": asleep}

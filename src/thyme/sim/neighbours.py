@@ -32,7 +32,7 @@ class Neighbours:
         """The other nodes within range at `at_s`, by index, with their distances."""
         if self._static and node in self._static_cache:
             return self._static_cache[node]
-        if at_s - self._built_s > self._life_s:
+        if not self._square_of or at_s - self._built_s > self._life_s:
             self._build(at_s)
         here = self._movement.position(node, at_s)
         column, row = self._square_of[node]

@@ -1,0 +1,92 @@
+"""Faults: a chain of small rules that may lose or delay what the radio delivered.
+
+Each rule looks at one delivery and answers pass, delay or drop; the first that does not pass decides. Rules work on
+any radio: losses at random, partitions of the area, jammed places. A dropped unicast is reported to its sender as
+failed, as if the link had given up (without the airtime of the retries).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from thyme.model.errors import InputError
+from thyme.wire.message import Message
+
+if TYPE_CHECKING:
+    from thyme.sim.simulation import Simulation
+
+
+class Pass(msgspec.Struct, frozen=True):
+    pass
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """Lost (`delay_s` is None), or late."""
+
+    delay_s: float | None = None
+
+
+PASS = Pass()
+Verdict = Pass | Fault
+
+
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One fault of a scenario, in force from `from_s` to `to_s`.
+
+    `loss` drops a delivery with `probability`; `delay` holds it back by up to `delay_s`; `partition` cuts the area at
+    x = `at_m`; `jam` makes the disc of `radius_m` around (`x_m`, `y_m`) deaf. `message` restricts a rule to one kind of
+    message by its class name.
+    """
+
+    kind: Literal["loss", "delay", "partition", "jam"]
+    from_s: float = 0.0
+    to_s: float = float("inf")
+    probability: float = 1.0
+    delay_s: float = 0.0
+    at_m: float = 0.0
+    x_m: float = 0.0
+    y_m: float = 0.0
+    radius_m: float = 0.0
+    message: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.probability <= 1.0:
+            raise InputError(f"fault {self.kind!r}: probability is {self.probability}; expected 0 to 1")
+        if self.to_s < self.from_s:
+            raise InputError(f"fault {self.kind!r}: it ends at {self.to_s} s, before it starts at {self.from_s} s")
+        if self.kind == "jam" and self.radius_m <= 0.0:
+            raise InputError("fault 'jam': radius_m must be a positive number of metres")
+        if self.kind == "delay" and self.delay_s <= 0.0:
+            raise InputError("fault 'delay': delay_s must be a positive number of seconds")
+
+
+def verdict(rules: Sequence[Rule], world: Simulation, sender: int, receiver: int, message: Message) -> Verdict:
+    now_s = world.engine.now_s
+    for rule in rules:
+        if not rule.from_s <= now_s < rule.to_s or (rule.message and type(message).__name__ != rule.message):
+            continue
+        answer = _judge(rule, world, sender, receiver)
+        if not isinstance(answer, Pass):
+            return answer
+    return PASS
+
+
+def _judge(rule: Rule, world: Simulation, sender: int, receiver: int) -> Verdict:
+    now_s = world.engine.now_s
+    match rule.kind:
+        case "partition":
+            here, there = world.movement.position(sender, now_s), world.movement.position(receiver, now_s)
+            hit = (here.x_m < rule.at_m) != (there.x_m < rule.at_m)
+        case "jam":
+            there = world.movement.position(receiver, now_s)
+            hit = (there.x_m - rule.x_m) ** 2 + (there.y_m - rule.y_m) ** 2 <= rule.radius_m**2
+        case _:
+            hit = True
+    if not hit or (rule.probability < 1.0 and world.fault_random.random() >= rule.probability):
+        return PASS
+    if rule.kind == "delay":
+        return Fault(world.fault_random.uniform(0.0, rule.delay_s))
+    return Fault()

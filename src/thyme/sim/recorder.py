@@ -1,0 +1,92 @@
+"""The recorder: what happened in a run, collected as columns.
+
+Strings are kept once and referred to by number, numbers in typed arrays, so a row costs some dozens of bytes and no
+dictionary. Traffic (`Counted`) is summed per node, kind, name and reason and becomes rows when the table is made.
+"""
+
+from __future__ import annotations
+
+from array import array
+
+import numpy as np
+import pyarrow as pa
+
+from thyme.model.records import EVENT_COLUMNS, Counted, LogRecord, Row
+
+MAX_ROWS = 50_000_000
+"""More rows than this in one run means that something records in a loop."""
+
+_TYPES = {"float64": pa.float64(), "int64": pa.int64(), "string": pa.string()}
+EVENT_SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in EVENT_COLUMNS])
+_STRINGS = ("kind", "name", "object", "subscription", "reason")
+_INTS = ("node", "operation", "peer", "count", "size_bytes")
+_FLOATS = ("at_s", "value")
+
+
+class Recorder:
+    """Collects log records in the order in which they happened."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, int] = {}
+        self._strings = {name: array("i") for name in _STRINGS}
+        self._ints = {name: array("q") for name in _INTS}
+        self._floats = {name: array("d") for name in _FLOATS}
+        self._traffic: dict[tuple[int, str, str, str], list[int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._floats["at_s"])
+
+    def record(self, at_s: float, node: int, event: LogRecord) -> None:
+        if type(event) is Counted:
+            self.count(node, event.traffic, event.name, event.count, event.size_bytes, event.reason)
+        else:
+            self._append(at_s, node, event.row())
+
+    def count(self, node: int, traffic: str, name: str, count: int, size_bytes: int, reason: str = "") -> None:
+        total = self._traffic.get((node, traffic, name, reason))
+        if total is None:
+            self._traffic[(node, traffic, name, reason)] = [count, size_bytes]
+        else:
+            total[0] += count
+            total[1] += size_bytes
+
+    def table(self, end_s: float) -> pa.Table:
+        """Everything recorded, as an Arrow table with `EVENT_SCHEMA`. Traffic rows carry the end of the run."""
+        for node, traffic, name, reason in sorted(self._traffic):
+            count, size_bytes = self._traffic[(node, traffic, name, reason)]
+            row = Row(traffic, name=name, count=count, size_bytes=size_bytes, reason=reason)
+            self._append(end_s, node, row)
+        self._traffic.clear()
+        texts = pa.array(list(self._texts), type=pa.string())
+        columns: dict[str, pa.Array] = {}
+        for name, codes in self._strings.items():
+            indices = pa.array(np.frombuffer(codes, dtype=np.int32)) if codes else pa.array([], pa.int32())
+            columns[name] = pa.DictionaryArray.from_arrays(indices, texts).cast(pa.string())
+        for group, dtype in ((self._ints, np.int64), (self._floats, np.float64)):
+            for name, values in group.items():
+                columns[name] = pa.array(np.array(values, dtype=dtype))
+        return pa.table([columns[name] for name in EVENT_SCHEMA.names], schema=EVENT_SCHEMA)
+
+    def _append(self, at_s: float, node: int, row: Row) -> None:
+        if len(self) >= MAX_ROWS:
+            raise RuntimeError(f"a run recorded more than {MAX_ROWS} events")
+        ints, floats = self._ints, self._floats
+        floats["at_s"].append(at_s)
+        floats["value"].append(row.value)
+        ints["node"].append(node)
+        ints["operation"].append(row.operation)
+        ints["peer"].append(row.peer)
+        ints["count"].append(row.count)
+        ints["size_bytes"].append(row.size_bytes)
+        strings = self._strings
+        strings["kind"].append(self._code(row.kind))
+        strings["name"].append(self._code(row.name))
+        strings["object"].append(self._code(row.object))
+        strings["subscription"].append(self._code(row.subscription))
+        strings["reason"].append(self._code(row.reason))
+
+    def _code(self, text: str) -> int:
+        code = self._texts.get(text)
+        if code is None:
+            code = self._texts[str(text)] = len(self._texts)
+        return code

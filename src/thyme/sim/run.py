@@ -1,0 +1,163 @@
+"""One run: a scenario and a trace in, the table of what happened out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+
+from thyme.approaches.interface import ReactiveStore
+from thyme.approaches.registry import find_approach
+from thyme.model.errors import InputError
+from thyme.model.ids import NodeId
+from thyme.model.operations import Operation
+from thyme.model.records import Left, Stored
+from thyme.sim.disc import DiscRadio
+from thyme.sim.energy import record_energy
+from thyme.sim.radio import Radio
+from thyme.sim.scenario import Scenario
+from thyme.sim.simulation import Simulation
+from thyme.sim.users import Numbers, User
+from thyme.world.churn import Churn, alternating, crashing, leaving
+from thyme.world.movement import Movement
+from thyme.world.placement import read_topology, static, uniform_places
+from thyme.world.streams import chosen, stream
+from thyme.world.waypoint import random_waypoint
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What a run leaves behind."""
+
+    scenario: Scenario
+    events: pa.Table
+    movement: Movement
+    churn: Churn
+    actions: int
+
+
+def movement_for(scenario: Scenario) -> Movement:
+    area = scenario.area()
+    section = scenario.movement
+    if section.model == "file":
+        return read_topology(Path(section.file), area.width_m, area.height_m)
+    places = uniform_places(scenario.nodes, area.width_m, area.height_m, scenario.place_seed)
+    if section.model == "static":
+        return static(places, area.width_m, area.height_m)
+    return random_waypoint(
+        places, area.width_m, area.height_m, section.waypoint, scenario.time.until_s, scenario.place_seed
+    )
+
+
+def churn_for(scenario: Scenario) -> Churn:
+    section = scenario.churn
+    seed = scenario.run_seed
+    named: Sequence[int] = section.nodes or chosen(scenario.nodes, section.fraction, seed, "leaving nodes")
+    match section.model:
+        case "none":
+            return Churn()
+        case "leave":
+            return leaving(named, section.from_s, section.to_s, seed)
+        case "crash":
+            return crashing(scenario.nodes, section.fraction, section.from_s, seed)
+        case "alternate":
+            until_s = scenario.time.until_s
+            return alternating(
+                scenario.nodes, section.fraction, scenario.time.join_to_s, until_s, seed, section.alternation
+            )
+
+
+def radio_for(scenario: Scenario, movement: Movement) -> Radio:
+    if scenario.radio.model == "disc":
+        return DiscRadio(movement, scenario.radio.disc, scenario.run_seed)
+    raise InputError(f"[radio] model {scenario.radio.model!r} is not available")
+
+
+class Run:
+    """A scenario set up and ready to go."""
+
+    def __init__(self, scenario: Scenario, operations: Iterable[Operation] = ()) -> None:
+        self.scenario = scenario
+        self.movement = movement_for(scenario)
+        self.churn = churn_for(scenario)
+        self.radio = radio_for(scenario, self.movement)
+        seed = scenario.run_seed
+        self.world = Simulation(self.movement, self.radio, seed, scenario.faults)
+        self._approach = find_approach(scenario.approach)
+        self._settings = self._approach.configure(scenario.settings, "[settings]")
+        numbers = Numbers()
+        engine, recorder = self.world.engine, self.world.recorder
+        self.users = [User(i, engine, recorder, scenario.users, numbers, seed) for i in range(scenario.nodes)]
+        self.stores: dict[int, ReactiveStore] = {}
+        self._schedule(operations)
+
+    def go(self, progress: Callable[[float], None] | None = None) -> Result:
+        until_s = self.scenario.time.until_s
+        self.world.run(until_s, progress)
+        self._close(until_s)
+        events = self.world.recorder.table(until_s)
+        return Result(self.scenario, events, self.movement, self.churn, self.world.engine.actions)
+
+    def _schedule(self, operations: Iterable[Operation]) -> None:
+        engine, time = self.world.engine, self.scenario.time
+        off = set(self.churn.starts_off())
+        for node in range(self.scenario.nodes):
+            if node not in off:
+                joins_s = float(stream(self.scenario.run_seed, "joins", node).uniform(time.join_from_s, time.join_to_s))
+                self._switch_on(node, joins_s)
+        for change in self.churn.changes:
+            if change.on:
+                engine.at(change.at_s, partial(self._switch_on, change.node, 0.0))
+            else:
+                engine.at(change.at_s, partial(self._switch_off, change.node, change.keeps_store))
+        for operation in operations:
+            if not 0 <= operation.node < self.scenario.nodes:
+                raise InputError(
+                    f"operation {operation.operation} is by node {operation.node}, "
+                    f"but the scenario has nodes 0 to {self.scenario.nodes - 1}"
+                )
+            engine.at(operation.at_s, partial(self.users[operation.node].issue, operation))
+
+    def _switch_on(self, node: int, joins_after_s: float) -> None:
+        if node in self.stores:
+            return
+        host = self.world.hosts[node]
+        self.radio.switch(self.world.engine.now_s, node, True)
+        store = self._approach.make(host, self._settings)
+        self.stores[NodeId(node)] = store
+        host.begin_life(store.receive)
+        store.start()
+        host.after(joins_after_s, store.join)
+        self.users[node].take(store)
+
+    def _switch_off(self, node: int, keeps_store: bool) -> None:
+        store = self.stores.pop(node, None)
+        if store is None:
+            return
+        host = self.world.hosts[node]
+        host.record(Left("off" if keeps_store else "crashed"))
+        self.users[node].lose()
+        host.end_life()
+        if not keeps_store:
+            host.lose_store()
+        self.radio.switch(self.world.engine.now_s, node, False)
+
+    def _close(self, end_s: float) -> None:
+        recorder = self.world.recorder
+        for node, store in sorted(self.stores.items()):
+            for name, count, size_bytes in store.stored():
+                recorder.record(end_s, node, Stored(name, count, size_bytes))
+        for totals in self.radio.totals():
+            for node, (count, size) in enumerate(zip(totals.counts, totals.sizes_bytes, strict=True)):
+                if count:
+                    recorder.count(node, totals.traffic, totals.name, int(count), int(size), totals.reason)
+        record_energy(recorder, end_s, self.radio.airtime_s(), self.scenario.radio.energy)
+
+
+def simulate(
+    scenario: Scenario, operations: Iterable[Operation] = (), progress: Callable[[float], None] | None = None
+) -> Result:
+    """Play a trace on a scenario."""
+    return Run(scenario, operations).go(progress)

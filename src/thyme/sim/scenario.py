@@ -1,0 +1,169 @@
+"""A scenario: everything that a run depends on besides its trace, as one record that a TOML file describes.
+
+The sections name the venue, the movement, the radio, who leaves and returns, the approach with its settings, and the
+time line. Whatever is not given has the value of the Thyme papers' static evaluation (FGCS §9.2), except that the
+radio is a unit disc unless a file says otherwise. Same scenario, trace and seed: same events.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from thyme.approaches.registry import find_approach
+from thyme.model.errors import InputError
+from thyme.sim.disc import DiscOptions
+from thyme.sim.energy import EnergyOptions
+from thyme.sim.faults import Rule
+from thyme.sim.users import UserOptions
+from thyme.world.churn import Alternation
+from thyme.world.venue import Venue, paper_venue, venue_for
+from thyme.world.waypoint import Waypoint
+
+MAX_NODES = 100_000
+PAPER_SIZES = (16, 36, 64, 100, 144, 196)
+
+
+class VenueSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where it happens. Without a width and a height, the area that holds two nodes per cell (FGCS §9.2)."""
+
+    width_m: float | None = None
+    height_m: float | None = None
+    cell_m: float = 40.0
+    nodes_per_cell: float = 2.0
+
+
+class MovementSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the crowd moves: not at all, by random waypoints, or as a file says."""
+
+    model: Literal["static", "waypoint", "file"] = "static"
+    file: str = ""
+    waypoint: Waypoint = Waypoint()
+
+
+class RadioSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The air: a unit disc, or 802.11g."""
+
+    model: Literal["disc", "wifi"] = "disc"
+    disc: DiscOptions = DiscOptions()
+    energy: EnergyOptions = EnergyOptions()
+
+
+class ChurnSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who leaves and returns: nobody, a share of nodes for good, or a share that switches on and off."""
+
+    model: Literal["none", "leave", "crash", "alternate"] = "none"
+    fraction: float = 0.0
+    nodes: tuple[int, ...] = ()
+    """The nodes that leave; a random share of `fraction` if none are named."""
+    from_s: float = 200.0
+    to_s: float = 300.0
+    alternation: Alternation = Alternation()
+
+
+class TimeLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """FGCS §9.2: nodes join between 30 and 60 s, operations follow until 660 s, the run ends at 720 s."""
+
+    join_from_s: float = 30.0
+    join_to_s: float = 60.0
+    until_s: float = 720.0
+
+
+class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: str = "scenario"
+    nodes: int = 64
+    seed: int = 1
+    topology: int = 0
+    """Which of the random placements of this seed; runs that differ only in `repetition` share it."""
+    repetition: int = 0
+    approach: str = "ls"
+    settings: dict[str, Any] = {}
+    venue: VenueSection = VenueSection()
+    movement: MovementSection = MovementSection()
+    radio: RadioSection = RadioSection()
+    churn: ChurnSection = ChurnSection()
+    time: TimeLine = TimeLine()
+    users: UserOptions = UserOptions()
+    faults: tuple[Rule, ...] = ()
+    trace: str = ""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.nodes <= MAX_NODES:
+            raise InputError(f"nodes is {self.nodes}; expected 1 to {MAX_NODES}")
+        if not 0.0 <= self.time.join_from_s <= self.time.join_to_s <= self.time.until_s:
+            raise InputError("[time]: expected 0 ≤ join_from_s ≤ join_to_s ≤ until_s")
+        find_approach(self.approach).configure(self.settings, "[settings]")
+
+    @property
+    def place_seed(self) -> int:
+        """The seed of everything that a topology fixes: places and ways."""
+        return self.seed * 1_000_003 + self.topology
+
+    @property
+    def run_seed(self) -> int:
+        return self.place_seed * 1_000_033 + self.repetition
+
+    def area(self) -> Venue:
+        section = self.venue
+        if section.width_m is not None and section.height_m is not None:
+            return Venue(section.width_m, section.height_m, section.cell_m)
+        if section.width_m is not None or section.height_m is not None:
+            raise InputError("[venue]: give both width_m and height_m, or neither")
+        if self.nodes in PAPER_SIZES and section.nodes_per_cell == 2.0 and section.cell_m == 40.0:
+            return paper_venue(self.nodes)
+        return venue_for(self.nodes, section.nodes_per_cell, section.cell_m)
+
+
+def scenario_of(given: Mapping[str, Any], where: str) -> Scenario:
+    """Check what a person gave; errors name the place and the key."""
+    try:
+        return msgspec.convert(dict(given), Scenario, strict=True)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def load_toml(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: there is no such file") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{path} is a folder; expected a TOML file") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not a text file; expected TOML") from error
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: not valid TOML: {error}") from error
+
+
+def load_scenario(path: Path, changes: Mapping[str, Any] | None = None) -> Scenario:
+    given = load_toml(path)
+    for key, value in (changes or {}).items():
+        set_key(given, key, value)
+    return scenario_of(given, str(path))
+
+
+def set_key(table: dict[str, Any], dotted: str, value: Any) -> None:
+    """Set `a.b.c` in nested tables, as `--set a.b.c=value` does."""
+    *parents, last = dotted.split(".")
+    for parent in parents:
+        below = table.setdefault(parent, {})
+        if not isinstance(below, dict):
+            raise InputError(f"{dotted}: {parent!r} is a value, not a section")
+        table = below
+    table[last] = value
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """Read `key=value`, the value as TOML would (a bare word is a string)."""
+    key, separator, value = text.partition("=")
+    if not separator or not key.strip():
+        raise InputError(f"--set {text}: expected key=value, such as radio.disc.range_m=80")
+    try:
+        return key.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key.strip(), value.strip()

@@ -1,0 +1,202 @@
+"""A simulation: nodes on an engine, with a radio between them.
+
+`SimulatedHost` is one node's machine. It charges every frame its true encoded size and gives the radio a number for
+it; what the radio tells is handed to the protocols here. A node that is switched off loses its protocol, its timers
+and its queue, and keeps its store; switched on again, it gets a new protocol on the same store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+
+from thyme.host import MemoryStore, Timer
+from thyme.model.geometry import Point
+from thyme.model.ids import NodeId
+from thyme.model.records import LogRecord, TrafficKind
+from thyme.sim.engine import Engine
+from thyme.sim.faults import Pass, Rule, verdict
+from thyme.sim.radio import Happening, Radio
+from thyme.sim.recorder import Recorder
+from thyme.wire.codec import encode
+from thyme.wire.message import Message
+from thyme.world.movement import Movement
+
+Receive = Callable[[NodeId, Message], None]
+Failed = Callable[[], None] | None
+
+
+class _Frame:
+    """A frame on its way: what is in it, who sent it in which of their lives, and whom to tell if it fails."""
+
+    __slots__ = ("failed", "life", "message", "refused", "sender", "size_bytes")
+
+    def __init__(self, message: Message, sender: int, life: int, size_bytes: int, failed: Failed) -> None:
+        self.message = message
+        self.sender = sender
+        self.life = life
+        self.size_bytes = size_bytes
+        self.failed = failed
+        self.refused = False
+
+
+class Simulation:
+    """The world of one run."""
+
+    def __init__(
+        self,
+        movement: Movement,
+        radio: Radio,
+        seed: int,
+        rules: Sequence[Rule] = (),
+        recorder: Recorder | None = None,
+    ) -> None:
+        self.engine = Engine()
+        self.recorder = recorder or Recorder()
+        self.movement = movement
+        self.radio = radio
+        self.rules = tuple(rules)
+        self.fault_random = Random(f"{seed}/faults")
+        self.hosts = [SimulatedHost(self, NodeId(i), seed) for i in range(movement.nodes)]
+        self._frames: dict[int, _Frame] = {}
+        self._tokens = 0
+
+    def run(self, until_s: float, progress: Callable[[float], None] | None = None) -> None:
+        """Let everything happen up to `until_s`."""
+        engine, radio = self.engine, self.radio
+        told_s = engine.now_s
+        while True:
+            next_s = engine.next_s()
+            happenings = radio.advance(min(next_s, until_s))
+            if happenings:
+                self._tell(happenings)
+            elif next_s > until_s:
+                break
+            else:
+                engine.step()
+            if progress and engine.now_s - told_s >= 1.0:
+                told_s = engine.now_s
+                progress(told_s)
+        engine.now_s = until_s
+
+    def send(self, sender: int, to: int, message: Message, failed: Failed) -> None:
+        size_bytes = len(encode(message))
+        host = self.hosts[sender]
+        name = type(message).__name__
+        self.recorder.count(sender, TrafficKind.SENT, name, 1, size_bytes)
+        if message.control:
+            self.recorder.count(sender, TrafficKind.CONTROL, name, 1, size_bytes)
+        self._tokens += 1
+        token = self._tokens
+        frame = self._frames[token] = _Frame(message, sender, host.life, size_bytes, failed)
+        now_s = self.engine.now_s
+        if to < 0:
+            accepted = self.radio.broadcast(now_s, sender, token, size_bytes)
+        else:
+            accepted = self.radio.unicast(now_s, sender, to, token, size_bytes)
+        if not accepted:
+            del self._frames[token]
+            self.recorder.count(sender, TrafficKind.DROPPED, name, 1, size_bytes, "radio queue full")
+            if frame.failed is not None:
+                host.after(0.0, frame.failed)
+
+    def _tell(self, happenings: int) -> None:
+        radio, engine = self.radio, self.engine
+        ended: list[int] = []
+        rows = [
+            (
+                float(radio.at_s[i]),
+                int(radio.kind[i]),
+                int(radio.node[i]),
+                int(radio.peer[i]),
+                int(radio.frame[i]),
+            )
+            for i in range(happenings)
+        ]
+        for at_s, kind, node, peer, token in rows:
+            engine.now_s = max(engine.now_s, at_s)
+            frame = self._frames[token]
+            if kind == Happening.RECEIVED:
+                self._receive(node, peer, frame)
+                continue
+            ended.append(token)
+            if (kind == Happening.GIVEN_UP or (kind == Happening.SENT and frame.refused)) and frame.failed:
+                host = self.hosts[node]
+                if host.life == frame.life:
+                    frame.failed()
+        for token in ended:
+            del self._frames[token]
+
+    def _receive(self, node: int, sender: int, frame: _Frame) -> None:
+        host = self.hosts[node]
+        if self.rules:
+            answer = verdict(self.rules, self, sender, node, frame.message)
+            if not isinstance(answer, Pass):
+                frame.refused = answer.delay_s is None
+                if answer.delay_s is None:
+                    self.recorder.count(
+                        node, TrafficKind.DROPPED, type(frame.message).__name__, 1, frame.size_bytes, "fault"
+                    )
+                else:
+                    host.after(answer.delay_s, lambda: host.hear(sender, frame.message, frame.size_bytes))
+                return
+        host.hear(sender, frame.message, frame.size_bytes)
+
+
+class SimulatedHost:
+    """One node's machine in the simulator."""
+
+    def __init__(self, simulation: Simulation, node: NodeId, seed: int) -> None:
+        self._simulation = simulation
+        self._engine = simulation.engine
+        self._recorder = simulation.recorder
+        self._seed = seed
+        self.node = node
+        self.random = Random(f"{seed}/{node}")
+        self.store = MemoryStore()
+        self.life = 0
+        self.receive: Receive | None = None
+
+    def begin_life(self, receive: Receive) -> None:
+        """The node is on; `receive` is told what it hears."""
+        self.receive = receive
+
+    def end_life(self) -> None:
+        self.life += 1
+        self.receive = None
+
+    def lose_store(self) -> None:
+        """The device is gone for good, and with it what it kept."""
+        self.store = MemoryStore()
+
+    def now(self) -> float:
+        return self._engine.now_s
+
+    def position(self) -> Point:
+        return self._simulation.movement.position(self.node, self._engine.now_s)
+
+    def moving(self) -> bool:
+        return self._simulation.movement.moving(self.node, self._engine.now_s)
+
+    def broadcast(self, message: Message) -> None:
+        self._simulation.send(self.node, -1, message, None)
+
+    def unicast(self, to: NodeId, message: Message, failed: Failed = None) -> None:
+        self._simulation.send(self.node, to, message, failed)
+
+    def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
+        life = self.life
+
+        def act() -> None:
+            if self.life == life:
+                action()
+
+        return self._engine.after(delay_s, act)
+
+    def record(self, event: LogRecord) -> None:
+        self._recorder.record(self._engine.now_s, self.node, event)
+
+    def hear(self, sender: int, message: Message, size_bytes: int) -> None:
+        if self.receive is not None:
+            self._recorder.count(self.node, TrafficKind.RECEIVED, type(message).__name__, 1, size_bytes)
+            self.receive(NodeId(sender), message)
