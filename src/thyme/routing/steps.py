@@ -1,0 +1,93 @@
+"""One routing step between cells: where a packet in this cell goes next (Thyme FGCS §6.6.1–6.6.2).
+
+Greedy: to the populated cell around that is closest to the target, if it is closer than this one. Where there
+is none, the packet starts a detour around the void: it remembers this cell as its entry, takes the first edge
+counter-clockwise from the line to the target, and then always the next edge counter-clockwise from the one it
+came by (the right-hand rule). It is greedy again as soon as it is in a cell closer than its entry. If it comes
+back to its entry and would take its first edge again, it has gone round the void that holds the target: the
+target is empty or cut off, and the entry is the closest cell there is, the target's proxy.
+
+GPSR also changes face where an edge crosses the line from entry to target. On this graph such an edge always
+leads to a cell closer than the entry (`planar`), which ends the detour, so taking the edge is the change of
+face, and the reference edge needs no renewal. Since ranks are unique, all packets for a target end at the same
+cell, wherever they start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from enum import Enum, auto
+
+import msgspec
+
+from thyme.model.ids import CellId
+from thyme.routing.grid import Grid
+from thyme.routing.planar import edges, next_counterclockwise
+from thyme.wire.geographic import Detour, Heading
+
+
+class End(Enum):
+    """The packet goes no further."""
+
+    ARRIVED = auto()
+    """This is the target's cell."""
+    PROXIED = auto()
+    """This cell is the target's proxy."""
+    STRANDED = auto()
+    """This node may not route, and there is nobody to give the packet to."""
+
+
+class Onward(msgspec.Struct, frozen=True):
+    """To `cell` next, under the heading as it will be there."""
+
+    cell: CellId
+    heading: Heading
+
+
+def next_step(
+    grid: Grid, here: CellId, member: bool, populated: Collection[CellId], heading: Heading, reach_cells: int = 1
+) -> Onward | End:
+    """Where to go from `here`. `member` says whether this node routes for its cell; `populated` are the cells
+    with nodes to send to; `reach_cells` how far a greedy hop may go."""
+    target = heading.cell
+    if heading.beside:
+        populated = [cell for cell in populated if cell != target]
+        member = member and here != target
+    if not member:
+        return _boarding(grid, here, populated, heading)
+    if here == target:
+        return End.ARRIVED
+    detour = heading.detour
+    if detour and grid.rank(here, target) < grid.rank(detour.entry, target):
+        detour = None
+    if detour is None:
+        near = grid.around(here) if reach_cells == 1 else grid.within(here, reach_cells)
+        closest = min((c for c in near if c in populated), key=lambda c: grid.rank(c, target), default=None)
+        if closest is not None and grid.rank(closest, target) < grid.rank(here, target):
+            return Onward(closest, _with_detour(heading, None))
+    return _around(grid, here, edges(grid, here, populated), heading, detour)
+
+
+def _boarding(grid: Grid, here: CellId, populated: Collection[CellId], heading: Heading) -> Onward | End:
+    """A node that does not route gives its packet to the cell within reach that is closest to the target."""
+    near = [cell for cell in (here, *grid.around(here)) if cell in populated]
+    if not near:
+        return End.STRANDED
+    return Onward(min(near, key=lambda cell: grid.rank(cell, heading.cell)), _with_detour(heading, None))
+
+
+def _around(grid: Grid, here: CellId, joined: list[CellId], heading: Heading, detour: Detour | None) -> Onward | End:
+    if not joined:
+        return End.PROXIED
+    if detour is None or (here == detour.entry and detour.first not in joined):
+        first = next_counterclockwise(grid, here, joined, grid.offset(here, heading.cell))
+        return Onward(first, _with_detour(heading, Detour(here, first, here)))
+    (column, row), (from_column, from_row) = grid.place(here), grid.place(detour.previous)
+    onward = next_counterclockwise(grid, here, joined, (from_column - column, from_row - row))
+    if here == detour.entry and onward == detour.first:
+        return End.PROXIED
+    return Onward(onward, _with_detour(heading, Detour(detour.entry, detour.first, here)))
+
+
+def _with_detour(heading: Heading, detour: Detour | None) -> Heading:
+    return Heading(heading.cell, heading.node, detour, heading.beside)

@@ -1,0 +1,129 @@
+"""The cell graph and the walk on it, with every cell's view perfect."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thyme.model.ids import CellId
+from thyme.routing.grid import Grid
+from thyme.routing.planar import edges
+from thyme.routing.steps import End, Onward, next_step
+from thyme.wire.geographic import Heading
+
+
+def grid_of(columns: int, rows: int) -> Grid:
+    return Grid(columns * 40.0, rows * 40.0, 40.0)
+
+
+def component(grid: Grid, cells: set[CellId], start: CellId) -> set[CellId]:
+    found, edge = {start}, [start]
+    while edge:
+        for other in grid.around(edge.pop()):
+            if other in cells and other not in found:
+                found.add(other)
+                edge.append(other)
+    return found
+
+
+def walk(
+    grid: Grid, cells: set[CellId], start: CellId, target: CellId, reach_cells: int = 1, beside: bool = False
+) -> tuple[End, list[CellId]]:
+    here, heading, path = start, Heading(target, beside=beside), [start]
+    while len(path) <= 8 * len(cells) + 8:
+        step = next_step(grid, here, True, cells - {here}, heading, reach_cells)
+        if isinstance(step, End):
+            return step, path
+        assert isinstance(step, Onward)
+        here, heading = step.cell, step.heading
+        path.append(here)
+    raise AssertionError(f"the packet for {target} still wanders after {len(path)} steps: {path}")
+
+
+@st.composite
+def patterns(draw: st.DrawFn) -> tuple[Grid, set[CellId]]:
+    """A grid, and populated cells on it that are connected."""
+    grid = grid_of(draw(st.integers(1, 9)), draw(st.integers(1, 9)))
+    share = draw(st.sampled_from([0.35, 0.5, 0.65, 0.8]))
+    numbers = draw(st.lists(st.floats(0, 1), min_size=grid.size, max_size=grid.size))
+    cells = {CellId(i) for i, number in enumerate(numbers) if number < share} or {CellId(0)}
+    largest = max((component(grid, cells, cell) for cell in sorted(cells)), key=len)
+    return grid, largest
+
+
+@settings(max_examples=60, deadline=None)
+@given(patterns(), st.integers(1, 2), st.data())
+def test_every_start_ends_at_the_target_or_at_its_closest_cell(
+    pattern: tuple[Grid, set[CellId]], reach_cells: int, data: st.DataObject
+) -> None:
+    grid, cells = pattern
+    for target in data.draw(st.lists(st.integers(0, grid.size - 1), min_size=1, max_size=6, unique=True)):
+        closest = min(cells, key=lambda cell: grid.rank(cell, CellId(target)))
+        for start in sorted(cells):
+            end, path = walk(grid, cells, start, CellId(target), reach_cells)
+            assert path[-1] == closest
+            assert end is (End.ARRIVED if target in cells else End.PROXIED)
+
+
+@settings(max_examples=40, deadline=None)
+@given(patterns(), st.data())
+def test_beside_a_populated_cell_ends_where_its_proxy_would_be(
+    pattern: tuple[Grid, set[CellId]], data: st.DataObject
+) -> None:
+    grid, cells = pattern
+    target = data.draw(st.sampled_from(sorted(cells)))
+    others = cells - {target}
+    for start in sorted(others):
+        reachable = component(grid, others, start)
+        end, path = walk(grid, others | {target}, start, target, beside=True)
+        assert (end, path[-1]) == (End.PROXIED, min(reachable, key=lambda cell: grid.rank(cell, target)))
+
+
+@settings(max_examples=40, deadline=None)
+@given(patterns())
+def test_the_cell_graph_stays_connected_symmetric_and_without_crossings(
+    pattern: tuple[Grid, set[CellId]],
+) -> None:
+    grid, cells = pattern
+    joined = {cell: set(edges(grid, cell, cells)) for cell in cells}
+    assert all(cell in joined[other] for cell in cells for other in joined[cell])
+    found, edge = {min(cells)}, [min(cells)]
+    while edge:
+        fresh = joined[edge.pop()] - found
+        found |= fresh
+        edge += sorted(fresh)
+    assert found == cells
+    for cell in cells:
+        column, row = grid.place(cell)
+        if column + 1 < grid.columns and row + 1 < grid.rows:
+            right, up, across = grid.at(column + 1, row), grid.at(column, row + 1), grid.at(column + 1, row + 1)
+            assert not (across in joined[cell] and right in cells and up in joined.get(right, set()))
+
+
+def test_a_packet_goes_round_a_u_shaped_void() -> None:
+    grid = grid_of(5, 5)
+    wall = {grid.at(c, r) for c, r in [(0, 0), (0, 1), (0, 2), (0, 3), (0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]}
+    wall |= {grid.at(c, r) for c, r in [(4, 3), (4, 2), (4, 1), (4, 0)]}
+    end, path = walk(grid, wall, grid.at(0, 0), grid.at(4, 0))
+    assert end is End.ARRIVED
+    assert grid.at(2, 4) in path
+
+
+def test_two_clusters_have_a_proxy_each() -> None:
+    grid = grid_of(7, 1)
+    cells = {CellId(0), CellId(1), CellId(5), CellId(6)}
+    assert walk(grid, cells, CellId(0), CellId(3))[1][-1] == 1
+    assert walk(grid, cells, CellId(6), CellId(3))[1][-1] == 5
+    assert walk(grid, cells, CellId(0), CellId(6)) == (End.PROXIED, [0, 1, 0, 1])
+
+
+def test_a_node_that_does_not_route_boards_at_the_closest_cell() -> None:
+    grid = grid_of(5, 1)
+    heading = Heading(CellId(4))
+    assert next_step(grid, CellId(2), False, [CellId(1), CellId(2)], heading) == Onward(CellId(2), heading)
+    assert next_step(grid, CellId(2), False, [CellId(1), CellId(3)], heading) == Onward(CellId(3), heading)
+    assert next_step(grid, CellId(2), False, [CellId(0), CellId(4)], heading) is End.STRANDED
+
+
+def test_a_lonely_cell_is_the_proxy_of_all() -> None:
+    assert walk(grid_of(3, 3), {CellId(4)}, CellId(4), CellId(0)) == (End.PROXIED, [4])
