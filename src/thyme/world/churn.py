@@ -59,32 +59,23 @@ def churn_of(changes: Sequence[Change]) -> Churn:
     return Churn(tuple(sorted(changes)))
 
 
-def leaving(
-    nodes: Sequence[int], from_s: float, to_s: float, seed: int, *, keeps_store: bool = False
-) -> Churn:
+def leaving(nodes: Sequence[int], from_s: float, to_s: float, seed: int, *, keeps_store: bool = False) -> Churn:
     """Each of `nodes` leaves for good at a uniform instant (the paper's publishers: 200 to 300 s)."""
     _check_interval(from_s, to_s)
     return churn_of(
-        [
-            Change(float(stream(seed, "leaving", node).uniform(from_s, to_s)), node, False, keeps_store)
-            for node in nodes
-        ]
+        [Change(float(stream(seed, "leaving", node).uniform(from_s, to_s)), node, False, keeps_store) for node in nodes]
     )
 
 
 def joining(nodes: Sequence[int], from_s: float, to_s: float, seed: int) -> Churn:
     """Each of `nodes` is off until it joins at a uniform instant (the paper: 30 to 60 s)."""
     _check_interval(from_s, to_s)
-    return churn_of(
-        [Change(float(stream(seed, "joining", node).uniform(from_s, to_s)), node, True) for node in nodes]
-    )
+    return churn_of([Change(float(stream(seed, "joining", node).uniform(from_s, to_s)), node, True) for node in nodes])
 
 
 def crashing(nodes: int, fraction: float, at_s: float, seed: int, *, keeps_store: bool = False) -> Churn:
     """A random `fraction` of all nodes crashes at the same instant."""
-    return churn_of(
-        [Change(at_s, node, False, keeps_store) for node in chosen(nodes, fraction, seed, "crashing")]
-    )
+    return churn_of([Change(at_s, node, False, keeps_store) for node in chosen(nodes, fraction, seed, "crashing")])
 
 
 class Alternation(msgspec.Struct, frozen=True):
@@ -99,9 +90,7 @@ class Alternation(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.on_s <= 0.0 or self.off_s <= 0.0 or not 0.0 <= self.change_probability <= 1.0:
-            raise InputError(
-                "on/off: periods must be positive and the probability of a change between 0 and 1"
-            )
+            raise InputError("on/off: periods must be positive and the probability of a change between 0 and 1")
 
 
 def alternating(
@@ -130,6 +119,4 @@ def _alternation(node: int, from_s: float, until_s: float, seed: int, rule: Alte
 
 def _check_interval(from_s: float, to_s: float) -> None:
     if not 0.0 <= from_s <= to_s:
-        raise InputError(
-            f"churn between {from_s:g} s and {to_s:g} s: the interval must not be negative or reversed"
-        )
+        raise InputError(f"churn between {from_s:g} s and {to_s:g} s: the interval must not be negative or reversed")

@@ -1,9 +1,9 @@
 """Movement: where every node is at any instant, as pieces of straight lines.
 
 A movement is a table of legs, all nodes' legs one after the other (`first[i]` to `first[i + 1]` are node
-i's). A leg says: from `start_s` on the node is at (`x_m`, `y_m`) and moves with (`vx_mps`, `vy_mps`) until the
-next leg starts; a pause is a leg with no velocity, and the last leg lasts for ever. Every mobility model and
-every trace reader produces this one table, and the radios read it by node index without asking anybody.
+i's). A leg says: from `start_s` on the node is at (`x_m`, `y_m`) and moves with (`vx_mps`, `vy_mps`) until
+the next leg starts; a pause is a leg with no velocity, and the last leg lasts for ever. Every mobility model
+and every trace reader produces this one table, and the radios read it by node index without asking anybody.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def movement_of_legs(width_m: float, height_m: float, ways: Iterable[Sequence[Le
 
 
 def walk(waypoints: Sequence[tuple[float, float, float]]) -> list[Leg]:
-    """The legs of a node that walks straight from each waypoint (at_s, x_m, y_m) to the next and then stays."""
+    """The legs of a node that walks straight from waypoint (at_s, x_m, y_m) to waypoint and then stays."""
     legs: list[Leg] = []
     for (at_s, x_m, y_m), (then_s, to_x_m, to_y_m) in pairwise(waypoints):
         if then_s <= at_s:
@@ -146,18 +146,12 @@ def _check_table(movement: Movement) -> None:
         raise InputError("movement: `first` must be 64-bit whole numbers from 0 to the number of legs")
     for name in columns:
         column: Floats = getattr(movement, name)
-        if (
-            column.dtype != np.float64
-            or not column.flags.c_contiguous
-            or column.shape != movement.start_s.shape
-        ):
+        if column.dtype != np.float64 or not column.flags.c_contiguous or column.shape != movement.start_s.shape:
             raise InputError(f"movement: `{name}` must be a contiguous column of 64-bit floats, one per leg")
         if not np.isfinite(column).all():
             leg = int(np.argmin(np.isfinite(column)))
             node = int(np.searchsorted(first, leg, side="right")) - 1
-            raise InputError(
-                f"movement: `{name}` of node {node}, leg {leg - int(first[node])} is not a finite number"
-            )
+            raise InputError(f"movement: `{name}` of node {node}, leg {leg - int(first[node])} is not a finite number")
     short = np.flatnonzero(np.diff(first) < 1)
     if len(short):
         raise InputError(f"movement: node {int(short[0])} has no legs; give it at least its place")

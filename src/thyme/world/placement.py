@@ -61,9 +61,7 @@ def read_places(path: Path) -> Floats:
                 raise InputError(f"{where}: node {node} is given twice or not at a finite place")
             places[node] = (x_m, y_m)
     if not places or sorted(places) != list(range(len(places))):
-        raise InputError(
-            f"{path}: nodes must be numbered 0, 1, 2, … without gaps, and there must be at least one"
-        )
+        raise InputError(f"{path}: nodes must be numbered 0, 1, 2, … without gaps, and there must be at least one")
     return np.array([places[node] for node in range(len(places))], dtype=np.float64)
 
 

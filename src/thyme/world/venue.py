@@ -58,9 +58,7 @@ def paper_venue(nodes: int) -> Venue:
     """The area that the Thyme paper gives to this many nodes."""
     if nodes not in PAPER_AREAS_M:
         known = ", ".join(str(count) for count in PAPER_AREAS_M)
-        raise InputError(
-            f"the paper has no area for {nodes} nodes (only {known}); size one by density instead"
-        )
+        raise InputError(f"the paper has no area for {nodes} nodes (only {known}); size one by density instead")
     return Venue(*PAPER_AREAS_M[nodes])
 
 

@@ -40,9 +40,7 @@ class Waypoint(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if not 0.0 < self.min_speed_mps <= self.max_speed_mps:
-            raise InputError(
-                f"waypoint: speeds {self.min_speed_mps:g} to {self.max_speed_mps:g} m/s: expected 0 < low ≤ high"
-            )
+            raise InputError(f"speed {self.min_speed_mps:g} to {self.max_speed_mps:g} m/s, expected 0 < low ≤ high")
         if not 0.0 <= self.min_pause_s <= self.max_pause_s:
             raise InputError(
                 f"waypoint: pauses {self.min_pause_s:g} to {self.max_pause_s:g} s: expected 0 ≤ low ≤ high"
@@ -50,9 +48,7 @@ class Waypoint(msgspec.Struct, frozen=True):
         if not (0.0 <= self.mobile_fraction <= 1.0 and 0.0 <= self.move_probability <= 1.0):
             raise InputError("waypoint: mobile_fraction and move_probability must be between 0 and 1")
         if self.move_probability < 1.0 and self.max_pause_s == 0.0:
-            raise InputError(
-                "waypoint: with a coin toss the pause must be positive, or a tail would never end"
-            )
+            raise InputError("waypoint: with a coin toss the pause must be positive, or a tail would never end")
 
 
 THYME_WALK = Waypoint(1.0, 12.0, 120.0, 120.0, mobile_fraction=0.6, move_probability=0.8)
