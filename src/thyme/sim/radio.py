@@ -8,7 +8,7 @@ a node's reaction to one of them can never come too late for another.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Protocol
 
@@ -58,5 +58,5 @@ class Radio(Protocol):
 
     def switch(self, now_s: float, node: int, on: bool) -> None: ...
     def totals(self) -> list[RadioTotals]: ...
-    def airtime_s(self) -> dict[str, Sequence[float]]:
+    def airtime_s(self) -> Mapping[str, Sequence[float]]:
         """Seconds per node in each radio state (transmit, receive, busy, idle, sleep), up to now, for energy."""
