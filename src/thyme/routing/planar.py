@@ -36,8 +36,8 @@ def edges(grid: Grid, cell: CellId, populated: Collection[CellId]) -> list[CellI
 
 
 def next_counterclockwise(grid: Grid, cell: CellId, joined: Collection[CellId], direction: tuple[int, int]) -> CellId:
-    """The joined cell met first when turning counter-clockwise from a direction; one that lies in the direction
-    itself is met last."""
+    """The joined cell met first when turning counter-clockwise from a direction; one that lies in the
+    direction itself is met last."""
     from_angle = atan2(direction[1], direction[0])
     column, row = grid.place(cell)
 

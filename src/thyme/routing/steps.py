@@ -1,16 +1,17 @@
 """One routing step between cells: where a packet in this cell goes next (Thyme FGCS §6.6.1–6.6.2).
 
-Greedy: to the populated cell around that is closest to the target, if it is closer than this one. Where there
-is none, the packet starts a detour around the void: it remembers this cell as its entry, takes the first edge
-counter-clockwise from the line to the target, and then always the next edge counter-clockwise from the one it
-came by (the right-hand rule). It is greedy again as soon as it is in a cell closer than its entry. If it comes
-back to its entry and would take its first edge again, it has gone round the void that holds the target: the
-target is empty or cut off, and the entry is the closest cell there is, the target's proxy.
+Greedy: to the populated cell around that is closest to the target, if it is closer than this one. Where
+there is none, the packet starts a detour around the void: it remembers this cell as its entry, takes the
+first edge counter-clockwise from the line to the target, and then always the next edge counter-clockwise
+from the one it came by (the right-hand rule). It is greedy again as soon as it is in a cell closer than its
+entry. If it comes back to its entry and would take its first edge again, it has gone round the void that
+holds the target: the target is empty or cut off, and the entry is the closest cell there is, the target's
+proxy.
 
-GPSR also changes face where an edge crosses the line from entry to target. On this graph such an edge always
-leads to a cell closer than the entry (`planar`), which ends the detour, so taking the edge is the change of
-face, and the reference edge needs no renewal. Since ranks are unique, all packets for a target end at the same
-cell, wherever they start.
+GPSR also changes face where an edge crosses the line from entry to target. On this graph such an edge
+always leads to a cell closer than the entry (`planar`), which ends the detour, so taking the edge is the
+change of face, and the reference edge needs no renewal. Since ranks are unique, all packets for a target
+end at the same cell, wherever they start.
 """
 
 from __future__ import annotations

@@ -1,0 +1,84 @@
+"""What an approach says to geographic routing and hears from it: destinations, arrivals and the options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+
+import msgspec
+
+from thyme.model.errors import InputError
+from thyme.model.ids import CellId, NodeId
+from thyme.wire.geographic import ANY_NODE
+from thyme.wire.message import Message
+
+
+class Destination(msgspec.Struct, frozen=True):
+    """A cell, or one node in a cell."""
+
+    cell: CellId
+    node: NodeId = ANY_NODE
+
+
+class Form(StrEnum):
+    """How a message was addressed."""
+
+    CELL = "cell"
+    """To a cell: this node was chosen, and the rest of the cell has not seen the message."""
+    NODE = "node"
+    """To this node."""
+    BROADCAST = "broadcast"
+    """To everybody in the cell, by somebody within one hop."""
+
+
+class Arrival(msgspec.Struct, frozen=True):
+    """A message that has arrived. `target` is the cell it was addressed to; if `proxied`, that cell is
+    empty (or cut off, or was to be avoided) and this node's cell stands in for it. `number` is what the
+    send returned at the origin; a broadcast has none (-1)."""
+
+    origin: NodeId
+    origin_cell: CellId
+    message: Message
+    target: CellId
+    form: Form
+    proxied: bool = False
+    hops: int = 1
+    number: int = -1
+
+
+Deliver = Callable[[Arrival], None]
+Undelivered = Callable[[NodeId, CellId, int], None]
+"""The node, the cell where it was not found, and the number that the send returned."""
+
+
+class GeographicOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    hop_limit: int = 200
+    """A tour around a large void takes long; 14 × 7 cells have an outer face of about 40."""
+    node_tries: int = 2
+    """Nodes of one cell that are tried before another cell is."""
+    cell_tries: int = 2
+    """Cells that are tried before the packet is given up at this hop."""
+    reach_cells: int = 1
+    """How far a greedy hop may go, in cells; 2 lets hops skip a cell where beacons show that the radio allows
+    it. Beyond 1 the range is no longer certain."""
+    max_headings: int = 32
+    """Destinations in one packet; more are sent in several."""
+    memory: int = 2000
+    """Arrivals remembered, to drop what a lost acknowledgement had sent twice."""
+    proxy_memory_s: float = 10.0
+    """For so long a node remembers that its cell is the proxy of another and saves packets the tour around
+    the void, as long as the cells around stay the same. 0: every packet makes the tour, as in the paper."""
+    max_proxies: int = 256
+    """Proxied cells remembered."""
+
+    def __post_init__(self) -> None:
+        for name in ("hop_limit", "node_tries", "cell_tries", "reach_cells", "max_headings", "memory"):
+            if getattr(self, name) < 1:
+                raise InputError(f"geographic {name} is {getattr(self, name)}; expected at least 1")
+        if self.proxy_memory_s < 0.0:
+            raise InputError(f"geographic proxy_memory_s is {self.proxy_memory_s}; expected 0 or more seconds")
+
+    @classmethod
+    def paper(cls) -> GeographicOptions:
+        """As Thyme FGCS §6.6 describes it: no memory of proxies."""
+        return cls(proxy_memory_s=0.0)

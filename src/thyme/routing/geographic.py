@@ -1,0 +1,305 @@
+"""Geographic routing between cells (Thyme FGCS §6.6), for the approach that stores by cells.
+
+Three ways to address: `send_to_cell` ends at one random stationary node of the cell, or of its proxy if the
+cell is empty, and the approach then broadcasts there as it sees fit; `send_to_node` ends at a node in a
+cell, or comes back as a NACK (`undelivered`, §6.6.4); `broadcast_in_cell` reaches everybody in this node's
+cell, once and unacknowledged. `send_to_many` sends one packet to several destinations, which splits only
+where the next hops differ (§6.6.5). `send_to_proxy` goes where a cell's keys would be if it were empty: a
+node that is about to fill a cell fetches them there, and one that is about to empty it leaves them there
+(§6.6.2).
+
+Every send answers a number that names it; `undelivered` gives it back. Nothing else is promised: a packet
+may be lost on the way, and recovering is up to the approach (§4.3).
+
+Only stationary nodes route (§6.6.3), as `Beacons.stationary` says. A moving node hands what it has, its own
+or not, to a stationary neighbour; it is still reached by `send_to_node` as long as it beacons. From cell to
+cell a packet goes by unicast to a random stationary node; where the link fails, another node of that cell
+is tried and then another cell, each a bounded number of times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from thyme.host import Host
+from thyme.model.ids import CellId, NodeId
+from thyme.model.records import Counted, TrafficKind
+from thyme.routing.addresses import Arrival, Deliver, Destination, Form, GeographicOptions, Undelivered
+from thyme.routing.beacons import Beacons
+from thyme.routing.grid import Grid
+from thyme.routing.proxies import Proxies
+from thyme.routing.steps import End, Onward, next_step
+from thyme.wire.codec import DecodeError, decode, encode
+from thyme.wire.geographic import ANY_NODE, CellBroadcast, CellPacket, Heading, NodeAbsent
+from thyme.wire.message import Message
+
+_NUMBERS = 1 << 32
+_NOBODY: frozenset[NodeId] = frozenset()
+_NOWHERE: frozenset[CellId] = frozenset()
+
+Leg = tuple[Heading, Heading]
+"""A destination as it is here, and as it will be at the next hop."""
+
+
+class GeographicRouter:
+    """Sends this node's messages between cells and passes on the others'."""
+
+    def __init__(
+        self,
+        host: Host,
+        grid: Grid,
+        beacons: Beacons,
+        deliver: Deliver,
+        undelivered: Undelivered,
+        options: GeographicOptions | None = None,
+    ) -> None:
+        self._host = host
+        self._grid = grid
+        self._beacons = beacons
+        self._deliver = deliver
+        self._undelivered = undelivered
+        self._options = options or GeographicOptions()
+        self._proxies = Proxies(host.now, self._options.proxy_memory_s, self._options.max_proxies)
+        self._number = host.random.getrandbits(32)
+        self._arrived: dict[tuple[NodeId, int, CellId, NodeId], None] = {}
+
+    def start(self) -> None:
+        """Nothing to prepare; the beacons are started by whoever made them."""
+
+    def send_to_cell(self, cell: CellId, message: Message) -> int:
+        """To one random node of the cell, or of its proxy."""
+        return self._send([Heading(cell)], message)
+
+    def send_to_node(self, node: NodeId, cell: CellId, message: Message) -> int:
+        """To a node that should be in the cell; `undelivered` is called if it is known not to be."""
+        return self._send([Heading(cell, node)], message)
+
+    def send_to_many(self, destinations: Iterable[Destination], message: Message) -> int:
+        """One message to several destinations, each once, in as few packets as possible."""
+        once = dict.fromkeys(destinations)
+        return self._send([Heading(destination.cell, destination.node) for destination in once], message)
+
+    def send_to_proxy(self, cell: CellId, message: Message) -> int:
+        """To one random node of the cell that would be the proxy if `cell` were empty. If there is nobody
+        else in reach, the message is dropped."""
+        return self._send([Heading(cell, beside=True)], message)
+
+    def broadcast_in_cell(self, message: Message, cell: CellId | None = None) -> None:
+        """To everybody in this node's cell, or in a cell next to it, but not to this node itself."""
+        here = self._beacons.cell
+        self._host.broadcast(CellBroadcast(here if cell is None else cell, here, encode(message)))
+
+    def receive(self, sender: NodeId, message: Message) -> bool:
+        if isinstance(message, CellBroadcast):
+            if message.cell == self._beacons.cell:
+                payload = self._read(message.payload)
+                if payload is not None:
+                    arrival = Arrival(sender, message.origin_cell, payload, message.cell, Form.BROADCAST)
+                    self._deliver(arrival)
+            return True
+        if not isinstance(message, CellPacket):
+            return False
+        if not self._makes_sense(message):
+            self._drop("nonsense")
+        elif message.hops + 1 > self._options.hop_limit:
+            self._drop("hop limit")
+        else:
+            self._route(_with_hops(message, message.hops + 1), message.headings)
+        return True
+
+    def _send(self, headings: list[Heading], message: Message) -> int:
+        for heading in headings:
+            self._grid.place(heading.cell)
+        number = self._next_number()
+        payload = encode(message)
+        for first in range(0, len(headings), self._options.max_headings):
+            some = tuple(headings[first : first + self._options.max_headings])
+            self._launch(some, number, True, payload)
+        return number
+
+    def _launch(self, headings: tuple[Heading, ...], number: int, answer: bool, payload: bytes) -> None:
+        packet = CellPacket(self._host.node, self._beacons.cell, number, headings, 0, answer, payload)
+        self._route(packet, headings)
+
+    def _next_number(self) -> int:
+        self._number = (self._number + 1) % _NUMBERS
+        return self._number
+
+    def _route(
+        self,
+        packet: CellPacket,
+        headings: Sequence[Heading],
+        tried: frozenset[NodeId] = _NOBODY,
+        avoided: frozenset[CellId] = _NOWHERE,
+    ) -> None:
+        """One hop: find where each destination goes next, and send one packet per next hop."""
+        here, member = self._beacons.cell, self._beacons.stationary
+        populated = self._beacons.populated() - avoided
+        by_node: dict[NodeId, list[Leg]] = {}
+        by_cell: dict[CellId, list[Leg]] = {}
+        for heading in headings:
+            if heading.node == self._host.node:
+                self._arrive(packet, heading, proxied=False)
+                continue
+            if self._in_reach(heading.node, here, tried):
+                by_node.setdefault(heading.node, []).append((heading, heading))
+                continue
+            step = self._step(here, member, populated, heading)
+            if isinstance(step, Onward):
+                by_cell.setdefault(step.cell, []).append((heading, step.heading))
+            elif heading.node != ANY_NODE:
+                self._seek(packet, heading, tried, by_node)
+            elif step is End.STRANDED:
+                self._drop("nobody in reach")
+            else:
+                self._arrive(packet, heading, proxied=step is End.PROXIED)
+        self._transmit_all(packet, by_node, by_cell, tried, avoided)
+
+    def _step(self, here: CellId, member: bool, populated: frozenset[CellId], heading: Heading) -> Onward | End:
+        step = next_step(self._grid, here, member, populated, heading, self._options.reach_cells)
+        if step is End.PROXIED:
+            self._proxies.remember(heading, here, populated.intersection(self._grid.around(here)))
+        elif isinstance(step, Onward):
+            detour = step.heading.detour
+            sets_out = detour is not None and detour.previous == detour.entry == here and heading.detour is None
+            if sets_out and self._proxies.known(heading, here, populated.intersection(self._grid.around(here))):
+                return End.PROXIED
+        return step
+
+    def _in_reach(self, node: NodeId, here: CellId, tried: frozenset[NodeId]) -> bool:
+        neighbour = self._beacons.neighbour(node) if node != ANY_NODE and node not in tried else None
+        return neighbour is not None and self._grid.steps(here, neighbour.cell) <= self._options.reach_cells
+
+    def _seek(
+        self, packet: CellPacket, heading: Heading, tried: frozenset[NodeId], by_node: dict[NodeId, list[Leg]]
+    ) -> None:
+        """The cells end here: the node is a neighbour farther off than a sure hop, or it is absent."""
+        if heading.node not in tried and self._beacons.neighbour(heading.node):
+            by_node.setdefault(heading.node, []).append((heading, heading))
+        else:
+            self._report_absent(packet, heading)
+
+    def _transmit_all(
+        self,
+        packet: CellPacket,
+        by_node: dict[NodeId, list[Leg]],
+        by_cell: dict[CellId, list[Leg]],
+        tried: frozenset[NodeId],
+        avoided: frozenset[CellId],
+    ) -> None:
+        for cell in list(by_cell):
+            for member in self._beacons.in_cell(cell):
+                if member.node in by_node:
+                    by_node[member.node] += by_cell.pop(cell)
+                    break
+        for node, legs in by_node.items():
+            self._transmit(packet, legs, node, None, tried, avoided)
+        for cell, legs in by_cell.items():
+            self._transmit_to_cell(packet, legs, cell, tried, avoided)
+
+    def _transmit_to_cell(
+        self,
+        packet: CellPacket,
+        legs: list[Leg],
+        cell: CellId,
+        tried: frozenset[NodeId],
+        avoided: frozenset[CellId],
+    ) -> None:
+        """To a random node of the cell that was not tried yet; if too many were, over another cell."""
+        members = [member.node for member in self._beacons.in_cell(cell)]
+        left = [node for node in members if node not in tried]
+        if left and len(members) - len(left) < self._options.node_tries:
+            self._transmit(packet, legs, self._host.random.choice(left), cell, tried, avoided)
+        elif len(avoided) + 1 < self._options.cell_tries:
+            self._route(packet, [heading for heading, _ in legs], tried, avoided | {cell})
+        else:
+            for heading, _ in legs:
+                self._drop("no link")
+                self._report_absent(packet, heading)
+
+    def _transmit(
+        self,
+        packet: CellPacket,
+        legs: list[Leg],
+        node: NodeId,
+        cell: CellId | None,
+        tried: frozenset[NodeId],
+        avoided: frozenset[CellId],
+    ) -> None:
+        def failed() -> None:
+            if cell is None:
+                self._route(packet, [heading for heading, _ in legs], tried | {node}, avoided)
+            else:
+                self._transmit_to_cell(packet, legs, cell, tried | {node}, avoided)
+
+        if packet.hops:
+            self._host.record(Counted(TrafficKind.FORWARDED, "CellPacket", size_bytes=len(packet.payload)))
+        self._host.unicast(node, _with_headings(packet, tuple(after for _, after in legs)), failed)
+
+    def _arrive(self, packet: CellPacket, heading: Heading, proxied: bool) -> None:
+        key = (packet.origin, packet.number, heading.cell, heading.node)
+        if key in self._arrived:
+            return
+        self._arrived[key] = None
+        if len(self._arrived) > self._options.memory:
+            del self._arrived[next(iter(self._arrived))]
+        message = self._read(packet.payload)
+        if message is None:
+            return
+        if isinstance(message, NodeAbsent):
+            self._undelivered(message.node, message.cell, message.number)
+            return
+        form = Form.CELL if heading.node == ANY_NODE else Form.NODE
+        arrival = Arrival(
+            packet.origin, packet.origin_cell, message, heading.cell, form, proxied, packet.hops, packet.number
+        )
+        if packet.hops:
+            self._deliver(arrival)
+        else:
+            self._host.after(0.0, lambda: self._deliver(arrival))
+
+    def _report_absent(self, packet: CellPacket, heading: Heading) -> None:
+        if not packet.answer or heading.node == ANY_NODE:
+            return
+        if packet.origin == self._host.node:
+            self._host.after(0.0, lambda: self._undelivered(heading.node, heading.cell, packet.number))
+            return
+        absent = encode(NodeAbsent(packet.number, heading.node, heading.cell))
+        self._launch((Heading(packet.origin_cell, packet.origin),), self._next_number(), False, absent)
+
+    def _makes_sense(self, packet: CellPacket) -> bool:
+        cells = [packet.origin_cell]
+        for heading in packet.headings:
+            cells.append(heading.cell)
+            if heading.detour:
+                cells += (heading.detour.entry, heading.detour.first, heading.detour.previous)
+        fits = 0 < len(packet.headings) <= self._options.max_headings
+        return fits and packet.hops >= 0 and all(cell in self._grid for cell in cells)
+
+    def _read(self, payload: bytes) -> Message | None:
+        try:
+            return decode(payload)
+        except DecodeError:
+            self._drop("unreadable")
+            return None
+
+    def _drop(self, reason: str) -> None:
+        self._host.record(Counted(TrafficKind.DROPPED, "CellPacket", reason=reason))
+
+
+def _with_hops(packet: CellPacket, hops: int) -> CellPacket:
+    return CellPacket(
+        packet.origin,
+        packet.origin_cell,
+        packet.number,
+        packet.headings,
+        hops,
+        packet.answer,
+        packet.payload,
+    )
+
+
+def _with_headings(packet: CellPacket, headings: tuple[Heading, ...]) -> CellPacket:
+    return CellPacket(
+        packet.origin, packet.origin_cell, packet.number, headings, packet.hops, packet.answer, packet.payload
+    )
