@@ -1,0 +1,76 @@
+"""When people post during a match: a base rate, and bursts at what happens on the pitch.
+
+A burst rises within two minutes to several times the base and decays exponentially; a match shows a handful of
+them: kick-off, goals, half-time, the end. Before kick-off the base builds up slowly.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+GRID_S = 1.0
+
+
+class MatchClock(msgspec.Struct, frozen=True):
+    """The event's own time line, in seconds from its start (three hours from 20:00, kick-off at 21:00)."""
+
+    duration_s: float = 10_800.0
+    kickoff_s: float = 3_600.0
+    half_time_s: float = 6_360.0
+    second_half_s: float = 7_320.0
+    end_s: float = 10_200.0
+
+
+class BurstOptions(msgspec.Struct, frozen=True):
+    """How the crowd reacts, as measured on real matches."""
+
+    goals: int = 2
+    goal_height_low: float = 7.5
+    goal_height_high: float = 9.0
+    other_height_low: float = 4.0
+    other_height_high: float = 5.0
+    rise_s: float = 90.0
+    decay_s: float = 240.0
+    early_share: float = 0.3
+    """The base rate at the very start, as a share of the base during the match."""
+
+
+def intensity(clock: MatchClock, options: BurstOptions, random: np.random.Generator) -> Floats:
+    """The posting rate on a grid of seconds, relative to the base rate."""
+    grid = np.arange(0.0, clock.duration_s, GRID_S)
+    build_up = np.clip(grid / max(clock.kickoff_s, GRID_S), 0.0, 1.0)
+    rate: Floats = options.early_share + (1.0 - options.early_share) * build_up
+    for at_s, height in _bursts(clock, options, random):
+        rate += (height - 1.0) * _shape(grid - at_s, options)
+    return rate
+
+
+def draw_times(posts: int, rate: Floats, random: np.random.Generator) -> Floats:
+    """So many instants in time order, in seconds from the start, distributed as the rate."""
+    below = np.concatenate([[0.0], np.cumsum(rate)])
+    edges = np.arange(len(below)) * GRID_S
+    at_s: Floats = np.interp(np.sort(random.random(posts)) * below[-1], below, edges)
+    return at_s
+
+
+def _bursts(clock: MatchClock, options: BurstOptions, random: np.random.Generator) -> list[tuple[float, float]]:
+    fixed = [clock.kickoff_s, clock.half_time_s, clock.end_s]
+    heights = random.uniform(options.other_height_low, options.other_height_high, len(fixed))
+    play_s = (clock.half_time_s - clock.kickoff_s) + (clock.end_s - clock.second_half_s)
+    minutes = np.sort(random.uniform(0.0, play_s, options.goals))
+    pause_s = clock.second_half_s - clock.half_time_s
+    first_half_s = clock.half_time_s - clock.kickoff_s
+    goals = clock.kickoff_s + minutes + np.where(minutes >= first_half_s, pause_s, 0.0)
+    goal_heights = random.uniform(options.goal_height_low, options.goal_height_high, options.goals)
+    return list(zip([*fixed, *goals.tolist()], [*heights.tolist(), *goal_heights.tolist()], strict=True))
+
+
+def _shape(since_s: Floats, options: BurstOptions) -> Floats:
+    rising = np.clip(since_s / options.rise_s, 0.0, 1.0)
+    falling = np.exp(-np.clip(since_s - options.rise_s, 0.0, None) / options.decay_s)
+    shape: Floats = rising * falling
+    return shape

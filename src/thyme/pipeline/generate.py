@@ -1,0 +1,182 @@
+"""Synthetic posts of a match, with the statistics of real ones.
+
+What real posts show and these repeat: a few head tags and a Zipf tail in which new tags keep appearing; about
+half of the people post once, and activity falls with rank by a power below one; a user returns to few tags of
+their own; bursts; short texts. The options and the seed determine the posts; they are drawn in blocks of a
+fixed size, so five million of them need little memory.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from thyme.model.errors import InputError
+from thyme.pipeline.bursts import BurstOptions, Floats, MatchClock, draw_times, intensity
+from thyme.pipeline.draws import uniforms
+from thyme.pipeline.schemas import POST_COLUMNS, arrow_schema
+from thyme.pipeline.vocabulary import HEAD_TAGS, cut_text, tag_name, text_stream
+
+Ints = npt.NDArray[np.int64]
+
+BLOCK_POSTS = 100_000
+MAX_POSTS = 50_000_000
+MAX_TAG_RANK = 10_000_000
+_TWITTER_EPOCH_MS = 1_288_834_974_657
+_SCHEMA = arrow_schema(POST_COLUMNS)
+
+
+class PostOptions(msgspec.Struct, frozen=True):
+    """What the posts look like; the defaults are those of a league match."""
+
+    posts: int = 4_000
+    """About what a thousand people in one place write; a whole league match has 8,000 to 14,000."""
+    seed: int = 1
+    start_s: float = 1_468_180_800.0
+    """2016-07-10T20:00:00Z, from where the papers' crawl starts."""
+    clock: MatchClock = MatchClock()
+    bursts: BurstOptions = BurstOptions()
+    tag_counts: tuple[float, ...] = (0.15, 0.42, 0.26, 0.11, 0.04, 0.01, 0.01)
+    """Shares of posts with 0, 1, 2, … tags."""
+    head_weights: tuple[float, ...] = (0.42, 0.15, 0.09, 0.06)
+    tail_slope: float = 1.55
+    own_tags: int = 3
+    own_tag_share: float = 0.15
+    """How often a tag of the tail is one of the few that the user keeps returning to."""
+    rank_exponent: float = 0.72
+    text_median_chars: float = 67.0
+    text_sigma: float = 0.52
+    text_max_chars: int = 140
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.posts <= MAX_POSTS:
+            raise InputError(f"cannot generate {self.posts} posts; expected from 1 to {MAX_POSTS}")
+        if abs(sum(self.tag_counts) - 1.0) > 1e-9:
+            raise InputError(f"the shares of posts by number of tags sum to {sum(self.tag_counts)}, not to 1")
+        if len(self.head_weights) != len(HEAD_TAGS) or not 0.0 < sum(self.head_weights) < 1.0:
+            raise InputError(f"expected {len(HEAD_TAGS)} weights of head tags whose sum is between 0 and 1")
+        if self.tail_slope <= 1.0 or not 0.0 < self.rank_exponent < 1.0:
+            raise InputError("expected a tail slope above 1 and a rank exponent between 0 and 1")
+
+
+def generate_posts(options: PostOptions) -> Iterator[pa.Table]:
+    """The posts in time order, block by block."""
+    setting = np.random.default_rng([options.seed, 0])
+    rate = intensity(options.clock, options.bursts, setting)
+    at_s = np.round(options.start_s + draw_times(options.posts, rate, setting), 3)
+    authors = setting.permutation(_authors(options))
+    stream = text_stream(setting)
+    for block, first in enumerate(range(0, options.posts, BLOCK_POSTS)):
+        part = slice(first, first + BLOCK_POSTS)
+        random = np.random.default_rng([options.seed, 1, block])
+        yield _block(options, first, at_s[part], authors[part], stream, random)
+
+
+def write_posts(options: PostOptions, path: Path, progress: Callable[[int], None] = lambda done: None) -> Path:
+    """Generate into a dataset (one Parquet file per block); `progress` is told how many posts are done."""
+    if path.exists():
+        raise InputError(f"{path}: exists already, and a dataset is never changed; choose another place")
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    draft.mkdir(parents=True)
+    try:
+        for number, block in enumerate(generate_posts(options)):
+            pq.write_table(block, draft / f"part-{number:05d}.parquet", compression="zstd")
+            progress(block.num_rows)
+        (draft / "_SUCCESS").touch()
+        draft.rename(path)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return path
+
+
+def _authors(options: PostOptions) -> Ints:
+    """Each post's author, by activity rank from 0: half of the people post once, the others by the rank law."""
+    low, high = 1, 2 * options.posts + 2
+    while high - low > 1:
+        users = (low + high) // 2
+        low, high = (users, high) if _activity(options, users).sum() <= options.posts else (low, users)
+    counts = _activity(options, low)
+    counts = np.concatenate([counts, np.ones(max(0, options.posts - int(counts.sum())), dtype=np.int64)])
+    authors: Ints = np.repeat(np.arange(len(counts)), counts)
+    return authors[: options.posts]
+
+
+def _activity(options: PostOptions, users: int) -> Ints:
+    busy = max(1, users // 2)
+    ranks = np.arange(1, users + 1)
+    counts: Ints = np.floor(2.0 * (busy / ranks) ** options.rank_exponent).astype(np.int64)
+    return np.where(ranks <= busy, counts, 1)
+
+
+def _block(
+    options: PostOptions, first: int, at_s: Floats, authors: Ints, stream: str, random: np.random.Generator
+) -> pa.Table:
+    posts = len(at_s)
+    ranks = _tag_ranks(options, authors, random)
+    lengths = options.text_median_chars * np.exp(options.text_sigma * random.standard_normal(posts))
+    offsets = random.integers(0, len(stream), posts)
+    loud = random.random(posts) < 0.5
+    rows = zip(ranks.tolist(), lengths.tolist(), offsets.tolist(), loud.tolist(), strict=True)
+    names: dict[int, str] = {}
+    tags: list[list[str]] = []
+    texts: list[str] = []
+    for post_ranks, length, offset, capital in rows:
+        own = [names.setdefault(rank, tag_name(rank)) for rank in post_ranks if rank > 0]
+        tags.append(own)
+        marks = "".join(f" #{tag.capitalize() if capital else tag}" for tag in own)
+        room = int(min(length, options.text_max_chars)) - len(marks)
+        texts.append(cut_text(stream, offset, room) + marks)
+    milliseconds = np.round(at_s * 1000).astype(np.int64) - _TWITTER_EPOCH_MS
+    sequence = (first + np.arange(posts)) & ((1 << 22) - 1)
+    ids = (milliseconds << 22) | sequence
+    return pa.table(
+        {
+            "id": [str(one) for one in ids.tolist()],
+            "author": [f"fan{author:06d}" for author in authors.tolist()],
+            "at_s": at_s,
+            "text": texts,
+            "tags": tags,
+        },
+        schema=_SCHEMA,
+    )
+
+
+def _tag_ranks(options: PostOptions, authors: Ints, random: np.random.Generator) -> Ints:
+    """The tag ranks of each post, one row each, 0 where there is none; no tag twice in a post."""
+    posts, most = len(authors), len(options.tag_counts) - 1
+    numbers = np.searchsorted(np.cumsum(options.tag_counts)[:-1], random.random(posts), side="right")
+    ranks = np.zeros((posts, most), dtype=np.int64)
+    for column in range(most):
+        drawn = _draw_tags(options, authors, random)
+        for _ in range(8):
+            again = (ranks[:, :column] == drawn[:, None]).any(axis=1)
+            if not again.any():
+                break
+            drawn[again] = _draw_tags(options, authors[again], random)
+        again = (ranks[:, :column] == drawn[:, None]).any(axis=1)
+        ranks[:, column] = np.where((column < numbers) & ~again, drawn, 0)
+    return ranks
+
+
+def _draw_tags(options: PostOptions, authors: Ints, random: np.random.Generator) -> Ints:
+    heads = np.searchsorted(np.cumsum(options.head_weights), random.random(len(authors)), side="right") + 1
+    fresh = _tail_rank(options, random.random(len(authors)))
+    favourite = random.integers(0, options.own_tags, len(authors)) if options.own_tags else 0
+    own = _tail_rank(options, uniforms(options.seed, "own tags", authors, favourite))
+    returning = random.random(len(authors)) < (options.own_tag_share if options.own_tags else 0.0)
+    return np.where(heads <= len(HEAD_TAGS), heads, np.where(returning, own, fresh))
+
+
+def _tail_rank(options: PostOptions, uniform: Floats) -> Ints:
+    """A rank beyond the head tags, by the tail's power law, which has no last rank."""
+    edge = len(HEAD_TAGS) + 0.5
+    ranks = np.floor(edge * (1.0 - uniform) ** (-1.0 / (options.tail_slope - 1.0)) + 0.5)
+    return np.clip(ranks, len(HEAD_TAGS) + 1, MAX_TAG_RANK).astype(np.int64)

@@ -1,0 +1,136 @@
+"""Synthetic posts have the statistics of real ones, and depend on their options and seed alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from thyme.model.errors import InputError
+from thyme.model.tags import tags_in_text
+from thyme.pipeline import generate
+from thyme.pipeline.draws import exponentials, uniforms
+from thyme.pipeline.generate import PostOptions, generate_posts, write_posts
+
+
+@pytest.fixture(scope="module", params=[1, 2, 3])
+def match(request: pytest.FixtureRequest) -> pa.Table:
+    return pa.concat_tables(generate_posts(PostOptions(posts=12_000, seed=request.param)))
+
+
+def slope(values: np.ndarray, first: int, last: int) -> float:
+    ranks = np.arange(first, last + 1)
+    return float(-np.polyfit(np.log(ranks), np.log(values[first - 1 : last]), 1)[0])
+
+
+def test_tags_have_a_head_and_a_tail_that_keeps_growing(match: pa.Table) -> None:
+    tags = match["tags"].to_pylist()
+    numbers = np.bincount([len(own) for own in tags], minlength=7) / len(tags)
+    assert 0.10 <= numbers[0] <= 0.19
+    assert 0.30 <= numbers[1] <= 0.50
+    assert 0.23 <= numbers[2] <= 0.28
+    uses = Counter(tag for own in tags for tag in own)
+    counts = np.array(sorted(uses.values(), reverse=True))
+    shares = counts / counts.sum()
+    assert 0.27 <= shares[0] <= 0.45
+    assert 0.11 <= shares[1] <= 0.21
+    assert 0.06 <= shares[3] <= 0.12
+    assert 1.5 <= slope(counts, 2, 50) <= 1.8
+    assert 0.57 <= np.mean(counts == 1) <= 0.77
+    assert 600 <= len(counts) <= 1100
+    uses_so_far = np.cumsum([len(own) for own in tags])
+    seen: set[str] = set()
+    distinct = []
+    for own in tags:
+        seen.update(own)
+        distinct.append(len(seen))
+    heaps = np.polyfit(np.log(uses_so_far[500::100]), np.log(distinct[500::100]), 1)[0]
+    assert 0.58 <= heaps <= 0.83
+
+
+def test_half_of_the_people_post_once_and_activity_falls_with_rank(match: pa.Table) -> None:
+    counts = np.array(sorted(Counter(match["author"].to_pylist()).values(), reverse=True))
+    assert 0.45 <= np.mean(counts == 1) <= 0.55
+    assert 2.0 <= counts.mean() <= 3.6
+    assert 0.7 <= slope(counts, 1, 200) <= 0.9
+
+
+def test_a_small_event_has_the_users_of_a_small_event() -> None:
+    posts = pa.concat_tables(generate_posts(PostOptions(posts=750)))
+    counts = np.array(sorted(Counter(posts["author"].to_pylist()).values(), reverse=True))
+    assert 214 <= len(counts) <= 337
+    assert 0.66 <= counts[:100].sum() / counts.sum() <= 0.84
+    assert 21 <= counts[0] <= 91
+
+
+def test_the_crowd_reacts_in_bursts(match: pa.Table) -> None:
+    at_s = np.array(match["at_s"])
+    assert (np.diff(at_s) >= 0).all()
+    minutes = np.bincount(((at_s - PostOptions().start_s) // 60).astype(int), minlength=180)[30:]
+    mean = minutes.mean()
+    assert 53 <= mean <= 95
+    assert 3.8 <= minutes.max() / mean <= 5.2
+    assert 2.4 <= np.quantile(minutes, 0.95) / mean <= 4.0
+    assert 40 <= minutes.var() / mean <= 130
+
+
+def test_texts_are_short_and_carry_the_tags(match: pa.Table) -> None:
+    texts = match["text"].to_pylist()
+    lengths = np.array([len(text) for text in texts])
+    low, middle, high = np.quantile(lengths, [0.1, 0.5, 0.9])
+    assert 25 <= low <= 40
+    assert 55 <= middle <= 75
+    assert 110 <= high <= 140
+    assert 71 <= lengths.mean() <= 117
+    assert lengths.max() <= 160
+    for text, tags in zip(texts[:500], match["tags"].to_pylist()[:500], strict=True):
+        assert sorted(tags_in_text(text)) == sorted(tags)
+
+
+def test_ids_are_unique_and_carry_the_time(match: pa.Table) -> None:
+    ids = [int(one) for one in match["id"].to_pylist()]
+    assert len(set(ids)) == len(ids)
+    carried_s = [((one >> 22) + 1_288_834_974_657) / 1000 for one in ids]
+    assert np.allclose(carried_s, np.array(match["at_s"]), atol=1e-3)
+
+
+def test_the_same_seed_gives_the_same_posts_and_another_seed_others(tmp_path: Path) -> None:
+    options = PostOptions(posts=300, seed=7)
+    write_posts(options, tmp_path / "a")
+    write_posts(options, tmp_path / "b")
+    write_posts(PostOptions(posts=300, seed=8), tmp_path / "c")
+    first, second, other = (pq.read_table(tmp_path / name) for name in "abc")
+    assert first.equals(second)
+    assert not first.equals(other)
+
+
+def test_many_posts_are_written_block_by_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generate, "BLOCK_POSTS", 100)
+    told: list[int] = []
+    write_posts(PostOptions(posts=250), tmp_path / "posts", told.append)
+    assert told == [100, 100, 50]
+    assert pq.read_table(tmp_path / "posts").num_rows == 250
+
+
+def test_impossible_options_are_refused() -> None:
+    with pytest.raises(InputError, match="0 posts"):
+        PostOptions(posts=0)
+    with pytest.raises(InputError, match="sum to"):
+        PostOptions(tag_counts=(0.5, 0.4))
+
+
+def test_a_draw_depends_on_its_names_alone() -> None:
+    users = np.arange(50_000)
+    drawn = uniforms(3, "test", users, 1)
+    assert (drawn[::-1] == uniforms(3, "test", users[::-1], 1)).all()
+    assert uniforms(3, "test", 17, 1) == drawn[17]
+    assert not (drawn == uniforms(3, "another", users, 1)).any()
+    assert drawn.min() >= 0.0
+    assert drawn.max() < 1.0
+    assert abs(drawn.mean() - 0.5) < 0.01
+    assert abs(np.corrcoef(drawn[1:], drawn[:-1])[0, 1]) < 0.02
+    assert abs(exponentials(3, "test", users, 2).mean() - 1.0) < 0.03
