@@ -82,9 +82,7 @@ class _Parser:
     def _all(self) -> Formula:
         return self._chain("&", self._literal, conjunction)
 
-    def _chain(
-        self, sign: str, read: Callable[[], Formula], join: Callable[[list[Formula]], Formula]
-    ) -> Formula:
+    def _chain(self, sign: str, read: Callable[[], Formula], join: Callable[[list[Formula]], Formula]) -> Formula:
         parts = [read()]
         while self._token.kind == sign:
             self._advance()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush
+from math import inf
 
 import msgspec
 
@@ -26,17 +27,37 @@ _STALE_ENDS = 64
 
 
 class _Interest(msgspec.Struct):
-    """A conjunction and who wants it, by serial number: at any time, or within a time frame."""
+    """A conjunction and who wants it, by serial number: at any time, or within a time frame.
+
+    From `started_s` on, and before `ending_s`, all of the frames hold, so that none has to be looked at: the
+    usual case, as subscriptions on the future began before the next object is published.
+    """
 
     conjunction: Conjunction
     anchor: str | None
     always: dict[int, Subscription]
     framed: dict[int, Subscription]
+    started_s: float = -inf
+    ending_s: float = inf
+
+    def add(self, serial: int, subscription: Subscription) -> None:
+        frame = subscription.frame
+        if frame.start_s is None and frame.end_s is None:
+            self.always[serial] = subscription
+            return
+        self.framed[serial] = subscription
+        if frame.start_s is not None and frame.start_s > self.started_s:
+            self.started_s = frame.start_s
+        if frame.end_s is not None and frame.end_s < self.ending_s:
+            self.ending_s = frame.end_s
 
     def collect(self, at_s: float, found: dict[int, Subscription]) -> None:
         """Add those whose frame contains the instant; written out, since this is where insertions spend time."""
         if self.always:
             found.update(self.always)
+        if self.started_s <= at_s < self.ending_s:
+            found.update(self.framed)
+            return
         for serial, subscription in self.framed.items():
             frame = subscription.frame
             start_s, end_s = frame.start_s, frame.end_s
@@ -82,10 +103,7 @@ class StandingSubscriptions:
         self._by_key[subscription.key] = _Standing(serial, subscription)
         for conjunction in subscription.conjunctions:
             interest = self._interests.get(conjunction) or self._arouse(conjunction)
-            if frame.start_s is None and frame.end_s is None:
-                interest.always[serial] = subscription
-            else:
-                interest.framed[serial] = subscription
+            interest.add(serial, subscription)
         if frame.end_s is not None:
             heappush(self._ends, (frame.end_s, serial, subscription.key))
 
