@@ -157,13 +157,13 @@ class GeographicRouter:
 
     def _step(self, here: CellId, member: bool, populated: frozenset[CellId], heading: Heading) -> Onward | End:
         step = next_step(self._grid, here, member, populated, heading, self._options.reach_cells)
+        if isinstance(step, Onward) and not _sets_out(heading, step.heading):
+            return step
+        around = populated.intersection(self._grid.around(here))
         if step is End.PROXIED:
-            self._proxies.remember(heading, here, populated.intersection(self._grid.around(here)))
-        elif isinstance(step, Onward):
-            detour = step.heading.detour
-            sets_out = detour is not None and detour.previous == detour.entry == here and heading.detour is None
-            if sets_out and self._proxies.known(heading, here, populated.intersection(self._grid.around(here))):
-                return End.PROXIED
+            self._proxies.remember(heading, here, around)
+        elif isinstance(step, Onward) and self._proxies.known(heading, here, around):
+            return End.PROXIED
         return step
 
     def _in_reach(self, node: NodeId, here: CellId, tried: frozenset[NodeId]) -> bool:
@@ -285,6 +285,13 @@ class GeographicRouter:
 
     def _drop(self, reason: str) -> None:
         self._host.record(Counted(TrafficKind.DROPPED, "CellPacket", reason=reason))
+
+
+def _sets_out(before: Heading, after: Heading) -> bool:
+    """Whether a detour begins with this step."""
+    if after.detour is None:
+        return False
+    return before.detour is None or before.detour.entry != after.detour.entry
 
 
 def _with_hops(packet: CellPacket, hops: int) -> CellPacket:
