@@ -10,11 +10,20 @@ from typing import Any, Literal
 
 import msgspec
 
+from thyme.approaches.es import ExternalStorage, ExternalStorageOptions
 from thyme.approaches.interface import Capabilities, ReactiveStore
 from thyme.approaches.ls import LocalStorage, LocalStorageOptions
 from thyme.host import Host
 from thyme.model.errors import InputError
+from thyme.routing.layer import Deliver, UnicastRouter
 from thyme.routing.ondemand import OnDemandOptions, OnDemandRouter
+
+
+class ExternalStorageSettings(ExternalStorageOptions, frozen=True, forbid_unknown_fields=True):
+    """Thyme-ES and the router below it."""
+
+    routing: Literal["ondemand"] = "ondemand"
+    ondemand: OnDemandOptions = OnDemandOptions()
 
 
 class LocalStorageSettings(LocalStorageOptions, frozen=True, forbid_unknown_fields=True):
@@ -24,8 +33,16 @@ class LocalStorageSettings(LocalStorageOptions, frozen=True, forbid_unknown_fiel
     ondemand: OnDemandOptions = OnDemandOptions()
 
 
+def _unicast(settings: ExternalStorageSettings | LocalStorageSettings) -> Callable[[Host, Deliver], UnicastRouter]:
+    return lambda host, deliver: OnDemandRouter(host, deliver, settings.ondemand)
+
+
+def _external_storage(host: Host, settings: ExternalStorageSettings) -> ReactiveStore:
+    return ExternalStorage(host, _unicast(settings), settings)
+
+
 def _local_storage(host: Host, settings: LocalStorageSettings) -> ReactiveStore:
-    return LocalStorage(host, lambda h, deliver: OnDemandRouter(h, deliver, settings.ondemand), settings)
+    return LocalStorage(host, _unicast(settings), settings)
 
 
 class Approach(msgspec.Struct, frozen=True):
@@ -49,6 +66,14 @@ class Approach(msgspec.Struct, frozen=True):
 APPROACHES: dict[str, Approach] = {
     approach.name: approach
     for approach in (
+        Approach(
+            "es",
+            "Thyme-ES",
+            "a server that everybody knows stores and matches everything",
+            ExternalStorage.capabilities,
+            ExternalStorageSettings,
+            _external_storage,
+        ),
         Approach(
             "ls",
             "Thyme-LS",

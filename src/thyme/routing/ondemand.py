@@ -50,7 +50,7 @@ Failed = Callable[[], None] | None
 
 
 class _Search(msgspec.Struct):
-    waiting: list[tuple[bytes, Failed, int]]
+    waiting: list[tuple[Routed, Failed, int]]
     timer: Timer | None = None
     tries: int = 0
 
@@ -80,7 +80,7 @@ class OnDemandRouter:
         if to == self._host.node:
             self._host.after(0.0, lambda: self._deliver(to, message))
             return
-        self._send_payload(to, encode(message), failed, self._options.reroutes)
+        self._dispatch(Routed(self._host.node, to, 0, encode(message)), failed, self._options.reroutes)
 
     def receive(self, sender: NodeId, message: Message) -> bool:
         match message:
@@ -96,15 +96,17 @@ class OnDemandRouter:
                 return False
         return True
 
-    def _send_payload(self, to: NodeId, payload: bytes, failed: Failed, reroutes: int) -> None:
+    def _dispatch(self, packet: Routed, failed: Failed, reroutes: int) -> None:
+        """Pass a packet on, or look for a route first; `reroutes` links may still give up on it."""
+        to = packet.target
         if self.route_to(to):
-            self._pass_on(Routed(self._host.node, to, 0, payload), failed, reroutes)
+            self._pass_on(packet, failed, reroutes)
             return
         search = self._searches.get(to)
         if search is None:
             search = self._searches[to] = _Search([])
             self._request(to)
-        search.waiting.append((payload, failed, reroutes))
+        search.waiting.append((packet, failed, reroutes))
         if len(search.waiting) > self._options.queue_per_target:
             _, dropped, _ = search.waiting.pop(0)
             self._drop("no room while looking for a route")
@@ -175,8 +177,8 @@ class OnDemandRouter:
             return
         if search.timer:
             search.timer.cancel()
-        for payload, failed, reroutes in search.waiting:
-            self._send_payload(reply.target, payload, failed, reroutes)
+        for packet, failed, reroutes in search.waiting:
+            self._dispatch(packet, failed, reroutes)
 
     def _on_packet(self, sender: NodeId, packet: Routed) -> None:
         if packet.target == self._host.node:
@@ -190,13 +192,10 @@ class OnDemandRouter:
         if packet.hops + 1 >= self._options.hop_limit:
             self._drop("hop limit")
             return
-        route = self.route_to(packet.target)
-        if route is None:
-            self._drop("no route")
-            self._host.unicast(sender, RouteError(((packet.target, self._sequence_of(packet.target)),)))
-            return
+        # A node on the way whose route has just expired looks for a new one itself: the packet is worth a search.
+        onward = msgspec.structs.replace(packet, hops=packet.hops + 1)
         self._host.record(Counted(TrafficKind.FORWARDED, "Routed", size_bytes=len(packet.payload)))
-        self._pass_on(msgspec.structs.replace(packet, hops=packet.hops + 1), None, 0)
+        self._dispatch(onward, None, self._options.reroutes)
 
     def _pass_on(self, packet: Routed, failed: Failed, reroutes: int) -> None:
         route = self._routes[packet.target]
@@ -206,7 +205,7 @@ class OnDemandRouter:
         def lost() -> None:
             self._broken(next_hop)
             if reroutes > 0:
-                self._send_payload(packet.target, packet.payload, failed, reroutes - 1)
+                self._dispatch(packet, failed, reroutes - 1)
                 return
             self._drop("link gave up")
             if failed:

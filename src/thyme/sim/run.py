@@ -22,7 +22,7 @@ from thyme.sim.scenario import Scenario
 from thyme.sim.simulation import Simulation
 from thyme.sim.users import Numbers, User
 from thyme.world.churn import Churn, alternating, crashing, leaving
-from thyme.world.movement import Movement
+from thyme.world.movement import Leg, Movement, movement_of_legs
 from thyme.world.placement import read_topology, static, uniform_places
 from thyme.world.streams import chosen, stream
 from thyme.world.waypoint import random_waypoint
@@ -39,6 +39,19 @@ class Result(msgspec.Struct, frozen=True):
 
 
 def movement_for(scenario: Scenario) -> Movement:
+    """The crowd's movement, and after it the servers, which stand on the long middle line of the area."""
+    crowd = _crowd_movement(scenario)
+    servers = scenario.server_nodes
+    if not servers:
+        return crowd
+    ways: list[Sequence[Leg]] = [crowd.node_legs(node) for node in range(crowd.nodes)]
+    for i in range(len(servers)):
+        x_m = crowd.width_m * (i + 1) / (len(servers) + 1)
+        ways.append([Leg(0.0, x_m, crowd.height_m / 2.0)])
+    return movement_of_legs(crowd.width_m, crowd.height_m, ways)
+
+
+def _crowd_movement(scenario: Scenario) -> Movement:
     area = scenario.area()
     section = scenario.movement
     if section.model == "file":
@@ -86,10 +99,13 @@ class Run:
         seed = scenario.run_seed
         self.world = Simulation(self.movement, self.radio, seed, scenario.faults)
         self._approach = find_approach(scenario.approach)
-        self._settings = self._approach.configure(scenario.settings, "[settings]")
+        given = dict(scenario.settings)
+        if scenario.server_nodes:
+            given.setdefault("servers", list(scenario.server_nodes))
+        self._settings = self._approach.configure(given, "[settings]")
         numbers = Numbers()
         engine, recorder = self.world.engine, self.world.recorder
-        self.users = [User(i, engine, recorder, scenario.users, numbers, seed) for i in range(scenario.nodes)]
+        self.users = [User(i, engine, recorder, scenario.users, numbers, seed) for i in range(self.movement.nodes)]
         self.stores: dict[int, ReactiveStore] = {}
         self._schedule(operations)
 
@@ -103,7 +119,7 @@ class Run:
     def _schedule(self, operations: Iterable[Operation]) -> None:
         engine, time = self.world.engine, self.scenario.time
         off = set(self.churn.starts_off())
-        for node in range(self.scenario.nodes):
+        for node in range(self.movement.nodes):
             if node not in off:
                 joins_s = float(stream(self.scenario.run_seed, "joins", node).uniform(time.join_from_s, time.join_to_s))
                 self._switch_on(node, joins_s)

@@ -90,13 +90,22 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     users: UserOptions = UserOptions()
     faults: tuple[Rule, ...] = ()
     trace: str = ""
+    servers: int = 1
+    """Nodes added in the middle of the area for an approach that needs servers (Thyme-ES); they have no user."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.nodes <= MAX_NODES:
             raise InputError(f"nodes is {self.nodes}; expected 1 to {MAX_NODES}")
         if not 0.0 <= self.time.join_from_s <= self.time.join_to_s <= self.time.until_s:
             raise InputError("[time]: expected 0 ≤ join_from_s ≤ join_to_s ≤ until_s")
+        if self.servers < 1:
+            raise InputError(f"servers is {self.servers}; expected at least 1")
         find_approach(self.approach).configure(self.settings, "[settings]")
+
+    @property
+    def server_nodes(self) -> tuple[int, ...]:
+        needed = find_approach(self.approach).capabilities.needs_server
+        return tuple(range(self.nodes, self.nodes + self.servers)) if needed else ()
 
     @property
     def place_seed(self) -> int:

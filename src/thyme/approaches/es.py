@@ -1,0 +1,198 @@
+"""Thyme-ES: a server that everybody knows stores and matches everything (Thyme FGCS §8).
+
+The papers' baseline: each operation is a request to the server and an answer back, over a unicast router; only
+notifications go one way. A scenario puts the server (or several) into the middle of the area as nodes of their own;
+they hold no user. With several, a request that is not answered is repeated to the next of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from thyme.approaches.contents import ContentOptions, Contents, Fetches
+from thyme.approaches.es_server import Server
+from thyme.approaches.inbox import Inbox
+from thyme.approaches.interface import (
+    Capabilities,
+    Done,
+    Failure,
+    Fetched,
+    Notify,
+    Outcome,
+    ReactiveStore,
+    StoreLimits,
+    key_of,
+)
+from thyme.approaches.requests import Requests, RetryOptions
+from thyme.host import Host
+from thyme.model.errors import InputError
+from thyme.model.frames import TimeFrame
+from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.objects import Metadata, check_object
+from thyme.model.queries import Query
+from thyme.model.records import Joined
+from thyme.model.subscriptions import Subscription
+from thyme.routing.layer import Deliver, UnicastRouter
+from thyme.wire.message import Message
+from thyme.wire.server import DeleteRequest, InsertRequest, SubscribeRequest, UnsubscribeRequest
+from thyme.wire.storage import Acknowledged, MoreRequest, Notification, PartReply, PartRequest
+
+RouterFactory = Callable[[Host, Deliver], UnicastRouter]
+OWN_OBJECT = "own object"
+
+
+class ExternalStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    servers: tuple[int, ...] = ()
+    """The server's node, or several; in a scenario without a choice, one node more than the crowd's."""
+    past_matches: int = 10
+    retry: RetryOptions = RetryOptions()
+    contents: ContentOptions = ContentOptions()
+    limits: StoreLimits = StoreLimits()
+    matches_per_notification: int = 8
+
+
+class ExternalStorage(ReactiveStore):
+    """One node of Thyme-ES: a client, and on a server's node the server as well."""
+
+    capabilities = Capabilities(needs_server=True)
+
+    def __init__(self, host: Host, router: RouterFactory, options: ExternalStorageOptions) -> None:
+        super().__init__(host)
+        if not options.servers:
+            raise InputError("Thyme-ES needs a server: name at least one node in `servers`")
+        self.options = options
+        self._servers = tuple(NodeId(server) for server in options.servers)
+        self._router = router(host, self._on_message)
+        self._requests = Requests(host, options.retry)
+        self._contents = Contents(host)
+        self._fetches: Fetches[NodeId] = Fetches(self._requests, self._router.send, options.contents)
+        limits = options.limits
+        self._inbox: Inbox[NodeId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
+        others = tuple(server for server in self._servers if server != host.node)
+        self._server = (
+            Server(host, self._router, self._contents, self._fetches, others, options.matches_per_notification)
+            if host.node in self._servers
+            else None
+        )
+
+    def start(self) -> None:
+        self._router.start()
+
+    def join(self) -> None:
+        if self._server:
+            self._server.join()
+        self.host.record(Joined())
+
+    def stop(self) -> None:
+        """The server keeps what was stored; a client leaves nothing behind."""
+
+    def receive(self, sender: NodeId, message: Message) -> None:
+        self._router.receive(sender, message)
+
+    def insert(
+        self,
+        oid: str,
+        data: bytes,
+        tags: Iterable[str],
+        summary: bytes,
+        done: Done,
+        *,
+        replicate: bool | None = None,
+    ) -> Metadata:
+        checked = check_object(data, tags, summary, self.options.limits.objects)
+        key = key_of(oid, self.node)
+        if self.host.store.get(OWN_OBJECT, oid) is not None:
+            raise InputError(f"object {oid!r} was inserted by this node before; objects are immutable, use a new id")
+        metadata = Metadata(key, checked, summary, self.host.now(), len(data))
+        self.host.store.put(OWN_OBJECT, oid, b"")
+        inline = data if len(data) <= self.options.contents.part_bytes else b""
+        if not inline:
+            self._contents.keep(key, data)
+        self._ask(lambda number: InsertRequest(number, metadata, inline), done)
+        return metadata
+
+    def delete(self, oid: str, done: Done) -> None:
+        if self.host.store.get(OWN_OBJECT, oid) is None:
+            raise InputError(f"this node has no object {oid!r} to delete; only the owner can delete an object")
+        key = ObjectKey(oid, self.node)
+        self.host.store.remove(OWN_OBJECT, oid)
+        if self._server is None:
+            self._contents.drop(key)
+        self._ask(lambda number: DeleteRequest(number, key), done)
+
+    def subscribe(
+        self, query: Query, frame: TimeFrame, notify: Notify, done: Done, *, sid: int | None = None
+    ) -> SubscriptionKey:
+        number = self._inbox.next_sid() if sid is None else sid
+        subscription = Subscription(SubscriptionKey(number, self.node), query.dnf(), frame)
+        self._inbox.add(subscription, notify)
+        self._ask(lambda request: SubscribeRequest(request, subscription, self.options.past_matches), done)
+        return subscription.key
+
+    def unsubscribe(self, sid: int, done: Done) -> None:
+        key = self._inbox.get(sid).subscription.key
+        self._inbox.remove(sid)
+        self._ask(lambda number: UnsubscribeRequest(number, key), done)
+
+    def retrieve(self, metadata: Metadata, done: Fetched) -> None:
+        if self._server and self._contents.has(metadata.key):
+            done(Outcome(), self._contents.read(metadata.key))
+            return
+        self._fetches.fetch(metadata.key, metadata.size_bytes, self._servers, done)
+
+    def more(self, sid: int, done: Done) -> None:
+        own = self._inbox.get(sid)
+        if not own.cursors:
+            done(Outcome())
+            return
+        cursor, _ = next(iter(own.cursors.values()))
+        limit = self.options.past_matches
+
+        def answered(outcome: Outcome) -> None:
+            done(Outcome(outcome.failure, own.remaining))
+
+        self._ask(lambda number: MoreRequest(number, own.subscription.key, cursor, limit), answered)
+
+    def remaining(self, sid: int) -> int:
+        return self._inbox.get(sid).remaining
+
+    def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
+        return self._inbox.resume(notify)
+
+    def stored(self) -> Iterable[tuple[str, int, int]]:
+        return self._server.stored() if self._server else ()
+
+    def _ask(self, message: Callable[[int], Message], done: Done) -> None:
+        tries = 0
+
+        def send(number: int) -> None:
+            nonlocal tries
+            self._router.send(self._servers[tries % len(self._servers)], message(number))
+            tries += 1
+
+        self._requests.begin(send, done)
+
+    def _on_message(self, origin: NodeId, message: Message) -> None:
+        match message:
+            case Acknowledged(request, ok, _):
+                self._requests.resolve(request, Outcome() if ok else Outcome(Failure.REFUSED))
+            case Notification():
+                self._on_notification(message)
+            case PartReply():
+                self._fetches.on_reply(message)
+            case _:
+                handled = self._server.receive(origin, message) if self._server else False
+                if not handled and isinstance(message, PartRequest):
+                    self._router.send(origin, self._contents.answer(message))
+
+    def _on_notification(self, message: Notification) -> None:
+        for metadata in message.matches:
+            self._inbox.accept(message.key, metadata)
+        own = self._inbox.find(message.key)
+        if own is not None and (message.request >= 0 or message.cursor is not None):
+            own.cursors.clear()
+            if message.cursor is not None and message.remaining > 0:
+                own.cursors[self._servers[0]] = (message.cursor, message.remaining)
+        self._requests.resolve(message.request, Outcome())
