@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
-import click
 import typer
 
+from thyme.cli.simulate import scenario_app, simulate
 from thyme.model.errors import InputError
+
+# Some releases of typer carry their own copy of click, so its error classes are reached through typer's own.
+_UsageError: Any = typer.BadParameter.__mro__[1]
+_ClickError: Any = _UsageError.__mro__[1]
 
 app = typer.Typer(
     name="thyme",
@@ -41,6 +45,10 @@ def door(
     """Time-aware reactive storage for crowds of devices with no infrastructure."""
 
 
+app.command()(simulate)
+app.add_typer(scenario_app, name="scenario")
+
+
 def run() -> None:
     """The entry point of the `thyme` command."""
     try:
@@ -48,14 +56,14 @@ def run() -> None:
     except InputError as error:
         print(f"thyme: {error}", file=sys.stderr)
         sys.exit(2)
-    except click.UsageError as error:
+    except _UsageError as error:
         where = error.ctx.command_path if error.ctx else "thyme"
         print(f"{where}: {error.format_message()} (see {where} --help)", file=sys.stderr)
         sys.exit(2)
-    except click.ClickException as error:
+    except _ClickError as error:
         print(f"thyme: {error.format_message()}", file=sys.stderr)
         sys.exit(error.exit_code)
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         print("thyme: stopped", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:

@@ -106,8 +106,7 @@ class Beacons:
         digest = self._events.digest() if self._events.digest else b""
         if len(digest) > self._options.max_digest_bytes:
             raise ValueError(
-                f"a digest of {len(digest)} bytes does not fit a beacon: "
-                f"at most {self._options.max_digest_bytes}"
+                f"a digest of {len(digest)} bytes does not fit a beacon: at most {self._options.max_digest_bytes}"
             )
         self._host.broadcast(Beacon(self.cell, self.stationary, digest))
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from random import Random
 
+import pyarrow as pa
+
 from thyme.host import MemoryStore, Timer
 from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
@@ -21,6 +23,17 @@ from thyme.sim.recorder import Recorder
 from thyme.wire.codec import encode
 from thyme.wire.message import Message
 from thyme.world.movement import Movement
+
+MAX_KEPT_FRAMES = 2_000_000
+FRAME_SCHEMA = pa.schema(
+    [
+        ("at_s", pa.float64()),
+        ("sender", pa.int64()),
+        ("to", pa.int64()),
+        ("message", pa.string()),
+        ("size_bytes", pa.int64()),
+    ]
+)
 
 Receive = Callable[[NodeId, Message], None]
 Failed = Callable[[], None] | None
@@ -60,6 +73,17 @@ class Simulation:
         self.hosts = [SimulatedHost(self, NodeId(i), seed) for i in range(movement.nodes)]
         self._frames: dict[int, _Frame] = {}
         self._tokens = 0
+        self._frame_log: list[tuple[float, int, int, str, int]] | None = None
+
+    def keep_frames(self) -> None:
+        """Remember every frame that is sent (the first `MAX_KEPT_FRAMES`), for a replay."""
+        self._frame_log = []
+
+    def frames(self) -> pa.Table | None:
+        if self._frame_log is None:
+            return None
+        columns = list(zip(*self._frame_log, strict=True)) or [(), (), (), (), ()]
+        return pa.table(list(map(list, columns)), schema=FRAME_SCHEMA)
 
     def run(self, until_s: float, progress: Callable[[float], None] | None = None) -> None:
         """Let everything happen up to `until_s`."""
@@ -86,6 +110,8 @@ class Simulation:
         self.recorder.count(sender, TrafficKind.SENT, name, 1, size_bytes)
         if message.control:
             self.recorder.count(sender, TrafficKind.CONTROL, name, 1, size_bytes)
+        if self._frame_log is not None and len(self._frame_log) < MAX_KEPT_FRAMES:
+            self._frame_log.append((self.engine.now_s, sender, to, name, size_bytes))
         self._tokens += 1
         token = self._tokens
         frame = self._frames[token] = _Frame(message, sender, host.life, size_bytes, failed)

@@ -1,0 +1,135 @@
+"""`thyme simulate` and `thyme scenario`: one run, and what is wrong with a scenario before it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+scenario_app = typer.Typer(help="Look at a scenario before it is run.", no_args_is_help=True)
+
+ScenarioFile = Annotated[Path, typer.Argument(help="A scenario as TOML.", show_default=False)]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change one key of the scenario; may be repeated."),
+]
+
+
+def simulate(
+    scenario_file: ScenarioFile,
+    out: Annotated[Path, typer.Option("--out", help="Folder for what the run leaves behind.", show_default=False)],
+    trace: Annotated[
+        Path | None, typer.Option("--trace", help="Operations to play (Parquet or CSV); else the scenario's own.")
+    ] = None,
+    settings: Settings = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the run; else the scenario's own.")] = None,
+    frames: Annotated[bool, typer.Option("--frames/--no-frames", help="Keep every frame for `thyme replay`.")] = False,
+) -> None:
+    """Run one scenario and write its events, the way nodes went, and a summary.
+
+    Examples:
+
+      thyme simulate crowd.toml --out out/run
+
+      thyme simulate crowd.toml --set nodes=100 --set radio.model=wifi --seed 7 --frames --out out/run
+    """
+    from rich.progress import Progress
+
+    from thyme.sim.output import write_result
+    from thyme.sim.run import Run
+    from thyme.sim.scenario import load_scenario, parse_setting
+    from thyme.sim.traces import read_trace
+
+    changes = dict(parse_setting(text) for text in settings or [])
+    if seed is not None:
+        changes["seed"] = seed
+    scenario = load_scenario(scenario_file, changes)
+    trace_file = trace or (scenario_file.parent / scenario.trace if scenario.trace else None)
+    operations = read_trace(trace_file) if trace_file else []
+    run = Run(scenario, operations)
+    if frames:
+        run.world.keep_frames()
+    with Progress(transient=True) as progress:
+        task = progress.add_task(f"simulating {scenario.nodes} nodes", total=scenario.time.until_s)
+        result = run.go(lambda now_s: progress.update(task, completed=now_s))
+    summary = write_result(result, out, run.world.frames())
+    print(f"{scenario.name}: {scenario.approach}, {scenario.nodes} nodes, {scenario.time.until_s:g} s")
+    for kind, share in summary["success"].items():
+        print(f"  {kind:12s} {share['succeeded']:7d} of {share['issued']:7d} succeeded")
+    print(f"  notified     {summary['notified']:7d} times")
+    print(f"  sent         {summary['phy_sent_frames']:7d} frames, {summary['phy_sent_bytes'] / 1e6:.2f} MB on the air")
+    print(f"written to {out}")
+
+
+@scenario_app.command("check")
+def check(scenario_file: ScenarioFile, settings: Settings = None) -> None:
+    """Say what is wrong with a scenario, or what it describes.
+
+    Example: thyme scenario check crowd.toml --set nodes=2000
+    """
+    from thyme.approaches.registry import find_approach
+    from thyme.sim.run import churn_for, movement_for
+    from thyme.sim.scenario import load_scenario, parse_setting
+
+    scenario = load_scenario(scenario_file, dict(parse_setting(text) for text in settings or []))
+    area = scenario.area()
+    movement = movement_for(scenario)
+    churn = churn_for(scenario)
+    approach = find_approach(scenario.approach)
+    print(f"{scenario_file}: fine")
+    print(f"  approach  {approach.title}: {approach.summary}")
+    print(
+        f"  venue     {area.width_m:g} × {area.height_m:g} m, {area.nodes_per_cell(scenario.nodes):.1f} nodes per cell"
+    )
+    print(f"  movement  {scenario.movement.model}, {len(movement.start_s)} legs for {movement.nodes} nodes")
+    print(f"  radio     {scenario.radio.model}")
+    print(f"  churn     {scenario.churn.model}, {len(churn.changes)} changes")
+    print(
+        f"  time      joins {scenario.time.join_from_s:g}–{scenario.time.join_to_s:g} s, ends {scenario.time.until_s:g} s"
+    )
+
+
+@scenario_app.command("new")
+def new(
+    scenario_file: Annotated[Path, typer.Argument(help="File to write.", show_default=False)],
+    nodes: Annotated[int, typer.Option(help="How many people.")] = 64,
+    approach: Annotated[str, typer.Option(help="Which approach they use.")] = "ls",
+) -> None:
+    """Write a scenario with the sections a person usually changes.
+
+    Example: thyme scenario new crowd.toml --nodes 100 --approach ls
+    """
+    from thyme.model.errors import InputError
+    from thyme.sim.scenario import scenario_of
+
+    scenario_of({"nodes": nodes, "approach": approach}, "thyme scenario new")
+    if scenario_file.exists():
+        raise InputError(f"{scenario_file} exists; choose another name or remove it first")
+    scenario_file.write_text(TEMPLATE.format(nodes=nodes, approach=approach))
+    print(f"written to {scenario_file}; run it with: thyme simulate {scenario_file} --out out/run")
+
+
+TEMPLATE = """\
+# A scenario of Thyme. Everything that is left out has the value of the papers' static evaluation.
+name = "crowd"
+nodes = {nodes}
+approach = "{approach}"
+seed = 1
+
+[movement]
+model = "static"        # or "waypoint", or "file" with file = "places.csv"
+
+[radio]
+model = "disc"          # or "wifi" for 802.11g
+
+[radio.disc]
+range_m = 113.0
+loss = 0.0
+
+[churn]
+model = "none"          # or "leave", "crash", "alternate" with fraction = 0.3
+
+[time]
+until_s = 720.0
+"""

@@ -1,0 +1,208 @@
+"""DSDV's routes and what is to be told of them: the rules of an update, with no network (as ns-3 plays them).
+
+There are two tables. `routes` is what packets follow; `news` is what has changed and will be told in the next
+triggered update. An entry with a newer sequence number and the same metric is told at once, and taken over into
+`routes` when it is told; one with another metric is followed at once but told only after its settling time, in
+case a better one is on its way. Hearing the same again from somebody else takes an entry out of the news, which
+damps the updates in a dense network.
+
+Sequence numbers are a destination's own and even; whoever loses a route tells of it under the next odd number.
+Where `remember_lost` is set, a node does not take back an older route to a destination it has lost, which keeps
+routes free of loops; ns-3 does take it back.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from thyme.model.ids import NodeId
+from thyme.wire.dsdv import Entry
+
+
+class Route(msgspec.Struct, frozen=True):
+    """The way to a destination: over `next_hop`, `hops` links. `heard_s` is when it was last confirmed."""
+
+    destination: NodeId
+    next_hop: NodeId
+    hops: int
+    sequence: int
+    heard_s: float
+    settling_s: float
+    changed: bool = True
+
+    def lost(self) -> Route:
+        """The same destination as unreachable, under an odd sequence number."""
+        odd = self.sequence + 1 if self.sequence % 2 == 0 else self.sequence
+        return msgspec.structs.replace(self, sequence=odd, changed=True)
+
+    def told(self) -> Route:
+        return msgspec.structs.replace(self, changed=False)
+
+
+class Settling(msgspec.Struct, frozen=True):
+    """What must be done about settling timers after an entry was read: stop the one that runs for the
+    destination, and start one of `start_s` seconds."""
+
+    stop: bool = False
+    start_s: float | None = None
+
+
+_KEEP = Settling()
+
+
+class DsdvTable:
+    """The routes of one node."""
+
+    def __init__(
+        self,
+        own: NodeId,
+        settling_s: float,
+        weight: float | None,
+        hold_s: float,
+        remember_lost: bool,
+        max_routes: int,
+    ) -> None:
+        """`weight` is the part of the old settling time in the new one; None keeps the settling time as it is."""
+        self._own = own
+        self._settling_s = settling_s
+        self._weight = weight
+        self._hold_s = hold_s
+        self._remember_lost = remember_lost
+        self._max_routes = max_routes
+        self.routes: dict[NodeId, Route] = {}
+        self.news: dict[NodeId, Route] = {}
+        self._lost: dict[NodeId, tuple[int, float]] = {}
+
+    def read(self, now_s: float, sender: NodeId, entry: Entry, settles: bool) -> Settling:
+        """Take in what a neighbour said of one destination; `settles` says whether a timer runs for it."""
+        if entry.destination == self._own:
+            return _KEEP
+        known = self.routes.get(entry.destination)
+        even = entry.sequence % 2 == 0
+        if known is None:
+            if even and self._acceptable(entry):
+                self._put_new(now_s, sender, entry)
+            return _KEEP
+        news = self.news.setdefault(entry.destination, known)
+        if not even:
+            return self._read_loss(now_s, sender, entry, news, settles)
+        if entry.sequence > news.sequence:
+            return self._read_newer(now_s, sender, entry, news, known)
+        if entry.sequence == news.sequence:
+            return self._read_same(now_s, sender, entry, news, known, settles)
+        self._forget_news(entry.destination, settles)
+        return _KEEP
+
+    def lose_over(self, now_s: float, neighbour: NodeId) -> list[NodeId]:
+        """The link to a neighbour is broken: every route over it is lost, and that is news."""
+        gone = [route for route in self.routes.values() if route.next_hop == neighbour]
+        for route in gone:
+            self._lose(now_s, route)
+        return [route.destination for route in gone]
+
+    def purge(self, now_s: float) -> list[Route]:
+        """Take out what was not confirmed for the hold time, and what went over it; lost as they are returned."""
+        due_s = now_s - self._hold_s
+        silent = [route.destination for route in self.routes.values() if route.heard_s < due_s]
+        removed: dict[NodeId, Route] = {}
+        for destination in silent:
+            route = self.routes.get(destination)
+            if route is None:
+                continue
+            over = [
+                other for other in self.routes.values() if other.next_hop == destination and other.hops != route.hops
+            ]
+            for gone in (*over, route):
+                removed[gone.destination] = self._take_out(now_s, gone)
+        for destination in [d for d, (_, at_s) in self._lost.items() if at_s < now_s - 2.0 * self._hold_s]:
+            del self._lost[destination]
+        return list(removed.values())
+
+    def merge_news(self, settling: dict[NodeId, object]) -> list[Route]:
+        """Before a full dump: what would be told in a triggered update is told in the dump. Returns the losses."""
+        losses = []
+        for route in [r for r in self.news.values() if r.changed and r.destination not in settling]:
+            if route.sequence % 2 == 0:
+                self._follow(route.told())
+            else:
+                losses.append(route)
+            del self.news[route.destination]
+        return losses
+
+    def take_news(self, settling: dict[NodeId, object]) -> list[Route]:
+        """What a triggered update tells, in the order of destinations; it is news no longer."""
+        ready = [r for r in self.news.values() if r.changed and r.destination not in settling]
+        for route in ready:
+            if route.sequence % 2 == 0:
+                self._follow(route.told())
+            del self.news[route.destination]
+        return sorted(ready, key=lambda route: route.destination)
+
+    def _put_new(self, now_s: float, sender: NodeId, entry: Entry) -> None:
+        if len(self.routes) >= self._max_routes:
+            return
+        self._lost.pop(entry.destination, None)
+        route = Route(entry.destination, sender, entry.hops, entry.sequence, now_s, self._settling_s)
+        self.routes[entry.destination] = route
+        self.news.setdefault(entry.destination, route)
+
+    def _read_newer(self, now_s: float, sender: NodeId, entry: Entry, news: Route, known: Route) -> Settling:
+        if entry.hops == news.hops:
+            self.news[entry.destination] = self._heard(now_s, sender, entry, news.settling_s)
+            return Settling(stop=True)
+        return self._settle(now_s, sender, entry, known)
+
+    def _read_same(
+        self, now_s: float, sender: NodeId, entry: Entry, news: Route, known: Route, settles: bool
+    ) -> Settling:
+        if entry.hops < news.hops:
+            return self._settle(now_s, sender, entry, known)
+        if not settles and news.next_hop == sender:
+            self._follow(msgspec.structs.replace(news, heard_s=now_s))
+        self._forget_news(entry.destination, settles)
+        return _KEEP
+
+    def _read_loss(self, now_s: float, sender: NodeId, entry: Entry, news: Route, settles: bool) -> Settling:
+        stale = self._remember_lost and entry.sequence < news.sequence
+        if sender != news.next_hop or stale:
+            self._forget_news(entry.destination, settles)
+            return _KEEP
+        self.lose_over(now_s, entry.destination)
+        self._take_out(now_s, msgspec.structs.replace(news, sequence=entry.sequence))
+        self.news[entry.destination] = msgspec.structs.replace(news, sequence=entry.sequence, changed=True)
+        return Settling(stop=self._remember_lost)
+
+    def _settle(self, now_s: float, sender: NodeId, entry: Entry, known: Route) -> Settling:
+        """Another metric: follow it at once, tell of it when it has settled."""
+        wait_s = known.settling_s
+        if self._weight is not None and wait_s > 0.0:
+            wait_s = self._weight * wait_s + (1.0 - self._weight) * (now_s - known.heard_s)
+        route = self._heard(now_s, sender, entry, wait_s)
+        self._follow(route)
+        self.news[entry.destination] = route
+        return Settling(stop=True, start_s=wait_s)
+
+    def _heard(self, now_s: float, sender: NodeId, entry: Entry, settling_s: float) -> Route:
+        return Route(entry.destination, sender, entry.hops, entry.sequence, now_s, settling_s)
+
+    def _follow(self, route: Route) -> None:
+        if route.destination in self.routes:
+            self.routes[route.destination] = route
+
+    def _forget_news(self, destination: NodeId, settles: bool) -> None:
+        if not settles:
+            self.news.pop(destination, None)
+
+    def _lose(self, now_s: float, route: Route) -> None:
+        self.news[route.destination] = self._take_out(now_s, route)
+
+    def _take_out(self, now_s: float, route: Route) -> Route:
+        self.routes.pop(route.destination, None)
+        lost = route.lost()
+        if self._remember_lost:
+            self._lost[route.destination] = (lost.sequence, now_s)
+        return lost
+
+    def _acceptable(self, entry: Entry) -> bool:
+        lost = self._lost.get(entry.destination)
+        return lost is None or entry.sequence > lost[0]
