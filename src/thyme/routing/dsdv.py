@@ -11,7 +11,7 @@ waiting packets leave as soon as there is a route rather than with the next pack
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import msgspec
 
@@ -76,7 +76,7 @@ class Dsdv:
         hold_s = o.hold_periods * o.period_s
         self._table = DsdvTable(host.node, o.settling_s, weight, hold_s, o.remember_lost, o.max_routes)
         self._sequence = 0
-        self._settling: dict[NodeId, object] = {}
+        self._settling: dict[NodeId, Timer] = {}
         self._failures: dict[NodeId, int] = {}
         self._waiting = Waiting(host, o.max_waiting, o.max_waiting_per_node, o.max_wait_s)
         self._dump_timer: Timer | None = None
@@ -136,8 +136,7 @@ class Dsdv:
         self._settling[destination] = self._host.after(wait_s, settled)
 
     def _stop_settling(self, destination: NodeId) -> None:
-        timer: Timer = self._settling.pop(destination)  # type: ignore[assignment]
-        timer.cancel()
+        self._settling.pop(destination).cancel()
 
     def _trigger(self) -> None:
         self._host.after(self._host.random.uniform(0.0, self._options.trigger_jitter_s), self._tell_news)
@@ -175,14 +174,11 @@ class Dsdv:
             if not kept:
                 self._refuse("no route", failed)
             return
-        self._transmit(packet, route.next_hop, lambda: self._lost_link(packet, route.next_hop, failed, resends))
+        self._host.unicast(route.next_hop, packet, lambda: self._lost_link(packet, route.next_hop, failed, resends))
 
     def _usable(self, target: NodeId) -> Route | None:
         route = self._table.routes.get(target)
         return route if route and route.next_hop in self._table.routes else None
-
-    def _transmit(self, packet: Carried, next_hop: NodeId, given_up: Callable[[], None]) -> None:
-        self._host.unicast(next_hop, packet, given_up)
 
     def _lost_link(self, packet: Carried, next_hop: NodeId, failed: Callable[[], None] | None, resends: int) -> None:
         self._link_failed(next_hop)
@@ -219,7 +215,7 @@ class Dsdv:
             return
         onward = Carried(packet.origin, packet.target, packet.hops + 1, packet.payload)
         self._host.record(Counted(TrafficKind.FORWARDED, "Carried", size_bytes=len(packet.payload)))
-        self._transmit(onward, route.next_hop, lambda: self._lost_link(onward, route.next_hop, None, 0))
+        self._host.unicast(route.next_hop, onward, lambda: self._lost_link(onward, route.next_hop, None, 0))
 
     def _release(self) -> None:
         """Send what waited for routes that now exist, a random moment apart."""

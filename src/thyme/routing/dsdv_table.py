@@ -13,6 +13,8 @@ routes free of loops; ns-3 does take it back.
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import msgspec
 
 from thyme.model.ids import NodeId
@@ -118,7 +120,7 @@ class DsdvTable:
             del self._lost[destination]
         return list(removed.values())
 
-    def merge_news(self, settling: dict[NodeId, object]) -> list[Route]:
+    def merge_news(self, settling: Container[NodeId]) -> list[Route]:
         """Before a full dump: what would be told in a triggered update is told in the dump. Returns the losses."""
         losses = []
         for route in [r for r in self.news.values() if r.changed and r.destination not in settling]:
@@ -129,7 +131,7 @@ class DsdvTable:
             del self.news[route.destination]
         return losses
 
-    def take_news(self, settling: dict[NodeId, object]) -> list[Route]:
+    def take_news(self, settling: Container[NodeId]) -> list[Route]:
         """What a triggered update tells, in the order of destinations; it is news no longer."""
         ready = [r for r in self.news.values() if r.changed and r.destination not in settling]
         for route in ready:
