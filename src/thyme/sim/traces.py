@@ -1,0 +1,116 @@
+"""Traces as files: what the pipeline wrote as Parquet, or a person as CSV, read back as operations.
+
+In CSV the tags of an object are separated by `;`, absent cells are empty, `now` as a frame's start or end means
+the time of the operation, and the column `operation` may be left out: rows are then numbered in time order.
+Every fault of a trace is told with its file and row (`check_operations`).
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from thyme.model.errors import InputError
+from thyme.model.operations import MAX_TRACE_OPERATIONS, TRACE_COLUMNS, Operation
+from thyme.sim.trace_rules import faults_of
+
+MAX_FAULTS_TOLD = 10
+TAG_SEPARATOR = ";"
+_NAMES = tuple(name for name, _ in TRACE_COLUMNS)
+_NEEDED = ("at_s", "node", "kind")
+_TYPES = {"int64": pa.int64(), "float64": pa.float64(), "string": pa.string(), "list<string>": pa.list_(pa.string())}
+TRACE_SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in TRACE_COLUMNS])
+
+
+def read_trace(path: Path | str) -> list[Operation]:
+    """The operations of a trace, checked: a CSV file, a Parquet file or a folder of them."""
+    path = Path(path)
+    if not path.exists():
+        raise InputError(f"{path}: no such trace; expected a CSV file, a Parquet file or a dataset of them")
+    operations = read_unchecked(path)
+    check_operations(operations, str(path))
+    return operations
+
+
+def read_unchecked(path: Path) -> list[Operation]:
+    if path.suffix == ".csv":
+        return _read_csv(path)
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"{path}: cannot be read as Parquet ({error}); a CSV trace ends in .csv") from error
+    missing = [name for name in _NAMES if name not in table.column_names]
+    if missing:
+        raise InputError(f"{path}: not a trace, it lacks the columns {', '.join(missing)}")
+    return operations_from_table(table.select(_NAMES))
+
+
+def operations_from_table(table: pa.Table) -> list[Operation]:
+    """The rows of a trace table as operations, in their order of number."""
+    if table.num_rows > MAX_TRACE_OPERATIONS:
+        raise InputError(f"the trace has {table.num_rows} operations; at most {MAX_TRACE_OPERATIONS} can be played")
+    rows = table.select(_NAMES).sort_by("operation").to_pylist()
+    return [msgspec.convert({name: row[name] for name in row if row[name] is not None}, Operation) for row in rows]
+
+
+def table_from_operations(operations: Sequence[Operation]) -> pa.Table:
+    rows = [msgspec.to_builtins(operation) for operation in operations]
+    return pa.Table.from_pylist(rows, schema=TRACE_SCHEMA)
+
+
+def write_csv(operations: Sequence[Operation], path: Path | str) -> None:
+    """The trace as a person can read and change it."""
+    with Path(path).open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(_NAMES)
+        for operation in operations:
+            cells = msgspec.to_builtins(operation)
+            cells["tags"] = TAG_SEPARATOR.join(cells["tags"])
+            writer.writerow(["" if cells[name] is None else cells[name] for name in _NAMES])
+
+
+def check_operations(operations: Sequence[Operation], source: str) -> None:
+    """InputError with the faults of the trace, each with its row, the first few of them."""
+    faults = [f"{source}, row {row + 1}: {fault}" for row, fault in faults_of(operations)]
+    if faults:
+        more = f"\n… and {len(faults) - MAX_FAULTS_TOLD} more" if len(faults) > MAX_FAULTS_TOLD else ""
+        raise InputError("\n".join(faults[:MAX_FAULTS_TOLD]) + more)
+
+
+def _read_csv(path: Path) -> list[Operation]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            operations = list(_csv_operations(csv.DictReader(file), path))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: cannot be read as CSV in UTF-8 ({error})") from error
+    if any(operation.operation < 0 for operation in operations):
+        ordered = sorted(operations, key=lambda operation: operation.at_s)
+        return [msgspec.structs.replace(one, operation=number) for number, one in enumerate(ordered)]
+    return operations
+
+
+def _csv_operations(reader: csv.DictReader[str], path: Path) -> Iterator[Operation]:
+    header = reader.fieldnames or []
+    unknown = [name for name in header if name not in _NAMES]
+    missing = [name for name in _NEEDED if name not in header]
+    if unknown or missing:
+        told = [f"unknown: {', '.join(unknown)}"] * bool(unknown) + [f"missing: {', '.join(missing)}"] * bool(missing)
+        raise InputError(f"{path}, header: {'; '.join(told)}; expected columns among {', '.join(_NAMES)}")
+    for number, row in enumerate(reader, start=1):
+        if None in row or None in row.values():
+            raise InputError(f"{path}, row {number}: expected {len(header)} cells, as the header has")
+        cells = {name: cell for name, cell in row.items() if cell != ""}
+        fields: dict[str, object] = {"operation": -1, **cells}
+        for name in ("start_s", "end_s"):
+            if cells.get(name, "").lower() == "now":
+                fields[name] = cells.get("at_s", "")
+        fields["tags"] = [tag for tag in cells.get("tags", "").split(TAG_SEPARATOR) if tag]
+        try:
+            yield msgspec.convert(fields, Operation, strict=False)
+        except msgspec.ValidationError as error:
+            raise InputError(f"{path}, row {number}: {error}") from error
