@@ -1,0 +1,63 @@
+"""Identities: short names of contents, so that what was computed once is found again.
+
+An identity is a hash of everything that decides a result: the inputs, the options and the code. The code counts
+through the package's version and the sources of the rooms that take part, so results of an older program are never
+taken for those of a newer one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import thyme
+
+RUN_ROOMS = ("model", "wire", "host.py", "routing", "approaches", "world", "sim")
+"""The rooms that decide what happens in a run."""
+PIPELINE_ROOMS = ("model", "pipeline")
+_DIGEST_BYTES = 8
+
+
+def identity_of(*parts: Any) -> str:
+    """A hash of records and plain values, independent of the order of keys."""
+    text = json.dumps([canonical(part) for part in parts], sort_keys=True, ensure_ascii=False)
+    return hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def canonical(part: Any) -> Any:
+    """The value in lists, tables, texts and numbers, as JSON has them."""
+    return msgspec.to_builtins(part, str_keys=True)
+
+
+def bytes_identity(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def folder_identity(path: Path) -> str:
+    """The content of a dataset's files, whatever they are called and whenever they were written."""
+    digests = sorted(_file_digest(file) for file in path.rglob("*") if file.is_file() and file.name[0] not in "._")
+    return identity_of(digests)
+
+
+@cache
+def code_identity(rooms: tuple[str, ...]) -> str:
+    """The version of the package and the sources of these rooms."""
+    root = Path(thyme.__path__[0])
+    digest = hashlib.blake2b(version("thyme").encode(), digest_size=_DIGEST_BYTES)
+    for room in rooms:
+        place = root / room
+        for file in [place] if place.is_file() else sorted(place.rglob("*.py")):
+            digest.update(str(file.relative_to(root)).encode())
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "blake2b").hexdigest()

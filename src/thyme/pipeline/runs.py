@@ -1,0 +1,148 @@
+"""Runs: what tells one simulation from another, how it is played, and where its events are kept.
+
+A run is a scenario and a trace. Its identity is a hash of both and of the code, and names its folder:
+`runs/<identity>/events.parquet` with the events and `runs/<identity>/run.json` with how they came about. The folder is
+drafted beside its place and moved there when it is whole, so a folder that is there is a finished run.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import time
+import traceback
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from thyme.model.operations import Operation
+from thyme.pipeline.identity import RUN_ROOMS, bytes_identity, code_identity, identity_of
+from thyme.pipeline.schemas import EVENTS, conform
+from thyme.sim.run import simulate
+from thyme.sim.scenario import Scenario
+
+EVENTS_FILE = "events.parquet"
+RUN_FILE = "run.json"
+MAX_ERROR_CHARS = 4_000
+_OPERATIONS = msgspec.msgpack.Decoder(tuple[Operation, ...])
+_SCENARIO = msgspec.msgpack.Decoder(Scenario)
+
+
+class PackedTrace(msgspec.Struct, frozen=True):
+    """The operations of a trace, ready to travel to where they are played; named by their content."""
+
+    identity: str
+    operations: int
+    data: bytes
+
+    def unpack(self) -> tuple[Operation, ...]:
+        return _OPERATIONS.decode(self.data)
+
+
+def pack_trace(operations: Iterable[Operation]) -> PackedTrace:
+    ordered = sorted(operations, key=lambda operation: operation.operation)
+    data = msgspec.msgpack.encode(ordered)
+    return PackedTrace(bytes_identity(data), len(ordered), data)
+
+
+class RunSpec(msgspec.Struct, frozen=True):
+    """One row of a sweep's table."""
+
+    scenario: Scenario
+    trace: PackedTrace
+
+    @property
+    def weight(self) -> int:
+        """What the run costs compared with others, roughly: every operation may reach every node."""
+        return self.scenario.nodes * (self.trace.operations + self.scenario.nodes)
+
+
+def run_identity(spec: RunSpec) -> str:
+    """The hash of scenario, trace and code. A scenario's name does not count; a movement file's content does."""
+    scenario = msgspec.structs.replace(spec.scenario, name="", trace="")
+    movement = scenario.movement
+    moves = bytes_identity(Path(movement.file).read_bytes()) if movement.model == "file" else ""
+    return identity_of(scenario, moves, spec.trace.identity, code_identity(RUN_ROOMS))
+
+
+class RunRecord(msgspec.Struct, frozen=True):
+    """How a run came about; kept beside its events."""
+
+    run: str
+    trace: str
+    seconds: float
+    actions: int
+    events: int
+    scenario: Scenario
+
+
+class Played(msgspec.Struct, frozen=True):
+    """What playing a run gave: its events as a Parquet file's bytes, or why there are none."""
+
+    run: str
+    error: str = ""
+    seconds: float = 0.0
+    actions: int = 0
+    rows: int = 0
+    events: bytes = b""
+
+
+def play(run: str, scenario: bytes, trace: bytes) -> Played:
+    """Simulate one run from its packed scenario and trace; whatever goes wrong is in the answer."""
+    started_s = time.perf_counter()
+    try:
+        result = simulate(_SCENARIO.decode(scenario), _OPERATIONS.decode(trace))
+        names = pa.array([run] * result.events.num_rows, pa.string())
+        table = result.events.add_column(0, "run", names)
+        sink = io.BytesIO()
+        pq.write_table(table, sink, compression="zstd")
+    except Exception as error:
+        return Played(run, describe_error(error), time.perf_counter() - started_s)
+    return Played(run, "", time.perf_counter() - started_s, result.actions, table.num_rows, sink.getvalue())
+
+
+def describe_error(error: BaseException) -> str:
+    """The error and where it arose, in two lines."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f"\n  at {Path(frames[-1].filename).name}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
+    return f"{type(error).__name__}: {error}"[:MAX_ERROR_CHARS] + where
+
+
+def finished(folder: Path, run: str) -> bool:
+    return (folder / run / EVENTS_FILE).is_file()
+
+
+def keep_run(folder: Path, spec: RunSpec, played: Played) -> None:
+    """Put a played run into its folder, whole or not at all."""
+    record = RunRecord(
+        played.run, spec.trace.identity, round(played.seconds, 3), played.actions, played.rows, spec.scenario
+    )
+    draft = folder / f".{played.run}.{os.getpid()}.draft"
+    draft.mkdir(parents=True)
+    try:
+        (draft / EVENTS_FILE).write_bytes(played.events)
+        (draft / RUN_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(record)))
+        draft.rename(folder / played.run)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+class _Effort(msgspec.Struct, frozen=True):
+    seconds: float = 0.0
+
+
+def run_seconds(folder: Path, run: str) -> float:
+    """How long a finished run took when it was played."""
+    return msgspec.json.decode((folder / run / RUN_FILE).read_bytes(), type=_Effort).seconds
+
+
+def read_events(spark: SparkSession, folder: Path, runs: Sequence[str]) -> DataFrame:
+    """The events of finished runs in one frame, with the column `run`."""
+    if not runs:
+        return spark.createDataFrame([], EVENTS)
+    return conform(spark.read.parquet(*(str(folder / run / EVENTS_FILE) for run in runs)), EVENTS)
