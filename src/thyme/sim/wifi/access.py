@@ -1,0 +1,93 @@
+"""The quest for the medium: DIFS, EIFS and a backoff that freezes (the DCF as ns-3's channel access manager keeps it).
+
+Nothing counts down. A node remembers when its backoff may run (`backoff_from`) and how many slots are left, and the
+ends of all that kept it from the medium; whenever something changes, the idle slots that went by are taken off
+first. A frame that finds the medium idle and no backoff pending leaves after one DIFS; one that finds it busy draws
+a backoff; and every transmission is followed by a backoff, whether or not another frame waits.
+"""
+
+from __future__ import annotations
+
+from thyme.sim.wifi.compiled import compiled
+from thyme.sim.wifi.events import ACCESS, schedule
+from thyme.sim.wifi.randomness import below
+from thyme.sim.wifi.state import IDLE, NEVER, REQUESTED, Ether
+
+
+@compiled
+def backoff_start(e: Ether, n: int, now: int) -> int:
+    """When the backoff of node n may begin or go on, by what is known at `now`."""
+    me, config = e.node[n], e.config[0]
+    free_from = me.rx_end
+    if me.rx_bad != 0 and me.rx_end <= now:
+        free_from += config.eifs_extra
+    free_from = max(free_from, me.busy_end, me.tx_end, me.nav_end, me.wait_end)
+    return int(max(me.backoff_from, free_from + config.difs))
+
+
+@compiled
+def backoff_end(e: Ether, n: int, now: int) -> int:
+    return int(backoff_start(e, n, now) + e.node[n].slots * e.config[0].slot)
+
+
+@compiled
+def take_idle_slots(e: Ether, n: int, now: int) -> None:
+    """Count the slots that were idle up to `now` off the backoff."""
+    start = backoff_start(e, n, now)
+    if start > now:
+        return
+    me, slot = e.node[n], e.config[0].slot
+    slots = min((now - start) // slot, me.slots)
+    me.slots -= slots
+    me.backoff_from = start + slots * slot
+
+
+@compiled
+def draw_backoff(e: Ether, n: int, now: int) -> None:
+    e.node[n].slots = below(e.node, n, e.node[n].cw + 1)
+    e.node[n].backoff_from = now
+
+
+@compiled
+def medium_busy(e: Ether, n: int, now: int) -> bool:
+    me = e.node[n]
+    return bool(me.rx_end > now or me.tx_end > now or me.nav_end > now or me.busy_end > now)
+
+
+@compiled
+def set_alarm(e: Ether, n: int, now: int) -> None:
+    """See to it that node n looks at the medium again when its backoff ends, by what is known now."""
+    me = e.node[n]
+    if me.access != REQUESTED:
+        return
+    due = max(now, backoff_end(e, n, now))
+    if me.alarm <= due:
+        return
+    me.alarm = due
+    me.alarm_number += 1
+    schedule(e, due, ACCESS, n, me.alarm_number, 0)
+
+
+@compiled
+def request_access(e: Ether, n: int, now: int) -> None:
+    take_idle_slots(e, n, now)
+    e.node[n].access = REQUESTED
+    set_alarm(e, n, now)
+
+
+@compiled
+def release_medium(e: Ether, n: int, now: int) -> None:
+    """The exchange is over, one way or the other: back off, and ask again if something waits."""
+    me = e.node[n]
+    me.access = IDLE
+    draw_backoff(e, n, now)
+    if me.queued > 0:
+        request_access(e, n, now)
+
+
+@compiled
+def forget_access(e: Ether, n: int) -> None:
+    me = e.node[n]
+    me.access = IDLE
+    me.alarm = NEVER
+    me.alarm_number += 1

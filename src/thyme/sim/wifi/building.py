@@ -1,0 +1,206 @@
+"""Building the radio's tables from a movement, a profile and options, and giving them more room when they run short."""
+
+from __future__ import annotations
+
+import math
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thyme.sim.wifi.kernel import prepare
+from thyme.sim.wifi.profiles import BROADCAST_MODES, ERROR_MODELS, WifiOptions, WifiProfile
+from thyme.sim.wifi.state import (
+    CONFIG,
+    COUNT,
+    DESK,
+    EVENT,
+    FRAME,
+    GRID,
+    HEARER,
+    NEVER,
+    NODE,
+    OVERLAP,
+    PACKET,
+    TOLD,
+    Ether,
+    Row,
+    Table,
+    free_rows,
+)
+from thyme.sim.wifi.timing import DSSS_ACK_NS, LIGHT_M_PER_NS
+from thyme.world.movement import Movement
+
+BOLTZMANN = 1.3803e-23
+BANDWIDTH_HZ = 20e6
+CELLS_MAX = 1_000_000
+SLACK = 0.25  # of the hearing range: how far nodes may stray before they are binned again
+JUMP_M = 0.5  # a leg that starts this far from where the last one ended is a jump
+FRAMES, OVERLAPS, PACKETS, EVENTS = 64, 256, 1024, 1024
+
+
+def milliwatts(dbm: float) -> float:
+    return float(10.0 ** (dbm / 10.0))
+
+
+def range_m(profile: WifiProfile, power_dbm: float) -> float:
+    """How far from its sender a frame falls to `power_dbm`."""
+    loss_db = profile.tx_power_dbm - profile.path_loss_1m_db - power_dbm
+    return float(max(1.0, 10.0 ** (loss_db / (10.0 * profile.path_loss_exponent))))
+
+
+def configuration(profile: WifiProfile, options: WifiOptions) -> Table:
+    table = np.zeros(1, CONFIG)
+    row = table[0]
+    sifs, slot = round(options.sifs_us * 1000), round(options.slot_us * 1000)
+    # two signals that are each 3 dB too weak to be sensed may be sensed together
+    hear_dbm = max(profile.rx_sensitivity_dbm, min(profile.preamble_min_dbm, profile.cca_dbm - 3.0))
+    snr_db = profile.preamble_min_snr_db
+    values = {
+        "power_1m_mw": milliwatts(profile.tx_power_dbm - profile.path_loss_1m_db),
+        "exponent": profile.path_loss_exponent,
+        "noise_mw": 1000.0 * BOLTZMANN * 290.0 * BANDWIDTH_HZ * milliwatts(profile.noise_figure_db),
+        "floor_mw": milliwatts(profile.rx_sensitivity_dbm),
+        "preamble_mw": milliwatts(profile.preamble_min_dbm),
+        "preamble_snr": 0.0 if snr_db is None else milliwatts(snr_db),
+        "cca_mw": milliwatts(profile.cca_dbm),
+        "hear_mw": milliwatts(hear_dbm),
+        "hear_m": range_m(profile, hear_dbm),
+        "audible_m": range_m(profile, profile.rx_sensitivity_dbm),
+        "error_model": ERROR_MODELS.index(profile.error_model),
+        "broadcast_mode": BROADCAST_MODES.index(options.broadcast_mode),
+        "sifs": sifs,
+        "slot": slot,
+        "difs": sifs + 2 * slot,
+        "eifs_extra": sifs + DSSS_ACK_NS,
+        "detection": round(options.detection_us * 1000),
+        "cw_min": options.cw_min,
+        "cw_max": options.cw_max,
+        "retry_limit": options.retry_limit,
+        "rts_bytes": options.rts_threshold_bytes,
+        "queue_max": options.queue_max,
+        "lifetime": round(options.lifetime_s * 1e9),
+    }
+    for name, value in values.items():
+        row[name] = value
+    row["together"] = math.ceil(row["hear_m"] / LIGHT_M_PER_NS) + 1
+    return table
+
+
+def _grid(row: Row, legs: NDArray[np.float64], cell_m: float) -> int:
+    """Lay a grid over everywhere a leg starts (what strays outside counts to the border cells)."""
+    row["x"], row["y"] = legs[:, 1].min(), legs[:, 2].min()
+    width_m, height_m = float(np.ptp(legs[:, 1])), float(np.ptp(legs[:, 2]))
+    cell_m = max(cell_m, math.sqrt(width_m * height_m / CELLS_MAX), max(width_m, height_m) / CELLS_MAX)
+    row["cell_m"] = cell_m
+    row["across"], row["down"] = int(width_m / cell_m) + 1, int(height_m / cell_m) + 1
+    return int(row["across"]) * int(row["down"])
+
+
+def _jumps(movement: Movement, legs: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The instants at which a node is suddenly elsewhere."""
+    if len(legs) < 2:
+        return np.zeros(0, np.int64)
+    lasted = legs[1:, 0] - legs[:-1, 0]
+    gap = np.hypot(
+        legs[1:, 1] - legs[:-1, 1] - legs[:-1, 3] * lasted, legs[1:, 2] - legs[:-1, 2] - legs[:-1, 4] * lasted
+    )
+    same = np.ones(len(legs) - 1, dtype=bool)
+    same[movement.first[1:-1] - 1] = False
+    return np.unique(np.ceil(legs[1:, 0][same & (gap > JUMP_M)] * 1e9).astype(np.int64))
+
+
+def build(movement: Movement, profile: WifiProfile, options: WifiOptions, seed: int) -> Ether:
+    """All tables, with every node on, idle and backed off, as nodes are when they join."""
+    nodes = movement.nodes
+    columns = (movement.start_s, movement.x_m, movement.y_m, movement.vx_mps, movement.vy_mps)
+    legs = np.ascontiguousarray(np.column_stack(columns), dtype=np.float64)
+    config = configuration(profile, options)
+    speed = float(np.hypot(legs[:, 3], legs[:, 4]).max())
+    jumps = _jumps(movement, legs)
+    static = speed == 0.0 and len(jumps) == 0
+    config["static"] = int(static)
+    config["max_hearers"] = nodes
+    hear_m, audible_m = float(config[0]["hear_m"]), float(config[0]["audible_m"])
+    grid = np.zeros(2, GRID)
+    cells = _grid(grid[0], legs, hear_m * (1.0 if static else 1.0 + SLACK))
+    air_cells = _grid(grid[1], legs, hear_m + audible_m)
+    grid["slack_m"], grid["speed_mps"] = SLACK * hear_m, speed
+    node = np.zeros(nodes, NODE)
+    node["lock"], node["head"], node["tail"], node["on"] = -1, -1, -1, 1
+    node["cw"], node["alarm"], node["leg"] = options.cw_min, NEVER, movement.first[:-1]
+    node["rx_end"] = node["busy_end"] = node["tx_end"] = node["nav_end"] = node["wait_end"] = -(10**9)
+    ether = Ether(
+        config=config,
+        desk=np.zeros(1, DESK),
+        node=node,
+        tally=np.zeros(nodes, COUNT),
+        frame=np.zeros(FRAMES, FRAME),
+        hearer=np.zeros(0 if static else FRAMES * nodes, HEARER),
+        hearer_first=np.zeros(nodes + 1, np.int64),
+        overlap=np.zeros(OVERLAPS, OVERLAP),
+        packet=np.zeros(PACKETS, PACKET),
+        event=np.zeros(EVENTS + 2 * nodes, EVENT),
+        told=np.zeros(EVENTS + 2 * nodes, TOLD),
+        grid=grid,
+        cell_first=np.zeros(cells + 1, np.int64),
+        cell_node=np.zeros(nodes, np.int32),
+        air_head=np.full(air_cells, -1, np.int32),
+        jump=jumps,
+        leg_first=np.ascontiguousarray(movement.first, dtype=np.int64),
+        leg=legs,
+        chunk=np.zeros((2 * OVERLAPS, 2)),
+    )
+    desk = ether.desk
+    desk["grid_until"] = -1
+    desk["frames_left"], desk["overlaps_left"], desk["packets_left"] = FRAMES, OVERLAPS, PACKETS
+    for table in (ether.frame, ether.overlap, ether.packet):
+        free_rows(table, 0)
+    return _meet(ether, seed, static)
+
+
+def _meet(ether: Ether, seed: int, static: bool) -> Ether:
+    """Seed everybody and, if nobody moves, find all hearers once."""
+    first = ether.hearer_first
+    prepare(ether, seed, first, False)
+    if not static:
+        return ether
+    ether = ether._replace(hearer=np.zeros(int(first[-1]), HEARER))
+    prepare(ether, seed, first, True)
+    ether.config["max_hearers"] = max(1, int(np.diff(first).max()))
+    return ether
+
+
+def _longer(table: Table) -> Table:
+    longer = np.zeros(2 * len(table), table.dtype)
+    longer[: len(table)] = table
+    return cast(Table, longer)
+
+
+def with_more_room(ether: Ether) -> Ether:
+    """The same world with twice the rows in every table that is getting short."""
+    desk, most = ether.desk[0], int(ether.config[0]["max_hearers"])
+    if desk["frames_left"] < 1:
+        frame = _chained(ether.frame, ether.desk, "free_frame", "frames_left")
+        hearer = ether.hearer if ether.config[0]["static"] else _longer(ether.hearer)
+        ether = ether._replace(frame=frame, hearer=hearer)
+    if desk["packets_left"] < 1:
+        ether = ether._replace(packet=_chained(ether.packet, ether.desk, "free_packet", "packets_left"))
+    if desk["overlaps_left"] < 2 * desk["active"] + 2:
+        overlap = _chained(ether.overlap, ether.desk, "free_overlap", "overlaps_left")
+        ether = ether._replace(overlap=overlap, chunk=np.zeros((2 * len(overlap), 2)))
+    if len(ether.event) - desk["events"] < 2 * most + 8:
+        ether = ether._replace(event=_longer(ether.event))
+    if len(ether.told) - desk["told"] < 2 * most + 1024:
+        ether = ether._replace(told=_longer(ether.told))
+    return ether
+
+
+def _chained(table: Table, desk: Table, free: str, left: str) -> Table:
+    """Twice the rows; the new ones are put before whatever was still free."""
+    longer = _longer(table)
+    free_rows(longer, len(table))
+    longer["next"][-1] = desk[0][free]
+    desk[free] = len(table)
+    desk[left] += len(table)
+    return longer

@@ -1,0 +1,35 @@
+"""Compilation of the radio's inner functions.
+
+Inner functions are compiled as part of the few entry points that Python calls, and only those are cached on
+disk. A cached entry point must not outlive a change in another file of the kernel, which numba cannot see, so
+entry points carry the digest of all kernel sources as a closure variable: it is part of the cache key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from numba import njit
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def compiled(function: Function) -> Function:
+    """A function that only compiled code calls."""
+    return cast(Function, njit(error_model="numpy")(function))
+
+
+def cached(function: Function) -> Function:
+    """An entry point: called from Python, kept on disk."""
+    return cast(Function, njit(cache=True, error_model="numpy")(function))
+
+
+def sources_digest() -> int:
+    """A number that changes whenever any module of this package does."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return int.from_bytes(digest.digest()[:6], "big")

@@ -1,0 +1,99 @@
+"""The 802.11g radio as the engine sees it: enqueue frames, advance, read what happened.
+
+`Wifi` holds the tables and calls the compiled kernel; it decides nothing itself. What happened is read from the
+arrays `at_s`, `kind`, `node`, `peer` and `frame`, which stay as they are until the next `advance`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thyme.model.errors import InputError
+from thyme.sim.wifi.building import build, with_more_room
+from thyme.sim.wifi.counters import WifiTotals, totals
+from thyme.sim.wifi.kernel import OUT_OF_ORDER, SHORT, queue, run, switch
+from thyme.sim.wifi.profiles import WifiOptions, WifiProfile, check
+from thyme.sim.wifi.queues import DROPPED, GIVEN_UP, RECEIVED, SENT
+from thyme.sim.wifi.state import EVERYBODY, Table
+from thyme.world.movement import Movement
+
+__all__ = ["DROPPED", "GIVEN_UP", "RECEIVED", "SENT", "Wifi"]
+
+
+class Wifi:
+    """PHY and MAC of all nodes of a movement."""
+
+    at_s: NDArray[np.float64]
+    kind: NDArray[np.int8]
+    node: NDArray[np.int32]
+    peer: NDArray[np.int32]
+    frame: NDArray[np.int64]
+
+    def __init__(self, movement: Movement, profile: WifiProfile, options: WifiOptions, seed: int) -> None:
+        check(profile, options)
+        if movement.nodes < 1:
+            raise InputError("a radio needs at least one node; the movement has none")
+        self.profile = profile
+        self.options = options
+        self._ether = build(movement, profile, options, seed)
+        self._header_bytes = options.header_bytes
+        self._show(0)
+
+    def broadcast(self, now_s: float, node: int, frame: int, size_bytes: int) -> bool:
+        """Queue a frame for everyone in range; False when the queue is full or the node is off."""
+        return self._enqueue(now_s, node, EVERYBODY, frame, size_bytes)
+
+    def unicast(self, now_s: float, node: int, to: int, frame: int, size_bytes: int) -> bool:
+        """Queue a frame for one neighbour, acknowledged and retried; False when the queue is full."""
+        return self._enqueue(now_s, node, to, frame, size_bytes)
+
+    def _enqueue(self, now_s: float, node: int, to: int, frame: int, size_bytes: int) -> bool:
+        psdu_bytes = size_bytes + self._header_bytes
+        if psdu_bytes > self.options.psdu_max_bytes:
+            most = self.options.psdu_max_bytes - self._header_bytes
+            raise InputError(f"a frame of {size_bytes} bytes does not fit one 802.11 frame; split it ({most} at most)")
+        now = round(now_s * 1e9)
+        done = queue(self._ether, now, node, to, frame, psdu_bytes)
+        while done == SHORT:
+            self._ether = with_more_room(self._ether)
+            done = queue(self._ether, now, node, to, frame, psdu_bytes)
+        if done == OUT_OF_ORDER:
+            raise AssertionError(f"a frame at {now_s} s, but the radio stands at {self.now_s} s: advance it first")
+        return bool(done)
+
+    def advance(self, until_s: float) -> int:
+        """Run until `until_s` or until somebody must be told something; how many happenings there are to read."""
+        until = round(until_s * 1e9)
+        happenings = run(self._ether, until)
+        while happenings == SHORT:
+            self._ether = with_more_room(self._ether)
+            happenings = run(self._ether, until)
+        self._show(happenings)
+        return happenings
+
+    def _show(self, happenings: int) -> None:
+        told = self._ether.told[:happenings]
+        self.at_s = told["at_s"]
+        self.kind = told["kind"]
+        self.node = told["node"]
+        self.peer = told["peer"]
+        self.frame = told["frame"]
+
+    def switch(self, now_s: float, node: int, on: bool) -> None:
+        """Turn a node's radio on or off; what waited in its queue is dropped (told by the next `advance`)."""
+        now = round(now_s * 1e9)
+        while switch(self._ether, now, node, int(on)) == SHORT:
+            self._ether = with_more_room(self._ether)
+
+    @property
+    def now_s(self) -> float:
+        return float(self._ether.desk[0]["now"]) * 1e-9
+
+    @property
+    def counters(self) -> Table:
+        """The counters of every node, one row each."""
+        return self._ether.tally
+
+    def totals(self) -> WifiTotals:
+        return totals(self._ether.tally)

@@ -1,0 +1,56 @@
+"""The event queue of the radio: a binary heap by (time, order of scheduling), so that equal times keep their order."""
+
+from __future__ import annotations
+
+from thyme.sim.wifi.compiled import compiled
+from thyme.sim.wifi.state import Ether
+
+# what may happen: to a node (`who`) or to a frame on the air
+ACCESS, SENT_OUT, WAITED, ANSWER, AFTER_CTS, NAV_RESET, DETECT, ARRIVED = 0, 1, 2, 3, 4, 5, 6, 7
+
+
+@compiled
+def schedule(e: Ether, at: int, kind: int, who: int, a: int, b: int) -> None:
+    desk, event = e.desk[0], e.event
+    place = desk.events
+    desk.events += 1
+    while place > 0:
+        parent = (place - 1) >> 1
+        if event[parent].at <= at:
+            break
+        event[place] = event[parent]
+        place = parent
+    row = event[place]
+    row.at = at
+    row.order = desk.order
+    row.kind = kind
+    row.who = who
+    row.a = a
+    row.b = b
+    desk.order += 1
+
+
+@compiled
+def earlier(e: Ether, left: int, right: int) -> bool:
+    a, b = e.event[left], e.event[right]
+    return bool(a.at < b.at or (a.at == b.at and a.order < b.order))
+
+
+@compiled
+def remove_first(e: Ether) -> None:
+    """Drop the top of the heap (its fields must have been read before)."""
+    desk, event = e.desk[0], e.event
+    desk.events -= 1
+    last = desk.events
+    place = 0
+    while True:
+        child = 2 * place + 1
+        if child >= last:
+            break
+        if child + 1 < last and earlier(e, child + 1, child):
+            child += 1
+        if not earlier(e, child, last):
+            break
+        event[place] = event[child]
+        place = child
+    event[place] = event[last]

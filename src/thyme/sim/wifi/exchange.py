@@ -1,0 +1,247 @@
+"""Frame exchanges: data and its acknowledgement, RTS and CTS, retries, the NAV (IEEE 802.11-2016 §10.3).
+
+An answer follows one SIFS after what it answers, without asking the medium. Whoever waits for an answer gives up one
+slot and a PHY header after it was due, unless something is being received by then: that decides it.
+"""
+
+from __future__ import annotations
+
+from thyme.sim.wifi.access import (
+    backoff_end,
+    draw_backoff,
+    medium_busy,
+    release_medium,
+    request_access,
+    set_alarm,
+    take_idle_slots,
+)
+from thyme.sim.wifi.air import transmit
+from thyme.sim.wifi.compiled import compiled
+from thyme.sim.wifi.events import AFTER_CTS, ANSWER, NAV_RESET, SENT_OUT, WAITED, schedule
+from thyme.sim.wifi.interference import header_success, payload_success, take_off_air
+from thyme.sim.wifi.queues import GIVEN_UP, RECEIVED, SENT, append_packet, drop_expired, finish_head, tell
+from thyme.sim.wifi.randomness import uniform
+from thyme.sim.wifi.state import (
+    ACK,
+    BROADCAST,
+    CTS,
+    GRANTED,
+    IDLE,
+    NEVER,
+    NOTHING,
+    REQUESTED,
+    RTS,
+    UNICAST,
+    WAIT_ACK,
+    WAIT_CTS,
+    Ether,
+)
+from thyme.sim.wifi.timing import ACK_BYTES, CTS_BYTES, OFDM6, OFDM_HEADER_NS, RTS_BYTES, SHORT_NS, frame_ns
+
+TELL_AT_ONCE = 64  # expired packets one look at a queue may report; the next look goes on
+
+
+@compiled
+def await_answer(e: Ether, n: int, what: int, sent: int) -> None:
+    me, config = e.node[n], e.config[0]
+    me.wait = what
+    me.wait_number += 1
+    me.wait_end = sent + config.sifs + config.slot + OFDM_HEADER_NS
+    schedule(e, me.wait_end, WAITED, n, me.wait_number, 0)
+
+
+@compiled
+def send_data(e: Ether, n: int, now: int) -> None:
+    """Put the packet at the head of node n's queue on the air."""
+    k = e.node[n].head
+    row = e.packet[k]
+    if row.to < 0:
+        end = transmit(e, n, BROADCAST, row.to, row.bytes, k, 0, now)
+        e.node[n].wait_number += 1
+        schedule(e, end, SENT_OUT, n, e.node[n].wait_number, 0)
+        return
+    if row.tries > 0:
+        e.tally[n].retransmissions += 1
+    end = transmit(e, n, UNICAST, row.to, row.bytes, k, e.config[0].sifs + SHORT_NS, now)
+    await_answer(e, n, WAIT_ACK, end)
+
+
+@compiled
+def begin_exchange(e: Ether, n: int, now: int) -> None:
+    """The medium is node n's: send what waits first, after an RTS if it is long."""
+    drop_expired(e, n, now, TELL_AT_ONCE)
+    me, config = e.node[n], e.config[0]
+    if me.queued == 0:
+        release_medium(e, n, now)
+        return
+    me.access = GRANTED
+    row = e.packet[me.head]
+    if row.to < 0 or row.bytes <= config.rts_bytes:
+        send_data(e, n, now)
+        return
+    nav = 3 * config.sifs + 2 * SHORT_NS + frame_ns(OFDM6, row.bytes)
+    end = transmit(e, n, RTS, row.to, RTS_BYTES, -1, nav, now)
+    await_answer(e, n, WAIT_CTS, end)
+
+
+@compiled
+def look_at_medium(e: Ether, n: int, number: int, now: int) -> None:
+    """The alarm of node n: its backoff may be over."""
+    me = e.node[n]
+    if number != me.alarm_number or me.access != REQUESTED:
+        return
+    me.alarm = NEVER
+    take_idle_slots(e, n, now)
+    if backoff_end(e, n, now) <= now:
+        begin_exchange(e, n, now)
+    else:
+        set_alarm(e, n, now)
+
+
+@compiled
+def try_failed(e: Ether, n: int, now: int) -> None:
+    """No answer came: count it, widen the window, give up or try again."""
+    me, config = e.node[n], e.config[0]
+    me.wait = NOTHING
+    me.wait_number += 1
+    row = e.packet[me.head]
+    row.tries += 1
+    if row.tries >= config.retry_limit:
+        e.tally[n].given_up_retries += 1
+        finish_head(e, n, GIVEN_UP, now)
+    me.cw = min(2 * me.cw + 1, config.cw_max)
+    release_medium(e, n, now)
+
+
+@compiled
+def waited(e: Ether, n: int, number: int, now: int) -> None:
+    me = e.node[n]
+    if number != me.wait_number or me.wait == NOTHING:
+        return
+    if me.lock >= 0 and me.lock_at + OFDM_HEADER_NS <= now:
+        return
+    try_failed(e, n, now)
+
+
+@compiled
+def after_cts(e: Ether, n: int, number: int, now: int) -> None:
+    if number == e.node[n].wait_number:
+        send_data(e, n, now)
+
+
+@compiled
+def answer(e: Ether, n: int, kind: int, to: int, nav: int, now: int) -> None:
+    if e.node[n].on != 0 and e.node[n].tx_end <= now:
+        transmit(e, n, kind, to, ACK_BYTES if kind == ACK else CTS_BYTES, -1, nav, now)
+
+
+@compiled
+def obey_nav(e: Ether, n: int, f: int, end: int) -> None:
+    """A frame for somebody else reserves the medium."""
+    me, frame, config = e.node[n], e.frame[f], e.config[0]
+    if frame.nav == 0:
+        return
+    take_idle_slots(e, n, end)
+    if end + frame.nav > me.nav_end:
+        me.nav_end = end + frame.nav
+        if frame.kind == RTS:
+            me.nav_set = end
+            reset = end + 2 * config.sifs + SHORT_NS + OFDM_HEADER_NS + 2 * config.slot
+            schedule(e, reset, NAV_RESET, n, end, 0)
+
+
+@compiled
+def nav_reset(e: Ether, n: int, since: int, now: int) -> None:
+    """The exchange that an RTS announced never began: the medium is free again."""
+    me = e.node[n]
+    heard = me.lock_at + OFDM_HEADER_NS
+    if me.nav_set != since or since < heard <= now:
+        return
+    me.nav_end = min(me.nav_end, now)
+    set_alarm(e, n, now)
+
+
+@compiled
+def decoded(e: Ether, n: int, f: int, end: int) -> None:
+    """Node n has frame f without error."""
+    me, frame, config = e.node[n], e.frame[f], e.config[0]
+    e.tally[n].received += 1
+    if frame.kind == BROADCAST:
+        tell(e, end, RECEIVED, n, frame.sender, frame.token)
+    elif frame.to != n:
+        obey_nav(e, n, f, end)
+    elif frame.kind == UNICAST:
+        schedule(e, end + config.sifs, ANSWER, n, ACK, frame.sender)
+        if e.packet[frame.packet].heard != 0:
+            e.tally[n].duplicates += 1
+        else:
+            e.packet[frame.packet].heard = 1
+            tell(e, end, RECEIVED, n, frame.sender, frame.token)
+    elif frame.kind == RTS:
+        if me.nav_end <= end:
+            schedule(e, end + config.sifs, ANSWER, n, CTS + 8 * (frame.nav - config.sifs - SHORT_NS), frame.sender)
+    elif frame.kind == CTS and me.wait == WAIT_CTS:
+        me.wait, me.wait_end = NOTHING, end
+        me.wait_number += 1
+        schedule(e, end + config.sifs, AFTER_CTS, n, me.wait_number, 0)
+    elif frame.kind == ACK and me.wait == WAIT_ACK:
+        me.wait, me.wait_end = NOTHING, end
+        me.wait_number += 1
+        me.cw = config.cw_min
+        finish_head(e, n, SENT, end)
+        release_medium(e, n, end)
+
+
+@compiled
+def arrived(e: Ether, f: int) -> None:
+    """The last hearer has all of frame f: everyone who locked on to it either decodes it or not."""
+    me = e.frame[f]
+    for k in range(me.first, me.first + me.hearers):
+        n = e.hearer[k].node
+        hearer = e.node[n]
+        if hearer.lock != f:
+            continue
+        hearer.lock = -1
+        arrival, end = hearer.lock_at, hearer.lock_at + me.length
+        waiting = hearer.wait
+        header = uniform(e.node, n) < header_success(e, f, n, hearer.lock_power, arrival)
+        if header and me.cut == 0 and uniform(e.node, n) < payload_success(e, f, n, hearer.lock_power, arrival):
+            decoded(e, n, f, end)
+        else:
+            e.tally[n].failed += 1
+            hearer.rx_bad = 1 if header else 0
+        if waiting != NOTHING and hearer.wait == waiting:
+            try_failed(e, n, end)
+    take_off_air(e, f)
+
+
+@compiled
+def sent_out(e: Ether, n: int, number: int, now: int) -> None:
+    """A broadcast has left the air."""
+    if number != e.node[n].wait_number:
+        return
+    finish_head(e, n, SENT, now)
+    release_medium(e, n, now)
+
+
+@compiled
+def enqueue(e: Ether, n: int, to: int, token: int, size_bytes: int, now: int) -> bool:
+    """A protocol wants a frame sent; False when the queue is full."""
+    me, config = e.node[n], e.config[0]
+    if me.access != GRANTED:
+        drop_expired(e, n, now, TELL_AT_ONCE)
+    if me.queued >= config.queue_max or me.on == 0:
+        e.tally[n].refused_queue_full += 1
+        return False
+    first = me.queued == 0
+    append_packet(e, n, to, token, size_bytes, now)
+    if me.access != IDLE:
+        return True
+    take_idle_slots(e, n, now)
+    if first and me.slots == 0:
+        if medium_busy(e, n, now):
+            draw_backoff(e, n, now)
+        else:
+            me.backoff_from = now + config.difs
+    request_access(e, n, now)
+    return True

@@ -1,0 +1,162 @@
+"""What else was on the air: powers of overlapping frames at one receiver, and what they do to a reception.
+
+Every frame keeps a list of the frames that overlapped it, each with its sender's position and its span; a receiver
+adds up what it heard of them only when it has to decide something. Nothing is done for frames that were alone.
+"""
+
+from __future__ import annotations
+
+import math
+
+from thyme.sim.wifi.compiled import compiled
+from thyme.sim.wifi.error_model import chunk_success
+from thyme.sim.wifi.places import column, line, received_mw
+from thyme.sim.wifi.state import Ether
+from thyme.sim.wifi.timing import LIGHT_M_PER_NS, header_ns, preamble_ns
+
+
+@compiled
+def note_overlap(e: Ether, f: int, other: int) -> None:
+    desk, frame = e.desk[0], e.frame
+    k = desk.free_overlap
+    row = e.overlap[k]
+    desk.free_overlap = row.next
+    desk.overlaps_left -= 1
+    row.x, row.y = frame[other].x, frame[other].y
+    row.start = frame[other].start
+    row.end = frame[other].start + frame[other].length
+    row.next = frame[f].overlaps
+    frame[f].overlaps = k
+
+
+@compiled
+def put_on_air(e: Ether, f: int) -> None:
+    """Meet the frames that are on the air near enough to matter, then join them."""
+    grid, me, frame = e.grid[1], e.frame[f], e.frame
+    middle_x, middle_y = column(grid, me.x), line(grid, me.y)
+    reach = e.config[0].hear_m + e.config[0].audible_m
+    for y in range(max(0, middle_y - 1), min(grid.down, middle_y + 2)):
+        for x in range(max(0, middle_x - 1), min(grid.across, middle_x + 2)):
+            other = e.air_head[y * grid.across + x]
+            while other >= 0:
+                dx, dy = frame[other].x - me.x, frame[other].y - me.y
+                if dx * dx + dy * dy <= reach * reach:
+                    note_overlap(e, f, other)
+                    note_overlap(e, other, f)
+                other = frame[other].next
+    cell = middle_y * grid.across + middle_x
+    me.cell = cell
+    me.next = e.air_head[cell]
+    e.air_head[cell] = f
+    e.desk[0].active += 1
+
+
+@compiled
+def take_off_air(e: Ether, f: int) -> None:
+    """Leave the air and give the frame's rows back."""
+    frame, desk = e.frame, e.desk[0]
+    cell = frame[f].cell
+    if e.air_head[cell] == f:
+        e.air_head[cell] = frame[f].next
+    else:
+        before = e.air_head[cell]
+        while frame[before].next != f:
+            before = frame[before].next
+        frame[before].next = frame[f].next
+    k = frame[f].overlaps
+    while k >= 0:
+        following = e.overlap[k].next
+        e.overlap[k].next = desk.free_overlap
+        desk.free_overlap = k
+        desk.overlaps_left += 1
+        k = following
+    frame[f].next = desk.free_frame
+    desk.free_frame = f
+    desk.frames_left += 1
+    desk.active -= 1
+
+
+@compiled
+def heard_at(e: Ether, k: int, n: int) -> tuple[float, int]:
+    """The power (0 when inaudible) and the delay with which overlap k reaches node n."""
+    config, row, me = e.config[0], e.overlap[k], e.node[n]
+    dx, dy = row.x - me.x, row.y - me.y
+    d2 = dx * dx + dy * dy
+    power = received_mw(config, d2)
+    if power < config.floor_mw:
+        power = 0.0
+    return power, int(math.sqrt(d2) / LIGHT_M_PER_NS + 0.5)
+
+
+@compiled
+def others_at(e: Ether, f: int, n: int, at: int) -> tuple[float, int]:
+    """The power of all overlapping frames at node n at one instant, and when the last of them ends."""
+    total, until = 0.0, 0
+    k = e.frame[f].overlaps
+    while k >= 0:
+        power, delay = heard_at(e, k, n)
+        if power > 0.0 and e.overlap[k].start + delay < at < e.overlap[k].end + delay:
+            total += power
+            until = max(until, e.overlap[k].end + delay)
+        k = e.overlap[k].next
+    return total, until
+
+
+@compiled
+def stronger_follows(e: Ether, f: int, n: int, power: float, arrival: int) -> bool:
+    """Does a stronger preamble reach node n before this one has been noticed?"""
+    k = e.frame[f].overlaps
+    while k >= 0:
+        other, delay = heard_at(e, k, n)
+        if other > power and arrival <= e.overlap[k].start + delay < arrival + e.config[0].detection:
+            return True
+        k = e.overlap[k].next
+    return False
+
+
+@compiled
+def collect_steps(e: Ether, f: int, n: int, begin: int, end: int) -> int:
+    """Steps of interference at node n within a span as sorted (instant, change) rows of the scratch table."""
+    steps = 0
+    k = e.frame[f].overlaps
+    while k >= 0:
+        power, delay = heard_at(e, k, n)
+        start, stop = max(begin, e.overlap[k].start + delay), min(end, e.overlap[k].end + delay)
+        if power > 0.0 and start < stop and steps + 2 <= len(e.chunk):
+            for half in range(2):
+                at = float(start if half == 0 else stop)
+                place = steps
+                while place > 0 and e.chunk[place - 1, 0] > at:
+                    e.chunk[place, 0], e.chunk[place, 1] = e.chunk[place - 1, 0], e.chunk[place - 1, 1]
+                    place -= 1
+                e.chunk[place, 0], e.chunk[place, 1] = at, power if half == 0 else -power
+                steps += 1
+        k = e.overlap[k].next
+    return steps
+
+
+@compiled
+def span_success(e: Ether, f: int, n: int, power: float, begin: int, end: int) -> float:
+    """The chance that node n decodes frame f from `begin` to `end`: the product over chunks of constant SINR."""
+    config, mode = e.config[0], e.frame[f].mode
+    model = config.error_model
+    if e.frame[f].overlaps < 0:
+        return chunk_success(model, mode, power / config.noise_mw, end - begin)
+    steps = collect_steps(e, f, n, begin, end)
+    chance, noise, since = 1.0, config.noise_mw, float(begin)
+    for step in range(steps):
+        chance *= chunk_success(model, mode, power / noise, int(e.chunk[step, 0] - since))
+        since = e.chunk[step, 0]
+        noise = max(config.noise_mw, noise + e.chunk[step, 1])
+    return chance * chunk_success(model, mode, power / noise, int(end - since))
+
+
+@compiled
+def header_success(e: Ether, f: int, n: int, power: float, arrival: int) -> float:
+    mode = e.frame[f].mode
+    return span_success(e, f, n, power, arrival + preamble_ns(mode), arrival + header_ns(mode))
+
+
+@compiled
+def payload_success(e: Ether, f: int, n: int, power: float, arrival: int) -> float:
+    return span_success(e, f, n, power, arrival + header_ns(e.frame[f].mode), arrival + e.frame[f].length)

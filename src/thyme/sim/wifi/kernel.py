@@ -1,0 +1,197 @@
+"""The entry points of the compiled radio: run until somebody must be told something, enqueue, switch, look around.
+
+Each returns SHORT when a table may run out of rows; nothing has been done then, and the caller gives the tables more
+room and calls again. `run` goes on for `together` nanoseconds (about the longest propagation delay) after the first
+thing to be told, so that all hearers of one frame are told in one stop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thyme.sim.wifi.access import draw_backoff, forget_access
+from thyme.sim.wifi.air import detect
+from thyme.sim.wifi.compiled import cached, compiled, sources_digest
+from thyme.sim.wifi.events import (
+    ACCESS,
+    AFTER_CTS,
+    ANSWER,
+    ARRIVED,
+    DETECT,
+    NAV_RESET,
+    SENT_OUT,
+    WAITED,
+    remove_first,
+)
+from thyme.sim.wifi.exchange import (
+    TELL_AT_ONCE,
+    after_cts,
+    answer,
+    arrived,
+    enqueue,
+    look_at_medium,
+    nav_reset,
+    sent_out,
+    waited,
+)
+from thyme.sim.wifi.places import bin_nodes, gather
+from thyme.sim.wifi.queues import DROPPED, finish_head
+from thyme.sim.wifi.randomness import seeded
+from thyme.sim.wifi.state import NOTHING, Ether
+
+SHORT, OUT_OF_ORDER = -1, -2
+
+
+@compiled
+def short_of_rows(e: Ether) -> bool:
+    desk, most = e.desk[0], e.config[0].max_hearers
+    return bool(
+        desk.frames_left < 1
+        or desk.packets_left < 1
+        or desk.overlaps_left < 2 * desk.active + 2
+        or len(e.event) - desk.events < most + 8
+        or len(e.told) - desk.told < most + TELL_AT_ONCE + 8
+    )
+
+
+@compiled
+def happen(e: Ether, kind: int, who: int, a: int, b: int, now: int) -> None:
+    if kind == ACCESS:
+        look_at_medium(e, who, a, now)
+    elif kind == DETECT:
+        detect(e, who)
+    elif kind == ARRIVED:
+        arrived(e, who)
+    elif kind == SENT_OUT:
+        sent_out(e, who, a, now)
+    elif kind == WAITED:
+        waited(e, who, a, now)
+    elif kind == ANSWER:
+        answer(e, who, a & 7, b, a >> 3, now)
+    elif kind == AFTER_CTS:
+        after_cts(e, who, a, now)
+    elif kind == NAV_RESET:
+        nav_reset(e, who, a, now)
+
+
+@compiled
+def run_until(e: Ether, until: int) -> int:
+    desk = e.desk[0]
+    waiting = desk.told - desk.reported
+    if waiting > 0:
+        for k in range(waiting):
+            e.told[k] = e.told[desk.reported + k]
+        desk.told = desk.reported = waiting
+        return int(waiting)
+    desk.told = desk.reported = 0
+    limit = until
+    while desk.events > 0 and e.event[0].at <= limit:
+        if short_of_rows(e):
+            if desk.told > 0:
+                break
+            return SHORT
+        top = e.event[0]
+        at, kind, who, a, b = top.at, top.kind, top.who, top.a, top.b
+        remove_first(e)
+        desk.now = at
+        happen(e, kind, who, a, b, at)
+        if desk.told > 0 and limit == until:
+            limit = min(until, at + e.config[0].together)
+    if desk.told == 0:
+        desk.now = until
+    desk.reported = desk.told
+    return int(desk.told)
+
+
+@compiled
+def enqueue_now(e: Ether, now: int, n: int, to: int, token: int, size_bytes: int) -> int:
+    desk = e.desk[0]
+    if now < desk.now - e.config[0].together or (desk.events > 0 and e.event[0].at < now):
+        return OUT_OF_ORDER
+    if short_of_rows(e):
+        return SHORT
+    return 1 if enqueue(e, n, to, token, size_bytes, now) else 0
+
+
+@compiled
+def switch_node(e: Ether, now: int, n: int, on: int) -> int:
+    me, desk = e.node[n], e.desk[0]
+    if len(e.told) - desk.told < me.queued + e.config[0].max_hearers + TELL_AT_ONCE + 8:
+        return SHORT
+    if me.on == on:
+        return 0
+    me.on = on
+    if on != 0:
+        e.tally[n].off_ns += now - me.off_since
+        me.cw = e.config[0].cw_min
+        draw_backoff(e, n, now)
+        return 0
+    me.off_since = now
+    if me.tx_end > now:
+        me.tx_end = now
+        for f in range(len(e.frame)):
+            if e.frame[f].sender == n and e.frame[f].start + e.frame[f].length > now:
+                e.frame[f].cut = 1
+    me.lock, me.wait = -1, NOTHING
+    me.wait_number += 1
+    me.nav_end = min(me.nav_end, now)
+    forget_access(e, n)
+    while me.queued > 0:
+        finish_head(e, n, DROPPED, now)
+    return 0
+
+
+@compiled
+def seed_nodes(e: Ether, seed: int) -> None:
+    for n in range(len(e.node)):
+        e.node[n].stream = seeded(seed, n)
+        draw_backoff(e, n, 0)
+
+
+@compiled
+def hearers_of_all(e: Ether, first: NDArray[np.int64], write: bool) -> None:
+    """Count (or write) the hearers of every node, for a world in which nobody moves."""
+    if not write:
+        bin_nodes(e, 0)
+    for n in range(len(e.node)):
+        if write:
+            gather(e, n, 0, first[n], first[n + 1] - first[n])
+        else:
+            first[n + 1] = first[n] + gather(e, n, 0, 0, 0)
+
+
+Run = Callable[[Ether, int], int]
+Queue = Callable[[Ether, int, int, int, int, int], int]
+Switch = Callable[[Ether, int, int, int], int]
+Prepare = Callable[[Ether, int, NDArray[np.int64], bool], None]
+
+
+def _entry_points(digest: int) -> tuple[Run, Queue, Switch, Prepare]:
+    def run(e: Ether, until: int) -> int:
+        assert digest != 0
+        return run_until(e, until)
+
+    def queue(e: Ether, now: int, n: int, to: int, token: int, size_bytes: int) -> int:
+        assert digest != 0
+        return enqueue_now(e, now, n, to, token, size_bytes)
+
+    def switch(e: Ether, now: int, n: int, on: int) -> int:
+        assert digest != 0
+        return switch_node(e, now, n, on)
+
+    def prepare(e: Ether, seed: int, first: NDArray[np.int64], write: bool) -> None:
+        assert digest != 0
+        if write:
+            hearers_of_all(e, first, True)
+        else:
+            seed_nodes(e, seed)
+            if e.config[0].static != 0:
+                hearers_of_all(e, first, False)
+
+    return cached(run), cached(queue), cached(switch), cached(prepare)
+
+
+run, queue, switch, prepare = _entry_points(sources_digest())

@@ -1,0 +1,88 @@
+"""Radio profiles and MAC options: every physical constant and every maximum of the 802.11g radio.
+
+`def` and `p27` are the two worlds in which ns-3.44 was measured for this project (its present defaults, and an
+emulation of ns-3.27's, the papers' world). `thyme` is ours: `p27` with 2.98 dB more transmit power and nothing
+else changed. Under a log-distance law of exponent 3 that stretches every distance of `p27` by 10^(2.98/30) =
+1.257: the 0.99 reception distance of a 1000-byte payload moves from 91.3 m to 114.8 m, past the 113.1 m = 2√2·40 m
+that nodes in adjacent 40 m cells may be apart (the papers' ±113 m), the half-way point from 99.7 m to 125 m, and
+carrier sense keeps its proportion (187 m becomes 235 m).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from thyme.model.errors import InputError
+
+ERROR_MODELS = ("nist", "table")
+BROADCAST_MODES = ("ofdm6", "dsss1")
+
+
+class WifiProfile(msgspec.Struct, frozen=True, kw_only=True):
+    """What the hardware and the air do. Powers in dBm, as a data sheet gives them."""
+
+    name: str
+    tx_power_dbm: float = 16.0206
+    noise_figure_db: float = 7.0
+    path_loss_exponent: float = 3.0
+    path_loss_1m_db: float = 46.6777
+    rx_sensitivity_dbm: float = -101.0  # weaker signals do not even interfere
+    preamble_min_dbm: float
+    preamble_min_snr_db: float | None  # None: any preamble above `preamble_min_dbm` is detected
+    cca_dbm: float  # energy at which the medium counts as busy
+    error_model: str
+
+
+class WifiOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What the MAC does. The values are those of ns-3.44's 802.11g ad hoc MAC (long slot, DCF)."""
+
+    broadcast_mode: str = "ofdm6"  # "dsss1" is what ns-3 does when nobody sets NonUnicastMode
+    rts_threshold_bytes: int = 1500  # frames with a longer PSDU are announced by RTS/CTS
+    retry_limit: int = 7  # transmissions of one unicast frame, the first one included
+    cw_min: int = 15
+    cw_max: int = 1023
+    queue_max: int = 500  # frames waiting at one node
+    lifetime_s: float = 0.5  # how long a frame may wait
+    header_bytes: int = 64  # 8 UDP + 20 IP + 8 LLC + 24 MAC + 4 FCS
+    psdu_max_bytes: int = 4095  # the longest PSDU that the OFDM length field can say
+    sifs_us: float = 10.0
+    slot_us: float = 20.0
+    detection_us: float = 4.0  # how long a preamble must last before it is noticed
+
+
+_PROFILES = (
+    WifiProfile(name="def", preamble_min_dbm=-82.0, preamble_min_snr_db=4.0, cca_dbm=-82.0, error_model="table"),
+    WifiProfile(name="p27", preamble_min_dbm=-96.0, preamble_min_snr_db=None, cca_dbm=-99.0, error_model="nist"),
+    WifiProfile(
+        name="thyme",
+        tx_power_dbm=19.0,
+        preamble_min_dbm=-96.0,
+        preamble_min_snr_db=None,
+        cca_dbm=-99.0,
+        error_model="nist",
+    ),
+)
+PROFILES = {profile.name: profile for profile in _PROFILES}
+
+
+def profile_named(name: str) -> WifiProfile:
+    if name not in PROFILES:
+        raise InputError(f"radio profile {name!r} is unknown; choose one of {', '.join(sorted(PROFILES))}")
+    return PROFILES[name]
+
+
+def check(profile: WifiProfile, options: WifiOptions) -> None:
+    """Refuse what the kernel could not simulate, saying which field is wrong."""
+    if profile.error_model not in ERROR_MODELS:
+        raise InputError(f"error_model {profile.error_model!r} is unknown; choose one of {', '.join(ERROR_MODELS)}")
+    if options.broadcast_mode not in BROADCAST_MODES:
+        raise InputError(
+            f"broadcast_mode {options.broadcast_mode!r} is unknown; choose one of {', '.join(BROADCAST_MODES)}"
+        )
+    for field in ("retry_limit", "cw_min", "queue_max", "lifetime_s"):
+        if getattr(options, field) <= 0:
+            raise InputError(f"{field} must be positive, not {getattr(options, field)}")
+    if options.cw_max < options.cw_min:
+        raise InputError(f"cw_max ({options.cw_max}) must not be smaller than cw_min ({options.cw_min})")
+    if profile.path_loss_exponent <= 0.0:
+        raise InputError(f"path_loss_exponent must be positive, not {profile.path_loss_exponent}")

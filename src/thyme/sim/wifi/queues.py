@@ -1,0 +1,67 @@
+"""The packets that wait at a node: first in, first out, bounded, each with a lifetime.
+
+A packet leaves its queue when it was sent (broadcast), acknowledged, given up after too many tries, or when it has
+waited longer than its lifetime, which is noticed the next time the node looks at its queue.
+"""
+
+from __future__ import annotations
+
+from thyme.sim.wifi.compiled import compiled
+from thyme.sim.wifi.state import Ether
+
+# what a protocol is told
+RECEIVED, SENT, GIVEN_UP, DROPPED = 0, 1, 2, 3
+
+
+@compiled
+def tell(e: Ether, at: int, kind: int, n: int, peer: int, token: int) -> None:
+    row = e.told[e.desk[0].told]
+    row.at_s = at * 1e-9
+    row.kind, row.node, row.peer, row.frame = kind, n, peer, token
+    e.desk[0].told += 1
+
+
+@compiled
+def append_packet(e: Ether, n: int, to: int, token: int, size_bytes: int, now: int) -> None:
+    desk, me = e.desk[0], e.node[n]
+    k = desk.free_packet
+    row = e.packet[k]
+    desk.free_packet = row.next
+    desk.packets_left -= 1
+    row.token, row.to, row.bytes, row.tries, row.heard, row.next = token, to, size_bytes, 0, 0, -1
+    row.expires = now + e.config[0].lifetime
+    if me.queued == 0:
+        me.head = k
+    else:
+        e.packet[me.tail].next = k
+    me.tail = k
+    me.queued += 1
+
+
+@compiled
+def drop_head(e: Ether, n: int) -> None:
+    desk, me = e.desk[0], e.node[n]
+    k = me.head
+    me.head = e.packet[k].next
+    me.queued -= 1
+    e.packet[k].next = desk.free_packet
+    desk.free_packet = k
+    desk.packets_left += 1
+
+
+@compiled
+def finish_head(e: Ether, n: int, kind: int, at: int) -> None:
+    """The packet at the head is done with: tell whoever owns its token."""
+    row = e.packet[e.node[n].head]
+    tell(e, at, kind, n, row.to, row.token)
+    drop_head(e, n)
+
+
+@compiled
+def drop_expired(e: Ether, n: int, now: int, room: int) -> None:
+    """Give up the packets that waited too long, as many as there is `room` to tell."""
+    me = e.node[n]
+    while me.queued > 0 and e.packet[me.head].expires < now and room > 0:
+        e.tally[n].given_up_lifetime += 1
+        finish_head(e, n, 2, now)
+        room -= 1

@@ -1,0 +1,135 @@
+"""The tables of the radio: everything that is known about nodes, frames on the air, packets and events.
+
+All tables are structured arrays by index; times are whole nanoseconds, powers milliwatts. Tables that hold a
+changing number of rows (frames, overlaps, packets, events) keep their free rows in a list through `next`; when one
+runs short the kernel says so before it begins an event and Python gives it twice the room.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Table = NDArray[np.void]
+Row = Any
+
+NEVER = np.iinfo(np.int64).max
+
+# kinds of frames
+BROADCAST, UNICAST, ACK, RTS, CTS = 0, 1, 2, 3, 4
+KINDS = 5
+EVERYBODY = -1
+
+# where a node stands in its quest for the medium
+IDLE, REQUESTED, GRANTED = 0, 1, 2
+# which answer it waits for
+NOTHING, WAIT_ACK, WAIT_CTS = 0, 1, 2
+
+CONFIG = np.dtype(
+    [
+        *[(name, "f8") for name in ("power_1m_mw", "exponent", "noise_mw", "floor_mw", "preamble_mw", "preamble_snr")],
+        *[(name, "f8") for name in ("cca_mw", "hear_mw", "hear_m", "audible_m")],
+        *[
+            (name, "i8")
+            for name in ("error_model", "broadcast_mode", "sifs", "slot", "difs", "eifs_extra", "detection")
+        ],
+        *[(name, "i8") for name in ("cw_min", "cw_max", "retry_limit", "rts_bytes", "queue_max", "lifetime")],
+        *[(name, "i8") for name in ("together", "max_hearers", "static")],
+    ]
+)
+# scalars that change
+DESK = np.dtype(
+    [
+        *[(name, "i8") for name in ("now", "events", "order", "told", "reported", "grid_until", "next_jump", "active")],
+        *[(name, "i8") for name in ("free_frame", "free_overlap", "free_packet")],
+        *[(name, "i8") for name in ("frames_left", "overlaps_left", "packets_left")],
+    ]
+)
+NODE = np.dtype(
+    [
+        ("stream", "u8"),
+        *[(name, "f8") for name in ("x", "y", "lock_power")],
+        *[(name, "i8") for name in ("leg", "tx_end", "rx_end", "busy_end", "nav_end", "nav_set", "wait_end")],
+        *[(name, "i8") for name in ("lock_at", "sensed_end", "backoff_from", "alarm", "off_since")],
+        *[(name, "i4") for name in ("lock", "slots", "cw", "head", "tail", "queued", "wait_number", "alarm_number")],
+        *[(name, "i1") for name in ("on", "access", "wait", "rx_bad")],
+    ],
+    align=True,
+)
+FRAME = np.dtype(
+    [
+        *[(name, "f8") for name in ("x", "y")],
+        *[(name, "i8") for name in ("token", "start", "length", "late", "nav", "first")],
+        *[(name, "i4") for name in ("sender", "to", "packet", "bytes", "hearers", "overlaps", "cell", "next")],
+        *[(name, "i1") for name in ("kind", "mode", "cut")],
+    ],
+    align=True,
+)
+HEARER = np.dtype([("power", "f8"), ("node", "i4"), ("delay", "i4")])
+OVERLAP = np.dtype([("x", "f8"), ("y", "f8"), ("start", "i8"), ("end", "i8"), ("next", "i4")], align=True)
+PACKET = np.dtype(
+    [
+        ("token", "i8"),
+        ("expires", "i8"),
+        ("bytes", "i4"),
+        ("to", "i4"),
+        ("tries", "i4"),
+        ("next", "i4"),
+        ("heard", "i1"),
+    ],
+    align=True,
+)
+EVENT = np.dtype([("at", "i8"), ("order", "i8"), ("a", "i8"), ("b", "i8"), ("who", "i4"), ("kind", "i4")])
+TOLD = np.dtype([("at_s", "f8"), ("frame", "i8"), ("node", "i4"), ("peer", "i4"), ("kind", "i1")], align=True)
+COUNT = np.dtype(
+    [
+        ("frames", "i8", KINDS),
+        ("bytes", "i8", KINDS),
+        *[(name, "i8") for name in ("retransmissions", "given_up_retries", "given_up_lifetime", "refused_queue_full")],
+        *[(name, "i8") for name in ("received", "failed", "deaf", "undetected", "duplicates")],
+        *[(name, "i8") for name in ("tx_ns", "rx_ns", "sensed_ns", "off_ns")],
+    ]
+)
+GRID = np.dtype(
+    [
+        ("x", "f8"),
+        ("y", "f8"),
+        ("cell_m", "f8"),
+        ("across", "i8"),
+        ("down", "i8"),
+        ("slack_m", "f8"),
+        ("speed_mps", "f8"),
+    ]
+)
+
+
+class Ether(NamedTuple):
+    """All tables together: the one argument of every entry point."""
+
+    config: Table
+    desk: Table
+    node: Table
+    tally: Table  # what every node counted
+    frame: Table
+    hearer: Table  # static nodes: everybody's hearers; otherwise `max_hearers` rows per frame
+    hearer_first: NDArray[np.int64]
+    overlap: Table
+    packet: Table
+    event: Table
+    told: Table
+    grid: Table  # row 0 for nodes, row 1 for frames on the air
+    cell_first: NDArray[np.int64]  # nodes by cell
+    cell_node: NDArray[np.int32]
+    air_head: NDArray[np.int32]  # frames on the air by cell
+    jump: NDArray[np.int64]
+    leg_first: NDArray[np.int64]
+    leg: NDArray[np.float64]  # start_s, x, y, vx, vy
+    chunk: NDArray[np.float64]  # scratch: bounds and steps of interference
+
+
+def free_rows(table: Table, start: int) -> None:
+    """Chain the rows from `start` on into a list of free rows (the last one ends it)."""
+    table["next"][start:] = np.arange(start + 1, len(table) + 1)
+    table["next"][-1] = -1
