@@ -1,0 +1,200 @@
+"""Many overlays on many networks: the evaluation of §VI of the walks paper, point by point.
+
+An overlay is named by (seed, nodes, network, initiators, draw): that tuple alone fixes its initiators and
+every choice of its walks, so points may run anywhere, in any order, and be repeated alone. Directional and
+pure walks of the same name start from the same initiators in the same network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from thyme.approaches.walks.board import ACTIVE, BROKERS, HOPS, MEMBERS, NOBODY, VISITED
+from thyme.approaches.walks.compiled import compiled
+from thyme.approaches.walks.costs import Links
+from thyme.approaches.walks.dice import choose_distinct, reseed
+from thyme.approaches.walks.graph import MAX_GRAPH_DRAWS, RADIUS, UnitDiscGraph, draw_graph
+from thyme.approaches.walks.hull import widest_distance
+from thyme.approaches.walks.kernel import build_overlay
+from thyme.approaches.walks.readings import DEFAULT_READING, Reading, Rules, WalkOptions, rules_of
+from thyme.model.errors import InputError
+
+MAX_NETWORKS = 1_000_000
+MAX_DRAWS = 1_000_000
+
+METRICS = ("active_nodes", "visited_nodes", "hops", "depth")
+COLUMNS = ("nodes", "initiators", "pure", "network", "draw", *METRICS, "brokers")
+
+Columns = dict[str, NDArray[Any]]
+
+_FEW = (2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 30, 40, 50, 75, 100, 250, 500)
+PAPER_INITIATORS: dict[int, tuple[int, ...]] = {
+    1000: (*_FEW, 625, 750, 875),
+    2000: (*_FEW, 1000, 1250, 1500, 1750),
+    3000: (*_FEW, 1000, 1500, 1875, 2250, 2625),
+}
+PAPER_NETWORKS = 100
+PAPER_DRAWS = 10
+
+
+class Point(msgspec.Struct, frozen=True, order=True):
+    """One box of Figures 8–10."""
+
+    nodes: int
+    initiators: int
+    pure: bool
+
+
+class BatchOptions(msgspec.Struct, frozen=True):
+    """What all points of a batch share."""
+
+    seed: int = 1
+    radius: float = RADIUS
+    max_graph_draws: int = MAX_GRAPH_DRAWS
+    walk: WalkOptions = WalkOptions()
+    reading: Reading = DEFAULT_READING
+
+
+DEFAULT_BATCH = BatchOptions()
+
+
+def evaluation_points() -> tuple[Point, ...]:
+    """All points of §VI: with 100 networks and ten draws each, 126,000 overlays."""
+    return tuple(
+        Point(nodes, initiators, pure)
+        for nodes, counts in PAPER_INITIATORS.items()
+        for pure in (False, True)
+        for initiators in counts
+    )
+
+
+def run_point(
+    nodes: int,
+    initiators: int,
+    pure: bool,
+    networks: int = PAPER_NETWORKS,
+    draws: int = PAPER_DRAWS,
+    seed: int = 1,
+    batch: BatchOptions = DEFAULT_BATCH,
+) -> Columns:
+    """One point, one row per overlay. `pure` and `seed` overrule those of `batch`."""
+    batch = _with(batch, seed=seed, pure=pure)
+    _check(nodes, (initiators,), networks, draws)
+    return join_columns([run_network(nodes, network, (initiators,), draws, batch) for network in range(networks)])
+
+
+def run_evaluation(
+    networks: int = PAPER_NETWORKS,
+    draws: int = PAPER_DRAWS,
+    sizes: Sequence[int] = tuple(PAPER_INITIATORS),
+    batch: BatchOptions = DEFAULT_BATCH,
+) -> Iterator[Columns]:
+    """All points, one network after the other: a network is drawn once for all its points."""
+    for nodes in sizes:
+        for network in range(networks):
+            graph = draw_graph(nodes, network, batch.seed, batch.radius, batch.max_graph_draws)
+            for pure in (False, True):
+                yield run_on_graph(
+                    graph, network, PAPER_INITIATORS[nodes], draws, _with(batch, seed=batch.seed, pure=pure)
+                )
+
+
+def run_network(
+    nodes: int, network: int, counts: Sequence[int], draws: int, batch: BatchOptions = DEFAULT_BATCH
+) -> Columns:
+    """All draws of all initiator counts on one network: a task of its own for a sweep."""
+    _check(nodes, counts, 1, draws)
+    graph = draw_graph(nodes, network, batch.seed, batch.radius, batch.max_graph_draws)
+    return run_on_graph(graph, network, counts, draws, batch)
+
+
+def run_on_graph(
+    graph: UnitDiscGraph, network: int, counts: Sequence[int], draws: int, batch: BatchOptions = DEFAULT_BATCH
+) -> Columns:
+    whole, depth = _run_draws(
+        Links(graph.offsets, graph.neighbours),
+        graph.x,
+        graph.y,
+        graph.by_x,
+        graph.widest,
+        np.array(counts, np.int32),
+        draws,
+        batch.seed & 0xFFFF_FFFF,
+        network,
+        rules_of(batch.walk, batch.reading),
+    )
+    if whole.shape[0] and whole[-1, HOPS] < 0:
+        raise InputError(
+            f"the walks on network {network} of {graph.nodes} nodes did not meet within "
+            f"{batch.walk.max_hops} turns (max_hops): the graph is not connected, or max_hops is too small"
+        )
+    rows = whole.shape[0]
+    active = ACTIVE if batch.reading.active == "distinct" else MEMBERS
+    return {
+        "nodes": np.full(rows, graph.nodes, np.int32),
+        "initiators": np.repeat(np.array(counts, np.int32), draws),
+        "pure": np.full(rows, batch.walk.pure, np.bool_),
+        "network": np.full(rows, network, np.int32),
+        "draw": np.tile(np.arange(draws, dtype=np.int32), len(counts)),
+        "active_nodes": whole[:, active],
+        "visited_nodes": whole[:, VISITED],
+        "hops": whole[:, HOPS],
+        "depth": depth,
+        "brokers": whole[:, BROKERS],
+    }
+
+
+def join_columns(parts: Sequence[Columns]) -> Columns:
+    return {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS}
+
+
+def _with(batch: BatchOptions, seed: int, pure: bool) -> BatchOptions:
+    return msgspec.structs.replace(batch, seed=seed, walk=msgspec.structs.replace(batch.walk, pure=pure))
+
+
+def _check(nodes: int, counts: Sequence[int], networks: int, draws: int) -> None:
+    for initiators in counts:
+        if not 2 <= initiators <= nodes:
+            raise InputError(
+                f"initiators is {initiators}: it lies between 2, for two walks to meet, and the {nodes} nodes"
+            )
+    if not 1 <= networks <= MAX_NETWORKS:
+        raise InputError(f"networks is {networks}: it lies between 1 and {MAX_NETWORKS}")
+    if not 1 <= draws <= MAX_DRAWS:
+        raise InputError(f"draws is {draws}: it lies between 1 and {MAX_DRAWS}")
+
+
+@compiled
+def _run_draws(
+    links: Links,
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    by_x: NDArray[np.int32],
+    widest: float,
+    counts: NDArray[np.int32],
+    draws: int,
+    seed: int,
+    network: int,
+    rules: Rules,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """One row of tallies and one depth per overlay; a last row with negative hops if one never met."""
+    nodes = x.shape[0]
+    whole = np.zeros((counts.shape[0] * draws, 6), np.int64)
+    depth = np.zeros(counts.shape[0] * draws)
+    dice = np.zeros(1, np.uint64)
+    for row in range(whole.shape[0]):
+        count = counts[row // draws]
+        reseed(dice, seed, nodes, network, 1 + row % draws, count)
+        initiators = choose_distinct(dice, nodes, count)
+        met, board = build_overlay(links, initiators, rules, 0, dice)
+        if not met:
+            whole[-1, HOPS] = -1
+            break
+        whole[row] = board.tally
+        depth[row] = widest_distance(x, y, by_x[board.owner[by_x] != NOBODY]) / widest
+    return whole, depth

@@ -1,0 +1,94 @@
+"""One overlay laid open: every walk with its nodes and its way, the brokers and who met whom.
+
+The batches only count; this is for looking at a single construction, in a test, a figure or a debugger. It
+replays the kernel's own trace and decides nothing itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from thyme.approaches.walks.board import LEFT, MET, NOBODY, STARTED, TRACED, WENT_BACK
+from thyme.approaches.walks.costs import Links
+from thyme.approaches.walks.dice import reseed
+from thyme.approaches.walks.graph import UnitDiscGraph
+from thyme.approaches.walks.kernel import build_overlay
+from thyme.approaches.walks.readings import DEFAULT_READING, Reading, WalkOptions, rules_of
+from thyme.model.errors import InputError
+
+MAX_TRACE_ROWS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Hop:
+    """A walk came to `node`; `back` if it went back there, `met` if another walk was there."""
+
+    branch: int
+    node: int
+    back: bool
+    met: bool
+
+
+@dataclass(frozen=True)
+class Walk:
+    """`nodes` is V'_x in the order taken, the broker it ended at included; `hops` is its whole way."""
+
+    initiator: int
+    nodes: tuple[int, ...]
+    hops: tuple[Hop, ...]
+
+
+@dataclass(frozen=True)
+class Overlay:
+    walks: tuple[Walk, ...]
+    brokers: tuple[int, ...]
+    active: tuple[int, ...]
+
+
+def lay_open(
+    graph: UnitDiscGraph,
+    initiators: Sequence[int],
+    options: WalkOptions | None = None,
+    reading: Reading = DEFAULT_READING,
+    seed: int = 1,
+    trace_rows: int = MAX_TRACE_ROWS,
+) -> Overlay:
+    """Builds the overlay of given initiators and tells all about it."""
+    if len(initiators) < 2 or len(set(initiators)) != len(initiators):
+        raise InputError(f"initiators are {list(initiators)}: at least two different nodes are needed")
+    options = options or WalkOptions()
+    dice = np.zeros(1, np.uint64)
+    reseed(dice, seed & 0xFFFF_FFFF, graph.nodes, 0, 0, len(initiators))
+    met, board = build_overlay(
+        Links(graph.offsets, graph.neighbours),
+        np.array(initiators, np.int32),
+        rules_of(options, reading),
+        trace_rows,
+        dice,
+    )
+    if not met:
+        raise InputError(f"the walks did not meet within {options.max_hops} turns (max_hops)")
+    if board.tally[TRACED] > trace_rows:
+        raise InputError(f"the trace of this overlay needs {board.tally[TRACED]} rows, not {trace_rows}")
+    rows = board.trace[: board.tally[TRACED]].tolist()
+    return Overlay(
+        tuple(_walk(initiator, [row for row in rows if row[0] == x]) for x, initiator in enumerate(initiators)),
+        tuple(np.flatnonzero(board.broker).tolist()),
+        tuple(np.flatnonzero(board.owner != NOBODY).tolist()),
+    )
+
+
+def _walk(initiator: int, rows: list[list[int]]) -> Walk:
+    nodes: dict[int, None] = {}
+    hops = []
+    for _, branch, node, kind in rows:
+        if kind == LEFT:
+            del nodes[node]
+            continue
+        nodes.setdefault(node)
+        if kind != STARTED:
+            hops.append(Hop(branch, node, kind == WENT_BACK, kind == MET))
+    return Walk(initiator, tuple(nodes), tuple(hops))

@@ -1,0 +1,170 @@
+"""What the walks paper leaves open, as named options, and how a walk is made.
+
+Each field of `Reading` is one question that Algorithms 1 and 2 and the text of §V–VI do not settle; each value
+is one answer, with a name that is used nowhere else, so that `parse_reading("each-meets,pruned")` needs no
+keys. The defaults agree best with the paper's figures and text; what every other answer changes has been
+measured (docs/approaches/walks.md). `WalkOptions` holds what the paper itself varies: the three cost functions
+and their parameters, one or two branches, pure walks.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, get_args, get_type_hints
+
+import msgspec
+
+from thyme.model.errors import InputError
+
+FirstWalks = Literal["both-stop", "each-meets"]
+Backtracked = Literal["counted", "pruned"]
+Initiator = Literal["joins", "as-printed"]
+Meeting = Literal["looks-around", "steps-on"]
+Marking = Literal["penultimate", "last"]
+Ties = Literal["random-tie", "first-tie"]
+PureStep = Literal["revisits", "fresh"]
+ActiveNodes = Literal["distinct", "per-walk"]
+Method = Literal["neighbourhood", "second", "weights"]
+
+MAX_BRANCHES = 2
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """One answer to each open question.
+
+    first_walks: Algorithm 1 waits while neither of the first two walks has met. `both-stop`: the meeting ends
+        both. `each-meets`: the walk that was met goes on until it meets a walk by itself, and only then the
+        third starts.
+    backtracked: Algorithm 2 line 19 goes back along the walk. `counted`: nodes it went back from stay in V'_x
+        and in the active path. `pruned`: they leave both (and a pure walk's loops are erased).
+    initiator: lines 4 and 7 test the same condition. `joins`: line 4 is taken to ask whether the initiator is
+        itself on a walk; then it is the broker. `as-printed`: a neighbour on a walk ends the construction at
+        line 4, and no second node is added.
+    meeting: `looks-around`: a walk meets as soon as any neighbour of its last node is on another walk (lines
+        7 and 22). `steps-on`: only when the node it chose is.
+    marking: the indices of lines 12–19 run one ahead of the nodes. `penultimate`: when a node is chosen, the
+        neighbours of all but the last node are marked (Figure 5). `last`: those of the last node too (Eq. 4).
+    ties: between nodes of equal cost. `random-tie`, or `first-tie` in the order of node numbers.
+    pure_step: a pure walk chooses its next node among all neighbours (`revisits`) or among those it has not
+        been at, with backtracking as Algorithm 2 (`fresh`).
+    active: `distinct`: a node on several walks counts once; `per-walk`: once for each.
+    """
+
+    first_walks: FirstWalks = "both-stop"
+    backtracked: Backtracked = "counted"
+    initiator: Initiator = "joins"
+    meeting: Meeting = "looks-around"
+    marking: Marking = "penultimate"
+    ties: Ties = "random-tie"
+    pure_step: PureStep = "revisits"
+    active: ActiveNodes = "distinct"
+
+    def __str__(self) -> str:
+        changed = [
+            str(getattr(self, field))
+            for field in self.__struct_fields__
+            if getattr(self, field) != getattr(DEFAULT_READING, field)
+        ]
+        return ",".join(changed) or "default"
+
+
+DEFAULT_READING = Reading()
+
+
+def answers() -> dict[str, tuple[str, ...]]:
+    """Every open question with its answers, the default first."""
+    hints = get_type_hints(Reading)
+    return {
+        field: (default, *(value for value in get_args(hints[field]) if value != default))
+        for field, default in msgspec.structs.asdict(DEFAULT_READING).items()
+    }
+
+
+def parse_reading(text: str) -> Reading:
+    """`default`, or answers separated by commas; what is not named keeps its default."""
+    field_of = {value: field for field, values in answers().items() for value in values}
+    chosen: dict[str, str] = {}
+    for word in (part.strip() for part in text.split(",")):
+        if word in ("", "default"):
+            continue
+        if word not in field_of:
+            raise InputError(f"reading has no answer called {word!r}; there are: {', '.join(field_of)}")
+        field = field_of[word]
+        if chosen.get(field, word) != word:
+            raise InputError(f"reading answers {field} twice: {chosen[field]} and {word}; give one of them")
+        chosen[field] = word
+    return msgspec.convert(chosen, Reading)
+
+
+class WalkOptions(msgspec.Struct, frozen=True):
+    """How a walk chooses its way.
+
+    method: `neighbourhood` is cost (3) of the overlay; `second` is cost (2) with alpha and beta; `weights` is
+        weight (1), whose penalty per earlier step on a node takes the place of the tabu list, so it may come
+        back to a node when all others have been used as often.
+    alpha, beta, penalty: the paper gives no values; ours weigh the second neighbourhood half and let a penalty
+        outweigh any weight that occurs at these densities.
+    max_hops: of all walks of one overlay together; a pure walk in 3,000 nodes takes some thousands.
+    """
+
+    method: Method = "neighbourhood"
+    pure: bool = False
+    branches: int = 1
+    alpha: float = 1.0
+    beta: float = 0.5
+    penalty: float = 100.0
+    max_hops: int = 10_000_000
+
+    def __post_init__(self) -> None:
+        if self.method not in get_args(Method):
+            raise InputError(f"method is {self.method!r}: it is one of {', '.join(get_args(Method))}")
+        if not 1 <= self.branches <= MAX_BRANCHES:
+            raise InputError(f"branches is {self.branches}: a walk has 1 to {MAX_BRANCHES} branches")
+        if not (self.alpha >= 0.0 and self.beta >= 0.0):
+            raise InputError(f"alpha {self.alpha} and beta {self.beta}: neither weight may be negative")
+        if self.alpha + self.beta == 0.0:
+            raise InputError("alpha + beta is 0: one of the two weights has to be positive")
+        if not self.penalty > 0.0:
+            raise InputError(f"penalty is {self.penalty}: it has to be positive, or a walk may circle for ever")
+        if self.max_hops < 1:
+            raise InputError(f"max_hops is {self.max_hops}: at least one hop has to be allowed")
+
+
+class Rules(NamedTuple):
+    """A reading and its options as the kernel takes them: flags and numbers."""
+
+    pure: bool
+    by_weight: bool
+    second: bool
+    alpha: float
+    beta: float
+    penalty: float
+    branches: int
+    max_hops: int
+    each_meets: bool
+    prunes: bool
+    as_printed: bool
+    steps_on: bool
+    marks_last: bool
+    first_tie: bool
+    revisits: bool
+
+
+def rules_of(options: WalkOptions, reading: Reading) -> Rules:
+    by_weight = options.method == "weights" and not options.pure
+    return Rules(
+        pure=options.pure,
+        by_weight=by_weight,
+        second=options.method == "second" and not options.pure,
+        alpha=options.alpha,
+        beta=options.beta,
+        penalty=options.penalty,
+        branches=options.branches,
+        max_hops=options.max_hops,
+        each_meets=reading.first_walks == "each-meets",
+        prunes=reading.backtracked == "pruned",
+        as_printed=reading.initiator == "as-printed",
+        steps_on=reading.meeting == "steps-on",
+        marks_last=reading.marking == "last",
+        first_tie=reading.ties == "first-tie",
+        revisits=by_weight or (options.pure and reading.pure_step == "revisits"),
+    )
