@@ -1,0 +1,170 @@
+"""What a study is: posts, a trace, a scenario, the approaches, and the grid of values to go through.
+
+A study is a TOML file, or one of the presets that come with the package. `--set` narrows it: a key of the grid gets
+other values, a key of the study or of the scenario another value. The grid's keys are those of a scenario in dotted
+form (`nodes`, `churn.fraction`), those of the trace (`trace.publisher_share`), or names of the study's own that stand
+for several such keys (`[names]`). Everything is checked before anything is run.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from thyme.approaches.registry import find_approach
+from thyme.model.errors import InputError
+from thyme.sim.scenario import Scenario, load_toml, set_key
+
+MAX_RUNS = 100_000
+MAX_COPIES = 1_000
+"""Topologies, and repetitions of each, at most."""
+
+
+class ApproachChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One competitor: an approach of the registry, how the report calls it, and its settings."""
+
+    name: str
+    label: str = ""
+    settings: dict[str, Any] = {}
+
+    @property
+    def title(self) -> str:
+        return self.label or find_approach(self.name).title
+
+
+class PostsChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where posts come from: the folder of a dataset, or the generator with these options."""
+
+    dataset: str = ""
+    generate: dict[str, Any] = {}
+
+
+class StudyDefinition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: str
+    title: str = ""
+    question: str = ""
+    """What the study asks, in a sentence for its reader."""
+    seed: int = 1
+    """The seed of posts, trace and scenarios alike."""
+    posts: PostsChoice = PostsChoice()
+    trace: dict[str, Any] = {}
+    scenario: dict[str, Any] = {}
+    approaches: tuple[ApproachChoice, ...] = (ApproachChoice("ls"),)
+    grid: dict[str, list[Any]] = {}
+    names: dict[str, list[str]] = {}
+    """Names in the grid that stand for several keys, which all get the value."""
+    topologies: int = 1
+    repetitions: int = 1
+    leaving: Literal["drawn", "publishers"] = "drawn"
+    """Who leaves where the scenario lets nodes leave: a random share, or those who publish (Thyme FGCS §9.3.2)."""
+
+    def __post_init__(self) -> None:
+        if not self.approaches:
+            raise InputError("approaches: name at least one")
+        labels = [choice.title for choice in self.approaches]
+        for label in labels:
+            if labels.count(label) > 1:
+                raise InputError(f"approaches: two of them are called {label!r}; give each a label of its own")
+        for key, copies in (("topologies", self.topologies), ("repetitions", self.repetitions)):
+            if not 1 <= copies <= MAX_COPIES:
+                raise InputError(f"{key} is {copies}; expected 1 to {MAX_COPIES}")
+        runs = len(self.approaches) * self.topologies * self.repetitions
+        for key, values in self.grid.items():
+            _check_grid(key, values)
+            runs *= len(values)
+        if runs > MAX_RUNS:
+            raise InputError(f"the study has {runs} runs; expected at most {MAX_RUNS}")
+
+    def keys_of(self, name: str) -> list[str]:
+        """The keys that a name of the grid stands for."""
+        return self.names.get(name, [name])
+
+
+def _check_grid(key: str, values: Sequence[Any]) -> None:
+    if not values:
+        raise InputError(f"[grid] {key}: give at least one value")
+    if any(value in values[:i] for i, value in enumerate(values)):
+        raise InputError(f"[grid] {key}: a value occurs twice in {values}")
+    if key in {"approach", "topology", "repetition", "seed"}:
+        raise InputError(f"[grid] {key}: use approaches, topologies, repetitions or seed of the study instead")
+
+
+def presets() -> dict[str, str]:
+    """The names of the presets and what each asks."""
+    found = {}
+    for file in sorted(files("thyme.study").joinpath("presets").iterdir(), key=lambda file: file.name):
+        if file.name.endswith(".toml"):
+            name = file.name.removesuffix(".toml")
+            found[name] = load_preset(name).title
+    return found
+
+
+def load_preset(name: str, changes: Mapping[str, Any] | None = None) -> StudyDefinition:
+    with_suffix = files("thyme.study").joinpath("presets", f"{name}.toml")
+    if not name or "/" in name or not with_suffix.is_file():
+        raise InputError(f"--preset {name}: there is no such preset; expected one of {', '.join(presets())}")
+    return _definition(load_toml(Path(str(with_suffix))), changes, f"preset {name}")
+
+
+def load_study(path: Path, changes: Mapping[str, Any] | None = None) -> StudyDefinition:
+    """The study of a file; its dataset and movement file are sought beside it."""
+    given = load_toml(path)
+    given.setdefault("name", path.stem)
+    for section, key in (("posts", "dataset"), ("scenario", "movement.file")):
+        _resolve_beside(given.get(section), key.split("."), path.parent)
+    return _definition(given, changes, str(path))
+
+
+def _resolve_beside(table: Any, keys: list[str], folder: Path) -> None:
+    for key in keys[:-1]:
+        table = table.get(key) if isinstance(table, dict) else None
+    if isinstance(table, dict) and isinstance(table.get(keys[-1]), str) and table[keys[-1]]:
+        table[keys[-1]] = str(folder / table[keys[-1]])
+
+
+def _definition(given: dict[str, Any], changes: Mapping[str, Any] | None, where: str) -> StudyDefinition:
+    given = copy.deepcopy(given)
+    for key, value in (changes or {}).items():
+        narrow(given, key, value)
+    try:
+        return msgspec.convert(given, StudyDefinition, strict=True)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def narrow(given: dict[str, Any], key: str, value: Any) -> None:
+    """Set one key, as `--set key=value` does, wherever it belongs: grid, study or scenario."""
+    grid = given.get("grid", {})
+    root = key.split(".")[0]
+    if key in grid or key in given.get("names", {}):
+        given.setdefault("grid", {})[key] = value if isinstance(value, list) else [value]
+    elif key == "approaches":
+        given["approaches"] = _chosen_approaches(given, value)
+    elif root == "grid" and "." in key:
+        given.setdefault("grid", {})[key.removeprefix("grid.")] = value if isinstance(value, list) else [value]
+    elif root in {field.name for field in msgspec.structs.fields(StudyDefinition)}:
+        set_key(given, key, value)
+    elif root in {field.name for field in msgspec.structs.fields(Scenario)}:
+        set_key(given.setdefault("scenario", {}), key, value)
+    else:
+        known = [*grid, "approaches", "topologies", "repetitions", "seed", "posts.…", "trace.…", "scenario.…"]
+        raise InputError(f"--set {key}: a study has no such key; expected one of {', '.join(known)}")
+
+
+def _chosen_approaches(given: dict[str, Any], value: Any) -> list[Any]:
+    """Those of the study that are named by approach or label; one of the registry that is not among them joins."""
+    wanted = [value] if isinstance(value, str) else value
+    if not isinstance(wanted, list) or not all(isinstance(name, str) for name in wanted):
+        raise InputError('--set approaches: expected a list of names, such as approaches=["ls"]')
+    chosen: list[Any] = []
+    for name in wanted:
+        listed = [one for one in given.get("approaches", []) if name in (one.get("name"), one.get("label"))]
+        if not listed:
+            find_approach(name, "--set approaches")
+        chosen.extend(listed or [{"name": name}])
+    return chosen

@@ -1,0 +1,110 @@
+"""The plan of a study: every point of its grid and every run, with its scenario and the trace that it plays.
+
+A point is an approach and one value of each grid key. Runs of a point differ in topology and repetition. Traces belong
+to the crowd and not to the approach, so all approaches play the same ones: as many users as there are nodes, unless
+the study says otherwise.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Any, TypeVar
+
+import msgspec
+
+from thyme.model.errors import InputError
+from thyme.pipeline.generate import PostOptions
+from thyme.pipeline.traces import TraceOptions
+from thyme.sim.scenario import Scenario, scenario_of, set_key
+from thyme.study.definition import ApproachChoice, StudyDefinition
+
+Record = TypeVar("Record", bound=msgspec.Struct)
+TRACE_PREFIX = "trace."
+
+
+class Point(msgspec.Struct, frozen=True):
+    """What one figure's dot or one table's line stands for."""
+
+    approach: str
+    values: dict[str, Any]
+
+    def columns(self) -> dict[str, Any]:
+        return {"approach": self.approach} | self.values
+
+    def __str__(self) -> str:
+        return ", ".join([self.approach, *(f"{key} = {value}" for key, value in self.values.items())])
+
+
+class PlannedRun(msgspec.Struct, frozen=True):
+    point: int
+    scenario: Scenario
+    trace: TraceOptions
+
+
+class Plan(msgspec.Struct, frozen=True):
+    definition: StudyDefinition
+    posts: PostOptions
+    points: tuple[Point, ...]
+    runs: tuple[PlannedRun, ...]
+
+    def traces(self) -> list[TraceOptions]:
+        """The traces that the runs need, each once, in the order of the runs."""
+        return list({msgspec.json.encode(run.trace): run.trace for run in self.runs}.values())
+
+
+def make_plan(definition: StudyDefinition) -> Plan:
+    where = f"study {definition.name}"
+    posts = convert({"seed": definition.seed} | definition.posts.generate, PostOptions, f"{where}, [posts.generate]")
+    points: list[Point] = []
+    runs: list[PlannedRun] = []
+    for values in product(*definition.grid.values()):
+        named = dict(zip(definition.grid, values, strict=True))
+        for choice in definition.approaches:
+            points.append(Point(choice.title, named))
+            runs.extend(_runs_of(definition, choice, named, len(points) - 1, f"{where}, {points[-1]}"))
+    return Plan(definition, posts, tuple(points), tuple(runs))
+
+
+def _runs_of(
+    definition: StudyDefinition, choice: ApproachChoice, named: Mapping[str, Any], point: int, where: str
+) -> Iterator[PlannedRun]:
+    given: dict[str, Any] = copy.deepcopy(definition.scenario)
+    given.setdefault("seed", definition.seed)
+    given |= {"name": definition.name, "approach": choice.name}
+    given["settings"] = copy.deepcopy(choice.settings) | given.get("settings", {})
+    trace_given: dict[str, Any] = {"seed": definition.seed} | copy.deepcopy(definition.trace)
+    for name, value in named.items():
+        for key in definition.keys_of(name):
+            if key.startswith(TRACE_PREFIX):
+                set_key(trace_given, key.removeprefix(TRACE_PREFIX), value)
+            else:
+                set_key(given, key, value)
+    scenario = scenario_of(given, where)
+    trace = convert({"users": scenario.nodes} | trace_given, TraceOptions, f"{where}, [trace]")
+    if trace.users > scenario.nodes:
+        raise InputError(f"{where}: the trace has {trace.users} users, but there are {scenario.nodes} nodes")
+    for topology, repetition in product(range(definition.topologies), range(definition.repetitions)):
+        yield PlannedRun(point, msgspec.structs.replace(scenario, topology=topology, repetition=repetition), trace)
+
+
+def convert(given: Mapping[str, Any], record: type[Record], where: str) -> Record:
+    """The record that a table describes; unknown keys, in tables within it too, are told by name."""
+    _check_keys(given, record, where)
+    try:
+        return msgspec.convert(dict(given), record, strict=True)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def _check_keys(given: Mapping[str, Any], record: type[msgspec.Struct], where: str) -> None:
+    inside = msgspec.inspect.type_info(record)
+    assert isinstance(inside, msgspec.inspect.StructType)
+    fields = {field.name: field.type for field in inside.fields}
+    for key, value in given.items():
+        if key not in fields:
+            raise InputError(f"{where}: there is no key {key!r}; expected one of {', '.join(fields)}")
+        below = fields[key]
+        if isinstance(below, msgspec.inspect.StructType) and isinstance(value, Mapping):
+            _check_keys(value, below.cls, f"{where}.{key}")
