@@ -29,8 +29,8 @@ class JoinOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     delay_s: float = 0.5
     reply_bytes: int = 1_200
     """Subscriptions are handed over in frames of about this size."""
-    heard_s: float = 20.0
-    """A neighbour not heard for this long no longer counts; longer than DSDV's 15 s between updates."""
+    heard_s: float = 300.0
+    """A neighbour not heard for this long no longer counts; a network without beacons may be quiet for minutes."""
     neighbours: int = 500
 
 
@@ -70,9 +70,9 @@ class Joining:
         if len(self._heard) > self._options.neighbours:
             del self._heard[next(iter(self._heard))]
 
-    def alone(self) -> bool:
-        """Whether no neighbour was heard of late."""
-        return self._neighbours() == 0
+    def silent_since(self, at_s: float) -> bool:
+        """Whether no neighbour has been heard since `at_s`."""
+        return all(heard_s < at_s for heard_s in self._heard.values())
 
     def receive(self, sender: NodeId, message: Message) -> None:
         match message:

@@ -7,8 +7,8 @@ unicast router. A node that (re)joins asks its neighbours for the subscriptions;
 and a random wait.
 
 Where the paper is silent: a flooded (un)subscription counts as carried out when a neighbour is heard passing it on,
-and is flooded again otherwise; the objects of a node that was off are matched against what it learns on joining
-(§9.3.2), and so are revoked subscriptions, which the reply to a join names as well.
+and is flooded again otherwise, unless nobody at all is in range; the objects of a node that was off are matched
+against what it learns on joining (§9.3.2), and the reply to a join names revoked subscriptions as well.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ class LocalStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     past_matches: int = 10
     """n: how many of the most recent past matches each node sends at once (§3.3)."""
     retry: RetryOptions = RetryOptions()
+    echo: RetryOptions = RetryOptions(timeout_s=1.0)
+    """How long a flood waits to be heard from a neighbour before it is repeated."""
     contents: ContentOptions = ContentOptions()
     join: JoinOptions = JoinOptions()
     flooding: FloodingOptions = FloodingOptions()
@@ -74,6 +76,7 @@ class LocalStorage(ReactiveStore):
         self._flooding = Flooding(host, self._on_flooded, self.options.flooding)
         self._router = router(host, self._on_message)
         self._requests = Requests(host, self.options.retry)
+        self._echoes = Requests(host, self.options.echo)
         self._contents = Contents(host)
         self._fetches: Fetches[NodeId] = Fetches(self._requests, self._router.send, self.options.contents)
         limits = self.options.limits
@@ -194,17 +197,16 @@ class LocalStorage(ReactiveStore):
         yield "subscriptions", len(subscriptions), sum(subscriptions)
 
     def _flood(self, message: Message, done: Done) -> None:
-        if self._joining.alone():
-            done(Outcome())
-            return
+        since_s = self.host.now()
 
         def send(number: int) -> None:
-            self._flooding.flood(message, lambda: self._echoed(number))
+            self._flooding.flood(message, lambda: self._echoes.resolve(number, Outcome()) and None)
 
-        self._requests.begin(send, done)
+        def ended(outcome: Outcome) -> None:
+            # With nobody in range there is nobody to tell: whoever comes will ask on joining.
+            done(Outcome() if self._joining.silent_since(since_s) else outcome)
 
-    def _echoed(self, number: int) -> None:
-        self._requests.resolve(number, Outcome())
+        self._echoes.begin(send, ended)
 
     def _on_flooded(self, origin: NodeId, message: Message) -> None:
         match message:

@@ -1,0 +1,179 @@
+"""What every approach of the Thyme papers promises, said once and held against each of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from small_world import SmallWorld, line
+
+from thyme.approaches.interface import Failure
+from thyme.model.errors import InputError
+from thyme.model.frames import TimeFrame
+from thyme.model.ids import NodeId, ObjectKey
+from thyme.model.objects import Metadata
+from thyme.sim.faults import Rule
+
+APPROACHES = ["es", "ls"]
+pytestmark = pytest.mark.parametrize("approach", APPROACHES)
+
+
+@pytest.fixture
+def world(approach: str, tmp_path: Path) -> SmallWorld:
+    small = SmallWorld(tmp_path, line(5), approach)
+    small.wait(60.0)
+    return small
+
+
+def test_an_insertion_notifies_a_subscriber_several_hops_away(world: SmallWorld) -> None:
+    world.subscribe(4, "goal & !replay")
+    world.insert(0, "first", "Goal", "final")
+    world.insert(0, "second", "goal", "replay")
+    assert world.names() == ["first"]
+    assert all(outcome.ok for outcome in world.outcomes)
+
+
+def test_a_subscription_on_the_past_finds_what_is_stored(world: SmallWorld) -> None:
+    world.insert(0, "old", "goal")
+    world.insert(2, "newer", "goal")
+    world.subscribe(4, "goal", TimeFrame.past(world.now_s))
+    world.insert(1, "later", "goal")
+    assert sorted(world.names()) == ["newer", "old"]
+
+
+def test_a_future_subscription_leaves_the_past_alone(world: SmallWorld) -> None:
+    world.insert(0, "old", "goal")
+    world.subscribe(4, "goal", TimeFrame.future(world.now_s))
+    world.insert(0, "new", "goal")
+    assert world.names() == ["new"]
+
+
+def test_a_subscription_ends_with_its_frame(world: SmallWorld) -> None:
+    world.subscribe(4, "goal", TimeFrame(world.now_s, world.now_s + 100.0))
+    world.insert(0, "within", "goal", wait_s=100.0)
+    world.insert(0, "after", "goal")
+    assert world.names() == ["within"]
+
+
+def test_deleted_objects_are_invisible_even_to_the_past(world: SmallWorld) -> None:
+    world.insert(0, "gone", "goal")
+    world.insert(0, "kept", "goal")
+    world.delete(0, "gone")
+    world.subscribe(4, "goal")
+    assert world.names() == ["kept"]
+
+
+def test_after_unsubscribing_nothing_more_arrives(world: SmallWorld) -> None:
+    key = world.subscribe(4, "goal")
+    world.insert(0, "before", "goal")
+    world.unsubscribe(4, key.sid)
+    world.insert(0, "after", "goal")
+    assert world.names() == ["before"]
+
+
+def test_a_subscriber_is_notified_of_its_own_objects_and_of_each_object_once(world: SmallWorld) -> None:
+    world.subscribe(2, "goal | final")
+    world.insert(2, "own", "goal", "final")
+    assert world.names() == ["own"]
+
+
+def test_contents_are_retrieved_whole_whatever_their_size(world: SmallWorld) -> None:
+    large = bytes(range(256)) * 40
+    small = world.insert(0, "small", "goal", data=b"x")
+    big = world.insert(1, "big", "goal", data=large)
+    empty = world.insert(1, "empty", "goal", data=b"")
+    assert world.retrieve(4, small) == b"x"
+    assert world.retrieve(4, big) == large
+    assert world.retrieve(4, empty) == b""
+    assert world.retrieve(1, big) == large
+
+
+def test_retrieving_what_was_deleted_fails_and_says_so(world: SmallWorld) -> None:
+    metadata = world.insert(0, "gone", "goal")
+    world.delete(0, "gone")
+    assert world.retrieve(4, metadata) is None
+    assert world.last_failure() is Failure.NOT_FOUND
+
+
+def test_past_matches_come_newest_first_in_batches(approach: str, tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(3), approach, {"past_matches": 4})
+    world.wait(60.0)
+    for i in range(10):
+        world.insert(0, f"o{i}", "goal", wait_s=2.0)
+    key = world.subscribe(2, "goal")
+    assert world.names() == ["o9", "o8", "o7", "o6"]
+    assert world.node(2).remaining(key.sid) == 6
+    world.insert(0, "new", "goal")
+    world.more(2, key.sid)
+    world.more(2, key.sid)
+    assert world.names() == ["o9", "o8", "o7", "o6", "new", "o5", "o4", "o3", "o2", "o1", "o0"]
+    assert world.node(2).remaining(key.sid) == 0
+    world.more(2, key.sid)
+    assert world.last_failure() is Failure.NONE
+
+
+def test_operations_survive_heavy_loss_by_retrying(approach: str, tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(3), approach, faults=[Rule("loss", probability=0.3)])
+    world.wait(60.0)
+    for i in range(8):
+        world.insert(0, f"o{i}", "goal")
+    world.subscribe(2, "goal")
+    assert sum(outcome.ok for outcome in world.outcomes) >= 8
+
+
+def test_wrong_use_is_refused_at_once(world: SmallWorld) -> None:
+    metadata = world.insert(0, "mine", "goal")
+    before = len(world.outcomes)
+    with pytest.raises(InputError, match="tag"):
+        world.node(0).insert("untagged", b"", [], b"", world.outcomes.append)
+    with pytest.raises(InputError, match="immutable"):
+        world.node(0).insert("mine", b"", ["goal"], b"", world.outcomes.append)
+    with pytest.raises(InputError, match="owner"):
+        world.node(1).delete(metadata.key.oid, world.outcomes.append)
+    with pytest.raises(InputError, match="no subscription 99"):
+        world.node(1).unsubscribe(99, world.outcomes.append)
+    with pytest.raises(InputError, match="end"):
+        TimeFrame(5.0, 4.0)
+    limit = 10_000_000_000
+    with pytest.raises(InputError, match="bytes"):
+        world.node(0).insert("huge", _Huge(limit), ["goal"], b"", world.outcomes.append)
+    with pytest.raises(InputError, match="bytes"):
+        world.node(0).insert("wordy", b"", ["goal"], bytes(1_000_000), world.outcomes.append)
+    assert len(world.outcomes) == before
+
+
+def test_an_operation_that_nobody_answers_ends_with_a_timeout(approach: str, tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, [(0.0, 0.0), (80.0, 0.0), (900.0, 0.0)], approach)
+    world.wait(60.0)
+    stranger = Metadata(ObjectKey("far", NodeId(2)), ("goal",), b"", 1.0, 10)
+    world.run.world.rules = (Rule("partition", at_m=500.0), Rule("loss"))
+    assert world.retrieve(0, stranger) is None
+    assert world.last_failure() in (Failure.TIMEOUT, Failure.UNREACHABLE)
+
+
+def test_own_objects_and_subscriptions_survive_a_restart(world: SmallWorld) -> None:
+    metadata = world.insert(0, "kept", "goal")
+    world.subscribe(4, "final")
+    for node in (0, 4):
+        world.switch_off(node)
+    world.wait(30.0)
+    for node in (0, 4):
+        world.switch_on(node)
+    world.subscribe(3, "goal")
+    assert world.names(3) == ["kept"]
+    assert world.retrieve(3, metadata) == b"data"
+    world.insert(1, "new", "final")
+    assert world.names(4) == ["new"]
+
+
+class _Huge(bytes):
+    """Bytes that say they are larger than memory."""
+
+    def __new__(cls, size: int) -> _Huge:
+        return super().__new__(cls)
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def __len__(self) -> int:
+        return self._size

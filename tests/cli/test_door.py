@@ -1,0 +1,68 @@
+"""The door: what a person types, and what they are told when it is wrong."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+THYME = [str(Path(sys.executable).with_name("thyme"))]
+
+
+def thyme(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*THYME, *arguments], cwd=folder, capture_output=True, text=True, timeout=120)
+
+
+def test_help_names_the_subcommands(tmp_path: Path) -> None:
+    answer = thyme("--help", folder=tmp_path)
+    assert answer.returncode == 0
+    for command in ("study", "simulate", "scenario", "posts", "trace", "node", "bench"):
+        assert command in answer.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["frobnicate"], "No such command 'frobnicate'"),
+        (["simulate"], "Missing argument"),
+        (["simulate", "crowd.toml", "--out", "x", "--seed", "many"], "--seed"),
+        (["simulate", "absent.toml", "--out", "x"], "absent.toml: there is no such file"),
+        (["simulate", "broken.toml", "--out", "x"], "broken.toml: not valid TOML"),
+        (["scenario", "check", "unknown.toml"], "unknown.toml: Object contains unknown field `nodez`"),
+        (["scenario", "check", "typed.toml"], "Expected `float`, got `str` - at `$.radio.disc.range_m`"),
+        (["scenario", "check", "approach.toml"], "there is no approach 'magic'; expected one of es, ls"),
+        (["scenario", "check", "fine.toml", "--set", "nodes"], "expected key=value"),
+        (["scenario", "check", "fine.toml", "--set", "nodes=0"], "nodes is 0; expected 1 to"),
+        (["scenario", "check", "fine.toml", "--set", "settings.pats=3"], "unknown field `pats`"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)
+def test_mistakes_end_in_one_line_and_exit_code_2(arguments: list[str], said: str, tmp_path: Path) -> None:
+    (tmp_path / "fine.toml").write_text("nodes = 4\n")
+    (tmp_path / "broken.toml").write_text("nodes = \n")
+    (tmp_path / "unknown.toml").write_text("nodez = 4\n")
+    (tmp_path / "typed.toml").write_text('[radio.disc]\nrange_m = "far"\n')
+    (tmp_path / "approach.toml").write_text('approach = "magic"\n')
+    answer = thyme(*arguments, folder=tmp_path)
+    assert answer.returncode == 2
+    assert said in answer.stderr
+    assert len(answer.stderr.strip().splitlines()) == 1
+    assert "Traceback" not in answer.stderr
+
+
+def test_a_new_scenario_runs_as_it_is_written(tmp_path: Path) -> None:
+    assert thyme("scenario", "new", "crowd.toml", "--nodes", "9", folder=tmp_path).returncode == 0
+    (tmp_path / "trace.csv").write_text(
+        "operation,at_s,node,kind,oid,tags,text,sid,query\n"
+        "0,70,0,subscribe,,,,0,goal\n"
+        '1,80,8,insert,photo,"goal final",what a goal,,\n'
+    )
+    answer = thyme("simulate", "crowd.toml", "--trace", "trace.csv", "--out", "run", folder=tmp_path)
+    assert answer.returncode == 0, answer.stderr
+    assert "notified           1 times" in answer.stdout
+    assert {path.name for path in (tmp_path / "run").iterdir()} >= {"events.parquet", "summary.json"}
+    again = thyme("scenario", "new", "crowd.toml", folder=tmp_path)
+    assert again.returncode == 2
+    assert "exists" in again.stderr

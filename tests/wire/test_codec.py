@@ -1,0 +1,80 @@
+"""The codec: every message survives the wire, and nothing else gets in."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thyme.model.frames import TimeFrame
+from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.objects import Metadata
+from thyme.model.queries import parse_query
+from thyme.model.subscriptions import Subscription
+from thyme.wire.codec import MAX_FRAME_BYTES, MESSAGES, VERSION, DecodeError, FrameTooLarge, decode, encode
+from thyme.wire.flooding import Flooded
+from thyme.wire.message import Message
+from thyme.wire.ondemand import RouteError
+from thyme.wire.storage import JoinReply, Notification, PartReply, Subscribed
+
+KEY = SubscriptionKey(3, NodeId(7))
+SUBSCRIPTION = Subscription(KEY, parse_query("goal & !replay | final").dnf(), TimeFrame(None, 12.5))
+METADATA = Metadata(ObjectKey("münchen.jpg", NodeId(2)), ("goal", "tor"), b"\x00\xff", 1.25, 900)
+EXAMPLES: list[Message] = [
+    Flooded(NodeId(1), 1 << 60, 3, b"payload"),
+    RouteError(((NodeId(3), 9), (NodeId(4), 10))),
+    Subscribed(SUBSCRIPTION, 10),
+    Notification(KEY, (METADATA, METADATA)),
+    PartReply(5, METADATA.key, True, 1200, 2400, bytes(range(256))),
+    JoinReply(1, (SUBSCRIPTION,), 2, (KEY,)),
+]
+
+
+@pytest.mark.parametrize("message", EXAMPLES, ids=lambda m: type(m).__name__)
+def test_a_message_survives_the_wire(message: Message) -> None:
+    assert decode(encode(message)) == message
+
+
+def test_no_two_messages_share_a_tag() -> None:
+    tags = [cls.__struct_config__.tag for cls in MESSAGES]
+    assert len(set(tags)) == len(tags)
+
+
+@given(st.binary(max_size=200))
+def test_random_bytes_are_refused_with_one_error(junk: bytes) -> None:
+    try:
+        message = decode(junk)
+    except DecodeError:
+        return
+    assert isinstance(message, Message)
+
+
+@given(st.sampled_from(EXAMPLES), st.data())
+def test_damaged_frames_are_refused_or_read_as_messages(message: Message, data: st.DataObject) -> None:
+    frame = bytearray(encode(message))
+    for _ in range(data.draw(st.integers(1, 4))):
+        frame[data.draw(st.integers(0, len(frame) - 1))] = data.draw(st.integers(0, 255))
+    del frame[data.draw(st.integers(0, len(frame))) :]
+    try:
+        read = decode(bytes(frame))
+    except DecodeError:
+        return
+    assert isinstance(read, Message)
+
+
+def test_deep_nesting_is_refused() -> None:
+    with pytest.raises(DecodeError):
+        decode(bytes([VERSION]) + b"\x91" * 50_000)
+
+
+def test_another_version_is_refused_by_name() -> None:
+    with pytest.raises(DecodeError, match="wire version 2"):
+        decode(b"\x02" + encode(EXAMPLES[0])[1:])
+
+
+def test_an_oversized_frame_is_refused_on_both_sides() -> None:
+    with pytest.raises(FrameTooLarge, match="at most 60000"):
+        encode(Flooded(NodeId(1), 1, 0, bytes(MAX_FRAME_BYTES)))
+    with pytest.raises(DecodeError, match="at most"):
+        decode(bytes([VERSION]) + msgspec.msgpack.encode(bytes(MAX_FRAME_BYTES)))
