@@ -38,8 +38,8 @@ def gaps_s(contacts: Contacts) -> Floats:
     order = np.lexsort((contacts.start_s, contacts.b, contacts.a))
     a, b = contacts.a[order], contacts.b[order]
     same = (a[1:] == a[:-1]) & (b[1:] == b[:-1])
-    gaps: Floats = contacts.start_s[order][1:] - contacts.end_s[order][:-1]
-    return gaps[same]
+    gaps = contacts.start_s[order][1:] - contacts.end_s[order][:-1]
+    return np.asarray(gaps[same], dtype=np.float64)
 
 
 def time_together(contacts: Contacts) -> nx.Graph[int]:

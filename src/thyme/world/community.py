@@ -1,0 +1,139 @@
+"""Community mobility: people are drawn to where their friends are (SocialCast §V-A).
+
+Each community starts in a square of its own on a grid. A host walks straight to a point of its square; there it
+chooses its next square by social attraction (the ties to the hosts that are in or bound for each square),
+walks to a point of it, and so on. `docs/mobility.md` says what the paper leaves open and how the defaults were
+chosen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+import numpy as np
+from numpy.random import Generator
+
+from thyme.model.errors import InputError
+from thyme.world.community_kernel import DRAWS_PER_STEP, walk_on
+from thyme.world.movement import Floats, Ints, Movement
+from thyme.world.social import Caves, SocialNetwork, caveman
+from thyme.world.streams import stream
+
+DRAWS = 512 * DRAWS_PER_STEP
+"""Random numbers drawn for a host at a time."""
+
+
+class Community(msgspec.Struct, frozen=True):
+    """How people who know each other move."""
+
+    caves: Caves = Caves()
+    grid: int = 20
+    """Squares along each side."""
+    choice: Literal["deterministic", "probabilistic"] = "probabilistic"
+    drawn_to: Literal["members", "occupants"] = "members"
+    """Whose ties make a square attractive: the members of the community that has its place there (the paper's
+    words), or whoever is there or bound for it now (the reference code)."""
+    attraction: Literal["sum", "mean"] = "sum"
+    """A square attracts by the sum of those ties, or by the sum divided by their number."""
+    weak_ties_attract: bool = False
+    """Whether ties up to the caves' threshold count; together they outweigh the friends of a large crowd."""
+    drift: float = 0.0003
+    """Attraction of every square, empty or not, in the probabilistic choice."""
+    min_speed_mps: float = 1.0
+    max_speed_mps: float = 6.0
+    speed_drawn: Literal["per host", "per trip"] = "per host"
+    min_pause_s: float = 0.0
+    max_pause_s: float = 0.0
+    reconfiguration_s: float | None = None
+    """After each such time communities are placed in new squares, and every host goes to its own's first."""
+
+    def __post_init__(self) -> None:
+        if self.grid < 1 or self.drift < 0.0:
+            raise InputError("community: the grid needs at least one square a side, and the drift must not be negative")
+        if not (0.0 < self.min_speed_mps <= self.max_speed_mps and 0.0 <= self.min_pause_s <= self.max_pause_s):
+            raise InputError("community: expected 0 < low ≤ high for speeds and 0 ≤ low ≤ high for pauses")
+        if self.reconfiguration_s is not None and self.reconfiguration_s <= 0.0:
+            raise InputError("community: the time between reconfigurations must be positive; leave it out for none")
+
+
+@dataclass(frozen=True, slots=True)
+class CommunityMovement:
+    """The movement of a crowd, the network that drove it, and the square of each community in each period."""
+
+    movement: Movement
+    network: SocialNetwork
+    squares: Ints
+
+
+def community_movement(
+    nodes: int, width_m: float, height_m: float, how: Community, until_s: float, seed: int
+) -> CommunityMovement:
+    """People of a caveman network on the move until `until_s`; who is then on a way still arrives."""
+    network = caveman(nodes, how.caves, seed)
+    if network.communities > how.grid**2:
+        raise InputError(f"{network.communities} communities do not fit a grid of {how.grid} × {how.grid} squares")
+    squares = _squares(network.communities, how, until_s, seed)
+    streams = [stream(seed, "community", node) for node in range(nodes)]
+    legs = _walk(network, squares, how, width_m, height_m, until_s, streams)
+    order = np.lexsort((legs[:, 1], legs[:, 0]))
+    legs = legs[order]
+    first = np.searchsorted(legs[:, 0], np.arange(nodes + 1)).astype(np.int64)
+    columns = [np.ascontiguousarray(legs[:, column]) for column in range(1, 6)]
+    return CommunityMovement(Movement(width_m, height_m, first, *columns), network, squares)
+
+
+def _squares(communities: int, how: Community, until_s: float, seed: int) -> Ints:
+    """A square for each community, all different, in each period between reconfigurations."""
+    periods = 1 if how.reconfiguration_s is None else int(until_s // how.reconfiguration_s) + 1
+    rows = [stream(seed, "squares", period).permutation(how.grid**2)[:communities] for period in range(periods)]
+    return np.array(rows, dtype=np.int64)
+
+
+def _walk(
+    network: SocialNetwork,
+    squares: Ints,
+    how: Community,
+    width_m: float,
+    height_m: float,
+    until_s: float,
+    streams: list[Generator],
+) -> Floats:
+    """Run the compiled loop, drawing random numbers for a host whenever it has used up its own."""
+    nodes = len(streams)
+    draws = np.array([draw.random(DRAWS) for draw in streams])
+    used, arrived = np.zeros(nodes, np.int64), np.ones(nodes, np.bool_)
+    square = squares[0][network.community]
+    side_m = np.array([width_m / how.grid, height_m / how.grid])
+    corner_m = np.column_stack((square % how.grid, square // how.grid)) * side_m
+    place_m = corner_m + draws[:, :2] * side_m
+    speed_mps = how.min_speed_mps + draws[:, 2] * (how.max_speed_mps - how.min_speed_mps)
+    used[:] = DRAWS_PER_STEP
+    due_s, period = np.zeros(nodes), np.zeros(nodes, np.int64)
+    settings = np.array(
+        [
+            how.choice == "deterministic",
+            how.attraction == "mean",
+            how.drawn_to == "members",
+            how.drift,
+            how.min_speed_mps,
+            how.max_speed_mps,
+            how.speed_drawn == "per trip",
+            how.min_pause_s,
+            how.max_pause_s,
+            how.reconfiguration_s if how.reconfiguration_s is not None else np.inf,
+        ],
+        dtype=np.float64,
+    )
+    ties = network.ties if how.weak_ties_attract else np.where(network.ties > how.caves.threshold, network.ties, 0.0)
+    parts: list[Floats] = []
+    while True:
+        legs, empty = walk_on(
+            ties, network.community, squares, how.grid, side_m, settings, until_s,
+            square, place_m, speed_mps, due_s, arrived, period, draws, used,
+        )  # fmt: skip
+        parts.append(legs)
+        if empty < 0:
+            return np.concatenate(parts)
+        draws[empty], used[empty] = streams[empty].random(DRAWS), 0
