@@ -1,0 +1,76 @@
+"""How large the inserted objects are: the posts' own text, a fixed size, or photos.
+
+Photos follow a lognormal law, which is how the sizes of files of one kind are spread; a photo's draw is named by
+its id. A summary is what notifications carry, such as a thumbnail.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.types import LongType, StructField, StructType
+from scipy.special import ndtri
+
+from thyme.model.errors import InputError
+from thyme.model.objects import MAX_DATA_BYTES, MAX_SUMMARY_BYTES
+from thyme.pipeline.arrow import map_arrow
+from thyme.pipeline.draws import uniforms
+
+
+class ObjectSizes(msgspec.Struct, frozen=True):
+    """Sizes of data and summary; `kind` text ignores the sizes of data, fixed ignores the spread."""
+
+    kind: Literal["text", "fixed", "photos"] = "text"
+    size_bytes: int = 100_000
+    """The size of fixed objects, the median of photos."""
+    spread: float = 0.5
+    """The standard deviation of a photo's logarithm."""
+    largest_bytes: int = 1_000_000
+    summary_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("text", "fixed", "photos"):
+            raise InputError(f"objects of kind {self.kind!r}; expected text, fixed or photos")
+        if not 0 < self.size_bytes <= self.largest_bytes <= MAX_DATA_BYTES or self.spread < 0.0:
+            raise InputError(
+                f"objects of {self.size_bytes} up to {self.largest_bytes} bytes; expected sizes in order, "
+                f"above 0 and at most {MAX_DATA_BYTES}"
+            )
+        if not 0 <= self.summary_bytes <= MAX_SUMMARY_BYTES:
+            raise InputError(f"summaries of {self.summary_bytes} bytes; expected at most {MAX_SUMMARY_BYTES}")
+
+
+def sized(inserts: DataFrame, sizes: ObjectSizes, seed: int) -> DataFrame:
+    """The inserts with `size_bytes` (0 where the text is the object) and `summary_bytes`."""
+    summary = sf.lit(sizes.summary_bytes).cast("long").alias("summary_bytes")
+    if sizes.kind == "photos":
+        schema = StructType([*inserts.schema.fields, StructField("size_bytes", LongType())])
+        return map_arrow(inserts, PhotoSizes(sizes, seed), schema).select("*", summary)
+    fixed = sizes.size_bytes if sizes.kind == "fixed" else 0
+    return inserts.select("*", sf.lit(fixed).cast("long").alias("size_bytes"), summary)
+
+
+class PhotoSizes(msgspec.Struct, frozen=True):
+    """Adds the column `size_bytes` to batches of inserts."""
+
+    sizes: ObjectSizes
+    seed: int
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            names = np.array([_number(oid) for oid in batch["oid"].to_pylist()], dtype=np.uint64)
+            draws = np.clip(uniforms(self.seed, "photos", names), 1e-12, 1.0 - 1e-12)
+            drawn = self.sizes.size_bytes * np.exp(self.sizes.spread * ndtri(draws))
+            size_bytes = np.clip(np.round(drawn), 1, self.sizes.largest_bytes).astype(np.int64)
+            yield batch.append_column("size_bytes", pa.array(size_bytes))
+
+
+def _number(oid: str) -> int:
+    return int.from_bytes(hashlib.blake2b(oid.encode(), digest_size=8).digest(), "little")

@@ -1,0 +1,201 @@
+"""What users do besides posting, drawn user by user (Thyme FGCS §9.2).
+
+Subscriptions, deletes and unsubscribes are Poisson processes, whose gaps are exponential draws named by (seed,
+user, index); a change of rate stretches the same draws. A delete takes one of the user's own earlier objects
+that is still there, an unsubscribe one of their own earlier subscriptions; with none left, nothing happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from thyme.model.errors import InputError
+from thyme.pipeline.draws import exponentials, uniforms
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+SHAPES = ("single", "conjunction", "disjunction", "negation")
+DRAWN_COLUMNS = (
+    ("node", "int64"),
+    ("kind", "string"),
+    ("at_s", "float64"),
+    ("oid", "string"),
+    ("sid", "int64"),
+    ("start_s", "float64"),
+    ("tag_draw", "float64"),
+    ("companion_draw", "float64"),
+    ("shape", "string"),
+)
+
+
+class QueryMix(msgspec.Struct, frozen=True):
+    """Shares of query shapes and the number of tags in those with several; the paper has single tags."""
+
+    single: float = 1.0
+    conjunction: float = 0.0
+    disjunction: float = 0.0
+    negation: float = 0.0
+    tags: int = 2
+
+    def __post_init__(self) -> None:
+        shares = self.shares()
+        if min(shares) < 0.0 or abs(sum(shares) - 1.0) > 1e-9:
+            raise InputError(f"the shares of query shapes are {shares}; expected shares that sum to 1")
+        if not 2 <= self.tags <= 8:
+            raise InputError(f"queries of several tags have {self.tags} of them; expected from 2 to 8")
+
+    def shares(self) -> tuple[float, ...]:
+        return (self.single, self.conjunction, self.disjunction, self.negation)
+
+
+class Rates(msgspec.Struct, frozen=True):
+    """Operations per user and hour, over the time line of the event in seconds from its start."""
+
+    half_time_s: float = 6_300.0
+    second_half_s: float = 7_200.0
+    subscriptions_first_per_hour: float = 3.0
+    subscriptions_rest_per_hour: float = 1.0
+    deletes_per_hour: float = 0.5
+    unsubscribes_per_hour: float = 0.2
+    always_share: float = 0.6
+    """Subscriptions that are time independent; the others ask for the future."""
+
+    def __post_init__(self) -> None:
+        figures = msgspec.structs.asdict(self)
+        for name, value in figures.items():
+            if not 0.0 <= value < float("inf"):
+                raise InputError(f"{name} is {value}; expected a number from 0")
+        if self.always_share > 1.0:
+            raise InputError(f"always_share is {self.always_share}; expected a share from 0 to 1")
+
+
+class Compression(msgspec.Struct, frozen=True):
+    """The event's hours played in minutes: `window_s` seconds become `duration_s`, from `first_s` on."""
+
+    window_s: float = 10_800.0
+    duration_s: float = 600.0
+    first_s: float = 60.0
+
+    def __post_init__(self) -> None:
+        if self.window_s <= 0.0 or self.duration_s <= 0.0 or self.first_s < 0.0:
+            raise InputError(f"the window {self} is not one: expected positive lengths and a start from 0")
+
+    def played_s(self, since_start_s: Floats) -> Floats:
+        return np.round(self.first_s + since_start_s * (self.duration_s / self.window_s), 6)
+
+
+Phases = tuple[tuple[float, float, float], ...]
+"""(from, until, operations per hour), in order, in seconds from the event's start."""
+
+
+def arrivals(seed: int, purpose: str, nodes: Ints, phases: Phases) -> tuple[Ints, Floats, Ints]:
+    """Poisson arrivals of each node: the node's position in `nodes`, the time, and the arrival's index."""
+    spans = np.array([max(0.0, until - start) * rate / 3600.0 for start, until, rate in phases])
+    total = float(spans.sum())
+    if total <= 0.0 or len(nodes) == 0:
+        return np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
+    columns = int(total + 10.0 * total**0.5 + 20.0)
+    while True:
+        gaps = exponentials(seed, purpose, nodes[:, None], np.arange(columns)[None, :])
+        load = np.cumsum(gaps, axis=1)
+        if (load[:, -1] > total).all():
+            break
+        columns *= 2
+    who, index = np.nonzero(load < total)
+    return who, _times(load[who, index], spans, phases), index
+
+
+def _times(load: Floats, spans: Floats, phases: Phases) -> Floats:
+    """Where on the time line the accumulated rate reaches each load."""
+    before = np.concatenate([[0.0], np.cumsum(spans)])
+    phase = np.clip(np.searchsorted(before, load, side="right") - 1, 0, len(phases) - 1)
+    starts = np.array([start for start, _, _ in phases])
+    rates = np.array([rate for _, _, rate in phases])
+    times: Floats = starts[phase] + (load - before[phase]) * 3600.0 / rates[phase]
+    return times
+
+
+class UserOperations(msgspec.Struct, frozen=True):
+    """Draws the operations of users, batch by batch of ⟨node, subscribes, object times, object ids⟩."""
+
+    seed: int
+    rates: Rates
+    mix: QueryMix
+    compression: Compression
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield self.draw(batch)
+
+    def draw(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        nodes = np.asarray(batch["node"].to_numpy(zero_copy_only=False), dtype=np.int64)
+        subscribing = np.flatnonzero(np.asarray(batch["subscribes"].to_numpy(zero_copy_only=False), dtype=bool))
+        rows = self._subscriptions(nodes[subscribing])
+        times: dict[int, list[float]] = {}
+        for node, at_s in zip(rows["node"], rows["at_s"], strict=True):
+            times.setdefault(node, []).append(at_s)
+        self._removals(rows, nodes, batch, times)
+        arrays = [pa.array(rows[name], _ARROW[kind]) for name, kind in DRAWN_COLUMNS]
+        return pa.record_batch(arrays, [name for name, _ in DRAWN_COLUMNS])
+
+    def _subscriptions(self, nodes: Ints) -> dict[str, list]:  # type: ignore[type-arg]
+        rates, end_s = self.rates, self.compression.window_s
+        border_s = min(rates.half_time_s, end_s)
+        phases = (
+            (0.0, border_s, rates.subscriptions_first_per_hour),
+            (border_s, end_s, rates.subscriptions_rest_per_hour),
+        )
+        who, at_s, index = arrivals(self.seed, "subscriptions", nodes, phases)
+        nodes = nodes[who]
+        played_s = self.compression.played_s(at_s)
+        always = uniforms(self.seed, "frames", nodes, index) < rates.always_share
+        borders = np.cumsum(self.mix.shares())[:-1]
+        shapes = np.searchsorted(borders, uniforms(self.seed, "shapes", nodes, index), side="right")
+        count = len(nodes)
+        return {
+            "node": nodes.tolist(),
+            "kind": ["subscribe"] * count,
+            "at_s": played_s.tolist(),
+            "oid": [""] * count,
+            "sid": index.tolist(),
+            "start_s": [None if one else at for one, at in zip(always, played_s.tolist(), strict=True)],
+            "tag_draw": uniforms(self.seed, "tags", nodes, index).tolist(),
+            "companion_draw": uniforms(self.seed, "companions", nodes, index).tolist(),
+            "shape": [SHAPES[shape] for shape in shapes],
+        }
+
+    def _removals(
+        self,
+        rows: dict[str, list],  # type: ignore[type-arg]
+        nodes: Ints,
+        batch: pa.RecordBatch,
+        subscribed: dict[int, list[float]],
+    ) -> None:
+        """Append deletes and unsubscribes to the rows."""
+        start_s, end_s = self.rates.second_half_s, self.compression.window_s
+        for kind, rate in (("delete", self.rates.deletes_per_hour), ("unsubscribe", self.rates.unsubscribes_per_hour)):
+            who, at_s, index = arrivals(self.seed, kind, nodes, ((start_s, end_s, rate),))
+            played_s = self.compression.played_s(at_s).tolist()
+            draws = uniforms(self.seed, f"{kind} which", nodes[who], index).tolist()
+            gone: set[tuple[int, int]] = set()
+            for position, at, draw in zip(who.tolist(), played_s, draws, strict=True):
+                node = int(nodes[position])
+                own = batch["object_times"][position].as_py() if kind == "delete" else subscribed.get(node)
+                open_ones = [one for one, created in enumerate(own or ()) if created < at and (node, one) not in gone]
+                if not open_ones:
+                    continue
+                chosen = open_ones[int(draw * len(open_ones))]
+                gone.add((node, chosen))
+                oid = batch["object_ids"][position][chosen].as_py() if kind == "delete" else ""
+                values = (node, kind, at, oid, chosen if kind == "unsubscribe" else -1, None, 0.0, 0.0, "")
+                for (name, _), value in zip(DRAWN_COLUMNS, values, strict=True):
+                    rows[name].append(value)
+
+
+_ARROW = {"int64": pa.int64(), "float64": pa.float64(), "string": pa.string()}

@@ -1,0 +1,208 @@
+"""From posts to an operation trace, by the rules of Thyme FGCS §9.2.
+
+The most active users become nodes; their posts with tags become inserts; subscriptions ask for tags among the
+most popular of what is inserted; deletes and unsubscribes come late. Three hours are played in ten minutes.
+Every number is an option, and the trace depends on posts and options alone, not on how Spark splits the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as sf
+
+from thyme.model.errors import InputError
+from thyme.model.formulas import tag_text
+from thyme.model.objects import MAX_TAGS
+from thyme.pipeline.arrow import from_arrow, map_arrow
+from thyme.pipeline.draws import uniforms
+from thyme.pipeline.schemas import POSTS, TRACE, arrow_schema, conform, spark_schema
+from thyme.pipeline.sizes import ObjectSizes, sized
+from thyme.pipeline.trace_draws import DRAWN_COLUMNS, Compression, QueryMix, Rates, UserOperations
+
+MAX_COMPANIONS = 8
+"""Of a tag, for queries with several: those that most often stand beside it."""
+_USERS = (("author", "string"), ("node", "int64"), ("publishes", "bool"), ("subscribes", "bool"))
+_POPULAR = (("tag", "string"), ("rank", "int64"), ("literal", "string"))
+
+
+class TraceOptions(msgspec.Struct, frozen=True):
+    """How posts become a trace; the defaults are the paper's."""
+
+    users: int = 100
+    seed: int = 1
+    window_start_s: float | None = None
+    """When the event starts, in seconds since 1970; None takes the busiest window."""
+    compression: Compression = Compression()
+    rates: Rates = Rates()
+    popular_share: float = 0.6
+    queries: QueryMix = QueryMix()
+    sizes: ObjectSizes = ObjectSizes()
+    publisher_share: float | None = None
+    """With a share, nodes are either publishers or subscribers, as in the crash scenario; None: all are both."""
+
+    def __post_init__(self) -> None:
+        if self.users < 1:
+            raise InputError(f"a trace of {self.users} users; expected at least one")
+        if not 0.0 < self.popular_share <= 1.0:
+            raise InputError(f"popular_share is {self.popular_share}; expected above 0, at most 1")
+        if self.publisher_share is not None and not 0.0 < self.publisher_share <= 1.0:
+            raise InputError(f"publisher_share is {self.publisher_share}; expected above 0, at most 1")
+
+
+def make_trace(posts: DataFrame, options: TraceOptions) -> DataFrame:
+    """The trace of the posts, in the schema TRACE, numbered in time order."""
+    posts = conform(posts, POSTS).where(sf.size("tags") > 0)
+    start_s = options.window_start_s
+    if start_s is None:
+        start_s = busiest_start_s(posts, options.compression.window_s)
+    at_s = sf.col("at_s")
+    posts = posts.where((at_s >= start_s) & (at_s < start_s + options.compression.window_s))
+    users = choose_users(posts, options)
+    inserts = _inserts(posts, users, start_s, options).persist()
+    popular = _popular_tags(inserts, options.popular_share)
+    drawn = _drawn_operations(inserts, users, options)
+    subscribes = _with_queries(drawn.where(sf.col("kind") == "subscribe"), popular, inserts, options)
+    removals = drawn.where(sf.col("kind") != "subscribe")
+    return _numbered(inserts, subscribes, removals)
+
+
+def busiest_start_s(posts: DataFrame, window_s: float) -> float:
+    """The minute from which a window of this length holds the most posts; the earliest of several."""
+    minute = sf.floor(sf.col("at_s") / 60.0).alias("minute")
+    counts = posts.groupBy(minute).agg(sf.count("*").alias("posts")).orderBy("minute").toArrow()
+    if counts.num_rows == 0:
+        raise InputError("no post has a tag, so there is nothing to insert; a trace needs posts with tags")
+    minutes = counts["minute"].to_numpy()
+    before = np.concatenate([[0], np.cumsum(counts["posts"].to_numpy())])
+    ends = np.searchsorted(minutes, minutes + window_s / 60.0, side="left")
+    inside = before[ends] - before[np.arange(len(minutes))]
+    return float(minutes[int(np.argmax(inside))]) * 60.0
+
+
+def choose_users(posts: DataFrame, options: TraceOptions) -> DataFrame:
+    """The most active users as nodes 0, 1, …, with what they do; ties go by name."""
+    active = posts.groupBy("author").agg(sf.count("*").alias("posts"))
+    top = active.orderBy(sf.desc("posts"), "author").limit(options.users).select("author").toArrow()
+    if top.num_rows < options.users:
+        raise InputError(
+            f"the posts have {top.num_rows} users with tagged posts in the window; expected at least "
+            f"{options.users}: give more posts or fewer users"
+        )
+    nodes = np.arange(options.users)
+    publishes = np.ones(options.users, dtype=bool)
+    subscribes = publishes
+    if options.publisher_share is not None:
+        order = np.argsort(uniforms(options.seed, "roles", nodes), kind="stable")
+        publishes = np.isin(nodes, order[: max(1, round(options.publisher_share * options.users))])
+        subscribes = ~publishes
+    columns = [top["author"], pa.array(nodes), pa.array(publishes), pa.array(subscribes)]
+    table = pa.table(columns, schema=arrow_schema(_USERS))
+    return from_arrow(posts.sparkSession, table, spark_schema(_USERS))
+
+
+def _inserts(posts: DataFrame, users: DataFrame, start_s: float, options: TraceOptions) -> DataFrame:
+    pace = options.compression.duration_s / options.compression.window_s
+    played_s = sf.round(options.compression.first_s + (sf.col("at_s") - start_s) * pace, 6)
+    publishers = sf.broadcast(users.where("publishes"))
+    inserts = posts.join(publishers, on="author", how="inner").select(
+        played_s.alias("at_s"),
+        "node",
+        sf.lit("insert").alias("kind"),
+        sf.col("id").alias("oid"),
+        sf.slice(sf.array_sort(sf.array_distinct("tags")), 1, MAX_TAGS).alias("tags"),
+        "text",
+    )
+    return sized(inserts, options.sizes, options.seed)
+
+
+def _popular_tags(inserts: DataFrame, share: float) -> DataFrame:
+    """The most used tags with their rank from 0 and their spelling in a query."""
+    used = inserts.select(sf.explode("tags").alias("tag")).groupBy("tag").agg(sf.count("*").alias("uses"))
+    ranked = used.select("tag", (sf.row_number().over(Window.orderBy(sf.desc("uses"), "tag")) - 1).alias("rank"))
+    kept = sf.ceil(sf.count("*").over(Window.partitionBy()) * share)
+    popular = ranked.select("tag", "rank", kept.alias("kept")).where(sf.col("rank") < sf.col("kept"))
+    return map_arrow(popular.select("tag", "rank"), _spelled, spark_schema(_POPULAR)).persist()
+
+
+def _spelled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        literals = pa.array([tag_text(tag) for tag in batch["tag"].to_pylist()], pa.string())
+        ranks = batch["rank"].cast(pa.int64())
+        yield pa.record_batch([batch["tag"], ranks, literals], [name for name, _ in _POPULAR])
+
+
+def _drawn_operations(inserts: DataFrame, users: DataFrame, options: TraceOptions) -> DataFrame:
+    own = inserts.groupBy("node").agg(sf.array_sort(sf.collect_list(sf.struct("at_s", "oid"))).alias("objects"))
+    people = users.join(own, on="node", how="left").select(
+        "node",
+        "subscribes",
+        sf.col("objects.at_s").alias("object_times"),
+        sf.col("objects.oid").alias("object_ids"),
+    )
+    draw = UserOperations(options.seed, options.rates, options.queries, options.compression)
+    return map_arrow(people, draw, spark_schema(DRAWN_COLUMNS))
+
+
+def _with_queries(subscribes: DataFrame, popular: DataFrame, inserts: DataFrame, options: TraceOptions) -> DataFrame:
+    tags = popular.count()
+    asked = subscribes.withColumn("rank", sf.floor(sf.col("tag_draw") * tags).cast("long"))
+    asked = asked.join(popular, on="rank", how="inner")
+    if options.queries.single >= 1.0:
+        query = sf.col("literal")
+    else:
+        asked = asked.join(_companions(inserts, popular), on="tag", how="left")
+        first = sf.floor(sf.col("companion_draw") * sf.size("companions")).cast("int") + 1
+        number = sf.least(sf.lit(options.queries.tags - 1), sf.size("companions"))
+        others = sf.slice(sf.concat("companions", "companions"), first, number)
+        several = sf.concat(sf.array("literal"), others)
+        query = (
+            sf.when(sf.col("companions").isNull() | (sf.col("shape") == "single"), sf.col("literal"))
+            .when(sf.col("shape") == "conjunction", sf.array_join(several, " & "))
+            .when(sf.col("shape") == "disjunction", sf.array_join(several, " | "))
+            .otherwise(sf.concat("literal", sf.lit(" & !"), sf.array_join(others, " & !")))
+        )
+    return asked.select("at_s", "node", "kind", "sid", "start_s", query.alias("query"))
+
+
+def _companions(inserts: DataFrame, popular: DataFrame) -> DataFrame:
+    """For each popular tag the spellings of the popular tags that most often stand beside it."""
+    names = popular.select("tag", "literal")
+    single = inserts.select("tags", sf.explode("tags").alias("tag")).join(names.select("tag"), on="tag", how="inner")
+    pairs = single.select("tag", sf.explode("tags").alias("other")).where(sf.col("tag") != sf.col("other"))
+    counted = pairs.groupBy("tag", "other").agg(sf.count("*").alias("times"))
+    beside = names.select(sf.col("tag").alias("other"), "literal")
+    order = Window.partitionBy("tag").orderBy(sf.desc("times"), "other")
+    ranked = counted.join(beside, on="other", how="inner").withColumn("place", sf.row_number().over(order))
+    kept = ranked.where(sf.col("place") <= MAX_COMPANIONS)
+    ordered = sf.array_sort(sf.collect_list(sf.struct("place", "literal")))
+    grouped = kept.groupBy("tag").agg(ordered.alias("companions"))
+    return grouped.select("tag", sf.col("companions.literal").alias("companions"))
+
+
+def _numbered(inserts: DataFrame, subscribes: DataFrame, removals: DataFrame) -> DataFrame:
+    rows = (
+        inserts.select("at_s", "node", "kind", "oid", "tags", "text", "size_bytes", "summary_bytes")
+        .unionByName(subscribes, allowMissingColumns=True)
+        .unionByName(removals.select("at_s", "node", "kind", "oid", "sid"), allowMissingColumns=True)
+    )
+    order = Window.orderBy("at_s", "node", "kind", "oid", "sid")
+    return rows.select(
+        (sf.row_number().over(order) - 1).cast("long").alias("operation"),
+        "at_s",
+        "node",
+        "kind",
+        sf.coalesce("oid", sf.lit("")).alias("oid"),
+        sf.coalesce("tags", sf.array().cast("array<string>")).alias("tags"),
+        sf.coalesce("text", sf.lit("")).alias("text"),
+        sf.coalesce("size_bytes", sf.lit(0)).alias("size_bytes"),
+        sf.coalesce("summary_bytes", sf.lit(0)).alias("summary_bytes"),
+        sf.coalesce("sid", sf.lit(-1)).alias("sid"),
+        sf.coalesce("query", sf.lit("")).alias("query"),
+        "start_s",
+        sf.lit(None).cast("double").alias("end_s"),
+    ).transform(conform, TRACE)
