@@ -87,7 +87,7 @@ class DsdvTable:
             return _KEEP
         news = self.news.setdefault(entry.destination, known)
         if not even:
-            return self._read_loss(now_s, sender, entry, news, settles)
+            return self._read_loss(now_s, sender, entry, news, known, settles)
         if entry.sequence > news.sequence:
             return self._read_newer(now_s, sender, entry, news, known)
         if entry.sequence == news.sequence:
@@ -100,6 +100,8 @@ class DsdvTable:
         gone = [route for route in self.routes.values() if route.next_hop == neighbour]
         for route in gone:
             self._lose(now_s, route)
+        for route in [r for r in self.news.values() if r.next_hop == neighbour and r.sequence % 2 == 0]:
+            del self.news[route.destination]
         return [route.destination for route in gone]
 
     def purge(self, now_s: float) -> list[Route]:
@@ -164,9 +166,12 @@ class DsdvTable:
         self._forget_news(entry.destination, settles)
         return _KEEP
 
-    def _read_loss(self, now_s: float, sender: NodeId, entry: Entry, news: Route, settles: bool) -> Settling:
-        stale = self._remember_lost and entry.sequence < news.sequence
-        if sender != news.next_hop or stale:
+    def _read_loss(
+        self, now_s: float, sender: NodeId, entry: Entry, news: Route, known: Route, settles: bool
+    ) -> Settling:
+        if self._remember_lost and entry.sequence < news.sequence:
+            return _KEEP
+        if sender != (known if self._remember_lost else news).next_hop:
             self._forget_news(entry.destination, settles)
             return _KEEP
         self.lose_over(now_s, entry.destination)
