@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
+import networkx as nx
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from net import FakeHost, Net, total
 
 from thyme.model.errors import InputError
@@ -346,3 +350,25 @@ def test_a_cell_outside_the_grid_is_refused() -> None:
         crowd.people[0].router.send_to_cell(CellId(7), letter())
     with pytest.raises(InputError, match="hop_limit"):
         GeographicOptions(hop_limit=0)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.sets(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=16), st.integers(0, 99))
+def test_all_of_a_crowd_agree_on_where_each_cell_is_kept(places: set[tuple[int, int]], seed: int) -> None:
+    graph: nx.Graph[tuple[int, int]] = nx.Graph()
+    graph.add_nodes_from(sorted(places))
+    graph.add_edges_from((a, b) for a in places for b in places if max(abs(a[0] - b[0]), abs(a[1] - b[1])) == 1)
+    components = [sorted(component) for component in nx.connected_components(graph)]
+    together = max(components, key=lambda component: (len(component), component))
+    crowd = Crowd(6, 4, together, GeographicOptions.paper(), seed).warm()
+    cells = {crowd.grid.at(*place): i for i, place in enumerate(together)}
+    for target in range(crowd.grid.size):
+        for person in crowd.people:
+            person.router.send_to_cell(CellId(target), letter())
+    crowd.settle()
+    expected = Counter(
+        cells[min(cells, key=lambda cell: crowd.grid.rank(cell, CellId(target)))] for target in range(crowd.grid.size)
+    )
+    assert Counter(crowd.holders()) == {holder: count * len(together) for holder, count in expected.items()}
+    arrivals = [arrival for person in crowd.people for arrival in person.arrivals]
+    assert all(arrival.proxied == (arrival.target not in cells) for arrival in arrivals)

@@ -21,11 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from thyme.host import Host
 from thyme.model.ids import CellId, NodeId
 from thyme.model.records import Counted, TrafficKind
 from thyme.routing.addresses import Arrival, Deliver, Destination, Form, GeographicOptions, Undelivered
 from thyme.routing.beacons import Beacons
+from thyme.routing.forwarding import NO_FAILURES, Failures, Forwarder, Hop
 from thyme.routing.grid import Grid
 from thyme.routing.proxies import Proxies
 from thyme.routing.steps import End, Onward, next_step
@@ -34,11 +37,6 @@ from thyme.wire.geographic import ANY_NODE, CellBroadcast, CellPacket, Heading, 
 from thyme.wire.message import Message
 
 _NUMBERS = 1 << 32
-_NOBODY: frozenset[NodeId] = frozenset()
-_NOWHERE: frozenset[CellId] = frozenset()
-
-Leg = tuple[Heading, Heading]
-"""A destination as it is here, and as it will be at the next hop."""
 
 
 class GeographicRouter:
@@ -59,6 +57,7 @@ class GeographicRouter:
         self._deliver = deliver
         self._undelivered = undelivered
         self._options = options or GeographicOptions()
+        self._forwarder = Forwarder(host, beacons, self._options, self._route, self._give_up)
         self._proxies = Proxies(host.now, self._options.proxy_memory_s, self._options.max_proxies)
         self._number = host.random.getrandbits(32)
         self._arrived: dict[tuple[NodeId, int, CellId, NodeId], None] = {}
@@ -104,7 +103,7 @@ class GeographicRouter:
         elif message.hops + 1 > self._options.hop_limit:
             self._drop("hop limit")
         else:
-            self._route(_with_hops(message, message.hops + 1), message.headings)
+            self._route(msgspec.structs.replace(message, hops=message.hops + 1), message.headings)
         return True
 
     def _send(self, headings: list[Heading], message: Message) -> int:
@@ -125,35 +124,30 @@ class GeographicRouter:
         self._number = (self._number + 1) % _NUMBERS
         return self._number
 
-    def _route(
-        self,
-        packet: CellPacket,
-        headings: Sequence[Heading],
-        tried: frozenset[NodeId] = _NOBODY,
-        avoided: frozenset[CellId] = _NOWHERE,
-    ) -> None:
+    def _route(self, packet: CellPacket, headings: Sequence[Heading], failures: Failures = NO_FAILURES) -> None:
         """One hop: find where each destination goes next, and send one packet per next hop."""
         here, member = self._beacons.cell, self._beacons.stationary
-        populated = self._beacons.populated() - avoided
-        by_node: dict[NodeId, list[Leg]] = {}
-        by_cell: dict[CellId, list[Leg]] = {}
+        populated = self._beacons.populated() - failures.cells
+        hop = Hop()
         for heading in headings:
             if heading.node == self._host.node:
                 self._arrive(packet, heading, proxied=False)
                 continue
-            if self._in_reach(heading.node, here, tried):
-                by_node.setdefault(heading.node, []).append((heading, heading))
+            if self._in_reach(heading.node, here, failures):
+                hop.to_node(heading.node, heading)
                 continue
             step = self._step(here, member, populated, heading)
             if isinstance(step, Onward):
-                by_cell.setdefault(step.cell, []).append((heading, step.heading))
+                hop.to_cell(step.cell, heading, step.heading)
+            elif heading.node != ANY_NODE and heading.node not in failures.nodes and self._hears(heading.node):
+                hop.to_node(heading.node, heading)
             elif heading.node != ANY_NODE:
-                self._seek(packet, heading, tried, by_node)
+                self._report_absent(packet, heading)
             elif step is End.STRANDED:
                 self._drop("nobody in reach")
             else:
                 self._arrive(packet, heading, proxied=step is End.PROXIED)
-        self._transmit_all(packet, by_node, by_cell, tried, avoided)
+        self._forwarder.send(packet, hop, failures)
 
     def _step(self, here: CellId, member: bool, populated: frozenset[CellId], heading: Heading) -> Onward | End:
         step = next_step(self._grid, here, member, populated, heading, self._options.reach_cells)
@@ -166,75 +160,17 @@ class GeographicRouter:
             return End.PROXIED
         return step
 
-    def _in_reach(self, node: NodeId, here: CellId, tried: frozenset[NodeId]) -> bool:
-        neighbour = self._beacons.neighbour(node) if node != ANY_NODE and node not in tried else None
+    def _in_reach(self, node: NodeId, here: CellId, failures: Failures) -> bool:
+        """Whether a node can be sent to directly, and surely: it is a neighbour, in a cell around."""
+        neighbour = self._beacons.neighbour(node) if node not in failures.nodes else None
         return neighbour is not None and self._grid.steps(here, neighbour.cell) <= self._options.reach_cells
 
-    def _seek(
-        self, packet: CellPacket, heading: Heading, tried: frozenset[NodeId], by_node: dict[NodeId, list[Leg]]
-    ) -> None:
-        """The cells end here: the node is a neighbour farther off than a sure hop, or it is absent."""
-        if heading.node not in tried and self._beacons.neighbour(heading.node):
-            by_node.setdefault(heading.node, []).append((heading, heading))
-        else:
-            self._report_absent(packet, heading)
+    def _hears(self, node: NodeId) -> bool:
+        return self._beacons.neighbour(node) is not None
 
-    def _transmit_all(
-        self,
-        packet: CellPacket,
-        by_node: dict[NodeId, list[Leg]],
-        by_cell: dict[CellId, list[Leg]],
-        tried: frozenset[NodeId],
-        avoided: frozenset[CellId],
-    ) -> None:
-        for cell in list(by_cell):
-            for member in self._beacons.in_cell(cell):
-                if member.node in by_node:
-                    by_node[member.node] += by_cell.pop(cell)
-                    break
-        for node, legs in by_node.items():
-            self._transmit(packet, legs, node, None, tried, avoided)
-        for cell, legs in by_cell.items():
-            self._transmit_to_cell(packet, legs, cell, tried, avoided)
-
-    def _transmit_to_cell(
-        self,
-        packet: CellPacket,
-        legs: list[Leg],
-        cell: CellId,
-        tried: frozenset[NodeId],
-        avoided: frozenset[CellId],
-    ) -> None:
-        """To a random node of the cell that was not tried yet; if too many were, over another cell."""
-        members = [member.node for member in self._beacons.in_cell(cell)]
-        left = [node for node in members if node not in tried]
-        if left and len(members) - len(left) < self._options.node_tries:
-            self._transmit(packet, legs, self._host.random.choice(left), cell, tried, avoided)
-        elif len(avoided) + 1 < self._options.cell_tries:
-            self._route(packet, [heading for heading, _ in legs], tried, avoided | {cell})
-        else:
-            for heading, _ in legs:
-                self._drop("no link")
-                self._report_absent(packet, heading)
-
-    def _transmit(
-        self,
-        packet: CellPacket,
-        legs: list[Leg],
-        node: NodeId,
-        cell: CellId | None,
-        tried: frozenset[NodeId],
-        avoided: frozenset[CellId],
-    ) -> None:
-        def failed() -> None:
-            if cell is None:
-                self._route(packet, [heading for heading, _ in legs], tried | {node}, avoided)
-            else:
-                self._transmit_to_cell(packet, legs, cell, tried | {node}, avoided)
-
-        if packet.hops:
-            self._host.record(Counted(TrafficKind.FORWARDED, "CellPacket", size_bytes=len(packet.payload)))
-        self._host.unicast(node, _with_headings(packet, tuple(after for _, after in legs)), failed)
+    def _give_up(self, packet: CellPacket, heading: Heading) -> None:
+        self._drop("no link")
+        self._report_absent(packet, heading)
 
     def _arrive(self, packet: CellPacket, heading: Heading, proxied: bool) -> None:
         key = (packet.origin, packet.number, heading.cell, heading.node)
@@ -292,21 +228,3 @@ def _sets_out(before: Heading, after: Heading) -> bool:
     if after.detour is None:
         return False
     return before.detour is None or before.detour.entry != after.detour.entry
-
-
-def _with_hops(packet: CellPacket, hops: int) -> CellPacket:
-    return CellPacket(
-        packet.origin,
-        packet.origin_cell,
-        packet.number,
-        packet.headings,
-        hops,
-        packet.answer,
-        packet.payload,
-    )
-
-
-def _with_headings(packet: CellPacket, headings: tuple[Heading, ...]) -> CellPacket:
-    return CellPacket(
-        packet.origin, packet.origin_cell, packet.number, headings, packet.hops, packet.answer, packet.payload
-    )

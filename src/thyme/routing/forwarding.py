@@ -1,0 +1,107 @@
+"""One hop of a packet between cells: one frame per next hop, and other ways where a link fails.
+
+Destinations with the same next cell share a frame (Thyme FGCS §6.6.5); those that are neighbours themselves get
+one each, and what goes on to their cell goes along with it. A frame to a cell goes to a random stationary node
+of it (§6.6.1). Where the link gives up, another node of that cell is tried, and then the destinations are routed
+anew as if the cell were empty; how often is bounded by the options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from thyme.host import Host
+from thyme.model.ids import CellId, NodeId
+from thyme.model.records import Counted, TrafficKind
+from thyme.routing.addresses import GeographicOptions
+from thyme.routing.beacons import Beacons
+from thyme.wire.geographic import CellPacket, Heading
+
+Leg = tuple[Heading, Heading]
+"""A destination as it is here, and as it will be at the next hop."""
+
+
+class Failures(msgspec.Struct, frozen=True):
+    """The nodes and cells that a packet has failed to get to from here."""
+
+    nodes: frozenset[NodeId] = frozenset()
+    cells: frozenset[CellId] = frozenset()
+
+
+NO_FAILURES = Failures()
+
+
+class Hop:
+    """Where the destinations of a packet go from here."""
+
+    def __init__(self) -> None:
+        self.by_node: dict[NodeId, list[Leg]] = {}
+        self.by_cell: dict[CellId, list[Leg]] = {}
+
+    def to_node(self, node: NodeId, heading: Heading) -> None:
+        self.by_node.setdefault(node, []).append((heading, heading))
+
+    def to_cell(self, cell: CellId, before: Heading, after: Heading) -> None:
+        self.by_cell.setdefault(cell, []).append((before, after))
+
+
+Reroute = Callable[[CellPacket, Sequence[Heading], Failures], None]
+GiveUp = Callable[[CellPacket, Heading], None]
+
+
+class Forwarder:
+    """Sends packets one hop. `reroute` is asked when a cell cannot be reached, `give_up` told when too many
+    could not."""
+
+    def __init__(
+        self, host: Host, beacons: Beacons, options: GeographicOptions, reroute: Reroute, give_up: GiveUp
+    ) -> None:
+        self._host = host
+        self._beacons = beacons
+        self._options = options
+        self._reroute = reroute
+        self._give_up = give_up
+
+    def send(self, packet: CellPacket, hop: Hop, failures: Failures) -> None:
+        by_node = {node: list(legs) for node, legs in hop.by_node.items()}
+        by_cell = dict(hop.by_cell)
+        for cell in hop.by_cell:
+            served = [member.node for member in self._beacons.in_cell(cell) if member.node in by_node]
+            if served:
+                by_node[served[0]] += by_cell.pop(cell)
+        for node, legs in by_node.items():
+            self._to_node(packet, legs, node, failures)
+        for cell, legs in by_cell.items():
+            self._to_cell(packet, legs, cell, failures)
+
+    def _to_node(self, packet: CellPacket, legs: list[Leg], node: NodeId, failures: Failures) -> None:
+        def failed() -> None:
+            befores = [before for before, _ in legs]
+            self._reroute(packet, befores, Failures(failures.nodes | {node}, failures.cells))
+
+        self._unicast(packet, legs, node, failed)
+
+    def _to_cell(self, packet: CellPacket, legs: list[Leg], cell: CellId, failures: Failures) -> None:
+        members = [member.node for member in self._beacons.in_cell(cell)]
+        left = [node for node in members if node not in failures.nodes]
+        if left and len(members) - len(left) < self._options.node_tries:
+            node = self._host.random.choice(left)
+
+            def failed() -> None:
+                self._to_cell(packet, legs, cell, Failures(failures.nodes | {node}, failures.cells))
+
+            self._unicast(packet, legs, node, failed)
+        elif len(failures.cells) + 1 < self._options.cell_tries:
+            befores = [before for before, _ in legs]
+            self._reroute(packet, befores, Failures(failures.nodes, failures.cells | {cell}))
+        else:
+            for before, _ in legs:
+                self._give_up(packet, before)
+
+    def _unicast(self, packet: CellPacket, legs: list[Leg], node: NodeId, failed: Callable[[], None]) -> None:
+        if packet.hops:
+            self._host.record(Counted(TrafficKind.FORWARDED, "CellPacket", size_bytes=len(packet.payload)))
+        afters = tuple(after for _, after in legs)
+        self._host.unicast(node, msgspec.structs.replace(packet, headings=afters), failed)
