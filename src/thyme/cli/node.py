@@ -1,0 +1,91 @@
+"""`thyme node`: run one live node, in a terminal or driven by a program."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from thyme.live.node import Node
+from thyme.live.terminal import run_node
+from thyme.model.errors import InputError
+from thyme.sim.scenario import parse_setting, set_key
+
+app = typer.Typer(
+    no_args_is_help=True, help="Live nodes: the same protocols as in the simulator, over UDP on real devices."
+)
+
+EXAMPLES = """\
+Three terminals, three nodes in a line; type `help` in one of them:
+
+    thyme node start --id 1 --listen 127.0.0.1:9001 --peer 127.0.0.1:9002
+
+    thyme node start --id 2 --listen 127.0.0.1:9002 --peer 127.0.0.1:9001 --peer 127.0.0.1:9003
+
+    thyme node start --id 3 --listen 127.0.0.1:9003 --peer 127.0.0.1:9002
+
+Without a terminal, commands are read from standard input and every event is one JSON line.
+"""
+
+
+@app.callback()
+def node() -> None:
+    """Live nodes."""
+
+
+@app.command(epilog=EXAMPLES)
+def start(
+    node_id: Annotated[int, typer.Option("--id", help="The node's number, unique among its peers.")],
+    listen: Annotated[str, typer.Option(help="host:port to listen on; port 0 takes a free one.")] = "127.0.0.1:0",
+    peer: Annotated[list[str] | None, typer.Option(help="host:port of a node in range; may be repeated.")] = None,
+    only_peers: Annotated[bool, typer.Option("--only-peers", help="Hear nobody but the --peer nodes.")] = False,
+    approach: Annotated[str, typer.Option(help="How data is shared: es, ls, …; all nodes use the same.")] = "ls",
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting of the approach: key=value, such as join.wait_s=0.5.")
+    ] = None,
+    log: Annotated[str, typer.Option(help="Write what happens to FILE.jsonl or FILE.parquet.")] = "",
+    seed: Annotated[int | None, typer.Option(help="Make the node's random choices reproducible.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON lines even in a terminal.")] = False,
+    stay: Annotated[bool, typer.Option("--stay", help="Stay when standard input ends, until a signal.")] = False,
+) -> None:
+    """Start a node and obey commands: insert, subscribe, retrieve, more, delete, unsubscribe, list, quit."""
+    try:
+        settings: dict[str, Any] = {}
+        for text in setting or ():
+            set_key(settings, *parse_setting(text))
+        asyncio.run(_run(node_id, listen, peer or [], only_peers, approach, settings, log, seed, as_json, stay))
+    except InputError as error:
+        typer.echo(f"thyme: {error}", err=True)
+        raise typer.Exit(2) from error
+
+
+async def _run(
+    node_id: int,
+    listen: str,
+    peers: list[str],
+    only_peers: bool,
+    approach: str,
+    settings: dict[str, Any],
+    log: str,
+    seed: int | None,
+    as_json: bool,
+    stay: bool,
+) -> None:
+    live = Node(
+        node_id,
+        listen=listen,
+        peers=peers,
+        only_peers=only_peers,
+        approach=approach,
+        settings=settings,
+        log=log,
+        seed=seed,
+    )
+    terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    await run_node(live, as_json=as_json or not terminal, prompt=terminal and not as_json, stay=stay)
+
+
+if __name__ == "__main__":
+    app()

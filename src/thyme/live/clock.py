@@ -1,0 +1,46 @@
+"""The clock of live nodes: the event loop's time, mapped to seconds that all nodes share.
+
+A device shows seconds since 1970 and relies on the devices' clocks agreeing up to a negligible skew (Thyme FGCS
+§4.2). The mapping is made once, so a node's time never jumps when the device's clock is corrected. A crowd in one
+process shares one clock that shows the trace's time, may run faster, and may be held until the next operation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from math import inf
+
+from thyme.model.errors import InputError
+
+
+class Clock:
+    """Seconds from `origin_s` on, `speed` of them per second of the event loop. Never goes back."""
+
+    def __init__(self, origin_s: float | None = None, speed: float = 1.0) -> None:
+        if not 0.0 < speed < inf:
+            raise InputError(f"a clock cannot run at {speed} times the speed of time; give a positive number")
+        self._loop = asyncio.get_running_loop()
+        self._origin_s = time.time() if origin_s is None else origin_s
+        self._began_s = self._loop.time()
+        self._limit_s = inf
+        self.speed = speed
+
+    def now(self) -> float:
+        return min(self._origin_s + (self._loop.time() - self._began_s) * self.speed, self._limit_s)
+
+    def hold_at(self, limit_s: float) -> None:
+        """Show no later time than this until told otherwise."""
+        now_s = self.now()
+        self._origin_s, self._began_s = now_s, self._loop.time()
+        self._limit_s = max(limit_s, now_s)
+
+    def advance_to(self, at_s: float) -> None:
+        """Go on from `at_s`, unless it is later already."""
+        self._origin_s, self._began_s = max(self.now(), at_s), self._loop.time()
+        self._limit_s = max(self._limit_s, self._origin_s)
+
+    def after(self, delay_s: float, action: object) -> asyncio.TimerHandle:
+        """Do something when `delay_s` of this clock have passed, not counting time for which it is held."""
+        assert callable(action)
+        return self._loop.call_later(max(0.0, delay_s) / self.speed, action)

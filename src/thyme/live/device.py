@@ -1,0 +1,118 @@
+"""A device: a live host, one approach on it, and their life from switching on to leaving.
+
+`open` binds the socket and starts routing, `connect` names the peers, `join` lets the approach take part, `close`
+leaves in an orderly way. A crowd does these one by one for all its devices; `Node` does them at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from socket import AF_UNSPEC
+from typing import Any
+
+import msgspec
+
+from thyme.approaches.registry import find_approach
+from thyme.host import Store
+from thyme.live.addresses import Address, address_text, family_of, parse_address, resolve
+from thyme.live.clock import Clock
+from thyme.live.frames import MAX_NODE
+from thyme.live.host import ORIGIN, LiveHost
+from thyme.live.link import LinkOptions
+from thyme.live.log import FileLog, Log
+from thyme.model.errors import InputError
+from thyme.model.geometry import Point
+from thyme.model.ids import NodeId
+from thyme.model.records import Joined, Left, LogRecord, Stored
+
+
+class DeviceOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a person decides about a live node."""
+
+    node: int
+    listen: str = "127.0.0.1:0"
+    peers: tuple[str, ...] = ()
+    only_peers: bool = False
+    """Hear nobody but the listed peers: a topology, on a network where everybody could hear everybody."""
+    approach: str = "ls"
+    settings: dict[str, Any] = {}
+    seed: int | None = None
+    position: Point = ORIGIN
+    log: str = ""
+    link: LinkOptions = LinkOptions()
+    greet_patience_s: float = 1.0
+    """How long joining waits for the listed peers to answer."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.node <= MAX_NODE:
+            raise InputError(f"node id {self.node}: expected a whole number from 0 to {MAX_NODE}")
+
+
+class Device:
+    """One live node without its user."""
+
+    def __init__(
+        self,
+        options: DeviceOptions,
+        *,
+        store: Store | None = None,
+        clock: Clock | None = None,
+        log: Log | None = None,
+    ) -> None:
+        self.options = options
+        approach = find_approach(options.approach, "--approach")
+        settings = approach.configure(options.settings, "--set:")
+        parse_address(options.listen, "--listen", any_port=True)
+        for peer in options.peers:
+            parse_address(peer, "--peer")
+        self.log = log if log is not None else FileLog(Path(options.log)) if options.log else None
+        self.host = LiveHost(
+            NodeId(options.node),
+            clock=clock,
+            store=store,
+            log=self.log,
+            seed=options.seed,
+            position=options.position,
+            link=options.link,
+            only_listed=options.only_peers,
+        )
+        self.host.watch = self._watch
+        self.joined = asyncio.Event()
+        self.store = approach.make(self.host, settings)
+
+    @property
+    def address(self) -> Address:
+        return self.host.link.address
+
+    async def open(self) -> None:
+        listen = await resolve(self.options.listen, "--listen", AF_UNSPEC, any_port=True)
+        await self.host.link.open(listen)
+        self.host.receive = self.store.receive
+        self.store.start()
+
+    async def connect(self, peers: Iterable[str]) -> None:
+        family = family_of(self.address)
+        self.host.link.greet([await resolve(peer, "--peer", family) for peer in peers])
+
+    async def join(self) -> None:
+        """Take part once the listed peers have answered, or anyway when patience ends."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.host.link.acquainted.wait(), self.options.greet_patience_s)
+        self.store.join()
+
+    async def close(self, reason: str = "quit") -> None:
+        self.store.stop()
+        for name, count, size_bytes in self.store.stored():
+            self.host.record(Stored(name, count, size_bytes))
+        self.host.record(Left(reason))
+        await self.host.close()
+
+    def neighbours(self) -> dict[NodeId, str]:
+        return {node: address_text(address) for node, address in self.host.link.peers.nodes().items()}
+
+    def _watch(self, event: LogRecord) -> None:
+        if isinstance(event, Joined):
+            self.joined.set()

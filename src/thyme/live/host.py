@@ -1,0 +1,122 @@
+"""`LiveHost`: one device as a `thyme.host.Host`.
+
+Time is the event loop's, randomness the operating system's unless a seed is given, frames are datagrams, and what
+happened goes to a log. The store is given, so that a device may bring a disk. When the device is off, none of its
+timers acts any more.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from random import Random
+from secrets import randbits
+
+from thyme.host import MemoryStore, Store, Timer
+from thyme.live.clock import Clock
+from thyme.live.link import LinkOptions, UdpLink
+from thyme.live.log import Log, NoLog
+from thyme.model.geometry import Point
+from thyme.model.ids import NodeId
+from thyme.model.records import Counted, LogRecord, TrafficKind
+from thyme.wire.message import Message
+
+logger = logging.getLogger("thyme.live")
+
+Receive = Callable[[NodeId, Message], None]
+Watch = Callable[[LogRecord], None]
+Failed = Callable[[], None] | None
+ORIGIN = Point(0.0, 0.0)
+
+
+class LiveHost:
+    """The machine of one live node."""
+
+    def __init__(
+        self,
+        node: NodeId,
+        *,
+        clock: Clock | None = None,
+        store: Store | None = None,
+        log: Log | None = None,
+        seed: int | None = None,
+        position: Point = ORIGIN,
+        link: LinkOptions | None = None,
+        only_listed: bool = False,
+    ) -> None:
+        self.node = node
+        self.clock = clock or Clock()
+        self.random = Random(f"{randbits(128) if seed is None else seed}/{node}")
+        self.store: Store = MemoryStore() if store is None else store
+        self.receive: Receive | None = None
+        self.watch: Watch | None = None
+        """Told of every record besides traffic."""
+        self._log: Log = log or NoLog()
+        self._position = position
+        self._moving = False
+        self._on = True
+        self.link = UdpLink(node, self.random, self._hear, self._count, link, only_listed=only_listed)
+
+    def now(self) -> float:
+        return self.clock.now()
+
+    def position(self) -> Point:
+        return self._position
+
+    def moving(self) -> bool:
+        return self._moving
+
+    def place(self, position: Point, *, moving: bool = False) -> None:
+        """The device found out where it is, and whether it is on its way."""
+        self._position, self._moving = position, moving
+
+    def broadcast(self, message: Message) -> None:
+        if self._on:
+            self._sent(message, self.link.broadcast(message))
+
+    def unicast(self, to: NodeId, message: Message, failed: Failed = None) -> None:
+        if self._on:
+            self._sent(message, self.link.unicast(to, message, self._while_on(failed) if failed else None))
+
+    def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
+        return self.clock.after(delay_s, self._while_on(action))
+
+    def record(self, event: LogRecord) -> None:
+        if self._on:
+            self._log.record(self.now(), self.node, event)
+            if self.watch and not isinstance(event, Counted):
+                self.watch(event)
+
+    async def close(self) -> None:
+        self._on = False
+        self.receive = None
+        await self.link.close()
+        self._log.close(self.now())
+
+    def _hear(self, sender: NodeId, message: Message, size_bytes: int) -> None:
+        if self.receive is None:
+            return
+        name = type(message).__name__
+        self._count(TrafficKind.RECEIVED, name, size_bytes, "")
+        try:
+            self.receive(sender, message)
+        except Exception:
+            # A message that reads well may still make no sense; whatever a peer sends, this node goes on.
+            logger.debug("node %d could not handle %s from %d", self.node, name, sender, exc_info=True)
+            self._count(TrafficKind.DROPPED, name, size_bytes, "could not be handled")
+
+    def _sent(self, message: Message, size_bytes: int) -> None:
+        name = type(message).__name__
+        self._count(TrafficKind.SENT, name, size_bytes, "")
+        if message.control:
+            self._count(TrafficKind.CONTROL, name, size_bytes, "")
+
+    def _count(self, traffic: TrafficKind, name: str, size_bytes: int, reason: str) -> None:
+        self.record(Counted(traffic, name, size_bytes=size_bytes, reason=reason))
+
+    def _while_on(self, action: Callable[[], None]) -> Callable[[], None]:
+        def act() -> None:
+            if self._on:
+                action()
+
+        return act

@@ -1,0 +1,168 @@
+"""Event logs of live nodes: the records that the simulator writes, as they happen.
+
+A file log appends one JSON line per row and flushes it, so a node that is killed loses at most a torn last line.
+Traffic is summed and written now and then, and at the end; readers add the rows up. A log named `.parquet` is
+written as JSON lines beside it while the node runs and becomes one Parquet file when it ends.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from thyme.model.errors import InputError
+from thyme.model.ids import NodeId
+from thyme.model.records import EVENT_COLUMNS, Counted, LoggedAt, LogRecord, Row
+
+MAX_MEMORY_ROWS = 10_000_000
+MAX_TRAFFIC_SUMS = 5_000
+"""Sums kept apart before they are written: reasons may quote what a peer sent, so their number is not ours to say."""
+TRAFFIC_EVERY_S = 10.0
+
+_TYPES = {"float64": pa.float64(), "int64": pa.int64(), "string": pa.string()}
+_SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in EVENT_COLUMNS])
+_encoder = msgspec.json.Encoder()
+
+
+class Log(Protocol):
+    def record(self, at_s: float, node: NodeId, event: LogRecord) -> None: ...
+    def close(self, at_s: float) -> None: ...
+
+
+class _Traffic:
+    """Traffic summed per node, kind, name and reason."""
+
+    def __init__(self) -> None:
+        self._sums: dict[tuple[NodeId, str, str, str], list[int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._sums)
+
+    def add(self, node: NodeId, event: Counted) -> None:
+        total = self._sums.setdefault((node, event.traffic.value, event.name, event.reason), [0, 0])
+        total[0] += event.count
+        total[1] += event.size_bytes
+
+    def take(self, at_s: float) -> list[LoggedAt]:
+        rows = [
+            LoggedAt(at_s, node, Row(traffic, name=name, count=count, size_bytes=size, reason=reason))
+            for (node, traffic, name, reason), (count, size) in sorted(self._sums.items())
+        ]
+        self._sums.clear()
+        return rows
+
+
+class MemoryLog:
+    """Keeps all rows; several nodes of one process may share it. Full, it keeps no more and counts them."""
+
+    def __init__(self) -> None:
+        self.rows: list[LoggedAt] = []
+        self.lost = 0
+        self._traffic = _Traffic()
+
+    def record(self, at_s: float, node: NodeId, event: LogRecord) -> None:
+        if isinstance(event, Counted):
+            self._traffic.add(node, event)
+        elif len(self.rows) < MAX_MEMORY_ROWS:
+            self.rows.append(LoggedAt(at_s, node, event.row()))
+        else:
+            self.lost += 1
+
+    def close(self, at_s: float) -> None:
+        self.rows += self._traffic.take(at_s)
+
+    def table(self) -> pa.Table:
+        return _table(map(_columns, self.rows))
+
+
+class FileLog:
+    """Writes `….jsonl`, or `….parquet` by way of `….parquet.jsonl`. A disk that fails ends the log, not the node."""
+
+    def __init__(self, path: Path) -> None:
+        if path.suffix not in (".jsonl", ".parquet"):
+            raise InputError(f"log {path}: expected a name that ends in .jsonl or .parquet")
+        if path.suffix == ".parquet" and path.exists():
+            raise InputError(f"log {path} exists already; choose another name or move it away")
+        self._path = path
+        self._lines = path if path.suffix == ".jsonl" else path.with_name(path.name + ".jsonl")
+        self._traffic = _Traffic()
+        self._traffic_due_s = 0.0
+        self.failure = ""
+        try:
+            self._file: BinaryIO = self._lines.open("ab")
+            _cut_torn_line(self._lines)
+        except OSError as error:
+            raise InputError(f"log {path}: cannot be written: {error.strerror or error}") from error
+
+    def record(self, at_s: float, node: NodeId, event: LogRecord) -> None:
+        if isinstance(event, Counted):
+            self._traffic.add(node, event)
+            self._traffic_due_s = self._traffic_due_s or at_s + TRAFFIC_EVERY_S
+            if at_s < self._traffic_due_s and len(self._traffic) < MAX_TRAFFIC_SUMS:
+                return
+            self._traffic_due_s = 0.0
+            self._write(self._traffic.take(at_s))
+        else:
+            self._write([LoggedAt(at_s, node, event.row())])
+
+    def close(self, at_s: float) -> None:
+        self._write(self._traffic.take(at_s))
+        self._file.close()
+        if self._path != self._lines and not self.failure:
+            pq.write_table(read_log(self._lines), self._path)
+            self._lines.unlink()
+
+    def _write(self, rows: list[LoggedAt]) -> None:
+        if self.failure:
+            return
+        try:
+            self._file.write(b"".join(_encoder.encode(_columns(row)) + b"\n" for row in rows))
+            self._file.flush()
+        except OSError as error:
+            self.failure = f"log {self._path} ended: {error.strerror or error}"
+
+
+class NoLog:
+    def record(self, at_s: float, node: NodeId, event: LogRecord) -> None:
+        """Nobody wants to know."""
+
+    def close(self, at_s: float) -> None:
+        """Nothing was opened."""
+
+
+def read_log(path: Path) -> pa.Table:
+    """The events of a log, of either kind, with the columns of `EVENT_COLUMNS`."""
+    if path.suffix == ".parquet":
+        return pq.read_table(path, schema=_SCHEMA)
+    rows = []
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith(b"\n"):
+                break  # torn by a kill; the next start cuts it off
+            try:
+                rows.append(msgspec.json.decode(line, type=dict[str, Any]))
+            except msgspec.MsgspecError as error:
+                raise InputError(f"{path}, line {number}: not an event: {error}") from error
+    return _table(rows)
+
+
+def _columns(row: LoggedAt) -> dict[str, Any]:
+    return {"at_s": row.at_s, "node": row.node, **msgspec.structs.asdict(row.row)}
+
+
+def _table(rows: Iterable[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), schema=_SCHEMA)
+
+
+def _cut_torn_line(path: Path) -> None:
+    """A killed node may have left half a line; the log goes on after the last whole one."""
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        os.truncate(path, whole)
