@@ -78,7 +78,9 @@ class AgainstNaiveScan(RuleBasedStateMachine):
             assert found == []
         else:
             self.stored[key] = metadata
-            assert found == [each for each in self.standing.values() if each.matches(metadata)]
+            expected = [each.key for each in self.standing.values() if each.matches(metadata)]
+            assert sorted(each.key for each in found) == sorted(expected)
+            assert all(each == self.standing[each.key] for each in found)
 
     @rule(key=SUBSCRIPTION_KEYS, query=QUERIES, frame=frames(), limit=st.integers(1, 50))
     def subscribe(self, key: SubscriptionKey, query: str, frame: TimeFrame, limit: int) -> None:
@@ -288,6 +290,16 @@ def test_oldest_tombstone_makes_room() -> None:
         index.delete(ObjectKey(name, NodeId(1)))
     assert [str(key) for key in index.tombstones()] == ["b@1", "c@1"]
     assert index.evicted_tombstones == 1
+
+
+def test_end_of_a_revoked_subscription_does_not_end_its_successor() -> None:
+    index = MatchingIndex()
+    index.add_subscription(subscribed(1, "goal", TimeFrame(0.0, 5.0)))
+    index.unsubscribe(SubscriptionKey(1, NodeId(2)))
+    successor = subscribed(1, "goal", TimeFrame.future(0.0))
+    index.add_subscription(successor)
+    assert index.expire(10.0) == []
+    assert index.subscription(successor.key) == successor
 
 
 def test_ends_of_revoked_subscriptions_do_not_pile_up() -> None:

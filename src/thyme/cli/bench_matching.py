@@ -139,7 +139,7 @@ def render(rows: Sequence[MatchingRow], console: Console | None = None) -> None:
     """Print the table."""
     table = Table(
         title="Matching: rates per second of CPU time",
-        caption="matches: subscriptions to notify per insertion; memory: subscriptions and index",
+        caption="matches: subscriptions to notify per insertion; MB: all of them and the index",
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
@@ -188,7 +188,8 @@ def _measure(subscribed: Subscribed, subscriptions: list[Subscription], seed: in
     naive_rate = _rate(scan, islice(_Tags(seed + 1).objects(), max_insertions), _NAIVE_BUDGET_S)
     index_rate = _rate(insert, islice(_Tags(seed + 1).objects(), max_insertions), _INDEX_BUDGET_S)
     both = min(len(naive_found), len(index_found))
-    assert naive_found[:both] == index_found[:both], "the index and the naive scan disagree"
+    for scanned, found in zip(naive_found[:both], index_found[:both], strict=True):
+        assert scanned == sorted(found, key=_number), "the index and the naive scan disagree"
     return MatchingRow(
         subscribed=subscribed.value,
         subscriptions=len(subscriptions),
@@ -199,6 +200,10 @@ def _measure(subscribed: Subscribed, subscriptions: list[Subscription], seed: in
         subscribes_per_s=subscribes_per_s,
         memory_mb=_memory_mb(subscriptions),
     )
+
+
+def _number(subscription: Subscription) -> int:
+    return subscription.key.sid
 
 
 def _rate(action: Callable[[Metadata], None], objects: Iterator[Metadata], budget_s: float) -> float:

@@ -54,7 +54,7 @@ class MatchingIndex:
         self._tombstones: dict[ObjectKey, None] = {}
 
     def insert(self, metadata: Metadata) -> list[Subscription]:
-        """Store an object; the subscriptions that it matches, oldest first. None for one known or deleted."""
+        """Store an object; the subscriptions that it matches, each once. None for one known or deleted."""
         key = metadata.key
         if key in self._stored or key in self._tombstones:
             return []

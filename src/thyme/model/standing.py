@@ -132,7 +132,11 @@ class StandingSubscriptions:
         return expired
 
     def matching(self, metadata: Metadata) -> list[Subscription]:
-        """Those that the object matches, in insertion order."""
+        """Those that the object matches, each once, grouped by interest.
+
+        The order is a matter of what was stored before and in which order, and of nothing else; sorting would
+        cost more than all the rest where many match.
+        """
         tags, at_s = metadata.tags, metadata.published_s
         found: dict[int, Subscription] = {}
         for tag in (None, *tags):
@@ -144,7 +148,7 @@ class StandingSubscriptions:
                     interest.collect(at_s, found)
             if tag is not None:
                 self._review(tag, waiting)
-        return list(map(found.__getitem__, sorted(found)))
+        return list(found.values())
 
     def _arouse(self, conjunction: Conjunction) -> _Interest:
         """A new interest, put under its anchor."""
