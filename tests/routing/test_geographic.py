@@ -122,6 +122,26 @@ def test_a_proxy_that_remembers_saves_the_tour_and_the_paper_does_not() -> None:
     assert frames[0] < frames[1]
 
 
+def test_a_node_can_be_told_that_its_cell_is_a_proxy() -> None:
+    crowd = Crowd(4, 1, [(0, 0), (1, 0)]).warm()
+    crowd.people[1].router.remember_proxy(crowd.grid.at(3, 0))
+    crowd.people[1].router.send_to_cell(crowd.grid.at(3, 0), letter())
+    crowd.settle()
+    assert crowd.holders() == [1]
+    assert crowd.people[1].arrivals[0].proxied
+    assert not crowd.packets()
+
+
+def test_what_is_known_of_a_proxy_ends_when_the_cells_around_change() -> None:
+    crowd = Crowd(5, 1, [(0, 0), (1, 0), (4, 0)]).warm()
+    crowd.people[1].router.remember_proxy(crowd.grid.at(3, 0))
+    crowd.people[2].host.place = crowd.grid.centre(crowd.grid.at(2, 0))
+    crowd.settle(2.0)
+    crowd.people[1].router.send_to_cell(crowd.grid.at(3, 0), letter())
+    crowd.settle()
+    assert crowd.holders() == [2]
+
+
 def test_the_proxy_of_a_populated_cell_can_be_addressed() -> None:
     crowd = Crowd(4, 1, [(0, 0), (1, 0), (2, 0), (3, 0)]).warm()
     crowd.people[2].router.send_to_proxy(crowd.grid.at(2, 0), letter())

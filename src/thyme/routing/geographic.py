@@ -88,6 +88,13 @@ class GeographicRouter:
         here = self._beacons.cell
         self._host.broadcast(CellBroadcast(here if cell is None else cell, here, encode(message)))
 
+    def remember_proxy(self, cell: CellId) -> None:
+        """This node's cell is the proxy of `cell`, as another node of it has just found out: packets for it need
+        not make the tour again for a while (`GeographicOptions.proxy_memory_s`)."""
+        here = self._beacons.cell
+        around = self._beacons.populated().intersection(self._grid.around(here))
+        self._proxies.remember(Heading(cell), here, around)
+
     def receive(self, sender: NodeId, message: Message) -> bool:
         if isinstance(message, CellBroadcast):
             if message.cell == self._beacons.cell:
