@@ -1,0 +1,33 @@
+"""A Spark session that starts when it is first needed: what finds all its results ready never waits for one."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from thyme.pipeline.session import spark_session
+
+
+class LazySession:
+    """The session of a job. `close` stops it if this job started it; one that was there before is left alone."""
+
+    def __init__(self, app: str, master: str) -> None:
+        self._app = app
+        self._master = master
+        self._spark: SparkSession | None = None
+        self._own = False
+
+    @property
+    def spark(self) -> SparkSession:
+        if self._spark is None:
+            self._own = SparkSession.getActiveSession() is None
+            self._spark = spark_session(self._app, self._master)
+        return self._spark
+
+    @property
+    def started(self) -> bool:
+        return self._spark is not None
+
+    def close(self) -> None:
+        if self._spark is not None and self._own:
+            self._spark.stop()
+        self._spark = None

@@ -1,0 +1,227 @@
+"""Figures: one picture per question, each as PNG and SVG, drawn the same on every machine.
+
+A figure draws one measure along the study's axis, one line per approach, with the 95 % interval as a band and whiskers;
+where the grid has no axis, bars. A number that a paper states is a hollow mark. Text is drawn as shapes, so that a
+picture needs no font where it is shown, and nothing in a file tells when it was made.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import msgspec
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter, ScalarFormatter
+
+from thyme.model.operations import Operation
+from thyme.study.claims import Claim
+from thyme.study.measures import Measure
+from thyme.study.results import Axis, Results, Summary
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SIZE_IN = (6.4, 3.9)
+PNG_DPI = 160
+BIN_S = 10.0
+INK, MUTED, GRID = "#1c2430", "#5b6675", "#e6e9ee"
+COLOURS = ("#0b7a75", "#d1495b", "#edae49", "#3d5a98", "#8a5a99", "#6b8e23", "#a05a2c", "#4d4d4d")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+KIND_COLOURS = {"insert": "#0b7a75", "subscribe": "#edae49", "delete": "#d1495b", "unsubscribe": "#3d5a98"}
+STYLE: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 10.5,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.9,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "thyme",
+    "legend.frameon": False,
+    "legend.fontsize": 9.5,
+}
+
+
+class Picture(msgspec.Struct, frozen=True):
+    """A figure in both formats, with its name as a file and what it shows."""
+
+    name: str
+    title: str
+    caption: str
+    png: bytes
+    svg: bytes
+
+
+def measure_figure(results: Results, axis: Axis, measure: Measure, claims: Sequence[Claim] = ()) -> Picture | None:
+    """The measure along the axis; None if no run gave it."""
+    drawn = {
+        name: [(x, found) for x, point in sorted(places.items()) if (found := results.get(point, measure.metric))]
+        for name, places in axis.series.items()
+    }
+    drawn = {name: line for name, line in drawn.items() if line}
+    if not drawn:
+        return None
+    with mpl.rc_context(STYLE):
+        figure, axes = _blank()
+        if axis.is_line:
+            _draw_lines(axes, drawn, measure, list(axis.series))
+            axes.set_xlabel(axis_title(axis.key))
+            axes.set_xticks(axis.values, [f"{value:g}" for value in axis.values])
+        else:
+            _draw_bars(axes, drawn, measure, list(axis.series))
+        marked = _draw_claims(axes, axis, measure, claims)
+        _finish(axes, measure, legend=axis.is_line or marked)
+        return _picture(figure, f"{measure.file}", measure.title, measure.caption)
+
+
+def breakdown_figure(
+    results: Results, axis: Axis, series: str, name: str, title: str, caption: str, parts: Sequence[Measure]
+) -> Picture | None:
+    """Several measures of one series in one figure, such as the success of each operation (as FGCS Fig. 11)."""
+    drawn = {}
+    for part in parts:
+        places = sorted(axis.series[series].items())
+        line = [(x, found) for x, point in places if (found := results.get(point, part.metric))]
+        if line:
+            drawn[part.short] = line
+    if not drawn:
+        return None
+    with mpl.rc_context(STYLE):
+        figure, axes = _blank()
+        if axis.is_line:
+            _draw_lines(axes, drawn, parts[0], list(drawn))
+            axes.set_xlabel(axis_title(axis.key))
+            axes.set_xticks(axis.values, [f"{value:g}" for value in axis.values])
+        else:
+            _draw_bars(axes, drawn, parts[0], list(drawn))
+        _finish(axes, parts[0], legend=axis.is_line)
+        return _picture(figure, name, title, caption)
+
+
+def trace_figure(operations: Sequence[Operation], name: str, title: str) -> Picture:
+    """The operations of a trace over time (as FGCS Fig. 9)."""
+    last_s = max((operation.at_s for operation in operations), default=BIN_S)
+    edges = np.arange(0.0, last_s + BIN_S, BIN_S)
+    with mpl.rc_context(STYLE):
+        figure, axes = _blank()
+        below = np.zeros(len(edges) - 1)
+        for kind, colour in KIND_COLOURS.items():
+            times = [operation.at_s for operation in operations if operation.kind == kind]
+            counts, _ = np.histogram(times, edges)
+            axes.bar(
+                edges[:-1], counts, BIN_S * 0.92, bottom=below, align="edge", color=colour, label=kind, linewidth=0
+            )
+            below += counts
+        axes.set_xlabel("seconds")
+        axes.set_ylabel(f"operations per {BIN_S:g} s")
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.grid(axis="x", visible=False)
+        _legend(axes)
+        caption = f"{len(operations)} operations, as users issue them; bursts follow the posts."
+        return _picture(figure, name, title, caption)
+
+
+def axis_title(key: str) -> str:
+    return key.replace("_", " ").replace(".", " · ")
+
+
+def _blank() -> tuple[Figure, Axes]:
+    figure = Figure(figsize=SIZE_IN, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.add_subplot()
+
+
+def _draw_lines(axes: Axes, drawn: dict[str, list[tuple[float, Summary]]], measure: Measure, order: list[str]) -> None:
+    for name, line in drawn.items():
+        style = order.index(name)
+        colour, marker = COLOURS[style % len(COLOURS)], MARKERS[style % len(MARKERS)]
+        x = [at for at, _ in line]
+        mean = [summary.mean * measure.scale for _, summary in line]
+        half = [summary.half_width * measure.scale for _, summary in line]
+        low, high = np.subtract(mean, half), np.add(mean, half)
+        if measure.is_share:
+            low, high = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+        axes.fill_between(x, np.maximum(low, 0.0), high, color=colour, alpha=0.14, linewidth=0)
+        whiskers = [np.subtract(mean, low), np.subtract(high, mean)]
+        axes.errorbar(
+            x, mean, yerr=np.maximum(whiskers, 0.0), color=colour, marker=marker, markersize=6, linewidth=2.0,
+            capsize=3.5, elinewidth=1.1, label=name,
+        )  # fmt: skip
+
+
+def _draw_bars(axes: Axes, drawn: dict[str, list[tuple[float, Summary]]], measure: Measure, order: list[str]) -> None:
+    names = list(drawn)
+    for place, name in enumerate(names):
+        summary = drawn[name][0][1]
+        colour = COLOURS[order.index(name) % len(COLOURS)]
+        axes.bar(
+            place, summary.mean * measure.scale, 0.6, yerr=summary.half_width * measure.scale, color=colour, capsize=4,
+            ecolor=INK,
+        )  # fmt: skip
+    axes.set_xticks(range(len(names)), names, rotation=20 if len(names) > 4 else 0)
+    axes.grid(axis="x", visible=False)
+
+
+def _draw_claims(axes: Axes, axis: Axis, measure: Measure, claims: Sequence[Claim]) -> bool:
+    """Hollow marks where a paper states a number for a place on the axis."""
+    marked = False
+    for claim in claims:
+        lines = [i for i, name in enumerate(axis.series) if name.split(",")[0] == claim.approach]
+        if claim.metric != measure.metric or not lines or claim.value is None:
+            continue
+        places = [claim.at] if claim.at is not None and axis.is_line else axis.values
+        if claim.at is not None and axis.is_line and claim.at not in axis.values:
+            continue
+        marker = {">=": "^", ">": "^", "<": "v", "<=": "v"}.get(claim.relation, "D")
+        sign = {">=": "≥ ", ">": "> ", "<": "< ", "<=": "≤ "}.get(claim.relation, "")
+        value = f"{claim.value:.0%}" if measure.is_share else f"{claim.value * measure.scale:g} {measure.unit}".strip()
+        axes.plot(
+            places, [claim.value * measure.scale] * len(places), linestyle="none", marker=marker, markersize=10,
+            markerfacecolor="none", markeredgecolor=COLOURS[lines[0] % len(COLOURS)], markeredgewidth=1.8,
+            label=f"paper, {claim.approach}: {sign}{value}", zorder=5,
+        )  # fmt: skip
+        marked = True
+    return marked
+
+
+def _finish(axes: Axes, measure: Measure, legend: bool) -> None:
+    axes.set_ylabel(measure.axis_label)
+    if measure.is_share:
+        bottom = axes.get_ylim()[0]
+        axes.set_ylim(max(0.0, min(bottom, 0.8)), 1.02)
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    else:
+        axes.set_ylim(bottom=0.0)
+        plain = ScalarFormatter(useOffset=False)
+        plain.set_scientific(False)
+        top = axes.get_ylim()[1]
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}") if top >= 1_000 else plain)
+    if legend:
+        _legend(axes)
+
+
+def _legend(axes: Axes) -> None:
+    entries = len(axes.get_legend_handles_labels()[0])
+    if entries:
+        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=min(entries, 4 if entries != 5 else 3))
+
+
+def _picture(figure: Figure, name: str, title: str, caption: str) -> Picture:
+    png, svg = io.BytesIO(), io.BytesIO()
+    figure.savefig(png, format="png", dpi=PNG_DPI, metadata={"Software": None})
+    figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
+    return Picture(name, title, caption, png.getvalue(), svg.getvalue())

@@ -1,0 +1,78 @@
+"""Measures: how a metric of the pipeline is shown to a person: its title, unit, scale and what it means.
+
+A metric that is not listed is in `metrics.csv` all the same; what is listed gets a figure.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+SUCCESS = "success"
+RECALL = "recall"
+NOTIFICATION_LATENCY = "notification latency"
+AIR_BYTES = "phy bytes"
+OPERATIONS = ("insert", "delete", "subscribe", "unsubscribe", "retrieve")
+
+
+class Measure(msgspec.Struct, frozen=True):
+    metric: str
+    title: str
+    axis_label: str
+    caption: str
+    group: str
+    short: str = ""
+    scale: float = 1.0
+    unit: str = ""
+
+    @property
+    def is_share(self) -> bool:
+        return is_share(self.metric)
+
+    @property
+    def file(self) -> str:
+        return self.metric.replace(" ", "-")
+
+
+def is_share(metric: str) -> bool:
+    """Whether a metric lies between 0 and 1 and reads as a percentage."""
+    return metric.split()[0] in {"success", "recall", "delivery", "coverage"} or metric.endswith("share")
+
+
+WORKS, FAST, COSTS = "Does it work?", "How fast is it?", "What does it cost?"
+
+MEASURES: tuple[Measure, ...] = (
+    Measure(SUCCESS, "Operations that succeed", "of all operations", "Inserts, deletes, subscriptions, "
+            "unsubscriptions and retrieves that ended well, of all that users issued.", WORKS),
+    Measure(RECALL, "Notifications that arrive", "of expected notifications", "Of the notifications that a perfect, "
+            "instant execution of the same operations would give.", WORKS),
+    Measure(NOTIFICATION_LATENCY, "Time until a notification", "seconds, mean", "From the instant at which a perfect "
+            "execution would notify (publication or subscription, whichever is later).", FAST, unit="s"),
+    Measure("notification latency max", "The latest notification", "seconds, largest", "The largest time until a "
+            "notification in a run.", FAST, unit="s"),
+    Measure("latency retrieve", "Time to retrieve an object", "seconds, mean", "From asking for an object until its "
+            "content is complete.", FAST, unit="s"),
+    Measure(AIR_BYTES, "Traffic on the air", "MB sent by all radios", "All bytes that radios sent, "
+            "frames repeated by the link included.", COSTS, scale=1e-6, unit="MB"),
+    Measure("forwarded bytes", "Traffic for others", "MB forwarded", "Bytes that nodes passed on for "
+            "others.", COSTS, scale=1e-6, unit="MB"),
+    Measure("control share", "Routing control", "of bytes sent", "The share of routing's own messages in what nodes "
+            "send.", COSTS),
+    Measure("retransmitted frames", "Frames repeated by the link", "frames", "Unicast frames that the radio "
+            "had to send again.", COSTS),
+    Measure("given up frames", "Frames given up by the link", "frames", "Unicast frames that no retry brought "
+            "through.", COSTS),
+    Measure("energy", "Energy", "joules per node", "What a radio used in the whole run, listening included.",
+            COSTS, unit="J"),
+    Measure("gini", "Uneven load", "Gini index of bytes sent", "0: all nodes send the same; 1: one sends "
+            "all.", COSTS),
+)  # fmt: skip
+
+SUCCESS_PARTS: tuple[Measure, ...] = (
+    *(Measure(f"success {kind}", kind, "succeed", "", WORKS, short=kind) for kind in OPERATIONS),
+    Measure(RECALL, "notifications", "succeed", "", WORKS, short="notification"),
+)
+
+LATENCY_PARTS: tuple[Measure, ...] = (
+    *(Measure(f"latency {kind}", kind, "seconds, mean", "", FAST, short=kind, unit="s") for kind in OPERATIONS),
+    Measure(NOTIFICATION_LATENCY, "notification", "seconds, mean", "", FAST, short="notification", unit="s"),
+)

@@ -1,0 +1,79 @@
+"""Pieces of HTML: text is escaped once, here, and tables carry what they need to become cards on a phone."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Sequence
+from html import escape
+
+import msgspec
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """A table's cell: text, or ready HTML."""
+
+    text: str
+    numeric: bool = False
+    html: str = ""
+
+    def render(self, label: str) -> str:
+        kind = ' class="number"' if self.numeric else ""
+        return f'<td{kind} data-label="{escape(label)}"><span>{self.html or escape(self.text)}</span></td>'
+
+
+class Row(msgspec.Struct, frozen=True):
+    cells: tuple[Cell, ...]
+    chosen: bool = False
+
+
+def table(headers: Sequence[str], rows: Iterable[Row]) -> str:
+    listed = list(rows)
+    numeric = [cell.numeric for cell in listed[0].cells] if listed else [False] * len(headers)
+    head = "".join(
+        f'<th scope="col"{" class=number" if is_number else ""}>{escape(header)}</th>'
+        for header, is_number in zip(headers, numeric, strict=True)
+    )
+    body = "".join(
+        f"<tr{' class=chosen' if row.chosen else ''}>"
+        + "".join(cell.render(header) for header, cell in zip(headers, row.cells, strict=True))
+        + "</tr>\n"
+        for row in listed
+    )
+    return f'<table class="stack"><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>'
+
+
+def badge(text: str, kind: str) -> str:
+    """A short verdict; `kind` is good, fair or bad."""
+    return f'<span class="badge {kind}">{escape(text)}</span>'
+
+
+def section(title: str, body: str, lead: str = "") -> str:
+    told = f'<p class="lead">{escape(lead)}</p>' if lead else ""
+    return f"<section>\n<h2>{escape(title)}</h2>{told}\n{body}\n</section>\n"
+
+
+def items(texts: Iterable[str], tag: str = "ul", kind: str = "") -> str:
+    attribute = f' class="{kind}"' if kind else ""
+    return f"<{tag}{attribute}>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + f"</{tag}>"
+
+
+def figure(title: str, caption: str, svg: bytes) -> str:
+    data = base64.b64encode(svg).decode()
+    return (
+        f'<figure><h3>{escape(title)}</h3><img alt="{escape(title)}" src="data:image/svg+xml;base64,{data}">'
+        f"<figcaption>{escape(caption)}</figcaption></figure>\n"
+    )
+
+
+def folded(summary: str, text: str) -> str:
+    return f"<details><summary>{escape(summary)}</summary><pre><code>{escape(text)}</code></pre></details>\n"
+
+
+def page(title: str, css: str, masthead: str, body: str, footer: str) -> str:
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>\n{css}</style>\n</head>\n<body>\n"
+        f'<header class="masthead"><div>{masthead}</div></header>\n<main>\n{body}</main>\n'
+        f"<footer>{footer}</footer>\n</body>\n</html>\n"
+    )

@@ -1,0 +1,93 @@
+"""Stages of a study: each has a dataset of its own, named by what went into it, and is skipped if that is there."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal, Protocol
+
+import msgspec
+
+from thyme.pipeline.sweep import SweepProgress
+
+
+class StageReport(msgspec.Struct, frozen=True):
+    """What a stage is doing or has done."""
+
+    name: str
+    state: Literal["running", "done", "reused"]
+    detail: str = ""
+    seconds: float = 0.0
+
+
+class Watcher(Protocol):
+    """Whoever wants to see how far a study is."""
+
+    def stage(self, report: StageReport) -> None: ...
+
+    def sweep(self, progress: SweepProgress) -> None: ...
+
+
+class Silence:
+    """A watcher that does not look."""
+
+    def stage(self, report: StageReport) -> None:
+        pass
+
+    def sweep(self, progress: SweepProgress) -> None:
+        pass
+
+
+class Stages:
+    """Runs stages one after the other, tells the watcher, and remembers how long each took."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+        self.reports: list[StageReport] = []
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[StageNotes]:
+        notes = StageNotes(lambda detail: self._watcher.stage(StageReport(name, "running", detail)))
+        self._watcher.stage(StageReport(name, "running"))
+        started_s = time.monotonic()
+        yield notes
+        state: Literal["done", "reused"] = "done" if notes.worked else "reused"
+        report = StageReport(name, state, notes.detail, time.monotonic() - started_s)
+        self.reports.append(report)
+        self._watcher.stage(report)
+
+    @property
+    def all_reused(self) -> bool:
+        return all(report.state == "reused" for report in self.reports)
+
+
+class StageNotes:
+    """What a stage says about itself while it works."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self.worked = False
+        self.detail = ""
+
+    def working(self, detail: str = "") -> None:
+        """Something has to be computed, so the stage is not merely reused."""
+        self.worked = True
+        self._tell(detail)
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, in place of an older one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        Path(draft).chmod(0o644)
+        Path(draft).replace(path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,91 @@
+"""The workload of a study: its posts, and from them the traces that its runs play."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from thyme.model.errors import InputError
+from thyme.model.operations import Operation
+from thyme.model.records import OperationKind
+from thyme.pipeline import dataset
+from thyme.pipeline.generate import write_posts
+from thyme.pipeline.identity import PIPELINE_ROOMS, code_identity, folder_identity, identity_of
+from thyme.pipeline.lazy_session import LazySession
+from thyme.pipeline.runs import PackedTrace, RunSpec, pack_trace
+from thyme.pipeline.schemas import POSTS
+from thyme.pipeline.traces import TraceOptions, make_trace
+from thyme.sim.scenario import Scenario
+from thyme.sim.traces import read_trace
+from thyme.study.plan import Plan
+from thyme.study.stages import StageNotes
+
+
+class Posts(msgspec.Struct, frozen=True):
+    path: Path
+    identity: str
+
+
+class PlayedTrace(msgspec.Struct, frozen=True):
+    """A trace of the study: where it is kept, its operations, and the same ready to travel."""
+
+    options: TraceOptions
+    path: Path
+    operations: tuple[Operation, ...]
+    packed: PackedTrace
+
+    def publishers(self) -> tuple[int, ...]:
+        return tuple(sorted({o.node for o in self.operations if o.kind == OperationKind.INSERT}))
+
+
+def find_posts(plan: Plan, out: Path, notes: StageNotes) -> Posts:
+    """The study's dataset of posts, or generated ones."""
+    given = plan.definition.posts.dataset
+    if given:
+        path = Path(given)
+        if not dataset.exists(path):
+            raise InputError(f"posts.dataset: {path} is not a dataset of posts; make one with `thyme posts ingest`")
+        notes.detail = f"from {path}"
+        return Posts(path, folder_identity(path))
+    identity = identity_of(plan.posts, code_identity(PIPELINE_ROOMS))
+    path = out / "posts" / identity
+    if not dataset.exists(path):
+        notes.working(f"writing {plan.posts.posts} posts")
+        write_posts(plan.posts, path)
+    notes.detail = f"{plan.posts.posts} generated"
+    return Posts(path, identity)
+
+
+def find_traces(plan: Plan, posts: Posts, out: Path, session: LazySession, notes: StageNotes) -> list[PlayedTrace]:
+    """The traces of the plan, in its order."""
+    found = []
+    wanted = plan.traces()
+    for number, options in enumerate(wanted):
+        path = out / "traces" / identity_of(posts.identity, options, code_identity(PIPELINE_ROOMS))
+        if not dataset.exists(path):
+            notes.working(f"{number + 1} of {len(wanted)}, {options.users} users")
+            frame = dataset.read(session.spark, posts.path, POSTS)
+            dataset.write_once(make_trace(frame, options), path, files=1)
+        operations = tuple(read_trace(path))
+        found.append(PlayedTrace(options, path, operations, pack_trace(operations)))
+    notes.detail = f"{len(found)} with {sum(len(trace.operations) for trace in found):,} operations"
+    return found
+
+
+def run_specs(plan: Plan, traces: Sequence[PlayedTrace]) -> list[RunSpec]:
+    """The sweep's table: each planned run with its trace, and with the publishers as those who leave if so asked."""
+    by_options = {msgspec.json.encode(trace.options): trace for trace in traces}
+    specs = []
+    for run in plan.runs:
+        trace = by_options[msgspec.json.encode(run.trace)]
+        scenario = run.scenario
+        if plan.definition.leaving == "publishers" and scenario.churn.model != "none":
+            scenario = _with_leaving(scenario, trace.publishers())
+        specs.append(RunSpec(scenario, trace.packed))
+    return specs
+
+
+def _with_leaving(scenario: Scenario, nodes: tuple[int, ...]) -> Scenario:
+    return msgspec.structs.replace(scenario, churn=msgspec.structs.replace(scenario.churn, nodes=nodes))
