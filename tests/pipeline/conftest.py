@@ -14,6 +14,7 @@ from thyme.pipeline.session import spark_session
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-    session = spark_session("tests", "local[2]", **{"spark.sql.shuffle.partitions": "2"})
+    small = {"spark.sql.shuffle.partitions": "2", "spark.sql.codegen.wholeStage": "false"}
+    session = spark_session("tests", "local[2]", **small)
     yield session
     session.stop()
