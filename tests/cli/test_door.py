@@ -57,7 +57,7 @@ def test_a_new_scenario_runs_as_it_is_written(tmp_path: Path) -> None:
     (tmp_path / "trace.csv").write_text(
         "operation,at_s,node,kind,oid,tags,text,sid,query\n"
         "0,70,0,subscribe,,,,0,goal\n"
-        '1,80,8,insert,photo,"goal final",what a goal,,\n'
+        "1,80,8,insert,photo,goal;final,what a goal,,\n"
     )
     answer = thyme("simulate", "crowd.toml", "--trace", "trace.csv", "--out", "run", folder=tmp_path)
     assert answer.returncode == 0, answer.stderr

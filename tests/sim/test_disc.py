@@ -45,7 +45,7 @@ def test_a_unicast_out_of_range_is_given_up_after_its_retries() -> None:
     radio = line(0.0, 500.0)
     radio.unicast(0.0, 0, 1, 3, 100)
     assert happenings(radio) == [(Happening.GIVEN_UP, 0, 1, 3)]
-    totals = {(row.traffic, row.name): row.counts for row in radio.totals()}
+    totals = {(row.traffic, row.name): row.counts for row in radio.traffic()}
     assert totals[("retransmitted", "unicast")][0] == DiscOptions().retries
 
 

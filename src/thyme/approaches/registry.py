@@ -15,6 +15,7 @@ from thyme.approaches.interface import Capabilities, ReactiveStore
 from thyme.approaches.ls import LocalStorage, LocalStorageOptions
 from thyme.host import Host
 from thyme.model.errors import InputError
+from thyme.routing.dsdv import Dsdv, DsdvOptions
 from thyme.routing.layer import Deliver, UnicastRouter
 from thyme.routing.ondemand import OnDemandOptions, OnDemandRouter
 
@@ -22,18 +23,22 @@ from thyme.routing.ondemand import OnDemandOptions, OnDemandRouter
 class ExternalStorageSettings(ExternalStorageOptions, frozen=True, forbid_unknown_fields=True):
     """Thyme-ES and the router below it."""
 
-    routing: Literal["ondemand"] = "ondemand"
+    routing: Literal["dsdv", "ondemand"] = "dsdv"
+    dsdv: DsdvOptions = DsdvOptions()
     ondemand: OnDemandOptions = OnDemandOptions()
 
 
 class LocalStorageSettings(LocalStorageOptions, frozen=True, forbid_unknown_fields=True):
     """Thyme-LS and the router below it."""
 
-    routing: Literal["ondemand"] = "ondemand"
+    routing: Literal["dsdv", "ondemand"] = "dsdv"
+    dsdv: DsdvOptions = DsdvOptions()
     ondemand: OnDemandOptions = OnDemandOptions()
 
 
 def _unicast(settings: ExternalStorageSettings | LocalStorageSettings) -> Callable[[Host, Deliver], UnicastRouter]:
+    if settings.routing == "dsdv":
+        return lambda host, deliver: Dsdv(host, deliver, settings.dsdv)
     return lambda host, deliver: OnDemandRouter(host, deliver, settings.ondemand)
 
 

@@ -72,7 +72,7 @@ class DiscRadio:
         self._receive_s = np.zeros(movement.nodes)
         self._sleep_s = np.zeros(movement.nodes)
         self._slept_from_s = [0.0] * movement.nodes
-        self._now_s = 0.0
+        self.now_s = 0.0
         self.at_s: list[float] = []
         self.kind: list[int] = []
         self.node: list[int] = []
@@ -99,16 +99,16 @@ class DiscRadio:
             column.clear()
         while self._heap and self._heap[0][0] <= until_s and not self.at_s:
             end_s, _, transmission, epoch = heapq.heappop(self._heap)
-            self._now_s = end_s
+            self.now_s = end_s
             if epoch == self._epoch[transmission.node]:
                 self._complete(end_s, transmission)
             else:
                 self._tell(end_s, Happening.DROPPED, transmission.node, transmission.to, transmission.frame)
         if not self.at_s:
-            self._now_s = max(self._now_s, until_s)
+            self.now_s = max(self.now_s, until_s)
         return len(self.at_s)
 
-    def totals(self) -> list[RadioTotals]:
+    def traffic(self) -> list[RadioTotals]:
         rows = [
             RadioTotals("phy sent", name, self._sent[i].tolist(), self._sent_bytes[i].tolist())
             for i, name in enumerate(("broadcast", "unicast", "ack"))
@@ -122,9 +122,9 @@ class DiscRadio:
 
     def airtime_s(self) -> dict[str, list[float]]:
         asleep = self._sleep_s + [
-            0.0 if on else self._now_s - since for on, since in zip(self._on, self._slept_from_s, strict=True)
+            0.0 if on else self.now_s - since for on, since in zip(self._on, self._slept_from_s, strict=True)
         ]
-        idle = np.maximum(0.0, self._now_s - asleep - self._transmit_s - self._receive_s)
+        idle = np.maximum(0.0, self.now_s - asleep - self._transmit_s - self._receive_s)
         columns = {"transmit": self._transmit_s, "receive": self._receive_s, "idle": idle, "sleep": asleep}
         return {state: seconds.tolist() for state, seconds in columns.items()}
 

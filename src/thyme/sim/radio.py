@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -36,19 +36,29 @@ class RadioTotals(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
+class Column(Protocol):
+    """Numbers by index: a list, or an array of compiled code."""
+
+    def __getitem__(self, index: int, /) -> Any: ...
+
+
 class Radio(Protocol):
-    """The air between nodes."""
+    """The air between nodes. The columns hold the happenings that the last `advance` counted."""
 
     @property
-    def at_s(self) -> Sequence[float]: ...
+    def now_s(self) -> float:
+        """How far the radio has run; nothing can be sent earlier than this."""
+
     @property
-    def kind(self) -> Sequence[int]: ...
+    def at_s(self) -> Column: ...
     @property
-    def node(self) -> Sequence[int]: ...
+    def kind(self) -> Column: ...
     @property
-    def peer(self) -> Sequence[int]: ...
+    def node(self) -> Column: ...
     @property
-    def frame(self) -> Sequence[int]: ...
+    def peer(self) -> Column: ...
+    @property
+    def frame(self) -> Column: ...
     def broadcast(self, now_s: float, node: int, frame: int, size_bytes: int) -> bool:
         """False if the node's queue is full: the frame is gone."""
 
@@ -57,6 +67,6 @@ class Radio(Protocol):
         """How many happenings there are to tell; 0 if `until_s` was reached quietly."""
 
     def switch(self, now_s: float, node: int, on: bool) -> None: ...
-    def totals(self) -> list[RadioTotals]: ...
+    def traffic(self) -> list[RadioTotals]: ...
     def airtime_s(self) -> Mapping[str, Sequence[float]]:
         """Seconds per node in each radio state (transmit, receive, busy, idle, sleep), up to now, for energy."""

@@ -83,9 +83,13 @@ def churn_for(scenario: Scenario) -> Churn:
 
 
 def radio_for(scenario: Scenario, movement: Movement) -> Radio:
-    if scenario.radio.model == "disc":
-        return DiscRadio(movement, scenario.radio.disc, scenario.run_seed)
-    raise InputError(f"[radio] model {scenario.radio.model!r} is not available")
+    section = scenario.radio
+    if section.model == "disc":
+        return DiscRadio(movement, section.disc, scenario.run_seed)
+    # Compiled code takes a while to load, and a unit disc does not need it.
+    from thyme.sim.wifi_radio import WifiRadio
+
+    return WifiRadio(movement, section.profile, section.wifi, scenario.run_seed)
 
 
 class Run:
@@ -140,7 +144,7 @@ class Run:
         if node in self.stores:
             return
         host = self.world.hosts[node]
-        self.radio.switch(self.world.engine.now_s, node, True)
+        self.radio.switch(max(self.world.engine.now_s, self.radio.now_s), node, True)
         store = self._approach.make(host, self._settings)
         self.stores[NodeId(node)] = store
         host.begin_life(store.receive)
@@ -158,14 +162,14 @@ class Run:
         host.end_life()
         if not keeps_store:
             host.lose_store()
-        self.radio.switch(self.world.engine.now_s, node, False)
+        self.radio.switch(max(self.world.engine.now_s, self.radio.now_s), node, False)
 
     def _close(self, end_s: float) -> None:
         recorder = self.world.recorder
         for node, store in sorted(self.stores.items()):
             for name, count, size_bytes in store.stored():
                 recorder.record(end_s, node, Stored(name, count, size_bytes))
-        for totals in self.radio.totals():
+        for totals in self.radio.traffic():
             for node, (count, size) in enumerate(zip(totals.counts, totals.sizes_bytes, strict=True)):
                 if count:
                     recorder.count(node, totals.traffic, totals.name, int(count), int(size), totals.reason)

@@ -20,6 +20,7 @@ from thyme.sim.disc import DiscOptions
 from thyme.sim.energy import EnergyOptions
 from thyme.sim.faults import Rule
 from thyme.sim.users import UserOptions
+from thyme.sim.wifi.profiles import WifiOptions
 from thyme.world.churn import Alternation
 from thyme.world.venue import Venue, paper_venue, venue_for
 from thyme.world.waypoint import Waypoint
@@ -50,6 +51,9 @@ class RadioSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     model: Literal["disc", "wifi"] = "disc"
     disc: DiscOptions = DiscOptions()
+    profile: Literal["thyme", "def", "p27"] = "thyme"
+    """The 802.11g world: ours (113 m), ns-3.44's defaults (51 m) or ns-3.27's (100 m)."""
+    wifi: WifiOptions = WifiOptions()
     energy: EnergyOptions = EnergyOptions()
 
 

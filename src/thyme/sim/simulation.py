@@ -7,6 +7,7 @@ and its queue, and keeps its store; switched on again, it gets a new protocol on
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from random import Random
 
@@ -25,6 +26,8 @@ from thyme.wire.message import Message
 from thyme.world.movement import Movement
 
 MAX_KEPT_FRAMES = 2_000_000
+FRAME_MEMORY_S = 0.01
+"""How long a frame is remembered after its sender is done: the farthest hearer is told a little later."""
 FRAME_SCHEMA = pa.schema(
     [
         ("at_s", pa.float64()),
@@ -72,6 +75,7 @@ class Simulation:
         self.fault_random = Random(f"{seed}/faults")
         self.hosts = [SimulatedHost(self, NodeId(i), seed) for i in range(movement.nodes)]
         self._frames: dict[int, _Frame] = {}
+        self._ended: deque[tuple[float, int]] = deque()
         self._tokens = 0
         self._frame_log: list[tuple[float, int, int, str, int]] | None = None
 
@@ -115,7 +119,7 @@ class Simulation:
         self._tokens += 1
         token = self._tokens
         frame = self._frames[token] = _Frame(message, sender, host.life, size_bytes, failed)
-        now_s = self.engine.now_s
+        now_s = max(self.engine.now_s, self.radio.now_s)
         if to < 0:
             accepted = self.radio.broadcast(now_s, sender, token, size_bytes)
         else:
@@ -128,7 +132,6 @@ class Simulation:
 
     def _tell(self, happenings: int) -> None:
         radio, engine = self.radio, self.engine
-        ended: list[int] = []
         rows = [
             (
                 float(radio.at_s[i]),
@@ -145,13 +148,13 @@ class Simulation:
             if kind == Happening.RECEIVED:
                 self._receive(node, peer, frame)
                 continue
-            ended.append(token)
+            self._ended.append((at_s + FRAME_MEMORY_S, token))
             if (kind == Happening.GIVEN_UP or (kind == Happening.SENT and frame.refused)) and frame.failed:
                 host = self.hosts[node]
                 if host.life == frame.life:
                     frame.failed()
-        for token in ended:
-            del self._frames[token]
+        while self._ended and self._ended[0][0] < engine.now_s:
+            del self._frames[self._ended.popleft()[1]]
 
     def _receive(self, node: int, sender: int, frame: _Frame) -> None:
         host = self.hosts[node]
