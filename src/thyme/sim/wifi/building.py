@@ -8,9 +8,11 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from thyme.sim.wifi.book import address_book
 from thyme.sim.wifi.kernel import prepare
 from thyme.sim.wifi.profiles import BROADCAST_MODES, ERROR_MODELS, WifiOptions, WifiProfile
 from thyme.sim.wifi.state import (
+    CHUNK,
     CONFIG,
     COUNT,
     DESK,
@@ -18,6 +20,7 @@ from thyme.sim.wifi.state import (
     FRAME,
     GRID,
     HEARER,
+    LEG,
     NEVER,
     NODE,
     OVERLAP,
@@ -87,36 +90,38 @@ def configuration(profile: WifiProfile, options: WifiOptions) -> Table:
     return table
 
 
-def _grid(row: Row, legs: NDArray[np.float64], cell_m: float) -> int:
+def _grid(row: Row, legs: Table, cell_m: float) -> int:
     """Lay a grid over everywhere a leg starts (what strays outside counts to the border cells)."""
-    row["x"], row["y"] = legs[:, 1].min(), legs[:, 2].min()
-    width_m, height_m = float(np.ptp(legs[:, 1])), float(np.ptp(legs[:, 2]))
+    row["x"], row["y"] = legs["x"].min(), legs["y"].min()
+    width_m, height_m = float(np.ptp(legs["x"])), float(np.ptp(legs["y"]))
     cell_m = max(cell_m, math.sqrt(width_m * height_m / CELLS_MAX), max(width_m, height_m) / CELLS_MAX)
     row["cell_m"] = cell_m
     row["across"], row["down"] = int(width_m / cell_m) + 1, int(height_m / cell_m) + 1
     return int(row["across"]) * int(row["down"])
 
 
-def _jumps(movement: Movement, legs: NDArray[np.float64]) -> NDArray[np.int64]:
+def _jumps(movement: Movement, legs: Table) -> NDArray[np.int64]:
     """The instants at which a node is suddenly elsewhere."""
     if len(legs) < 2:
         return np.zeros(0, np.int64)
-    lasted = legs[1:, 0] - legs[:-1, 0]
-    gap = np.hypot(
-        legs[1:, 1] - legs[:-1, 1] - legs[:-1, 3] * lasted, legs[1:, 2] - legs[:-1, 2] - legs[:-1, 4] * lasted
+    before, after = legs[:-1], legs[1:]
+    lasted_s = after["start_s"] - before["start_s"]
+    gap_m = np.hypot(
+        after["x"] - before["x"] - before["vx"] * lasted_s, after["y"] - before["y"] - before["vy"] * lasted_s
     )
     same = np.ones(len(legs) - 1, dtype=bool)
     same[movement.first[1:-1] - 1] = False
-    return np.unique(np.ceil(legs[1:, 0][same & (gap > JUMP_M)] * 1e9).astype(np.int64))
+    return np.unique(np.ceil(after["start_s"][same & (gap_m > JUMP_M)] * 1e9).astype(np.int64))
 
 
 def build(movement: Movement, profile: WifiProfile, options: WifiOptions, seed: int) -> Ether:
     """All tables, with every node on, idle and backed off, as nodes are when they join."""
     nodes = movement.nodes
-    columns = (movement.start_s, movement.x_m, movement.y_m, movement.vx_mps, movement.vy_mps)
-    legs = np.ascontiguousarray(np.column_stack(columns), dtype=np.float64)
+    legs = np.zeros(len(movement.start_s), LEG)
+    for name in ("start_s", "x", "y", "vx", "vy"):
+        legs[name] = getattr(movement, {"start_s": name}.get(name, name + ("_mps" if name[0] == "v" else "_m")))
     config = configuration(profile, options)
-    speed = float(np.hypot(legs[:, 3], legs[:, 4]).max())
+    speed = float(np.hypot(legs["vx"], legs["vy"]).max())
     jumps = _jumps(movement, legs)
     static = speed == 0.0 and len(jumps) == 0
     config["static"] = int(static)
@@ -144,12 +149,12 @@ def build(movement: Movement, profile: WifiProfile, options: WifiOptions, seed: 
         told=np.zeros(EVENTS + 2 * nodes, TOLD),
         grid=grid,
         cell_first=np.zeros(cells + 1, np.int64),
-        cell_node=np.zeros(nodes, np.int32),
-        air_head=np.full(air_cells, -1, np.int32),
+        cell_node=np.zeros(nodes, np.int64),
+        air_head=np.full(air_cells, -1, np.int64),
         jump=jumps,
         leg_first=np.ascontiguousarray(movement.first, dtype=np.int64),
         leg=legs,
-        chunk=np.zeros((2 * OVERLAPS, 2)),
+        chunk=np.zeros(2 * OVERLAPS, CHUNK),
     )
     desk = ether.desk
     desk["grid_until"] = -1
@@ -161,12 +166,12 @@ def build(movement: Movement, profile: WifiProfile, options: WifiOptions, seed: 
 
 def _meet(ether: Ether, seed: int, static: bool) -> Ether:
     """Seed everybody and, if nobody moves, find all hearers once."""
-    first = ether.hearer_first
-    prepare(ether, seed, first, False)
+    prepare(address_book(ether), seed, False)
     if not static:
         return ether
+    first = ether.hearer_first
     ether = ether._replace(hearer=np.zeros(int(first[-1]), HEARER))
-    prepare(ether, seed, first, True)
+    prepare(address_book(ether), seed, True)
     ether.config["max_hearers"] = max(1, int(np.diff(first).max()))
     return ether
 
@@ -188,7 +193,7 @@ def with_more_room(ether: Ether) -> Ether:
         ether = ether._replace(packet=_chained(ether.packet, ether.desk, "free_packet", "packets_left"))
     if desk["overlaps_left"] < 2 * desk["active"] + 2:
         overlap = _chained(ether.overlap, ether.desk, "free_overlap", "overlaps_left")
-        ether = ether._replace(overlap=overlap, chunk=np.zeros((2 * len(overlap), 2)))
+        ether = ether._replace(overlap=overlap, chunk=np.zeros(2 * len(overlap), CHUNK))
     if len(ether.event) - desk["events"] < 2 * most + 8:
         ether = ether._replace(event=_longer(ether.event))
     if len(ether.told) - desk["told"] < 2 * most + 1024:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thyme.model.errors import InputError
+from thyme.sim.wifi.book import address_book
 from thyme.sim.wifi.building import build, with_more_room
 from thyme.sim.wifi.counters import WifiTotals, totals
 from thyme.sim.wifi.kernel import OUT_OF_ORDER, SHORT, queue, run, switch
@@ -37,6 +38,7 @@ class Wifi:
         self.profile = profile
         self.options = options
         self._ether = build(movement, profile, options, seed)
+        self._book = address_book(self._ether)
         self._header_bytes = options.header_bytes
         self._show(0)
 
@@ -54,10 +56,10 @@ class Wifi:
             most = self.options.psdu_max_bytes - self._header_bytes
             raise InputError(f"a frame of {size_bytes} bytes does not fit one 802.11 frame; split it ({most} at most)")
         now = round(now_s * 1e9)
-        done = queue(self._ether, now, node, to, frame, psdu_bytes)
+        done = queue(self._book, now, node, to, frame, psdu_bytes)
         while done == SHORT:
-            self._ether = with_more_room(self._ether)
-            done = queue(self._ether, now, node, to, frame, psdu_bytes)
+            self._enlarge()
+            done = queue(self._book, now, node, to, frame, psdu_bytes)
         if done == OUT_OF_ORDER:
             raise AssertionError(f"a frame at {now_s} s, but the radio stands at {self.now_s} s: advance it first")
         return bool(done)
@@ -65,12 +67,16 @@ class Wifi:
     def advance(self, until_s: float) -> int:
         """Run until `until_s` or until somebody must be told something; how many happenings there are to read."""
         until = round(until_s * 1e9)
-        happenings = run(self._ether, until)
+        happenings = run(self._book, until)
         while happenings == SHORT:
-            self._ether = with_more_room(self._ether)
-            happenings = run(self._ether, until)
+            self._enlarge()
+            happenings = run(self._book, until)
         self._show(happenings)
         return happenings
+
+    def _enlarge(self) -> None:
+        self._ether = with_more_room(self._ether)
+        self._book = address_book(self._ether)
 
     def _show(self, happenings: int) -> None:
         told = self._ether.told[:happenings]
@@ -83,8 +89,8 @@ class Wifi:
     def switch(self, now_s: float, node: int, on: bool) -> None:
         """Turn a node's radio on or off; what waited in its queue is dropped (told by the next `advance`)."""
         now = round(now_s * 1e9)
-        while switch(self._ether, now, node, int(on)) == SHORT:
-            self._ether = with_more_room(self._ether)
+        while switch(self._book, now, node, int(on)) == SHORT:
+            self._enlarge()
 
     @property
     def now_s(self) -> float:

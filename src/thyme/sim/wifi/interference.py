@@ -124,12 +124,13 @@ def collect_steps(e: Ether, f: int, n: int, begin: int, end: int) -> int:
         start, stop = max(begin, e.overlap[k].start + delay), min(end, e.overlap[k].end + delay)
         if power > 0.0 and start < stop and steps + 2 <= len(e.chunk):
             for half in range(2):
-                at = float(start if half == 0 else stop)
+                at = start if half == 0 else stop
                 place = steps
-                while place > 0 and e.chunk[place - 1, 0] > at:
-                    e.chunk[place, 0], e.chunk[place, 1] = e.chunk[place - 1, 0], e.chunk[place - 1, 1]
+                while place > 0 and e.chunk[place - 1].at > at:
+                    e.chunk[place] = e.chunk[place - 1]
                     place -= 1
-                e.chunk[place, 0], e.chunk[place, 1] = at, power if half == 0 else -power
+                e.chunk[place].at = at
+                e.chunk[place].change = power if half == 0 else -power
                 steps += 1
         k = e.overlap[k].next
     return steps
@@ -143,12 +144,12 @@ def span_success(e: Ether, f: int, n: int, power: float, begin: int, end: int) -
     if e.frame[f].overlaps < 0:
         return chunk_success(model, mode, power / config.noise_mw, end - begin)
     steps = collect_steps(e, f, n, begin, end)
-    chance, noise, since = 1.0, config.noise_mw, float(begin)
+    chance, noise, since = 1.0, config.noise_mw, begin
     for step in range(steps):
-        chance *= chunk_success(model, mode, power / noise, int(e.chunk[step, 0] - since))
-        since = e.chunk[step, 0]
-        noise = max(config.noise_mw, noise + e.chunk[step, 1])
-    return chance * chunk_success(model, mode, power / noise, int(end - since))
+        chance *= chunk_success(model, mode, power / noise, e.chunk[step].at - since)
+        since = e.chunk[step].at
+        noise = max(config.noise_mw, noise + e.chunk[step].change)
+    return chance * chunk_success(model, mode, power / noise, end - since)
 
 
 @compiled

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import NDArray
-
 from thyme.sim.wifi.access import draw_backoff, forget_access
 from thyme.sim.wifi.air import detect
+from thyme.sim.wifi.book import Book, opened
 from thyme.sim.wifi.compiled import cached, compiled, sources_digest
 from thyme.sim.wifi.events import (
     ACCESS,
@@ -152,44 +150,47 @@ def seed_nodes(e: Ether, seed: int) -> None:
 
 
 @compiled
-def hearers_of_all(e: Ether, first: NDArray[np.int64], write: bool) -> None:
-    """Count (or write) the hearers of every node, for a world in which nobody moves."""
-    if not write:
-        bin_nodes(e, 0)
+def count_hearers(e: Ether) -> None:
+    """How many hear every node, for a world in which nobody moves."""
+    bin_nodes(e, 0)
     for n in range(len(e.node)):
-        if write:
-            gather(e, n, 0, first[n], first[n + 1] - first[n])
-        else:
-            first[n + 1] = first[n] + gather(e, n, 0, 0, 0)
+        e.hearer_first[n + 1] = e.hearer_first[n] + gather(e, n, 0, 0, 0)
 
 
-Run = Callable[[Ether, int], int]
-Queue = Callable[[Ether, int, int, int, int, int], int]
-Switch = Callable[[Ether, int, int, int], int]
-Prepare = Callable[[Ether, int, NDArray[np.int64], bool], None]
+@compiled
+def write_hearers(e: Ether) -> None:
+    for n in range(len(e.node)):
+        gather(e, n, 0, e.hearer_first[n], e.hearer_first[n + 1] - e.hearer_first[n])
+
+
+Run = Callable[[Book, int], int]
+Queue = Callable[[Book, int, int, int, int, int], int]
+Switch = Callable[[Book, int, int, int], int]
+Prepare = Callable[[Book, int, bool], None]
 
 
 def _entry_points(digest: int) -> tuple[Run, Queue, Switch, Prepare]:
-    def run(e: Ether, until: int) -> int:
+    def run(book: Book, until: int) -> int:
         assert digest != 0
-        return run_until(e, until)
+        return run_until(opened(book), until)
 
-    def queue(e: Ether, now: int, n: int, to: int, token: int, size_bytes: int) -> int:
+    def queue(book: Book, now: int, n: int, to: int, token: int, size_bytes: int) -> int:
         assert digest != 0
-        return enqueue_now(e, now, n, to, token, size_bytes)
+        return enqueue_now(opened(book), now, n, to, token, size_bytes)
 
-    def switch(e: Ether, now: int, n: int, on: int) -> int:
+    def switch(book: Book, now: int, n: int, on: int) -> int:
         assert digest != 0
-        return switch_node(e, now, n, on)
+        return switch_node(opened(book), now, n, on)
 
-    def prepare(e: Ether, seed: int, first: NDArray[np.int64], write: bool) -> None:
+    def prepare(book: Book, seed: int, write: bool) -> None:
         assert digest != 0
+        e = opened(book)
         if write:
-            hearers_of_all(e, first, True)
+            write_hearers(e)
         else:
             seed_nodes(e, seed)
             if e.config[0].static != 0:
-                hearers_of_all(e, first, False)
+                count_hearers(e)
 
     return cached(run), cached(queue), cached(switch), cached(prepare)
 

@@ -23,14 +23,14 @@ def locate(e: Ether, n: int, now: int) -> None:
     me = e.node[n]
     at_s = now * 1e-9
     leg = me.leg
-    while leg + 1 < e.leg_first[n + 1] and e.leg[leg + 1, 0] <= at_s:
+    while leg + 1 < e.leg_first[n + 1] and e.leg[leg + 1].start_s <= at_s:
         leg += 1
-    while leg > e.leg_first[n] and e.leg[leg, 0] > at_s:
+    while leg > e.leg_first[n] and e.leg[leg].start_s > at_s:
         leg -= 1
     me.leg = leg
-    elapsed_s = max(0.0, at_s - e.leg[leg, 0])
-    me.x = e.leg[leg, 1] + e.leg[leg, 3] * elapsed_s
-    me.y = e.leg[leg, 2] + e.leg[leg, 4] * elapsed_s
+    elapsed_s = max(0.0, at_s - e.leg[leg].start_s)
+    me.x = e.leg[leg].x + e.leg[leg].vx * elapsed_s
+    me.y = e.leg[leg].y + e.leg[leg].vy * elapsed_s
 
 
 @compiled
@@ -62,11 +62,13 @@ def bin_nodes(e: Ether, now: int) -> None:
         e.cell_first[line(grid, node[n].y) * grid.across + column(grid, node[n].x) + 1] += 1
     for cell in range(grid.across * grid.down):
         e.cell_first[cell + 1] += e.cell_first[cell]
-    fill = e.cell_first.copy()
-    for n in range(len(node)):
+    for n in range(len(node) - 1, -1, -1):
         cell = line(grid, node[n].y) * grid.across + column(grid, node[n].x)
-        e.cell_node[fill[cell]] = n
-        fill[cell] += 1
+        e.cell_first[cell + 1] -= 1
+        e.cell_node[e.cell_first[cell + 1]] = n
+    for cell in range(grid.across * grid.down):
+        e.cell_first[cell] = e.cell_first[cell + 1]
+    e.cell_first[grid.across * grid.down] = len(node)
     desk = e.desk[0]
     desk.grid_until = NEVER
     if grid.speed_mps > 0.0:

@@ -53,8 +53,8 @@ NODE = np.dtype(
         *[(name, "f8") for name in ("x", "y", "lock_power")],
         *[(name, "i8") for name in ("leg", "tx_end", "rx_end", "busy_end", "nav_end", "nav_set", "wait_end")],
         *[(name, "i8") for name in ("lock_at", "sensed_end", "backoff_from", "alarm", "off_since")],
-        *[(name, "i4") for name in ("lock", "slots", "cw", "head", "tail", "queued", "wait_number", "alarm_number")],
-        *[(name, "i1") for name in ("on", "access", "wait", "rx_bad")],
+        *[(name, "i8") for name in ("lock", "slots", "cw", "head", "tail", "queued", "wait_number", "alarm_number")],
+        *[(name, "i8") for name in ("on", "access", "wait", "rx_bad")],
     ],
     align=True,
 )
@@ -62,26 +62,26 @@ FRAME = np.dtype(
     [
         *[(name, "f8") for name in ("x", "y")],
         *[(name, "i8") for name in ("token", "start", "length", "late", "nav", "first")],
-        *[(name, "i4") for name in ("sender", "to", "packet", "bytes", "hearers", "overlaps", "cell", "next")],
-        *[(name, "i1") for name in ("kind", "mode", "cut")],
+        *[(name, "i8") for name in ("sender", "to", "packet", "bytes", "hearers", "overlaps", "cell", "next")],
+        *[(name, "i8") for name in ("kind", "mode", "cut")],
     ],
     align=True,
 )
-HEARER = np.dtype([("power", "f8"), ("node", "i4"), ("delay", "i4")])
-OVERLAP = np.dtype([("x", "f8"), ("y", "f8"), ("start", "i8"), ("end", "i8"), ("next", "i4")], align=True)
+HEARER = np.dtype([("power", "f8"), ("node", "i8"), ("delay", "i8")])
+OVERLAP = np.dtype([("x", "f8"), ("y", "f8"), ("start", "i8"), ("end", "i8"), ("next", "i8")], align=True)
 PACKET = np.dtype(
     [
         ("token", "i8"),
         ("expires", "i8"),
-        ("bytes", "i4"),
-        ("to", "i4"),
-        ("tries", "i4"),
-        ("next", "i4"),
-        ("heard", "i1"),
+        ("bytes", "i8"),
+        ("to", "i8"),
+        ("tries", "i8"),
+        ("next", "i8"),
+        ("heard", "i8"),
     ],
     align=True,
 )
-EVENT = np.dtype([("at", "i8"), ("order", "i8"), ("a", "i8"), ("b", "i8"), ("who", "i4"), ("kind", "i4")])
+EVENT = np.dtype([("at", "i8"), ("order", "i8"), ("a", "i8"), ("b", "i8"), ("who", "i8"), ("kind", "i8")])
 TOLD = np.dtype([("at_s", "f8"), ("frame", "i8"), ("node", "i4"), ("peer", "i4"), ("kind", "i1")], align=True)
 COUNT = np.dtype(
     [
@@ -103,10 +103,12 @@ GRID = np.dtype(
         ("speed_mps", "f8"),
     ]
 )
+LEG = np.dtype([(name, "f8") for name in ("start_s", "x", "y", "vx", "vy")])
+CHUNK = np.dtype([("at", "i8"), ("change", "f8")])
 
 
 class Ether(NamedTuple):
-    """All tables together: the one argument of every entry point."""
+    """All tables together."""
 
     config: Table
     desk: Table
@@ -121,12 +123,12 @@ class Ether(NamedTuple):
     told: Table
     grid: Table  # row 0 for nodes, row 1 for frames on the air
     cell_first: NDArray[np.int64]  # nodes by cell
-    cell_node: NDArray[np.int32]
-    air_head: NDArray[np.int32]  # frames on the air by cell
+    cell_node: NDArray[np.int64]
+    air_head: NDArray[np.int64]  # frames on the air by cell
     jump: NDArray[np.int64]
     leg_first: NDArray[np.int64]
-    leg: NDArray[np.float64]  # start_s, x, y, vx, vy
-    chunk: NDArray[np.float64]  # scratch: bounds and steps of interference
+    leg: Table
+    chunk: Table  # scratch: steps of interference
 
 
 def free_rows(table: Table, start: int) -> None:
