@@ -1,0 +1,75 @@
+"""From events to metrics: per run, and per point of a study over its runs.
+
+Only this room computes metrics, from the events that a simulated or a live network wrote. A metric is a row ⟨run,
+metric, value⟩; a point is what several runs have in common, and its metrics carry mean, deviation and a 95 % interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+from scipy.stats import t as student
+
+from thyme.pipeline.notifications import delivery_metrics, recall_metrics
+from thyme.pipeline.outcomes import operation_metrics
+from thyme.pipeline.schemas import EVENTS, METRICS, SUMMARIES, conform
+from thyme.pipeline.traffic import energy_metrics, load_metrics, presence_metrics, traffic_metrics
+
+CONFIDENCE = 0.95
+MAX_TABLED_RUNS = 200
+"""From here on Student's quantile stays as it is; the error is below one per cent."""
+
+
+def run_metrics(
+    events: DataFrame, runs: DataFrame, trace: DataFrame | None = None, expected: DataFrame | None = None
+) -> DataFrame:
+    """Every metric of every run, in the schema METRICS.
+
+    `runs` has the columns run and trace, and optionally nodes. With the traces (column `trace` as in `runs`) and
+    their expected counts, recall is among the metrics.
+    """
+    events = conform(events, EVENTS)
+    parts = [
+        operation_metrics(events),
+        delivery_metrics(events),
+        traffic_metrics(events),
+        energy_metrics(events),
+        load_metrics(events, runs),
+        presence_metrics(events),
+    ]
+    if trace is not None and expected is not None:
+        parts.append(recall_metrics(events, runs, trace, expected))
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole.unionByName(part)
+    return conform(whole, METRICS)
+
+
+def point_metrics(metrics: DataFrame, points: DataFrame, by: Sequence[str]) -> DataFrame:
+    """⟨by…, metric, mean, deviation, low, high, runs⟩ over the runs of each point; `points` has run and `by`.
+
+    With one run there is no deviation and no interval.
+    """
+    values = metrics.join(sf.broadcast(points.select("run", *by)), on="run", how="inner")
+    grouped = values.groupBy(*by, "metric").agg(sf.array_sort(sf.collect_list("value")).alias("values"))
+    runs = sf.size("values")
+    mean = sf.aggregate("values", sf.lit(0.0), lambda total, value: total + value) / runs
+    squares = sf.aggregate(
+        "values", sf.lit(0.0), lambda total, value: total + (value - sf.col("mean")) * (value - sf.col("mean"))
+    )
+    deviation = sf.when(sf.col("runs") > 1, sf.sqrt(squares / (sf.col("runs") - 1)))
+    quantiles = sf.array(*[sf.lit(_quantile(number)) for number in range(2, MAX_TABLED_RUNS + 1)])
+    place = sf.least(sf.greatest(sf.col("runs"), sf.lit(2)), sf.lit(MAX_TABLED_RUNS)) - 1
+    half = sf.col("deviation") * sf.element_at(quantiles, place.cast("int")) / sf.sqrt("runs")
+    summed = (
+        grouped.select(*by, "metric", "values", runs.cast("long").alias("runs"), mean.alias("mean"))
+        .withColumn("deviation", deviation)
+        .withColumns({"low": sf.col("mean") - half, "high": sf.col("mean") + half})
+    )
+    return conform(summed, SUMMARIES, *by).orderBy(*by, "metric")
+
+
+def _quantile(runs: int) -> float:
+    return float(student.ppf(0.5 + CONFIDENCE / 2.0, runs - 1))
