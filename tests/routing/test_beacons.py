@@ -144,6 +144,19 @@ def test_announcing_does_not_wait_for_the_period() -> None:
     assert one.lines == ["2 appeared", "cell 1: 1"]
 
 
+def test_a_node_corrects_what_is_no_longer_true_and_nothing_else() -> None:
+    net = Net()
+    one, other = Diary(net, 1, 20.0), Diary(net, 2, 60.0)
+    net.run(1.0)
+    net.frames.clear()
+    other.beacons.correct()
+    assert net.frames == []
+    other.host.place = Point(100.0, 20.0)
+    other.beacons.correct()
+    net.run(1.001)
+    assert one.lines[-1] == "cell 2: 1"
+
+
 def test_a_stopped_node_is_silent() -> None:
     net = Net()
     one = Diary(net, 1, 20.0)

@@ -47,6 +47,12 @@ class Mesh:
         self.graph.remove_edge(one, other)
         self.net.cut(one, other)
 
+    def cut_off(self, node: int) -> None:
+        """The node crashes; what it had planned never happens."""
+        host = self.net.hosts[NodeId(node)]
+        host.on = False
+        self.nodes[node].stop()
+
     def has_loop(self) -> bool:
         for target in self.nodes:
             for start in self.nodes:
@@ -143,6 +149,21 @@ def test_a_silent_node_is_forgotten_after_the_hold_time() -> None:
     assert mesh.nodes[0].route(NodeId(3)) is not None
     mesh.net.run(160.0)
     assert all(dsdv.route(NodeId(3)) is None for node, dsdv in mesh.nodes.items() if node != 3)
+
+
+def test_a_node_that_comes_back_is_found_at_once() -> None:
+    mesh = Mesh(line(4))
+    mesh.net.run(40.0)
+    mesh.cut_off(3)
+    mesh.nodes[2].send(NodeId(3), letter())
+    mesh.net.run(50.0)
+    assert mesh.nodes[0].route(NodeId(3)) is None
+    host = mesh.net.hosts[NodeId(3)]
+    host.on = True
+    host.layers[:] = [again := Dsdv(host, lambda origin, message: mesh.letters.append((host.node, origin, message)))]
+    again.start()
+    mesh.net.run(50.1)
+    assert mesh.nodes[0].route(NodeId(3)) is not None
 
 
 def test_a_loss_is_told_to_all_at_once() -> None:

@@ -125,5 +125,22 @@ def test_a_node_that_does_not_route_boards_at_the_closest_cell() -> None:
     assert next_step(grid, CellId(2), False, [CellId(0), CellId(4)], heading) is End.STRANDED
 
 
+def test_a_tour_ends_even_if_its_entry_empties() -> None:
+    grid = grid_of(4, 4)
+    cells = {grid.at(c, r) for c, r in [(0, 0), (0, 1), (0, 2), (0, 3), (1, 3), (1, 0)]}
+    target = grid.at(3, 0)
+    first = next_step(grid, grid.at(1, 0), True, cells, Heading(target))
+    assert isinstance(first, Onward)
+    cells.remove(grid.at(1, 0))
+    here, heading = first.cell, first.heading
+    for _ in range(40):
+        step = next_step(grid, here, True, cells, heading)
+        if isinstance(step, End):
+            break
+        here, heading = step.cell, step.heading
+    assert step is End.PROXIED
+    assert here == min(cells, key=lambda cell: grid.rank(cell, target))
+
+
 def test_a_lonely_cell_is_the_proxy_of_all() -> None:
     assert walk(grid_of(3, 3), {CellId(4)}, CellId(4), CellId(0)) == (End.PROXIED, [4])

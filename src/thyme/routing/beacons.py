@@ -78,6 +78,7 @@ class Beacons:
         self._participates = participates or (lambda: not host.moving())
         self._neighbours: dict[NodeId, Neighbour] = {}
         self._by_cell: dict[CellId, dict[NodeId, Neighbour]] = {}
+        self._said: tuple[CellId, bool] | None = None
         self._beacon_timer: Timer | None = None
         self._expiry_timer: Timer | None = None
 
@@ -108,7 +109,13 @@ class Beacons:
             raise ValueError(
                 f"a digest of {len(digest)} bytes does not fit a beacon: at most {self._options.max_digest_bytes}"
             )
-        self._host.broadcast(Beacon(self.cell, self.stationary, digest))
+        self._said = (self.cell, self.stationary)
+        self._host.broadcast(Beacon(*self._said, digest))
+
+    def correct(self) -> None:
+        """Beacon now if the last beacon is no longer true: for a node that was chosen by an outdated view."""
+        if self._said is not None and self._said != (self.cell, self.stationary):
+            self.announce()
 
     def receive(self, sender: NodeId, message: Message) -> bool:
         if not isinstance(message, Beacon):

@@ -26,6 +26,8 @@ from thyme.wire.codec import DecodeError, decode, encode
 from thyme.wire.dsdv import Carried, Entry, TableUpdate, pack, unpack
 from thyme.wire.message import Message
 
+_SEQUENCE_TICK_S = 4.0
+
 
 class DsdvOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     period_s: float = 15.0
@@ -52,7 +54,9 @@ class DsdvOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     remember_lost: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("period_s", "settling_s", "max_wait_s"):
+        if self.period_s <= _SEQUENCE_TICK_S:
+            raise InputError(f"DSDV period_s is {self.period_s}; expected more than {_SEQUENCE_TICK_S} seconds")
+        for name in ("settling_s", "max_wait_s"):
             if getattr(self, name) <= 0.0:
                 raise InputError(f"DSDV {name} is {getattr(self, name)}; expected a positive number of seconds")
         for name in ("max_routes", "max_entries", "hop_limit", "hold_periods"):
@@ -82,6 +86,9 @@ class Dsdv:
         self._dump_timer: Timer | None = None
 
     def start(self) -> None:
+        """Sequence numbers begin with the clock, which runs faster than dumps raise them: a node that was away
+        is not taken for an older self."""
+        self._sequence = 2 * int(self._host.now() / _SEQUENCE_TICK_S)
         first_s = self._host.random.uniform(0.0, self._options.trigger_jitter_s)
         self._dump_timer = self._host.after(first_s, self._dump)
 

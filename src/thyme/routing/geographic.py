@@ -14,7 +14,9 @@ may be lost on the way, and recovering is up to the approach (§4.3).
 Only stationary nodes route (§6.6.3), as `Beacons.stationary` says. A moving node hands what it has, its own
 or not, to a stationary neighbour; it is still reached by `send_to_node` as long as it beacons. From cell to
 cell a packet goes by unicast to a random stationary node; where the link fails, another node of that cell
-is tried and then another cell, each a bounded number of times.
+is tried and then another cell, each a bounded number of times. A node that gets a packet and is no longer
+where, or what, it last said, beacons at once, or outdated neighbours would send it the same packet again and
+again.
 """
 
 from __future__ import annotations
@@ -105,6 +107,7 @@ class GeographicRouter:
             return True
         if not isinstance(message, CellPacket):
             return False
+        self._beacons.correct()
         if not self._makes_sense(message):
             self._drop("nonsense")
         elif message.hops + 1 > self._options.hop_limit:

@@ -8,6 +8,8 @@ entry. If it comes back to its entry and would take its first edge again, it has
 holds the target: the target is empty or cut off, and the entry is the closest cell there is, the target's
 proxy.
 
+If the entry empties in the meantime, the detour begins anew in the first cell that can see it.
+
 GPSR also changes face where an edge crosses the line from entry to target. On this graph such an edge
 always leads to a cell closer than the entry (`planar`), which ends the detour, so taking the edge is the
 change of face, and the reference edge needs no renewal. Since ranks are unique, all packets for a target
@@ -59,7 +61,9 @@ def next_step(
     if here == target:
         return End.ARRIVED
     detour = heading.detour
-    if detour and grid.rank(here, target) < grid.rank(detour.entry, target):
+    if detour and (
+        grid.rank(here, target) < grid.rank(detour.entry, target) or _has_lost_entry(grid, here, populated, detour)
+    ):
         detour = None
     if detour is None:
         near = grid.around(here) if reach_cells == 1 else grid.within(here, reach_cells)
@@ -75,6 +79,11 @@ def _boarding(grid: Grid, here: CellId, populated: Collection[CellId], heading: 
     if not near:
         return End.STRANDED
     return Onward(min(near, key=lambda cell: grid.rank(cell, heading.cell)), _with_detour(heading, None))
+
+
+def _has_lost_entry(grid: Grid, here: CellId, populated: Collection[CellId], detour: Detour) -> bool:
+    """Whether the entry of a detour can be seen from here to have emptied: the tour would never end there."""
+    return detour.entry not in populated and grid.steps(here, detour.entry) == 1
 
 
 def _around(grid: Grid, here: CellId, joined: list[CellId], heading: Heading, detour: Detour | None) -> Onward | End:
