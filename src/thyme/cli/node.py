@@ -8,10 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from thyme.live.node import Node
-from thyme.live.terminal import run_node
 from thyme.model.errors import InputError
-from thyme.sim.scenario import parse_setting, set_key
 
 app = typer.Typer(
     no_args_is_help=True, help="Live nodes: the same protocols as in the simulator, over UDP on real devices."
@@ -51,6 +48,8 @@ def start(
     stay: Annotated[bool, typer.Option("--stay", help="Stay when standard input ends, until a signal.")] = False,
 ) -> None:
     """Start a node and obey commands: insert, subscribe, retrieve, more, delete, unsubscribe, list, quit."""
+    from thyme.sim.scenario import parse_setting, set_key
+
     try:
         settings: dict[str, Any] = {}
         for text in setting or ():
@@ -73,6 +72,9 @@ async def _run(
     as_json: bool,
     stay: bool,
 ) -> None:
+    from thyme.live.node import Node
+    from thyme.live.terminal import run_node
+
     live = Node(
         node_id,
         listen=listen,

@@ -35,11 +35,6 @@ class Clock:
         self._origin_s, self._began_s = now_s, self._loop.time()
         self._limit_s = max(limit_s, now_s)
 
-    def advance_to(self, at_s: float) -> None:
-        """Go on from `at_s`, unless it is later already."""
-        self._origin_s, self._began_s = max(self.now(), at_s), self._loop.time()
-        self._limit_s = max(self._limit_s, self._origin_s)
-
     def after(self, delay_s: float, action: object) -> asyncio.TimerHandle:
         """Do something when `delay_s` of this clock have passed, not counting time for which it is held."""
         assert callable(action)

@@ -1,9 +1,10 @@
 """A crowd in one process: several live nodes over real UDP sockets, whose users play the operations of a trace.
 
 Who hears whom is an adjacency list. All nodes share one clock that shows the trace's time, faster than time if
-wanted. A patient crowd carries out one operation after the other: each waits until the last has ended and the
-network is quiet, and the clock stands still meanwhile, so that the outcome does not depend on how busy the machine
-is. Users ask for older matches as long as there are any, and fetch what the policy tells them to.
+wanted. A patient crowd carries out one operation after the other: when the time of one has come, it still waits
+until the last has ended and no packet is on its way, and the clock stands still meanwhile, so that the outcome does
+not depend on how busy the machine is. Users ask for older matches as long as there are any, and fetch what the policy
+tells them to.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
+from math import inf
 from random import Random
 from typing import Any
 
@@ -43,7 +45,7 @@ class CrowdOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     retrieval: RetrievalPolicy = RetrievalPolicy()
     ask_more: bool = True
     quiet_checks: int = 5
-    """The network is quiet when nothing was sent or heard between this many looks, …"""
+    """The network is quiet when nothing but control was sent or heard between this many looks, …"""
     quiet_look_s: float = 0.02
     """… which are this far apart: longer than the approaches wait at random before they pass something on."""
     patience_s: float = 60.0
@@ -90,7 +92,7 @@ class Crowd:
                 if i + 1 < len(trace):
                     clock.hold_at(trace[i + 1].at_s)
             end_s = max([self._options.until_s, *(each.at_s for each in trace)])
-            clock.hold_at(end_s)
+            clock.hold_at(inf)
             await self._reach(clock, end_s)
             await self._settle()
         finally:
@@ -121,14 +123,11 @@ class Crowd:
             raise CrowdError(f"not all nodes joined within {options.patience_s} s") from None
 
     async def _reach(self, clock: Clock, at_s: float) -> None:
-        """Wait until the clock shows `at_s`; a patient crowd waits for quiet instead, and then sets the clock."""
-        if self._options.patient:
-            await self._settle()
-            clock.advance_to(at_s)
-            return
+        """Wait until the clock shows `at_s`; a patient crowd then waits for quiet as well."""
         while (left_s := at_s - clock.now()) > 0.0:
             await asyncio.sleep(left_s / clock.speed)
-        clock.advance_to(at_s)
+        if self._options.patient:
+            await self._settle()
 
     async def _settle(self) -> None:
         """Wait until no operation is under way and nothing is on its way."""
@@ -140,7 +139,7 @@ class Crowd:
             if loop.time() > give_up_s:
                 raise CrowdError(f"the crowd did not become quiet within {options.patience_s} s")
             await asyncio.sleep(options.quiet_look_s)
-            activity = sum(node.device.host.link.activity for node in self._nodes.values())
+            activity = sum(node.device.host.activity for node in self._nodes.values())
             busy = any(len(node.ongoing) or node.device.host.link.unacknowledged for node in self._nodes.values())
             still = 0 if busy or self._looking or activity != last else still + 1
             last = activity

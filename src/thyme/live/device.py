@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from thyme.approaches.registry import find_approach
+from thyme.approaches.registry import Approach, find_approach
 from thyme.host import Store
 from thyme.live.addresses import Address, address_text, family_of, parse_address, resolve
 from thyme.live.clock import Clock
@@ -64,7 +64,7 @@ class Device:
     ) -> None:
         self.options = options
         approach = find_approach(options.approach, "--approach")
-        settings = approach.configure(options.settings, "--set:")
+        settings = approach.configure(_for_people(approach, options.settings), "--set:")
         parse_address(options.listen, "--listen", any_port=True)
         for peer in options.peers:
             parse_address(peer, "--peer")
@@ -116,3 +116,11 @@ class Device:
     def _watch(self, event: LogRecord) -> None:
         if isinstance(event, Joined):
             self.joined.set()
+
+
+def _for_people(approach: Approach, settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings given; unless they say otherwise, routes are looked for when they are needed. DSDV, the papers'
+    choice, takes some 15 s to find a newcomer, which is long for a person who just started a node."""
+    if any(field.name == "routing" for field in msgspec.structs.fields(approach.settings)):
+        return {"routing": "ondemand", **settings}
+    return settings

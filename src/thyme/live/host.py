@@ -51,6 +51,8 @@ class LiveHost:
         self.receive: Receive | None = None
         self.watch: Watch | None = None
         """Told of every record besides traffic."""
+        self.activity = 0
+        """Grows with every message that is sent or heard, besides control."""
         self._log: Log = log or NoLog()
         self._position = position
         self._moving = False
@@ -97,6 +99,7 @@ class LiveHost:
         if self.receive is None:
             return
         name = type(message).__name__
+        self.activity += not message.control
         self._count(TrafficKind.RECEIVED, name, size_bytes, "")
         try:
             self.receive(sender, message)
@@ -107,6 +110,7 @@ class LiveHost:
 
     def _sent(self, message: Message, size_bytes: int) -> None:
         name = type(message).__name__
+        self.activity += not message.control
         self._count(TrafficKind.SENT, name, size_bytes, "")
         if message.control:
             self._count(TrafficKind.CONTROL, name, size_bytes, "")

@@ -72,8 +72,6 @@ class UdpLink(asyncio.DatagramProtocol):
         self.peers = Peers(self._options.peers, only_listed=only_listed)
         self.acquainted = asyncio.Event()
         """Set when every listed peer has been heard."""
-        self.activity = 0
-        """Grows with every frame that is sent or heard."""
 
     @property
     def address(self) -> Address:
@@ -173,7 +171,6 @@ class UdpLink(asyncio.DatagramProtocol):
         self._on_frame(frame, message, address)
 
     def _on_frame(self, frame: Frame, message: Message | None, address: Address) -> None:
-        self.activity += 1
         self.peers.learn(address, frame.sender)
         if not self.peers.unacquainted():
             self.acquainted.set()
@@ -233,7 +230,6 @@ class UdpLink(asyncio.DatagramProtocol):
         if self._full:
             self._count(TrafficKind.DROPPED, "datagram", len(datagram), "socket buffer full")
             return
-        self.activity += 1
         self._count(TrafficKind.PHY_SENT, name, len(datagram), "")
         self._transport.sendto(datagram, address)
 

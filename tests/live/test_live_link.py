@@ -1,0 +1,259 @@
+"""The UDP link: who hears what, what is repeated, and what is dropped."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thyme.live.addresses import Address, address_text, parse_address
+from thyme.live.frames import HEADER_BYTES, Frame, FrameError, Kind, pack, unpack
+from thyme.live.link import LinkOptions, UdpLink
+from thyme.live.unicasts import UnicastOptions
+from thyme.model.errors import InputError
+from thyme.model.ids import NodeId
+from thyme.model.records import TrafficKind
+from thyme.wire.message import Message
+from thyme.wire.storage import JoinRequest
+
+PATIENCE_S = 30.0
+QUICK = LinkOptions(unicasts=UnicastOptions(ack_wait_s=0.01, retries=2))
+LOOPBACK: Address = ("127.0.0.1", 0)
+
+
+class End:
+    """One end of the link, with what it heard."""
+
+    def __init__(self, node: int, options: LinkOptions | None = None, *, only_listed: bool = False) -> None:
+        self.heard: asyncio.Queue[tuple[int, Message]] = asyncio.Queue()
+        self.counts: Counter[tuple[str, str, str]] = Counter()
+        self.link = UdpLink(NodeId(node), Random(node), self._hear, self._count, options, only_listed=only_listed)
+
+    def _hear(self, sender: NodeId, message: Message, size_bytes: int) -> None:
+        self.heard.put_nowait((sender, message))
+
+    def _count(self, traffic: TrafficKind, name: str, size_bytes: int, reason: str) -> None:
+        self.counts[(traffic.value, name, reason)] += 1
+
+    async def next(self) -> tuple[int, Message]:
+        return await asyncio.wait_for(self.heard.get(), PATIENCE_S)
+
+    def dropped(self, reason: str) -> int:
+        return sum(n for (traffic, _, why), n in self.counts.items() if traffic == "dropped" and why == reason)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+async def opened(*ends: End) -> None:
+    for end in ends:
+        await end.link.open(LOOPBACK)
+
+
+async def closed(*ends: End) -> None:
+    for end in ends:
+        await end.link.close()
+
+
+async def acquaint(one: End, other: End) -> None:
+    one.link.greet([other.link.address])
+    other.link.greet([one.link.address])
+    async with asyncio.timeout(PATIENCE_S):
+        await one.link.acquainted.wait()
+        await other.link.acquainted.wait()
+
+
+def test_greeting_one_address_is_enough_for_both_to_know_each_other() -> None:
+    async def scene() -> None:
+        one, other = End(1), End(2)
+        await opened(one, other)
+        one.link.greet([other.link.address])
+        await asyncio.wait_for(one.link.acquainted.wait(), PATIENCE_S)
+        assert one.link.peers.nodes() == {2: other.link.address}
+        assert other.link.peers.nodes() == {1: one.link.address}
+        await closed(one, other)
+
+    asyncio.run(scene())
+
+
+def test_a_broadcast_reaches_every_peer_and_nobody_else() -> None:
+    async def scene() -> None:
+        middle, left, right, far = End(0), End(1), End(2), End(3)
+        await opened(middle, left, right, far)
+        await acquaint(middle, left)
+        await acquaint(middle, right)
+        await acquaint(right, far)
+        middle.link.broadcast(JoinRequest(7))
+        assert await left.next() == (0, JoinRequest(7))
+        assert await right.next() == (0, JoinRequest(7))
+        right.link.broadcast(JoinRequest(8))
+        assert await far.next() == (2, JoinRequest(8))
+        assert left.heard.empty()
+        await closed(middle, left, right, far)
+
+    asyncio.run(scene())
+
+
+def test_a_unicast_is_heard_once_though_its_acknowledgements_are_lost() -> None:
+    async def scene() -> None:
+        sender, receiver = End(1, QUICK), End(2)
+        await opened(sender, receiver)
+        await acquaint(sender, receiver)
+        failed = asyncio.Event()
+        send, receiver.link._send = receiver.link._send, lambda datagram, address, name: None  # type: ignore[method-assign]
+        sender.link.unicast(NodeId(2), JoinRequest(1), failed.set)
+        await asyncio.wait_for(failed.wait(), PATIENCE_S)
+        assert sender.counts[("retransmitted", "unicast", "")] == 2
+        assert sender.counts[("given up", "unicast", "retry limit")] == 1
+        await until(lambda: receiver.dropped("repeated") == 2)
+        assert receiver.heard.qsize() == 1
+        receiver.link._send = send  # type: ignore[method-assign]
+        sender.link.unicast(NodeId(2), JoinRequest(2), None)
+        await receiver.next()
+        assert await receiver.next() == (1, JoinRequest(2))
+        await until(lambda: sender.link.unacknowledged == 0)
+        await closed(sender, receiver)
+
+    asyncio.run(scene())
+
+
+def test_a_unicast_to_somebody_who_left_fails() -> None:
+    async def scene() -> None:
+        sender, receiver = End(1, QUICK), End(2)
+        await opened(sender, receiver)
+        await acquaint(sender, receiver)
+        await closed(receiver)
+        failed = asyncio.Event()
+        sender.link.unicast(NodeId(2), JoinRequest(1), failed.set)
+        await asyncio.wait_for(failed.wait(), PATIENCE_S)
+        assert sender.link.unacknowledged == 0
+        await closed(sender)
+
+    asyncio.run(scene())
+
+
+def test_a_unicast_to_an_unknown_node_or_a_full_queue_fails_at_once() -> None:
+    async def scene() -> None:
+        sender, receiver = End(1, LinkOptions(unicasts=UnicastOptions(unacknowledged=1))), End(2)
+        await opened(sender, receiver)
+        await acquaint(sender, receiver)
+        unknown, full = asyncio.Event(), asyncio.Event()
+        sender.link.unicast(NodeId(9), JoinRequest(1), unknown.set)
+        sender.link.unicast(NodeId(2), JoinRequest(2), None)
+        sender.link.unicast(NodeId(2), JoinRequest(3), full.set)
+        async with asyncio.timeout(PATIENCE_S):
+            await unknown.wait()
+            await full.wait()
+        assert (sender.dropped("unknown neighbour"), sender.dropped("link queue full")) == (1, 1)
+        assert await receiver.next() == (1, JoinRequest(2))
+        await closed(sender, receiver)
+
+    asyncio.run(scene())
+
+
+def test_a_restricted_node_hears_only_its_listed_peers() -> None:
+    async def scene() -> None:
+        node, friend, stranger = End(1, only_listed=True), End(2), End(3)
+        await opened(node, friend, stranger)
+        await acquaint(node, friend)
+        stranger.link.greet([node.link.address])
+        stranger.link.broadcast(JoinRequest(1))
+        await until(lambda: node.dropped("not from a peer") >= 2)
+        friend.link.broadcast(JoinRequest(2))
+        assert await node.next() == (2, JoinRequest(2))
+        assert node.heard.empty()
+        assert set(node.link.peers.nodes()) == {2}
+        await closed(node, friend, stranger)
+
+    asyncio.run(scene())
+
+
+def test_a_node_that_comes_back_elsewhere_is_found_there() -> None:
+    async def scene() -> None:
+        stays, goes, returns = End(1), End(2), End(2)
+        await opened(stays, goes, returns)
+        goes.link.greet([stays.link.address])
+        await until(lambda: stays.link.peers.nodes() == {2: goes.link.address})
+        await closed(goes)
+        returns.link.greet([stays.link.address])
+        await until(lambda: stays.link.peers.nodes() == {2: returns.link.address})
+        stays.link.unicast(NodeId(2), JoinRequest(5), None)
+        assert await returns.next() == (1, JoinRequest(5))
+        await closed(stays, returns)
+
+    asyncio.run(scene())
+
+
+def test_another_node_with_the_same_id_is_not_heard(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        one, twin = End(1), End(1)
+        await opened(one, twin)
+        twin.link.greet([one.link.address])
+        await until(lambda: one.dropped("another node with this node's id") > 0)
+        assert one.link.peers.nodes() == {}
+        await closed(one, twin)
+
+    asyncio.run(scene())
+    assert "also calls itself node 1" in caplog.text
+
+
+def test_a_port_in_use_and_an_own_address_as_peer_are_explained() -> None:
+    async def scene() -> None:
+        one, other = End(1), End(2)
+        await opened(one)
+        with pytest.raises(InputError, match="the port is in use"):
+            await other.link.open(one.link.address)
+        with pytest.raises(InputError, match="own address"):
+            one.link.greet([one.link.address])
+        await closed(one)
+
+    asyncio.run(scene())
+
+
+frames = st.builds(
+    Frame,
+    st.sampled_from([Kind.BROADCAST, Kind.UNICAST]),
+    st.integers(0, 2**63 - 1).map(NodeId),
+    st.integers(-1, 2**63 - 1).map(NodeId),
+    st.integers(0, 2**64 - 1),
+    st.binary(min_size=1, max_size=200),
+)
+
+
+@given(frames)
+def test_a_frame_reads_back_as_it_was_written(frame: Frame) -> None:
+    assert unpack(pack(frame)) == frame
+
+
+@given(st.binary(max_size=2 * HEADER_BYTES))
+def test_other_bytes_are_refused_as_such(datagram: bytes) -> None:
+    try:
+        unpack(datagram)
+    except FrameError:
+        return
+    assert datagram.startswith(b"TL\x01")
+
+
+@given(frames, st.integers(0, HEADER_BYTES))
+def test_a_frame_cut_off_in_its_header_is_refused(frame: Frame, kept: int) -> None:
+    with pytest.raises(FrameError):
+        unpack(pack(frame)[:kept])
+
+
+@pytest.mark.parametrize("text", ["127.0.0.1", ":9", "a:b", "h:0", "h:70000", "::1:9", "", "h:-1", "h:٣"])
+def test_addresses_that_cannot_be_meant_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="--peer"):
+        parse_address(text, "--peer")
+
+
+@given(st.sampled_from(["127.0.0.1", "::1", "node.local"]), st.integers(1, 65_535))
+def test_an_address_reads_back_as_it_is_shown(host: str, port: int) -> None:
+    assert parse_address(address_text((host, port)), "--peer") == (host, port)
