@@ -185,6 +185,14 @@ def test_packets_are_forwarded_and_counted() -> None:
     assert total(mesh.hosts(), TrafficKind.FORWARDED) == 3
 
 
+def test_a_packet_that_comes_twice_is_delivered_once() -> None:
+    mesh = Mesh(line(2))
+    packet = Carried(NodeId(1), 7, NodeId(0), 0, encode(letter()))
+    assert mesh.nodes[0].receive(NodeId(1), packet)
+    assert mesh.nodes[0].receive(NodeId(1), packet)
+    assert mesh.letters == [(0, 1, letter())]
+
+
 def test_packets_wait_for_a_route_within_bounds() -> None:
     mesh = Mesh(line(3), DsdvOptions(max_waiting=7, max_waiting_per_node=5))
     failures: list[int] = []
@@ -290,8 +298,8 @@ def test_hops_of_a_packet_are_bounded() -> None:
 def test_what_cannot_be_carried_or_read_is_dropped() -> None:
     mesh = Mesh(line(2))
     mesh.net.run(1.0)
-    assert mesh.nodes[0].receive(NodeId(1), Carried(NodeId(1), NodeId(0), 0, b"?"))
-    assert mesh.nodes[0].receive(NodeId(1), Carried(NodeId(1), NodeId(9), 0, b"?"))
+    assert mesh.nodes[0].receive(NodeId(1), Carried(NodeId(1), 1, NodeId(0), 0, b"?"))
+    assert mesh.nodes[0].receive(NodeId(1), Carried(NodeId(1), 2, NodeId(9), 0, b"?"))
     assert not mesh.nodes[0].receive(NodeId(1), letter())
     reasons = [record.reason for record in mesh.net.hosts[NodeId(0)].counted(TrafficKind.DROPPED)]
     assert reasons == ["unreadable", "no route"]

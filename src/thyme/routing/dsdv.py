@@ -27,6 +27,7 @@ from thyme.wire.dsdv import Carried, Entry, TableUpdate, pack, unpack
 from thyme.wire.message import Message
 
 _SEQUENCE_TICK_S = 4.0
+_NUMBERS = 1 << 32
 
 
 class DsdvOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,6 +49,8 @@ class DsdvOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hop_limit: int = 64
     resends: int = 1
     """How often the origin of a packet waits for another route after its first link failed."""
+    memory: int = 2000
+    """Packets that arrived here and are remembered, to deliver each only once."""
     broken_after_failures: int = 1
     """Frames that the radio gives up on, with nothing heard in between, before a link counts as broken; 0: never,
     as in ns-3."""
@@ -84,6 +87,8 @@ class Dsdv:
         self._failures: dict[NodeId, int] = {}
         self._waiting = Waiting(host, o.max_waiting, o.max_waiting_per_node, o.max_wait_s)
         self._dump_timer: Timer | None = None
+        self._number = host.random.getrandbits(32)
+        self._arrived: dict[tuple[NodeId, int], None] = {}
 
     def start(self) -> None:
         """Sequence numbers begin with the clock, which runs faster than dumps raise them: a node that was away
@@ -111,7 +116,9 @@ class Dsdv:
             self._host.after(0.0, lambda: self._deliver(to, message))
             return
         self._tell_purged()
-        self._send_or_wait(Carried(self._host.node, to, 0, payload), failed, self._options.resends)
+        self._number = (self._number + 1) % _NUMBERS
+        packet = Carried(self._host.node, self._number, to, 0, payload)
+        self._send_or_wait(packet, failed, self._options.resends)
 
     def receive(self, sender: NodeId, message: Message) -> bool:
         if isinstance(message, TableUpdate):
@@ -209,20 +216,30 @@ class Dsdv:
 
     def _carry(self, packet: Carried) -> None:
         if packet.target == self._host.node:
-            try:
-                message = decode(packet.payload)
-            except DecodeError:
-                self._refuse("unreadable", None)
-            else:
-                self._deliver(packet.origin, message)
+            self._arrive(packet)
             return
         route = self._usable(packet.target)
         if route is None or packet.hops + 1 >= self._options.hop_limit:
             self._refuse("hop limit" if route else "no route", None)
             return
-        onward = Carried(packet.origin, packet.target, packet.hops + 1, packet.payload)
+        onward = msgspec.structs.replace(packet, hops=packet.hops + 1)
         self._host.record(Counted(TrafficKind.FORWARDED, "Carried", size_bytes=len(packet.payload)))
         self._host.unicast(route.next_hop, onward, lambda: self._lost_link(onward, route.next_hop, None, 0))
+
+    def _arrive(self, packet: Carried) -> None:
+        """A packet may come twice: its sender's link gave up on it although only the acknowledgement was lost."""
+        key = (packet.origin, packet.number)
+        if key in self._arrived:
+            return
+        self._arrived[key] = None
+        if len(self._arrived) > self._options.memory:
+            del self._arrived[next(iter(self._arrived))]
+        try:
+            message = decode(packet.payload)
+        except DecodeError:
+            self._refuse("unreadable", None)
+        else:
+            self._deliver(packet.origin, message)
 
     def _release(self) -> None:
         """Send what waited for routes that now exist, a random moment apart."""

@@ -35,9 +35,10 @@ class TableUpdate(Message, frozen=True, tag=60):
 
 
 class Carried(Message, frozen=True, tag=61):
-    """A packet on its way from `origin` to `target`; `hops` counts the links behind it."""
+    """A packet on its way from `origin`, which numbered it, to `target`; `hops` counts the links behind it."""
 
     origin: NodeId
+    number: int
     target: NodeId
     hops: int
     payload: bytes
