@@ -36,6 +36,7 @@ class _Means:
         self.sizes = sorted({int(key) for key in keys[:, 0]})
         self.active: dict[tuple[int, int, bool], float] = {}
         self.depth: dict[tuple[int, int, bool], float] = {}
+        self.spread: dict[tuple[int, int, bool], float] = {}
         self.outliers: dict[tuple[int, int, bool], int] = {}
         self.correlation: dict[tuple[int, int, bool], float] = {}
         points, of_row = np.unique(keys, axis=0, return_inverse=True)
@@ -47,6 +48,7 @@ class _Means:
             key = (int(nodes), int(initiators), bool(pure))
             rows = slice(int(borders[at]), int(borders[at + 1]))
             self.active[key] = float(active[rows].mean())
+            self.spread[key] = float(active[rows].std())
             self.depth[key] = float(depth[rows].mean())
             self.outliers[key] = count_outliers(active[rows])
             varies = active[rows].std() > 0 and depth[rows].std() > 0
@@ -75,6 +77,7 @@ def check_claims(table: Table) -> list[ClaimResult]:
     return [
         _fewer_nodes(means),
         _fewer_outliers(means),
+        _less_spread(means),
         _logarithmic(means),
         _grows_with_size(means, pure=False),
         _grows_with_size(means, pure=True),
@@ -103,6 +106,17 @@ def _fewer_outliers(means: _Means) -> ClaimResult:
         "DRW has fewer outliers than PRW",
         f"{directional} against {pure} outliers",
         directional < pure,
+    )
+
+
+def _less_spread(means: _Means) -> ClaimResult:
+    points = [(n, i) for n in means.sizes for i in means.counts(n)]
+    ratios = [means.spread[n, i, False] / means.spread[n, i, True] for n, i in points]
+    return ClaimResult(
+        "W01s",
+        "DRW is the more reliable: its active nodes spread less than those of PRW",
+        f"ratio of deviations {min(ratios):.2f} to {max(ratios):.2f}, median {np.median(ratios):.2f}",
+        bool(np.median(ratios) < 1),
     )
 
 

@@ -28,7 +28,7 @@ def costs(options: WalkOptions) -> list[float]:
     board = new_board(9, 0)
     take(board, 0, X)
     take(board, 0, Y)
-    board.tip[0, 0], board.before[0, 0] = Y, X
+    board.branch[0, 0]["tip"], board.branch[0, 0]["before"] = Y, X
     mark_around(links, board, 0, X, rules.second)
     return [cost_of(links, board, rules, 0, 0, node) for node in (A, B, C, D, Z)]
 
@@ -50,7 +50,7 @@ def test_the_weight_method_adds_its_penalty_for_every_earlier_step() -> None:
     rules = rules_of(WalkOptions(method="weights", penalty=10.0), Reading())
     links = Links(FIGURE_5.offsets, FIGURE_5.neighbours)
     board = new_board(9, 0)
-    board.before[0, 0] = X
+    board.branch[0, 0]["before"] = X
     take(board, 0, Z)
     take(board, 0, Z)
     assert cost_of(links, board, rules, 0, 0, Z) == 21
@@ -145,7 +145,7 @@ def test_marks_are_those_of_all_nodes_but_the_last() -> None:
     links = Links(FIGURE_5.offsets, FIGURE_5.neighbours)
     board = new_board(9, 0)
     mark_around(links, board, 0, X, False)
-    assert np.flatnonzero(board.marked[0] == 1).tolist() == [Y, P, Q]
+    assert np.flatnonzero(board.memory[0]["marked"] == 1).tolist() == [Y, P, Q]
 
 
 @pytest.mark.parametrize("pure", [False, True])

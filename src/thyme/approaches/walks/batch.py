@@ -14,18 +14,16 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from thyme.approaches.walks.board import ACTIVE, BROKERS, HOPS, MEMBERS, NOBODY, VISITED
+from thyme.approaches.walks.board import ACTIVE, BROKERS, HOPS, MEMBERS, NOBODY, VISITED, Board, clear, new_board
 from thyme.approaches.walks.compiled import compiled
 from thyme.approaches.walks.costs import Links
 from thyme.approaches.walks.dice import choose_distinct, reseed
-from thyme.approaches.walks.graph import MAX_GRAPH_DRAWS, RADIUS, UnitDiscGraph, draw_graph
+from thyme.approaches.walks.graph import UnitDiscGraph, draw_graph
 from thyme.approaches.walks.hull import widest_distance
 from thyme.approaches.walks.kernel import build_overlay
+from thyme.approaches.walks.limits import MAX_DRAWS, MAX_GRAPH_DRAWS, MAX_NETWORKS, RADIUS
 from thyme.approaches.walks.readings import DEFAULT_READING, Reading, Rules, WalkOptions, rules_of
 from thyme.model.errors import InputError
-
-MAX_NETWORKS = 1_000_000
-MAX_DRAWS = 1_000_000
 
 METRICS = ("active_nodes", "visited_nodes", "hops", "depth")
 COLUMNS = ("nodes", "initiators", "pure", "network", "draw", *METRICS, "brokers")
@@ -118,15 +116,16 @@ def run_on_graph(
 ) -> Columns:
     whole, depth = _run_draws(
         Links(graph.offsets, graph.neighbours),
+        new_board(graph.nodes),
+        rules_of(batch.walk, batch.reading),
         graph.x,
         graph.y,
         graph.by_x,
         graph.widest,
         np.array(counts, np.int32),
         draws,
-        batch.seed & 0xFFFF_FFFF,
+        batch.seed,
         network,
-        rules_of(batch.walk, batch.reading),
     )
     if whole.shape[0] and whole[-1, HOPS] < 0:
         raise InputError(
@@ -172,6 +171,8 @@ def _check(nodes: int, counts: Sequence[int], networks: int, draws: int) -> None
 @compiled
 def _run_draws(
     links: Links,
+    board: Board,
+    rules: Rules,
     x: NDArray[np.float64],
     y: NDArray[np.float64],
     by_x: NDArray[np.int32],
@@ -180,21 +181,27 @@ def _run_draws(
     draws: int,
     seed: int,
     network: int,
-    rules: Rules,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """One row of tallies and one depth per overlay; a last row with negative hops if one never met."""
     nodes = x.shape[0]
     whole = np.zeros((counts.shape[0] * draws, 6), np.int64)
     depth = np.zeros(counts.shape[0] * draws)
+    active = np.empty(nodes, np.int32)
     dice = np.zeros(1, np.uint64)
     for row in range(whole.shape[0]):
         count = counts[row // draws]
         reseed(dice, seed, nodes, network, 1 + row % draws, count)
         initiators = choose_distinct(dice, nodes, count)
-        met, board = build_overlay(links, initiators, rules, 0, dice)
-        if not met:
+        clear(board)
+        if not build_overlay(links, board, rules, initiators, dice):
             whole[-1, HOPS] = -1
             break
-        whole[row] = board.tally
-        depth[row] = widest_distance(x, y, by_x[board.owner[by_x] != NOBODY]) / widest
+        for number in range(6):
+            whole[row, number] = board.tally[number]
+        size = 0
+        for node in by_x:
+            if board.place[node].owner != NOBODY:
+                active[size] = node
+                size += 1
+        depth[row] = widest_distance(x, y, active[:size]) / widest
     return whole, depth

@@ -27,19 +27,31 @@ def mark_around(links: Links, board: Board, walk: int, node: int, second: bool) 
     """The neighbours of a node overhear it and mark themselves; with `second`, so do their neighbours."""
     slot = slot_of(walk)
     for v in beside(links, node):
-        if board.marked[slot, v] != walk + 1:
-            board.marked[slot, v] = walk + 1
+        if board.memory[slot, v].marked != walk + 1:
+            board.memory[slot, v].marked = walk + 1
             if second:
                 for w in beside(links, v):
-                    board.marked_second[slot, w] = walk + 1
+                    board.memory[slot, w].marked_second = walk + 1
 
 
 @compiled
-def count_marked(links: Links, marks: NDArray[np.int32], stamp: int, node: int) -> int:
-    """|N(v) ∩ marked|: Eq. (3), and each half of Eq. (2)."""
+def count_marked(links: Links, board: Board, walk: int, node: int) -> int:
+    """|N(v) ∩ N(DRW)|: Eq. (3), and the first half of Eq. (2)."""
+    slot = slot_of(walk)
     count = 0
     for v in beside(links, node):
-        if marks[v] == stamp:
+        if board.memory[slot, v].marked == walk + 1:
+            count += 1
+    return count
+
+
+@compiled
+def count_marked_second(links: Links, board: Board, walk: int, node: int) -> int:
+    """|N(v) ∩ N²(DRW)|: the second half of Eq. (2)."""
+    slot = slot_of(walk)
+    count = 0
+    for v in beside(links, node):
+        if board.memory[slot, v].marked_second == walk + 1:
             count += 1
     return count
 
@@ -66,12 +78,11 @@ def count_shared(links: Links, a: int, b: int) -> int:
 def cost_of(links: Links, board: Board, rules: Rules, walk: int, branch: int, node: int) -> float:
     slot = slot_of(walk)
     if rules.by_weight:
-        cost = float(count_shared(links, board.before[slot, branch], node))
-        if board.stepped[slot, node] == walk + 1:
-            cost += rules.penalty * board.visits[slot, node]
+        cost = float(count_shared(links, board.branch[slot, branch].before, node))
+        if board.memory[slot, node].stepped == walk + 1:
+            cost += rules.penalty * board.memory[slot, node].visits
         return cost
-    near = count_marked(links, board.marked[slot], walk + 1, node)
+    cost = float(count_marked(links, board, walk, node))
     if rules.second:
-        far = count_marked(links, board.marked_second[slot], walk + 1, node)
-        return rules.alpha * near + rules.beta * far
-    return float(near)
+        return rules.alpha * cost + rules.beta * count_marked_second(links, board, walk, node)
+    return cost

@@ -59,7 +59,9 @@ def below(dice: Dice, bound: int) -> int:
 @compiled
 def choose_distinct(dice: Dice, among: int, count: int) -> NDArray[np.int32]:
     """`count` different numbers below `among`, in the order drawn: the first steps of a shuffle."""
-    pool = np.arange(among).astype(np.int32)
+    pool = np.empty(among, np.int32)
+    for i in range(among):
+        pool[i] = i
     for i in range(count):
         j = i + below(dice, among - i)
         pool[i], pool[j] = pool[j], pool[i]

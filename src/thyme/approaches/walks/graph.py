@@ -17,11 +17,8 @@ from numpy.typing import NDArray
 from thyme.approaches.walks.compiled import compiled
 from thyme.approaches.walks.dice import Dice, reseed, unit
 from thyme.approaches.walks.hull import widest_distance
+from thyme.approaches.walks.limits import MAX_GRAPH_DRAWS, MAX_NODES, MAX_SEED, RADIUS
 from thyme.model.errors import InputError
-
-RADIUS = 0.05
-MAX_NODES = 100_000
-MAX_GRAPH_DRAWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -50,6 +47,8 @@ def draw_graph(
     nodes: int, network: int, seed: int, radius: float = RADIUS, max_draws: int = MAX_GRAPH_DRAWS
 ) -> UnitDiscGraph:
     """The connected unit disc graph named by (seed, nodes, network)."""
+    if not 0 <= seed <= MAX_SEED:
+        raise InputError(f"seed is {seed}: it lies between 0 and {MAX_SEED}")
     if not 2 <= nodes <= MAX_NODES:
         raise InputError(f"nodes is {nodes}: a network has between 2 and {MAX_NODES} nodes")
     if not (isfinite(radius) and 0.0 < radius <= sqrt(2.0)):
@@ -57,7 +56,7 @@ def draw_graph(
     if max_draws < 1:
         raise InputError(f"max_draws is {max_draws}: at least one placement has to be drawn")
     dice = np.zeros(1, np.uint64)
-    reseed(dice, seed & 0xFFFF_FFFF, nodes, network, 0, 0)
+    reseed(dice, seed, nodes, network, 0, 0)
     placements, x, y = _place_connected(dice, nodes, radius, max_draws)
     if placements == 0:
         raise InputError(

@@ -21,7 +21,6 @@ from thyme.approaches.walks.board import (
     Board,
     is_elsewhere,
     make_broker,
-    new_board,
     pop,
     push,
     slot_of,
@@ -38,8 +37,8 @@ from thyme.approaches.walks.readings import Rules
 def choose_next(links: Links, board: Board, rules: Rules, walk: int, branch: int, dice: Dice) -> int:
     """The candidate of least cost, or nobody; the first step of a walk and every pure step is at random."""
     slot = slot_of(walk)
-    tip = board.tip[slot, branch]
-    first = board.before[slot, branch] == NOBODY
+    tip = board.branch[slot, branch].tip
+    first = board.branch[slot, branch].before == NOBODY
     blind = rules.pure or (first and (branch == 0 or rules.by_weight))
     if blind and rules.revisits:
         around = beside(links, tip)
@@ -48,7 +47,7 @@ def choose_next(links: Links, board: Board, rules: Rules, walk: int, branch: int
     least = np.inf
     equals = 0
     for v in beside(links, tip):
-        if board.stepped[slot, v] == walk + 1 and not rules.revisits:
+        if board.memory[slot, v].stepped == walk + 1 and not rules.revisits:
             continue
         cost = 0.0 if blind else cost_of(links, board, rules, walk, branch, v)
         if cost < least:
@@ -84,11 +83,11 @@ def start(links: Links, board: Board, rules: Rules, walk: int, node: int) -> boo
     """Lines 1–9 of Algorithm 2; true when the initiator has met a walk without a step."""
     slot = slot_of(walk)
     for branch in range(2):
-        board.tip[slot, branch] = node
-        board.before[slot, branch] = NOBODY
-        board.length[slot, branch] = 0
+        board.branch[slot, branch].tip = node
+        board.branch[slot, branch].before = NOBODY
+        board.branch[slot, branch].length = 0
         push(board, walk, branch, node)
-    met_here = board.owner[node] != NOBODY
+    met_here = board.place[node].owner != NOBODY
     write_trace(board, walk, 0, node, STARTED)
     if met_here:
         board.tally[MEMBERS] += 1
@@ -109,24 +108,24 @@ def start(links: Links, board: Board, rules: Rules, walk: int, node: int) -> boo
 def erase_loop(board: Board, walk: int, branch: int, node: int) -> None:
     """Cuts the branch back to `node` where it has come round to it, and makes `node` its end."""
     slot = slot_of(walk)
-    at = board.length[slot, branch] - 1
+    at = board.branch[slot, branch].length - 1
     while at >= 0 and board.stack[slot, branch, at] != node:
         at -= 1
     if at < 0:
-        if board.owner[node] == walk:  # the other branch's, or left standing for a broker: never prune it
-            board.holds[node] = True
+        if board.place[node].owner == walk:  # the other branch's, or left standing for a broker: never prune it
+            board.place[node].holds = True
         push(board, walk, branch, node)
     else:
-        while board.length[slot, branch] > at + 1:
+        while board.branch[slot, branch].length > at + 1:
             pop(board, walk, branch, True)
 
 
 @compiled
 def step(links: Links, board: Board, rules: Rules, walk: int, branch: int, node: int) -> None:
     slot = slot_of(walk)
-    tip = board.tip[slot, branch]
-    board.before[slot, branch] = tip
-    board.tip[slot, branch] = node
+    tip = board.branch[slot, branch].tip
+    board.branch[slot, branch].before = tip
+    board.branch[slot, branch].tip = node
     write_trace(board, walk, branch, node, WENT_ON)
     if not rules.pure:
         mark_around(links, board, walk, node if rules.marks_last else tip, rules.second)
@@ -143,15 +142,15 @@ def step(links: Links, board: Board, rules: Rules, walk: int, branch: int, node:
 def go_back(links: Links, board: Board, rules: Rules, walk: int, branch: int) -> bool:
     """Line 19 of Algorithm 2; false at the initiator, from where there is no way back."""
     slot = slot_of(walk)
-    if board.length[slot, branch] == 1:
+    if board.branch[slot, branch].length == 1:
         return False
-    tip = board.tip[slot, branch]
+    tip = board.branch[slot, branch].tip
     if not rules.pure and not rules.marks_last:
         mark_around(links, board, walk, tip, rules.second)
     pop(board, walk, branch, rules.prunes)
-    board.before[slot, branch] = tip
-    board.tip[slot, branch] = board.stack[slot, branch, board.length[slot, branch] - 1]
-    write_trace(board, walk, branch, board.tip[slot, branch], WENT_BACK)
+    board.branch[slot, branch].before = tip
+    board.branch[slot, branch].tip = board.stack[slot, branch, board.branch[slot, branch].length - 1]
+    write_trace(board, walk, branch, board.branch[slot, branch].tip, WENT_BACK)
     return True
 
 
@@ -160,7 +159,7 @@ def take_turn(links: Links, board: Board, rules: Rules, walk: int, branch: int, 
     """One hop of one branch; true when it met another walk."""
     slot = slot_of(walk)
     if not rules.steps_on:
-        v = find_walk(links, board, walk, board.tip[slot, branch])
+        v = find_walk(links, board, walk, board.branch[slot, branch].tip)
         if v != NOBODY:
             board.tally[HOPS] += 1
             join(board, walk, branch, v)
@@ -188,30 +187,27 @@ def advance(links: Links, board: Board, rules: Rules, walk: int, dice: Dice) -> 
 
 
 @compiled
-def build_overlay(
-    links: Links, initiators: NDArray[np.int32], rules: Rules, trace_rows: int, dice: Dice
-) -> tuple[bool, Board]:
-    """Algorithm 1; false if the walks took more turns than the maximum of hops."""
-    board = new_board(links.offsets.shape[0] - 1, trace_rows)
-    start(links, board, rules, 0, initiators[0])
-    met_second = start(links, board, rules, 1, initiators[1])
-    met_first = met_second and not rules.each_meets
+def have_ended(one_met: bool, other_met: bool, rules: Rules) -> bool:
+    return (one_met and other_met) if rules.each_meets else (one_met or other_met)
+
+
+@compiled
+def build_overlay(links: Links, board: Board, rules: Rules, initiators: NDArray[np.int32], dice: Dice) -> bool:
+    """Algorithm 1 on a clear board; false if the walks took more turns than the maximum of hops."""
+    met = np.zeros(initiators.shape[0], np.bool_)
     turns = 0
-    while not (met_first and met_second):
-        turns += 1
-        if turns > rules.max_hops:
-            return False, board
-        if not met_first:
-            met_first = advance(links, board, rules, 0, dice)
-            met_second = met_second or (met_first and not rules.each_meets)
-        if not met_second:
-            met_second = advance(links, board, rules, 1, dice)
-            met_first = met_first or (met_second and not rules.each_meets)
-    for walk in range(2, initiators.shape[0]):
-        met = start(links, board, rules, walk, initiators[walk])
-        while not met:
+    low = 0
+    high = 2
+    while low < initiators.shape[0]:  # walks low … high − 1 run together: the first two, then one by one
+        for walk in range(low, high):
+            met[walk] = start(links, board, rules, walk, initiators[walk])
+        while not have_ended(met[low], met[high - 1], rules):
             turns += 1
             if turns > rules.max_hops:
-                return False, board
-            met = advance(links, board, rules, walk, dice)
-    return True, board
+                return False
+            for walk in range(low, high):
+                if not met[walk] and not have_ended(met[low], met[high - 1], rules):
+                    met[walk] = advance(links, board, rules, walk, dice)
+        low = high
+        high += 1
+    return True

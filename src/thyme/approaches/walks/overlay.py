@@ -11,15 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thyme.approaches.walks.board import LEFT, MET, NOBODY, STARTED, TRACED, WENT_BACK
+from thyme.approaches.walks.board import LEFT, MET, NOBODY, STARTED, TRACED, WENT_BACK, new_board
 from thyme.approaches.walks.costs import Links
 from thyme.approaches.walks.dice import reseed
 from thyme.approaches.walks.graph import UnitDiscGraph
 from thyme.approaches.walks.kernel import build_overlay
+from thyme.approaches.walks.limits import MAX_TRACE_ROWS
 from thyme.approaches.walks.readings import DEFAULT_READING, Reading, WalkOptions, rules_of
 from thyme.model.errors import InputError
-
-MAX_TRACE_ROWS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -61,23 +60,18 @@ def lay_open(
         raise InputError(f"initiators are {list(initiators)}: at least two different nodes are needed")
     options = options or WalkOptions()
     dice = np.zeros(1, np.uint64)
-    reseed(dice, seed & 0xFFFF_FFFF, graph.nodes, 0, 0, len(initiators))
-    met, board = build_overlay(
-        Links(graph.offsets, graph.neighbours),
-        np.array(initiators, np.int32),
-        rules_of(options, reading),
-        trace_rows,
-        dice,
-    )
-    if not met:
+    reseed(dice, seed, graph.nodes, 0, 0, len(initiators))
+    board = new_board(graph.nodes, trace_rows)
+    links = Links(graph.offsets, graph.neighbours)
+    if not build_overlay(links, board, rules_of(options, reading), np.array(initiators, np.int32), dice):
         raise InputError(f"the walks did not meet within {options.max_hops} turns (max_hops)")
     if board.tally[TRACED] > trace_rows:
         raise InputError(f"the trace of this overlay needs {board.tally[TRACED]} rows, not {trace_rows}")
     rows = board.trace[: board.tally[TRACED]].tolist()
     return Overlay(
         tuple(_walk(initiator, [row for row in rows if row[0] == x]) for x, initiator in enumerate(initiators)),
-        tuple(np.flatnonzero(board.broker).tolist()),
-        tuple(np.flatnonzero(board.owner != NOBODY).tolist()),
+        tuple(np.flatnonzero(board.place["broker"]).tolist()),
+        tuple(np.flatnonzero(board.place["owner"] != NOBODY).tolist()),
     )
 
 

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, get_args, get_type_hints
 
 import msgspec
 
+from thyme.approaches.walks.limits import MAX_BRANCHES
 from thyme.model.errors import InputError
 
 FirstWalks = Literal["both-stop", "each-meets"]
@@ -24,8 +25,6 @@ Ties = Literal["random-tie", "first-tie"]
 PureStep = Literal["revisits", "fresh"]
 ActiveNodes = Literal["distinct", "per-walk"]
 Method = Literal["neighbourhood", "second", "weights"]
-
-MAX_BRANCHES = 2
 
 
 class Reading(msgspec.Struct, frozen=True):

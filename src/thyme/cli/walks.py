@@ -1,0 +1,60 @@
+"""`thyme walks`: a batch of overlays on unit disc graphs, summarised as JSON (walks paper §VI)."""
+
+from __future__ import annotations
+
+from typing import Annotated, cast
+
+import msgspec
+import typer
+
+from thyme.approaches.walks.limits import MAX_GRAPH_DRAWS, RADIUS
+from thyme.approaches.walks.readings import Method, WalkOptions, answers, parse_reading
+
+_READINGS = "; ".join(f"{field}: {' | '.join(values)}" for field, values in answers().items())
+
+
+def walks(
+    nodes: Annotated[int, typer.Option(help="Nodes of each network.")] = 1000,
+    initiators: Annotated[int, typer.Option(help="Publishers and subscribers that start a walk.")] = 10,
+    networks: Annotated[int, typer.Option(help="Connected networks to draw.")] = 100,
+    draws: Annotated[int, typer.Option(help="Draws of initiators on each network.")] = 1,
+    pure: Annotated[bool, typer.Option("--pure", help="Pure random walks instead of directional ones.")] = False,
+    reading: Annotated[str, typer.Option(help=f"Answers to what the paper leaves open. {_READINGS}")] = "default",
+    method: Annotated[str, typer.Option(help="Cost of a step: neighbourhood (3), second (2), weights (1).")] = (
+        "neighbourhood"
+    ),
+    branches: Annotated[int, typer.Option(help="Branches of a walk, 1 or 2.")] = 1,
+    alpha: Annotated[float, typer.Option(help="Weight of the first neighbourhood in cost (2).")] = 1.0,
+    beta: Annotated[float, typer.Option(help="Weight of the second neighbourhood in cost (2).")] = 0.5,
+    penalty: Annotated[float, typer.Option(help="Added to weight (1) for every earlier step on a node.")] = 100.0,
+    radius: Annotated[float, typer.Option(help="Range of communication in the unit square.")] = RADIUS,
+    max_graph_draws: Annotated[int, typer.Option(help="Placements to try for one connected network.")] = (
+        MAX_GRAPH_DRAWS
+    ),
+    seed: Annotated[int, typer.Option(help="Seed of networks, initiators and walks.")] = 1,
+) -> None:
+    """Build overlays of directional (or pure) random walks and print how large and how deep they are."""
+    from thyme.approaches.walks.batch import METRICS, BatchOptions, run_point
+
+    batch = BatchOptions(
+        radius=radius,
+        max_graph_draws=max_graph_draws,
+        walk=WalkOptions(method=cast(Method, method), branches=branches, alpha=alpha, beta=beta, penalty=penalty),
+        reading=parse_reading(reading),
+    )
+    columns = run_point(nodes, initiators, pure, networks, draws, seed, batch)
+    summary: dict[str, object] = {
+        "nodes": nodes,
+        "initiators": initiators,
+        "networks": networks,
+        "draws": draws,
+        "pure": pure,
+        "method": method,
+        "branches": branches,
+        "reading": str(batch.reading),
+        "radius": radius,
+        "seed": seed,
+    }
+    for metric in METRICS:
+        summary[metric] = {"mean": float(columns[metric].mean()), "deviation": float(columns[metric].std())}
+    print(msgspec.json.format(msgspec.json.encode(summary), indent=2).decode())

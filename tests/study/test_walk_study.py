@@ -1,0 +1,68 @@
+"""The walks evaluation as figures, as a table and beside the paper's statements."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+from thyme.approaches.walks.batch import BatchOptions as Options
+from thyme.approaches.walks.batch import Columns, join_columns, run_network
+from thyme.approaches.walks.readings import WalkOptions
+from thyme.study.walk_claims import check_claims, count_outliers, fit_quality
+from thyme.study.walk_figures import summary_csv, walk_figures
+
+
+@pytest.fixture(scope="module")
+def table() -> Columns:
+    parts = [
+        run_network(nodes, network, (2, 3, 5, 10, 50), 2, Options(walk=WalkOptions(pure=pure)))
+        for nodes in (1000, 2000)
+        for network in range(4)
+        for pure in (False, True)
+    ]
+    return join_columns(parts)
+
+
+def test_outliers_are_beyond_one_and_a_half_boxes() -> None:
+    assert count_outliers(np.array([1.0, 2, 3, 4, 5])) == 0
+    assert count_outliers(np.array([1.0, 2, 3, 4, 50])) == 1
+
+
+def test_a_straight_line_is_fitted_exactly() -> None:
+    slope, quality = fit_quality(np.array([1.0, 2, 3]), np.array([5.0, 7, 9]))
+    assert slope == pytest.approx(2)
+    assert quality == pytest.approx(1)
+
+
+def test_each_statement_of_the_paper_gets_a_verdict(table: Columns) -> None:
+    results = {result.claim: result for result in check_claims(table)}
+    assert set(results) == {"W01", "W01o", "W01s", "W02", "W03d", "W03p", "W04", "W05", "T1", "W06"}
+    assert results["W01"].holds
+
+
+def test_a_statement_fails_where_the_numbers_say_otherwise(table: Columns) -> None:
+    swapped = dict(table)
+    swapped["pure"] = ~table["pure"]
+    results = {result.claim: result for result in check_claims(swapped)}
+    assert not results["W01"].holds
+    assert not results["W01s"].holds
+
+
+def test_the_summary_has_one_row_per_point(table: Columns) -> None:
+    rows = list(csv.DictReader(io.StringIO(summary_csv(table))))
+    assert len(rows) == 2 * 2 * 5
+    first = rows[0]
+    assert (first["nodes"], first["kind"], first["initiators"], first["overlays"]) == ("1000", "directional", "2", "8")
+    chosen = (table["nodes"] == 1000) & ~table["pure"] & (table["initiators"] == 2)
+    assert float(first["active_nodes_mean"]) == pytest.approx(table["active_nodes"][chosen].mean(), rel=1e-5)
+
+
+def test_the_three_figures_are_drawn(table: Columns) -> None:
+    pictures = walk_figures(table)
+    assert [picture.name for picture in pictures] == ["walks_active_nodes", "walks_depth", "walks_depth_few"]
+    for picture in pictures:
+        assert picture.png.startswith(b"\x89PNG")
+        assert b"<svg" in picture.svg
