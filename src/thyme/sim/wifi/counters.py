@@ -20,6 +20,8 @@ class WifiTotals(msgspec.Struct, frozen=True, kw_only=True):
     ack_bytes: int
     rts_bytes: int
     cts_bytes: int
+    unanswered_data: int  # data frames that no ACK came for
+    unanswered_rts: int
     retransmissions: int
     given_up_retries: int
     given_up_lifetime: int
@@ -45,7 +47,14 @@ class WifiTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 _KINDS = {"broadcast": BROADCAST, "unicast": UNICAST, "ack": ACK, "rts": RTS, "cts": CTS}
 _PLAIN = (
-    *("retransmissions", "given_up_retries", "given_up_lifetime", "refused_queue_full"),
+    *(
+        "unanswered_data",
+        "unanswered_rts",
+        "retransmissions",
+        "given_up_retries",
+        "given_up_lifetime",
+        "refused_queue_full",
+    ),
     *("received", "failed", "deaf", "undetected", "duplicates"),
 )
 _TIMES = {"airtime_s": "tx_ns", "receiving_s": "rx_ns", "sensed_s": "sensed_ns", "off_s": "off_ns"}

@@ -74,12 +74,16 @@ class Wifi:
         self._show(happenings)
         return happenings
 
+    def happened(self) -> Table:
+        """The happenings of this stop as rows (at_s, frame, node, peer, kind)."""
+        return self._happened
+
     def _enlarge(self) -> None:
         self._ether = with_more_room(self._ether)
         self._book = address_book(self._ether)
 
     def _show(self, happenings: int) -> None:
-        told = self._ether.told[:happenings]
+        told = self._happened = self._ether.told[:happenings]
         self.at_s = told["at_s"]
         self.kind = told["kind"]
         self.node = told["node"]

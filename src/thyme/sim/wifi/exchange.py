@@ -102,6 +102,10 @@ def look_at_medium(e: Ether, n: int, number: int, now: int) -> None:
 def try_failed(e: Ether, n: int, now: int) -> None:
     """No answer came: count it, widen the window, give up or try again."""
     me, config = e.node[n], e.config[0]
+    if me.wait == WAIT_ACK:
+        e.tally[n].unanswered_data += 1
+    else:
+        e.tally[n].unanswered_rts += 1
     me.wait = NOTHING
     me.wait_number += 1
     row = e.packet[me.head]

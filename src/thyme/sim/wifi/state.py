@@ -87,6 +87,7 @@ COUNT = np.dtype(
     [
         ("frames", "i8", KINDS),
         ("bytes", "i8", KINDS),
+        *[(name, "i8") for name in ("unanswered_data", "unanswered_rts")],
         *[(name, "i8") for name in ("retransmissions", "given_up_retries", "given_up_lifetime", "refused_queue_full")],
         *[(name, "i8") for name in ("received", "failed", "deaf", "undetected", "duplicates")],
         *[(name, "i8") for name in ("tx_ns", "rx_ns", "sensed_ns", "off_ns")],
