@@ -73,3 +73,12 @@ def test_a_load_that_cannot_be_is_refused() -> None:
         spray_and_wait(contacts_from(1, [], [], [], []), ONE_MESSAGE, 10.0, 1)
     with pytest.raises(InputError, match="at least 1"):
         SprayAndWait(copies=0)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_the_destination_has_is_not_sent_to_it_again(seed: int) -> None:
+    how = msgspec.structs.replace(ONE_MESSAGE, copies=8)
+    contacts = contacts_from(3, [0.0, 50.0, 100.0, 150.0], [40.0, 90.0, 140.0, 190.0], [0, 1, 0, 0], [1, 2, 2, 1])
+    found = spray_and_wait(contacts, how, 1000.0, seed)
+    assert found.delivered == 1
+    assert found.transfers == found.relayed + found.delivered

@@ -104,6 +104,8 @@ class _Run:
         self._source = ends[:, 0].tolist()
         self._destination = ((ends[:, 0] + 1 + ends[:, 1]) % nodes).tolist()
         self._copies: list[dict[int, int]] = [{} for _ in range(nodes)]
+        self._sprayed: list[dict[int, None]] = [{} for _ in range(nodes)]  # those with more than one copy
+        self._waiting: list[dict[int, dict[int, None]]] = [{} for _ in range(nodes)]  # all, by destination
         self._near: list[dict[int, None]] = [{} for _ in range(nodes)]
         self._sending: list[tuple[int, int, int] | None] = [None] * nodes
         self._under_way: list[tuple[float, int, int]] = []
@@ -119,9 +121,9 @@ class _Run:
     def meet(self, one: int, other: int, at_s: float) -> None:
         self._near[one][other] = None
         self._near[other][one] = None
-        if self._sending[one] is None and self._copies[one]:
+        if self._sending[one] is None and (self._sprayed[one] or other in self._waiting[one]):
             self._offer(one, other, at_s)
-        if self._sending[other] is None and self._copies[other]:
+        if self._sending[other] is None and (self._sprayed[other] or one in self._waiting[other]):
             self._offer(other, one, at_s)
 
     def part(self, one: int, other: int, at_s: float) -> None:
@@ -167,19 +169,18 @@ class _Run:
     def _offer(self, sender: int, receiver: int, at_s: float) -> bool:
         """Begin to send the first message that `receiver` should have; False if there is none."""
         has, stale_s = self._copies[receiver], at_s - self._how.lifetime_s
-        useless = []
-        for message, copies in self._copies[sender].items():
-            mine = self._destination[message] == receiver
-            if message * self._how.every_s < stale_s or (mine and message in self._arrived_s):
-                useless.append(message)
-            elif mine or (copies > 1 and message not in has):
+        waiting = self._waiting[sender].get(receiver, {})
+        for message in (*waiting, *self._sprayed[sender]):
+            if message not in self._copies[sender]:
+                continue
+            if message * self._how.every_s < stale_s or (message in waiting and message in self._arrived_s):
+                self._drop(sender, message)
+            elif message in waiting or message not in has:
                 self._transfers += 1
                 self._sending[sender] = (receiver, message, self._transfers)
                 heappush(self._under_way, (at_s + self._transfer_s, self._transfers, sender))
-                break
-        for message in useless:
-            del self._copies[sender][message]
-        return self._sending[sender] is not None
+                return True
+        return False
 
     def _hand_over(self, sender: int, receiver: int, message: int, at_s: float) -> None:
         copies = self._copies[sender].get(message)
@@ -187,15 +188,30 @@ class _Run:
             return
         if self._destination[message] == receiver:
             self._arrived_s.setdefault(message, at_s)
-            del self._copies[sender][message]
+            self._drop(sender, message)
         elif copies > 1 and message not in self._copies[receiver]:
             self._copies[sender][message] = copies - copies // 2
+            if copies - copies // 2 == 1:
+                del self._sprayed[sender][message]
             self._keep(receiver, message, copies // 2)
             self._relayed += 1
 
     def _keep(self, node: int, message: int, copies: int) -> None:
         kept = self._copies[node]
         if len(kept) >= self._how.max_buffered:
-            del kept[next(iter(kept))]
+            self._drop(node, next(iter(kept)))
             self._pushed_out += 1
         kept[message] = copies
+        if copies > 1:
+            self._sprayed[node][message] = None
+        self._waiting[node].setdefault(self._destination[message], {})[message] = None
+
+    def _drop(self, node: int, message: int) -> None:
+        """Forget a message, if it is still carried."""
+        if self._copies[node].pop(message, None) is None:
+            return
+        self._sprayed[node].pop(message, None)
+        waiting = self._waiting[node][self._destination[message]]
+        del waiting[message]
+        if not waiting:
+            del self._waiting[node][self._destination[message]]
