@@ -115,7 +115,7 @@ def _distance(relation: str, summary: Summary, value: float) -> float:
         case "<=" | "<":
             return summary.mean - value
         case _:
-            if summary.runs > 1 and summary.low <= value <= summary.high:
+            if summary.low is not None and summary.high is not None and summary.low <= value <= summary.high:
                 return 0.0
             tolerance = TOLERANCE_SHARE if 0.0 <= value <= 1.0 else TOLERANCE_OTHER * abs(value)
             return abs(summary.mean - value) - tolerance

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import msgspec
 
-SUCCESS = "success"
+SUCCESS = "all.success"
 RECALL = "recall"
-NOTIFICATION_LATENCY = "notification latency"
-AIR_BYTES = "phy bytes"
+NOTIFICATION_LATENCY = "notification.latency_s.mean"
+AIR_BYTES = "phy_sent.bytes"
 OPERATIONS = ("insert", "delete", "subscribe", "unsubscribe", "retrieve")
 
 
@@ -30,12 +30,12 @@ class Measure(msgspec.Struct, frozen=True):
 
     @property
     def file(self) -> str:
-        return self.metric.replace(" ", "-")
+        return self.metric.replace(".", "-").replace("_", "-")
 
 
 def is_share(metric: str) -> bool:
     """Whether a metric lies between 0 and 1 and reads as a percentage."""
-    return metric.split()[0] in {"success", "recall", "delivery", "coverage"} or metric.endswith("share")
+    return metric.split(".")[-1] in {"success", "recall", "delivery", "coverage", "share"}
 
 
 WORKS, FAST, COSTS = "Does it work?", "How fast is it?", "What does it cost?"
@@ -47,32 +47,32 @@ MEASURES: tuple[Measure, ...] = (
             "instant execution of the same operations would give.", WORKS),
     Measure(NOTIFICATION_LATENCY, "Time until a notification", "seconds, mean", "From the instant at which a perfect "
             "execution would notify (publication or subscription, whichever is later).", FAST, unit="s"),
-    Measure("notification latency max", "The latest notification", "seconds, largest", "The largest time until a "
+    Measure("notification.latency_s.max", "The latest notification", "seconds, largest", "The largest time until a "
             "notification in a run.", FAST, unit="s"),
-    Measure("latency retrieve", "Time to retrieve an object", "seconds, mean", "From asking for an object until its "
+    Measure("retrieve.latency_s.mean", "Time to retrieve an object", "seconds, mean", "From asking for an object until its "
             "content is complete.", FAST, unit="s"),
     Measure(AIR_BYTES, "Traffic on the air", "MB sent by all radios", "All bytes that radios sent, "
             "frames repeated by the link included.", COSTS, scale=1e-6, unit="MB"),
-    Measure("forwarded bytes", "Traffic for others", "MB forwarded", "Bytes that nodes passed on for "
+    Measure("forwarded.bytes", "Traffic for others", "MB forwarded", "Bytes that nodes passed on for "
             "others.", COSTS, scale=1e-6, unit="MB"),
-    Measure("control share", "Routing control", "of bytes sent", "The share of routing's own messages in what nodes "
+    Measure("control.share", "Routing control", "of bytes sent", "The share of routing's own messages in what nodes "
             "send.", COSTS),
-    Measure("retransmitted frames", "Frames repeated by the link", "frames", "Unicast frames that the radio "
+    Measure("retransmitted.frames", "Frames repeated by the link", "frames", "Unicast frames that the radio "
             "had to send again.", COSTS),
-    Measure("given up frames", "Frames given up by the link", "frames", "Unicast frames that no retry brought "
+    Measure("given_up.frames", "Frames given up by the link", "frames", "Unicast frames that no retry brought "
             "through.", COSTS),
-    Measure("energy", "Energy", "joules per node", "What a radio used in the whole run, listening included.",
+    Measure("energy.node_joules.mean", "Energy", "joules per node", "What a radio used in the whole run, listening included.",
             COSTS, unit="J"),
-    Measure("gini", "Uneven load", "Gini index of bytes sent", "0: all nodes send the same; 1: one sends "
+    Measure("load.gini", "Uneven load", "Gini index of bytes sent", "0: all nodes send the same; 1: one sends "
             "all.", COSTS),
 )  # fmt: skip
 
 SUCCESS_PARTS: tuple[Measure, ...] = (
-    *(Measure(f"success {kind}", kind, "succeed", "", WORKS, short=kind) for kind in OPERATIONS),
+    *(Measure(f"{kind}.success", kind, "succeed", "", WORKS, short=kind) for kind in OPERATIONS),
     Measure(RECALL, "notifications", "succeed", "", WORKS, short="notification"),
 )
 
 LATENCY_PARTS: tuple[Measure, ...] = (
-    *(Measure(f"latency {kind}", kind, "seconds, mean", "", FAST, short=kind, unit="s") for kind in OPERATIONS),
+    *(Measure(f"{kind}.latency_s.mean", kind, "seconds, mean", "", FAST, short=kind, unit="s") for kind in OPERATIONS),
     Measure(NOTIFICATION_LATENCY, "notification", "seconds, mean", "", FAST, short="notification", unit="s"),
 )

@@ -8,54 +8,35 @@ from __future__ import annotations
 
 import csv
 import io
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import msgspec
-from scipy import stats
 
 from thyme.study.plan import Plan, Point
 
-CONFIDENCE = 0.95
 SUMMARY_NAMES = ("metric", "mean", "deviation", "low", "high", "runs")
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """Several runs of one point in one number and its 95 % interval (Student's t); of a single run, no interval."""
+    """Several runs of one point in one number and its 95 % interval; of a single run, neither spread nor interval."""
 
     mean: float
-    deviation: float
-    low: float
-    high: float
+    deviation: float | None
+    low: float | None
+    high: float | None
     runs: int
 
     @property
     def half_width(self) -> float:
-        return (self.high - self.low) / 2 if self.runs > 1 else 0.0
-
-
-def summarise(values: Sequence[float]) -> Summary:
-    """The summary of one metric's values, in whatever order they come."""
-    ordered = sorted(values)
-    runs = len(ordered)
-    mean = math.fsum(ordered) / runs
-    if runs == 1:
-        return Summary(mean, math.nan, math.nan, math.nan, 1)
-    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in ordered) / (runs - 1))
-    half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, runs - 1)) * deviation / math.sqrt(runs)
-    return Summary(mean, deviation, mean - half, mean + half, runs)
+        return (self.high - self.low) / 2 if self.high is not None and self.low is not None else 0.0
 
 
 class Results:
     """What a study measured, by point and metric."""
 
-    def __init__(self, plan: Plan, measured: Iterable[tuple[int, str, float]]) -> None:
+    def __init__(self, plan: Plan, summaries: Mapping[tuple[int, str], Summary]) -> None:
         self.plan = plan
-        values: dict[tuple[int, str], list[float]] = {}
-        for point, metric, value in measured:
-            if not math.isnan(value):
-                values.setdefault((point, metric), []).append(value)
-        self._summaries = {key: summarise(values[key]) for key in sorted(values)}
+        self._summaries = {key: summaries[key] for key in sorted(summaries)}
 
     @property
     def points(self) -> tuple[Point, ...]:
@@ -91,9 +72,9 @@ class Results:
 
 
 def _cell(value: object) -> str:
-    if isinstance(value, bool) or not isinstance(value, float):
-        return str(value)
-    return "" if math.isnan(value) else f"{value:.9g}"
+    if value is None:
+        return ""
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
 class Axis(msgspec.Struct, frozen=True):

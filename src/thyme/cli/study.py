@@ -1,0 +1,180 @@
+"""`thyme study`: from posts to a report that says which approach to choose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from thyme.pipeline.sweep import SweepProgress
+    from thyme.study.definition import StudyDefinition
+    from thyme.study.stages import StageReport
+    from thyme.study.study import StudyResult
+
+
+def study(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE.toml]", help="A study as TOML.", show_default=False)
+    ] = None,
+    preset: Annotated[
+        str | None, typer.Option("--preset", help="A study that comes with Thyme; `list` shows them.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change one key of the study; may be repeated."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder of the study; out/NAME if not given.", show_default=False)
+    ] = None,
+    master: Annotated[
+        str, typer.Option("--master", help="Where Spark runs: local[*], spark://HOST:PORT, yarn, k8s://…")
+    ] = "local[*]",
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget what an earlier call has computed.")] = False,
+) -> None:
+    """Compare approaches on one workload: posts → traces → runs → metrics → figures → report.
+
+    What is done already is not done again; an interrupted study goes on where it stopped.
+
+    Examples:
+
+      thyme study --preset quick
+
+      thyme study --preset thyme-static --set nodes=[100] --set repetitions=1
+
+      thyme study festival.toml --out out/festival --master spark://10.0.0.5:7077
+    """
+    from rich.console import Console
+
+    from thyme.sim.scenario import parse_setting
+    from thyme.study.study import run_study
+
+    console = Console(highlight=False)
+    if preset == "list":
+        _list_presets(console)
+        return
+    changes = dict(parse_setting(text) for text in settings or [])
+    definition = _definition(file, preset, changes)
+    out = out or Path("out") / definition.name
+    console.print(f"[bold]{definition.title or definition.name}[/bold]  →  {out}")
+    with _Screen(console) as screen:
+        result = run_study(definition, out, master, screen, fresh)
+    _tell(console, result)
+
+
+def _definition(file: Path | None, preset: str | None, changes: dict[str, object]) -> StudyDefinition:
+    from thyme.model.errors import InputError
+    from thyme.study.definition import load_preset, load_study
+
+    if (file is None) == (preset is None):
+        raise InputError("give either a study file or --preset NAME (see thyme study --help)")
+    if file is not None:
+        return load_study(file, changes)
+    assert preset is not None
+    return load_preset(preset, changes)
+
+
+def _list_presets(console: Console) -> None:
+    from thyme.study.definition import presets
+
+    for name, title in presets().items():
+        console.print(f"  {name:18s} {title}")
+
+
+class _Screen:
+    """A line for each stage, and a bar with what is done, running, failed and left while runs are played."""
+
+    def __init__(self, console: Console) -> None:
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        self._console = console
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description:8s}"),
+            BarColumn(bar_width=30),
+            TextColumn("{task.fields[told]}"),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+        )
+        self._task = self._progress.add_task("", total=None, told="")
+        self._name = ""
+
+    def __enter__(self) -> _Screen:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def stage(self, report: StageReport) -> None:
+        from thyme.study.headline import duration
+
+        if report.state == "running":
+            if report.name != self._name:
+                self._name = report.name
+                self._progress.reset(self._task, total=None)
+            self._progress.update(self._task, description=report.name, told=report.detail)
+            return
+        took = "reused" if report.state == "reused" else duration(report.seconds)
+        self._console.print(f"  [green]✓[/green] {report.name:8s} {report.detail}  [dim]{took}[/dim]")
+
+    def sweep(self, progress: SweepProgress) -> None:
+        from thyme.study.headline import duration
+
+        ended = progress.done + progress.reused + progress.failed
+        told = f"{ended} of {progress.total} done, {progress.running} running"
+        if progress.failed:
+            told += f", [red]{progress.failed} failed[/red]"
+        if progress.left_s is not None and ended < progress.total:
+            told += f", about {duration(progress.left_s)} left"
+        self._progress.update(self._task, total=1.0, completed=progress.share, told=told)
+
+
+def _tell(console: Console, result: StudyResult) -> None:
+    console.print()
+    console.print(_headline_table(result))
+    console.print(f"[bold]{result.headline.answer}[/bold]")
+    for reason in result.headline.reasons:
+        console.print(f"  • {reason}")
+    failed = [outcome for outcome in result.outcomes if not outcome.ok]
+    if failed:
+        console.print(f"[red]{len(failed)} of {len(result.outcomes)} runs failed[/red]: {failed[0].error}")
+    if result.all_reused:
+        console.print("Nothing had changed, so everything was reused; --fresh starts anew.")
+    console.print(f"\nReport:  {result.report.resolve()}\nNumbers: {result.metrics.resolve()}", soft_wrap=True)
+
+
+def _headline_table(result: StudyResult) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    from thyme.study.headline import duration
+
+    keys = list(result.results.plan.definition.grid)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for key in keys:
+        table.add_column(key, justify="right")
+    table.add_column("approach")
+    for name in ("operations succeed", "notifications arrive", "notified after", "sent over the air"):
+        table.add_column(name, justify="right")
+    table.add_column("")
+    for choice in result.headline.choices:
+        for score in choice.scores:
+            verdict = "dependable" if score.dependable else "[yellow]not dependable[/yellow]"
+            if score is choice.chosen and len(choice.scores) > 1:
+                verdict = f"[green]chosen[/green], {verdict}"
+            table.add_row(
+                *(str(choice.values[key]) for key in keys),
+                score.approach,
+                f"{score.success:.1%}",
+                f"{score.recall:.1%}",
+                "–" if score.latency_s is None else duration(score.latency_s),
+                "–" if score.air_bytes is None else f"{score.air_bytes / 1e6:.1f} MB",
+                verdict,
+            )
+    return table

@@ -1,0 +1,62 @@
+"""Which figures a study has, and where they are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from thyme.study.claims import Claim
+from thyme.study.figures import Picture, breakdown_figure, measure_figure, trace_figure
+from thyme.study.measures import COSTS, FAST, LATENCY_PARTS, MEASURES, SUCCESS_PARTS, WORKS
+from thyme.study.results import Axis, Results
+from thyme.study.stages import write_file
+from thyme.study.workload import PlayedTrace
+
+WORKLOAD = "What the crowd does"
+MAX_BREAKDOWNS = 6
+"""Series that get figures of their own."""
+
+
+def draw(
+    results: Results, axis: Axis, claims: Sequence[Claim], traces: Sequence[PlayedTrace]
+) -> dict[str, list[Picture]]:
+    """The study's figures by section of the report."""
+    pictures: dict[str, list[Picture]] = {WORKS: [], FAST: [], COSTS: [], WORKLOAD: []}
+    for measure in MEASURES:
+        drawn = measure_figure(results, axis, measure, claims)
+        if drawn is not None:
+            pictures[measure.group].append(drawn)
+    for series in list(axis.series)[:MAX_BREAKDOWNS]:
+        _break_down(results, axis, series, pictures)
+    if traces:
+        largest = max(traces, key=lambda trace: len(trace.operations))
+        title = f"Operations over time, {largest.options.users} users"
+        pictures[WORKLOAD].append(trace_figure(largest.operations, "operations-over-time", title))
+    return pictures
+
+
+def _break_down(results: Results, axis: Axis, series: str, pictures: dict[str, list[Picture]]) -> None:
+    name = "".join(letter if letter.isalnum() else "-" for letter in series.lower())
+    success = breakdown_figure(
+        results, axis, series, f"success-of-{name}", f"{series}: each operation",
+        "The share of each operation that succeeds; for notifications, the recall.", SUCCESS_PARTS,
+    )  # fmt: skip
+    latency = breakdown_figure(
+        results, axis, series, f"latency-of-{name}", f"{series}: each operation's latency",
+        "Mean time until each operation has succeeded.", LATENCY_PARTS,
+    )  # fmt: skip
+    if success is not None:
+        pictures[WORKS].append(success)
+    if latency is not None:
+        pictures[FAST].append(latency)
+
+
+def write_pictures(pictures: dict[str, list[Picture]], folder: Path) -> int:
+    """Write every figure as PNG and SVG; how many there are."""
+    count = 0
+    for drawn in pictures.values():
+        for picture in drawn:
+            write_file(folder / f"{picture.name}.png", picture.png)
+            write_file(folder / f"{picture.name}.svg", picture.svg)
+            count += 1
+    return count

@@ -1,0 +1,74 @@
+"""From the runs of a study to its metrics: the truth of each run, the metrics of each run, and those of each point.
+
+Where nobody comes or goes, the truth is that of the trace, whoever played it; with churn, that of the operations that
+were issued in the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from thyme.pipeline import dataset
+from thyme.pipeline.identity import PIPELINE_ROOMS, code_identity, identity_of
+from thyme.pipeline.lazy_session import LazySession
+from thyme.pipeline.measured import PlayedRuns, measure_runs, summarise_points
+from thyme.pipeline.runs import RunSpec
+from thyme.pipeline.sweep import Outcome
+from thyme.study.plan import Plan
+from thyme.study.results import Summary
+from thyme.study.stages import StageNotes
+from thyme.study.workload import PlayedTrace
+
+
+def find_metrics(
+    plan: Plan,
+    specs: Sequence[RunSpec],
+    outcomes: Sequence[Outcome],
+    traces: Sequence[PlayedTrace],
+    out: Path,
+    session: LazySession,
+    notes: StageNotes,
+) -> dict[tuple[int, str], Summary]:
+    """What the runs of each point gave, by point and metric."""
+    rows = zip(plan.runs, specs, outcomes, strict=True)
+    played = [(run.point, spec, outcome.run) for run, spec, outcome in rows if outcome.ok]
+    if not played:
+        notes.detail = "no run to measure"
+        return {}
+    identity = identity_of([(point, run) for point, _, run in played], code_identity(PIPELINE_ROOMS))
+    of_runs, of_points = out / "metrics" / identity / "runs", out / "metrics" / identity / "points"
+    if not dataset.exists(of_points):
+        notes.working(f"of {len(played)} runs")
+        spark = session.spark
+        if not dataset.exists(of_runs):
+            paths = {trace.packed.identity: trace.path for trace in traces}
+            dataset.write_once(measure_runs(spark, out / "runs", _played_runs(played, paths)), of_runs, files=1)
+        pairs = [(run, point) for point, _, run in played]
+        dataset.write_once(summarise_points(spark, of_runs, pairs), of_points, files=1)
+    summaries = _read(of_points)
+    points, metrics = {point for point, _ in summaries}, {metric for _, metric in summaries}
+    notes.detail = f"{len(metrics)} metrics at {len(points)} points"
+    return summaries
+
+
+def _played_runs(played: Iterable[tuple[int, RunSpec, str]], paths: dict[str, Path]) -> PlayedRuns:
+    listed = {run: spec for _, spec, run in played}
+    return PlayedRuns(
+        runs=tuple(listed),
+        traces=tuple(spec.trace.identity for spec in listed.values()),
+        nodes=tuple(spec.scenario.nodes for spec in listed.values()),
+        churn=tuple(spec.scenario.churn.model != "none" for spec in listed.values()),
+        paths=paths,
+    )
+
+
+def _read(path: Path) -> dict[tuple[int, str], Summary]:
+    table: pa.Table = pq.read_table(path)
+    return {
+        (row["point"], row["metric"]): Summary(row["mean"], row["deviation"], row["low"], row["high"], row["runs"])
+        for row in table.sort_by([("point", "ascending"), ("metric", "ascending")]).to_pylist()
+    }

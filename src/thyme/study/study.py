@@ -1,0 +1,165 @@
+"""The study: posts → traces → sweep → metrics → figures → report, in one folder.
+
+Every stage leaves a dataset or files named by what went into it, so a study that was interrupted goes on where it
+stopped, and one that is run again with nothing changed only looks. Runs that failed are tried again by the next call.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+
+from thyme.model.errors import InputError
+from thyme.pipeline.identity import code_identity, identity_of
+from thyme.pipeline.lazy_session import LazySession
+from thyme.pipeline.runs import RunSpec
+from thyme.pipeline.sweep import Outcome, reuse, sweep
+from thyme.study.claims import claims_for, judge
+from thyme.study.definition import StudyDefinition
+from thyme.study.drawing import draw, write_pictures
+from thyme.study.headline import Headline, headline
+from thyme.study.measuring import find_metrics
+from thyme.study.plan import Plan, make_plan
+from thyme.study.report import Effort, FailedRun, Report, describe_run, render
+from thyme.study.results import Results, axis_of
+from thyme.study.stages import Silence, StageNotes, Stages, Watcher, write_file
+from thyme.study.workload import PlayedTrace, find_posts, find_traces, run_specs
+
+STUDY_FILE = "study.json"
+METRICS_FILE = "metrics.csv"
+REPORT_FILE = "report.html"
+REPORT_ROOMS = ("model", "pipeline", "study")
+FOLDERS = ("posts", "traces", "runs", "metrics", "figures")
+FILES = (STUDY_FILE, METRICS_FILE, REPORT_FILE, ".report")
+
+
+class StudyResult(msgspec.Struct, frozen=True):
+    """What a study leaves its caller with."""
+
+    results: Results
+    headline: Headline
+    outcomes: tuple[Outcome, ...]
+    report: Path
+    metrics: Path
+    all_reused: bool
+
+
+def run_study(
+    definition: StudyDefinition,
+    out: Path,
+    master: str = "local[*]",
+    watcher: Watcher | None = None,
+    fresh: bool = False,
+) -> StudyResult:
+    """Do whatever of the study is not done yet."""
+    plan = make_plan(definition)
+    if fresh:
+        forget(out)
+    _claim_folder(plan, out)
+    watcher = watcher or Silence()
+    stages = Stages(watcher)
+    session = LazySession(f"thyme study {definition.name}", master)
+    try:
+        with stages.stage("posts") as notes:
+            posts = find_posts(plan, out, notes)
+        with stages.stage("traces") as notes:
+            traces = find_traces(plan, posts, out, session, notes)
+        specs = run_specs(plan, traces)
+        with stages.stage("runs") as notes:
+            outcomes = _find_runs(specs, out / "runs", session, watcher, notes)
+        with stages.stage("metrics") as notes:
+            results = Results(plan, find_metrics(plan, specs, outcomes, traces, out, session, notes))
+            write_file(out / METRICS_FILE, results.csv().encode())
+    finally:
+        session.close()
+    answer = headline(results)
+    with stages.stage("report") as notes:
+        _find_report(plan, results, answer, outcomes, traces, stages, master, out, notes)
+    return StudyResult(results, answer, tuple(outcomes), out / REPORT_FILE, out / METRICS_FILE, stages.all_reused)
+
+
+def forget(out: Path) -> None:
+    """Remove what an earlier study left in the folder, and nothing else."""
+    if not out.exists():
+        return
+    if not (out / STUDY_FILE).is_file():
+        raise InputError(
+            f"{out}: --fresh would empty it, but no study is there (no {STUDY_FILE}); choose another folder"
+        )
+    for name in FOLDERS:
+        shutil.rmtree(out / name, ignore_errors=True)
+    for name in FILES:
+        (out / name).unlink(missing_ok=True)
+
+
+def _claim_folder(plan: Plan, out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out}: is a file; give a folder for the study")
+    if out.is_dir() and any(out.iterdir()) and not (out / STUDY_FILE).is_file():
+        raise InputError(f"{out}: is not empty and holds no study; give an empty or a new folder")
+    content = msgspec.json.format(msgspec.json.encode(plan.definition), indent=2)
+    try:
+        write_file(out / STUDY_FILE, content)
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written to ({error.strerror})") from error
+
+
+def _find_runs(
+    specs: Sequence[RunSpec], folder: Path, session: LazySession, watcher: Watcher, notes: StageNotes
+) -> list[Outcome]:
+    outcomes = reuse(specs, folder)
+    if outcomes is None:
+        notes.working("starting Spark" if not session.started else "")
+        outcomes = sweep(session.spark, specs, folder, watcher.sweep)
+    failed = sum(not outcome.ok for outcome in outcomes)
+    reused = sum(outcome.status == "reused" for outcome in outcomes)
+    notes.detail = f"{len(outcomes)} runs, {reused} of them from before, {failed} failed"
+    return outcomes
+
+
+def _find_report(
+    plan: Plan,
+    results: Results,
+    answer: Headline,
+    outcomes: Sequence[Outcome],
+    traces: Sequence[PlayedTrace],
+    stages: Stages,
+    master: str,
+    out: Path,
+    notes: StageNotes,
+) -> None:
+    failed = tuple(_failures(plan, outcomes))
+    identity = identity_of(plan.definition, results.csv(), failed, code_identity(REPORT_ROOMS))
+    stamp = out / ".report"
+    notes.detail = REPORT_FILE
+    if (out / REPORT_FILE).is_file() and stamp.is_file() and stamp.read_text() == identity:
+        return
+    notes.working("drawing")
+    axis = axis_of(plan)
+    claims = claims_for(results)
+    pictures = draw(results, axis, claims, traces)
+    figures = write_pictures(pictures, out / "figures")
+    judgements = tuple(judge(claims, results, axis))
+    seconds = sum(outcome.seconds for outcome in outcomes)
+    effort = Effort(tuple(stages.reports), len(outcomes), seconds, master, version("thyme"))
+    page = render(Report(plan, results, answer, pictures, judgements, failed, effort))
+    write_file(out / REPORT_FILE, page.encode())
+    write_file(stamp, identity.encode())
+    notes.detail = f"{REPORT_FILE} and {figures} figures"
+
+
+def _failures(plan: Plan, outcomes: Sequence[Outcome]) -> list[FailedRun]:
+    return [
+        FailedRun(
+            outcome.run,
+            describe_run(plan.points[run.point].columns(), run.scenario.topology, run.scenario.repetition),
+            outcome.attempts,
+            outcome.error,
+        )
+        for run, outcome in zip(plan.runs, outcomes, strict=True)
+        if not outcome.ok
+    ]
