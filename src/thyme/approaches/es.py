@@ -147,13 +147,13 @@ class ExternalStorage(ReactiveStore):
         if not own.cursors:
             done(Outcome())
             return
-        cursor, _ = next(iter(own.cursors.values()))
+        cursor, left = next(iter(own.cursors.values()))
         limit = self.options.past_matches
 
         def answered(outcome: Outcome) -> None:
             done(Outcome(outcome.failure, own.remaining))
 
-        self._ask(lambda number: MoreRequest(number, own.subscription.key, cursor, limit), answered)
+        self._ask(lambda number: MoreRequest(number, own.subscription.key, cursor, limit, left), answered)
 
     def remaining(self, sid: int) -> int:
         return self._inbox.get(sid).remaining

@@ -88,8 +88,9 @@ class Server:
                 self._index.unsubscribe(key)
                 self._host.store.remove("subscription", str(key))
                 self._answer(client, message, Acknowledged(request), relayed)
-            case MoreRequest(request, key, cursor, limit):
-                self._notify(key, self._index.more(key, cursor, limit), request)
+            case MoreRequest(request, key, cursor, limit, remaining):
+                batch = self._index.more(key, cursor, limit)
+                self._notify(key, batch, max(0, remaining - len(batch.matches)), request)
             case PartRequest():
                 self._router.send(client, self._contents.answer(message))
             case SnapshotRequest():
@@ -136,7 +137,7 @@ class Server:
         elif not known:
             batch = self._index.subscribe(subscription, message.past)
             if batch.matches:
-                self._notify(subscription.key, batch)
+                self._notify(subscription.key, batch, batch.total - len(batch.matches))
 
     def _answer(self, client: NodeId, message: Message, answer: Acknowledged, relayed: bool) -> None:
         if relayed:
@@ -145,12 +146,11 @@ class Server:
         for other in self._others:
             self._router.send(other, Relayed(client, encode(message)))
 
-    def _notify(self, key: SubscriptionKey, batch: Batch, request: int = NO_REQUEST) -> None:
+    def _notify(self, key: SubscriptionKey, batch: Batch, remaining: int = 0, request: int = NO_REQUEST) -> None:
         matches = batch.matches
         pieces = [matches[i : i + self._step] for i in range(0, len(matches), self._step)] or [()]
         for piece in pieces[:-1]:
             self._router.send(key.subscriber, Notification(key, piece))
-        remaining = batch.total - len(matches)
         self._router.send(key.subscriber, Notification(key, pieces[-1], request, remaining, batch.cursor))
 
     def _on_relayed(self, client: NodeId, payload: bytes) -> None:

@@ -177,12 +177,14 @@ class LocalStorage(ReactiveStore):
 
             return answered
 
-        def ask(source: NodeId, cursor: Cursor) -> Callable[[int], None]:
+        def ask(source: NodeId, cursor: Cursor, left: int) -> Callable[[int], None]:
             limit = self.options.past_matches
-            return lambda number: self._router.send(source, MoreRequest(number, own.subscription.key, cursor, limit))
+            return lambda number: self._router.send(
+                source, MoreRequest(number, own.subscription.key, cursor, limit, left)
+            )
 
-        for source, (cursor, _) in list(own.cursors.items()):
-            self._requests.begin(ask(source, cursor), one_answered(source))
+        for source, (cursor, left) in list(own.cursors.items()):
+            self._requests.begin(ask(source, cursor, left), one_answered(source))
 
     def remaining(self, sid: int) -> int:
         return self._inbox.get(sid).remaining
@@ -222,7 +224,7 @@ class LocalStorage(ReactiveStore):
             return
         batch = self._index.subscribe(subscription, past)
         if batch.matches:
-            self._notify(subscription.key, batch)
+            self._notify(subscription.key, batch, batch.total - len(batch.matches))
 
     def _match_own(self, subscription: Subscription) -> None:
         for metadata in self._index.subscribe(subscription, self.options.past_matches).matches:
@@ -234,7 +236,7 @@ class LocalStorage(ReactiveStore):
         if len(self._revoked) > self.options.revoked_memory:
             del self._revoked[next(iter(self._revoked))]
 
-    def _notify(self, key: SubscriptionKey, batch: Batch, request: int = -1) -> None:
+    def _notify(self, key: SubscriptionKey, batch: Batch, remaining: int = 0, request: int = -1) -> None:
         if key.subscriber == self.node:
             for metadata in batch.matches:
                 self._inbox.accept(key, metadata)
@@ -243,15 +245,15 @@ class LocalStorage(ReactiveStore):
         pieces = [batch.matches[i : i + step] for i in range(0, len(batch.matches), step)] or [()]
         for piece in pieces[:-1]:
             self._router.send(key.subscriber, Notification(key, piece))
-        remaining = batch.total - len(batch.matches)
         self._router.send(key.subscriber, Notification(key, pieces[-1], request, remaining, batch.cursor))
 
     def _on_message(self, origin: NodeId, message: Message) -> None:
         match message:
             case Notification():
                 self._on_notification(origin, message)
-            case MoreRequest(request, key, cursor, limit):
-                self._notify(key, self._index.more(key, cursor, limit), request)
+            case MoreRequest(request, key, cursor, limit, remaining):
+                batch = self._index.more(key, cursor, limit)
+                self._notify(key, batch, max(0, remaining - len(batch.matches)), request)
             case PartRequest():
                 self._router.send(origin, self._contents.answer(message))
             case PartReply():

@@ -83,6 +83,10 @@ class MatchingIndex:
                 self.evicted_tombstones += 1
         return self._stored.remove(key)
 
+    def withdraw(self, key: ObjectKey) -> bool:
+        """Forget an object that another broker keeps from now on; it may come back. Whether it was stored."""
+        return self._stored.remove(key)
+
     def subscribe(self, subscription: Subscription, limit: int) -> Batch:
         """Let the subscription stand and give its newest matches, at most `limit`.
 

@@ -36,12 +36,13 @@ class Notification(Message, frozen=True, tag=22):
 
 
 class MoreRequest(Message, frozen=True, tag=23):
-    """The next `limit` past matches after `cursor`."""
+    """The next `limit` past matches after `cursor`; the subscriber was told of `remaining` beyond it."""
 
     request: int
     key: SubscriptionKey
     cursor: Cursor
     limit: int
+    remaining: int
 
 
 class PartRequest(Message, frozen=True, tag=24):

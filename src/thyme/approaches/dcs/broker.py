@@ -1,0 +1,230 @@
+"""The broker side of Thyme-DCS: what a member does when a request reaches its cell (Thyme FGCS §6.1–6.4).
+
+Routing brings a request for a cell to one of its members at random. That member carries it out on its own copy of the
+cell's state, notifies, passes the news on to the rest of the cell in one broadcast, and answers. The others only learn
+(`learn`): matching is done once. A broadcast may be lost, so a member may decide without knowing all; it remembers
+what it decided of late, and when it learns of something that would have matched, it notifies then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from thyme.approaches.dcs.holdings import Holdings
+from thyme.approaches.dcs.notifier import Notifier
+from thyme.approaches.dcs.options import CellStorageOptions
+from thyme.host import Host
+from thyme.model.ids import CellId, ObjectKey, SubscriptionKey
+from thyme.model.matching import Batch, IndexFull
+from thyme.model.objects import Replica
+from thyme.model.subscriptions import Subscription
+from thyme.routing.addresses import Arrival, Form
+from thyme.routing.geographic import GeographicRouter
+from thyme.wire.cells import (
+    CellAnswer,
+    CellState,
+    DeleteMetadata,
+    DropObject,
+    Held,
+    InsertMetadata,
+    LocationUpdate,
+    MoreMatches,
+    Part,
+    ReplicaAdded,
+    SubscribePart,
+    UnsubscribePart,
+)
+from thyme.wire.message import Message
+
+
+class Broker:
+    """A member's work for its cell."""
+
+    def __init__(
+        self,
+        host: Host,
+        router: GeographicRouter,
+        options: CellStorageOptions,
+        holdings: Holdings,
+        notifier: Notifier,
+        fetch: Callable[[Arrival, CellState], None],
+    ) -> None:
+        self._host = host
+        self._router = router
+        self._options = options
+        self.holdings = holdings
+        self._notifier = notifier
+        self._fetch = fetch
+        self._inserted: dict[ObjectKey, None] = {}
+        self._subscribed: dict[SubscriptionKey, None] = {}
+
+    def receive(self, arrival: Arrival) -> bool:
+        """Handle a message for the cell; False if it is not the broker's."""
+        first = arrival.form is not Form.BROADCAST
+        match arrival.message:
+            case InsertMetadata():
+                self._insert(arrival, arrival.message)
+            case DeleteMetadata(request, key):
+                self._delete(arrival, request, key)
+            case SubscribePart():
+                self._subscribe(arrival, arrival.message)
+            case UnsubscribePart(request, key):
+                if key.subscriber == arrival.origin and self.holdings.revoke(key):
+                    self._pass_on(CellState(revoked=(key,)))
+                self._answer(arrival, request)
+            case LocationUpdate():
+                self._relocate(arrival, arrival.message, first)
+            case ReplicaAdded(key, replica):
+                if self.holdings.add_replica(key, replica) and first:
+                    self._router.broadcast_in_cell(arrival.message)
+            case MoreMatches():
+                self._more(arrival, arrival.message)
+            case DropObject(key):
+                if key.owner == arrival.origin or not first:
+                    self.holdings.drop_object(key)
+                    if first:
+                        self._router.broadcast_in_cell(arrival.message)
+            case CellState():
+                self._on_state(arrival, arrival.message, first)
+            case _:
+                return False
+        return True
+
+    def learn(self, state: CellState, cell: CellId) -> None:
+        """Take what is news from another member, and notify of matches that this node missed when it had to decide."""
+        holdings = self.holdings
+        for key in state.deleted:
+            holdings.delete(key)
+        for revoked in state.revoked:
+            holdings.revoke(revoked)
+        for held in state.held:
+            new, matching = holdings.put(held)
+            if held.home != cell:
+                self._router.remember_proxy(held.home)
+            missed = [s.key for s in matching if new and s.key in self._subscribed]
+            self._notifier.notify(missed, held.metadata, cell)
+        for part in state.parts:
+            fresh = holdings.index.subscription(part.subscription.key) is None
+            if holdings.put_part(part):
+                self._notifier.moved(part.subscription.key.subscriber)
+            if fresh:
+                self._notify_of_inserted(part.subscription, cell)
+        for thing in state.objects:
+            if len(thing.data) == thing.metadata.size_bytes:
+                holdings.put_object(thing.metadata, thing.data)
+
+    def _insert(self, arrival: Arrival, message: InsertMetadata) -> None:
+        metadata = message.metadata
+        if metadata.key.owner != arrival.origin:
+            self._answer(arrival, message.request, "only its owner inserts an object")
+            return
+        held = Held(arrival.target, metadata)
+        try:
+            new, matching = self.holdings.put(held)
+        except IndexFull as full:
+            self._answer(arrival, message.request, str(full))
+            return
+        self._answer(arrival, message.request)
+        if new:
+            _remember(self._inserted, metadata.key, self._options.brokered)
+            self._pass_on(CellState(held=(held,)))
+            self._notifier.notify([s.key for s in matching], metadata, arrival.target)
+
+    def _delete(self, arrival: Arrival, request: int, key: ObjectKey) -> None:
+        if key.owner != arrival.origin:
+            self._answer(arrival, request, "only its owner deletes an object")
+            return
+        if self.holdings.delete(key):
+            self._pass_on(CellState(deleted=(key,)))
+        self._answer(arrival, request)
+
+    def _subscribe(self, arrival: Arrival, message: SubscribePart) -> None:
+        key = message.subscription.key
+        part = Part(arrival.target, message.subscription, message.cell, self._host.now())
+        try:
+            new = self.holdings.put_part(part)
+        except IndexFull as full:
+            self._answer(arrival, message.request, str(full))
+            return
+        self._answer(arrival, message.request)
+        if not new:
+            return
+        _remember(self._subscribed, key, self._options.brokered)
+        self._pass_on(CellState(parts=(part,)))
+        batch = self.holdings.index.search(message.subscription, message.past)
+        if batch.matches:
+            remaining = batch.total - len(batch.matches)
+            self._notifier.notify_batch(key, message.cell, batch, remaining, arrival.target)
+
+    def _more(self, arrival: Arrival, message: MoreMatches) -> None:
+        part = self.holdings.part(message.key, arrival.target)
+        if part is None:
+            self._answer(arrival, message.request, "unknown subscription")
+            return
+        batch = self.holdings.index.search(part.subscription, message.limit, message.cursor)
+        remaining = max(0, message.remaining - len(batch.matches))
+        self._notifier.notify_batch(message.key, message.cell, batch, remaining, arrival.target, message.request)
+
+    def _relocate(self, arrival: Arrival, message: LocationUpdate, first: bool) -> None:
+        moved = False
+        for key in message.subscriptions:
+            if key.subscriber == message.node:
+                moved |= self.holdings.move_subscriber(key, message.cell, message.told_s)
+        for object_key in message.objects:
+            self.holdings.add_replica(object_key, Replica(message.node, message.cell))
+        if moved:
+            self._notifier.moved(message.node)
+        if not first:
+            return
+        self._router.broadcast_in_cell(message)
+        if message.since_s is not None:
+            for key in message.subscriptions:
+                self._catch_up(key, message.cell, message.since_s, arrival.target)
+
+    def _catch_up(self, key: SubscriptionKey, cell: CellId, since_s: float, source: CellId) -> None:
+        """Tell a subscriber that was away of what was published meanwhile."""
+        subscription = self.holdings.index.subscription(key)
+        if subscription is None:
+            return
+        frame = subscription.frame
+        start_s = since_s if frame.start_s is None else max(since_s, frame.start_s)
+        if frame.end_s is not None and frame.end_s <= start_s:
+            return
+        recent = msgspec.structs.replace(subscription, frame=type(frame)(start_s, frame.end_s))
+        batch = self.holdings.index.search(recent, 1_000)
+        if batch.matches:
+            self._notifier.notify_batch(key, cell, Batch(batch.matches, batch.total, None), 0, source)
+
+    def _notify_of_inserted(self, subscription: Subscription, cell: CellId) -> None:
+        for key in self._inserted:
+            metadata = self.holdings.index.get(key)
+            if metadata is not None and subscription.matches(metadata):
+                self._notifier.notify([subscription.key], metadata, cell)
+
+    def _on_state(self, arrival: Arrival, state: CellState, first: bool) -> None:
+        """News from another member, or another cell's keys that this cell is to keep from now on."""
+        self.learn(state, arrival.target)
+        if not state.keepers or self._host.node in state.keepers:
+            self._fetch(arrival, state)
+        if state.request >= 0:
+            self._answer(arrival, state.request)
+            self._pass_on(msgspec.structs.replace(state, request=-1))
+
+    def _pass_on(self, state: CellState) -> None:
+        self._router.broadcast_in_cell(state)
+
+    def _answer(self, arrival: Arrival, request: int, refusal: str = "") -> None:
+        answer: Message = CellAnswer(request, arrival.target, refusal)
+        self._router.send_to_node(arrival.origin, arrival.origin_cell, answer)
+
+
+Key = TypeVar("Key")
+
+
+def _remember(memory: dict[Key, None], key: Key, most: int) -> None:
+    memory[key] = None
+    if len(memory) > most:
+        del memory[next(iter(memory))]

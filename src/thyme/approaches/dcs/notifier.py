@@ -1,0 +1,137 @@
+"""Notifications of Thyme-DCS: sent to where subscribers are said to be, kept while they are not there (§6.4.2–6.4.3).
+
+One message tells several subscribers of the same object; routing splits it only where their ways part (§6.6.5). A NACK
+means that a subscriber has moved or failed: what it missed is kept until its location update, or until it is taken to
+have failed. The papers stop there; with `resend_s` a kept notification is also tried again by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from thyme.approaches.dcs.options import CellStorageOptions
+from thyme.host import Host
+from thyme.model.ids import CellId, NodeId, SubscriptionKey
+from thyme.model.matching import Batch
+from thyme.model.objects import Metadata
+from thyme.model.records import Counted, TrafficKind
+from thyme.routing.addresses import Destination
+from thyme.routing.geographic import GeographicRouter
+from thyme.wire.cells import CellNotification
+
+MATCHES_PER_MESSAGE = 8
+KEYS_PER_MESSAGE = 60
+SENT_MEMORY = 2_000
+"""Notifications sent lately, to know what a NACK is about."""
+
+
+class _Sent(msgspec.Struct, frozen=True):
+    """A notification, and until when its subscribers are waited for."""
+
+    message: CellNotification
+    until_s: float
+
+
+class Notifier:
+    """Sends this node's notifications."""
+
+    def __init__(
+        self,
+        host: Host,
+        router: GeographicRouter,
+        options: CellStorageOptions,
+        place_of: Callable[[SubscriptionKey], CellId | None],
+    ) -> None:
+        self._host = host
+        self._router = router
+        self._options = options
+        self._place_of = place_of
+        self._sent: dict[int, _Sent] = {}
+        self._kept: dict[NodeId, list[_Sent]] = {}
+        self._kept_count = 0
+
+    def notify(self, keys: Iterable[SubscriptionKey], metadata: Metadata, source: CellId) -> None:
+        """Tell the subscribers of all these subscriptions of one object."""
+        placed = [(key, self._place_of(key)) for key in keys]
+        known = [(key, cell) for key, cell in placed if cell is not None]
+        for first in range(0, len(known), KEYS_PER_MESSAGE):
+            some = known[first : first + KEYS_PER_MESSAGE]
+            message = CellNotification(tuple(key for key, _ in some), (metadata,), source)
+            self._send(message, [Destination(cell, key.subscriber) for key, cell in some])
+
+    def notify_batch(
+        self, key: SubscriptionKey, cell: CellId, batch: Batch, remaining: int, source: CellId, request: int = -1
+    ) -> None:
+        """Tell one subscriber of several objects; `remaining` more can be asked for."""
+        matches = batch.matches
+        pieces = [matches[i : i + MATCHES_PER_MESSAGE] for i in range(0, len(matches), MATCHES_PER_MESSAGE)] or [()]
+        for i, piece in enumerate(pieces):
+            last = i == len(pieces) - 1
+            message = CellNotification(
+                (key,),
+                piece,
+                source,
+                request if last else -1,
+                remaining if last else 0,
+                batch.cursor if last else None,
+            )
+            self._send(message, [Destination(cell, key.subscriber)])
+
+    def undelivered(self, node: NodeId, number: int) -> bool:
+        """A NACK: keep what `node` did not get; False if the number is not a notification's."""
+        sent = self._sent.get(number)
+        if sent is None:
+            return False
+        keys = tuple(key for key in sent.message.keys if key.subscriber == node)
+        if sent.until_s <= self._host.now():
+            self._drop("subscriber is silent")
+        elif self._kept_count >= self._options.undelivered:
+            self._drop("too many undelivered")
+        elif keys:
+            self._keep(node, _Sent(msgspec.structs.replace(sent.message, keys=keys), sent.until_s))
+        return True
+
+    def moved(self, node: NodeId) -> None:
+        """The subscriber said where it is: it gets what was kept."""
+        for sent in self._take_kept(node):
+            self._resend(node, sent)
+
+    def _send(self, message: CellNotification, destinations: list[Destination]) -> None:
+        number = self._router.send_to_many(destinations, message)
+        self._remember(number, _Sent(message, self._host.now() + self._options.undelivered_s))
+
+    def _keep(self, node: NodeId, sent: _Sent) -> None:
+        entries = self._kept.setdefault(node, [])
+        entries.append(sent)
+        self._kept_count += 1
+        if len(entries) == 1:
+            patience_s = self._options.resend_s or self._options.undelivered_s
+            self._host.after(patience_s, lambda: self._again(node))
+
+    def _again(self, node: NodeId) -> None:
+        """Try again what was kept, if that is wanted, or give it up."""
+        for sent in self._take_kept(node):
+            if self._options.resend_s and sent.until_s > self._host.now():
+                self._resend(node, sent)
+            else:
+                self._drop("subscriber is silent")
+
+    def _take_kept(self, node: NodeId) -> list[_Sent]:
+        kept = self._kept.pop(node, [])
+        self._kept_count -= len(kept)
+        return kept
+
+    def _resend(self, node: NodeId, sent: _Sent) -> None:
+        cell = next((place for key in sent.message.keys if (place := self._place_of(key)) is not None), None)
+        if cell is not None:
+            self._remember(self._router.send_to_node(node, cell, sent.message), sent)
+
+    def _remember(self, number: int, sent: _Sent) -> None:
+        self._sent[number] = sent
+        if len(self._sent) > SENT_MEMORY:
+            del self._sent[next(iter(self._sent))]
+
+    def _drop(self, reason: str) -> None:
+        self._host.record(Counted(TrafficKind.DROPPED, "CellNotification", reason=reason))

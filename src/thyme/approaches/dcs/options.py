@@ -1,0 +1,95 @@
+"""The options of Thyme-DCS. The defaults are ours; `CellStorageOptions.paper()` is the papers' configuration."""
+
+from __future__ import annotations
+
+import msgspec
+
+from thyme.approaches.contents import ContentOptions
+from thyme.approaches.interface import StoreLimits
+from thyme.approaches.requests import RetryOptions
+from thyme.model.errors import InputError
+from thyme.routing.addresses import GeographicOptions
+from thyme.routing.beacons import BeaconOptions
+
+
+class GridOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The area and its cells (§4.3). A scenario fills in its own venue where nothing is said."""
+
+    width_m: float = 0.0
+    height_m: float = 0.0
+    cell_m: float = 40.0
+    namespace: str = ""
+
+
+class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    grid: GridOptions = GridOptions()
+    beacons: BeaconOptions = BeaconOptions()
+    routing: GeographicOptions = GeographicOptions()
+    retry: RetryOptions = RetryOptions()
+    contents: ContentOptions = ContentOptions()
+    limits: StoreLimits = StoreLimits()
+    past_matches: int = 10
+    """n: how many of the most recent past matches a cell sends at once (§3.3)."""
+    replication_list: int = 8
+    """Entries of a replication list; the active replica's is permanent (§6.2.3)."""
+    active_replication: bool = True
+    """Whether objects are replicated in their owner's cell, unless an insertion says otherwise (§7.1)."""
+    replicas_in_cell: int = 0
+    """How many members of the owner's cell keep an object; 0: all of them."""
+    join_wait_s: float = 2.0
+    """How long a joining node listens for beacons of its cell, and then waits for the state (§6.7)."""
+    join_tries: int = 3
+    settle_s: float = 2.0
+    """How long a node must stand before it takes part in a new cell (§7.3)."""
+    watch_s: float = 0.5
+    """How often a node looks at its own position."""
+    undelivered_s: float = 30.0
+    """How long notifications for a subscriber that is not where it was said to be are kept (§6.4.3)."""
+    undelivered: int = 500
+    """Notifications kept for such subscribers."""
+    resend_s: float = 5.0
+    """A kept notification is tried again after this time, since a NACK may be due to the way; 0: only when the
+    subscriber says where it is, as in the papers."""
+    catch_up: bool = True
+    """Whether a subscriber that returns asks for what was published while it was away."""
+    dynamic_cells: bool = True
+    """Whether cells that empty or fill hand their keys over (§6.6.2, described but not implemented there)."""
+    probe_s: float = 15.0
+    """How often a proxy asks whether the keys it keeps for an empty cell still belong to it."""
+    repair: bool = True
+    """Whether members of a cell compare what they hold and repair differences (anti-entropy)."""
+    repair_s: float = 2.0
+    """A difference must be heard for this long before it is repaired: messages may be under way."""
+    state_bytes: int = 1_200
+    """State is handed over in messages of about this size, which fit one frame."""
+    spread_load: int = 0
+    """Objects under one tag above which a cell shares the tag with others; 0: never."""
+    spread_cells: int = 4
+    """Over how many cells a hot tag is spread."""
+    spread_memory: int = 1_000
+    """Hot tags that a node remembers."""
+    brokered: int = 2_000
+    """Requests this node answered for its cell that it remembers, to notify late of what it did not know then."""
+    revoked: int = 2_000
+    """Unsubscriptions remembered in a cell."""
+
+    def __post_init__(self) -> None:
+        if self.replication_list < 1:
+            raise InputError(f"replication_list is {self.replication_list}; the active replica needs 1 entry")
+        if self.past_matches < 1:
+            raise InputError(f"past_matches is {self.past_matches}; expected at least 1")
+        if self.spread_cells < 2:
+            raise InputError(f"spread_cells is {self.spread_cells}; spreading a tag takes at least 2 cells")
+
+    def as_in_the_papers(self) -> CellStorageOptions:
+        """The papers' configuration: none of what they left undone."""
+        return msgspec.structs.replace(
+            self,
+            routing=msgspec.structs.replace(self.routing, proxy_memory_s=0.0),
+            resend_s=0.0,
+            catch_up=False,
+            dynamic_cells=False,
+            repair=False,
+            spread_load=0,
+            replicas_in_cell=0,
+        )

@@ -1,0 +1,200 @@
+"""What the nodes and cells of Thyme-DCS say to each other (tags 100–129; Thyme FGCS §6).
+
+Requests to a cell are answered with `CellAnswer`, which names the cell that was meant, since one request may go to
+several. `CellState` is how anything that a cell's members must all know is passed on: to the rest of the cell after
+a request, to a node that joins, to the proxy of a cell that empties, to a member that missed something.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from thyme.model.ids import CellId, NodeId, ObjectKey, SubscriptionKey
+from thyme.model.matching import Cursor
+from thyme.model.objects import DataObject, Metadata, Replica
+from thyme.model.subscriptions import Subscription
+from thyme.wire.message import Message
+
+WHOLE_CELL = NodeId(-1)
+"""In a replication list: every node of the cell holds the object (the active replica)."""
+
+
+class Held(msgspec.Struct, frozen=True, array_like=True):
+    """Metadata as it is kept for one cell: `home` is the cell that one of its tags hashes to."""
+
+    home: CellId
+    metadata: Metadata
+
+
+class Part(msgspec.Struct, frozen=True, array_like=True):
+    """The share of a subscription that one cell evaluates: the conjunctions whose keys hash to `home`, and where
+    the subscriber was at `told_s` (§6.4)."""
+
+    home: CellId
+    subscription: Subscription
+    cell: CellId
+    told_s: float
+
+
+class InsertMetadata(Message, frozen=True, tag=100):
+    request: int
+    metadata: Metadata
+
+
+class DeleteMetadata(Message, frozen=True, tag=101):
+    request: int
+    key: ObjectKey
+
+
+class SubscribePart(Message, frozen=True, tag=102):
+    """A subscription's conjunctions for one cell; `past` matches are wanted at once."""
+
+    request: int
+    subscription: Subscription
+    cell: CellId
+    past: int
+
+
+class UnsubscribePart(Message, frozen=True, tag=103):
+    request: int
+    key: SubscriptionKey
+
+
+class CellAnswer(Message, frozen=True, tag=104):
+    """The request to `cell` was carried out, or refused with a reason. `spread` tells of tags that this cell shares
+    with others: (tag, number of cells)."""
+
+    request: int
+    cell: CellId
+    refusal: str = ""
+    spread: tuple[tuple[str, int], ...] = ()
+
+
+class CellNotification(Message, frozen=True, tag=105):
+    """Objects that match the subscriptions `keys`, for the subscribers among its destinations. If `remaining` older
+    ones match too, `cursor` is where they start and `source` is the cell to ask."""
+
+    keys: tuple[SubscriptionKey, ...]
+    matches: tuple[Metadata, ...]
+    source: CellId
+    request: int = -1
+    remaining: int = 0
+    cursor: Cursor | None = None
+
+
+class MoreMatches(Message, frozen=True, tag=106):
+    request: int
+    key: SubscriptionKey
+    cell: CellId
+    cursor: Cursor
+    limit: int
+    remaining: int
+    """How many there are beyond the cursor, as far as the subscriber was told."""
+
+
+class LocationUpdate(Message, frozen=True, tag=107):
+    """`node` is in `cell` now: for its subscriptions, and for the objects it holds as a passive replica (§6.2.3,
+    §6.4.3 merged). What was published from `since_s` on may have missed it."""
+
+    node: NodeId
+    cell: CellId
+    told_s: float
+    subscriptions: tuple[SubscriptionKey, ...]
+    objects: tuple[ObjectKey, ...]
+    since_s: float | None = None
+
+
+class ReplicaAdded(Message, frozen=True, tag=108):
+    """The replica's node holds the object since it retrieved it (passive replication, §6.2.2)."""
+
+    key: ObjectKey
+    replica: Replica
+
+
+class CellState(Message, frozen=True, tag=109):
+    """Things to know. `request` asks for a `CellAnswer` if it is not negative; as the answer to a `JoinCell`, it repeats
+    that request's number and is batch `index` of `batches`. An object without its data is to be fetched."""
+
+    held: tuple[Held, ...] = ()
+    parts: tuple[Part, ...] = ()
+    deleted: tuple[ObjectKey, ...] = ()
+    revoked: tuple[SubscriptionKey, ...] = ()
+    objects: tuple[DataObject, ...] = ()
+    keepers: tuple[NodeId, ...] = ()
+    """Where only some members are to keep `objects`: who. Empty: all of them."""
+    request: int = -1
+    index: int = 0
+    batches: int = 1
+
+
+class JoinCell(Message, frozen=True, tag=110):
+    """A node that has become stationary in a cell asks one of its members for the cell's state (§6.7)."""
+
+    request: int
+
+
+class JoinedState(Message, frozen=True, tag=111):
+    """The answer to a `JoinCell`: one batch of the state."""
+
+    state: CellState
+
+
+class DropObject(Message, frozen=True, tag=112):
+    """The owner deleted the object: the active replicas forget it (§6.3)."""
+
+    key: ObjectKey
+
+
+class TakeBack(Message, frozen=True, tag=113):
+    """`cell` has become populated and asks its proxy for its keys, and for those of empty cells that it is now
+    closer to (§6.6.2)."""
+
+    request: int
+    cell: CellId
+
+
+class Released(Message, frozen=True, tag=114):
+    """To the members of a cell that stood in for `homes`: it no longer does."""
+
+    homes: tuple[CellId, ...]
+
+
+class WhoKeeps(Message, frozen=True, tag=115):
+    """A proxy asks, by sending this towards `home`, whether it is still the one."""
+
+    home: CellId
+    asker: CellId
+
+
+class KeptHere(Message, frozen=True, tag=116):
+    """The answer: keys of `home` belong to `cell`."""
+
+    home: CellId
+    cell: CellId
+
+
+class Buckets(Message, frozen=True, tag=117):
+    """Anti-entropy within a cell: the digests of the sender's state, a few bytes per bucket."""
+
+    digests: bytes
+
+
+class BucketItems(Message, frozen=True, tag=118):
+    """The answer: which items the sender holds in the buckets that differ; `reply` asks for the same back."""
+
+    buckets: tuple[int, ...]
+    items: bytes
+    reply: bool
+
+
+class ItemsWanted(Message, frozen=True, tag=119):
+    """Send me these items."""
+
+    items: bytes
+
+
+class SpreadTag(Message, frozen=True, tag=120):
+    """To the members of a cell: `tag` is hot and kept in `cells` cells from now on."""
+
+    tag: str
+    cells: int
