@@ -271,6 +271,26 @@ def test_an_older_route_to_a_lost_node_is_not_taken_back() -> None:
         assert (route.hops if route else None) == hops
 
 
+def test_nonsense_in_an_update_is_ignored() -> None:
+    mesh = Mesh(line(2))
+    nonsense = [Entry(NodeId(7), 0, 2), Entry(NodeId(8), 2**32 - 1, 2), Entry(NodeId(0), 5, 2)]
+    mesh.nodes[0].receive(NodeId(1), TableUpdate(pack(nonsense) + b"tail"))
+    assert mesh.nodes[0].routes() == []
+
+
+def test_a_stopped_node_sends_no_more_updates() -> None:
+    mesh = Mesh(line(2))
+    mesh.net.run(1.0)
+    mesh.nodes[0].receive(NodeId(1), TableUpdate(pack([Entry(NodeId(7), 3, 10)])))
+    mesh.net.run(1.1)
+    mesh.nodes[0].receive(NodeId(1), TableUpdate(pack([Entry(NodeId(7), 2, 12)])))
+    mesh.net.run(1.2)
+    mesh.net.frames.clear()
+    mesh.nodes[0].stop()
+    mesh.net.run(14.0)
+    assert mesh.net.frames == []
+
+
 def test_an_update_costs_twelve_bytes_per_entry_and_little_more() -> None:
     entries = [Entry(NodeId(node), node, 2 * node) for node in range(100)]
     assert list(unpack(pack(entries))) == entries

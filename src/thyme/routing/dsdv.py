@@ -3,10 +3,11 @@
 It plays as ns-3's does, because the papers' ES and LS were measured over that: a full dump every 15 s, under
 which a node raises its own sequence number by two; a triggered update within a millisecond of hearing one, with
 whatever is news and not settling; weighted settling of changed metrics; routes dropped when not confirmed for
-three dump intervals; and at most five packets waiting for a route per destination. `DsdvOptions.ns3` is that and
-nothing else. By default three things differ, since ns-3's way loses packets or makes loops: a link whose frames
-the radio gives up on is broken at once and told of, an older route to a lost destination is not taken back, and
-waiting packets leave as soon as there is a route rather than with the next packet sent.
+three dump intervals; and at most five packets waiting for a route per destination. That is `DsdvOptions.ns3`. By
+default a link whose frames the radio gives up on is also broken at once and told of, its packet waits for another
+route, and an older route to a lost destination is not taken back, since ns-3's way loses packets and can make
+loops. Two things always differ: waiting packets leave as soon as there is a route rather than with the next packet
+sent, and sequence numbers begin with the clock, so that a node can come back.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from collections.abc import Callable
 import msgspec
 
 from thyme.host import Host, Timer
-from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, TrafficKind
+from thyme.routing.dsdv_options import SEQUENCE_TICK_S, DsdvOptions
 from thyme.routing.dsdv_table import DsdvTable, Route
 from thyme.routing.layer import Deliver
 from thyme.routing.waiting import Waiting
@@ -26,50 +27,9 @@ from thyme.wire.codec import DecodeError, decode, encode
 from thyme.wire.dsdv import Carried, Entry, TableUpdate, pack, unpack
 from thyme.wire.message import Message
 
-_SEQUENCE_TICK_S = 4.0
+__all__ = ["Dsdv", "DsdvOptions"]
+
 _NUMBERS = 1 << 32
-
-
-class DsdvOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    period_s: float = 15.0
-    period_jitter_s: float = 0.025
-    trigger_jitter_s: float = 0.001
-    settling_s: float = 5.0
-    weighted_settling: bool = True
-    weight: float = 0.875
-    hold_periods: int = 3
-    max_routes: int = 10_000
-    max_entries: int = 189
-    """Entries in one update; a fuller dump is sent in several. 189 fill ns-3's Wi-Fi frames of 2,296 bytes."""
-    max_waiting: int = 500
-    max_waiting_per_node: int = 5
-    max_wait_s: float = 30.0
-    release_gap_s: float = 0.1
-    """Longest random gap between two waiting packets that leave when a route was found."""
-    hop_limit: int = 64
-    resends: int = 1
-    """How often the origin of a packet waits for another route after its first link failed."""
-    memory: int = 2000
-    """Packets that arrived here and are remembered, to deliver each only once."""
-    broken_after_failures: int = 1
-    """Frames that the radio gives up on, with nothing heard in between, before a link counts as broken; 0: never,
-    as in ns-3."""
-    remember_lost: bool = True
-
-    def __post_init__(self) -> None:
-        if self.period_s <= _SEQUENCE_TICK_S:
-            raise InputError(f"DSDV period_s is {self.period_s}; expected more than {_SEQUENCE_TICK_S} seconds")
-        for name in ("settling_s", "max_wait_s"):
-            if getattr(self, name) <= 0.0:
-                raise InputError(f"DSDV {name} is {getattr(self, name)}; expected a positive number of seconds")
-        for name in ("max_routes", "max_entries", "hop_limit", "hold_periods"):
-            if getattr(self, name) < 1:
-                raise InputError(f"DSDV {name} is {getattr(self, name)}; expected at least 1")
-
-    @classmethod
-    def ns3(cls) -> DsdvOptions:
-        """ns-3's behaviour: links are never broken by the MAC, and lost routes are forgotten."""
-        return cls(broken_after_failures=0, resends=0, remember_lost=False)
 
 
 class Dsdv:
@@ -91,16 +51,17 @@ class Dsdv:
         self._arrived: dict[tuple[NodeId, int], None] = {}
 
     def start(self) -> None:
-        """Sequence numbers begin with the clock, which runs faster than dumps raise them: a node that was away
-        is not taken for an older self."""
-        self._sequence = 2 * int(self._host.now() / _SEQUENCE_TICK_S)
+        # The clock runs faster than dumps raise the number: a node that was away is not taken for its older self.
+        self._sequence = 2 * int(self._host.now() / SEQUENCE_TICK_S)
         first_s = self._host.random.uniform(0.0, self._options.trigger_jitter_s)
         self._dump_timer = self._host.after(first_s, self._dump)
 
     def stop(self) -> None:
-        """No more dumps; settling timers run out by themselves and find nothing to do."""
-        if self._dump_timer:
-            self._dump_timer.cancel()
+        """No more updates."""
+        for timer in (self._dump_timer, *self._settling.values()):
+            if timer:
+                timer.cancel()
+        self._settling.clear()
 
     def route(self, to: NodeId) -> Route | None:
         """The route in use to a node."""

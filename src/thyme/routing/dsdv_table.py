@@ -20,6 +20,9 @@ import msgspec
 from thyme.model.ids import NodeId
 from thyme.wire.dsdv import Entry
 
+MAX_HOPS = 1000
+"""No route is so long; an entry that says so is nonsense."""
+
 
 class Route(msgspec.Struct, frozen=True):
     """The way to a destination: over `next_hop`, `hops` links. `heard_s` is when it was last confirmed."""
@@ -77,7 +80,7 @@ class DsdvTable:
 
     def read(self, now_s: float, sender: NodeId, entry: Entry, settles: bool) -> Settling:
         """Take in what a neighbour said of one destination; `settles` says whether a timer runs for it."""
-        if entry.destination == self._own:
+        if entry.destination == self._own or not 0 < entry.hops < MAX_HOPS:
             return _KEEP
         known = self.routes.get(entry.destination)
         even = entry.sequence % 2 == 0
