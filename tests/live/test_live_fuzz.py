@@ -1,0 +1,173 @@
+"""Whatever arrives, a live node goes on: random datagrams, torn frames, and messages that make no sense."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from random import Random
+from typing import Any
+
+import msgspec
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from thyme.live import Node
+from thyme.live.addresses import Address
+from thyme.live.frames import EVERYBODY, Frame, FrameError, Kind, pack, unpack
+from thyme.live.log import MemoryLog
+from thyme.model.frames import TimeFrame
+from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.matching import Cursor
+from thyme.model.objects import Metadata
+from thyme.model.queries import Conjunction
+from thyme.model.subscriptions import Subscription
+from thyme.wire.codec import MESSAGES, encode
+from thyme.wire.flooding import Flooded
+from thyme.wire.message import Message
+from thyme.wire.storage import MoreRequest, Notification, PartRequest
+
+PATIENCE_S = 60.0
+QUICK_JOIN = {"join": {"wait_s": 0.01, "delay_s": 0.005}}
+NODE, OTHER, PEER = NodeId(1_000_003), NodeId(1_000_005), NodeId(7)
+"""Ids that no made-up message hits by chance: who claims to be a neighbour's neighbour is believed."""
+
+
+def framed(kind: Kind, body: bytes, number: int = 0) -> bytes:
+    return pack(Frame(kind, PEER, NODE if kind is Kind.UNICAST else EVERYBODY, number, body))
+
+
+class Attacker(asyncio.DatagramProtocol):
+    """Sends datagrams, and knows that they were read when its greeting, sent after them, is answered."""
+
+    def __init__(self) -> None:
+        self.answered = asyncio.Event()
+
+    def datagram_received(self, data: bytes, addr: tuple[Any, ...]) -> None:
+        with suppress(FrameError):
+            if unpack(data).kind is Kind.WELCOME:
+                self.answered.set()
+
+    async def attack(self, datagrams: list[bytes], target: Address) -> None:
+        transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(lambda: self, remote_addr=target)
+        greeting = pack(Frame(Kind.HELLO, PEER, EVERYBODY, 0))
+        for i in range(0, len(datagrams), 50):  # in bursts that fit the buffer of the node's socket
+            self.answered.clear()
+            for datagram in datagrams[i : i + 50]:
+                transport.sendto(datagram)
+            while not self.answered.is_set():
+                transport.sendto(greeting)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self.answered.wait(), 1.0)
+        transport.close()
+
+
+async def bombarded(datagrams: list[bytes]) -> dict[str, int]:
+    """Send all this to a node, then see that it still works; what it dropped, by reason."""
+    log = MemoryLog()
+    mistakes: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: mistakes.append(context))
+    async with asyncio.timeout(PATIENCE_S), Node(NODE, log_to=log, settings=QUICK_JOIN) as node:
+        await Attacker().attack(datagrams, node.device.address)
+        async with Node(OTHER, peers=[node.address], settings=QUICK_JOIN) as other:
+            await node.insert("still", b"here", ["alive"])
+            stream = await other.subscribe("alive")
+            notice = await anext(stream)
+            assert await other.retrieve(notice.metadata) == b"here"
+    assert mistakes == []
+    dropped: dict[str, int] = {}
+    for row in log.rows:
+        if row.row.kind == "dropped":
+            dropped[row.row.reason] = dropped.get(row.row.reason, 0) + row.row.count
+    return dropped
+
+
+def test_random_datagrams_are_counted_and_dropped() -> None:
+    random = Random(20_250_525)
+    datagrams = [random.randbytes(random.choice((1, 10, 28, 29, 200, 1_400))) for _ in range(400)]
+    dropped = asyncio.run(bombarded(datagrams))
+    assert dropped["too short"] > 50
+    assert dropped["not a frame"] > 50
+    assert sum(dropped.values()) == len(datagrams)
+
+
+def test_frames_with_random_bodies_are_counted_and_dropped() -> None:
+    random = Random(4)
+    kinds = (Kind.BROADCAST, Kind.UNICAST)
+    datagrams = [framed(random.choice(kinds), b"\x01" + random.randbytes(random.randint(0, 60)), i) for i in range(300)]
+    dropped = asyncio.run(bombarded(datagrams))
+    assert dropped["unreadable message"] > 200
+
+
+def test_torn_and_altered_messages_do_no_harm() -> None:
+    random = Random(5)
+    whole = encode(PartRequest(3, ObjectKey("photo", NODE), 0, 1_200))
+    flooded = encode(Flooded(PEER, 1, 0, whole))
+    datagrams = []
+    for i in range(300):
+        body = bytearray(random.choice((whole, flooded)))
+        if random.random() < 0.5:
+            del body[random.randrange(1, len(body)) :]
+        else:
+            body[random.randrange(len(body))] = random.randrange(256)
+        datagrams.append(framed(random.choice((Kind.BROADCAST, Kind.UNICAST)), bytes(body), i))
+    asyncio.run(bombarded(datagrams))
+
+
+def test_messages_that_make_no_sense_do_no_harm() -> None:
+    nobody = SubscriptionKey(99, NODE)
+    cursor = Cursor(0.0, ObjectKey("none", NodeId(3)))
+    senseless: list[Message] = [
+        MoreRequest(request=1, key=nobody, cursor=cursor, limit=-5, remaining=-1),
+        MoreRequest(request=1, key=SubscriptionKey(0, PEER), cursor=cursor, limit=10**18, remaining=10**18),
+        PartRequest(1, ObjectKey("still", NODE), -10, -10),
+        PartRequest(1, ObjectKey("", NodeId(-4)), 10**18, 10**18),
+        Notification(nobody, (), 10**18, -3, cursor),
+    ]
+    bodies = [encode(message) for message in senseless]
+    bodies += [encode(Flooded(PEER, i, -(10**6), body)) for i, body in enumerate(bodies)]
+    datagrams = [framed(kind, body, i) for i, body in enumerate(bodies) for kind in (Kind.BROADCAST, Kind.UNICAST)]
+    asyncio.run(bombarded(datagrams))
+
+
+seconds = st.floats(allow_nan=False, allow_infinity=False)
+frames = st.one_of(st.just(TimeFrame()), st.builds(TimeFrame, seconds), st.builds(TimeFrame.past, seconds))
+keys = st.builds(ObjectKey, st.text(max_size=5), st.integers(-1, 9).map(NodeId))
+tags = st.lists(st.sampled_from(["goal", "foul", "alive"]), max_size=3).map(tuple)
+conjunctions = st.lists(st.builds(Conjunction, tags, tags), min_size=1, max_size=3).map(tuple)
+subscribers = st.builds(SubscriptionKey, st.integers(-1, 9), st.integers(-1, 9).map(NodeId))
+subscriptions = st.builds(Subscription, subscribers, conjunctions, frames)
+objects = st.builds(Metadata, keys, tags, st.binary(max_size=5), seconds, st.integers(-1, 10**9))
+cursors = st.builds(Cursor, seconds, keys)
+FIELDS: dict[Any, st.SearchStrategy[Any]] = {
+    Subscription: subscriptions,
+    Metadata: objects,
+    SubscriptionKey: subscribers,
+    ObjectKey: keys,
+    Cursor: cursors,
+    Cursor | None: st.one_of(st.none(), cursors),
+    tuple[SubscriptionKey, ...]: st.lists(subscribers, max_size=3).map(tuple),
+    tuple[Subscription, ...]: st.lists(subscriptions, max_size=3).map(tuple),
+    tuple[Metadata, ...]: st.lists(objects, max_size=3).map(tuple),
+    int: st.integers(-2, 2**62),
+    NodeId: st.integers(-2, 9).map(NodeId),
+}
+
+
+def well_formed(kind: type[Message]) -> st.SearchStrategy[Message]:
+    fields = msgspec.structs.fields(kind)
+    return st.builds(kind, **{each.name: FIELDS.get(each.type, st.from_type(each.type)) for each in fields})
+
+
+messages = st.one_of(*(well_formed(kind) for kind in MESSAGES))
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.tuples(messages, st.booleans()), min_size=1, max_size=20))
+def test_any_well_formed_messages_do_no_harm(sent: list[tuple[Message, bool]]) -> None:
+    bodies = []
+    for i, (message, flooded) in enumerate(sent):
+        with suppress(OverflowError):  # an integer that no message can carry
+            body = encode(message)
+            bodies.append(encode(Flooded(PEER, i, 0, body)) if flooded else body)
+    datagrams = [framed(Kind.UNICAST if i % 2 else Kind.BROADCAST, body, i) for i, body in enumerate(bodies)]
+    asyncio.run(bombarded(datagrams))

@@ -1,0 +1,209 @@
+"""Live nodes for an application: operations to await, notifications to iterate over, records in a log."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from thyme.live import Node, OperationError
+from thyme.live.clock import Clock
+from thyme.live.log import FileLog, MemoryLog, read_log
+from thyme.live.notifications import MAX_WAITING_NOTIFICATIONS, Notice, Notifications
+from thyme.model.errors import InputError
+from thyme.model.frames import TimeFrame
+from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.objects import Metadata
+from thyme.model.records import Counted, Joined, TrafficKind
+
+PATIENCE_S = 60.0
+QUICK = {"join": {"wait_s": 0.05, "delay_s": 0.01}}
+
+
+def scene(play: Callable[[Node, Node], Awaitable[None]]) -> None:
+    """Two nodes that hear each other."""
+
+    async def run() -> None:
+        async with (
+            asyncio.timeout(PATIENCE_S),
+            Node(1, settings=QUICK) as one,
+            Node(2, peers=[one.address], settings=QUICK) as two,
+        ):
+            await one.device.joined.wait()
+            await two.device.joined.wait()
+            await play(one, two)
+
+    asyncio.run(run())
+
+
+def test_a_large_object_arrives_as_it_was_inserted() -> None:
+    content = bytes(range(256)) * 400
+
+    async def play(one: Node, two: Node) -> None:
+        stream = await two.subscribe("photo & !replay", TimeFrame.future(two.device.host.now()))
+        await one.insert("again", b"x", ["photo", "replay"])
+        await one.insert("large", content, ["Photo"], b"small picture")
+        notice = await anext(stream)
+        assert notice.metadata.key == ObjectKey("large", NodeId(1))
+        assert notice.metadata.summary == b"small picture"
+        assert 0.0 <= notice.delay_s < PATIENCE_S
+        assert await two.retrieve(notice.metadata.key) == content
+
+    scene(play)
+
+
+def test_the_past_comes_in_batches() -> None:
+    async def play(one: Node, two: Node) -> None:
+        for i in range(13):
+            await one.insert(f"photo-{i}", b"x", ["photo"])
+        stream = await two.subscribe("photo")
+        first = [(await anext(stream)).metadata.key.oid for _ in range(10)]
+        assert first == [f"photo-{i}" for i in range(12, 2, -1)]
+        while two.remaining(stream.key.sid) == 0:
+            await asyncio.sleep(0)
+        assert await two.more(stream.key.sid) == 0
+        assert {(await anext(stream)).metadata.key.oid for _ in range(3)} == {"photo-0", "photo-1", "photo-2"}
+
+    scene(play)
+
+
+def test_after_unsubscribing_the_stream_ends_and_after_deleting_nothing_is_found() -> None:
+    async def play(one: Node, two: Node) -> None:
+        await one.insert("photo", b"x", ["photo"])
+        stream = await two.subscribe("photo")
+        notice = await anext(stream)
+        await two.unsubscribe(stream.key.sid)
+        assert [each async for each in stream] == []
+        await one.delete("photo")
+        with pytest.raises(OperationError, match="retrieve failed: not found"):
+            await two.retrieve(notice.metadata)
+        assert (await two.subscribe("photo")).key.sid == stream.key.sid + 1, "a number is never used twice"
+
+    scene(play)
+
+
+def test_wrong_use_is_refused_and_changes_nothing() -> None:
+    async def play(one: Node, two: Node) -> None:
+        with pytest.raises(InputError, match="no tags"):
+            await one.insert("photo", b"x", [])
+        with pytest.raises(InputError, match="query"):
+            await one.subscribe("photo & (")
+        with pytest.raises(InputError, match="was not notified"):
+            await one.retrieve(ObjectKey("nothing", NodeId(2)))
+        with pytest.raises(InputError, match="no subscription 5"):
+            await one.unsubscribe(5)
+        assert one.known() == []
+        assert one.subscriptions() == []
+        assert len(one.ongoing) == 0
+
+    scene(play)
+
+
+def test_operations_under_way_fail_when_the_node_leaves() -> None:
+    async def run() -> None:
+        log = MemoryLog()
+        node = Node(1, settings=QUICK, log_to=log)
+        async with asyncio.timeout(PATIENCE_S):
+            async with node:
+                subscribing = asyncio.create_task(node.subscribe("photo"))
+                while not len(node.ongoing):
+                    await asyncio.sleep(0)
+            with pytest.raises(OperationError, match="node left"):
+                await subscribing
+        with pytest.raises(InputError, match="not running"):
+            await node.insert("photo", b"x", ["photo"])
+        kinds = [row.row.kind for row in log.rows if row.row.kind in ("issued", "failed", "left")]
+        assert kinds == ["issued", "failed", "left"]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"approach": "none"}, "no approach 'none'"),
+        ({"listen": "127.0.0.1"}, "expected host:port"),
+        ({"peers": ["127.0.0.1:0"]}, "expected 1 to 65535"),
+        ({"nonsense": 1}, "unknown field `nonsense`"),
+        ({"settings": {"past_matches": "many"}}, "past_matches"),
+    ],
+)
+def test_options_that_cannot_be_meant_are_refused(options: dict[str, Any], message: str) -> None:
+    async def run() -> None:
+        async with Node(1, **options):
+            pass
+
+    with pytest.raises(InputError, match=message):
+        asyncio.run(run())
+
+
+def test_a_stream_that_nobody_reads_keeps_the_newest() -> None:
+    async def run() -> None:
+        key = SubscriptionKey(0, NodeId(1))
+        stream = Notifications(key, "photo")
+        for i in range(MAX_WAITING_NOTIFICATIONS + 3):
+            stream.put(Notice(key, Metadata(ObjectKey(str(i), NodeId(1)), ("photo",), b"", 0.0, 0), 0.0))
+        assert stream.lost == 3
+        assert (await anext(stream)).metadata.key.oid == "3"
+
+    asyncio.run(run())
+
+
+def test_a_held_clock_stands_still_and_never_goes_back() -> None:
+    async def run() -> None:
+        clock = Clock(100.0, speed=1_000.0)
+        limit_s = clock.now() + 10_000.0
+        clock.hold_at(limit_s)
+        clock.hold_at(clock.now())
+        stopped_s = clock.now()
+        await asyncio.sleep(0.01)
+        assert clock.now() == stopped_s < limit_s
+        clock.hold_at(stopped_s - 50.0)
+        assert clock.now() == stopped_s
+        clock.hold_at(limit_s)
+        while clock.now() < stopped_s + 1.0:
+            await asyncio.sleep(0)
+        assert clock.now() <= limit_s
+
+    asyncio.run(run())
+
+
+def test_a_killed_node_leaves_a_log_that_reads_and_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "node.jsonl"
+    killed = FileLog(path)
+    killed.record(1.0, NodeId(3), Joined(0.5))
+    killed._file.close()  # what a kill does, without the traffic that was not yet written
+    with path.open("ab") as file:
+        file.write(b'{"at_s": 2.0, "no')
+    assert read_log(path).column("kind").to_pylist() == ["joined"]
+    again = FileLog(path)
+    again.record(3.0, NodeId(3), Counted(TrafficKind.SENT, "Beacon", 2, 40))
+    again.record(3.5, NodeId(3), Counted(TrafficKind.SENT, "Beacon", 1, 20))
+    again.close(4.0)
+    rows = read_log(path).to_pylist()
+    assert [(row["at_s"], row["kind"], row["count"], row["size_bytes"]) for row in rows] == [
+        (1.0, "joined", 1, 0),
+        (4.0, "sent", 3, 60),
+    ]
+
+
+def test_a_parquet_log_holds_the_same_as_json_lines(tmp_path: Path) -> None:
+    for path in (tmp_path / "node.jsonl", tmp_path / "node.parquet"):
+        log = FileLog(path)
+        log.record(1.0, NodeId(3), Joined(0.5))
+        log.record(2.0, NodeId(3), Counted(TrafficKind.DROPPED, "datagram", reason="too short"))
+        log.close(4.0)
+    assert read_log(tmp_path / "node.parquet").equals(read_log(tmp_path / "node.jsonl"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["node.jsonl", "node.parquet"]
+    with pytest.raises(InputError, match="exists already"):
+        FileLog(tmp_path / "node.parquet")
+
+
+def test_a_log_line_that_is_no_event_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "node.jsonl"
+    path.write_text('{"at_s": 1.0}\nnonsense\n')
+    with pytest.raises(InputError, match="line 2"):
+        read_log(path)
