@@ -9,7 +9,8 @@ node that is about to fill a cell fetches them there, and one that is about to e
 (§6.6.2).
 
 Every send answers a number that names it; `undelivered` gives it back. Nothing else is promised: a packet
-may be lost on the way, and recovering is up to the approach (§4.3).
+may be lost on the way, and recovering is up to the approach (§4.3). No node gets a packet twice, but two nodes of
+a cell may each get it where an acknowledgement was lost, so what is sent to a cell should bear repetition.
 
 Only stationary nodes route (§6.6.3), as `Beacons.stationary` says. A moving node hands what it has, its own
 or not, to a stationary neighbour; it is still reached by `send_to_node` as long as it beacons. From cell to
