@@ -202,13 +202,16 @@ class LocalStorage(ReactiveStore):
         since_s = self.host.now()
 
         def send(number: int) -> None:
-            self._flooding.flood(message, lambda: self._echoes.resolve(number, Outcome()) and None)
+            self._flooding.flood(message, lambda: self._echoed(number))
 
         def ended(outcome: Outcome) -> None:
             # With nobody in range there is nobody to tell: whoever comes will ask on joining.
             done(Outcome() if self._joining.silent_since(since_s) else outcome)
 
         self._echoes.begin(send, ended)
+
+    def _echoed(self, number: int) -> None:
+        self._echoes.resolve(number, Outcome())
 
     def _on_flooded(self, origin: NodeId, message: Message) -> None:
         match message:

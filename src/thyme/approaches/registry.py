@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from thyme.approaches.dcs.options import CellStorageOptions
+from thyme.approaches.dcs.store import CellStorage
 from thyme.approaches.es import ExternalStorage, ExternalStorageOptions
 from thyme.approaches.interface import Capabilities, ReactiveStore
 from thyme.approaches.ls import LocalStorage, LocalStorageOptions
@@ -50,6 +52,16 @@ def _local_storage(host: Host, settings: LocalStorageSettings) -> ReactiveStore:
     return LocalStorage(host, _unicast(settings), settings)
 
 
+class CellStorageSettings(CellStorageOptions, frozen=True, forbid_unknown_fields=True):
+    """Thyme-DCS; `paper` switches off whatever the papers did not implement."""
+
+    paper: bool = False
+
+
+def _cell_storage(host: Host, settings: CellStorageSettings) -> ReactiveStore:
+    return CellStorage(host, settings.as_in_the_papers() if settings.paper else settings)
+
+
 class Approach(msgspec.Struct, frozen=True):
     """One entry of the registry. `make` builds one node's protocol on its host."""
 
@@ -86,6 +98,14 @@ APPROACHES: dict[str, Approach] = {
             LocalStorage.capabilities,
             LocalStorageSettings,
             _local_storage,
+        ),
+        Approach(
+            "dcs",
+            "Thyme-DCS",
+            "cells of the venue share storage and matching, by hashing tags to places",
+            CellStorage.capabilities,
+            CellStorageSettings,
+            _cell_storage,
         ),
     )
 }

@@ -106,6 +106,10 @@ class Run:
         given = dict(scenario.settings)
         if scenario.server_nodes:
             given.setdefault("servers", list(scenario.server_nodes))
+        if self._approach.capabilities.needs_positions:
+            area = scenario.area()
+            of_venue = {"width_m": area.width_m, "height_m": area.height_m, "cell_m": area.cell_m}
+            given["grid"] = {**of_venue, **given.get("grid", {})}
         self._settings = self._approach.configure(given, "[settings]")
         numbers = Numbers()
         engine, recorder = self.world.engine, self.world.recorder

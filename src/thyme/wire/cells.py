@@ -112,8 +112,8 @@ class ReplicaAdded(Message, frozen=True, tag=108):
 
 
 class CellState(Message, frozen=True, tag=109):
-    """Things to know. `request` asks for a `CellAnswer` if it is not negative; as the answer to a `JoinCell`, it repeats
-    that request's number and is batch `index` of `batches`. An object without its data is to be fetched."""
+    """Things to know. `request` asks for a `CellAnswer` if it is not negative. An object without its data is to be
+    fetched from the sender."""
 
     held: tuple[Held, ...] = ()
     parts: tuple[Part, ...] = ()
@@ -123,8 +123,6 @@ class CellState(Message, frozen=True, tag=109):
     keepers: tuple[NodeId, ...] = ()
     """Where only some members are to keep `objects`: who. Empty: all of them."""
     request: int = -1
-    index: int = 0
-    batches: int = 1
 
 
 class JoinCell(Message, frozen=True, tag=110):
@@ -134,8 +132,11 @@ class JoinCell(Message, frozen=True, tag=110):
 
 
 class JoinedState(Message, frozen=True, tag=111):
-    """The answer to a `JoinCell`: one batch of the state."""
+    """The answer to a `JoinCell`: batch `index` of `batches` of the state."""
 
+    request: int
+    index: int
+    batches: int
     state: CellState
 
 

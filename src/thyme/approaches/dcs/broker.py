@@ -50,6 +50,7 @@ class Broker:
         options: CellStorageOptions,
         holdings: Holdings,
         notifier: Notifier,
+        cell: Callable[[], CellId],
         fetch: Callable[[Arrival, CellState], None],
     ) -> None:
         self._host = host
@@ -57,6 +58,7 @@ class Broker:
         self._options = options
         self.holdings = holdings
         self._notifier = notifier
+        self._cell = cell
         self._fetch = fetch
         self._inserted: dict[ObjectKey, None] = {}
         self._subscribed: dict[SubscriptionKey, None] = {}
@@ -93,9 +95,9 @@ class Broker:
                 return False
         return True
 
-    def learn(self, state: CellState, cell: CellId) -> None:
+    def learn(self, state: CellState) -> None:
         """Take what is news from another member, and notify of matches that this node missed when it had to decide."""
-        holdings = self.holdings
+        holdings, cell = self.holdings, self._cell()
         for key in state.deleted:
             holdings.delete(key)
         for revoked in state.revoked:
@@ -206,7 +208,7 @@ class Broker:
 
     def _on_state(self, arrival: Arrival, state: CellState, first: bool) -> None:
         """News from another member, or another cell's keys that this cell is to keep from now on."""
-        self.learn(state, arrival.target)
+        self.learn(state)
         if not state.keepers or self._host.node in state.keepers:
             self._fetch(arrival, state)
         if state.request >= 0:

@@ -1,0 +1,129 @@
+"""What directional random walks say (tags 180–199).
+
+A walk is named by when and by whom it was begun; names order walks, the older first. Subscriptions travel as
+the cells of a Bloom filter that they set, never as queries.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+
+from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.objects import Metadata
+from thyme.wire.message import Message
+
+
+class WalkName(msgspec.Struct, frozen=True, array_like=True, order=True):
+    began_s: float
+    initiator: NodeId
+
+
+class Advert(msgspec.Struct, frozen=True, array_like=True):
+    """A subscription and the cells that each of its conjunctions sets; `revoked` if it is no more."""
+
+    key: SubscriptionKey
+    cells: tuple[tuple[int, ...], ...]
+    revoked: bool = False
+
+
+class Probe(Message, frozen=True, tag=180):
+    """The walk's last node asks who is around, at its `step` in its `attempt`."""
+
+    control: ClassVar[bool] = True
+    walk: WalkName
+    attempt: int
+    step: int
+
+
+class Offer(Message, frozen=True, tag=181):
+    """A neighbour answers `to`. Whoever overhears it knows from now on that the sender is beside the walk.
+
+    `overlay` is the oldest walk that the sender is connected to, if any; `visited` says that this attempt of
+    the walk has been there.
+    """
+
+    control: ClassVar[bool] = True
+    walk: WalkName
+    attempt: int
+    step: int
+    to: NodeId
+    cost: int
+    overlay: WalkName | None
+    visited: bool
+
+
+class WalkerMoved(Message, frozen=True, tag=182):
+    """The walker goes to the receiver, which becomes part of the walk."""
+
+    control: ClassVar[bool] = True
+    walk: WalkName
+    attempt: int
+    step: int
+    adverts: tuple[Advert, ...]
+
+
+class WalkerReturned(Message, frozen=True, tag=183):
+    """The walker found no way on and goes back; `pruned` if the sender leaves the walk."""
+
+    control: ClassVar[bool] = True
+    walk: WalkName
+    attempt: int
+    step: int
+    pruned: bool
+
+
+class WalksMet(Message, frozen=True, tag=184):
+    """The walk ends here: the receiver, which is on an older overlay, becomes a broker."""
+
+    control: ClassVar[bool] = True
+    walk: WalkName
+
+
+class Anchored(Message, frozen=True, tag=185):
+    """The receiver's part of the overlay is now connected to an older walk."""
+
+    control: ClassVar[bool] = True
+    overlay: WalkName
+
+
+class Advertised(Message, frozen=True, tag=186):
+    """Subscriptions behind the sender, new or revoked."""
+
+    adverts: tuple[Advert, ...]
+
+
+class Event(Message, frozen=True, tag=187):
+    """A published object on its way along the walks."""
+
+    metadata: Metadata
+    hops: int
+
+
+class Fetch(Message, frozen=True, tag=188):
+    """A request for a part of an object, back along the way that its event came; `way` is how to answer."""
+
+    key: ObjectKey
+    way: tuple[NodeId, ...]
+    request: int
+    offset: int
+    size: int
+
+
+class Fetched(Message, frozen=True, tag=189):
+    """The part, or `found = False`; goes back along `way`, whose last node is the next receiver."""
+
+    key: ObjectKey
+    way: tuple[NodeId, ...]
+    request: int
+    found: bool
+    offset: int = 0
+    total_bytes: int = 0
+    part: bytes = b""
+
+
+class Unlinked(Message, frozen=True, tag=190):
+    """The sender does not know the receiver as a neighbour in the overlay (any more)."""
+
+    control: ClassVar[bool] = True
