@@ -15,6 +15,8 @@ from thyme.approaches.dcs.store import CellStorage
 from thyme.approaches.es import ExternalStorage, ExternalStorageOptions
 from thyme.approaches.interface import Capabilities, ReactiveStore
 from thyme.approaches.ls import LocalStorage, LocalStorageOptions
+from thyme.approaches.socialcast.options import SocialCastOptions
+from thyme.approaches.socialcast.protocol import SocialCast
 from thyme.host import Host
 from thyme.model.errors import InputError
 from thyme.routing.dsdv import Dsdv, DsdvOptions
@@ -106,6 +108,14 @@ APPROACHES: dict[str, Approach] = {
             CellStorage.capabilities,
             CellStorageSettings,
             _cell_storage,
+        ),
+        Approach(
+            "socialcast",
+            "SocialCast",
+            "messages travel with people who are likely to meet those interested",
+            SocialCast.capabilities,
+            SocialCastOptions,
+            SocialCast,
         ),
     )
 }

@@ -1,0 +1,129 @@
+"""The buffer of a carrier, and the memory of the last λ messages received (SocialCast §II, §III).
+
+A publisher puts γ numbered copies of a message into its buffer, and each of them travels on its own, so a buffer
+holds copies: of one message, several at its publisher and usually one at any other carrier. A full buffer lets go
+of the copy that it has held longest. Copies survive a restart in the host's store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from thyme.host import Host
+from thyme.model.objects import Metadata
+from thyme.wire.socialcast import Data, identifier
+
+KIND = "socialcast copy"
+
+
+class Held:
+    """A message in the buffer, with the hops that each of its copies has made."""
+
+    __slots__ = ("content", "copies", "expires_s", "id", "metadata")
+
+    def __init__(self, id_: int, metadata: Metadata, content: bytes, expires_s: float | None) -> None:
+        self.id = id_
+        self.metadata = metadata
+        self.content = content
+        self.expires_s = expires_s
+        self.copies: dict[int, int] = {}
+
+    def data(self, hops: int, copies: tuple[int, ...] = ()) -> Data:
+        return Data(self.metadata, self.content, hops, copies, self.expires_s)
+
+
+class Stored(msgspec.Struct, frozen=True, array_like=True):
+    """A copy as the host's store keeps it."""
+
+    metadata: Metadata
+    content: bytes
+    expires_s: float | None
+    hops: int
+
+
+_decoder = msgspec.msgpack.Decoder(Stored)
+
+
+class Buffer:
+    """Copies that this node carries, at most `maximum`."""
+
+    def __init__(self, host: Host, maximum: int) -> None:
+        self._host = host
+        self._maximum = maximum
+        self._held: dict[int, Held] = {}
+        self._order: dict[tuple[int, int], None] = {}
+        self.pushed_out = 0
+        for name, value in host.store.items(KIND):
+            stored = _decoder.decode(value)
+            data = Data(stored.metadata, stored.content, stored.hops, (int(name.partition("/")[2]),), stored.expires_s)
+            self.add(data, data.copies, data.hops)
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __iter__(self) -> Iterator[Held]:
+        return iter(list(self._held.values()))
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(len(held.copies) * len(held.content) for held in self._held.values())
+
+    def get(self, id_: int) -> Held | None:
+        return self._held.get(id_)
+
+    def add(self, data: Data, copies: Iterable[int], hops: int) -> None:
+        """Carry these copies from now on; one that is here already stays as it is."""
+        id_ = identifier(data.metadata.key)
+        held = self._held.get(id_)
+        if held is None:
+            held = self._held[id_] = Held(id_, data.metadata, data.content, data.expires_s)
+        for copy in copies:
+            if copy in held.copies:
+                continue
+            held.copies[copy] = hops
+            self._order[(id_, copy)] = None
+            stored = Stored(held.metadata, held.content, held.expires_s, hops)
+            self._host.store.put(KIND, f"{id_}/{copy}", msgspec.msgpack.encode(stored))
+        while len(self._order) > self._maximum:
+            self.pushed_out += 1
+            self.remove(*next(iter(self._order)))
+
+    def remove(self, id_: int, copy: int) -> None:
+        held = self._held.get(id_)
+        if held is None or held.copies.pop(copy, None) is None:
+            return
+        del self._order[(id_, copy)]
+        self._host.store.remove(KIND, f"{id_}/{copy}")
+        if not held.copies:
+            del self._held[id_]
+
+    def expire(self, now_s: float) -> None:
+        """Let go of messages whose publisher's time limit has passed."""
+        for held in list(self._held.values()):
+            if held.expires_s is not None and held.expires_s <= now_s:
+                for copy in list(held.copies):
+                    self.remove(held.id, copy)
+
+
+class Memory:
+    """The last λ messages that this node received or published, oldest first."""
+
+    def __init__(self, maximum: int) -> None:
+        self._maximum = maximum
+        self._ids: dict[int, None] = {}
+        self._told: tuple[int, ...] | None = ()
+
+    def add(self, id_: int) -> None:
+        self._ids.pop(id_, None)
+        self._ids[id_] = None
+        if len(self._ids) > self._maximum:
+            del self._ids[next(iter(self._ids))]
+        self._told = None
+
+    def told(self) -> tuple[int, ...]:
+        """For the control message; the same tuple as long as nothing changes."""
+        if self._told is None:
+            self._told = tuple(self._ids)
+        return self._told

@@ -1,0 +1,71 @@
+"""The scalar Kalman predictor of SocialCast's appendix, and the component that says when to trust it (§IV).
+
+The state is a random walk that is seen through noise: Y = X + W with W of variance R, X' = X + V with V of variance
+Q. (The appendix's scalar model writes Q for the former and R for the latter; its general model and its recursion
+have them as here.) The variance of the prediction does not depend on what is observed, so a predictor that starts
+late may take over the variance of one that has run from the start.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from thyme.model.errors import InputError
+
+
+class KalmanOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The paper does not give the two noises; `docs/approaches/socialcast.md` shows what depends on them."""
+
+    state_noise: float = 0.01
+    """Q: how much the true value may change from one sample to the next."""
+    observation_noise: float = 0.1
+    """R: how far a sample may be from the true value."""
+    first_estimate: float = 0.0
+    first_variance: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.state_noise < 0.0 or self.observation_noise <= 0.0 or self.first_variance < 0.0:
+            raise InputError(
+                f"kalman: state_noise (Q) is {self.state_noise:g}, observation_noise (R) {self.observation_noise:g}, "
+                f"first_variance {self.first_variance:g}; expected Q ≥ 0, R > 0 and first_variance ≥ 0"
+            )
+
+
+class TrustOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The predictability component: a prediction is trusted while its mean absolute error stays within a bound."""
+
+    error_bound: float = 0.5
+    """A coin toss that is predicted as one half is wrong by this much; 1 trusts everything."""
+    memory_samples: int = 50
+    """Over how many samples the error is averaged, with weights that fall off exponentially."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.error_bound <= 1.0:
+            raise InputError(f"trust: error_bound is {self.error_bound:g}; expected a value from 0 to 1")
+        if self.memory_samples < 1:
+            raise InputError(f"trust: memory_samples is {self.memory_samples}; expected at least 1")
+
+
+class Predictor:
+    """Predicts the next value of one attribute from those seen so far."""
+
+    __slots__ = ("_noise", "_weight", "error", "estimate", "variance")
+
+    def __init__(self, kalman: KalmanOptions, trust: TrustOptions, variance: float | None = None) -> None:
+        self.estimate = kalman.first_estimate
+        """X̂: what the next sample is predicted to be."""
+        self.variance = kalman.first_variance if variance is None else variance
+        """Ω: the variance of that prediction."""
+        self.error = 0.0
+        """Mean absolute error of the predictions so far."""
+        self._noise = (kalman.observation_noise, kalman.state_noise)
+        self._weight = 1.0 / trust.memory_samples
+
+    def observe(self, value: float) -> None:
+        observation_noise, state_noise = self._noise
+        surprise = value - self.estimate
+        self.error += self._weight * (abs(surprise) - self.error)
+        variance = self.variance
+        gain = variance / (variance + observation_noise)
+        self.estimate += gain * surprise
+        self.variance = variance + state_noise - gain * variance

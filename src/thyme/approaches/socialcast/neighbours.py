@@ -1,0 +1,106 @@
+"""Neighbours: what the last control message of everybody in range said (SocialCast Fig. 1).
+
+A neighbour is present while its last control message is not older than a period and a little; one that does not
+answer at the link is gone at once. What a control message says is looked into only when a message needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from thyme.model.ids import NodeId
+from thyme.model.objects import Metadata
+from thyme.wire.socialcast import Control, Topic, Wanted
+
+
+class Neighbour:
+    """One neighbour: its interests, its scores as a carrier, and which messages it has."""
+
+    __slots__ = ("_control", "_matches", "_of_tag", "_of_tags", "_received_as_told", "heard_s", "node", "received",
+                 "topics", "wanted")  # fmt: skip
+
+    def __init__(self, node: NodeId, control: Control, now_s: float) -> None:
+        self.node = node
+        self.wanted: tuple[Wanted, ...] = ()
+        self.topics: tuple[Topic, ...] = ()
+        self.received: set[int] = set()
+        self._received_as_told: tuple[int, ...] = ()
+        self._matches: dict[tuple[str, ...], tuple[Wanted, ...]] = {}
+        self.hear(control, now_s)
+
+    def hear(self, control: Control, now_s: float) -> None:
+        self.heard_s = now_s
+        self._control = control
+        self._of_tag: dict[str, int] | None = None
+        self._of_tags: list[tuple[Topic, int]] = []
+        if control.received is not self._received_as_told:
+            self._received_as_told = control.received
+            self.received = set(control.received)
+        if control.wanted is not self.wanted and control.wanted != self.wanted:
+            self.wanted = control.wanted
+            self.topics = tuple(dict.fromkeys(wanted.conjunction.positive for wanted in control.wanted))
+            self._matches.clear()
+
+    def wants(self, metadata: Metadata) -> bool:
+        """Whether one of its subscriptions matches, tags and time alike."""
+        matches = self._matches.get(metadata.tags)
+        if matches is None:
+            matches = tuple(wanted for wanted in self.wanted if wanted.conjunction.matches(metadata.tags))
+            self._matches[metadata.tags] = matches
+        return any(wanted.frame.contains(metadata.published_s) for wanted in matches)
+
+    def score(self, tags: Sequence[str]) -> int:
+        """Its utility as a carrier for a message with these tags, in thousandths."""
+        if self._of_tag is None:
+            self._of_tag = self._index()
+        best = self._control.elsewhere
+        for tag in tags:
+            best = max(best, self._of_tag.get(tag, 0))
+        for topic, utility in self._of_tags:
+            if utility > best and all(tag in tags for tag in topic):
+                best = utility
+        return best
+
+    def listed(self) -> zip[tuple[Topic, int]]:
+        """The topics for which it gave a utility of its own."""
+        return zip(self._control.topics, self._control.utilities, strict=True)
+
+    def _index(self) -> dict[str, int]:
+        of_tag: dict[str, int] = {}
+        for topic, utility in self.listed():
+            if len(topic) == 1:
+                of_tag[topic[0]] = utility
+            else:
+                self._of_tags.append((topic, utility))
+        return of_tag
+
+
+class Neighbourhood:
+    """Everybody heard of late."""
+
+    def __init__(self, lifetime_s: float, maximum: int) -> None:
+        self._lifetime_s = lifetime_s
+        self._maximum = maximum
+        self._neighbours: dict[NodeId, Neighbour] = {}
+
+    def hear(self, node: NodeId, control: Control, now_s: float) -> bool:
+        """False if the table is full of others."""
+        known = self._neighbours.get(node)
+        if known is not None:
+            known.hear(control, now_s)
+            return True
+        if len(self._neighbours) >= self._maximum:
+            return False
+        self._neighbours[node] = Neighbour(node, control, now_s)
+        return True
+
+    def forget(self, node: NodeId) -> None:
+        self._neighbours.pop(node, None)
+
+    def present(self, now_s: float) -> dict[NodeId, Neighbour]:
+        """Those in range as far as one can know, in order of number; the others are forgotten."""
+        oldest_s = now_s - self._lifetime_s
+        self._neighbours = {
+            node: neighbour for node, neighbour in sorted(self._neighbours.items()) if neighbour.heard_s >= oldest_s
+        }
+        return self._neighbours

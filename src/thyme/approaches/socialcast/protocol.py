@@ -1,0 +1,316 @@
+"""SocialCast: messages carried by people who will meet those interested (SocialCast §III).
+
+Once per period T, at a phase of its own, every node (1) re-computes its utilities and broadcasts them with its
+interests and the last λ messages it received, (2) looks for a better carrier for each copy in its buffer, and (3)
+sends: a message to every interested neighbour that lacks it, which reads it without carrying it, and copies to
+better carriers, which leave this node's buffer. A subscriber that is also the better carrier gets one message that
+says so. The paper's Fig. 2 disagrees with its text in places; the text is followed, and the docs page lists them.
+
+Beyond the paper: subscriptions are queries over several tags with a time frame, and the full query is checked on
+both sides; a publisher may set a time limit besides the hops; γ may follow the conditions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+import msgspec
+
+from thyme.approaches.contents import Contents
+from thyme.approaches.inbox import Inbox
+from thyme.approaches.interface import Capabilities, Done, Failure, Fetched, Notify, Outcome, ReactiveStore, key_of
+from thyme.approaches.socialcast.buffers import Buffer, Held, Memory
+from thyme.approaches.socialcast.neighbours import Neighbour, Neighbourhood
+from thyme.approaches.socialcast.options import SocialCastOptions
+from thyme.approaches.socialcast.prophet import Predictabilities
+from thyme.approaches.socialcast.routers import (
+    BestCarrier,
+    Epidemic,
+    Handover,
+    Prophet,
+    RandomCarrier,
+    Router,
+    SprayAndWait,
+)
+from thyme.approaches.socialcast.utilities import CarrierScore, Utilities
+from thyme.host import Host, Timer
+from thyme.model.errors import InputError
+from thyme.model.frames import TimeFrame
+from thyme.model.ids import NodeId, SubscriptionKey
+from thyme.model.objects import Metadata, check_object
+from thyme.model.queries import Query
+from thyme.model.records import Counted, Joined, Sampled, TrafficKind
+from thyme.model.subscriptions import Subscription
+from thyme.wire.message import Message
+from thyme.wire.socialcast import UNIT, Control, Data, Topic, Wanted, identifier
+
+PUBLISHED = "socialcast published"
+BUFFERED = "buffered copies"
+
+
+class SocialCast(ReactiveStore):
+    """One node of SocialCast."""
+
+    capabilities = Capabilities(stores=False, answers_past=False, deletes=False)
+
+    def __init__(self, host: Host, options: SocialCastOptions | None = None) -> None:
+        super().__init__(host)
+        self.options = options or SocialCastOptions()
+        limits = self.options.limits
+        self.buffer = Buffer(host, self.options.buffer_copies)
+        self._inbox: Inbox[NodeId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
+        self._contents = Contents(host)
+        self._memory = Memory(self.options.memory_ids)
+        lifetime_s = self.options.period_s * self.options.neighbour_lifetime_periods
+        self._neighbourhood = Neighbourhood(lifetime_s, self.options.neighbours)
+        self.score: CarrierScore = self._make_score()
+        self._router = self._make_router()
+        self._wanted: tuple[Wanted, ...] = ()
+        self._timer: Timer | None = None
+        self._sampled_s = 0.0
+        for held in self.buffer:
+            self._memory.add(held.id)
+
+    def start(self) -> None:
+        self._announce_interests()
+        self._timer = self.host.after(self.host.random.uniform(0.0, self.options.period_s), self._turn)
+
+    def join(self) -> None:
+        self.host.record(Joined())
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def receive(self, sender: NodeId, message: Message) -> None:
+        match message:
+            case Control():
+                self._on_control(sender, message)
+            case Data():
+                self._on_data(message)
+            case _:
+                pass
+
+    def insert(
+        self,
+        oid: str,
+        data: bytes,
+        tags: Iterable[str],
+        summary: bytes,
+        done: Done,
+        *,
+        replicate: bool | None = None,
+    ) -> Metadata:
+        checked = check_object(data, tags, summary, self.options.limits.objects)
+        if len(data) > self.options.content_bytes:
+            raise InputError(
+                f"object {oid!r} has {len(data)} bytes; SocialCast carries contents within its messages, at most "
+                f"{self.options.content_bytes} (setting content_bytes): publish a smaller one that says where to get it"
+            )
+        key = key_of(oid, self.node)
+        if self.host.store.get(PUBLISHED, str(key)) is not None:
+            raise InputError(f"object {oid!r} was inserted by this node before; objects are immutable, use a new id")
+        now_s = self.host.now()
+        metadata = Metadata(key, checked, summary, now_s, len(data))
+        self.host.store.put(PUBLISHED, str(key), b"")
+        self._contents.keep(key, data)
+        self._memory.add(identifier(key))
+        expires_s = now_s + self.options.lifetime_s if self.options.lifetime_s > 0.0 else None
+        copies = tuple(range(self._copies_for(checked)))
+        self.buffer.add(Data(metadata, data, 0, copies, expires_s), copies, 0)
+        self._deliver(metadata, data, 0)
+        done(Outcome())
+        return metadata
+
+    def delete(self, oid: str, done: Done) -> None:
+        raise InputError("SocialCast cannot delete: copies that are on their way do not come back (see lifetime_s)")
+
+    def subscribe(
+        self, query: Query, frame: TimeFrame, notify: Notify, done: Done, *, sid: int | None = None
+    ) -> SubscriptionKey:
+        if frame.ended(self.host.now()):
+            raise InputError("SocialCast does not answer for the past: the time frame has ended already")
+        number = self._inbox.next_sid() if sid is None else sid
+        subscription = Subscription.to_query(SubscriptionKey(number, self.node), query, frame)
+        size_bytes = len(msgspec.msgpack.encode(_wanted([own.subscription for own in self._inbox] + [subscription])))
+        if size_bytes > self.options.control_bytes // 2:
+            raise InputError(
+                f"with this one, this node's subscriptions take {size_bytes} bytes; at most "
+                f"{self.options.control_bytes // 2} fit a control message: unsubscribe from some or ask for less"
+            )
+        self._inbox.add(subscription, notify)
+        self._announce_interests()
+        for held in self.buffer:
+            self._deliver(held.metadata, held.content, min(held.copies.values()))
+        done(Outcome())
+        return subscription.key
+
+    def unsubscribe(self, sid: int, done: Done) -> None:
+        self._inbox.get(sid)
+        self._inbox.remove(sid)
+        self._announce_interests()
+        done(Outcome())
+
+    def retrieve(self, metadata: Metadata, done: Fetched) -> None:
+        """From what came with the notification; nobody else is asked."""
+        if not self._contents.has(metadata.key):
+            done(Outcome(Failure.NOT_FOUND), b"")
+            return
+        done(Outcome(), self._contents.read(metadata.key))
+
+    def more(self, sid: int, done: Done) -> None:
+        self._inbox.get(sid)
+        done(Outcome())
+
+    def remaining(self, sid: int) -> int:
+        return self._inbox.get(sid).remaining
+
+    def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
+        return self._inbox.resume(notify)
+
+    def stored(self) -> Iterable[tuple[str, int, int]]:
+        yield "copies", len(self.buffer), self.buffer.size_bytes
+        yield "subscriptions", len(self._inbox), len(msgspec.msgpack.encode(self._wanted))
+
+    def _turn(self) -> None:
+        """The three phases, one after the other."""
+        self._timer = self.host.after(self.options.period_s, self._turn)
+        now_s = self.host.now()
+        present = self._neighbourhood.present(now_s)
+        if any(wanted.frame.end_s is not None for wanted in self._wanted):
+            self._announce_interests()
+        self.score.observe(present, [wanted.conjunction.positive for wanted in self._wanted])
+        self.host.broadcast(self._control())
+        self._sample(now_s)
+        if len(self.buffer) == 0:
+            return
+        self.buffer.expire(now_s)
+        if present:
+            self._router.begin(present)
+            takers = [neighbour for neighbour in present.values() if neighbour.wanted]
+            for held in self.buffer:
+                self._disseminate(held, takers)
+
+    def _control(self) -> Control:
+        topics, utilities, elsewhere = self.score.table()
+        kept = self._that_fit(topics)
+        return Control(self._wanted, tuple(topics[:kept]), tuple(utilities[:kept]), elsewhere, self._memory.told())
+
+    def _that_fit(self, topics: list[Topic]) -> int:
+        """How many topics fit the control message: all of them, unless tags are very long."""
+        room = self.options.control_bytes // 2
+        for count, topic in enumerate(topics):
+            room -= 8 + sum(4 * len(tag) + 5 for tag in topic)
+            if room < 0:
+                return count
+        return len(topics)
+
+    def _disseminate(self, held: Held, takers: list[Neighbour]) -> None:
+        hops = min(held.copies.values())
+        for handover in self._router.handovers(held):
+            self._hand_over(held, handover)
+        for neighbour in takers:
+            if held.id not in neighbour.received and neighbour.wants(held.metadata):
+                neighbour.received.add(held.id)
+                self.host.unicast(neighbour.node, held.data(hops), partial(self._neighbourhood.forget, neighbour.node))
+
+    def _hand_over(self, held: Held, handover: Handover) -> None:
+        """Give copies away; what the link cannot deliver comes back, unless copies are strict."""
+        hops = max(held.copies[copy] for copy in handover.copies)
+        data = held.data(hops, handover.copies)
+        to = handover.to.node
+        handover.to.received.add(held.id)
+        if not handover.keeps:
+            for copy in handover.copies:
+                self.buffer.remove(held.id, copy)
+
+        def failed() -> None:
+            self._neighbourhood.forget(to)
+            if not handover.keeps and not self.options.strict_copies:
+                self.buffer.add(data, handover.copies, hops)
+
+        self.host.unicast(to, data, failed)
+
+    def _on_control(self, sender: NodeId, control: Control) -> None:
+        if len(control.topics) != len(control.utilities):
+            self._drop("Control", "malformed")
+        elif not self._neighbourhood.hear(sender, control, self.host.now()):
+            self._drop("Control", "too many neighbours")
+
+    def _on_data(self, data: Data) -> None:
+        hops = data.hops + 1
+        self._memory.add(identifier(data.metadata.key))
+        if data.expires_s is not None and data.expires_s <= self.host.now():
+            self._drop("Data", "expired")
+            return
+        self._deliver(data.metadata, data.content, hops)
+        if not data.copies:
+            return
+        if 0 < self.options.ttl_hops <= hops:
+            self._drop("Data", "hops")
+            return
+        pushed_out = self.buffer.pushed_out
+        self.buffer.add(data, data.copies, hops)
+        if self.buffer.pushed_out > pushed_out:
+            self._drop("Data", "buffer full")
+
+    def _deliver(self, metadata: Metadata, content: bytes, hops: int) -> None:
+        # The content is kept first: the application may ask for it as soon as it is told.
+        owned = metadata.key.owner == self.node
+        wanted = any(own.subscription.matches(metadata) for own in self._inbox)
+        if wanted and not owned and not self._contents.has(metadata.key):
+            self._contents.keep(metadata.key, content)
+        if wanted:
+            for own in self._inbox:
+                self._inbox.accept(own.subscription.key, metadata, hops)
+
+    def _announce_interests(self) -> None:
+        """Interests as the next control message tells them: of the subscriptions whose time frame has not ended."""
+        now_s = self.host.now()
+        open_still = [own.subscription for own in self._inbox if not own.subscription.frame.ended(now_s)]
+        wanted = _wanted(open_still)
+        if wanted != self._wanted:
+            self._wanted = wanted
+
+    def _copies_for(self, tags: tuple[str, ...]) -> int:
+        """γ, or the number that suits the best carrier at hand: far from all subscribers, nearly twice as many."""
+        if self.options.routing in ("epidemic", "prophet"):
+            return 1
+        if not self.options.adapt_copies:
+            return self.options.copies
+        present = self._neighbourhood.present(self.host.now()).values()
+        best = max([self.score.score(tags), *(neighbour.score(tags) for neighbour in present)])
+        return 1 + round(2 * (self.options.copies - 1) * (1.0 - min(best, UNIT) / UNIT))
+
+    def _sample(self, now_s: float) -> None:
+        every_s = self.options.sample_every_s
+        if every_s > 0.0 and now_s >= self._sampled_s + every_s:
+            self._sampled_s = now_s - now_s % every_s
+            self.host.record(Sampled(BUFFERED, float(len(self.buffer))))
+
+    def _drop(self, name: str, reason: str) -> None:
+        self.host.record(Counted(TrafficKind.DROPPED, name, reason=reason))
+
+    def _make_score(self) -> CarrierScore:
+        if self.options.routing == "prophet":
+            return Predictabilities(self.options.prophet)
+        return Utilities(self.options.utilities)
+
+    def _make_router(self) -> Router:
+        match self.options.routing:
+            case "prediction":
+                return BestCarrier(self.score, round(UNIT * self.options.hysteresis))
+            case "none":
+                return RandomCarrier(self.host.random)
+            case "epidemic":
+                return Epidemic()
+            case "spray":
+                return SprayAndWait()
+            case "prophet":
+                return Prophet(self.score)
+
+
+def _wanted(subscriptions: Iterable[Subscription]) -> tuple[Wanted, ...]:
+    found = (Wanted(one, subscription.frame) for subscription in subscriptions for one in subscription.conjunctions)
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,117 @@
+"""Utilities: how good a carrier this node is for each topic (SocialCast §IV).
+
+Two attributes are sampled once per period: whether a subscriber of the topic is near, and how much the set of
+neighbours has changed. A Kalman predictor each says what they will be next, and their weighted sum is the utility.
+An attribute whose predictions have been too wrong lately counts for nothing: the node then does not put itself
+forward. The paper leaves open what follows from a lack of trust.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import isclose
+from typing import Protocol
+
+import msgspec
+
+from thyme.approaches.socialcast.kalman import KalmanOptions, Predictor, TrustOptions
+from thyme.approaches.socialcast.neighbours import Neighbour
+from thyme.model.errors import InputError
+from thyme.model.ids import NodeId
+from thyme.wire.socialcast import UNIT, Topic
+
+
+class UtilityOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    weight_colocation: float = 0.75
+    weight_connectivity: float = 0.25
+    kalman: KalmanOptions = KalmanOptions()
+    trust: TrustOptions = TrustOptions()
+    known_topics: int = 256
+    """Topics of which a node keeps a prediction; the least likely to be met gives way."""
+
+    def __post_init__(self) -> None:
+        weights = (self.weight_colocation, self.weight_connectivity)
+        if min(weights) < 0.0 or not isclose(sum(weights), 1.0, abs_tol=1e-9):
+            raise InputError(
+                f"weight_colocation is {weights[0]:g} and weight_connectivity {weights[1]:g}; "
+                "expected two numbers from 0 to 1 that sum to one"
+            )
+        if self.known_topics < 1:
+            raise InputError(f"known_topics is {self.known_topics}; expected at least 1")
+
+
+class CarrierScore(Protocol):
+    """What a node says of itself as a carrier, in thousandths per topic and for all topics not listed."""
+
+    def observe(self, present: Mapping[NodeId, Neighbour], own: Iterable[Topic]) -> None:
+        """A period has passed, in which these neighbours were heard; the node itself subscribes to `own`."""
+
+    def table(self) -> tuple[list[Topic], list[int], int]: ...
+    def score(self, tags: Sequence[str]) -> int:
+        """For a message with these tags: the best of the topics that it belongs to."""
+
+
+def change_degree(before: frozenset[NodeId], now: frozenset[NodeId]) -> float:
+    """U_cdc: the share of those met in the last period that came or went."""
+    met = len(before | now)
+    return len(before ^ now) / met if met else 0.0
+
+
+class Utilities:
+    """The `CarrierScore` of the paper."""
+
+    def __init__(self, options: UtilityOptions) -> None:
+        self._options = options
+        self._before: frozenset[NodeId] = frozenset()
+        self._connectivity = Predictor(options.kalman, options.trust)
+        self._colocation: dict[Topic, Predictor] = {}
+        self._compound: list[Topic] = []
+
+    def observe(self, present: Mapping[NodeId, Neighbour], own: Iterable[Topic]) -> None:
+        now = frozenset(present)
+        near: dict[Topic, None] = {}
+        for neighbour in present.values():
+            for topic in neighbour.topics:
+                near[topic] = None
+        for topic in near:
+            if topic not in self._colocation:
+                self._learn(topic)
+        for topic, predictor in self._colocation.items():
+            predictor.observe(1.0 if topic in near else 0.0)
+        self._connectivity.observe(change_degree(self._before, now))
+        self._before = now
+
+    def table(self) -> tuple[list[Topic], list[int], int]:
+        elsewhere = self._part(self._connectivity, self._options.weight_connectivity)
+        weight = self._options.weight_colocation
+        topics: list[Topic] = []
+        values: list[int] = []
+        for topic, predictor in self._colocation.items():
+            value = self._part(predictor, weight)
+            if value >= 1.0:
+                topics.append(topic)
+                values.append(int(elsewhere + value))
+        return topics, values, int(elsewhere)
+
+    def score(self, tags: Sequence[str]) -> int:
+        topics: list[Topic] = [(tag,) for tag in tags]
+        topics += [topic for topic in self._compound if all(tag in tags for tag in topic)]
+        best = 0.0
+        for topic in topics:
+            predictor = self._colocation.get(topic)
+            if predictor is not None:
+                best = max(best, self._part(predictor, self._options.weight_colocation))
+        return int(self._part(self._connectivity, self._options.weight_connectivity) + best)
+
+    def _part(self, predictor: Predictor, weight: float) -> float:
+        if predictor.error > self._options.trust.error_bound:
+            return 0.0
+        return UNIT * weight * min(max(predictor.estimate, 0.0), 1.0)
+
+    def _learn(self, topic: Topic) -> None:
+        if len(self._colocation) >= self._options.known_topics:
+            known = self._colocation
+            del known[min(known, key=lambda one: known[one].estimate)]
+        options = self._options
+        self._colocation[topic] = Predictor(options.kalman, options.trust, self._connectivity.variance)
+        self._compound = [known for known in self._colocation if len(known) != 1]
