@@ -14,7 +14,7 @@ from numba.extending import intrinsic
 from numba.np.numpy_support import carray
 from numpy.typing import NDArray
 
-from thyme.sim.wifi.compiled import compiled
+from thyme.sim.wifi.compiled import opening
 from thyme.sim.wifi.state import (
     CHUNK,
     CONFIG,
@@ -54,7 +54,7 @@ def _pointer(typing_context: Any, address: Any) -> Any:
 pointer: Any = intrinsic(_pointer)
 
 
-@compiled
+@opening
 def opened(book: Book) -> Ether:
     """The tables that a book tells of, in the order of `Ether`'s fields."""
     return Ether(

@@ -34,8 +34,17 @@ KERNEL = (
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+# Python owns all tables: compiled code need not count references to them (and must not make arrays of its own)
+_BORROWING: Any = {"error_model": "numpy", "_nrt": False}
+
+
 def compiled(function: Function) -> Function:
     """A function that only compiled code calls."""
+    return cast(Function, njit(**_BORROWING)(function))
+
+
+def opening(function: Function) -> Function:
+    """A function that makes tables out of addresses, for compiled code."""
     return cast(Function, njit(error_model="numpy")(function))
 
 

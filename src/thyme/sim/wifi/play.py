@@ -88,12 +88,14 @@ def play(radio: Wifi, streams: list[Iterator[Send]], payload_bytes: int, until_s
     """Send all streams in the order of time, run on to `until_s`, and return every reception."""
     sent_at: list[float] = []
     senders: list[int] = []
-    told: list[NDArray[np.void]] = []
-    refused = 0
+    rows, kept, refused = np.zeros(1024, radio.happened().dtype), 0, 0
     advance, broadcast, unicast, happened = radio.advance, radio.broadcast, radio.unicast, radio.happened
     for at_s, node, to in heapq.merge(*streams):
-        while advance(at_s):
-            told.append(happened().copy())
+        while count := advance(at_s):
+            if kept + count > len(rows):
+                rows = np.resize(rows, 2 * len(rows) + count)
+            rows[kept : kept + count] = happened()
+            kept += count
         token = len(sent_at)
         if to == EVERYBODY:
             taken = broadcast(at_s, node, token, payload_bytes)
@@ -102,10 +104,10 @@ def play(radio: Wifi, streams: list[Iterator[Send]], payload_bytes: int, until_s
         refused += not taken
         sent_at.append(at_s)
         senders.append(node)
-    while advance(until_s):
-        told.append(happened().copy())
-    rows = np.concatenate([radio.happened()[:0], *told])
-    rows = rows[rows["kind"] == RECEIVED]
+    while count := advance(until_s):
+        rows = np.concatenate((rows[:kept], happened()))
+        kept += count
+    rows = rows[:kept][rows["kind"][:kept] == RECEIVED]
     return Played(
         sent_at_s=np.array(sent_at),
         sender=np.array(senders, dtype=np.int64),
