@@ -1,0 +1,227 @@
+"""From anyone's files to a dataset of posts.
+
+Files are split into parts that tasks read on their own. Records that should have been posts and are none are kept with
+file, line and reason, in the part `_rejected` of the dataset, which readers of posts do not see. The same post met
+several times is one post, with all its tags; spellings of a tag that differ in accents only become the most used one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StringType, StructField, StructType
+
+from thyme.model.errors import InputError
+from thyme.pipeline.arrow import from_arrow, map_arrow
+from thyme.pipeline.formats.mapped import ColumnMap
+from thyme.pipeline.formats.posts import ParsedPost, Pseudonyms, Skipped
+from thyme.pipeline.formats.reading import Rejected, read_source
+from thyme.pipeline.formats.sources import Source, find_files, plan_sources
+from thyme.pipeline.schemas import POSTS, REJECTED, arrow_schema, conform, spark_schema
+
+BATCH_ROWS = 5_000
+MAX_SPELLINGS = 200_000
+REJECTED_PART = "_rejected"
+_PARSED = (
+    ("status", "string"),
+    ("file", "string"),
+    ("line", "int64"),
+    ("reason", "string"),
+    ("record", "string"),
+    ("id", "string"),
+    ("author", "string"),
+    ("at_s", "float64"),
+    ("text", "string"),
+    ("tags", "list<string>"),
+    ("skipped", "int64"),
+)
+_SOURCES = StructType([StructField("source", StringType())])
+
+
+class IngestOptions(msgspec.Struct, frozen=True):
+    columns: ColumnMap | None = None
+    pseudonyms: Pseudonyms | None = None
+    merge_accents: bool = True
+
+
+class IngestSummary(msgspec.Struct, frozen=True):
+    """What came of it: `rejected` by reason, most frequent first; `formats` by number of files."""
+
+    files: int
+    posts: int
+    repeated: int
+    skipped: int
+    rejected: dict[str, int]
+    formats: dict[str, int]
+
+
+def ingest(
+    spark: SparkSession,
+    patterns: Sequence[str],
+    out: Path,
+    options: IngestOptions = IngestOptions(),  # noqa: B008 - a frozen record
+    tell: Callable[[str], None] = lambda stage: None,
+) -> IngestSummary:
+    """Read all files into the dataset `out`; `tell` hears what is being done."""
+    if out.exists():
+        raise InputError(f"{out}: exists already, and a dataset is never changed; choose another place")
+    tell("recognising files")
+    sources = plan_sources(find_files(patterns), options.columns)
+    draft = out.with_name(f".{out.name}.{os.getpid()}.draft")
+    try:
+        tell(f"reading {len({source.path for source in sources})} files in {len(sources)} parts")
+        read_all(spark, sources, options.pseudonyms).write.parquet(str(draft / "parsed"))
+        parsed = spark.read.schema(spark_schema(_PARSED)).parquet(str(draft / "parsed"))
+        tell("removing repetitions")
+        posts = distinct_posts(parsed.where(sf.col("status") == "post"))
+        if options.merge_accents:
+            posts = merge_accents(posts)
+        posts.orderBy("at_s", "id").write.parquet(str(draft / "posts"))
+        rejected = parsed.where(sf.col("status") == "rejected")
+        ordered = conform(rejected, REJECTED).orderBy("file", "line", "reason", "record")
+        ordered.write.parquet(str(draft / "posts" / REJECTED_PART))
+        summary = _summary(spark, parsed, draft / "posts", sources)
+        (draft / "posts").rename(out)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return summary
+
+
+def read_all(spark: SparkSession, sources: Sequence[Source], pseudonyms: Pseudonyms | None = None) -> DataFrame:
+    """Every record of the sources, posts or not, one part of the work per source."""
+    packed = pa.table({"source": [msgspec.json.encode(source).decode() for source in sources]})
+    frame = from_arrow(spark, packed, _SOURCES).repartition(len(sources))
+    return map_arrow(frame, ReadSources(pseudonyms), spark_schema(_PARSED))
+
+
+class ReadSources(msgspec.Struct, frozen=True):
+    """Reads the sources in batches of their descriptions."""
+
+    pseudonyms: Pseudonyms | None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for packed in batch["source"].to_pylist():
+                yield from self._read(msgspec.json.decode(packed, type=Source))
+
+    def _read(self, source: Source) -> Iterator[pa.RecordBatch]:
+        rows: list[dict[str, object]] = []
+        skipped = 0
+        for result in read_source(source):
+            if isinstance(result, Skipped):
+                skipped += 1
+                continue
+            rows.append(self._row(source, result))
+            if len(rows) >= BATCH_ROWS:
+                yield pa.RecordBatch.from_pylist(rows, schema=_ARROW)
+                rows = []
+        if skipped:
+            rows.append({"status": "skipped", "file": source.name, "skipped": skipped})
+        yield pa.RecordBatch.from_pylist(rows, schema=_ARROW)
+
+    def _row(self, source: Source, result: ParsedPost | Rejected) -> dict[str, object]:
+        if isinstance(result, Rejected):
+            record = "" if self.pseudonyms else _clean(result.record)
+            reason = _clean(result.reason)
+            return {"status": "rejected", "file": source.name, "line": result.line, "reason": reason, "record": record}
+        post = self.pseudonyms.of(result) if self.pseudonyms else result
+        return {
+            "status": "post",
+            "file": source.name,
+            "id": _clean(post.id),
+            "author": _clean(post.author),
+            "at_s": post.at_s,
+            "text": _clean(post.text),
+            "tags": [_clean(tag) for tag in post.tags],
+        }
+
+
+def distinct_posts(posts: DataFrame) -> DataFrame:
+    """Each id once, with the longest text, the earliest time and the tags of all copies."""
+    longest = sf.struct(sf.length("text").alias("length"), "text", "author")
+    merged = posts.groupBy("id").agg(
+        sf.max(longest).alias("best"),
+        sf.min("at_s").alias("at_s"),
+        sf.array_sort(sf.array_distinct(sf.flatten(sf.collect_list("tags")))).alias("tags"),
+    )
+    named = merged.select(
+        "id", sf.col("best.author").alias("author"), "at_s", sf.col("best.text").alias("text"), "tags"
+    )
+    return conform(named, POSTS)
+
+
+def merge_accents(posts: DataFrame) -> DataFrame:
+    """Tags that differ in accents only get the spelling that is used most."""
+    used = posts.select(sf.explode("tags").alias("tag")).groupBy("tag").agg(sf.count("*").alias("uses"))
+    spellings = _most_used(used.where(~sf.col("tag").rlike(r"^[\x00-\x7F]*$")).limit(MAX_SPELLINGS), used)
+    return map_arrow(posts, _Respelled(spellings), POSTS) if spellings else posts
+
+
+def plain(tag: str) -> str:
+    """The tag without accents."""
+    parts = unicodedata.normalize("NFD", tag)
+    return unicodedata.normalize("NFC", "".join(one for one in parts if not unicodedata.combining(one)))
+
+
+def _most_used(accented: DataFrame, used: DataFrame) -> dict[str, str]:
+    tags = accented.toArrow().to_pylist()
+    candidates = sorted({plain(row["tag"]) for row in tags})
+    if not candidates:
+        return {}
+    spark = used.sparkSession
+    names = from_arrow(spark, pa.table({"source": candidates}), _SOURCES).withColumnRenamed("source", "tag")
+    bare = used.join(names, on="tag", how="inner").toArrow().to_pylist()
+    groups: dict[str, dict[str, int]] = {}
+    for row in [*tags, *bare]:
+        groups.setdefault(plain(row["tag"]), {})[row["tag"]] = row["uses"]
+    spellings = {}
+    for group in groups.values():
+        best = min(group, key=lambda tag: (-group[tag], tag))
+        spellings.update({tag: best for tag in group if tag != best})
+    return spellings
+
+
+class _Respelled(msgspec.Struct, frozen=True):
+    spellings: dict[str, str]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            spelled = [sorted({self.spellings.get(tag, tag) for tag in tags}) for tags in batch["tags"].to_pylist()]
+            place = batch.schema.get_field_index("tags")
+            yield batch.set_column(place, "tags", pa.array(spelled, pa.list_(pa.string())))
+
+
+def _summary(spark: SparkSession, parsed: DataFrame, posts: Path, sources: Sequence[Source]) -> IngestSummary:
+    reason = sf.regexp_replace(sf.regexp_replace("reason", r"'[^']*'", "…"), r"\d+", "n")
+    counts = parsed.groupBy("status", reason.alias("reason")).agg(
+        sf.count("*").alias("rows"), sf.sum("skipped").alias("skipped")
+    )
+    rows = counts.orderBy(sf.desc("rows"), "reason").collect()
+    number = spark.read.parquet(str(posts)).count()
+    read = sum(row["rows"] for row in rows if row["status"] == "post")
+    formats = Counter(form for _, form in sorted({(source.name, source.format) for source in sources}))
+    return IngestSummary(
+        files=len({source.name for source in sources}),
+        posts=number,
+        repeated=read - number,
+        skipped=sum(row["skipped"] for row in rows if row["status"] == "skipped"),
+        rejected={row["reason"]: row["rows"] for row in rows if row["status"] == "rejected"},
+        formats=dict(formats),
+    )
+
+
+def _clean(text: str) -> str:
+    """Without lone surrogates, which JSON can carry and no file of text can."""
+    return text if text.isascii() else text.encode("utf-8", errors="replace").decode()
+
+
+_ARROW = arrow_schema(_PARSED)

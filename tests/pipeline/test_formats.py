@@ -1,0 +1,245 @@
+"""Every format that people have, with the traps of real files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from post_samples import (
+    KICKOFF_ID,
+    KICKOFF_S,
+    OLD_TWEETS,
+    OLD_TWEETS_3,
+    TAGS,
+    page,
+    scraped,
+    skeet,
+    status,
+    toot,
+)
+
+from thyme.model.errors import InputError
+from thyme.pipeline.formats import sources
+from thyme.pipeline.formats.mapped import ColumnMap, parse_map
+from thyme.pipeline.formats.posts import ParsedPost, Pseudonyms, Skipped, Unreadable
+from thyme.pipeline.formats.reading import Rejected, read_source
+from thyme.pipeline.formats.sources import find_files, plan_sources
+from thyme.pipeline.formats.times import best_time, parse_time
+
+Write = Callable[..., tuple[list[ParsedPost], list[Rejected], int]]
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Write:
+    def write_and_read(content: str | bytes, name: str = "file", columns: ColumnMap | None = None):  # type: ignore[no-untyped-def]
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        results = [one for source in plan_sources([path], columns) for one in read_source(source)]
+        posts = [one for one in results if isinstance(one, ParsedPost)]
+        rejected = [one for one in results if isinstance(one, Rejected)]
+        return posts, rejected, sum(isinstance(one, Skipped) for one in results)
+
+    return write_and_read
+
+
+def test_twitter_statuses_keep_exact_ids_and_milliseconds(read: Write) -> None:
+    posts, rejected, _ = read(json.dumps(status()) + "\n")
+    assert posts == [ParsedPost(KICKOFF_ID, "ana", KICKOFF_S, "Allez! #Euro2016", ("euro2016",))]
+    assert rejected == []
+
+
+def test_objects_without_newlines_between_them_and_stream_notices(read: Write) -> None:
+    glued = json.dumps(status()) + json.dumps(status("741344187491811329")) + "\n"
+    notice = json.dumps({"delete": {"status": {"id_str": "1"}}}) + "\n"
+    posts, rejected, skipped = read(gzip.compress((notice + glued + '{"cut": \n').encode()))
+    assert [post.id for post in posts] == [KICKOFF_ID, "741344187491811329"]
+    assert skipped == 1
+    assert [(one.line, one.reason[:8]) for one in rejected] == [(3, "not JSON")]
+
+
+def test_truncated_statuses_give_their_full_text_and_tags(read: Write) -> None:
+    full = {"full_text": "the whole story #Euro2016 #FRA", "entities": {"hashtags": [{"text": "FRA"}]}}
+    cut = status(text="the whole … #Eur…", truncated=True, extended_tweet=full, entities={"hashtags": []})
+    retweet = status("741344187491811329", "RT @bob: the wh…", retweeted_status=status(text="the whole #Euro2016"))
+    posts, _, _ = read(json.dumps(cut) + "\n" + json.dumps(retweet) + "\n")
+    assert posts[0].text == "the whole story #Euro2016 #FRA"
+    assert posts[0].tags == ("fra",)
+    assert posts[1].text == "RT @bob: the whole #Euro2016"
+    assert posts[1].tags == ("euro2016",)
+
+
+def test_pages_of_the_new_api_join_authors_and_reject_single_items(read: Write) -> None:
+    posts, rejected, _ = read(json.dumps(page(), indent=1))
+    assert [(post.author, post.text, post.tags) for post in posts] == [
+        ("ana", "a long one #EURO2016", ("euro2016",)),
+        ("8", "no tags", ()),
+    ]
+    assert "some day" in rejected[0].reason
+    same, _, _ = read(json.dumps(page()) + "\n" + json.dumps(page()) + "\n", "pages.jsonl")
+    assert len(same) == 4
+
+
+def test_snscrape_lines_old_and_new(read: Write) -> None:
+    old = scraped(content="vieux #but", hashtags=None)
+    del old["rawContent"]
+    posts, _, _ = read(json.dumps(scraped()) + "\n" + json.dumps(old))
+    assert [(post.text, post.tags, post.at_s) for post in posts] == [
+        ("Allez #Euro2016", ("euro2016",), KICKOFF_S),
+        ("vieux #but", ("but",), KICKOFF_S),
+    ]
+
+
+def test_get_old_tweets_with_all_its_traps(read: Write) -> None:
+    posts, rejected, _ = read(OLD_TWEETS)
+    by_author = {post.author: post for post in posts}
+    assert list(by_author) == ["ana", "bob", "eve", "dan", "kim", "sam"]
+    assert by_author["ana"].text == "Allez; les bleus"
+    assert by_author["ana"].tags == ("euro2016", "fra")
+    assert by_author["ana"].at_s == KICKOFF_S
+    assert by_author["eve"].text == "one; two; three"
+    assert by_author["dan"].text == "two\nlines"
+    assert by_author["kim"].id == "741344187491811332"
+    assert by_author["sam"].id.startswith("made-")
+    assert by_author["sam"].tags == ("goal",)
+    assert [(one.line, one.reason.split(";")[0]) for one in rejected] == [
+        (9, "it has 2 cells"),
+        (10, "its time 'yesterday' cannot be read"),
+    ]
+
+
+def test_a_header_with_a_missing_comma(read: Write) -> None:
+    posts, rejected, _ = read(OLD_TWEETS_3)
+    assert posts == [ParsedPost(KICKOFF_ID, "ana", KICKOFF_S, "Allez, les bleus", ("euro2016",))]
+    assert rejected == []
+
+
+def test_tags_sheets_take_tags_from_the_text_and_drop_cut_ones(read: Write) -> None:
+    posts, _, _ = read(TAGS)
+    assert [(post.id, post.author, post.tags) for post in posts] == [(KICKOFF_ID, "ana", ("euro2016",))]
+
+
+def test_mastodon_statuses_are_named_by_uri_and_read_as_text(read: Write) -> None:
+    posts, _, _ = read(json.dumps([toot()], indent=2))
+    text = "Tor & Jubel\nim Stadion #EM2024\n\nLos!"
+    uri = "https://social.example/users/ana/statuses/99"
+    assert posts == [ParsedPost(uri, "ana@social.example", 1718391600.0, text, ("em2024",))]
+
+
+def test_jetstream_gives_created_posts_only(read: Write) -> None:
+    events = [skeet("delete"), skeet(), skeet("create", "app.bsky.feed.like"), {"did": "x", "kind": "identity"}]
+    posts, rejected, skipped = read("".join(json.dumps(one) + "\n" for one in events))
+    assert posts == [ParsedPost("did:plc:ana/3k", "did:plc:ana", 1718391600.5, "kick-off #EURO2024", ("euro2024",))]
+    assert (rejected, skipped) == ([], 3)
+
+
+def test_files_of_their_own_format_are_mapped(read: Write) -> None:
+    columns = parse_map("id=key,author=by.name,at=when,text=body,tags=labels")
+    record = {"key": 5, "by": {"name": "ana"}, "when": "2016-06-10 19:00", "body": "hello", "labels": ["A", "b"]}
+    posts, _, _ = read(json.dumps(record), columns=columns)
+    assert posts == [ParsedPost("5", "ana", 1465585200.0, "hello", ("a", "b"))]
+    flat = ColumnMap(author="who", at="when", text="said")
+    posts, rejected, _ = read("when\twho\tsaid\n1465585200\tana\thi #there\n\tbob\tx\n", columns=flat)
+    assert [(post.author, post.tags) for post in posts] == [("ana", ("there",))]
+    assert [(one.line, one.reason[:8]) for one in rejected] == [(3, "its time")]
+
+
+@pytest.mark.parametrize("text", ["author=x", "author=a,at=b,text=c,color=d", "nonsense"])
+def test_a_map_that_lacks_something_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match=r"--map: .* expected"):
+        parse_map(text)
+
+
+@pytest.mark.parametrize(
+    ("content", "seen"),
+    [
+        ('{"foo": 1, "bar": 2}\n', "its first object has the keys foo, bar"),
+        ("a,b,c\n1,2,3\n", r"it starts with 'a,b,c\\n1,2,3\\n'"),
+        (b"\x00\x01\x02", "it starts with"),
+        (b"\x1f\x8bxx", "cannot be decompressed"),
+        (b"", "all files are empty"),
+    ],
+)
+def test_an_unknown_file_is_an_error_that_shows_what_was_seen(read: Write, content: str | bytes, seen: str) -> None:
+    with pytest.raises(InputError, match=seen):
+        read(content)
+
+
+def test_lines_that_are_not_text_are_rejected_alone(read: Write) -> None:
+    posts, rejected, _ = read(json.dumps(status()).encode() + b"\n\xff\xfe{}\n" + json.dumps(status("5")).encode())
+    assert [post.id for post in posts] == [KICKOFF_ID, "5"]
+    assert [(one.line, one.reason) for one in rejected] == [(2, "it is not UTF-8 at byte 1")]
+    row = b"741344187491811329,b\xe9b,x,Fri Jun 10 19:00:02 +0000 2016,,\n"
+    posts, rejected, _ = read(TAGS.encode() + row)
+    assert len(posts) == 1
+    assert [(one.line, one.reason) for one in rejected] == [(3, "it is not utf-8")]
+
+
+def test_a_file_that_breaks_off_is_read_up_to_there(read: Write) -> None:
+    whole = gzip.compress("".join(json.dumps(status(str(n))) + "\n" for n in range(10, 3000)).encode())
+    posts, rejected, _ = read(whole[: len(whole) - 20])
+    assert len(posts) > 1000
+    assert "breaks off" in rejected[-1].reason
+
+
+def test_splitting_a_large_file_loses_and_repeats_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "large.jsonl"
+    lines = [json.dumps(status(str(10_000 + n), "x" * (n % 97))) for n in range(300)]
+    lines[150] = "{broken"
+    path.write_text("\n".join(lines))
+    for size in (100, 777, 5_000, 200_000):
+        monkeypatch.setattr(sources, "PART_BYTES", size)
+        results = [one for source in plan_sources([path]) for one in read_source(source)]
+        posts = [one.id for one in results if isinstance(one, ParsedPost)]
+        assert posts == [str(10_000 + n) for n in range(300) if n != 150]
+        assert [one.line for one in results if isinstance(one, Rejected)] == [151]
+
+
+def test_folders_and_patterns_lead_to_files(tmp_path: Path) -> None:
+    for name in ("a/one.json", "a/_SUCCESS", "b/two.json", "b/.hidden"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("{}")
+    found = find_files([str(tmp_path / "a"), str(tmp_path / "*" / "*.json")])
+    assert [str(path.relative_to(tmp_path)) for path in found] == ["a/one.json", "b/two.json"]
+    with pytest.raises(InputError, match="no such file"):
+        find_files([str(tmp_path / "nothing*")])
+
+
+@pytest.mark.parametrize(
+    ("value", "at_s"),
+    [
+        ("Fri Jun 10 19:00:02 +0000 2016", 1465585202.0),
+        ("2016-06-10T19:00:02Z", 1465585202.0),
+        ("2016-06-10T21:00:02+02:00", 1465585202.0),
+        ("2016-06-10 19:00", 1465585200.0),
+        ("10/06/2016 19:00:02", 1465585202.0),
+        (1465585202, 1465585202.0),
+        ("1465585202464", 1465585202.464),
+        (1465585202464000, 1465585202.464),
+    ],
+)
+def test_times_in_many_spellings(value: object, at_s: float) -> None:
+    assert parse_time(value) == at_s
+
+
+def test_the_id_tells_the_time_better_than_a_date_of_minutes() -> None:
+    assert best_time(KICKOFF_ID, "2016-06-10 21:00") == KICKOFF_S
+    assert best_time(KICKOFF_ID, "2016-07-10 21:00") == parse_time("2016-07-10 21:00")
+    assert best_time("12345", "2016-06-10 21:00") == parse_time("2016-06-10 21:00")
+    assert best_time(KICKOFF_ID, "") == KICKOFF_S
+    with pytest.raises(Unreadable):
+        best_time(KICKOFF_ID, "yesterday")
+
+
+def test_pseudonyms_hide_author_mentions_and_id_and_depend_on_the_key() -> None:
+    post = ParsedPost("did:plc:ana/3k", "ana", 1.0, "thanks @Ana and @bob@social.example! a@b.c #goal", ("goal",))
+    hidden = Pseudonyms(b"secret").of(post)
+    again = Pseudonyms(b"secret").of(ParsedPost("2", "ANA", 1.0, "", ()))
+    assert "ana" not in hidden.id
+    assert hidden.author == again.author != "ana"
+    assert hidden.text.startswith(f"thanks @{hidden.author} and @user")
+    assert "bob" not in hidden.text
+    assert hidden.tags == ("goal",)
+    assert Pseudonyms(b"other").of(post).author != hidden.author
