@@ -8,13 +8,12 @@ then given up, as an acknowledged link does.
 from __future__ import annotations
 
 import heapq
-from math import hypot
 
 import msgspec
 import numpy as np
 
 from thyme.model.errors import InputError
-from thyme.sim.neighbours import Neighbours
+from thyme.sim.neighbours import Neighbours, Reach
 from thyme.sim.radio import Happening, RadioTotals
 from thyme.world.movement import Movement
 
@@ -51,10 +50,9 @@ class _Transmission(msgspec.Struct):
 class DiscRadio:
     """A `Radio` whose reach is a disc."""
 
-    def __init__(self, movement: Movement, options: DiscOptions, seed: int) -> None:
+    def __init__(self, movement: Movement, options: DiscOptions, seed: int, reach: Reach | None = None) -> None:
         self._options = options
-        self._movement = movement
-        self._neighbours = Neighbours(movement, options.range_m)
+        self._reach = reach or Neighbours(movement, options.range_m)
         self._random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, 0xD15C])))
         self._on = [True] * movement.nodes
         self._busy_until_s = [0.0] * movement.nodes
@@ -146,15 +144,13 @@ class DiscRadio:
 
     def _complete(self, end_s: float, sent: _Transmission) -> None:
         if sent.to < 0:
-            for receiver, distance_m in self._neighbours.within(sent.node, end_s):
+            for receiver, distance_m in self._reach.within(sent.node, end_s):
                 if self._on[receiver]:
                     self._hear(end_s, sent, receiver, distance_m)
             self._tell(end_s, Happening.SENT, sent.node, -1, sent.frame)
             return
-        here, there = self._movement.position(sent.node, end_s), self._movement.position(sent.to, end_s)
-        distance_m = hypot(here.x_m - there.x_m, here.y_m - there.y_m)
-        reachable = self._on[sent.to] and distance_m <= self._options.range_m
-        if reachable and self._hear(end_s, sent, sent.to, distance_m):
+        away_m = self._reach.distance_m(sent.node, sent.to, end_s) if self._on[sent.to] else None
+        if away_m is not None and self._hear(end_s, sent, sent.to, away_m):
             self._sent[2, sent.to] += 1
             self._sent_bytes[2, sent.to] += self._options.ack_bytes
             self._tell(end_s, Happening.SENT, sent.node, sent.to, sent.frame)

@@ -7,13 +7,26 @@ square's margin, so that between two buildings a search over the square and its 
 from __future__ import annotations
 
 from math import hypot, inf
+from typing import Protocol
 
 import numpy as np
 
 from thyme.world.movement import Movement
 
 
+class Reach(Protocol):
+    """Who hears whom. Asked in the order of time."""
+
+    def within(self, node: int, at_s: float) -> list[tuple[int, float]]:
+        """The other nodes within range at `at_s`, by index, with their distances."""
+
+    def distance_m(self, node: int, other: int, at_s: float) -> float | None:
+        """How far the other is, None if it is out of range."""
+
+
 class Neighbours:
+    """Reach by distance."""
+
     def __init__(self, movement: Movement, range_m: float) -> None:
         self._movement = movement
         self._range_m = range_m
@@ -28,8 +41,12 @@ class Neighbours:
         self._square_of: list[tuple[int, int]] = []
         self._static_cache: dict[int, list[tuple[int, float]]] = {}
 
+    def distance_m(self, node: int, other: int, at_s: float) -> float | None:
+        here, there = self._movement.position(node, at_s), self._movement.position(other, at_s)
+        distance_m = hypot(here.x_m - there.x_m, here.y_m - there.y_m)
+        return distance_m if distance_m <= self._range_m else None
+
     def within(self, node: int, at_s: float) -> list[tuple[int, float]]:
-        """The other nodes within range at `at_s`, by index, with their distances."""
         if self._static and node in self._static_cache:
             return self._static_cache[node]
         if not self._square_of or at_s - self._built_s > self._life_s:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 
 from thyme.approaches.interface import ReactiveStore
@@ -15,13 +16,16 @@ from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import Left, Stored
+from thyme.sim.contact_radio import contact_radio
 from thyme.sim.disc import DiscRadio
 from thyme.sim.energy import record_energy
 from thyme.sim.radio import Radio
-from thyme.sim.scenario import Scenario
+from thyme.sim.scenario import Scenario, community_of
 from thyme.sim.simulation import Simulation
 from thyme.sim.users import Numbers, User
 from thyme.world.churn import Churn, alternating, crashing, leaving
+from thyme.world.contact_traces import read_contacts
+from thyme.world.contacts import Contacts
 from thyme.world.movement import Leg, Movement, movement_of_legs
 from thyme.world.placement import read_topology, static, uniform_places
 from thyme.world.streams import chosen, stream
@@ -56,7 +60,15 @@ def _crowd_movement(scenario: Scenario) -> Movement:
     section = scenario.movement
     if section.model == "file":
         return read_topology(Path(section.file), area.width_m, area.height_m)
+    if section.model == "contacts":
+        return static(np.zeros((scenario.nodes, 2)), area.width_m, area.height_m)
     places = uniform_places(scenario.nodes, area.width_m, area.height_m, scenario.place_seed)
+    if section.model == "community":
+        from thyme.world.community import community_movement
+
+        how, until_s = community_of(section.community), scenario.time.until_s
+        crowd = community_movement(scenario.nodes, area.width_m, area.height_m, how, until_s, scenario.place_seed)
+        return crowd.movement
     if section.model == "static":
         return static(places, area.width_m, area.height_m)
     return random_waypoint(
@@ -84,12 +96,32 @@ def churn_for(scenario: Scenario) -> Churn:
 
 def radio_for(scenario: Scenario, movement: Movement) -> Radio:
     section = scenario.radio
+    if scenario.movement.model == "contacts":
+        return contact_radio(movement, recorded_contacts(scenario), section.disc, scenario.run_seed)
+    if section.model == "disc" and scenario.movement.model == "community":
+        from thyme.world.encounters import contacts_of
+
+        contacts = contacts_of(movement, section.disc.range_m, scenario.time.until_s)
+        return contact_radio(movement, contacts, section.disc, scenario.run_seed)
     if section.model == "disc":
         return DiscRadio(movement, section.disc, scenario.run_seed)
     # Compiled code takes a while to load, and a unit disc does not need it.
     from thyme.sim.wifi_radio import WifiRadio
 
     return WifiRadio(movement, section.profile, section.wifi, scenario.run_seed)
+
+
+def recorded_contacts(scenario: Scenario) -> Contacts:
+    """The contacts of the scenario's trace, from the first of them (and what is skipped) on."""
+    section = scenario.movement
+    if scenario.radio.model != "disc":
+        raise InputError('[movement] model = "contacts" knows no positions; use it with [radio] model = "disc"')
+    contacts = read_contacts(Path(section.file)).contacts
+    if contacts.nodes > scenario.nodes:
+        raise InputError(f"{section.file} has {contacts.nodes} nodes; the scenario has {scenario.nodes}")
+    begin_s = contacts.span_s[0] + section.skip_s
+    inside = contacts.between(begin_s, begin_s + scenario.time.until_s).shifted(-begin_s)
+    return Contacts(scenario.nodes, inside.start_s, inside.end_s, inside.a, inside.b)
 
 
 class Run:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -24,6 +24,9 @@ from thyme.sim.wifi.profiles import WifiOptions
 from thyme.world.churn import Alternation
 from thyme.world.venue import Venue, paper_venue, venue_for
 from thyme.world.waypoint import Waypoint
+
+if TYPE_CHECKING:
+    from thyme.world.community import Community
 
 MAX_NODES = 100_000
 PAPER_SIZES = (16, 36, 64, 100, 144, 196)
@@ -39,11 +42,16 @@ class VenueSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MovementSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the crowd moves: not at all, by random waypoints, or as a file says."""
+    """How the crowd moves: not at all, by random waypoints, in communities, or as a file says; or not positions but
+    who met whom is known (`contacts`: a contact trace)."""
 
-    model: Literal["static", "waypoint", "file"] = "static"
+    model: Literal["static", "waypoint", "community", "file", "contacts"] = "static"
     file: str = ""
     waypoint: Waypoint = Waypoint()
+    community: dict[str, Any] = {}
+    """Keys of `thyme.world.community.Community`."""
+    skip_s: float = 0.0
+    """Where in a contact trace the run begins, counted from its first contact."""
 
 
 class RadioSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -104,6 +112,8 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise InputError("[time]: expected 0 ≤ join_from_s ≤ join_to_s ≤ until_s")
         if self.servers < 1:
             raise InputError(f"servers is {self.servers}; expected at least 1")
+        if self.movement.model == "community":
+            community_of(self.movement.community)
         find_approach(self.approach).configure(self.settings, "[settings]")
 
     @property
@@ -129,6 +139,23 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.nodes in PAPER_SIZES and section.nodes_per_cell == 2.0 and section.cell_m == 40.0:
             return paper_venue(self.nodes)
         return venue_for(self.nodes, section.nodes_per_cell, section.cell_m)
+
+
+def community_of(given: Mapping[str, Any], where: str = "[movement.community]") -> Community:
+    """The options of community mobility, checked."""
+    # Imported here because the compiled code behind it takes a while to load, and few scenarios need it.
+    from thyme.world.community import Community
+    from thyme.world.social import Caves
+
+    for table, record in ((given, Community), (given.get("caves", {}), Caves)):
+        fields = [field.name for field in msgspec.structs.fields(record)]
+        unknown = [key for key in table if key not in fields]
+        if unknown:
+            raise InputError(f"{where}: there is no key {unknown[0]!r}; expected some of {', '.join(fields)}")
+    try:
+        return msgspec.convert(dict(given), Community, strict=True)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{where}: {error}") from error
 
 
 def scenario_of(given: Mapping[str, Any], where: str) -> Scenario:

@@ -1,0 +1,60 @@
+"""Reach by contacts: whoever is in contact hears, as a table of contacts says.
+
+For recorded contacts, where nobody knows positions, and for moving crowds whose exact contacts were computed once:
+who is in range is then looked up instead of measured for every frame. Distances are not known here and count as
+none, which neglects up to a microsecond of the way of light.
+"""
+
+from __future__ import annotations
+
+from heapq import merge
+
+from thyme.sim.disc import DiscOptions, DiscRadio
+from thyme.world.contacts import Contacts
+from thyme.world.movement import Movement
+
+_START, _END = 0, 1
+
+
+class ContactReach:
+    """Who is in contact with whom, asked in the order of time. A contact lasts to the very instant of its end."""
+
+    def __init__(self, contacts: Contacts) -> None:
+        pairs = list(zip(contacts.a.tolist(), contacts.b.tolist(), strict=True))
+        starts = [(at_s, _START, k) for k, at_s in enumerate(contacts.start_s.tolist())]
+        ends = sorted((at_s, _END, k) for k, at_s in enumerate(contacts.end_s.tolist()))
+        self._changes = [(at_s, kind, *pairs[k]) for at_s, kind, k in merge(starts, ends)]
+        self._next = 0
+        self._near: list[set[int]] = [set() for _ in range(contacts.nodes)]
+        self._listed: list[list[tuple[int, float]] | None] = [None] * contacts.nodes
+
+    def within(self, node: int, at_s: float) -> list[tuple[int, float]]:
+        self._advance(at_s)
+        listed = self._listed[node]
+        if listed is None:
+            listed = self._listed[node] = [(other, 0.0) for other in sorted(self._near[node])]
+        return listed
+
+    def distance_m(self, node: int, other: int, at_s: float) -> float | None:
+        self._advance(at_s)
+        return 0.0 if other in self._near[node] else None
+
+    def _advance(self, at_s: float) -> None:
+        changes = self._changes
+        while self._next < len(changes):
+            change_s, kind, a, b = changes[self._next]
+            if change_s > at_s or (kind == _END and change_s >= at_s):
+                return
+            self._next += 1
+            if kind == _START:
+                self._near[a].add(b)
+                self._near[b].add(a)
+            else:
+                self._near[a].discard(b)
+                self._near[b].discard(a)
+            self._listed[a] = self._listed[b] = None
+
+
+def contact_radio(movement: Movement, contacts: Contacts, options: DiscOptions, seed: int) -> DiscRadio:
+    """A disc radio that reaches whom the contacts say; its range plays no part."""
+    return DiscRadio(movement, options, seed, ContactReach(contacts))
