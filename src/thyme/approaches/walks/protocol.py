@@ -1,0 +1,296 @@
+"""Directional random walks as an event system: brokers, Bloom filters and notifications (walks paper §III, §V).
+
+Publishers and subscribers begin a walk with their first operation and are part of the overlay from then on
+(walker.py). Subscriptions are advertised along the walks as filter cells; each node of the overlay keeps one
+counting filter per branch (branches.py), and where walks meet, these decide which branches an event takes. A
+subscriber checks the event against its whole query. Contents stay with their publisher and are fetched back
+along the way that the event came.
+
+Where the paper is silent: nothing is stored for later subscribers, so only the future is answered; a branch that
+cannot be reached any more is dropped with all that was behind it, and a node that is left without any walks
+again if it has subscriptions of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from thyme.approaches.contents import ContentOptions, Contents, Fetches
+from thyme.approaches.inbox import Inbox
+from thyme.approaches.interface import (
+    Capabilities,
+    Done,
+    Failure,
+    Notify,
+    Outcome,
+    ReactiveStore,
+    StoreLimits,
+    key_of,
+)
+from thyme.approaches.interface import Fetched as FetchedDone
+from thyme.approaches.requests import Requests, RetryOptions
+from thyme.approaches.walks.branches import Branches
+from thyme.approaches.walks.filters import FilterOptions, cells_of_conjunctions
+from thyme.approaches.walks.walker import Walker, WalkerOptions
+from thyme.host import Host
+from thyme.model.errors import InputError
+from thyme.model.frames import TimeFrame
+from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.objects import Metadata, check_object
+from thyme.model.queries import Query
+from thyme.model.records import Joined
+from thyme.model.subscriptions import Subscription
+from thyme.wire.message import Message
+from thyme.wire.storage import PartReply, PartRequest
+from thyme.wire.walks import Advert, Advertised, Event, Fetch, Fetched, Unlinked
+
+
+class DirectionalWalksOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    walker: WalkerOptions = WalkerOptions()
+    filters: FilterOptions = FilterOptions()
+    settle_s: float = 30.0
+    """How long a first operation waits for its walk to meet another before it goes ahead."""
+    link_tries: int = 3
+    link_retry_s: float = 0.5
+    """A frame along the overlay is given up, and its branch dropped, after so many tries."""
+    subscriptions_known: int = 10_000
+    events_remembered: int = 10_000
+    retry: RetryOptions = RetryOptions()
+    contents: ContentOptions = ContentOptions()
+    limits: StoreLimits = StoreLimits()
+
+
+class DirectionalWalks(ReactiveStore):
+    """One node of the walks' overlay."""
+
+    capabilities = Capabilities(answers_past=False)
+
+    def __init__(self, host: Host, options: DirectionalWalksOptions | None = None) -> None:
+        super().__init__(host)
+        self.options = options or DirectionalWalksOptions()
+        limits = self.options.limits
+        self._inbox: Inbox[NodeId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
+        self._contents = Contents(host)
+        self._requests = Requests(host, self.options.retry)
+        self._fetches: Fetches[NodeId] = Fetches(self._requests, self._ask, self.options.contents)
+        self.branches = Branches(host.node, self.options.filters, self.options.subscriptions_known)
+        self.walker = Walker(
+            host, self.branches, self.options.walker, self._linked, self._settle, lambda: not self._takes_part
+        )
+        self._takes_part = len(self._inbox) > 0
+        self._settled = False
+        self._waiting: list[tuple[Event | None, Done]] = []
+        self._came_over: dict[ObjectKey, NodeId] = {}
+        self.forwarded = 0
+        self.dead_ends = 0
+
+    def start(self) -> None:
+        """Nothing is sent before somebody asks: nodes that take no part stay silent."""
+
+    def join(self) -> None:
+        self.host.record(Joined())
+        for own in self._inbox:
+            self._advertise(self._advert(own.subscription))
+        if len(self._inbox):
+            self._enter()
+
+    def stop(self) -> None:
+        for branch in self.branches:
+            self.host.unicast(branch, Unlinked())
+
+    def receive(self, sender: NodeId, message: Message) -> None:
+        if self.walker.receive(sender, message):
+            return
+        match message:
+            case Unlinked():
+                self.walker.not_met(sender)
+                self._lose(sender)
+            case Fetched():
+                self._on_fetched(message)
+            case Advertised() | Event() | Fetch() if sender not in self.branches:
+                self.host.unicast(sender, Unlinked())
+            case Advertised(adverts):
+                self._on_advertised(sender, adverts)
+            case Event():
+                self._on_event(sender, message)
+            case Fetch():
+                self._on_fetch(sender, message)
+            case _:
+                pass
+
+    def insert(
+        self,
+        oid: str,
+        data: bytes,
+        tags: Iterable[str],
+        summary: bytes,
+        done: Done,
+        *,
+        replicate: bool | None = None,
+    ) -> Metadata:
+        checked = check_object(data, tags, summary, self.options.limits.objects)
+        key = key_of(oid, self.node)
+        if key in self._came_over or self._contents.has(key):
+            raise InputError(f"object {oid!r} was inserted by this node before; objects are immutable, use a new id")
+        metadata = Metadata(key, checked, summary, self.host.now(), len(data))
+        self._contents.keep(key, data)
+        self._when_settled(Event(metadata, 0), done)
+        return metadata
+
+    def delete(self, oid: str, done: Done) -> None:
+        key = ObjectKey(oid, self.node)
+        if not self._contents.has(key):
+            raise InputError(f"this node has no object {oid!r} to delete; only the owner can delete an object")
+        self._contents.drop(key)
+        done(Outcome())
+
+    def subscribe(
+        self, query: Query, frame: TimeFrame, notify: Notify, done: Done, *, sid: int | None = None
+    ) -> SubscriptionKey:
+        if frame.ended(self.host.now()):
+            raise InputError("directional walks keep nothing for later: the time frame must reach into the future")
+        number = self._inbox.next_sid() if sid is None else sid
+        subscription = Subscription.to_query(SubscriptionKey(number, self.node), query, frame)
+        self._inbox.add(subscription, notify)
+        self._advertise(self._advert(subscription))
+        self._when_settled(None, done)
+        return subscription.key
+
+    def unsubscribe(self, sid: int, done: Done) -> None:
+        subscription = self._inbox.get(sid).subscription
+        self._inbox.remove(sid)
+        self._advertise(self._advert(subscription, revoked=True))
+        done(Outcome())
+
+    def retrieve(self, metadata: Metadata, done: FetchedDone) -> None:
+        if metadata.key.owner == self.node:
+            found = self._contents.has(metadata.key)
+            outcome = Outcome() if found else Outcome(Failure.NOT_FOUND)
+            done(outcome, self._contents.read(metadata.key) if found else b"")
+            return
+        self._fetches.fetch(metadata.key, metadata.size_bytes, [metadata.key.owner], done)
+
+    def more(self, sid: int, done: Done) -> None:
+        self._inbox.get(sid)
+        done(Outcome())
+
+    def remaining(self, sid: int) -> int:
+        return self._inbox.get(sid).remaining
+
+    def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
+        return self._inbox.resume(notify)
+
+    def stored(self) -> Iterable[tuple[str, int, int]]:
+        yield "branches", len(self.branches), 0
+        yield "subscriptions", self.branches.subscriptions, 0
+        yield "events forwarded", self.forwarded, 0
+        yield "events at a dead end", self.dead_ends, 0
+
+    def _advert(self, subscription: Subscription, *, revoked: bool = False) -> Advert:
+        cells = cells_of_conjunctions(subscription.conjunctions, self.options.filters)
+        return Advert(subscription.key, cells, revoked)
+
+    def _enter(self) -> None:
+        if self.walker.walk is None:
+            self._settled = False
+            self.walker.begin()
+            self.host.after(self.options.settle_s, self._settle)
+
+    def _when_settled(self, event: Event | None, done: Done) -> None:
+        """Go ahead once this node's walk has met another, or is known to be alone."""
+        if len(self._waiting) >= self.options.limits.pending_operations:
+            raise InputError(f"{len(self._waiting)} operations are under way; wait for some of them to end")
+        self._takes_part = True
+        self._waiting.append((event, done))
+        if self.walker.walk is None:
+            self._enter()
+        elif self._settled or self.walker.overlay != self.walker.walk or self.walker.walk.initiator != self.node:
+            self._settle()
+
+    def _settle(self) -> None:
+        self._settled = True
+        waiting, self._waiting = self._waiting, []
+        for event, done in waiting:
+            if event is not None:
+                self._on_event(self.node, event)
+            done(Outcome())
+
+    def _advertise(self, advert: Advert) -> None:
+        self._on_advertised(self.node, (advert,))
+
+    def _on_advertised(self, source: NodeId, adverts: Sequence[Advert]) -> None:
+        news = [advert for advert in adverts if self.branches.learn(source, advert)]
+        if not news:
+            return
+        for branch in self.branches:
+            if branch != source:
+                self._linked(branch, news)
+        if source != self.node and not self._settled:
+            self._settle()
+
+    def _linked(self, branch: NodeId, adverts: Sequence[Advert]) -> None:
+        """Tell a branch of subscriptions that are not behind it."""
+        step = self.options.walker.adverts_per_frame
+        for i in range(0, len(adverts), step):
+            self._send(branch, Advertised(tuple(adverts[i : i + step])))
+
+    def _on_event(self, source: NodeId, event: Event) -> None:
+        metadata = event.metadata
+        if metadata.key in self._came_over:
+            return
+        self._came_over[metadata.key] = source
+        if len(self._came_over) > self.options.events_remembered:
+            del self._came_over[next(iter(self._came_over))]
+        wanted = [self._inbox.accept(own.subscription.key, metadata, event.hops) for own in self._inbox]
+        onward = self.branches.matching(metadata.tags, source)
+        for branch in onward:
+            self.forwarded += 1
+            self._send(branch, Event(metadata, event.hops + 1))
+        if source != self.node and not onward and not any(wanted):
+            self.dead_ends += 1
+
+    def _send(self, branch: NodeId, message: Message, tries: int = 1) -> None:
+        def failed() -> None:
+            if branch not in self.branches:
+                return
+            if tries >= self.options.link_tries:
+                self._lose(branch)
+            else:
+                self.host.after(self.options.link_retry_s, lambda: self._send(branch, message, tries + 1))
+
+        self.host.unicast(branch, message, failed)
+
+    def _lose(self, branch: NodeId) -> None:
+        if branch not in self.branches:
+            return
+        revoked = self.branches.drop(branch)
+        for other in self.branches:
+            self._linked(other, revoked)
+        if len(self.branches) == 0 and not self.walker.walking:
+            self.walker.leave()
+            if len(self._inbox):
+                self._enter()
+
+    def _ask(self, owner: NodeId, request: PartRequest) -> None:
+        self._on_fetch(self.node, Fetch(request.key, (), request.request, request.offset, request.size))
+
+    def _on_fetch(self, sender: NodeId, fetch: Fetch) -> None:
+        way = fetch.way if sender == self.node else (*fetch.way, sender)
+        came_over = self._came_over.get(fetch.key)
+        if fetch.key.owner == self.node or came_over is None:
+            answer = self._contents.answer(PartRequest(fetch.request, fetch.key, fetch.offset, fetch.size))
+            self._on_fetched(
+                Fetched(fetch.key, way, fetch.request, answer.found, answer.offset, answer.total_bytes, answer.part)
+            )
+        elif came_over in self.branches and self.node not in fetch.way:
+            self._send(came_over, msgspec.structs.replace(fetch, way=way))
+
+    def _on_fetched(self, fetched: Fetched) -> None:
+        if fetched.way:
+            self._send(fetched.way[-1], msgspec.structs.replace(fetched, way=fetched.way[:-1]))
+            return
+        self._fetches.on_reply(
+            PartReply(fetched.request, fetched.key, fetched.found, fetched.offset, fetched.total_bytes, fetched.part)
+        )
