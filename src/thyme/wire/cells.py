@@ -199,3 +199,12 @@ class SpreadTag(Message, frozen=True, tag=120):
 
     tag: str
     cells: int
+
+
+class Unknown(Message, frozen=True, tag=121):
+    """The answer to a `LocationUpdate`: the cell does not know these objects and subscriptions (it may have been empty
+    meanwhile); their owner and subscriber should send them again."""
+
+    cell: CellId
+    objects: tuple[ObjectKey, ...]
+    subscriptions: tuple[SubscriptionKey, ...]

@@ -35,6 +35,7 @@ from thyme.wire.cells import (
     Part,
     ReplicaAdded,
     SubscribePart,
+    Unknown,
     UnsubscribePart,
 )
 from thyme.wire.message import Message
@@ -182,9 +183,24 @@ class Broker:
         if not first:
             return
         self._router.broadcast_in_cell(message)
+        if self._options.repair:
+            self._ask_for_unknown(arrival, message)
         if message.since_s is not None:
             for key in message.subscriptions:
                 self._catch_up(key, message.cell, message.since_s, arrival.target)
+
+    def _ask_for_unknown(self, arrival: Arrival, message: LocationUpdate) -> None:
+        """A cell that was empty for a while may have lost what its returning nodes still know."""
+        index = self.holdings.index
+        objects = [
+            key
+            for key in message.objects
+            if key.owner == message.node and index.get(key) is None and not index.deleted(key)
+        ]
+        subscriptions = [key for key in message.subscriptions if self.holdings.part(key, arrival.target) is None]
+        if objects or subscriptions:
+            unknown = Unknown(arrival.target, tuple(objects), tuple(subscriptions))
+            self._router.send_to_node(message.node, message.cell, unknown)
 
     def _catch_up(self, key: SubscriptionKey, cell: CellId, since_s: float, source: CellId) -> None:
         """Tell a subscriber that was away of what was published meanwhile."""

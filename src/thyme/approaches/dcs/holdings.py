@@ -3,7 +3,8 @@
 Metadata and shares of subscriptions are kept under their home: the cell that a tag or a conjunction key hashes to. That
 is the member's own cell, or an empty cell for which its cell is the proxy (§6.6.2). All homes share one matching index,
 since an object and a subscription that meet here match whatever their homes are. Objects are what the cell replicates
-actively for its owners.
+actively for its owners. All of it is also in the host's store, so that a member that was off for a while still knows
+what its cell knew, even if it was the only one.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import msgspec
 
 from thyme.approaches.contents import Contents
 from thyme.approaches.dcs.digests import Digests, item_number
+from thyme.host import Store
 from thyme.model.ids import CellId, ObjectKey, SubscriptionKey
 from thyme.model.matching import MatchingIndex
 from thyme.model.objects import DataObject, Metadata, Replica
@@ -21,11 +23,16 @@ from thyme.model.queries import Conjunction
 from thyme.model.subscriptions import Subscription
 from thyme.wire.cells import WHOLE_CELL, CellState, Held, Part
 
+SAVED = "cell item"
+SAVED_CELL = "cell of items"
+_state = msgspec.msgpack.Decoder(CellState)
+
 
 class Holdings:
     """A member's copy of its cell's state."""
 
-    def __init__(self, contents: Contents, part_bytes: int, replication_list: int, revoked: int) -> None:
+    def __init__(self, store: Store, contents: Contents, part_bytes: int, replication_list: int, revoked: int) -> None:
+        self._store = store
         self.index = MatchingIndex()
         self.digests = Digests()
         self._contents = contents
@@ -37,6 +44,21 @@ class Holdings:
         self._revoked: dict[SubscriptionKey, None] = {}
         self._objects: dict[ObjectKey, Metadata] = {}
         self._items: dict[int, Callable[[], CellState]] = {}
+
+    def restore(self, cell: CellId) -> None:
+        """Take up what was held for `cell` before a restart; what was held for another cell is dropped."""
+        saved = list(self._store.items(SAVED))
+        same = self._store.get(SAVED_CELL, "") == msgspec.msgpack.encode(cell)
+        for name, value in saved:
+            self._store.remove(SAVED, name)
+            if same:
+                self._restore_item(_state.decode(value))
+        self._store.put(SAVED_CELL, "", msgspec.msgpack.encode(cell))
+
+    def clear_saved(self) -> None:
+        """Forget on disk what is no longer wanted in memory either."""
+        for name, _ in self._store.items(SAVED):
+            self._store.remove(SAVED, name)
 
     def put(self, held: Held) -> tuple[bool, list[Subscription]]:
         """Keep metadata for a home; whether that is news, and the subscriptions that it matches for the first time."""
@@ -237,13 +259,32 @@ class Holdings:
         room = self._replication_list - len(active)
         return tuple(active + (passive[-room:] if room > 0 else []))
 
+    def _restore_item(self, state: CellState) -> None:
+        for held in state.held:
+            self.put(held)
+        for part in state.parts:
+            self.put_part(part)
+        for key in state.deleted:
+            self.delete(key)
+        for revoked in state.revoked:
+            self.revoke(revoked)
+        for thing in state.objects:
+            key = thing.metadata.key
+            if self._contents.has(key):
+                self.put_object(thing.metadata, self._contents.read(key))
+
     def _note(self, number: int, make: Callable[[], CellState]) -> None:
         self.digests.add(number)
         self._items[number] = make
+        saved = make()
+        if saved.objects:
+            saved = CellState(objects=(DataObject(saved.objects[0].metadata, b""),))
+        self._store.put(SAVED, f"{number:x}", msgspec.msgpack.encode(saved))
 
     def _forget(self, number: int) -> None:
         self.digests.remove(number)
-        self._items.pop(number, None)
+        if self._items.pop(number, None) is not None:
+            self._store.remove(SAVED, f"{number:x}")
 
 
 def _part_number(part: Part) -> int:

@@ -9,6 +9,7 @@ package: `broker`, `notifier`, `membership`, `repair`, `proxying`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import msgspec
 
@@ -58,6 +59,7 @@ from thyme.wire.cells import (
     MoreMatches,
     ReplicaAdded,
     SubscribePart,
+    Unknown,
     UnsubscribePart,
 )
 from thyme.wire.message import Message
@@ -106,6 +108,7 @@ class CellStorage(ReactiveStore):
 
     def start(self) -> None:
         self.membership.start()
+        self.broker.holdings.restore(self.membership.place)
         self.beacons.start()
         self.proxying.start()
 
@@ -296,6 +299,8 @@ class CellStorage(ReactiveStore):
                 self.router.send_to_node(arrival.origin, arrival.origin_cell, self._contents.answer(message))
             case PartReply():
                 self._fetches.on_reply(message)
+            case Unknown(cell, objects, subscriptions):
+                self._send_again(cell, objects, subscriptions)
             case JoinedState():
                 self.membership.on_state(message)
             case JoinCell():
@@ -378,7 +383,9 @@ class CellStorage(ReactiveStore):
 
     def _new_holdings(self) -> Holdings:
         options = self.options
-        return Holdings(self._contents, options.contents.part_bytes, options.replication_list, options.revoked)
+        return Holdings(
+            self.host.store, self._contents, options.contents.part_bytes, options.replication_list, options.revoked
+        )
 
     def _membership_events(self) -> MembershipEvents:
         return MembershipEvents(
@@ -412,7 +419,9 @@ class CellStorage(ReactiveStore):
         for metadata in list(self.broker.holdings.objects()):
             if not self._is_mine(metadata.key):
                 self._contents.drop(metadata.key)
+        self.broker.holdings.clear_saved()
         self.broker.holdings = self._new_holdings()
+        self.broker.holdings.restore(self.membership.place)
 
     def _is_mine(self, key: ObjectKey) -> bool:
         own = key.owner == self.node and self.host.store.get(OWN, key.oid) is not None
@@ -442,6 +451,43 @@ class CellStorage(ReactiveStore):
             keys, held = tuple(subscriptions.get(cell, ())), tuple(replicas.get(cell, ()))
             self.router.send_to_cell(cell, LocationUpdate(self.node, place, now_s, keys, held, since_s))
 
+    def _send_again(
+        self, cell: CellId, objects: tuple[ObjectKey, ...], subscriptions: tuple[SubscriptionKey, ...]
+    ) -> None:
+        """A cell has lost what this node told it before it was away."""
+        for key in objects:
+            value = self.host.store.get(OWN, key.oid)
+            if value is not None:
+                metadata = _metadata.decode(value)
+                self._ask_cells([cell], partial(_insertion, metadata), _ignore)
+        for subscription in subscriptions:
+            own = self._inbox.find(subscription)
+            if own is not None:
+                self._subscribe_again(own.subscription, cell)
+
+    def _subscribe_again(self, subscription: Subscription, cell: CellId) -> None:
+        conjunctions = tuple(
+            c for c in subscription.conjunctions if any(self.grid.cell_for(tag) == cell for tag in c.positive)
+        )
+        if not conjunctions:
+            return
+        part = Subscription(subscription.key, conjunctions, subscription.frame)
+
+        def send(number: int) -> None:
+            self._waiting_cells[number] = dict.fromkeys([cell])
+            past = self.options.past_matches
+            self.router.send_to_cell(cell, SubscribePart(number, part, self.membership.place, past))
+
+        self._begin(send, _ignore)
+
     def _last_seen_s(self) -> float | None:
         value = self.host.store.get(LAST_SEEN, "")
         return msgspec.msgpack.decode(value, type=float) if value else None
+
+
+def _insertion(metadata: Metadata, number: int) -> Message:
+    return InsertMetadata(number, metadata)
+
+
+def _ignore(outcome: Outcome) -> None:
+    """Nobody waits for what is sent again; if it fails, the next location update finds out."""

@@ -1,0 +1,272 @@
+"""Directional random walks as messages: the overlay is a tree, events take matching branches, none is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from small_world import SmallWorld, line
+
+from thyme.approaches.interface import Failure
+from thyme.approaches.registry import APPROACHES, Approach
+from thyme.approaches.walks.filters import (
+    CountingFilter,
+    FilterOptions,
+    cells_of_tag,
+    expected_false_positives,
+)
+from thyme.approaches.walks.graph import draw_graph
+from thyme.approaches.walks.protocol import DirectionalWalks, DirectionalWalksOptions
+from thyme.approaches.walks.walker import WalkerOptions
+from thyme.model.errors import InputError
+from thyme.model.frames import TimeFrame
+from thyme.model.queries import parse_query
+from thyme.wire.codec import encode
+from thyme.wire.walks import Offer, WalkName
+
+
+@pytest.fixture(autouse=True, scope="module")
+def registered() -> Iterator[None]:
+    added = "walks" not in APPROACHES
+    if added:
+        APPROACHES["walks"] = Approach(
+            "walks",
+            "Directional walks",
+            "publishers and subscribers meet where their random walks cross",
+            DirectionalWalks.capabilities,
+            DirectionalWalksOptions,
+            DirectionalWalks,
+        )
+    yield
+    if added:
+        del APPROACHES["walks"]
+
+
+def square(nodes: int, network: int, radius: float = 0.3) -> list[tuple[float, float]]:
+    """A connected unit disc graph at 100 m of range."""
+    graph = draw_graph(nodes, network, seed=1, radius=radius)
+    scale = 100.0 / radius
+    return [(float(x) * scale, float(y) * scale) for x, y in zip(graph.x, graph.y, strict=True)]
+
+
+def walk_node(world: SmallWorld, node: int) -> DirectionalWalks:
+    store = world.node(node)
+    assert isinstance(store, DirectionalWalks)
+    return store
+
+
+def overlay(world: SmallWorld, nodes: int) -> nx.Graph[int]:
+    """The links that both ends know."""
+    links: nx.Graph[int] = nx.Graph()
+    for node in range(nodes):
+        store = walk_node(world, node)
+        if store.walker.walk is not None:
+            links.add_node(node)
+        for branch in store.branches:
+            assert node in walk_node(world, branch).branches
+            links.add_edge(node, int(branch))
+    return links
+
+
+def test_nodes_that_take_no_part_stay_silent(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(4), "walks")
+    world.run.world.keep_frames()
+    world.wait(60.0)
+    frames = world.run.world.frames()
+    assert frames is not None
+    assert frames.num_rows == 0
+
+
+def test_an_event_reaches_a_subscriber_along_the_walks(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(6), "walks")
+    world.wait(5.0)
+    world.subscribe(0, "goal")
+    world.insert(5, "a", "goal", "match")
+    world.insert(5, "b", "corner")
+    assert world.names() == ["a"]
+    assert all(outcome.ok for outcome in world.outcomes)
+
+
+def test_walks_that_meet_have_a_broker(tmp_path: Path) -> None:
+    """Two arms of a cross: the second walk ends on the first, at a node with three branches or its tip."""
+    places = [(x * 80.0, 160.0) for x in range(5)] + [(160.0, 160.0 - 80.0 * y) for y in (1, 2)]
+    world = SmallWorld(tmp_path, places, "walks")
+    world.wait(5.0)
+    world.subscribe(0, "goal")
+    world.subscribe(4, "goal")
+    world.subscribe(6, "goal")
+    links = overlay(world, len(places))
+    assert nx.is_tree(links)
+    assert links.degree(2) >= 3
+    world.insert(6, "x", "goal")
+    assert sorted(node for node, _ in world.notified) == [0, 4, 6]
+
+
+def test_events_take_matching_branches_only(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(7), "walks")
+    world.wait(5.0)
+    world.subscribe(0, "goal")
+    world.subscribe(6, "corner")
+    before = walk_node(world, 5).forwarded
+    world.insert(3, "g", "goal")
+    assert walk_node(world, 5).forwarded == before
+    assert walk_node(world, 1).forwarded == 1
+    assert world.names(0) == ["g"]
+    assert world.names(6) == []
+
+
+def test_an_unsubscription_takes_its_cells_back_everywhere(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(6), "walks")
+    world.wait(5.0)
+    key = world.subscribe(0, "goal")
+    kept = world.subscribe(0, "goal & late")
+    world.insert(5, "a", "goal")
+    world.unsubscribe(0, key.sid)
+    world.insert(5, "b", "goal")
+    world.unsubscribe(0, kept.sid)
+    world.insert(5, "c", "goal", "late")
+    assert world.names() == ["a"]
+    for node in range(6):
+        store = walk_node(world, node)
+        assert store.branches.subscriptions == 0
+        assert store.branches.matching(("goal",), but=store.node) == []
+
+
+def test_a_query_without_a_positive_tag_is_offered_everything(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(4), "walks")
+    world.wait(5.0)
+    world.subscribe(0, "!boring")
+    world.insert(3, "a", "goal")
+    world.insert(3, "b", "boring")
+    assert world.names() == ["a"]
+
+
+def test_contents_are_fetched_back_along_the_walks(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(6), "walks")
+    world.wait(5.0)
+    world.subscribe(0, "goal")
+    data = bytes(range(256)) * 20
+    metadata = world.insert(5, "a", "goal", data=data)
+    assert world.retrieve(0, metadata) == data
+    world.delete(5, "a")
+    assert world.retrieve(0, metadata) is None
+    assert world.last_failure() == Failure.NOT_FOUND
+
+
+def test_the_past_is_refused_at_once(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(2), "walks")
+    world.wait(5.0)
+    assert not DirectionalWalks.capabilities.answers_past
+    with pytest.raises(InputError, match="must reach into the future"):
+        world.subscribe(0, "goal", TimeFrame.past(world.now_s - 1.0))
+
+
+def test_a_subscriber_that_was_off_walks_again(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(5), "walks")
+    world.wait(5.0)
+    world.subscribe(4, "other")
+    world.subscribe(0, "goal")
+    world.switch_off(0)
+    world.wait(20.0)
+    world.switch_on(0)
+    world.insert(4, "a", "goal")
+    assert world.names() == ["a"]
+
+
+def test_marks_are_overheard_and_no_message_carries_a_position() -> None:
+    offer = Offer(WalkName(1.0, 3), 1, 2, 4, 5, None, False)  # type: ignore[arg-type]
+    assert len(encode(offer)) < 40
+    assert not any("position" in field or field in ("x", "y") for field in Offer.__struct_fields__)
+
+
+_folders = count()
+
+
+@given(
+    network=st.integers(0, 5_000),
+    nodes=st.integers(13, 60),
+    subscribers=st.integers(1, 9),
+    publishers=st.integers(1, 3),
+    apart_s=st.sampled_from([0.0, 0.05, 1.0, 30.0]),
+    prune=st.booleans(),
+)
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_matching_notification_is_lost_on_a_static_connected_overlay(
+    tmp_path: Path, network: int, nodes: int, subscribers: int, publishers: int, apart_s: float, prune: bool
+) -> None:
+    """However close in time the walks begin, they end in one tree, and every match is notified once."""
+    folder = tmp_path / str(next(_folders))
+    folder.mkdir()
+    options = {"walker": {"prune_backtracked": prune}}
+    world = SmallWorld(folder, square(nodes, network, 0.45 if nodes < 31 else 0.3), "walks", options)
+    world.wait(5.0)
+    chosen = [int(v) for v in np.random.default_rng(network).permutation(nodes)[: subscribers + publishers]]
+    tags = ("red", "green", "blue")
+    wanted: dict[int, str] = {}
+    for at, node in enumerate(chosen[:subscribers]):
+        wanted[node] = tags[at % 3]
+        world.subscribe(node, tags[at % 3], wait_s=apart_s)
+    for at, node in enumerate(chosen[subscribers:]):
+        world.insert(node, f"first-{at}", "hello", wait_s=apart_s)
+    world.wait(120.0)
+    links = overlay(world, nodes)
+    assert nx.is_tree(links)
+    assert set(chosen) <= set(links)
+    expected = []
+    for at, node in enumerate(chosen[subscribers:]):
+        for tag in tags:
+            world.insert(node, f"{tag}-{at}", tag, wait_s=5.0)
+            expected += [(subscriber, f"{tag}-{at}") for subscriber, other in wanted.items() if other == tag]
+    got = [(node, key.oid) for node, key in world.notified if not key.oid.startswith("first")]
+    assert sorted(got) == sorted(expected)
+
+
+def test_a_counting_filter_forgets_exactly_what_was_removed() -> None:
+    options = FilterOptions(cells=64, hashes=3)
+    tags = [f"tag{i}" for i in range(40)]
+    filled = CountingFilter(options)
+    for tag in tags:
+        filled.add(cells_of_tag(tag, options))
+    assert all(filled.may_contain(tag) for tag in tags)
+    for tag in tags:
+        filled.remove(cells_of_tag(tag, options))
+    assert filled.is_empty()
+
+
+def test_the_measured_false_positive_rate_is_the_expected_one() -> None:
+    options = FilterOptions()
+    for items in (50, 100, 200):
+        filled = CountingFilter(options)
+        for i in range(items):
+            filled.add(cells_of_tag(f"in{i}", options))
+        measured = sum(filled.may_contain(f"out{i}") for i in range(20_000)) / 20_000
+        assert measured == pytest.approx(expected_false_positives(items, options), rel=0.35)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: FilterOptions(cells=4), "cells is 4"),
+        (lambda: FilterOptions(hashes=0), "hashes is 0"),
+        (lambda: WalkerOptions(lonely_steps=0), "lonely_steps is 0"),
+        (lambda: WalkerOptions(offer_window_s=0.0), "offer_window_s 0.0"),
+    ],
+)
+def test_a_broken_bound_is_named(make: object, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        make()  # type: ignore[operator]
+
+
+def test_pure_walks_are_the_baseline(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, square(20, 3, 0.45), "walks", {"walker": {"pure": True}})
+    world.wait(5.0)
+    world.subscribe(0, "goal")
+    world.insert(19, "a", "goal")
+    assert world.names() == ["a"]
+    assert parse_query("goal").text == "goal"
