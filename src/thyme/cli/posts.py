@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from thyme.model.errors import InputError
+
+if TYPE_CHECKING:
+    from thyme.pipeline.formats.posts import Pseudonyms
+
+MAX_COMPARED_POSTS = 100_000
+MAX_KEY_BYTES = 64
 
 posts_app = typer.Typer(
     help="Posts of an event: generated, or ingested from files.", no_args_is_help=True, rich_markup_mode="markdown"
@@ -31,3 +41,99 @@ def generate(
         task = progress.add_task("", total=posts)
         write_posts(options, out, lambda done: progress.update(task, advance=done))
     print(f"{posts} posts written to {out}")
+
+
+@posts_app.command(
+    epilog="Examples: thyme posts ingest crawl/*.json.gz --out posts · "
+    "thyme posts ingest mine.csv --map id=key,author=who,at=when,text=said --out posts"
+)
+def ingest(
+    files: Annotated[list[str], typer.Argument(help="Files, folders or patterns, of one format or several.")],
+    out: Annotated[Path, typer.Option(help="Where the posts go: a new folder.")],
+    columns: Annotated[
+        str | None, typer.Option("--map", help="Columns of a format of its own: author=…,at=…,text=…[,id=…,tags=…].")
+    ] = None,
+    pseudonymise: Annotated[
+        bool, typer.Option("--pseudonymise", help="Replace authors, mentions and ids by keyed hashes.")
+    ] = False,
+    key_file: Annotated[
+        Path | None, typer.Option(help="The key of the pseudonyms; without one, a new key is made and forgotten.")
+    ] = None,
+    keep_accents: Annotated[
+        bool, typer.Option("--keep-accents", help="Keep tags apart that differ in accents only.")
+    ] = False,
+    master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
+) -> None:
+    """Read posts from files: Twitter and X, scrapers, Mastodon, Bluesky, or your own CSV, JSON or Parquet.
+
+    Formats are recognised by content, compressed or not. Records that cannot be read are kept with file, line and
+    reason in the folder `_rejected` of the posts.
+    """
+    from thyme.pipeline.formats.mapped import parse_map
+    from thyme.pipeline.ingest import IngestOptions
+    from thyme.pipeline.ingest import ingest as ingest_files
+    from thyme.pipeline.session import spark_session
+
+    pseudonyms = _pseudonyms(key_file) if pseudonymise or key_file else None
+    options = IngestOptions(parse_map(columns) if columns else None, pseudonyms, not keep_accents)
+    with Console(stderr=True).status("Starting Spark …") as status:
+        spark = spark_session("ingest", master)
+        summary = ingest_files(spark, files, out, options, lambda stage: status.update(f"Ingesting: {stage} …"))
+    table = Table("what", "number", title=f"{summary.posts:,} posts written to {out}")
+    for name, number in summary.formats.items():
+        table.add_row(f"files of {name}", f"{number:,}")
+    table.add_row("records repeated", f"{summary.repeated:,}")
+    table.add_row("records that are no posts", f"{summary.skipped:,}")
+    for reason, number in summary.rejected.items():
+        table.add_row(f"rejected: {reason}", f"{number:,}")
+    Console().print(table)
+    if summary.rejected:
+        print(f"Rejected records, with file, line and reason: {out / '_rejected'}")
+
+
+@posts_app.command(epilog="Example: thyme posts describe posts")
+def describe(
+    posts: Annotated[Path, typer.Argument(help="A dataset of posts.")],
+    master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
+) -> None:
+    """Show what posts look like (users, tags, rates, bursts), beside as many generated ones."""
+    import pyarrow as pa
+
+    from thyme.pipeline import dataset
+    from thyme.pipeline.arrow import from_arrow
+    from thyme.pipeline.describe import describe_posts, statistic_rows
+    from thyme.pipeline.generate import PostOptions, generate_posts
+    from thyme.pipeline.schemas import POSTS
+    from thyme.pipeline.session import spark_session
+
+    with Console(stderr=True).status("Describing posts on Spark …"):
+        spark = spark_session("describe", master)
+        own = describe_posts(dataset.read(spark, posts, POSTS))
+        options = PostOptions(posts=min(own.posts, MAX_COMPARED_POSTS))
+        made = describe_posts(from_arrow(spark, pa.concat_tables(generate_posts(options)), POSTS))
+    table = Table("", str(posts), f"generator, {made.posts:,} posts")
+    for (name, value), (_, other) in zip(statistic_rows(own), statistic_rows(made), strict=True):
+        table.add_row(name, value, other)
+    Console().print(table)
+    print(f"posts per 3 minutes: {_bars(own.minutes)}")
+    print(f"          generator: {_bars(made.minutes)}")
+
+
+def _bars(minutes: tuple[int, ...], width_minutes: int = 3) -> str:
+    sums = [sum(minutes[start : start + width_minutes]) for start in range(0, len(minutes), width_minutes)]
+    steps = "▁▂▃▄▅▆▇█"
+    return "".join(steps[min(len(steps) - 1, value * len(steps) // (max(sums) + 1))] for value in sums)
+
+
+def _pseudonyms(key_file: Path | None) -> Pseudonyms:
+    from thyme.pipeline.formats.posts import Pseudonyms
+
+    if key_file is None:
+        return Pseudonyms(secrets.token_bytes(MAX_KEY_BYTES))
+    try:
+        key = key_file.read_bytes()
+    except OSError as error:
+        raise InputError(f"{key_file}: cannot be read ({error.strerror}); expected a file with a secret key") from error
+    if not 16 <= len(key) <= MAX_KEY_BYTES:
+        raise InputError(f"{key_file}: a key of {len(key)} bytes; expected from 16 to {MAX_KEY_BYTES}")
+    return Pseudonyms(key)

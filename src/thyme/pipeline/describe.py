@@ -1,0 +1,165 @@
+"""What posts look like, in figures: tags, users, times, texts.
+
+The same figures by which real posts of events were measured, so that a file, the generator and the literature can be
+set side by side. Times are looked at within the busiest three hours.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from thyme.pipeline.schemas import POSTS, conform
+from thyme.pipeline.traces import busiest_start_s
+
+WINDOW_S = 10_800.0
+SLOPE_RANKS = (2, 50)
+ACTIVITY_RANKS = (1, 200)
+Floats = npt.NDArray[np.float64]
+
+
+class PostStatistics(msgspec.Struct, frozen=True):
+    """Figures of a set of posts; NaN where there are too few for one."""
+
+    posts: int
+    tagged: float
+    tags_per_post: float
+    distinct_tags: int
+    top_shares: tuple[float, ...]
+    tag_slope: float
+    tags_seen_once: float
+    heaps_exponent: float
+    users: int
+    posts_per_user: float
+    most_posts: int
+    users_posting_once: float
+    top_hundred_share: float
+    activity_exponent: float
+    start_s: float
+    posts_per_minute: float
+    peak_over_mean: float
+    high_over_mean: float
+    fano_factor: float
+    text_mean_chars: float
+    text_chars: tuple[float, ...]
+    minutes: tuple[int, ...]
+    """Posts in each minute of the window, for a picture."""
+
+
+def describe_posts(posts: DataFrame) -> PostStatistics:
+    """The statistics of posts that have at least one tag among them."""
+    posts = conform(posts, POSTS).persist()
+    try:
+        start_s = busiest_start_s(posts.where(sf.size("tags") > 0), WINDOW_S)
+        whole = _one(
+            posts.agg(
+                sf.count("*").alias("posts"),
+                sf.avg(sf.when(sf.size("tags") > 0, 1.0).otherwise(0.0)).alias("tagged"),
+                sf.avg(sf.size("tags")).alias("tags"),
+                sf.avg(sf.length("text")).alias("length"),
+                sf.percentile(sf.length("text"), [0.1, 0.5, 0.9]).alias("lengths"),
+            )
+        )
+        tags = _ranked(posts.select(sf.explode("tags").alias("name")))
+        users = _ranked(posts.select(sf.col("author").alias("name")))
+        minutes = _minutes(posts, start_s)
+        return PostStatistics(
+            posts=whole["posts"],
+            tagged=whole["tagged"],
+            tags_per_post=whole["tags"],
+            distinct_tags=len(tags),
+            top_shares=tuple((tags[:4] / tags.sum()).tolist()),
+            tag_slope=_slope(tags, *SLOPE_RANKS),
+            tags_seen_once=float(np.mean(tags == 1)),
+            heaps_exponent=_heaps(posts),
+            users=len(users),
+            posts_per_user=float(users.mean()),
+            most_posts=int(users[0]),
+            users_posting_once=float(np.mean(users == 1)),
+            top_hundred_share=float(users[:100].sum() / users.sum()),
+            activity_exponent=_slope(users, *ACTIVITY_RANKS),
+            start_s=start_s,
+            posts_per_minute=float(minutes.mean()),
+            peak_over_mean=float(minutes.max() / minutes.mean()),
+            high_over_mean=float(np.quantile(minutes, 0.95) / minutes.mean()),
+            fano_factor=float(minutes.var() / minutes.mean()),
+            text_mean_chars=whole["length"],
+            text_chars=tuple(whole["lengths"]),
+            minutes=tuple(int(count) for count in minutes),
+        )
+    finally:
+        posts.unpersist()
+
+
+def statistic_rows(statistics: PostStatistics) -> list[tuple[str, str]]:
+    """⟨what, how much⟩ for people to read."""
+    one = statistics
+    return [
+        ("posts", f"{one.posts:,}"),
+        ("posts with a tag", f"{one.tagged:.2f}"),
+        ("tags per post", f"{one.tags_per_post:.2f}"),
+        ("distinct tags", f"{one.distinct_tags:,}"),
+        ("shares of the four most used tags", " ".join(f"{share:.2f}" for share in one.top_shares)),
+        ("Zipf slope of tags, ranks 2–50", f"{one.tag_slope:.2f}"),
+        ("tags seen once", f"{one.tags_seen_once:.2f}"),
+        ("Heaps exponent of tags", f"{one.heaps_exponent:.2f}"),
+        ("users", f"{one.users:,}"),
+        ("posts per user, mean and most", f"{one.posts_per_user:.1f}, {one.most_posts:,}"),
+        ("users who post once", f"{one.users_posting_once:.2f}"),
+        ("share of the 100 most active", f"{one.top_hundred_share:.2f}"),
+        ("activity exponent, ranks 1–200", f"{one.activity_exponent:.2f}"),
+        ("posts per minute, busiest 3 h", f"{one.posts_per_minute:.1f}"),
+        ("peak / mean, 95 % / mean", f"{one.peak_over_mean:.1f}, {one.high_over_mean:.1f}"),
+        ("Fano factor of minutes", f"{one.fano_factor:.1f}"),
+        ("characters: mean, 10/50/90 %", f"{one.text_mean_chars:.0f}, " + "/".join(f"{n:.0f}" for n in one.text_chars)),
+    ]
+
+
+def _ranked(names: DataFrame) -> Floats:
+    counts = names.groupBy("name").agg(sf.count("*").alias("uses")).select("uses").toArrow()["uses"].to_numpy()
+    return np.sort(counts.astype(np.float64))[::-1]
+
+
+def _minutes(posts: DataFrame, start_s: float) -> Floats:
+    minute = sf.floor((sf.col("at_s") - start_s) / 60.0).cast("long").alias("minute")
+    inside = posts.select(minute).where((sf.col("minute") >= 0) & (sf.col("minute") < int(WINDOW_S / 60)))
+    counts = inside.groupBy("minute").agg(sf.count("*").alias("posts")).toArrow()
+    minutes = np.zeros(int(WINDOW_S / 60))
+    minutes[counts["minute"].to_numpy()] = counts["posts"].to_numpy()
+    return minutes
+
+
+def _heaps(posts: DataFrame) -> float:
+    """How the number of distinct tags grows with their uses, over time."""
+    minute = sf.floor(sf.col("at_s") / 60.0).alias("minute")
+    uses = posts.select(minute, sf.explode("tags").alias("tag"))
+    first = uses.groupBy("tag").agg(sf.min("minute").alias("minute"), sf.lit(1).alias("new"))
+    lines = uses.select("minute", sf.lit(0).alias("new"), sf.lit(1).alias("use")).unionByName(
+        first.select("minute", "new", sf.lit(0).alias("use"))
+    )
+    grown = (
+        lines.groupBy("minute").agg(sf.sum("new").alias("new"), sf.sum("use").alias("use")).orderBy("minute").toArrow()
+    )
+    distinct, used = (np.cumsum(grown[name].to_numpy()).astype(float) for name in ("new", "use"))
+    late = used > used[-1] / 20
+    return _fit(np.log(used[late]), np.log(distinct[late]))
+
+
+def _slope(counts: Floats, first: int, last: int) -> float:
+    ranks = np.arange(first, min(last, len(counts)) + 1)
+    return -_fit(np.log(ranks), np.log(counts[ranks - 1]))
+
+
+def _fit(x: Floats, y: Floats) -> float:
+    return float(np.polyfit(x, y, 1)[0]) if len(x) > 2 else float("nan")
+
+
+def _one(frame: DataFrame) -> dict[str, Any]:
+    row = frame.first()
+    assert row is not None
+    return row.asDict()
