@@ -1,0 +1,102 @@
+"""The workload of SocialCast's evaluation (§V-A, Table I), and that of a recorded contact trace.
+
+People subscribe to the interest of their community, one each at most; publishers publish once per interval within a
+window, every message on one interest. A publisher's interest is drawn anew for every message, uniformly, or is
+its own where publishers are taken from among the subscribers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Literal
+
+import msgspec
+import networkx as nx
+
+from thyme.model.errors import InputError
+from thyme.model.ids import NodeId
+from thyme.model.operations import Operation
+from thyme.model.records import OperationKind
+from thyme.sim.run import recorded_contacts
+from thyme.sim.scenario import Scenario, community_of
+from thyme.world.contact_statistics import time_together
+
+
+class SocialWorkload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Table I."""
+
+    publishers: float = 0.5
+    subscribers: float = 0.5
+    chosen: Literal["uniform", "subscribers"] = "uniform"
+    """Who publishes on an interest: anybody, or only those who subscribed to it."""
+    interval_s: float = 60.0
+    from_s: float = 3_000.0
+    to_s: float = 3_500.0
+    subscribed_s: float = 1.0
+    size_bytes: int = 100
+    """The paper does not speak of sizes."""
+
+    def __post_init__(self) -> None:
+        for name in ("publishers", "subscribers"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise InputError(f"workload: {name} is {getattr(self, name):g}; expected a share from 0 to 1")
+        if not (self.interval_s > 0.0 and self.subscribed_s <= self.from_s <= self.to_s):
+            raise InputError("workload: expected interval_s > 0 and subscribed_s ≤ from_s ≤ to_s")
+
+
+def communities_of(scenario: Scenario) -> list[int]:
+    """The community of every node: of the social network behind its movement, or as Louvain finds them in recorded
+    contacts."""
+    if scenario.movement.model == "contacts":
+        graph = time_together(recorded_contacts(scenario))
+        found = nx.community.louvain_communities(graph, weight="weight", seed=scenario.place_seed)
+        groups = sorted((sorted(group) for group in found), key=lambda group: group[0])
+        of_node = {node: number for number, group in enumerate(groups) for node in group}
+        return [of_node[node] for node in range(scenario.nodes)]
+    if scenario.movement.model != "community":
+        raise InputError("interests of communities need [movement] model = community or contacts")
+    from thyme.world.social import caveman
+
+    network = caveman(scenario.nodes, community_of(scenario.movement.community).caves, scenario.place_seed)
+    return [int(community) for community in network.community]
+
+
+def social_operations(communities: Sequence[int], how: SocialWorkload, seed: int) -> list[Operation]:
+    """Subscriptions and publications, in order of time; `tag_of` names interests."""
+    random = Random(f"{seed}/social workload")
+    nodes = len(communities)
+    subscribers = sorted(random.sample(range(nodes), round(how.subscribers * nodes)))
+    members = _members(communities, subscribers)
+    rows: list[tuple[float, int, OperationKind, str]] = [
+        (how.subscribed_s, node, OperationKind.SUBSCRIBE, tag_of(communities[node])) for node in subscribers
+    ]
+    publishers = sorted(random.sample(range(nodes), round(how.publishers * nodes)))
+    interests = sorted(members)
+    for publisher in publishers:
+        at_s = how.from_s + random.uniform(0.0, how.interval_s)
+        while at_s <= how.to_s:
+            interest = random.choice(interests)
+            node = publisher if how.chosen == "uniform" else random.choice(members[interest])
+            rows.append((at_s, node, OperationKind.INSERT, tag_of(interest)))
+            at_s += how.interval_s
+    rows.sort(key=lambda row: (row[0], row[1]))
+    return [_operation(number, row, how.size_bytes) for number, row in enumerate(rows)]
+
+
+def tag_of(community: int) -> str:
+    return f"interest{community}"
+
+
+def _members(communities: Sequence[int], subscribers: Sequence[int]) -> Mapping[int, list[int]]:
+    members: dict[int, list[int]] = {}
+    for node in subscribers:
+        members.setdefault(communities[node], []).append(node)
+    return members
+
+
+def _operation(number: int, row: tuple[float, int, OperationKind, str], size_bytes: int) -> Operation:
+    at_s, node, kind, tag = row
+    if kind == OperationKind.SUBSCRIBE:
+        return Operation(number, at_s, NodeId(node), kind, sid=0, query=tag)
+    return Operation(number, at_s, NodeId(node), kind, oid=f"m{number}", tags=(tag,), size_bytes=size_bytes)
