@@ -5,7 +5,7 @@ emulation of ns-3.27's, the papers' world). `thyme` is ours: `p27` with 2.98 dB 
 else changed. Under a log-distance law of exponent 3 that stretches every distance of `p27` by 10^(2.98/30) =
 1.257: the 0.99 reception distance of a 1000-byte payload moves from 91.3 m to 114.8 m, past the 113.1 m = 2√2·40 m
 that nodes in adjacent 40 m cells may be apart (the papers' ±113 m), the half-way point from 99.7 m to 125 m, and
-carrier sense keeps its proportion (187 m becomes 235 m).
+carrier sense keeps its proportion (190 m becomes 238 m).
 """
 
 from __future__ import annotations
