@@ -1,0 +1,115 @@
+"""The reference routers, and the law of copies: at most γ of a message in the network, each in one place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from social_world import Contact, SocialWorld
+
+from thyme.sim.faults import Rule
+
+
+def chain(nodes: int) -> list[Contact]:
+    return [(node, node + 1, 0.0, 3000.0) for node in range(nodes - 1)]
+
+
+def test_without_prediction_copies_wander_to_random_neighbours(tmp_path: Path) -> None:
+    world = SocialWorld(tmp_path, 6, chain(6), routing="none", ttl_hops=0)
+    world.subscribe(5, "rugby")
+    world.publish(0, "try", "rugby")
+    world.until(3000.0)
+    assert world.names(5) == ["try"]
+    assert sum(world.copies(node) for node in range(6)) == 3
+
+
+def test_without_prediction_a_node_may_keep_a_copy_to_itself(tmp_path: Path) -> None:
+    world = SocialWorld(tmp_path, 2, [(0, 1, 0.0, 500.0)], routing="none", copies=1)
+    world.until(100.0)
+    for number in range(20):
+        world.publish(0, f"m{number}", "rugby")
+    world.until(120.5)
+    assert 3 < world.copies(0) < 17
+    assert world.copies(0) + world.copies(1) == 20
+
+
+def test_epidemic_brings_everything_to_everybody(tmp_path: Path) -> None:
+    world = SocialWorld(tmp_path, 6, chain(6), routing="epidemic", ttl_hops=0)
+    world.publish(0, "try", "rugby")
+    world.until(3000.0)
+    assert [world.copies(node) for node in range(6)] == [1] * 6
+    assert len(world.sent()) == 5
+
+
+def test_spray_halves_its_copies_and_then_waits(tmp_path: Path) -> None:
+    contacts = [(0, 1, 0.0, 100.0), (0, 2, 200.0, 300.0), (0, 3, 400.0, 500.0), (0, 4, 600.0, 700.0)]
+    world = SocialWorld(tmp_path, 5, contacts, routing="spray", copies=8)
+    world.publish(0, "try", "rugby")
+    world.until(1000.0)
+    assert [world.copies(node) for node in range(5)] == [1, 4, 2, 1, 0]
+    world.subscribe(4, "rugby")
+    assert world.names(4) == []
+
+
+def test_prophet_multiplies_towards_those_who_meet_subscribers(tmp_path: Path) -> None:
+    contacts = [(1, 3, 0.0, 100.0), (0, 1, 200.0, 300.0), (0, 2, 200.0, 300.0), (1, 3, 500.0, 600.0)]
+    world = SocialWorld(tmp_path, 4, contacts, routing="prophet")
+    world.subscribe(3, "rugby")
+    world.until(201.0)
+    world.publish(0, "try", "rugby")
+    world.until(400.0)
+    assert [world.copies(node) for node in range(3)] == [1, 1, 0]
+    world.until(600.0)
+    assert world.notified == [(3, "try", 2)]
+
+
+contact_tables = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 1500), st.integers(20, 600)).filter(
+        lambda row: row[0] != row[1]
+    ),
+    max_size=25,
+)
+
+
+@pytest.mark.parametrize("routing", ["prediction", "none", "spray"])
+@settings(max_examples=12, deadline=None)
+@given(
+    table=contact_tables,
+    copies=st.integers(1, 6),
+    hysteresis=st.sampled_from([0.0, 0.1]),
+    loss=st.sampled_from([0.0, 0.4]),
+)
+def test_there_are_at_most_gamma_copies_and_each_is_in_one_place(
+    routing: str, table: list[tuple[int, int, int, int]], copies: int, hysteresis: float, loss: float
+) -> None:
+    contacts = [(a, b, float(start), float(start + length)) for a, b, start, length in table]
+    with TemporaryDirectory() as folder:
+        faults = [Rule("loss", probability=loss)] if loss else []
+        how = {"routing": routing, "copies": copies, "hysteresis": hysteresis, "memory_ids": 2, "ttl_hops": 6}
+        world = SocialWorld(Path(folder), 6, contacts, faults, **how)
+        for node in (3, 4):
+            world.subscribe(node, "rugby")
+        world.until(150.0)
+        for node in range(3):
+            world.publish(node, f"m{node}", "rugby")
+        for at_s in range(151, 1600, 7):
+            world.until(float(at_s))
+            places = Counter(
+                (held.id, copy) for node in range(6) for held in world.node(node).buffer for copy in held.copies
+            )
+            assert all(count == 1 for count in places.values())
+            assert all(copy < copies for _, copy in places)
+
+
+def test_with_no_loss_and_no_limit_of_hops_no_copy_is_ever_lost(tmp_path: Path) -> None:
+    contacts = [(a, b, float(50 * (a + b)), float(50 * (a + b) + 300)) for a in range(6) for b in range(a)]
+    for routing in ("prediction", "none", "spray"):
+        world = SocialWorld(tmp_path, 6, contacts, routing=routing, copies=4, ttl_hops=0, hysteresis=0.0)
+        world.subscribe(5, "rugby")
+        world.publish(0, "try", "rugby")
+        world.until(2000.0)
+        assert sum(world.copies(node) for node in range(6)) == 4
