@@ -112,14 +112,14 @@ def radio_for(scenario: Scenario, movement: Movement) -> Radio:
 
 
 def recorded_contacts(scenario: Scenario) -> Contacts:
-    """The contacts of the scenario's trace, from the first of them (and what is skipped) on."""
+    """The contacts of the scenario's trace, in the run's time."""
     section = scenario.movement
     if scenario.radio.model != "disc":
         raise InputError('[movement] model = "contacts" knows no positions; use it with [radio] model = "disc"')
     contacts = read_contacts(Path(section.file)).contacts
     if contacts.nodes > scenario.nodes:
         raise InputError(f"{section.file} has {contacts.nodes} nodes; the scenario has {scenario.nodes}")
-    begin_s = contacts.span_s[0] + section.skip_s
+    begin_s = contacts.span_s[0] if section.begin_s is None else section.begin_s
     inside = contacts.between(begin_s, begin_s + scenario.time.until_s).shifted(-begin_s)
     return Contacts(scenario.nodes, inside.start_s, inside.end_s, inside.a, inside.b)
 

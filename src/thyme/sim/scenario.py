@@ -50,8 +50,8 @@ class MovementSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     waypoint: Waypoint = Waypoint()
     community: dict[str, Any] = {}
     """Keys of `thyme.world.community.Community`."""
-    skip_s: float = 0.0
-    """Where in a contact trace the run begins, counted from its first contact."""
+    begin_s: float | None = None
+    """The instant of a contact trace at which the run begins; that of the first contact if none is given."""
 
 
 class RadioSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
