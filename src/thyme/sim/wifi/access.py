@@ -33,10 +33,12 @@ def backoff_end(e: Ether, n: int, now: int) -> int:
 @compiled
 def take_idle_slots(e: Ether, n: int, now: int) -> None:
     """Count the slots that were idle up to `now` off the backoff."""
+    me, slot = e.node[n], e.config[0].slot
+    if me.slots == 0:
+        return
     start = backoff_start(e, n, now)
     if start > now:
         return
-    me, slot = e.node[n], e.config[0].slot
     slots = min((now - start) // slot, me.slots)
     me.slots -= slots
     me.backoff_from = start + slots * slot

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from heapq import merge
 from pathlib import Path
 from random import Random
 
@@ -48,7 +49,7 @@ def reception(
     """One node broadcasts to another `distance_m` away, nobody else is there."""
     radio = _radio([(0.0, 0.0), (distance_m, 0.0)], profile, broadcast_mode, seed)
     end_s = WARM_UP_S + 0.05 * frames
-    played = play(radio, [_evenly(frames, 0.05)], payload_bytes, end_s + SETTLE_S)
+    played = play(radio, _evenly(frames, 0.05), payload_bytes, end_s + SETTLE_S)
     return {
         "reception_ratio": len(played.at_s) / frames,
         "mean_latency_s": _mean(played.latencies_s()),
@@ -71,7 +72,7 @@ def carrier_sense(
 ) -> Figures:
     """The part of one node's airtime in which another finds the medium busy."""
     radio = _radio([(0.0, 0.0), (distance_m, 0.0)], profile, broadcast_mode, seed)
-    played = play(radio, [_evenly(frames, 0.05)], payload_bytes, WARM_UP_S + 0.05 * frames + SETTLE_S)
+    played = play(radio, _evenly(frames, 0.05), payload_bytes, WARM_UP_S + 0.05 * frames + SETTLE_S)
     counters = radio.counters
     return {
         "busy_fraction": float(counters["sensed_ns"][1]) / float(counters["tx_ns"][0]),
@@ -94,7 +95,7 @@ def saturation(
     period_s = senders * payload_bytes * 8 / 12e6
     from_s, until_s = 3.0, 3.0 + seconds
     streams = [periodic(k + 1, 0, period_s, WARM_UP_S, until_s, random) for k in range(senders)]
-    played = play(radio, streams, payload_bytes, until_s)
+    played = play(radio, merge(*streams), payload_bytes, until_s)
     counted = int(((played.at_s >= from_s) & (played.at_s < until_s)).sum())
     totals = radio.totals()
     return {
@@ -127,7 +128,7 @@ def broadcast(
         streams = [poisson(k, EVERYBODY, rate, WARM_UP_S, until_s, random) for k in range(nodes)]
     else:
         raise InputError(f"arrivals {arrivals!r} is unknown; choose periodic or poisson")
-    played = play(radio, streams, payload_bytes, until_s + SETTLE_S)
+    played = play(radio, merge(*streams), payload_bytes, until_s + SETTLE_S)
     totals = radio.totals()
     return {
         "reception_ratio": len(played.at_s) / max(1, played.sent * (nodes - 1)),
@@ -158,7 +159,7 @@ def hidden(
     until_s = WARM_UP_S + seconds
     to = 0 if kind == "unicast" else EVERYBODY
     streams = [poisson(k, to, rate, WARM_UP_S, until_s, random) for k in (1, 2)]
-    played = play(radio, streams, payload_bytes, until_s + SETTLE_S)
+    played = play(radio, merge(*streams), payload_bytes, until_s + SETTLE_S)
     heard = played.node == 0
     totals = radio.totals()
     return {
@@ -236,7 +237,7 @@ def beacons(
     radio = _radio(points, profile, broadcast_mode, seed)
     random = Random(seed)
     streams = [jittered(k, EVERYBODY, 0.9, 1.1, 0.0, seconds, random) for k in range(len(points))]
-    played = play(radio, streams, payload_bytes, seconds + SETTLE_S)
+    played = play(radio, merge(*streams), payload_bytes, seconds + SETTLE_S)
     xy = np.array(points)
     near = np.hypot(xy[:, None, 0] - xy[:, 0], xy[:, None, 1] - xy[:, 1]) < range_m
     np.fill_diagonal(near, False)

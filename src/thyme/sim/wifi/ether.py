@@ -105,5 +105,9 @@ class Wifi:
         """The counters of every node, one row each."""
         return self._ether.tally
 
+    def mean_hearers(self) -> float:
+        """How many nodes may sense a frame, on average (of nodes that do not move)."""
+        return float(self._ether.hearer_first[-1]) / len(self._ether.node)
+
     def totals(self) -> WifiTotals:
         return totals(self._ether.tally)

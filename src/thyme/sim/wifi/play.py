@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -84,13 +83,13 @@ class Played:
         return self.at_s - self.sent_at_s[self.token]
 
 
-def play(radio: Wifi, streams: list[Iterator[Send]], payload_bytes: int, until_s: float) -> Played:
-    """Send all streams in the order of time, run on to `until_s`, and return every reception."""
+def play(radio: Wifi, sends: Iterable[Send], payload_bytes: int, until_s: float) -> Played:
+    """Send in the order of time, run on to `until_s`, and return every reception."""
     sent_at: list[float] = []
     senders: list[int] = []
     rows, kept, refused = np.zeros(1024, radio.happened().dtype), 0, 0
     advance, broadcast, unicast, happened = radio.advance, radio.broadcast, radio.unicast, radio.happened
-    for at_s, node, to in heapq.merge(*streams):
+    for at_s, node, to in sends:
         while count := advance(at_s):
             if kept + count > len(rows):
                 rows = np.resize(rows, 2 * len(rows) + count)

@@ -47,14 +47,16 @@ DESK = np.dtype(
         *[(name, "i8") for name in ("frames_left", "overlaps_left", "packets_left")],
     ]
 )
+# what every hearer of every frame needs comes first: a frame touches few cache lines per hearer
 NODE = np.dtype(
     [
+        *[(name, "i8") for name in ("on", "lock", "tx_end", "rx_end", "busy_end", "sensed_end", "slots", "lock_at")],
+        ("lock_power", "f8"),
         ("stream", "u8"),
-        *[(name, "f8") for name in ("x", "y", "lock_power")],
-        *[(name, "i8") for name in ("leg", "tx_end", "rx_end", "busy_end", "nav_end", "nav_set", "wait_end")],
-        *[(name, "i8") for name in ("lock_at", "sensed_end", "backoff_from", "alarm", "off_since")],
-        *[(name, "i8") for name in ("lock", "slots", "cw", "head", "tail", "queued", "wait_number", "alarm_number")],
-        *[(name, "i8") for name in ("on", "access", "wait", "rx_bad")],
+        *[(name, "i8") for name in ("rx_bad", "wait", "access", "backoff_from", "nav_end", "wait_end")],
+        *[(name, "i8") for name in ("nav_set", "wait_number", "alarm", "alarm_number", "cw")],
+        *[(name, "i8") for name in ("head", "tail", "queued", "leg", "off_since")],
+        *[(name, "f8") for name in ("x", "y")],
     ],
     align=True,
 )
@@ -85,12 +87,11 @@ EVENT = np.dtype([("at", "i8"), ("order", "i8"), ("a", "i8"), ("b", "i8"), ("who
 TOLD = np.dtype([("at_s", "f8"), ("frame", "i8"), ("node", "i4"), ("peer", "i4"), ("kind", "i1")], align=True)
 COUNT = np.dtype(
     [
+        *[(name, "i8") for name in ("sensed_ns", "rx_ns", "received", "failed", "deaf", "undetected", "duplicates")],
+        *[(name, "i8") for name in ("tx_ns", "off_ns", "unanswered_data", "unanswered_rts")],
+        *[(name, "i8") for name in ("retransmissions", "given_up_retries", "given_up_lifetime", "refused_queue_full")],
         ("frames", "i8", KINDS),
         ("bytes", "i8", KINDS),
-        *[(name, "i8") for name in ("unanswered_data", "unanswered_rts")],
-        *[(name, "i8") for name in ("retransmissions", "given_up_retries", "given_up_lifetime", "refused_queue_full")],
-        *[(name, "i8") for name in ("received", "failed", "deaf", "undetected", "duplicates")],
-        *[(name, "i8") for name in ("tx_ns", "rx_ns", "sensed_ns", "off_ns")],
     ]
 )
 GRID = np.dtype(
