@@ -112,10 +112,10 @@ def load_preset(name: str, changes: Mapping[str, Any] | None = None) -> StudyDef
 
 
 def load_study(path: Path, changes: Mapping[str, Any] | None = None) -> StudyDefinition:
-    """The study of a file; its dataset and movement file are sought beside it."""
+    """The study of a file; the files that it names are sought beside it."""
     given = load_toml(path)
     given.setdefault("name", path.stem)
-    for section, key in (("posts", "dataset"), ("scenario", "movement.file")):
+    for section, key in (("posts", "dataset"), ("trace", "file"), ("scenario", "movement.file")):
         _resolve_beside(given.get(section), key.split("."), path.parent)
     return _definition(given, changes, str(path))
 

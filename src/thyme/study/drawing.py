@@ -30,7 +30,7 @@ def draw(
         _break_down(results, axis, series, pictures)
     if traces:
         largest = max(traces, key=lambda trace: len(trace.operations))
-        title = f"Operations over time, {largest.options.users} users"
+        title = f"Operations over time, {largest.choice.title}"
         pictures[WORKLOAD].append(trace_figure(largest.operations, "operations-over-time", title))
     return pictures
 

@@ -75,6 +75,7 @@ def measure_figure(results: Results, axis: Axis, measure: Measure, claims: Seque
     drawn = {name: line for name, line in drawn.items() if line}
     if not drawn:
         return None
+    measure = _in_fitting_unit(measure, drawn)
     with mpl.rc_context(STYLE):
         figure, axes = _blank()
         if axis.is_line:
@@ -102,13 +103,14 @@ def breakdown_figure(
         return None
     with mpl.rc_context(STYLE):
         figure, axes = _blank()
+        shown = _in_fitting_unit(parts[0], drawn)
         if axis.is_line:
-            _draw_lines(axes, drawn, parts[0], list(drawn))
+            _draw_lines(axes, drawn, shown, list(drawn))
             axes.set_xlabel(axis_title(axis.key))
             axes.set_xticks(axis.values, [f"{value:g}" for value in axis.values])
         else:
-            _draw_bars(axes, drawn, parts[0], list(drawn))
-        _finish(axes, parts[0], legend=axis.is_line)
+            _draw_bars(axes, drawn, shown, list(drawn))
+        _finish(axes, shown, legend=axis.is_line)
         return _picture(figure, name, title, caption)
 
 
@@ -137,6 +139,15 @@ def trace_figure(operations: Sequence[Operation], name: str, title: str) -> Pict
 
 def axis_title(key: str) -> str:
     return key.replace("_", " ").replace(".", " · ")
+
+
+def _in_fitting_unit(measure: Measure, drawn: dict[str, list[tuple[float, Summary]]]) -> Measure:
+    """Seconds as milliseconds where all are short."""
+    largest = max(summary.mean + summary.half_width for line in drawn.values() for _, summary in line)
+    if measure.unit != "s" or largest >= 1.0:
+        return measure
+    label = measure.axis_label.replace("seconds", "milliseconds")
+    return msgspec.structs.replace(measure, scale=1_000.0, unit="ms", axis_label=label)
 
 
 def _blank() -> tuple[Figure, Axes]:
@@ -200,12 +211,13 @@ def _draw_claims(axes: Axes, axis: Axis, measure: Measure, claims: Sequence[Clai
 
 def _finish(axes: Axes, measure: Measure, legend: bool) -> None:
     axes.set_ylabel(measure.axis_label)
+    if measure.high_is_good:
+        axes.set_ylim(max(0.0, min(axes.get_ylim()[0], 0.8)), 1.02)
+    else:
+        axes.set_ylim(0.0, axes.get_ylim()[1] * 1.08)
     if measure.is_share:
-        bottom = axes.get_ylim()[0]
-        axes.set_ylim(max(0.0, min(bottom, 0.8)), 1.02)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     else:
-        axes.set_ylim(bottom=0.0)
         plain = ScalarFormatter(useOffset=False)
         plain.set_scientific(False)
         top = axes.get_ylim()[1]

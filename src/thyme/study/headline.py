@@ -194,7 +194,7 @@ def _seconds(low_s: float, high_s: float) -> str:
 def duration(seconds: float) -> str:
     """A span of time for a person."""
     if seconds < 1.0:
-        return f"{seconds * 1_000:.0f} ms"
+        return f"{seconds * 1_000:.0f} ms" if seconds >= 0.01 or seconds == 0.0 else f"{seconds * 1_000:.1f} ms"
     if seconds < 120.0:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)

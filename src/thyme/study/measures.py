@@ -23,6 +23,8 @@ class Measure(msgspec.Struct, frozen=True):
     short: str = ""
     scale: float = 1.0
     unit: str = ""
+    high_is_good: bool = False
+    """Whether a percentage is read from the top: its axis ends at 100 %."""
 
     @property
     def is_share(self) -> bool:
@@ -42,15 +44,15 @@ WORKS, FAST, COSTS = "Does it work?", "How fast is it?", "What does it cost?"
 
 MEASURES: tuple[Measure, ...] = (
     Measure(SUCCESS, "Operations that succeed", "of all operations", "Inserts, deletes, subscriptions, "
-            "unsubscriptions and retrieves that ended well, of all that users issued.", WORKS),
+            "unsubscriptions and retrieves that ended well, of all that users issued.", WORKS, high_is_good=True),
     Measure(RECALL, "Notifications that arrive", "of expected notifications", "Of the notifications that a perfect, "
-            "instant execution of the same operations would give.", WORKS),
+            "instant execution of the same operations would give.", WORKS, high_is_good=True),
     Measure(NOTIFICATION_LATENCY, "Time until a notification", "seconds, mean", "From the instant at which a perfect "
             "execution would notify (publication or subscription, whichever is later).", FAST, unit="s"),
     Measure("notification.latency_s.max", "The latest notification", "seconds, largest", "The largest time until a "
             "notification in a run.", FAST, unit="s"),
-    Measure("retrieve.latency_s.mean", "Time to retrieve an object", "seconds, mean", "From asking for an object until its "
-            "content is complete.", FAST, unit="s"),
+    Measure("retrieve.latency_s.mean", "Time to retrieve an object", "seconds, mean", "From asking for an object "
+            "until its content is complete.", FAST, unit="s"),
     Measure(AIR_BYTES, "Traffic on the air", "MB sent by all radios", "All bytes that radios sent, "
             "frames repeated by the link included.", COSTS, scale=1e-6, unit="MB"),
     Measure("forwarded.bytes", "Traffic for others", "MB forwarded", "Bytes that nodes passed on for "
@@ -61,15 +63,15 @@ MEASURES: tuple[Measure, ...] = (
             "had to send again.", COSTS),
     Measure("given_up.frames", "Frames given up by the link", "frames", "Unicast frames that no retry brought "
             "through.", COSTS),
-    Measure("energy.node_joules.mean", "Energy", "joules per node", "What a radio used in the whole run, listening included.",
-            COSTS, unit="J"),
+    Measure("energy.node_joules.mean", "Energy", "joules per node", "What a radio used in the whole run, listening "
+            "included.", COSTS, unit="J"),
     Measure("load.gini", "Uneven load", "Gini index of bytes sent", "0: all nodes send the same; 1: one sends "
             "all.", COSTS),
 )  # fmt: skip
 
 SUCCESS_PARTS: tuple[Measure, ...] = (
-    *(Measure(f"{kind}.success", kind, "succeed", "", WORKS, short=kind) for kind in OPERATIONS),
-    Measure(RECALL, "notifications", "succeed", "", WORKS, short="notification"),
+    *(Measure(f"{kind}.success", kind, "succeed", "", WORKS, short=kind, high_is_good=True) for kind in OPERATIONS),
+    Measure(RECALL, "notifications", "succeed", "", WORKS, short="notification", high_is_good=True),
 )
 
 LATENCY_PARTS: tuple[Measure, ...] = (

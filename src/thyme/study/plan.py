@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping
 from itertools import product
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -37,10 +38,21 @@ class Point(msgspec.Struct, frozen=True):
         return ", ".join([self.approach, *(f"{key} = {value}" for key, value in self.values.items())])
 
 
+class TraceChoice(msgspec.Struct, frozen=True):
+    """A trace that runs play: made from the posts by these options, or read from a file."""
+
+    options: TraceOptions
+    file: str = ""
+
+    @property
+    def title(self) -> str:
+        return Path(self.file).name if self.file else f"{self.options.users} users"
+
+
 class PlannedRun(msgspec.Struct, frozen=True):
     point: int
     scenario: Scenario
-    trace: TraceOptions
+    trace: TraceChoice
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -49,7 +61,11 @@ class Plan(msgspec.Struct, frozen=True):
     points: tuple[Point, ...]
     runs: tuple[PlannedRun, ...]
 
-    def traces(self) -> list[TraceOptions]:
+    @property
+    def needs_posts(self) -> bool:
+        return any(not run.trace.file for run in self.runs)
+
+    def traces(self) -> list[TraceChoice]:
         """The traces that the runs need, each once, in the order of the runs."""
         return list({msgspec.json.encode(run.trace): run.trace for run in self.runs}.values())
 
@@ -82,11 +98,19 @@ def _runs_of(
             else:
                 set_key(given, key, value)
     scenario = scenario_of(given, where)
-    trace = convert({"users": scenario.nodes} | trace_given, TraceOptions, f"{where}, [trace]")
-    if trace.users > scenario.nodes:
-        raise InputError(f"{where}: the trace has {trace.users} users, but there are {scenario.nodes} nodes")
+    trace = _trace_choice(trace_given, scenario.nodes, where)
     for topology, repetition in product(range(definition.topologies), range(definition.repetitions)):
         yield PlannedRun(point, msgspec.structs.replace(scenario, topology=topology, repetition=repetition), trace)
+
+
+def _trace_choice(given: dict[str, Any], nodes: int, where: str) -> TraceChoice:
+    file = given.pop("file", "")
+    if not isinstance(file, str):
+        raise InputError(f"{where}, [trace]: file is {file!r}; expected the path of a trace")
+    options = convert({"users": nodes} | given, TraceOptions, f"{where}, [trace]")
+    if options.users > nodes:
+        raise InputError(f"{where}: the trace has {options.users} users, but there are {nodes} nodes")
+    return TraceChoice(TraceOptions(), file) if file else TraceChoice(options)
 
 
 def convert(given: Mapping[str, Any], record: type[Record], where: str) -> Record:

@@ -37,6 +37,11 @@ FOLDERS = ("posts", "traces", "runs", "metrics", "figures")
 FILES = (STUDY_FILE, METRICS_FILE, REPORT_FILE, ".report")
 
 
+BRIEF_POSTS = 100_000
+BRIEF_RUNS = 100
+"""A study within both is over so soon that starting quickly matters more than running fast."""
+
+
 class StudyResult(msgspec.Struct, frozen=True):
     """What a study leaves its caller with."""
 
@@ -62,7 +67,7 @@ def run_study(
     _claim_folder(plan, out)
     watcher = watcher or Silence()
     stages = Stages(watcher)
-    session = LazySession(f"thyme study {definition.name}", master)
+    session = LazySession(f"thyme study {definition.name}", master, brief=_is_brief(plan))
     try:
         with stages.stage("posts") as notes:
             posts = find_posts(plan, out, notes)
@@ -80,6 +85,10 @@ def run_study(
     with stages.stage("report") as notes:
         _find_report(plan, results, answer, outcomes, traces, stages, master, out, notes)
     return StudyResult(results, answer, tuple(outcomes), out / REPORT_FILE, out / METRICS_FILE, stages.all_reused)
+
+
+def _is_brief(plan: Plan) -> bool:
+    return not plan.definition.posts.dataset and plan.posts.posts <= BRIEF_POSTS and len(plan.runs) <= BRIEF_RUNS
 
 
 def forget(out: Path) -> None:

@@ -16,10 +16,10 @@ from thyme.pipeline.identity import PIPELINE_ROOMS, code_identity, folder_identi
 from thyme.pipeline.lazy_session import LazySession
 from thyme.pipeline.runs import PackedTrace, RunSpec, pack_trace
 from thyme.pipeline.schemas import POSTS
-from thyme.pipeline.traces import TraceOptions, make_trace
+from thyme.pipeline.traces import make_trace
 from thyme.sim.scenario import Scenario
-from thyme.sim.traces import read_trace
-from thyme.study.plan import Plan
+from thyme.sim.traces import read_trace, table_from_operations
+from thyme.study.plan import Plan, TraceChoice
 from thyme.study.stages import StageNotes
 
 
@@ -31,7 +31,7 @@ class Posts(msgspec.Struct, frozen=True):
 class PlayedTrace(msgspec.Struct, frozen=True):
     """A trace of the study: where it is kept, its operations, and the same ready to travel."""
 
-    options: TraceOptions
+    choice: TraceChoice
     path: Path
     operations: tuple[Operation, ...]
     packed: PackedTrace
@@ -42,6 +42,9 @@ class PlayedTrace(msgspec.Struct, frozen=True):
 
 def find_posts(plan: Plan, out: Path, notes: StageNotes) -> Posts:
     """The study's dataset of posts, or generated ones."""
+    if not plan.needs_posts:
+        notes.detail = "not needed, the trace is a file"
+        return Posts(out, "")
     given = plan.definition.posts.dataset
     if given:
         path = Path(given)
@@ -62,24 +65,37 @@ def find_traces(plan: Plan, posts: Posts, out: Path, session: LazySession, notes
     """The traces of the plan, in its order."""
     found = []
     wanted = plan.traces()
-    for number, options in enumerate(wanted):
-        path = out / "traces" / identity_of(posts.identity, options, code_identity(PIPELINE_ROOMS))
+    for number, choice in enumerate(wanted):
+        path = out / "traces" / _trace_identity(choice, posts)
         if not dataset.exists(path):
-            notes.working(f"{number + 1} of {len(wanted)}, {options.users} users")
-            frame = dataset.read(session.spark, posts.path, POSTS)
-            dataset.write_once(make_trace(frame, options), path, files=1)
+            notes.working(f"{number + 1} of {len(wanted)}, {choice.title}")
+            _make(choice, posts, path, session)
         operations = tuple(read_trace(path))
-        found.append(PlayedTrace(options, path, operations, pack_trace(operations)))
+        found.append(PlayedTrace(choice, path, operations, pack_trace(operations)))
     notes.detail = f"{len(found)} with {sum(len(trace.operations) for trace in found):,} operations"
     return found
 
 
+def _trace_identity(choice: TraceChoice, posts: Posts) -> str:
+    if choice.file:
+        return pack_trace(read_trace(choice.file)).identity
+    return identity_of(posts.identity, choice.options, code_identity(PIPELINE_ROOMS))
+
+
+def _make(choice: TraceChoice, posts: Posts, path: Path, session: LazySession) -> None:
+    if choice.file:
+        dataset.write_table_once(table_from_operations(read_trace(choice.file)), path)
+        return
+    frame = dataset.read(session.spark, posts.path, POSTS)
+    dataset.write_once(make_trace(frame, choice.options), path, files=1)
+
+
 def run_specs(plan: Plan, traces: Sequence[PlayedTrace]) -> list[RunSpec]:
     """The sweep's table: each planned run with its trace, and with the publishers as those who leave if so asked."""
-    by_options = {msgspec.json.encode(trace.options): trace for trace in traces}
+    by_choice = {msgspec.json.encode(trace.choice): trace for trace in traces}
     specs = []
     for run in plan.runs:
-        trace = by_options[msgspec.json.encode(run.trace)]
+        trace = by_choice[msgspec.json.encode(run.trace)]
         scenario = run.scenario
         if plan.definition.leaving == "publishers" and scenario.churn.model != "none":
             scenario = _with_leaving(scenario, trace.publishers())

@@ -1,0 +1,62 @@
+"""What tests of studies share: one Spark session, and a study so small that it takes moments."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from thyme.pipeline.session import spark_session
+from thyme.study.definition import StudyDefinition, load_study
+
+TRACE = """at_s,node,kind,oid,tags,text,sid,query,start_s,end_s
+12.0,0,subscribe,,,,0,goal,,
+12.5,1,subscribe,,,,0,goal & !replay,now,
+14.0,2,insert,a,goal,first #goal,,,,
+15.0,3,insert,b,goal;replay,again #goal #replay,,,,
+16.0,4,insert,c,goal,third #goal,,,,
+17.0,2,delete,a,,,,,,
+19.0,5,subscribe,,,,0,goal,,
+20.0,1,unsubscribe,,,,0,,,
+21.0,3,insert,d,goal,last #goal,,,,
+"""
+STUDY = """title = "A handful of people"
+topologies = 2
+
+[trace]
+file = "trace.csv"
+
+[scenario]
+time = { join_from_s = 1.0, join_to_s = 3.0, until_s = 40.0 }
+
+[[approaches]]
+name = "ls"
+
+[[approaches]]
+name = "ls"
+label = "one at a time"
+settings = { past_matches = 1 }
+
+[grid]
+nodes = [8, 9]
+"""
+
+
+@pytest.fixture(scope="session")
+def spark() -> SparkSession:
+    os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    return spark_session("tests", "local[2]", **{"spark.sql.shuffle.partitions": "2"})
+
+
+@pytest.fixture
+def study_file(tmp_path: Path) -> Path:
+    (tmp_path / "trace.csv").write_text(TRACE)
+    (tmp_path / "small.toml").write_text(STUDY)
+    return tmp_path / "small.toml"
+
+
+@pytest.fixture
+def small(study_file: Path) -> StudyDefinition:
+    return load_study(study_file)
