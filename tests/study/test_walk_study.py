@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from thyme.approaches.walks.batch import BatchOptions as Options
 from thyme.approaches.walks.batch import Columns, join_columns, run_network
 from thyme.approaches.walks.readings import WalkOptions
 from thyme.study.walk_claims import check_claims, count_outliers, fit_quality
+from thyme.study.walk_evaluation import readings_csv, run_variant, variants, write_evaluation
 from thyme.study.walk_figures import summary_csv, walk_figures
 
 
@@ -66,3 +68,26 @@ def test_the_three_figures_are_drawn(table: Columns) -> None:
     for picture in pictures:
         assert picture.png.startswith(b"\x89PNG")
         assert b"<svg" in picture.svg
+
+
+def test_the_evaluation_is_written_whole(table: Columns, tmp_path: Path) -> None:
+    results = write_evaluation(table, tmp_path / "data", tmp_path / "figures")
+    assert results == check_claims(table)
+    assert (tmp_path / "data" / "walks_evaluation.csv").read_text("utf-8") == summary_csv(table)
+    assert len(list((tmp_path / "figures").glob("walks_*.png"))) == 3
+
+
+def test_every_single_answer_and_earlier_method_is_compared() -> None:
+    names = [variant.name for variant in variants()]
+    assert names[0] == "default"
+    assert {"each-meets", "pruned", "as-printed", "steps-on", "last", "first-tie", "fresh", "per-walk"} < set(names)
+    small = run_variant(variants()[1], networks=1, draws=1, sizes=(1000,))
+    assert len(small["hops"]) == 2 * 13
+
+
+def test_the_comparison_has_a_row_per_reading_and_claim(table: Columns) -> None:
+    text = readings_csv([(variants()[0], check_claims(table))])
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert {row["reading"] for row in rows} == {"default"}
+    assert {row["holds"] for row in rows} <= {"yes", "no"}
+    assert len(rows) == 10
