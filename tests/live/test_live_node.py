@@ -55,6 +55,23 @@ def test_a_large_object_arrives_as_it_was_inserted() -> None:
     scene(play)
 
 
+def test_a_server_shares_between_live_nodes_as_well() -> None:
+    async def run() -> None:
+        settings = {"servers": [9]}
+        async with (
+            asyncio.timeout(PATIENCE_S),
+            Node(9, approach="es", settings=settings) as server,
+            Node(1, approach="es", settings=settings, peers=[server.address], only_peers=True) as one,
+            Node(2, approach="es", settings=settings, peers=[server.address], only_peers=True) as two,
+        ):
+            stream = await two.subscribe("photo")
+            await one.insert("photo", b"from the server", ["photo"])
+            notice = await anext(stream)
+            assert await two.retrieve(notice.metadata) == b"from the server"
+
+    asyncio.run(run())
+
+
 def test_the_past_comes_in_batches() -> None:
     async def play(one: Node, two: Node) -> None:
         for i in range(13):
@@ -200,6 +217,27 @@ def test_a_parquet_log_holds_the_same_as_json_lines(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["node.jsonl", "node.parquet"]
     with pytest.raises(InputError, match="exists already"):
         FileLog(tmp_path / "node.parquet")
+
+
+def test_a_node_that_could_not_start_leaves_no_log(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with Node(1) as one, Node(2, listen=one.address, log=str(tmp_path / "two.parquet")):
+            pass
+
+    with pytest.raises(InputError, match="in use"):
+        asyncio.run(run())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_fails_ends_the_log_and_not_the_node(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "node.jsonl"
+    path.symlink_to("/dev/full")
+    log = FileLog(path)
+    log.record(1.0, NodeId(3), Joined(0.5))
+    log.record(2.0, NodeId(3), Joined(0.5))
+    log.close(3.0)
+    assert "No space left on device" in caplog.text
+    assert len(caplog.records) == 1
 
 
 def test_a_log_line_that_is_no_event_is_named(tmp_path: Path) -> None:

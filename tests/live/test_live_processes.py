@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import queue
+import select
 import signal
 import socket
 import subprocess
@@ -136,6 +139,29 @@ def test_three_processes_in_a_line_share_an_object(tmp_path: Path) -> None:
     assert second.column_names == names
     forwarded = [row for row in second.to_pylist() if row["kind"] == "forwarded" and row["name"] != "Flooded"]
     assert sum(row["count"] for row in forwarded) > 0, "what went from one end to the other went over the middle"
+
+
+def test_in_a_terminal_there_is_a_prompt_and_text_for_people() -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "--id", "1"], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    )
+    os.close(theirs)
+    try:
+        shown = b""
+        for line, answer in (("", b"1> "), ("dance", b"error: there is no command"), ("quit", b"node 1 left")):
+            os.write(ours, line.encode() + b"\n")
+            while answer not in shown:
+                assert select.select([ours], [], [], PATIENCE_S)[0], shown
+                shown += os.read(ours, 4_096)
+        assert process.wait(PATIENCE_S) == 0
+        assert b"node 1 (ls) listens on 127.0.0.1:" in shown
+        assert b"{" not in shown
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait(PATIENCE_S)
+        os.close(ours)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from math import inf
 
 from thyme.model.errors import InputError
@@ -35,7 +36,6 @@ class Clock:
         self._origin_s, self._began_s = now_s, self._loop.time()
         self._limit_s = max(limit_s, now_s)
 
-    def after(self, delay_s: float, action: object) -> asyncio.TimerHandle:
+    def after(self, delay_s: float, action: Callable[[], None]) -> asyncio.TimerHandle:
         """Do something when `delay_s` of this clock have passed, not counting time for which it is held."""
-        assert callable(action)
         return self._loop.call_later(max(0.0, delay_s) / self.speed, action)

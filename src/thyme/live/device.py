@@ -68,12 +68,11 @@ class Device:
         parse_address(options.listen, "--listen", any_port=True)
         for peer in options.peers:
             parse_address(peer, "--peer")
-        self.log = log if log is not None else FileLog(Path(options.log)) if options.log else None
         self.host = LiveHost(
             NodeId(options.node),
             clock=clock,
             store=store,
-            log=self.log,
+            log=log,
             seed=options.seed,
             position=options.position,
             link=options.link,
@@ -90,6 +89,8 @@ class Device:
     async def open(self) -> None:
         listen = await resolve(self.options.listen, "--listen", AF_UNSPEC, any_port=True)
         await self.host.link.open(listen)
+        if self.options.log:
+            self.host.log = FileLog(Path(self.options.log))
         self.host.receive = self.store.receive
         self.store.start()
 

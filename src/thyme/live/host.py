@@ -53,7 +53,7 @@ class LiveHost:
         """Told of every record besides traffic."""
         self.activity = 0
         """Grows with every message that is sent or heard, besides control."""
-        self._log: Log = log or NoLog()
+        self.log: Log = log or NoLog()
         self._position = position
         self._moving = False
         self._on = True
@@ -85,7 +85,7 @@ class LiveHost:
 
     def record(self, event: LogRecord) -> None:
         if self._on:
-            self._log.record(self.now(), self.node, event)
+            self.log.record(self.now(), self.node, event)
             if self.watch and not isinstance(event, Counted):
                 self.watch(event)
 
@@ -93,7 +93,7 @@ class LiveHost:
         self._on = False
         self.receive = None
         await self.link.close()
-        self._log.close(self.now())
+        self.log.close(self.now())
 
     def _hear(self, sender: NodeId, message: Message, size_bytes: int) -> None:
         if self.receive is None:

@@ -1,16 +1,17 @@
 """Event logs of live nodes: the records that the simulator writes, as they happen.
 
-A file log appends one JSON line per row and flushes it, so a node that is killed loses at most a torn last line.
+A file log appends one JSON line per row, unbuffered, so a node that is killed loses at most a torn last line.
 Traffic is summed and written now and then, and at the end; readers add the rows up. A log named `.parquet` is
 written as JSON lines beside it while the node runs and becomes one Parquet file when it ends.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, Protocol
 
 import msgspec
 import pyarrow as pa
@@ -20,10 +21,14 @@ from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import EVENT_COLUMNS, Counted, LoggedAt, LogRecord, Row
 
+logger = logging.getLogger("thyme.live")
+
 MAX_MEMORY_ROWS = 10_000_000
 MAX_TRAFFIC_SUMS = 5_000
 """Sums kept apart before they are written: reasons may quote what a peer sent, so their number is not ours to say."""
 TRAFFIC_EVERY_S = 10.0
+LINE_BYTES = 4_096
+"""How much of a log's end is looked at, at a time, for the end of its last whole line."""
 
 _TYPES = {"float64": pa.float64(), "int64": pa.int64(), "string": pa.string()}
 _SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in EVENT_COLUMNS])
@@ -95,7 +100,7 @@ class FileLog:
         self._traffic_due_s = 0.0
         self.failure = ""
         try:
-            self._file: BinaryIO = self._lines.open("ab")
+            self._file = self._lines.open("ab", buffering=0)
             _cut_torn_line(self._lines)
         except OSError as error:
             raise InputError(f"log {path}: cannot be written: {error.strerror or error}") from error
@@ -114,18 +119,25 @@ class FileLog:
     def close(self, at_s: float) -> None:
         self._write(self._traffic.take(at_s))
         self._file.close()
-        if self._path != self._lines and not self.failure:
+        if self._path == self._lines or self.failure:
+            return
+        try:
             pq.write_table(read_log(self._lines), self._path)
             self._lines.unlink()
+        except OSError as error:
+            self._fail(error)
 
     def _write(self, rows: list[LoggedAt]) -> None:
         if self.failure:
             return
         try:
             self._file.write(b"".join(_encoder.encode(_columns(row)) + b"\n" for row in rows))
-            self._file.flush()
         except OSError as error:
-            self.failure = f"log {self._path} ended: {error.strerror or error}"
+            self._fail(error)
+
+    def _fail(self, error: OSError) -> None:
+        self.failure = f"log {self._path} ended: {error.strerror or error}; what was written is in {self._lines}"
+        logger.warning(self.failure)
 
 
 class NoLog:
@@ -162,7 +174,16 @@ def _table(rows: Iterable[dict[str, Any]]) -> pa.Table:
 
 def _cut_torn_line(path: Path) -> None:
     """A killed node may have left half a line; the log goes on after the last whole one."""
-    content = path.read_bytes()
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
-        os.truncate(path, whole)
+    if not path.is_file():
+        return
+    end = path.stat().st_size
+    with path.open("rb") as file:
+        while end > 0:
+            begin = max(0, end - LINE_BYTES)
+            file.seek(begin)
+            newline = file.read(end - begin).rfind(b"\n")
+            if newline >= 0:
+                end = begin + newline + 1
+                break
+            end = begin
+    os.truncate(path, end)

@@ -79,10 +79,11 @@ class Commands:
     def _read(self) -> None:
         # Plain reads, without Python's buffer: a thread that holds its lock at exit would abort the interpreter.
         rest = b""
-        while chunk := os.read(STDIN, READ_BYTES):
-            *lines, rest = (rest + chunk).split(b"\n")
-            for line in lines:
-                self._hand_over(line.decode("utf-8", "replace"))
+        with suppress(OSError):  # closed: there are no commands
+            while chunk := os.read(STDIN, READ_BYTES):
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    self._hand_over(line.decode("utf-8", "replace"))
         if rest:
             self._hand_over(rest.decode("utf-8", "replace"))
         if not self._stay:
