@@ -24,6 +24,8 @@ class KalmanOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     first_variance: float = 1.0
 
     def __post_init__(self) -> None:
+        if not 0.0 <= self.first_estimate <= 1.0:
+            raise InputError(f"kalman: first_estimate is {self.first_estimate:g}; expected a value from 0 to 1")
         if self.state_noise < 0.0 or self.observation_noise <= 0.0 or self.first_variance < 0.0:
             raise InputError(
                 f"kalman: state_noise (Q) is {self.state_noise:g}, observation_noise (R) {self.observation_noise:g}, "
@@ -47,7 +49,7 @@ class TrustOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Predictor:
-    """Predicts the next value of one attribute from those seen so far."""
+    """Predicts the next value of one attribute from those seen so far, all from 0 to 1, as predictions then are."""
 
     __slots__ = ("_noise", "_weight", "error", "estimate", "variance")
 

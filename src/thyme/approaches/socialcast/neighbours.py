@@ -41,13 +41,17 @@ class Neighbour:
             self.topics = tuple(dict.fromkeys(wanted.conjunction.positive for wanted in control.wanted))
             self._matches.clear()
 
+    def matches(self, tags: tuple[str, ...]) -> tuple[Wanted, ...]:
+        """Its interests that a message with these tags meets, whatever its time."""
+        matches = self._matches.get(tags)
+        if matches is None:
+            matches = tuple(wanted for wanted in self.wanted if wanted.conjunction.matches(tags))
+            self._matches[tags] = matches
+        return matches
+
     def wants(self, metadata: Metadata) -> bool:
         """Whether one of its subscriptions matches, tags and time alike."""
-        matches = self._matches.get(metadata.tags)
-        if matches is None:
-            matches = tuple(wanted for wanted in self.wanted if wanted.conjunction.matches(metadata.tags))
-            self._matches[metadata.tags] = matches
-        return any(wanted.frame.contains(metadata.published_s) for wanted in matches)
+        return any(wanted.frame.contains(metadata.published_s) for wanted in self.matches(metadata.tags))
 
     def score(self, tags: Sequence[str]) -> int:
         """Its utility as a carrier for a message with these tags, in thousandths."""

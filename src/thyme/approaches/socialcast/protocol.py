@@ -188,9 +188,12 @@ class SocialCast(ReactiveStore):
         self.buffer.expire(now_s)
         if present:
             self._router.begin(present)
-            takers = [neighbour for neighbour in present.values() if neighbour.wanted]
+            takers: dict[tuple[str, ...], list[Neighbour]] = {}
             for held in self.buffer:
-                self._disseminate(held, takers)
+                tags = held.metadata.tags
+                if tags not in takers:
+                    takers[tags] = [neighbour for neighbour in present.values() if neighbour.matches(tags)]
+                self._disseminate(held, takers[tags])
 
     def _control(self) -> Control:
         topics, utilities, elsewhere = self.score.table()
@@ -207,10 +210,11 @@ class SocialCast(ReactiveStore):
         return len(topics)
 
     def _disseminate(self, held: Held, takers: list[Neighbour]) -> None:
-        hops = min(held.copies.values())
+        lacking = [one for one in takers if held.id not in one.received]
+        hops = min(held.copies.values()) if lacking else 0
         for handover in self._router.handovers(held):
             self._hand_over(held, handover)
-        for neighbour in takers:
+        for neighbour in lacking:
             if held.id not in neighbour.received and neighbour.wants(held.metadata):
                 neighbour.received.add(held.id)
                 self.host.unicast(neighbour.node, held.data(hops), partial(self._neighbourhood.forget, neighbour.node))

@@ -7,7 +7,7 @@ message go to the same node.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from random import Random
 from typing import Literal, NamedTuple, Protocol
 
@@ -31,7 +31,7 @@ class Router(Protocol):
     def begin(self, present: Mapping[NodeId, Neighbour]) -> None:
         """A period's turn: these are the neighbours."""
 
-    def handovers(self, held: Held) -> Iterator[Handover]: ...
+    def handovers(self, held: Held) -> Iterable[Handover]: ...
 
 
 class BestCarrier:
@@ -47,13 +47,14 @@ class BestCarrier:
         self._present = present
         self._better.clear()
 
-    def handovers(self, held: Held) -> Iterator[Handover]:
+    def handovers(self, held: Held) -> Iterable[Handover]:
         tags = held.metadata.tags
         better = self._better.get(tags)
         if better is None:
             better = self._better[tags] = self._rank(tags)
-        if not better:
-            return
+        return self._to_best(held, better) if better else ()
+
+    def _to_best(self, held: Held, better: list[Neighbour]) -> Iterator[Handover]:
         for copy in list(held.copies):
             best = next((neighbour for neighbour in better if held.id not in neighbour.received), None)
             if best is None:

@@ -83,12 +83,12 @@ class Utilities:
 
     def table(self) -> tuple[list[Topic], list[int], int]:
         elsewhere = self._part(self._connectivity, self._options.weight_connectivity)
-        weight = self._options.weight_colocation
+        weight, bound = UNIT * self._options.weight_colocation, self._options.trust.error_bound
         topics: list[Topic] = []
         values: list[int] = []
         for topic, predictor in self._colocation.items():
-            value = self._part(predictor, weight)
-            if value >= 1.0:
+            value = weight * predictor.estimate
+            if value >= 1.0 and predictor.error <= bound:
                 topics.append(topic)
                 values.append(int(elsewhere + value))
         return topics, values, int(elsewhere)
@@ -106,7 +106,7 @@ class Utilities:
     def _part(self, predictor: Predictor, weight: float) -> float:
         if predictor.error > self._options.trust.error_bound:
             return 0.0
-        return UNIT * weight * min(max(predictor.estimate, 0.0), 1.0)
+        return UNIT * weight * predictor.estimate
 
     def _learn(self, topic: Topic) -> None:
         if len(self._colocation) >= self._options.known_topics:
