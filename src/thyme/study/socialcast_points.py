@@ -1,0 +1,199 @@
+"""The points of SocialCast's evaluation: Figures 3 to 10 and Table I of the paper (§V), and what a run gives.
+
+A point belongs to a figure, a line of it and a place on its axis, and has a scenario and a workload; its runs
+differ in their seed. Several figures share points; `measure_points` runs each once. Delivery counts pairs of a
+message and a subscriber other than its publisher; traffic counts data messages that reached a neighbour, for it to
+read or to carry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from thyme.approaches.socialcast.protocol import BUFFERED
+from thyme.model.operations import Operation
+from thyme.model.records import OperationKind
+from thyme.sim.run import simulate
+from thyme.sim.scenario import Scenario, scenario_of
+from thyme.study.socialcast_workload import SocialWorkload, communities_of, social_operations
+
+SNAPSHOT_S = 10_000.0
+"""When Figure 7 looks into the buffers."""
+SIDE_M = 4_000.0
+PREDICTION, RANDOM = "SocialCast", "no prediction"
+ROUTING = {PREDICTION: "prediction", RANDOM: "none"}
+COPIES = (1, 2, 3, 5, 7, 10, 15)
+HOPS = (5, 10, 15, 20, 25, 35, 50)
+SPEEDS_MPS = (1.0, 3.0, 6.0, 10.0, 20.0)
+WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+INTERESTS = (7, 10, 15, 20)
+SIDES_M = (2_000.0, 3_000.0, 4_000.0, 6_000.0, 8_000.0)
+NO_LIMIT = 0
+
+
+class SocialPoint(msgspec.Struct, frozen=True):
+    figure: str
+    series: str
+    x: float
+    scenario: Scenario
+    workload: SocialWorkload = SocialWorkload()
+
+    @property
+    def key(self) -> bytes:
+        """The same for points that have the same runs."""
+        return msgspec.json.encode((self.scenario, self.workload))
+
+
+class SocialMeasure(msgspec.Struct, frozen=True):
+    """What one run gave."""
+
+    seed: int
+    delivered: int
+    ideal: int
+    traffic: int
+    latency_s: float
+    """Mean over what was delivered; NaN if nothing was."""
+    hops: tuple[int, ...]
+    """Of each delivery."""
+    buffered: tuple[int, ...]
+    """Copies in each node's buffer at the snapshot."""
+
+    @property
+    def delivery(self) -> float:
+        return self.delivered / self.ideal if self.ideal else 1.0
+
+
+def paper_scenario(settings: Mapping[str, Any], side_m: float = SIDE_M, **community: Any) -> Scenario:
+    """Table I."""
+    given = {
+        "name": "socialcast",
+        "nodes": 100,
+        "approach": "socialcast",
+        "settings": {"sample_every_s": SNAPSHOT_S, **settings},
+        "venue": {"width_m": side_m, "height_m": side_m},
+        "movement": {"model": "community", "community": community},
+        "radio": {"model": "disc", "disc": {"range_m": 250.0}},
+        "time": {"join_from_s": 0.0, "join_to_s": 0.0, "until_s": 28_800.0},
+        "users": {"retrieval": {"probability": 0.0}, "ask_more": False},
+    }
+    return scenario_of(given, "socialcast")
+
+
+def socialcast_points(figures: Iterable[str] = ("3", "4", "5", "6", "7", "8", "9", "10")) -> list[SocialPoint]:
+    """All points of these figures."""
+    makers: dict[str, Callable[[], Iterator[SocialPoint]]] = {
+        "3": _copies, "4": _publishers, "5": _hops, "6": _unlimited, "7": _defaults, "8": _speeds, "9": _interests,
+        "10": _density,
+    }  # fmt: skip
+    return [point for figure in figures for point in makers[figure]()]
+
+
+def run_point(point: SocialPoint, seed: int) -> SocialMeasure:
+    """One run of a point; the seed decides network, ways, interests and publications alike."""
+    scenario = msgspec.structs.replace(point.scenario, seed=seed)
+    operations = social_operations(communities_of(scenario), point.workload, scenario.run_seed)
+    return measure(simulate(scenario, operations).events, operations, seed)
+
+
+def measure_points(
+    points: Sequence[SocialPoint], seeds: Sequence[int], told: Callable[[SocialPoint, SocialMeasure], None]
+) -> dict[bytes, list[SocialMeasure]]:
+    """Runs of all points by `SocialPoint.key`, seed by seed, so that an early end leaves whole figures."""
+    found: dict[bytes, list[SocialMeasure]] = {}
+    for seed in seeds:
+        for point in {point.key: point for point in points}.values():
+            result = run_point(point, seed)
+            found.setdefault(point.key, []).append(result)
+            told(point, result)
+    return found
+
+
+def measure(events: pa.Table, operations: Sequence[Operation], seed: int) -> SocialMeasure:
+    """Read the events of a run."""
+    wanted: dict[str, set[int]] = {}
+    for operation in operations:
+        if operation.kind == OperationKind.SUBSCRIBE:
+            wanted.setdefault(operation.query, set()).add(operation.node)
+    published = [operation for operation in operations if operation.kind == OperationKind.INSERT]
+    ideal = sum(len(wanted.get(operation.tags[0], set()) - {operation.node}) for operation in published)
+    rows = _rows(events, "notified").select(["object", "subscription", "value", "count"]).to_pylist()
+    rows = [row for row in rows if row["object"].split("@")[1] != row["subscription"].split("@")[1]]
+    received = _rows(events, "received")
+    received = received.filter(pc.equal(received["name"], "Data"))
+    sampled = _rows(events, "sampled")
+    sampled = sampled.filter(pc.equal(sampled["name"], BUFFERED))
+    first = sampled.filter(pc.less(sampled["at_s"], 2.0 * SNAPSHOT_S))
+    return SocialMeasure(
+        seed=seed,
+        delivered=len(rows),
+        ideal=ideal,
+        traffic=int(sum(received["count"].to_pylist())),
+        latency_s=sum(row["value"] for row in rows) / len(rows) if rows else float("nan"),
+        hops=tuple(row["count"] for row in rows),
+        buffered=tuple(int(value) for value in first["value"].to_pylist()),
+    )
+
+
+def _rows(events: pa.Table, kind: str) -> pa.Table:
+    return events.filter(pc.equal(events["kind"], kind))
+
+
+def _copies() -> Iterator[SocialPoint]:
+    for copies in COPIES:
+        for series, routing in ROUTING.items():
+            yield SocialPoint("3", series, copies, paper_scenario({"routing": routing, "copies": copies}))
+
+
+def _publishers() -> Iterator[SocialPoint]:
+    for copies in COPIES:
+        scenario = paper_scenario({"routing": "prediction", "copies": copies})
+        yield SocialPoint("4", "uniform publishers", copies, scenario)
+        yield SocialPoint("4", "subscribing publishers", copies, scenario, SocialWorkload(chosen="subscribers"))
+
+
+def _hops() -> Iterator[SocialPoint]:
+    for hops in HOPS:
+        for series, routing in ROUTING.items():
+            yield SocialPoint("5", series, hops, paper_scenario({"routing": routing, "ttl_hops": hops}))
+
+
+def _unlimited() -> Iterator[SocialPoint]:
+    for series, routing in ROUTING.items():
+        yield SocialPoint("6", series, 0.0, paper_scenario({"routing": routing, "ttl_hops": NO_LIMIT}))
+
+
+def _defaults() -> Iterator[SocialPoint]:
+    for series, routing in ROUTING.items():
+        yield SocialPoint("7", series, 0.0, paper_scenario({"routing": routing}))
+
+
+def _speeds() -> Iterator[SocialPoint]:
+    for speed_mps in SPEEDS_MPS:
+        for weight in WEIGHTS:
+            weights = {"weight_colocation": weight, "weight_connectivity": 1.0 - weight}
+            scenario = paper_scenario({"utilities": weights}, max_speed_mps=speed_mps)
+            yield SocialPoint("8", f"w_col = {weight:g}", speed_mps, scenario)
+
+
+def _interests() -> Iterator[SocialPoint]:
+    for interests in INTERESTS:
+        caves = {"caves": interests}
+        for series, routing, copies in (
+            (PREDICTION, "prediction", 3),
+            (PREDICTION, "prediction", 10),
+            (RANDOM, "none", 3),
+        ):
+            scenario = paper_scenario({"routing": routing, "copies": copies}, caves=caves)
+            yield SocialPoint("9", f"{series}, γ = {copies}", interests, scenario)
+
+
+def _density() -> Iterator[SocialPoint]:
+    for side_m in SIDES_M:
+        for series, routing in ROUTING.items():
+            scenario = paper_scenario({"routing": routing, "ttl_hops": NO_LIMIT}, side_m)
+            yield SocialPoint("10", series, side_m, scenario)
