@@ -1,0 +1,162 @@
+"""Figures 3 to 10 of the SocialCast paper, from runs of the points of `socialcast_points`, and the table behind them.
+
+Every figure has panels for what the paper plots over the same axis (delivery, traffic, latency), or the distribution
+of hops and of buffer sizes. Lines are means over runs; bands are the lowest and the highest run.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+
+import matplotlib as mpl
+import msgspec
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from thyme.study.figures import COLOURS, INK, MARKERS, STYLE, Picture
+from thyme.study.socialcast_points import SocialMeasure, SocialPoint
+
+DPI = 130
+PANEL_IN = (4.6, 3.3)
+
+Found = Mapping[bytes, Sequence[SocialMeasure]]
+"""Runs by `SocialPoint.key`."""
+Reading = tuple[str, Callable[[SocialMeasure], float]]
+
+DELIVERY: Reading = ("delivered, share", lambda run: run.delivery)
+TRAFFIC: Reading = ("forwarded messages", lambda run: float(run.traffic))
+LATENCY: Reading = ("mean latency, s", lambda run: run.latency_s)
+
+
+class _Layout(msgspec.Struct, frozen=True):
+    title: str
+    axis: str
+    panels: tuple[Reading, ...]
+
+
+_LINES = {
+    "3": _Layout("Number of copies (Figure 3)", "copies γ", (DELIVERY, TRAFFIC)),
+    "4": _Layout("Latency and who publishes (Figure 4)", "copies γ", (LATENCY, DELIVERY)),
+    "5": _Layout("Time to live (Figure 5)", "largest number of hops", (DELIVERY, TRAFFIC)),
+    "8": _Layout("Speed and weights (Figure 8)", "largest speed, m/s", (DELIVERY, TRAFFIC, LATENCY)),
+    "9": _Layout("Number of interests (Figure 9)", "interests", (DELIVERY, TRAFFIC)),
+    "10": _Layout("Density, without a limit of hops (Figure 10)", "side of the area, m", (DELIVERY, TRAFFIC)),
+}
+
+
+def socialcast_figures(points: Sequence[SocialPoint], found: Found) -> list[Picture]:
+    """Every figure of which at least one point was run."""
+    pictures = []
+    for figure in dict.fromkeys(point.figure for point in points):
+        own = [point for point in points if point.figure == figure and found.get(point.key)]
+        if not own:
+            continue
+        if figure in _LINES:
+            pictures.append(_lines(figure, _LINES[figure], own, found))
+        elif figure == "6":
+            pictures.append(_distribution(own, found, figure, "Hops to a subscriber (Figure 6)", "hops", _hops))
+        elif figure == "7":
+            pictures.append(_distribution(own, found, figure, "Buffers at 10,000 s (Figure 7)", "copies", _buffers))
+    return pictures
+
+
+def points_csv(points: Sequence[SocialPoint], found: Found) -> str:
+    """One row per point that was run: means over runs, and the deviation of delivery."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(
+        ["figure", "series", "x", "runs", "delivery", "delivery_deviation", "traffic", "latency_s", "largest_hops",
+         "buffer_below_5", "buffer_below_10", "buffer_above_30"]
+    )  # fmt: skip
+    for point in points:
+        runs = found.get(point.key, ())
+        if not runs:
+            continue
+        buffers = np.array([size for run in runs for size in run.buffered] or [0])
+        delivery = np.array([run.delivery for run in runs])
+        numbers = [
+            delivery.mean(), delivery.std(), np.mean([run.traffic for run in runs]),
+            np.mean([run.latency_s for run in runs]), max((hop for run in runs for hop in run.hops), default=0),
+            (buffers < 5).mean(), (buffers < 10).mean(), (buffers > 30).mean(),
+        ]  # fmt: skip
+        row = [f"{float(number):.6g}" for number in numbers]
+        writer.writerow([point.figure, point.series, f"{point.x:g}", len(runs), *row])
+    return text.getvalue()
+
+
+def _lines(figure: str, layout: _Layout, points: Sequence[SocialPoint], found: Found) -> Picture:
+    with mpl.rc_context(STYLE):
+        drawing, panels = _blank(len(layout.panels), layout.title)
+        for axes, (label, read) in zip(panels, layout.panels, strict=True):
+            for number, series in enumerate(dict.fromkeys(point.series for point in points)):
+                own = [point for point in points if point.series == series]
+                line = sorted((point.x, [read(run) for run in found[point.key]]) for point in own)
+                _draw_line(axes, line, series, number)
+            axes.set_xlabel(layout.axis)
+            axes.set_ylabel(label)
+            axes.set_ylim(bottom=0.0, top=1.03 if (label, read) == DELIVERY else None)
+        panels[0].legend()
+        runs = min(len(found[point.key]) for point in points)
+        caption = f"Means over runs, at least {runs} for each point; bands from the lowest to the highest."
+        return _picture(drawing, f"socialcast_figure_{figure}", layout.title, caption)
+
+
+def _draw_line(axes: Axes, line: Sequence[tuple[float, list[float]]], series: str, number: int) -> None:
+    xs = [x for x, _ in line]
+    colour = COLOURS[number % len(COLOURS)]
+    means = [float(np.mean(values)) for _, values in line]
+    lows, highs = [min(values) for _, values in line], [max(values) for _, values in line]
+    axes.plot(xs, means, marker=MARKERS[number % len(MARKERS)], color=colour, label=series)
+    axes.fill_between(xs, lows, highs, color=colour, alpha=0.15, linewidth=0)
+
+
+def _hops(run: SocialMeasure) -> Sequence[int]:
+    return run.hops
+
+
+def _buffers(run: SocialMeasure) -> Sequence[int]:
+    return run.buffered
+
+
+def _distribution(
+    points: Sequence[SocialPoint],
+    found: Found,
+    figure: str,
+    title: str,
+    axis: str,
+    read: Callable[[SocialMeasure], Sequence[int]],
+) -> Picture:
+    with mpl.rc_context(STYLE):
+        drawing, panels = _blank(1, title)
+        for number, point in enumerate(points):
+            values = np.sort([value for run in found[point.key] for value in read(run)])
+            shares = np.arange(1, len(values) + 1) / max(len(values), 1)
+            panels[0].step(values, shares, where="post", color=COLOURS[number % len(COLOURS)], label=point.series)
+        panels[0].set_xlabel(axis)
+        panels[0].set_ylabel("share with at most as many")
+        panels[0].set_ylim(0.0, 1.03)
+        panels[0].legend(loc="lower right")
+        caption = "Over all runs of the default setting."
+        return _picture(drawing, f"socialcast_figure_{figure}", title, caption)
+
+
+def _blank(panels: int, title: str) -> tuple[Figure, list[Axes]]:
+    figure = Figure(figsize=(panels * PANEL_IN[0], PANEL_IN[1] + 0.3), layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(title, color=INK)
+    return figure, list(figure.subplots(1, panels, squeeze=False)[0])
+
+
+def _picture(figure: Figure, name: str, title: str, caption: str) -> Picture:
+    return Picture(name, title, caption, _render(figure, "png"), _render(figure, "svg"))
+
+
+def _render(figure: Figure, kind: str) -> bytes:
+    buffer = io.BytesIO()
+    metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
+    figure.savefig(buffer, format=kind, dpi=DPI, metadata=metadata)
+    return buffer.getvalue()
