@@ -28,12 +28,13 @@ class Held(msgspec.Struct, frozen=True, array_like=True):
 
 class Part(msgspec.Struct, frozen=True, array_like=True):
     """The share of a subscription that one cell evaluates: the conjunctions whose keys hash to `home`, and where
-    the subscriber was at `told_s` (§6.4)."""
+    the subscriber was at `told_s` (§6.4). The cell has known it since `since_s`."""
 
     home: CellId
     subscription: Subscription
     cell: CellId
     told_s: float
+    since_s: float
 
 
 class InsertMetadata(Message, frozen=True, tag=100):

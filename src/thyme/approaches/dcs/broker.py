@@ -20,7 +20,6 @@ from thyme.host import Host
 from thyme.model.ids import CellId, ObjectKey, SubscriptionKey
 from thyme.model.matching import Batch, IndexFull
 from thyme.model.objects import Replica
-from thyme.model.subscriptions import Subscription
 from thyme.routing.addresses import Arrival, Form
 from thyme.routing.geographic import GeographicRouter
 from thyme.wire.cells import (
@@ -61,8 +60,8 @@ class Broker:
         self._notifier = notifier
         self._cell = cell
         self._fetch = fetch
-        self._inserted: dict[ObjectKey, None] = {}
-        self._subscribed: dict[SubscriptionKey, None] = {}
+        self._inserted: dict[ObjectKey, float] = {}
+        self._subscribed: dict[SubscriptionKey, float] = {}
 
     def receive(self, arrival: Arrival) -> bool:
         """Handle a message for the cell; False if it is not the broker's."""
@@ -107,14 +106,16 @@ class Broker:
             new, matching = holdings.put(held)
             if held.home != cell:
                 self._router.remember_proxy(held.home)
-            missed = [s.key for s in matching if new and s.key in self._subscribed]
+            # Of what was published before a subscription, whoever answered that subscription should have told.
+            published_s = held.metadata.published_s
+            missed = [s.key for s in matching if new and self._subscribed.get(s.key, published_s) > published_s]
             self._notifier.notify(missed, held.metadata, cell)
         for part in state.parts:
             fresh = holdings.index.subscription(part.subscription.key) is None
             if holdings.put_part(part):
                 self._notifier.moved(part.subscription.key.subscriber)
             if fresh:
-                self._notify_of_inserted(part.subscription, cell)
+                self._notify_of_inserted(part, cell)
         for thing in state.objects:
             if len(thing.data) == thing.metadata.size_bytes:
                 holdings.put_object(thing.metadata, thing.data)
@@ -132,7 +133,7 @@ class Broker:
             return
         self._answer(arrival, message.request)
         if new:
-            _remember(self._inserted, metadata.key, self._options.brokered)
+            _remember(self._inserted, metadata.key, self._host.now(), self._options.brokered)
             self._pass_on(CellState(held=(held,)))
             self._notifier.notify([s.key for s in matching], metadata, arrival.target)
 
@@ -146,7 +147,8 @@ class Broker:
 
     def _subscribe(self, arrival: Arrival, message: SubscribePart) -> None:
         key = message.subscription.key
-        part = Part(arrival.target, message.subscription, message.cell, self._host.now())
+        now_s = self._host.now()
+        part = Part(arrival.target, message.subscription, message.cell, now_s, now_s)
         try:
             new = self.holdings.put_part(part)
         except IndexFull as full:
@@ -155,7 +157,7 @@ class Broker:
         self._answer(arrival, message.request)
         if not new:
             return
-        _remember(self._subscribed, key, self._options.brokered)
+        _remember(self._subscribed, key, now_s, self._options.brokered)
         self._pass_on(CellState(parts=(part,)))
         batch = self.holdings.index.search(message.subscription, message.past)
         if batch.matches:
@@ -216,11 +218,14 @@ class Broker:
         if batch.matches:
             self._notifier.notify_batch(key, cell, Batch(batch.matches, batch.total, None), 0, source)
 
-    def _notify_of_inserted(self, subscription: Subscription, cell: CellId) -> None:
+    def _notify_of_inserted(self, part: Part, cell: CellId) -> None:
+        """Of what was published after a subscription, whoever answered the insertion should have told."""
         for key in self._inserted:
             metadata = self.holdings.index.get(key)
-            if metadata is not None and subscription.matches(metadata):
-                self._notifier.notify([subscription.key], metadata, cell)
+            if metadata is None or metadata.published_s < part.since_s:
+                continue
+            if part.subscription.matches(metadata):
+                self._notifier.notify([part.subscription.key], metadata, cell)
 
     def _on_state(self, arrival: Arrival, state: CellState, first: bool) -> None:
         """News from another member, or another cell's keys that this cell is to keep from now on."""
@@ -242,7 +247,7 @@ class Broker:
 Key = TypeVar("Key")
 
 
-def _remember(memory: dict[Key, None], key: Key, most: int) -> None:
-    memory[key] = None
+def _remember(memory: dict[Key, float], key: Key, at_s: float, most: int) -> None:
+    memory[key] = at_s
     if len(memory) > most:
         del memory[next(iter(memory))]
