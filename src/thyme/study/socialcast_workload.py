@@ -8,6 +8,7 @@ its own where publishers are taken from among the subscribers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from random import Random
 from typing import Literal
 
@@ -18,9 +19,9 @@ from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
-from thyme.sim.run import recorded_contacts
 from thyme.sim.scenario import Scenario, community_of
 from thyme.world.contact_statistics import time_together
+from thyme.world.contact_traces import read_contacts
 
 
 class SocialWorkload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,10 +47,11 @@ class SocialWorkload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def communities_of(scenario: Scenario) -> list[int]:
-    """The community of every node: of the social network behind its movement, or as Louvain finds them in recorded
-    contacts."""
+    """The community of every node: of the social network behind its movement, or as Louvain finds them in the
+    whole of a contact trace, whatever part of it the run plays."""
     if scenario.movement.model == "contacts":
-        graph = time_together(recorded_contacts(scenario))
+        graph = time_together(read_contacts(Path(scenario.movement.file)).contacts)
+        graph.add_nodes_from(range(scenario.nodes))
         found = nx.community.louvain_communities(graph, weight="weight", seed=scenario.place_seed)
         groups = sorted((sorted(group) for group in found), key=lambda group: group[0])
         of_node = {node: number for number, group in enumerate(groups) for node in group}
