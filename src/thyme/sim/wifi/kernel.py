@@ -99,7 +99,7 @@ def run_until(e: Ether, until: int) -> int:
         if desk.told > 0 and limit == until:
             limit = min(until, at + e.config[0].together)
     if desk.told == 0:
-        desk.now = until
+        desk.now = max(desk.now, until)
     desk.reported = desk.told
     return int(desk.told)
 
@@ -128,11 +128,10 @@ def switch_node(e: Ether, now: int, n: int, on: int) -> int:
         draw_backoff(e, n, now)
         return 0
     me.off_since = now
-    if me.tx_end > now:
-        me.tx_end = now
-        for f in range(len(e.frame)):
-            if e.frame[f].sender == n and e.frame[f].start + e.frame[f].length > now:
-                e.frame[f].cut = 1
+    me.tx_end = min(me.tx_end, now)
+    for f in range(len(e.frame)):
+        if e.frame[f].sender == n and e.frame[f].start + e.frame[f].length + e.frame[f].late >= now:
+            e.frame[f].cut = 1
     me.lock, me.wait = -1, NOTHING
     me.wait_number += 1
     me.nav_end = min(me.nav_end, now)

@@ -1,0 +1,73 @@
+"""`thyme radio CASE` prints one case's figures as JSON; the benchmark measures what it says."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from thyme.cli.bench_radio import bench_radio, print_radio
+from thyme.cli.radio import radio_app
+from thyme.model.errors import InputError
+
+TOPOLOGY = Path(__file__).parents[1] / "data" / "ns3" / "topology_n16_run1.csv"
+CASES = [
+    ("reception --distance 100 --payload 1000 --frames 200 --profile p27", "reception_ratio"),
+    ("carrier-sense --distance 150 --profile p27", "busy_fraction"),
+    ("saturation --senders 2 --seconds 0.5 --rts-threshold 0", "goodput_mbps"),
+    ("broadcast --nodes 5 --seconds 2 --arrivals poisson --broadcast-mode dsss1", "reception_ratio"),
+    ("hidden --kind broadcast --rate 100 --seconds 2", "delivery"),
+    ("chain --hops 3 --hop-length 80 --packets 5", "mean_latency_s"),
+    (f"beacons --topology {TOPOLOGY} --seconds 5", "phy_tx_frames"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "figure"), CASES)
+def test_a_case_prints_its_figures(arguments: str, figure: str) -> None:
+    result = CliRunner().invoke(radio_app, arguments.split(), catch_exceptions=False)
+    figures = json.loads(result.stdout)
+    assert figures[figure] > 0
+    assert figures["cpu_s"] > 0
+
+
+def test_the_same_seed_gives_the_same_figures() -> None:
+    arguments = ["hidden", "--rate", "200", "--seconds", "2", "--seed", "5"]
+    first, second = (json.loads(CliRunner().invoke(radio_app, arguments).stdout) for _ in range(2))
+    del first["cpu_s"], second["cpu_s"]
+    assert first == second
+
+
+def test_a_topology_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no topology at"):
+        CliRunner().invoke(radio_app, ["beacons", "--topology", str(tmp_path / "none.csv")], catch_exceptions=False)
+
+
+def test_a_topology_with_wrong_columns_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "odd.csv"
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match="is no topology"):
+        CliRunner().invoke(radio_app, ["beacons", "--topology", str(path)], catch_exceptions=False)
+
+
+def test_the_benchmark_labels_where_the_other_figures_come_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    bench = bench_radio(beacon_nodes=(36,), sizes=(50, 100), seconds=3.0, frames=200, profiles=("def",))
+    (row,) = bench.beacons
+    assert row.ns3_source.startswith("reference table")
+    assert row.ratio > 1.0
+    assert not math.isnan(row.ns3_cpu_s)
+    assert [size.nodes for size in bench.sizes] == [50, 100]
+    console = Console(record=True, width=140)
+    print_radio(bench, console)
+    assert "reference table" in console.export_text()
+
+
+def test_an_interpreter_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no interpreter"):
+        bench_radio(beacon_nodes=(), sizes=(), ns3_python=tmp_path / "python")
