@@ -201,7 +201,8 @@ class _Respelled(msgspec.Struct, frozen=True):
 
 
 def _summary(spark: SparkSession, parsed: DataFrame, posts: Path, sources: Sequence[Source]) -> IngestSummary:
-    reason = sf.regexp_replace(sf.regexp_replace("reason", r"'[^']*'", "…"), r"\d+", "n")
+    gist = sf.regexp_extract("reason", "^[^;:]*", 0)
+    reason = sf.regexp_replace(sf.regexp_replace(gist, "'[^']*'", "…"), "[0-9]+", "n")
     counts = parsed.groupBy("status", reason.alias("reason")).agg(
         sf.count("*").alias("rows"), sf.sum("skipped").alias("skipped")
     )

@@ -27,17 +27,16 @@ MAX_SHARES = 64
 def expected_counts(trace: DataFrame) -> DataFrame:
     """⟨trace, subscription, expected⟩: how many objects each subscription is to be told of."""
     trace = named_trace(trace)
-    objects, subscriptions = objects_of(trace), _expanded_subscriptions(trace)
+    subscriptions = _expanded_subscriptions(trace).persist()
     countable_ones = is_single_tag(sf.col("conjunctions")) & countable()
-    single = subscriptions.where(countable_ones).withColumn(
-        "tag", sf.col("conjunctions").getItem(0).getField("positive").getItem(0)
-    )
+    tag = sf.col("conjunctions").getItem(0).getField("positive").getItem(0)
+    counts = count_matches(trace, subscriptions.where(countable_ones).withColumn("tag", tag))
     listed = subscriptions.where(~countable_ones)
-    counts = _pairs(objects, listed).groupBy("trace", "subscription").agg(sf.count("*").alias("expected"))
-    found = count_matches(objects, single).unionByName(counts)
-    everyone = subscriptions.select("trace", "subscription")
-    complete = everyone.join(found, on=["trace", "subscription"], how="left")
-    return conform(complete.na.fill(0, ["expected"]), EXPECTED)
+    if not listed.isEmpty():
+        found = _pairs(objects_of(trace), listed).groupBy("trace", "subscription").agg(sf.count("*").alias("expected"))
+        complete = listed.select("trace", "subscription").join(found, on=["trace", "subscription"], how="left")
+        counts = counts.unionByName(complete.na.fill(0, ["expected"]))
+    return conform(counts, EXPECTED)
 
 
 def expected_pairs(trace: DataFrame) -> DataFrame:
@@ -64,8 +63,7 @@ def _expanded_subscriptions(trace: DataFrame) -> DataFrame:
 
 def _pairs(objects: DataFrame, subscriptions: DataFrame) -> DataFrame:
     keyed = objects.select("*", sf.explode(sf.concat("tags", sf.array(sf.lit(EVERYTHING)))).alias("key"))
-    sizes = keyed.groupBy("trace", "key").agg(sf.count("*").alias("uses"))
-    conjunctions = _keyed_conjunctions(subscriptions, sizes)
+    conjunctions = _keyed_conjunctions(subscriptions, keyed.select("trace", "key"))
     keys = conjunctions.select("trace", "key", "shares").distinct()
     shared = keyed.join(keys, on=["trace", "key"], how="inner").withColumn(
         "share", sf.col("inserted") % sf.col("shares")
@@ -82,14 +80,16 @@ def _pairs(objects: DataFrame, subscriptions: DataFrame) -> DataFrame:
     return candidates.where(in_time() & matching).select("trace", "subscription", "object")
 
 
-def _keyed_conjunctions(subscriptions: DataFrame, sizes: DataFrame) -> DataFrame:
+def _keyed_conjunctions(subscriptions: DataFrame, uses: DataFrame) -> DataFrame:
     """Each conjunction of each trace with its key, the least common tag it asks for, and in how many shares
     the objects of that tag are joined. A tag that no object has leaves nothing to join."""
     asked = subscriptions.select("trace", "query", "conjunctions").dropDuplicates(["trace", "query"])
     rows = asked.join(numbered_conjunctions(asked.drop("trace").distinct()), on="query", how="inner")
     wanted = sf.when(sf.size("positive") > 0, sf.col("positive")).otherwise(sf.array(sf.lit(EVERYTHING)))
     options = rows.drop("conjunctions").withColumn("key", sf.explode(wanted))
-    sized = options.join(sizes, on=["trace", "key"], how="left").na.fill(0, ["uses"])
+    asked_keys = sf.broadcast(options.select("trace", "key").distinct())
+    sizes = uses.join(asked_keys, on=["trace", "key"], how="left_semi").groupBy("trace", "key")
+    sized = options.join(sizes.agg(sf.count("*").alias("uses")), on=["trace", "key"], how="left").na.fill(0, ["uses"])
     cheapest = Window.partitionBy("trace", "query", "number").orderBy("uses", "key")
     chosen = sized.withColumn("place", sf.row_number().over(cheapest)).where(sf.col("place") == 1)
     shares = sf.least(sf.ceil(sf.col("uses") / SHARE_ROWS), sf.lit(MAX_SHARES)).cast("long")

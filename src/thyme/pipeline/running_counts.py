@@ -11,9 +11,13 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
+from thyme.pipeline.truth import light
+
 _FOREVER_S = float("inf")
 _BEFORE_ALL = -1
 """As an operation number: before every operation of the same instant."""
+_COUNTED = ("insertion", "deletion", "fleeting")
+_NEVER_STARTED, _STARTS_NOW, _STARTS_LATER = range(3)
 
 
 def countable() -> Column:
@@ -22,22 +26,23 @@ def countable() -> Column:
     return (start_s.isNull() | (start_s >= issued_s)) & (end_s.isNull() | (end_s > issued_s))
 
 
-def count_matches(objects: DataFrame, subscriptions: DataFrame) -> DataFrame:
+def count_matches(trace: DataFrame, subscriptions: DataFrame) -> DataFrame:
     """⟨trace, subscription, expected⟩ of countable subscriptions, each to the tag in its column `tag`."""
-    asked = subscriptions.select("trace", "tag").distinct()
-    tagged = objects.select("*", sf.explode("tags").alias("tag")).join(asked, on=["trace", "tag"], how="left_semi")
-    events = _insertions(tagged).unionByName(_deletions(tagged)).unionByName(_probes(subscriptions))
+    asked = sf.broadcast(subscriptions.select("trace", "tag").distinct())
+    inserts = trace.where(sf.col("kind") == "insert")
+    insertions = _insertions(inserts).join(asked, on=["trace", "tag"], how="left_semi")
+    deletions = _deletions(inserts, trace).join(asked, on=["trace", "tag"], how="left_semi")
+    events = insertions.unionByName(deletions).unionByName(_probes(subscriptions))
     order = Window.partitionBy("trace", "tag").orderBy("at_s", "operation")
     line = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     counted = events.select(
         "trace",
         "subscription",
         "probe",
-        sf.sum("insertion").over(line).alias("inserted"),
-        sf.sum("deletion").over(line).alias("deleted"),
-        sf.sum("fleeting").over(line).alias("fleeting"),
+        "start",
+        *[sf.sum(name).over(line).alias(name) for name in _COUNTED],
     ).where(sf.col("probe").isNotNull())
-    return _differences(counted, subscriptions)
+    return _differences(counted)
 
 
 def _event(at_s: Column, operation: Column, insertion: int, deletion: int, fleeting: Column) -> list[Column]:
@@ -51,20 +56,28 @@ def _event(at_s: Column, operation: Column, insertion: int, deletion: int, fleet
 
 
 def _no_probe() -> list[Column]:
-    return [sf.lit(None).cast("string").alias("subscription"), sf.lit(None).cast("string").alias("probe")]
+    return [
+        sf.lit(None).cast(kind).alias(name)
+        for name, kind in (("subscription", "string"), ("probe", "string"), ("start", "int"))
+    ]
 
 
-def _insertions(tagged: DataFrame) -> DataFrame:
-    event = _event(sf.col("published_s"), sf.col("inserted"), 1, 0, sf.lit(0))
-    return tagged.select("trace", "tag", *event, *_no_probe())
+def _insertions(inserts: DataFrame) -> DataFrame:
+    tagged = inserts.select("trace", sf.explode("tags").alias("tag"), "at_s", "operation")
+    return tagged.select("trace", "tag", *_event(sf.col("at_s"), sf.col("operation"), 1, 0, sf.lit(0)), *_no_probe())
 
 
-def _deletions(tagged: DataFrame) -> DataFrame:
+def _deletions(inserts: DataFrame, trace: DataFrame) -> DataFrame:
     """Deletions; `fleeting` marks those in the very instant of the insertion, which a frame that starts in that
     instant has to subtract, too."""
-    gone = tagged.where(sf.col("deleted").isNotNull())
-    fleeting = sf.col("deleted_s") == sf.col("published_s")
-    return gone.select("trace", "tag", *_event(sf.col("deleted_s"), sf.col("deleted"), 0, 1, fleeting), *_no_probe())
+    deletes = trace.where(sf.col("kind") == "delete").select(
+        "trace", "node", "oid", sf.col("at_s").alias("deleted_s"), sf.col("operation").alias("deleted")
+    )
+    gone = inserts.join(light(deletes), on=["trace", "node", "oid"], how="inner")
+    fleeting = sf.col("deleted_s") == sf.col("at_s")
+    tagged = gone.select("trace", sf.explode("tags").alias("tag"), "deleted_s", "deleted", fleeting.alias("fleeting"))
+    event = _event(sf.col("deleted_s"), sf.col("deleted"), 0, 1, sf.col("fleeting"))
+    return tagged.select("trace", "tag", *event, *_no_probe())
 
 
 def _probes(subscriptions: DataFrame) -> DataFrame:
@@ -85,28 +98,31 @@ def _probes(subscriptions: DataFrame) -> DataFrame:
         at("start", started_s, sf.lit(_BEFORE_ALL)),
         at("end", last.getField("at_s"), last.getField("operation")),
     )
-    placed = subscriptions.select("trace", "tag", "subscription", sf.explode(probes).alias("place"))
-    event = _event(sf.col("place.at_s"), sf.col("place.operation"), 0, 0, sf.lit(0))
-    return placed.select("trace", "tag", *event, "subscription", sf.col("place.probe").alias("probe"))
-
-
-def _differences(counted: DataFrame, subscriptions: DataFrame) -> DataFrame:
-    def at(probe: str, count: str) -> Column:
-        return sf.max(sf.when(sf.col("probe") == probe, sf.col(count))).alias(f"{count}_{probe}")
-
-    wide = counted.groupBy("trace", "subscription").agg(
-        *[at(probe, count) for probe in ("now", "start", "end") for count in ("inserted", "deleted", "fleeting")]
+    start = (
+        sf.when(sf.col("start_s").isNull(), _NEVER_STARTED)
+        .when(sf.col("start_s") == sf.col("issued_s"), _STARTS_NOW)
+        .otherwise(_STARTS_LATER)
     )
-    frames = subscriptions.select("trace", "subscription", "start_s", "issued_s")
-    start_s, issued_s = sf.col("start_s"), sf.col("issued_s")
-    since_start = sf.col("inserted_now") - sf.col("inserted_start")
-    gone_since = sf.col("fleeting_now") - sf.col("fleeting_start")
+    placed = subscriptions.select(
+        "trace", "tag", "subscription", start.alias("start"), sf.explode(probes).alias("place")
+    )
+    event = _event(sf.col("place.at_s"), sf.col("place.operation"), 0, 0, sf.lit(0))
+    return placed.select("trace", "tag", *event, "subscription", sf.col("place.probe").alias("probe"), "start")
+
+
+def _differences(counted: DataFrame) -> DataFrame:
+    def at(probe: str, count: str) -> Column:
+        return sf.max(sf.when(sf.col("probe") == probe, sf.col(count)))
+
     past = (
-        sf.when(start_s.isNull(), sf.col("inserted_now") - sf.col("deleted_now"))
-        .when(start_s == issued_s, since_start - gone_since)
+        sf.when(sf.col("start") == _NEVER_STARTED, at("now", "insertion") - at("now", "deletion"))
+        .when(
+            sf.col("start") == _STARTS_NOW,
+            at("now", "insertion") - at("start", "insertion") - (at("now", "fleeting") - at("start", "fleeting")),
+        )
         .otherwise(0)
     )
-    low = sf.when(start_s > issued_s, sf.col("inserted_start")).otherwise(sf.col("inserted_now"))
-    future = sf.greatest(sf.lit(0), sf.col("inserted_end") - low)
-    joined = wide.join(frames, on=["trace", "subscription"], how="inner")
-    return joined.select("trace", "subscription", (past + future).cast("long").alias("expected"))
+    low = sf.when(sf.col("start") == _STARTS_LATER, at("start", "insertion")).otherwise(at("now", "insertion"))
+    future = sf.greatest(sf.lit(0), at("end", "insertion") - low)
+    grouped = counted.groupBy("trace", "subscription", "start").agg((past + future).cast("long").alias("expected"))
+    return grouped.select("trace", "subscription", "expected")

@@ -11,6 +11,8 @@ from pyspark.sql import functions as sf
 
 from thyme.pipeline.schemas import TRACE, conform
 
+MAX_LIGHT_ROWS = 1_000_000
+
 
 def named_trace(trace: DataFrame) -> DataFrame:
     """The trace with its name as first column."""
@@ -30,7 +32,7 @@ def objects_of(trace: DataFrame) -> DataFrame:
     deletes = trace.where(sf.col("kind") == "delete").select(
         "trace", _key("oid").alias("object"), sf.col("operation").alias("deleted"), sf.col("at_s").alias("deleted_s")
     )
-    return inserts.join(deletes, on=["trace", "object"], how="left")
+    return inserts.join(light(deletes), on=["trace", "object"], how="left")
 
 
 def subscriptions_of(trace: DataFrame) -> DataFrame:
@@ -50,7 +52,12 @@ def subscriptions_of(trace: DataFrame) -> DataFrame:
         sf.col("operation").alias("cancelled"),
         sf.col("at_s").alias("cancelled_s"),
     )
-    return subscribes.join(cancels, on=["trace", "subscription"], how="left")
+    return subscribes.join(light(cancels), on=["trace", "subscription"], how="left")
+
+
+def light(rare: DataFrame) -> DataFrame:
+    """Deletes and unsubscribes are rare: sent to where the others are, unless there are very many of them."""
+    return sf.broadcast(rare) if rare.count() <= MAX_LIGHT_ROWS else rare
 
 
 def in_time() -> Column:
