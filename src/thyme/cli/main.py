@@ -1,23 +1,38 @@
 """The door: `thyme` and its subcommands.
 
 Whatever a person got wrong ends in one line that says what, where and what was expected, with exit code 2; a
-traceback means a defect of ours. Subcommands import what they need when they run, so that `thyme --help` is quick.
+traceback means a defect of ours. Only the module of the subcommand that was asked for is imported (all of them for
+the overview), so that nobody waits for Spark to hear that a file is missing.
 """
 
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
 
-from thyme.cli.simulate import scenario_app, simulate
 from thyme.model.errors import InputError
 
 # Some releases of typer carry their own copy of click, so its error classes are reached through typer's own.
 _UsageError: Any = typer.BadParameter.__mro__[1]
 _ClickError: Any = _UsageError.__mro__[1]
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "study": ("study", "study"),
+    "simulate": ("simulate", "simulate"),
+    "replay": ("replay", "replay"),
+    "scenario": ("simulate", "scenario_app"),
+    "posts": ("posts", "posts_app"),
+    "trace": ("traces", "trace_app"),
+    "node": ("node", "app"),
+    "radio": ("radio", "radio_app"),
+    "walks": ("walks", "walks"),
+    "bench": ("bench", "bench_app"),
+}
+"""Subcommand: the module of this room that has it, and its name there."""
 
 app = typer.Typer(
     name="thyme",
@@ -26,6 +41,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
+    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -45,12 +61,20 @@ def door(
     """Time-aware reactive storage for crowds of devices with no infrastructure."""
 
 
-app.command()(simulate)
-app.add_typer(scenario_app, name="scenario")
+def _add(command: str) -> None:
+    module, name = COMMANDS[command]
+    part = getattr(import_module(f"thyme.cli.{module}"), name)
+    if isinstance(part, typer.Typer):
+        app.add_typer(part, name=command)
+    else:
+        app.command(command)(part)
 
 
 def run() -> None:
     """The entry point of the `thyme` command."""
+    asked = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), "")
+    for command in [asked] if asked in COMMANDS else COMMANDS:
+        _add(command)
     try:
         code = app(standalone_mode=False)
     except InputError as error:

@@ -1,0 +1,86 @@
+"""`thyme bench`: speed and memory, measured. CPU time, since the machines are shared; ratios within one run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+bench_app = typer.Typer(help="Measure speed and memory on this machine.", no_args_is_help=True)
+
+Ns3Python = Annotated[
+    Path | None,
+    typer.Option("--ns3-python", help="The interpreter of an environment with ns-3; `make bench-ns3` sets one up."),
+]
+
+
+@bench_app.command()
+def matching(
+    largest: Annotated[int, typer.Option(help="Stop at this many subscriptions.")] = 1_000_000,
+    seed: Annotated[int, typer.Option(help="Seed of the made-up subscriptions and objects.")] = 1,
+) -> None:
+    """The matching index beside a naive scan, from 1 k to 1 M subscriptions.
+
+    Example: thyme bench matching --largest 100000
+    """
+    from rich.progress import Progress
+
+    from thyme.cli.bench_matching import SIZES, bench_matching, render
+
+    sizes = [size for size in SIZES if size <= largest] or [largest]
+    with Progress(transient=True) as progress:
+        task = progress.add_task("matching", total=2 * len(sizes))
+        rows = bench_matching(sizes, seed, done=lambda _: progress.advance(task))
+    render(rows)
+
+
+@bench_app.command()
+def radio(ns3_python: Ns3Python = None) -> None:
+    """The 802.11g radio beside ns-3, and its cost per frame from 100 to 10,000 nodes.
+
+    Example: thyme bench radio --ns3-python .venv-ns3/bin/python
+    """
+    from rich.console import Console
+
+    from thyme.cli.bench_radio import bench_radio, print_radio
+
+    print_radio(bench_radio(ns3_python=ns3_python), Console())
+
+
+@bench_app.command()
+def contacts() -> None:
+    """Movement and contacts of 100 and 1,000 people over 8 hours, without and with messages.
+
+    Example: thyme bench contacts
+    """
+    from thyme.cli.bench_contacts import bench_contacts, render
+
+    render(bench_contacts())
+
+
+@bench_app.command()
+def walks() -> None:
+    """Overlays of directional and pure random walks per CPU second.
+
+    Example: thyme bench walks
+    """
+    from thyme.cli.bench_walks import bench_walks, render
+
+    render(bench_walks())
+
+
+@bench_app.command("all")
+def everything(ns3_python: Ns3Python = None) -> None:
+    """All of them, one after the other.
+
+    Example: thyme bench all
+    """
+    print("matching")
+    matching()
+    print("\ncontacts")
+    contacts()
+    print("\nwalks")
+    walks()
+    print("\nradio")
+    radio(ns3_python)

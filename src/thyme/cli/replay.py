@@ -1,0 +1,51 @@
+"""`thyme replay`: a run as moving pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def replay(
+    folder: Annotated[Path, typer.Argument(help="What `thyme simulate` left behind.", show_default=False)],
+    out: Annotated[Path | None, typer.Option("--out", help="File to write: .html, .gif or .png.")] = None,
+    from_s: Annotated[float, typer.Option("--from", help="First instant shown.")] = 0.0,
+    to_s: Annotated[float | None, typer.Option("--to", help="Last instant shown; else the end of the run.")] = None,
+    step_s: Annotated[float, typer.Option("--step", help="Simulated seconds between two pictures.")] = 2.0,
+    range_m: Annotated[float, typer.Option("--range", help="Nodes closer than this are drawn linked.")] = 113.0,
+    cell_m: Annotated[float, typer.Option("--cell", help="Side of the cells drawn; 0: none.")] = 40.0,
+) -> None:
+    """Render a run as a page, an animated GIF, or one picture: nodes, links, messages, cells.
+
+    Messages are shown if the run was made with `thyme simulate … --frames`.
+
+    Examples:
+
+      thyme replay out/run
+
+      thyme replay out/run --out walk.gif --from 100 --to 160 --step 1
+    """
+    from rich.progress import Progress
+
+    from thyme.model.errors import InputError
+    from thyme.study.replay import load_replay, write_page, write_pictures
+
+    run = load_replay(folder)
+    end_s = run.until_s if to_s is None else to_s
+    if not 0.0 <= from_s <= end_s or step_s <= 0.0:
+        raise InputError(
+            f"--from {from_s:g} --to {end_s:g} --step {step_s:g}: expected 0 ≤ from ≤ to and a step above 0"
+        )
+    target = out or folder / "replay.html"
+    shots = run.shots(from_s, end_s, step_s, range_m)
+    with Progress(transient=True) as progress:
+        task = progress.add_task(f"rendering {target.name}", total=len(shots))
+        if target.suffix == ".html":
+            write_page(run, shots, target, cell_m)
+        elif target.suffix in (".gif", ".png"):
+            write_pictures(run, shots, target, cell_m, lambda: progress.advance(task))
+        else:
+            raise InputError(f"--out {target}: expected a name that ends in .html, .gif or .png")
+    print(f"written to {target}")
