@@ -35,6 +35,15 @@ INTERESTS = (7, 10, 15, 20)
 SIDES_M = (2_000.0, 3_000.0, 4_000.0, 6_000.0, 8_000.0)
 NO_LIMIT = 0
 
+_SETTINGS: dict[str, Any] = {
+    "routing": "prediction",
+    "copies": 3,
+    "ttl_hops": 10,
+    "utilities": {"weight_colocation": 0.75, "weight_connectivity": 0.25},
+    "sample_every_s": SNAPSHOT_S,
+}
+_COMMUNITY: dict[str, Any] = {"caves": {"caves": 10}, "max_speed_mps": 6.0}
+
 
 class SocialPoint(msgspec.Struct, frozen=True):
     figure: str
@@ -69,14 +78,14 @@ class SocialMeasure(msgspec.Struct, frozen=True):
 
 
 def paper_scenario(settings: Mapping[str, Any], side_m: float = SIDE_M, **community: Any) -> Scenario:
-    """Table I."""
+    """Table I, with these changes. What figures vary is always spelled out, so that equal points are equal."""
     given = {
         "name": "socialcast",
         "nodes": 100,
         "approach": "socialcast",
-        "settings": {"sample_every_s": SNAPSHOT_S, **settings},
+        "settings": {**_SETTINGS, **settings},
         "venue": {"width_m": side_m, "height_m": side_m},
-        "movement": {"model": "community", "community": community},
+        "movement": {"model": "community", "community": {**_COMMUNITY, **community}},
         "radio": {"model": "disc", "disc": {"range_m": 250.0}},
         "time": {"join_from_s": 0.0, "join_to_s": 0.0, "until_s": 28_800.0},
         "users": {"retrieval": {"probability": 0.0}, "ask_more": False},

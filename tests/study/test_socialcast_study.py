@@ -1,0 +1,134 @@
+"""SocialCast's evaluation: its workload, its points, a seeded run, figures and claims."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from thyme.model.errors import InputError
+from thyme.model.records import OperationKind
+from thyme.sim.run import simulate
+from thyme.sim.scenario import Scenario
+from thyme.study.socialcast_claims import judge_socialcast
+from thyme.study.socialcast_evaluation import write_evaluation
+from thyme.study.socialcast_points import (
+    PREDICTION,
+    RANDOM,
+    SocialMeasure,
+    SocialPoint,
+    measure,
+    measure_points,
+    paper_scenario,
+    run_point,
+    socialcast_points,
+)
+from thyme.study.socialcast_workload import SocialWorkload, communities_of, social_operations, tag_of
+
+COMMUNITIES = [node // 10 for node in range(100)]
+SHORT = SocialWorkload(interval_s=120.0, from_s=300.0, to_s=500.0)
+
+
+def short_point(routing: str, series: str = PREDICTION) -> SocialPoint:
+    """A smaller crowd for half an hour, twice as dense as the paper's."""
+    scenario = paper_scenario({"routing": routing, "sample_every_s": 1_000.0}, 2_000.0, caves={"caves": 4})
+    time = msgspec.structs.replace(scenario.time, until_s=1_800.0)
+    return SocialPoint("3", series, 5, msgspec.structs.replace(scenario, nodes=40, time=time), SHORT)
+
+
+def test_half_subscribe_to_their_community_and_half_publish_every_minute() -> None:
+    operations = social_operations(COMMUNITIES, SocialWorkload(), seed=3)
+    subscribed = [one for one in operations if one.kind == OperationKind.SUBSCRIBE]
+    published = [one for one in operations if one.kind == OperationKind.INSERT]
+    assert len(subscribed) == len({one.node for one in subscribed}) == 50
+    assert all(one.query == tag_of(COMMUNITIES[one.node]) for one in subscribed)
+    assert len({one.node for one in published}) == 50
+    assert all(3_000.0 <= one.at_s <= 3_500.0 for one in published)
+    assert 8 * 50 <= len(published) <= 9 * 50
+    assert [one.operation for one in operations] == list(range(len(operations)))
+    assert operations == social_operations(COMMUNITIES, SocialWorkload(), seed=3)
+    assert operations != social_operations(COMMUNITIES, SocialWorkload(), seed=4)
+
+
+def test_publishers_may_be_taken_from_the_subscribers_of_their_interest() -> None:
+    operations = social_operations(COMMUNITIES, SocialWorkload(chosen="subscribers"), seed=3)
+    wants = {one.node: one.query for one in operations if one.kind == OperationKind.SUBSCRIBE}
+    assert all(wants[one.node] == one.tags[0] for one in operations if one.kind == OperationKind.INSERT)
+
+
+def test_impossible_workloads_are_refused() -> None:
+    with pytest.raises(InputError, match="share from 0 to 1"):
+        SocialWorkload(publishers=1.5)
+    with pytest.raises(InputError, match="interval_s > 0"):
+        SocialWorkload(interval_s=0.0)
+    with pytest.raises(InputError, match="community or contacts"):
+        communities_of(Scenario())
+
+
+def test_interests_of_a_contact_trace_are_its_communities(tmp_path: Path) -> None:
+    file = tmp_path / "two_rooms.txt"
+    rooms = [(a, b) for room in ((0, 1, 2), (3, 4, 5)) for a in room for b in room if a < b]
+    file.write_text("".join(f"{20 * t} {a} {b}\n" for t in range(1, 9) for a, b in rooms) + "200 2 3\n")
+    movement = msgspec.structs.replace(Scenario().movement, model="contacts", file=str(file))
+    found = communities_of(Scenario(nodes=7, movement=movement))
+    assert found == [0, 0, 0, 1, 1, 1, 2]
+
+
+def test_every_figure_of_the_paper_has_its_points_and_shared_ones_run_once() -> None:
+    points = socialcast_points()
+    assert {point.figure for point in points} == {"3", "4", "5", "6", "7", "8", "9", "10"}
+    assert len({point.key for point in points}) < len(points)
+    default = [point for point in points if point.figure == "7" and point.series == PREDICTION]
+    for figure in ("3", "4", "5", "8", "9"):
+        assert default[0].key in {point.key for point in points if point.figure == figure}
+
+
+def test_a_seeded_run_gives_what_it_always_gave() -> None:
+    """A golden run: whatever changes these numbers changes SocialCast, its movement or its radio, and should say so."""
+    result = run_point(short_point("prediction"), 1)
+    again = run_point(short_point("prediction"), 1)
+    assert result == again
+    assert (result.delivered, result.ideal, result.traffic, max(result.hops)) == GOLDEN
+
+
+GOLDEN = (163, 168, 581, 7)
+
+
+def test_prediction_delivers_more_than_random_carriers_and_epidemic_the_most() -> None:
+    delivery = {routing: run_point(short_point(routing), 2).delivery for routing in ("prediction", "none", "epidemic")}
+    assert delivery["none"] < delivery["prediction"] <= delivery["epidemic"]
+
+
+def test_figures_table_and_claims_come_from_whatever_was_run(tmp_path: Path) -> None:
+    points = [short_point("prediction"), short_point("none", RANDOM)]
+    told: list[str] = []
+    found = measure_points(points, [1], lambda point, _: told.append(point.series))
+    assert told == [PREDICTION, RANDOM]
+    claims = write_evaluation(points, found, tmp_path)
+    assert [claim.id for claim in claims] == ["S01", "S02", "S04"]
+    assert all(claim.runs == 1 for claim in claims)
+    assert (tmp_path / "figures" / "socialcast_figure_3.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "socialcast.csv").read_text().count("\n") == 3
+
+
+def test_claims_are_judged_by_their_rules() -> None:
+    points = [short_point("prediction"), short_point("none", RANDOM)]
+
+    def runs(delivered: int, traffic: int) -> list[SocialMeasure]:
+        return [SocialMeasure(1, delivered, 100, traffic, 1.0, (1,), (0,))]
+
+    holding = judge_socialcast(points, {points[0].key: runs(93, 1000), points[1].key: runs(40, 1100)})
+    assert [claim.holds for claim in holding] == [True, True, True]
+    failing = judge_socialcast(points, {points[0].key: runs(80, 1000), points[1].key: runs(50, 2000)})
+    assert [claim.holds for claim in failing] == [False, False, False]
+
+
+def test_own_messages_do_not_count_as_delivered() -> None:
+    scenario = short_point("prediction").scenario
+    operations = social_operations(
+        communities_of(scenario), SocialWorkload(1.0, 1.0, "subscribers", 300.0, 300.0, 500.0), 1
+    )
+    result = measure(simulate(scenario, operations).events, operations, 1)
+    assert 0 < result.delivered <= result.ideal
+    assert min(result.hops) >= 1
