@@ -13,14 +13,25 @@ from typing import Any
 
 import msgspec
 
-from thyme.wire import beacons, cells, dsdv, flooding, geographic, ondemand, server, socialcast, storage
+from thyme.wire import beacons, cells, drip, dsdv, flooding, geographic, ondemand, server, socialcast, storage
 from thyme.wire.message import Message
 
 VERSION = 1
 MAX_FRAME_BYTES = 60_000
 """Below the largest UDP datagram with room for headers; larger contents travel in parts."""
 
-MODULES: tuple[ModuleType, ...] = (flooding, ondemand, storage, server, dsdv, beacons, geographic, cells, socialcast)
+MODULES: tuple[ModuleType, ...] = (
+    flooding,
+    ondemand,
+    storage,
+    server,
+    dsdv,
+    beacons,
+    geographic,
+    cells,
+    socialcast,
+    drip,
+)
 
 
 class DecodeError(ValueError):
