@@ -33,11 +33,12 @@ time = { join_from_s = 1.0, join_to_s = 3.0, until_s = 40.0 }
 
 [[approaches]]
 name = "ls"
+settings = { routing = "ondemand" }
 
 [[approaches]]
 name = "ls"
 label = "one at a time"
-settings = { past_matches = 1 }
+settings = { routing = "ondemand", past_matches = 1 }
 
 [grid]
 nodes = [8, 9]

@@ -226,7 +226,7 @@ def _effort(effort: Effort) -> str:
         Row((Cell(stage.name), Cell(stage.detail), Cell(_time_taken(stage), numeric=True))) for stage in effort.stages
     ]
     total_s = sum(stage.seconds for stage in effort.stages)
-    simulated = f"{effort.runs} runs of {duration(effort.run_seconds)} in all"
+    simulated = f"{effort.runs} runs that took {duration(effort.run_seconds)} of processor time"
     lead = f"{duration(total_s)} on {effort.master}, with {simulated}."
     return section("How long it took", table(["stage", "what", "time"], rows), lead)
 

@@ -1,0 +1,106 @@
+"""A sweep plays what is missing, keeps what is finished, and reports what broke."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from thyme.model.ids import NodeId
+from thyme.model.operations import Operation
+from thyme.model.records import OperationKind
+from thyme.pipeline import sweep as sweeping
+from thyme.pipeline.runs import EVENTS_FILE, PackedTrace, RunSpec, pack_trace, read_events, run_identity
+from thyme.pipeline.sweep import SweepProgress, reuse, sweep
+from thyme.sim.scenario import Scenario, scenario_of
+
+OPERATIONS = (
+    Operation(0, 8.0, NodeId(0), OperationKind.SUBSCRIBE, sid=0, query="goal"),
+    Operation(1, 9.0, NodeId(2), OperationKind.INSERT, oid="a", tags=("goal",), text="now! #goal"),
+)
+
+
+def scenario(**changes: object) -> Scenario:
+    time = {"join_from_s": 0.5, "join_to_s": 2.0, "until_s": 20.0}
+    return scenario_of({"nodes": 8, "time": time, "settings": {"routing": "ondemand"}} | changes, "test")
+
+
+@pytest.fixture
+def trace() -> PackedTrace:
+    return pack_trace(OPERATIONS)
+
+
+def specs(trace: PackedTrace, topologies: int = 3) -> list[RunSpec]:
+    return [RunSpec(scenario(topology=topology), trace) for topology in range(topologies)]
+
+
+def test_finished_runs_are_kept_and_not_played_again(spark: SparkSession, trace: PackedTrace, tmp_path: Path) -> None:
+    assert reuse(specs(trace), tmp_path) is None
+    seen: list[SweepProgress] = []
+    first = sweep(spark, specs(trace), tmp_path, seen.append)
+    assert [(outcome.status, outcome.error) for outcome in first] == [("done", "")] * 3
+    assert (seen[0].done, seen[0].share) == (0, 0.0)
+    assert (seen[-1].done, seen[-1].failed, seen[-1].running, seen[-1].share) == (3, 0, 0, 1.0)
+    written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
+    again = sweep(spark, specs(trace, 4), tmp_path)
+    assert [outcome.status for outcome in again] == ["reused"] * 3 + ["done"]
+    assert {path: path.stat().st_mtime_ns for path in written} == written
+    assert [outcome.run for outcome in reuse(specs(trace), tmp_path) or []] == [outcome.run for outcome in first]
+    kinds = {row.kind for row in read_events(spark, tmp_path, [first[0].run]).select("kind").distinct().collect()}
+    assert {"issued", "succeeded", "notified", "phy sent"} <= kinds
+
+
+def test_events_do_not_depend_on_order_and_company(spark: SparkSession, trace: PackedTrace, tmp_path: Path) -> None:
+    together = sweep(spark, specs(trace), tmp_path / "one")
+    for spec in reversed(specs(trace)):
+        sweep(spark, [spec], tmp_path / "two")
+    for outcome in together:
+        there, here = (tmp_path / name / outcome.run / EVENTS_FILE for name in ("one", "two"))
+        assert there.read_bytes() == here.read_bytes()
+
+
+def test_a_run_that_fails_is_one_row_with_its_error(spark: SparkSession, trace: PackedTrace, tmp_path: Path) -> None:
+    broken = RunSpec(scenario(nodes=2), trace)
+    good, bad = sweep(spark, [*specs(trace, 1), broken], tmp_path)
+    assert good.ok
+    assert (bad.status, bad.attempts) == ("failed", sweeping.MAX_ATTEMPTS)
+    assert "operation 1 is by node 2, but the scenario has nodes 0 to 1" in bad.error
+    assert [path.name for path in tmp_path.iterdir()] == [good.run]
+
+
+def test_a_run_that_takes_its_process_along_is_one_row_too(
+    spark: SparkSession, trace: PackedTrace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def vanish(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            os._exit(3)
+        yield from batches
+
+    monkeypatch.setattr(sweeping, "_play_batches", vanish)
+    (outcome,) = sweep(spark, specs(trace, 1), tmp_path)
+    assert outcome.status == "failed"
+    assert outcome.error
+    monkeypatch.undo()
+    assert sweep(spark, specs(trace, 1), tmp_path)[0].status == "done"
+
+
+def test_identity_is_that_of_scenario_and_trace_but_not_of_names(trace: PackedTrace) -> None:
+    other = pack_trace(OPERATIONS[:1])
+    same = run_identity(RunSpec(scenario(name="this"), trace))
+    assert same == run_identity(RunSpec(scenario(name="that"), pack_trace(reversed(OPERATIONS))))
+    assert same != run_identity(RunSpec(scenario(), other))
+    assert same != run_identity(RunSpec(scenario(seed=2), trace))
+    assert same != run_identity(RunSpec(scenario(settings={"past_matches": 3}), trace))
+
+
+def test_a_movement_file_counts_by_its_content(trace: PackedTrace, tmp_path: Path) -> None:
+    ways = tmp_path / "ways.csv"
+    moving = RunSpec(scenario(movement={"model": "file", "file": str(ways)}), trace)
+    ways.write_text("one")
+    before = run_identity(moving)
+    ways.write_text("two")
+    assert run_identity(moving) != before

@@ -1,0 +1,126 @@
+"""A whole study: it resumes, reuses, reports failures, and gives the same numbers however it is run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from thyme.model.errors import InputError
+from thyme.pipeline.lazy_session import LazySession
+from thyme.study.definition import StudyDefinition, load_study
+from thyme.study.study import run_study
+
+GENERATED = """title = "Twelve runs"
+topologies = 12
+
+[posts.generate]
+posts = 80
+
+[trace]
+compression = { duration_s = 20.0, first_s = 12.0 }
+
+[scenario]
+nodes = 8
+time = { join_from_s = 1.0, join_to_s = 3.0, until_s = 40.0 }
+
+[[approaches]]
+name = "ls"
+settings = { routing = "ondemand" }
+"""
+PROGRAM = """
+import sys
+from pathlib import Path
+from thyme.study.definition import load_study
+from thyme.study.study import run_study
+run_study(load_study(Path(sys.argv[1])), Path(sys.argv[2]), "local[1]")
+"""
+PATIENCE_S = 300.0
+
+
+def contents(out: Path, pattern: str) -> dict[str, bytes]:
+    return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.glob(pattern))}
+
+
+def test_a_study_leaves_everything_in_its_folder(spark: SparkSession, small: StudyDefinition, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = run_study(small, out)
+    assert {outcome.status for outcome in result.outcomes} == {"done"}
+    assert len(list((out / "figures").glob("*.png"))) == len(list((out / "figures").glob("*.svg"))) > 8
+    assert "recall" in result.results.metrics
+    recall = [result.results.mean(point, "recall") for point in range(len(result.results.points))]
+    assert all(value is not None and 0.5 < value <= 1.0 for value in recall)
+    page = (out / "report.html").read_text()
+    assert result.headline.answer in page
+
+    before = contents(out, "*") | contents(out, "figures/*")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LazySession, "spark", property(lambda session: pytest.fail("Spark was started")))
+        again = run_study(small, out)
+    assert again.all_reused
+    assert {outcome.status for outcome in again.outcomes} == {"reused"}
+    assert contents(out, "*") | contents(out, "figures/*") == before
+
+
+def test_a_failing_run_is_reported_and_spoils_nothing_else(
+    spark: SparkSession, study_file: Path, tmp_path: Path
+) -> None:
+    study_file.write_text(study_file.read_text().replace("nodes = [8, 9]", "nodes = [3, 8]").replace("= 2", "= 1"))
+    result = run_study(load_study(study_file, {"approaches": ["Thyme-LS"]}), tmp_path / "out")
+    assert sorted(outcome.status for outcome in result.outcomes) == ["done", "failed"]
+    page = result.report.read_text()
+    assert "1 of 2 runs gave no result" in page
+    assert "but the scenario has nodes 0 to 2" in page
+    assert {row["nodes"] for row in result.results.rows()} == {"8"}
+
+
+def test_killed_half_way_a_study_resumes_to_the_same_numbers(spark: SparkSession, tmp_path: Path) -> None:
+    """Also: one core and one hash seed there, two cores and another here, the same bytes in both."""
+    study_file = tmp_path / "twelve.toml"
+    study_file.write_text(GENERATED)
+    out, other = tmp_path / "killed", tmp_path / "whole"
+    command = [sys.executable, "-c", PROGRAM, str(study_file), str(out)]
+    environment = os.environ | {"PYTHONHASHSEED": "1", "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+    with subprocess.Popen(command, env=environment) as process:
+        deadline_s = time.monotonic() + PATIENCE_S
+        while len(contents(out, "runs/*/events.parquet")) < 2:
+            assert process.poll() is None
+            assert time.monotonic() < deadline_s
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+    finished = contents(out, "runs/*/events.parquet")
+    assert 2 <= len(finished) < 12
+    assert not (out / "metrics.csv").exists()
+
+    subprocess.run(command, env=environment | {"PYTHONHASHSEED": "2"}, check=True)
+    run_study(load_study(study_file), other)
+    assert contents(out, "runs/*/events.parquet") == contents(other, "runs/*/events.parquet")
+    assert finished.items() <= contents(out, "runs/*/events.parquet").items()
+    assert (out / "metrics.csv").read_bytes() == (other / "metrics.csv").read_bytes()
+    assert contents(out, "figures/*") == contents(other, "figures/*")
+    traces = [sorted(path.name for path in (folder / "traces").iterdir()) for folder in (out, other)]
+    assert traces[0] == traces[1]
+
+
+def test_only_a_study_s_own_folder_is_used_and_emptied(small: StudyDefinition, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    with pytest.raises(InputError, match="is not empty and holds no study"):
+        run_study(small, tmp_path / "mine")
+    with pytest.raises(InputError, match="--fresh would empty it, but no study is there"):
+        run_study(small, tmp_path / "mine", fresh=True)
+    with pytest.raises(InputError, match="is a file; give a folder"):
+        run_study(small, tmp_path / "mine" / "letter.txt")
+    assert (tmp_path / "mine" / "letter.txt").read_text() == "dear"
+
+
+def test_posts_that_are_no_dataset_are_told(study_file: Path, tmp_path: Path) -> None:
+    study_file.write_text('[posts]\ndataset = "nowhere"\n[scenario]\nnodes = 8\n')
+    with pytest.raises(InputError, match=r"posts\.dataset: .*nowhere is not a dataset of posts"):
+        run_study(load_study(study_file), tmp_path / "out")
