@@ -203,7 +203,8 @@ def test_no_matching_notification_is_lost_on_a_static_connected_overlay(
     """However close in time the walks begin, they end in one tree, and every match is notified once."""
     folder = tmp_path / str(next(_folders))
     folder.mkdir()
-    options = {"walker": {"prune_backtracked": prune}}
+    together = {"steps_after_met": 200, "eager_steps": 200} if apart_s < 30.0 else {}
+    options = {"walker": {"prune_backtracked": prune, **together}}
     world = SmallWorld(folder, square(nodes, network, 0.45), "walks", options)
     world.wait(5.0)
     chosen = [int(v) for v in np.random.default_rng(network).permutation(nodes)[: subscribers + publishers]]
@@ -255,12 +256,26 @@ def test_the_measured_false_positive_rate_is_the_expected_one() -> None:
         (lambda: FilterOptions(cells=4), "cells is 4"),
         (lambda: FilterOptions(hashes=0), "hashes is 0"),
         (lambda: WalkerOptions(lonely_steps=0), "lonely_steps is 0"),
-        (lambda: WalkerOptions(offer_window_s=0.0), "offer_window_s 0.0"),
+        (lambda: WalkerOptions(offer_window_s=0.0), "offer_window_s is 0.0"),
     ],
 )
 def test_a_broken_bound_is_named(make: object, said: str) -> None:
     with pytest.raises(InputError, match=said):
         make()  # type: ignore[operator]
+
+
+def test_a_walk_that_was_met_rests_and_leaves_nodes_out(tmp_path: Path) -> None:
+    """With the defaults the overlay is one tree over a part of the network only."""
+    world = SmallWorld(tmp_path, square(100, 2, 0.2), "walks")
+    world.wait(5.0)
+    for node in range(5):
+        world.subscribe(node, "goal", wait_s=2.0)
+    world.wait(120.0)
+    links = overlay(world, 100)
+    assert nx.is_tree(links)
+    assert len(links) < 80
+    world.insert(99, "a", "goal")
+    assert sorted(node for node, _ in world.notified) == [0, 1, 2, 3, 4]
 
 
 def test_pure_walks_are_the_baseline(tmp_path: Path) -> None:

@@ -55,12 +55,13 @@ class Offer(Message, frozen=True, tag=181):
 
 
 class WalkerMoved(Message, frozen=True, tag=182):
-    """The walker goes to the receiver, which becomes part of the walk."""
+    """The walker goes to the receiver, which becomes part of the walk; it rests at the step `limit`."""
 
     control: ClassVar[bool] = True
     walk: WalkName
     attempt: int
     step: int
+    limit: int
     adverts: tuple[Advert, ...]
 
 
@@ -71,6 +72,7 @@ class WalkerReturned(Message, frozen=True, tag=183):
     walk: WalkName
     attempt: int
     step: int
+    limit: int
     pruned: bool
 
 
@@ -121,6 +123,13 @@ class Fetched(Message, frozen=True, tag=189):
     offset: int = 0
     total_bytes: int = 0
     part: bytes = b""
+
+
+class Rested(Message, frozen=True, tag=191):
+    """The receiver's overlay was met: its walker, wherever it is, may soon rest."""
+
+    control: ClassVar[bool] = True
+    overlay: WalkName
 
 
 class Unlinked(Message, frozen=True, tag=190):

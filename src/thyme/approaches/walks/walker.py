@@ -8,8 +8,10 @@ beacons, no table of neighbours.
 Many walks run at once here, where the paper starts them one by one, so its rule becomes: a walk ends at the first
 node whose overlay is older than itself, and passes by younger ones. Each overlay has one walker, that of its oldest
 walk, and only the walker makes links between overlays, always to an older one. So the whole is a tree that
-hangs on the oldest walk, and nothing needs to be agreed on. The oldest walk meets nobody older: it rests
-after `lonely_steps`, or when it has been everywhere. A walker that was shut in by younger walks tries again.
+hangs on the oldest walk, and nothing needs to be agreed on. The oldest walk meets nobody older and cannot know it:
+it slows down after `eager_steps`, and rests some steps after it was met (at once, as both first walks do in
+Algorithm 1, if `steps_after_met` is 0), after `lonely_steps`, or when it has been everywhere. A walker that was
+shut in by younger walks tries again.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from thyme.wire.walks import (
     Anchored,
     Offer,
     Probe,
+    Rested,
     Unlinked,
     WalkerMoved,
     WalkerReturned,
@@ -42,6 +45,13 @@ class WalkerOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     offer_window_s: float = 0.1
     lonely_steps: int = 200
     """Steps after which a walk that met nobody older rests; a walk in 1,000 nodes takes some hundred."""
+    steps_after_met: int = 20
+    """Further steps once a younger walk has ended on this overlay. With few, walks that begin within a second of each
+    other may come to rest in several parts; with `lonely_steps`, all of them surely end in one tree, but the
+    oldest walk takes that many nodes."""
+    eager_steps: int = 40
+    slow_step_s: float = 2.0
+    """After `eager_steps` a walker waits so long before each step: others will find it."""
     attempts: int = 4
     rest_s: float = 10.0
     """Between two attempts of a walk that found no way."""
@@ -54,10 +64,12 @@ class WalkerOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     adverts_per_frame: int = 50
 
     def __post_init__(self) -> None:
-        if self.offer_window_s <= 0.0 or self.rest_s <= 0.0:
-            raise InputError(
-                f"walk offer_window_s {self.offer_window_s} and rest_s {self.rest_s}: both have to be positive"
-            )
+        for name in ("offer_window_s", "rest_s", "slow_step_s"):
+            if not getattr(self, name) > 0.0:
+                raise InputError(f"walk {name} is {getattr(self, name)}: it has to be positive")
+        for name in ("steps_after_met", "eager_steps"):
+            if getattr(self, name) < 0:
+                raise InputError(f"walk {name} is {getattr(self, name)}: it is at least 0")
         for name in ("lonely_steps", "attempts", "walks_remembered", "adverts_per_frame"):
             if getattr(self, name) < 1:
                 raise InputError(f"walk {name} is {getattr(self, name)}: it is at least 1")
@@ -97,9 +109,11 @@ class Walker:
         self._offers: dict[NodeId, Offer] = {}
         self._token: WalkName | None = None  # the walk whose walker is here
         self._meeting: NodeId | None = None
+        self._rested: WalkName | None = None
         self._last: WalkName | None = None  # the walk whose walker was here last
         self._attempt = 1
         self._step = 0
+        self._limit = options.lonely_steps
         self.walk: WalkName | None = None
         self.overlay: WalkName | None = None
         self.resting = False
@@ -113,6 +127,7 @@ class Walker:
         if self.walk is not None:
             return
         self.walk = self.overlay = WalkName(self._host.now(), self._host.node)
+        self._limit = self._options.lonely_steps
         self._arrive(self.walk, 1, 0, None)
 
     def leave(self) -> None:
@@ -135,6 +150,8 @@ class Walker:
                 self._on_met(sender)
             case Anchored(overlay):
                 self._on_anchored(sender, overlay)
+            case Rested(overlay):
+                self._on_rested(sender, overlay)
             case _:
                 return False
         return True
@@ -168,10 +185,19 @@ class Walker:
             trail.visited = attempt
             trail.came_from = came_from
         self._token, self._attempt, self._step = walk, attempt, step
-        self._probe()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Take the next step, at once while the walk is young."""
+        step = self._step
+        if step < self._options.eager_steps:
+            self._probe()
+        else:
+            self._host.after(self._options.slow_step_s, lambda: self._probe() if step == self._step else None)
 
     def _probe(self) -> None:
-        assert self._token is not None
+        if self._token is None:
+            return
         self._step += 1
         self._offers = {}
         self._last = self._token
@@ -186,7 +212,7 @@ class Walker:
         older = [(o.overlay, n) for n, o in self._offers.items() if o.overlay is not None and o.overlay < walk]
         if older:
             self._meet(min(older)[1])
-        elif self._step >= self._options.lonely_steps:
+        elif self._step >= self._limit:
             self._rest()
         else:
             chosen = self._cheapest()
@@ -218,7 +244,7 @@ class Walker:
                 self._branches.drop(to)
             self._try_another(to)
 
-        message = WalkerMoved(walk, self._attempt, self._step, tuple(adverts[:first]))
+        message = WalkerMoved(walk, self._attempt, self._step, self._limit, tuple(adverts[:first]))
         self._host.unicast(to, message, failed)
         if new and adverts[first:]:
             self._host.after(self._options.offer_window_s, lambda: self._linked(to, adverts[first:]))
@@ -233,7 +259,7 @@ class Walker:
         known = sender in self._branches
         if self.walk is not None and not known:
             # Two walkers chose this node at once; the second has to look for another way.
-            refusal = WalkerReturned(message.walk, message.attempt, message.step, True)
+            refusal = WalkerReturned(message.walk, message.attempt, message.step, message.limit, True)
             self._host.unicast(sender, refusal)
             return
         if not known:
@@ -241,6 +267,7 @@ class Walker:
             self._branches.add(sender)
             for advert in message.adverts:
                 self._branches.learn(sender, advert)
+        self._limit = message.limit
         self._arrive(message.walk, message.attempt, message.step, sender)
 
     def _go_back(self) -> None:
@@ -254,7 +281,8 @@ class Walker:
         if pruned:
             self._branches.drop(came_from)
             self.leave()
-        self._host.unicast(came_from, WalkerReturned(walk, self._attempt, self._step, pruned), self._rest)
+        message = WalkerReturned(walk, self._attempt, self._step, self._limit, pruned)
+        self._host.unicast(came_from, message, self._rest)
 
     def _on_return(self, sender: NodeId, message: WalkerReturned) -> None:
         if message.walk != self._last or sender not in self._branches:
@@ -262,7 +290,8 @@ class Walker:
         if message.pruned:
             self._branches.drop(sender)
         self._token, self._attempt, self._step = message.walk, message.attempt, message.step
-        self._probe()
+        self._limit = message.limit
+        self._go_on()
 
     def _exhausted(self, walk: WalkName) -> None:
         """The walker is back at its initiator, and there is no way that it has not tried."""
@@ -273,7 +302,7 @@ class Walker:
         attempt = self._attempt
 
         def again() -> None:
-            if self.overlay == walk and self._token is None:
+            if self.overlay == walk and self._token is None and self._step < self._limit:
                 self._arrive(walk, attempt + 1, self._step, None)
 
         self._host.after(self._options.rest_s, again)
@@ -304,6 +333,18 @@ class Walker:
         self._branches.add(sender)
         self._host.unicast(sender, Anchored(self.overlay))
         self._linked(sender, self._branches.adverts_for(sender))
+        self._on_rested(sender, self.overlay)
+
+    def _on_rested(self, sender: NodeId, overlay: WalkName) -> None:
+        """Pass the word on along the overlay, once, until it has caught up with the walker."""
+        if self._rested == overlay or self.overlay != overlay:
+            return
+        self._rested = overlay
+        if self._token == overlay:
+            self._limit = min(self._limit, self._step + self._options.steps_after_met)
+        for branch in self._branches:
+            if branch != sender:
+                self._host.unicast(branch, Rested(overlay))
 
     def _on_anchored(self, sender: NodeId, overlay: WalkName) -> None:
         if sender not in self._branches or self.overlay is None:
