@@ -1,0 +1,86 @@
+"""The stages of the pipeline as the benchmark runs them: from a file to a dataset, and a number to check."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from thyme.pipeline import dataset
+from thyme.pipeline.ingest import ingest
+from thyme.pipeline.metrics import run_metrics
+from thyme.pipeline.oracle import expected_counts
+from thyme.pipeline.schemas import EVENTS, EXPECTED, POSTS, TRACE, conform
+from thyme.pipeline.session import spark_session
+from thyme.pipeline.trace_draws import Rates
+from thyme.pipeline.traces import TraceOptions, make_trace
+
+_RUN = "bench"
+
+
+def ingest_lines(source: Path, out: Path) -> int:
+    """How many posts were read."""
+    return ingest(spark_session(_RUN), [str(source)], out).posts
+
+
+def make_bench_trace(posts: Path, out: Path, subscriptions: int) -> int:
+    """A trace in which every user with a tagged post takes part; how many operations it has."""
+    spark = spark_session(_RUN)
+    frame = dataset.read(spark, posts, POSTS)
+    users = frame.where(sf.size("tags") > 0).select("author").distinct().count()
+    hourly = subscriptions / users / 3.0
+    rates = Rates(
+        subscriptions_first_per_hour=hourly,
+        subscriptions_rest_per_hour=hourly,
+        deletes_per_hour=0.05,
+        unsubscribes_per_hour=hourly / 10.0,
+    )
+    dataset.write_once(make_trace(frame, TraceOptions(users=users, rates=rates)), out)
+    return dataset.read(spark, out, TRACE).count()
+
+
+def count_truth(trace: Path, out: Path) -> int:
+    """How many notifications a perfect execution gives."""
+    spark = spark_session(_RUN)
+    counts = expected_counts(dataset.read(spark, trace, TRACE))
+    dataset.write_once(counts, out)
+    return _total(dataset.read(spark, out, EXPECTED), "expected")
+
+
+def run_bench_metrics(trace: Path, expected: Path, events: Path) -> int:
+    """How many metrics a run has in which each operation succeeds and each object is notified once."""
+    spark = spark_session(_RUN)
+    played = dataset.read(spark, trace, TRACE)
+    if not dataset.exists(events):
+        dataset.write_once(_made_up_events(played), events)
+    runs = spark.createDataFrame([(_RUN, "")], "run string, trace string")
+    truth = dataset.read(spark, expected, EXPECTED)
+    return run_metrics(dataset.read(spark, events, EVENTS), runs, played, truth).count()
+
+
+def _made_up_events(trace: DataFrame) -> DataFrame:
+    key = sf.concat_ws("@", sf.coalesce("oid", sf.lit("")), sf.col("node").cast("string"))
+    latency_s = (sf.col("operation") % 997) / 1000.0
+    rows = trace.select(
+        "at_s", "node", "operation", sf.col("kind").alias("name"), key.alias("object"), latency_s.alias("value")
+    )
+    issued = rows.withColumns({"kind": sf.lit("issued"), "subscription": sf.lit("")})
+    succeeded = rows.withColumns({"kind": sf.lit("succeeded"), "subscription": sf.lit("")})
+    inserted = rows.where(sf.col("name") == "insert")
+    notified = inserted.withColumns({"kind": sf.lit("notified"), "subscription": sf.lit("0@0"), "name": sf.lit("")})
+    sent = inserted.withColumns({"kind": sf.lit("phy sent"), "subscription": sf.lit(""), "name": sf.lit("data")})
+    more = {
+        "run": sf.lit(_RUN),
+        "peer": sf.lit(-1),
+        "count": sf.lit(1),
+        "size_bytes": sf.lit(100),
+        "reason": sf.lit(""),
+    }
+    everything = issued.unionByName(succeeded).unionByName(notified).unionByName(sent)
+    return conform(everything.withColumns(more), EVENTS)
+
+
+def _total(frame: DataFrame, column: str) -> int:
+    row = frame.agg(sf.sum(column).alias("total")).first()
+    return int(row["total"]) if row else 0
