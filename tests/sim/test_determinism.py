@@ -50,7 +50,7 @@ def digest(approach: str, seed: int, hash_seed: str) -> str:
     return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.strip()
 
 
-@pytest.mark.parametrize("approach", ["es", "ls"])
+@pytest.mark.parametrize("approach", ["es", "ls", "dcs"])
 def test_a_run_depends_on_its_seed_alone(approach: str) -> None:
     first = digest(approach, 1, "0")
     assert int(first.split()[0]) > 1000

@@ -22,6 +22,7 @@ from thyme.model.objects import Metadata
 from thyme.model.subscriptions import Subscription
 
 KIND = "own subscription"
+LAST_SID = "last subscription number"
 _decoder = msgspec.msgpack.Decoder(Subscription)
 
 Source = TypeVar("Source")
@@ -66,7 +67,10 @@ class Inbox(Generic[Source]):
         return tuple(own.subscription.key for own in self._own.values())
 
     def next_sid(self) -> int:
-        return max(self._own, default=-1) + 1
+        """A number that this node has not used before, restarts included: others may still know the old ones."""
+        value = self._host.store.get(LAST_SID, "")
+        last = msgspec.msgpack.decode(value, type=int) if value else -1
+        return max(last, *self._own, -1) + 1
 
     def add(self, subscription: Subscription, notify: Notify) -> None:
         sid = subscription.key.sid
@@ -74,6 +78,7 @@ class Inbox(Generic[Source]):
             raise InputError(f"subscription {sid} of this node exists already; choose another number")
         if len(self._own) >= self._maximum:
             raise InputError(f"this node has {self._maximum} subscriptions already; unsubscribe from some first")
+        self._host.store.put(LAST_SID, "", msgspec.msgpack.encode(max(sid, self.next_sid() - 1)))
         self._own[sid] = OwnSubscription(subscription, notify)
         self._host.store.put(KIND, str(sid), msgspec.msgpack.encode(subscription))
 

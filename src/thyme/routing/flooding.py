@@ -67,8 +67,8 @@ class Flooding:
         self._remember(message)
         try:
             payload = decode(message.payload)
-        except DecodeError as error:
-            self._host.record(Counted(TrafficKind.DROPPED, "Flooded", reason=f"unreadable: {error}"))
+        except DecodeError:
+            self._host.record(Counted(TrafficKind.DROPPED, "Flooded", reason="unreadable"))
             return True
         if message.hops + 1 < self._options.hop_limit:
             onward = Flooded(message.origin, message.number, message.hops + 1, message.payload)

@@ -184,8 +184,8 @@ class OnDemandRouter:
         if packet.target == self._host.node:
             try:
                 payload = decode(packet.payload)
-            except DecodeError as error:
-                self._drop(f"unreadable: {error}")
+            except DecodeError:
+                self._drop("unreadable")
                 return
             self._deliver(packet.origin, payload)
             return

@@ -116,6 +116,8 @@ class Broker:
                 self._notifier.moved(part.subscription.key.subscriber)
             if fresh:
                 self._notify_of_inserted(part, cell)
+        if state.keepers and self._host.node not in state.keepers:
+            return
         for thing in state.objects:
             if len(thing.data) == thing.metadata.size_bytes:
                 holdings.put_object(thing.metadata, thing.data)

@@ -31,8 +31,19 @@ _state = msgspec.msgpack.Decoder(CellState)
 class Holdings:
     """A member's copy of its cell's state."""
 
-    def __init__(self, store: Store, contents: Contents, part_bytes: int, replication_list: int, revoked: int) -> None:
+    def __init__(
+        self,
+        store: Store,
+        contents: Contents,
+        part_bytes: int,
+        replication_list: int,
+        revoked: int,
+        *,
+        all_keep_objects: bool,
+    ) -> None:
+        """`all_keep_objects`: whether every member keeps the cell's objects, or only those chosen for each."""
         self._store = store
+        self._all_keep_objects = all_keep_objects
         self.index = MatchingIndex()
         self.digests = Digests()
         self._contents = contents
@@ -98,7 +109,10 @@ class Holdings:
             return
         self._contents.keep(key, data)
         self._objects[key] = metadata
-        self._note(item_number("object", key), lambda: CellState(objects=(self._object(key),)))
+        number = item_number("object", key)
+        self._note(number, lambda: CellState(objects=(self._object(key),)))
+        if not self._all_keep_objects:
+            self.digests.remove(number)
 
     def delete(self, key: ObjectKey) -> bool:
         """Forget an object's metadata for good; False if it was deleted before."""
@@ -164,6 +178,12 @@ class Holdings:
         homes = {home for kept in self._homes.values() for home in kept}
         homes.update(home for parts in self._parts.values() for home in parts)
         return sorted(homes)
+
+    def common_state(self) -> Iterator[CellState]:
+        """What every member of the cell is to hold."""
+        for piece in self.state():
+            if self._all_keep_objects or not piece.objects:
+                yield piece
 
     def state(self, homes: Iterable[CellId] | None = None) -> Iterator[CellState]:
         """Everything, item by item; or only what is kept for some homes (objects stay where their owners are)."""

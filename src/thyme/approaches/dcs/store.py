@@ -384,12 +384,17 @@ class CellStorage(ReactiveStore):
     def _new_holdings(self) -> Holdings:
         options = self.options
         return Holdings(
-            self.host.store, self._contents, options.contents.part_bytes, options.replication_list, options.revoked
+            self.host.store,
+            self._contents,
+            options.contents.part_bytes,
+            options.replication_list,
+            options.revoked,
+            all_keep_objects=options.replicas_in_cell == 0,
         )
 
     def _membership_events(self) -> MembershipEvents:
         return MembershipEvents(
-            hand_over=lambda: joined(self.broker.holdings.state(), self.options.state_bytes),
+            hand_over=lambda: joined(self.broker.holdings.common_state(), self.options.state_bytes),
             learn=lambda state: self.broker.learn(state),
             settled=self._on_settled,
             leaving=lambda cell: self.proxying.leaving(cell),

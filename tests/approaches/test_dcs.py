@@ -1,0 +1,251 @@
+"""Thyme-DCS: its mechanisms on small crowds of known places (FGCS §6)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_world import SmallWorld
+
+from thyme.approaches.dcs.store import CellStorage
+from thyme.model.errors import InputError
+from thyme.sim.faults import Rule
+from thyme.wire.cells import WHOLE_CELL
+
+CELL_M = 40.0
+
+
+class CellWorld(SmallWorld):
+    """Nodes given by the column and row of their cell; a second node of a cell stands a little beside the first."""
+
+    def __init__(self, folder: Path, cells: list[tuple[int, int]], settings: dict[str, Any] | None = None, **more: Any):
+        places = []
+        for i, (column, row) in enumerate(cells):
+            aside_m = 3.0 * cells[:i].count((column, row))
+            places.append((column * CELL_M + 15.0 + aside_m, row * CELL_M + 15.0))
+        columns, rows = max(c for c, _ in cells) + 1, max(r for _, r in cells) + 1
+        venue = {"width_m": columns * CELL_M, "height_m": rows * CELL_M}
+        super().__init__(folder, places, "dcs", settings, venue=venue, **more)
+        self.wait(60.0)
+
+    def store(self, node: int) -> CellStorage:
+        store = self.node(node)
+        assert isinstance(store, CellStorage)
+        return store
+
+    def tag_of(self, column: int, row: int) -> str:
+        """A tag that hashes to a cell."""
+        grid = next(iter(self.run.stores.values())).grid  # type: ignore[attr-defined]
+        cell = grid.at(column, row)
+        return next(f"tag{i}" for i in range(10_000) if grid.cell_for(f"tag{i}") == cell)
+
+    def holders(self, oid: str) -> list[int]:
+        """The nodes that hold an object's metadata for their cell."""
+        return [
+            node
+            for node in sorted(self.run.stores)
+            if any(m.key.oid == oid for m in self.store(node).broker.holdings.index.objects())
+        ]
+
+    def keepers(self, oid: str) -> list[int]:
+        """The nodes that actively replicate an object."""
+        return [
+            node
+            for node in sorted(self.run.stores)
+            if any(m.key.oid == oid for m in self.store(node).broker.holdings.objects())
+        ]
+
+
+ROW = [(0, 0), (0, 0), (1, 0), (2, 0), (2, 0), (3, 0)]
+
+
+def test_metadata_is_kept_by_the_whole_cell_of_each_tag(tmp_path: Path) -> None:
+    world = CellWorld(tmp_path, ROW)
+    world.insert(5, "photo", world.tag_of(0, 0), world.tag_of(2, 0))
+    assert world.holders("photo") == [0, 1, 3, 4]
+
+
+def test_the_object_itself_is_kept_by_its_owners_cell(tmp_path: Path) -> None:
+    world = CellWorld(tmp_path, ROW)
+    metadata = world.insert(3, "photo", world.tag_of(0, 0), data=b"x" * 5000)
+    assert world.keepers("photo") == [3, 4]
+    world.switch_off(3, keeps_store=False)
+    world.wait(10.0)
+    assert world.retrieve(5, metadata) == b"x" * 5000, "its cell answers for an owner that left"
+
+
+def test_an_insertion_can_do_without_replication(tmp_path: Path) -> None:
+    world = CellWorld(tmp_path, ROW)
+    metadata = world.node(3).insert("ad", b"buy", [world.tag_of(0, 0)], b"", world.outcomes.append, replicate=False)
+    world.wait(20.0)
+    assert world.keepers("ad") == []
+    assert metadata.replicas[0].node == 3
+    assert world.retrieve(5, metadata) == b"buy"
+
+
+def test_a_number_of_replicas_instead_of_all(tmp_path: Path) -> None:
+    world = CellWorld(tmp_path, [(0, 0)] * 6 + [(1, 0)], {"replicas_in_cell": 3})
+    world.insert(0, "photo", world.tag_of(1, 0))
+    assert len(world.keepers("photo")) == 3
+    assert 0 in world.keepers("photo")
+
+
+def test_whoever_retrieves_becomes_a_replica_and_serves_those_nearby(tmp_path: Path) -> None:
+    world = CellWorld(tmp_path, ROW, {"replication_list": 2})
+    tag = world.tag_of(2, 0)
+    first = world.insert(0, "photo", tag)
+    world.retrieve(5, first)
+    world.subscribe(4, tag)
+    (notified,) = (m for m in world.store(3).broker.holdings.index.objects())
+    assert [(r.node, r.cell) for r in notified.replicas] == [(WHOLE_CELL, 0), (5, 3)]
+    world.retrieve(2, first)
+    (notified,) = (m for m in world.store(3).broker.holdings.index.objects())
+    assert [r.node for r in notified.replicas] == [WHOLE_CELL, 2], "bounded: the most recent, and the active one"
+
+
+def test_a_replica_that_is_gone_is_passed_over(tmp_path: Path) -> None:
+    world = CellWorld(tmp_path, ROW)
+    tag = world.tag_of(1, 0)
+    metadata = world.insert(0, "photo", tag)
+    world.retrieve(5, metadata)
+    world.switch_off(5, keeps_store=False)
+    world.wait(10.0)
+    seen = next(m for m in world.store(2).broker.holdings.index.objects())
+    assert [r.node for r in seen.replicas] == [WHOLE_CELL, 5]
+    assert world.retrieve(4, seen) == b"data"
+
+
+def test_each_conjunction_is_kept_in_the_cell_of_one_of_its_tags(tmp_path: Path) -> None:
+    world = CellWorld(tmp_path, ROW)
+    a, b = world.tag_of(0, 0), world.tag_of(3, 0)
+    world.subscribe(2, f"{a} | {b} & !other")
+    assert [n for n in range(6) if world.store(n).broker.holdings.index.subscription_count] == [0, 1, 5]
+    world.insert(4, "both", a, b)
+    assert world.names() == ["both"], "matched by two cells, notified once"
+
+
+def test_a_query_without_a_positive_tag_is_refused_with_an_explanation(tmp_path: Path) -> None:
+    world = CellWorld(tmp_path, ROW)
+    with pytest.raises(InputError, match="not negated"):
+        world.subscribe(0, "!replay")
+    with pytest.raises(InputError, match="no subscription 0"):
+        world.node(0).unsubscribe(0, world.outcomes.append)
+
+
+def test_keys_of_an_empty_cell_are_kept_by_its_proxy(tmp_path: Path) -> None:
+    around = [(c, r) for c in range(4) for r in range(3) if (c, r) not in ((1, 1), (2, 1))]
+    world = CellWorld(tmp_path, around)
+    tag = world.tag_of(1, 1)
+    world.insert(0, "photo", tag)
+    world.subscribe(len(around) - 1, tag)
+    assert world.names() == ["photo"]
+    assert len(world.holders("photo")) == 1
+
+
+def test_a_cell_that_fills_takes_its_keys_back(tmp_path: Path) -> None:
+    world = CellWorld(tmp_path, [(0, 0), (1, 0), (2, 0), (3, 0)])
+    world.switch_off(2, keeps_store=False)
+    world.run.world.rules = ()
+    world.wait(10.0)
+    tag = world.tag_of(2, 0)
+    # With its cell empty, node 3 is cut off; node 0 and 1 go on.
+    world.insert(0, "photo", tag)
+    assert world.holders("photo") == [1]
+    world.switch_on(2)
+    assert world.holders("photo") == [2]
+    world.subscribe(3, tag)
+    assert world.names() == ["photo"]
+
+
+def test_a_cell_that_empties_leaves_its_keys_to_its_proxy(tmp_path: Path) -> None:
+    world = CellWorld(tmp_path, [(0, 0), (1, 0), (2, 0)])
+    tag = world.tag_of(2, 0)
+    world.insert(0, "photo", tag)
+    world.subscribe(0, tag)
+    assert world.holders("photo") == [2]
+    world.node(2).stop()
+    world.wait(5.0)
+    world.switch_off(2, keeps_store=False)
+    world.wait(10.0)
+    assert world.holders("photo") == [1]
+    world.insert(1, "second", tag)
+    assert world.names() == ["photo", "second"]
+
+
+def test_two_clusters_that_meet_become_one(tmp_path: Path) -> None:
+    world = CellWorld(tmp_path, [(0, 0), (1, 0), (2, 0), (3, 0), (4, 0)], until_s=5000.0)
+    world.switch_off(2)
+    world.wait(10.0)
+    tag = world.tag_of(4, 0)
+    world.subscribe(0, tag, wait_s=60.0)
+    assert world.outcomes[-1].ok, "the cluster of two keeps it for the cell beyond"
+    world.insert(3, "photo", tag)
+    assert world.names() == []
+    world.switch_on(2, wait_s=120.0)
+    assert [n for n in range(5) if world.store(n).broker.holdings.index.subscription_count] == [4]
+    world.insert(3, "second", tag)
+    assert "second" in world.names()
+
+
+def test_members_repair_what_a_broadcast_lost(tmp_path: Path) -> None:
+    lost = Rule("loss", from_s=60.0, to_s=110.0, message="CellBroadcast")
+    world = CellWorld(tmp_path, ROW, faults=[lost])
+    tag = world.tag_of(2, 0)
+    world.insert(0, "photo", tag, wait_s=0.5)
+    assert len(world.holders("photo")) == 1
+    world.subscribe(1, world.tag_of(2, 0), wait_s=100.0)
+    assert world.holders("photo") == [3, 4]
+    assert all(world.store(n).broker.holdings.index.subscription_count == 1 for n in (3, 4))
+    assert world.names() == ["photo"], "whoever decided without knowing made up for it"
+
+
+def test_the_papers_configuration_does_not_repair(tmp_path: Path) -> None:
+    lost = Rule("loss", from_s=60.0, to_s=110.0, message="CellBroadcast")
+    world = CellWorld(tmp_path, ROW, {"paper": True}, faults=[lost])
+    world.insert(0, "photo", world.tag_of(2, 0), wait_s=200.0)
+    assert len(world.holders("photo")) == 1
+
+
+def test_a_subscriber_that_was_away_catches_up(tmp_path: Path) -> None:
+    world = CellWorld(tmp_path, ROW)
+    tag = world.tag_of(2, 0)
+    world.subscribe(0, tag)
+    world.switch_off(0)
+    world.insert(5, "missed", tag, wait_s=100.0)
+    assert world.names() == []
+    world.switch_on(0)
+    assert world.names() == ["missed"]
+
+
+def test_a_joining_node_gets_the_state_of_its_cell(tmp_path: Path) -> None:
+    world = CellWorld(tmp_path, ROW)
+    world.switch_off(4, keeps_store=False)
+    tag = world.tag_of(2, 0)
+    for i in range(40):
+        world.insert(0, f"o{i}", tag, wait_s=2.0)
+    world.subscribe(5, tag)
+    world.switch_on(4, wait_s=20.0)
+    holdings = world.store(4).broker.holdings
+    assert holdings.index.object_count == 40
+    assert holdings.index.subscription_count == 1
+    assert holdings.digests.beacon() == world.store(3).broker.holdings.digests.beacon()
+
+
+def test_only_the_owner_deletes(tmp_path: Path) -> None:
+    world = CellWorld(tmp_path, ROW)
+    world.insert(0, "photo", world.tag_of(2, 0))
+    with pytest.raises(InputError, match="owner"):
+        world.delete(1, "photo")
+    world.delete(0, "photo")
+    assert world.holders("photo") == []
+    assert world.keepers("photo") == []
+
+
+def test_a_grid_is_needed(tmp_path: Path) -> None:
+    from thyme.approaches.registry import find_approach
+
+    approach = find_approach("dcs")
+    world = CellWorld(tmp_path, ROW)
+    with pytest.raises(InputError, match=r"grid\.width_m"):
+        approach.make(world.store(0).host, approach.configure({}))
