@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
+from thyme.sim.wifi import PROFILES, Wifi, WifiOptions
 from thyme.sim.wifi.calibration import (
     beacons,
     broadcast,
@@ -17,6 +19,8 @@ from thyme.sim.wifi.calibration import (
     reception,
     saturation,
 )
+from thyme.sim.wifi.play import play, standing
+from thyme.sim.wifi.state import EVERYBODY
 
 Rows = Callable[..., list[dict[str, str]]]
 MODES = {"6": "ofdm6", "default": "dsss1"}
@@ -51,6 +55,19 @@ def test_reception_over_distance(ns3: Rows, profile: str, mode: str, payload_byt
         ours.append(float(figures["reception_ratio"]))
     assert np.abs(np.array(ours) - np.array(theirs)).max() <= 0.05
     assert crossing_m(distances_m, ours) == pytest.approx(crossing_m(distances_m, theirs), abs=2.0)
+
+
+@pytest.mark.parametrize("payload_bytes", [200, 1000])
+def test_the_fit_of_the_table_driven_error_model(ns3: Rows, payload_bytes: int) -> None:
+    rows = ns3("calib_prr_vs_distance", error_model="ns3::TableBasedErrorRateModel", payload_bytes=payload_bytes)
+    profile = msgspec.structs.replace(PROFILES["p27"], error_model="table")
+    for row in rows:
+        if not 110 <= float(row["distance_m"]) <= 145:
+            continue
+        points = [(0.0, 0.0), (float(row["distance_m"]), 0.0)]
+        radio = Wifi(standing(points), profile, WifiOptions(), 1)
+        played = play(radio, ((1.0 + 0.01 * k, 0, EVERYBODY) for k in range(2000)), payload_bytes, 22.0)
+        assert len(played.at_s) / 2000 == pytest.approx(float(row["prr"]), abs=0.05), row["distance_m"]
 
 
 @pytest.mark.parametrize("profile", ["def", "p27"])

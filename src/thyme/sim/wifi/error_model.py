@@ -2,8 +2,8 @@
 
 Three curves: the NIST upper bound for the BPSK 1/2 convolutional code (Pursley and Taipale's union bound with the
 code's distance spectrum), which `p27` uses; our own fit to ns-3.44's table-driven model, made from the measured
-reception ratios of `calib_prr_vs_distance.csv` (a parabola in dB for the logarithm of the error rate per byte, one
-for chunks under 400 bytes and one for longer ones, continued by its tangents); and DBPSK with an 11-chip spreading
+reception ratios of `calib_prr_vs_distance.csv` (a polynomial in dB for the logarithm of the error rate per byte,
+one for chunks under 400 bytes and one for longer ones, continued by its tangents); and DBPSK with an 11-chip spreading
 gain for DSSS at 1 Mbit/s. A frame is a chain of chunks of constant interference: its chance is the product.
 """
 
@@ -17,7 +17,6 @@ from thyme.sim.wifi.timing import DSSS1
 NIST, TABLE = 0, 1
 
 SURE_SNR = 6.0  # 7.8 dB: from here on no curve loses one frame in 10^9
-FIT_LOW_DB, FIT_HIGH_DB = -1.5, 2.5
 FIT_LONG_BYTES = 400.0
 
 
@@ -40,12 +39,14 @@ def table_success(snr: float, bits: float) -> float:
         return 0.0
     snr_db = 10.0 * math.log10(snr)
     size_bytes = bits / 8.0
-    constant, linear, square = -6.6537, -2.5544, -0.2880
+    low_db, high_db = -1.1, 1.5
+    constant, linear, square, cube = -6.6158, -2.7295, -0.3843, 0.1686
     if size_bytes >= FIT_LONG_BYTES:
-        constant, linear, square = -6.8965, -2.5825, -0.2995
-    inside_db = min(max(snr_db, FIT_LOW_DB), FIT_HIGH_DB)
-    log_rate = constant + (linear + square * inside_db) * inside_db
-    log_rate += (linear + 2.0 * square * inside_db) * (snr_db - inside_db)
+        low_db, high_db = -0.8, 2.3
+        constant, linear, square, cube = -6.8965, -2.5825, -0.2995, 0.0
+    inside_db = min(max(snr_db, low_db), high_db)
+    log_rate = constant + (linear + (square + cube * inside_db) * inside_db) * inside_db
+    log_rate += (linear + (2.0 * square + 3.0 * cube * inside_db) * inside_db) * (snr_db - inside_db)
     return math.exp(-math.exp(log_rate) * size_bytes)
 
 
