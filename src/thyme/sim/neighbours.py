@@ -39,29 +39,51 @@ class Neighbours:
         self._built_s = -inf
         self._squares: dict[tuple[int, int], list[int]] = {}
         self._square_of: list[tuple[int, int]] = []
+        nowhere = (inf, -inf, 0.0, 0.0, 0.0, 0.0)
+        self._legs: list[tuple[float, float, float, float, float, float]] = [nowhere] * movement.nodes
         self._static_cache: dict[int, list[tuple[int, float]]] = {}
 
     def distance_m(self, node: int, other: int, at_s: float) -> float | None:
-        here, there = self._movement.position(node, at_s), self._movement.position(other, at_s)
-        distance_m = hypot(here.x_m - there.x_m, here.y_m - there.y_m)
+        (here_x_m, here_y_m), (x_m, y_m) = self._place(node, at_s), self._place(other, at_s)
+        distance_m = hypot(here_x_m - x_m, here_y_m - y_m)
         return distance_m if distance_m <= self._range_m else None
+
+    def _place(self, node: int, at_s: float) -> tuple[float, float]:
+        """As `Movement.position`, from the node's leg of the last time it was asked for, while that lasts."""
+        begin_s, end_s, x_m, y_m, vx_mps, vy_mps = self._legs[node]
+        if not begin_s <= at_s < end_s:
+            begin_s, end_s, x_m, y_m, vx_mps, vy_mps = self._legs[node] = self._leg(node, at_s)
+        elapsed_s = at_s - begin_s
+        return x_m + vx_mps * elapsed_s, y_m + vy_mps * elapsed_s
+
+    def _leg(self, node: int, at_s: float) -> tuple[float, float, float, float, float, float]:
+        table, leg = self._movement, self._movement.leg(node, at_s)
+        last = leg + 1 == int(table.first[node + 1])
+        end_s = inf if last else float(table.start_s[leg + 1])
+        begin_s = float(table.start_s[leg])
+        place = (float(table.x_m[leg]), float(table.y_m[leg]), float(table.vx_mps[leg]), float(table.vy_mps[leg]))
+        if at_s < begin_s:
+            # Before its first leg starts, a node is where that leg starts.
+            return at_s, begin_s, place[0], place[1], 0.0, 0.0
+        return (begin_s, end_s, *place)
 
     def within(self, node: int, at_s: float) -> list[tuple[int, float]]:
         if self._static and node in self._static_cache:
             return self._static_cache[node]
         if not self._square_of or at_s - self._built_s > self._life_s:
             self._build(at_s)
-        here = self._movement.position(node, at_s)
+        here_x_m, here_y_m = self._place(node, at_s)
         column, row = self._square_of[node]
         found: list[tuple[int, float]] = []
+        range_m, place = self._range_m, self._place
         for dx in (-1, 0, 1):
             for dy in (-1, 0, 1):
                 for other in self._squares.get((column + dx, row + dy), ()):
                     if other == node:
                         continue
-                    there = self._movement.position(other, at_s)
-                    distance_m = hypot(here.x_m - there.x_m, here.y_m - there.y_m)
-                    if distance_m <= self._range_m:
+                    x_m, y_m = place(other, at_s)
+                    distance_m = hypot(here_x_m - x_m, here_y_m - y_m)
+                    if distance_m <= range_m:
                         found.append((other, distance_m))
         found.sort()
         if self._static:
