@@ -12,6 +12,8 @@ import msgspec
 
 from thyme.approaches.dcs.options import CellStorageOptions
 from thyme.approaches.dcs.store import CellStorage
+from thyme.approaches.drip.options import DripOptions
+from thyme.approaches.drip.protocol import Drip
 from thyme.approaches.es import ExternalStorage, ExternalStorageOptions
 from thyme.approaches.interface import Capabilities, ReactiveStore
 from thyme.approaches.ls import LocalStorage, LocalStorageOptions
@@ -116,6 +118,14 @@ APPROACHES: dict[str, Approach] = {
             SocialCast.capabilities,
             SocialCastOptions,
             SocialCast,
+        ),
+        Approach(
+            "drip",
+            "DRIP",
+            "the most able nodes are brokers of the regions around them and relay matching events",
+            Drip.capabilities,
+            DripOptions,
+            Drip,
         ),
     )
 }

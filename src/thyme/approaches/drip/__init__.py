@@ -1,0 +1,1 @@
+"""DRIP: publish/subscribe over dynamic Voronoi regions around the most able nodes (Yuan and Wu)."""

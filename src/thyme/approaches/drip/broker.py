@@ -1,0 +1,168 @@
+"""A broker: it collects subscriptions and events, matches them, and notifies (DRIP §V-A).
+
+Its members are the subscribers that registered with it. An event that matches a member is flooded in the region; one
+that matches subscribers elsewhere goes to other brokers. A member that registers is told at once of the remembered
+events that match and that it lacks: they may have come before it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from thyme.approaches.drip.bridges import BridgeTable
+from thyme.approaches.drip.cooperation import Cooperation
+from thyme.approaches.drip.memory import Memory, event_number
+from thyme.approaches.drip.options import DripOptions
+from thyme.approaches.drip.regions import Regions
+from thyme.approaches.drip.routes import BrokerRoutes
+from thyme.approaches.drip.spreading import Epidemic, MultiCopyMultiDestination, Spreading
+from thyme.host import Host
+from thyme.model.ids import NodeId
+from thyme.model.objects import DataObject
+from thyme.model.records import Sampled
+from thyme.wire.drip import (
+    BridgeStatus,
+    Interest,
+    Publication,
+    Published,
+    Quit,
+    Registered,
+    Registration,
+    Relay,
+    RelayReceived,
+)
+
+COPY = "event copy"
+"""The log's name for: this broker got the event of that number. Broker coverage is counted from it."""
+
+
+class Broker:
+    """The broker side of a node, while it is one."""
+
+    def __init__(
+        self,
+        host: Host,
+        options: DripOptions,
+        regions: Regions,
+        routes: BrokerRoutes,
+        notify: Callable[[DataObject, bool], None],
+    ) -> None:
+        """`notify(event, in_region)` hands an event to this node's own user, and floods it in the region if so."""
+        self._host = host
+        self._options = options
+        self._regions = regions
+        self._notify = notify
+        self.memory = Memory(host, options)
+        self.members: dict[NodeId, float] = {}
+        self._bridges = BridgeTable(host.now, options.bridges)
+        talk = options.cooperation
+        epidemic = options.relay == "sf"
+        self._spreading: Spreading = (
+            Epidemic(talk.events_per_relay, talk.offers)
+            if epidemic
+            else MultiCopyMultiDestination(host.node, talk.events_per_relay)
+        )
+        self.cooperation = Cooperation(
+            host, talk, self.memory, self._spreading, self._bridges, regions, routes, not epidemic
+        )
+        if epidemic:
+            for key in self.memory.events():
+                self._spreading.hold(key, (), 0)
+
+    def stop(self) -> None:
+        self.cooperation.stop()
+
+    def tick(self) -> None:
+        """Forget what fell silent, and talk to whoever can be reached by now."""
+        now_s = self._host.now()
+        self.members = {member: until_s for member, until_s in self.members.items() if until_s > now_s}
+        self.memory.expire(now_s)
+        self.cooperation.talk()
+
+    def unfinished(self) -> list[DataObject]:
+        """Events that others still ought to get."""
+        found = (self.memory.event(key) for key in self._spreading.unfinished())
+        return [event for event in found if event is not None]
+
+    def on_publication(self, publication: Publication) -> Published:
+        self.publish(publication.event)
+        return Published(publication.request, True)
+
+    def publish(self, event: DataObject) -> None:
+        """Be the source of an event: a node of this region, or this one, detected it."""
+        if self.memory.knows(event.metadata.key):
+            return
+        interested = self._take(event)
+        elsewhere = [interest for interest in interested if not self._is_local(interest.subscriber)]
+        self._hold(event, _brokers_of(elsewhere), self._options.copies)
+        self.cooperation.talk()
+
+    def on_registration(self, subscriber: NodeId, registration: Registration) -> Registered:
+        interest = registration.interest
+        self.memory.learn(interest)
+        if subscriber != self._host.node:
+            self.members[subscriber] = self._host.now() + self._options.member_life_s
+        known = set(registration.known)
+        matches = self.memory.matches(interest.subscriptions or (), self._options.memory_events)
+        lacking = [event for event in matches if event_number(event.metadata.key) not in known]
+        chosen = lacking[: self._options.catch_up_events]
+        self.cooperation.talk()
+        return Registered(registration.request, True, tuple(chosen), len(lacking) - len(chosen))
+
+    def on_quit(self, message: Quit) -> None:
+        known = self.memory.interest(message.subscriber)
+        if known is None or known.moved_s <= message.moved_s:
+            self.members.pop(message.subscriber, None)
+
+    def on_status(self, bridge: NodeId, status: BridgeStatus) -> None:
+        self._bridges.hear(bridge, status)
+        self.cooperation.talk()
+
+    def on_relay(self, relay: Relay) -> RelayReceived:
+        self.cooperation.heard_from(relay)
+        for interest in relay.interests:
+            self._learn(interest)
+        for carried in relay.events:
+            if not self.memory.knows(carried.event.metadata.key):
+                self._take(carried.event)
+            self._hold(carried.event, carried.destinations, 0)
+            self._spreading.has(relay.source, carried.event.metadata.key)
+        known = self._known_of(relay.offers)
+        self._host.after(0.0, self.cooperation.talk)
+        return RelayReceived(relay.number, relay.source, relay.bridge, self._regions.own_region, known)
+
+    def _take(self, event: DataObject) -> list[Interest]:
+        """Remember a new event and tell this region; everybody who is interested, here or elsewhere."""
+        gone = self.memory.add(event)
+        if gone is not None:
+            self._spreading.drop(gone)
+        self._host.record(Sampled(COPY, float(event_number(event.metadata.key))))
+        interested = self.memory.wanted_by(event.metadata)
+        self._notify(event, any(interest.subscriber in self.members for interest in interested))
+        return interested
+
+    def _hold(self, event: DataObject, destinations: Iterable[NodeId], copies: int) -> None:
+        if self.memory.event(event.metadata.key) is not None:
+            self._spreading.hold(event.metadata.key, destinations, copies)
+
+    def _learn(self, interest: Interest) -> None:
+        """Another broker told of a subscriber: send out what it asks for, if it asks for something new."""
+        newer, asks_anew = self.memory.learn(interest)
+        if newer and interest.brokers[:1] != (self._host.node,):
+            self.members.pop(interest.subscriber, None)
+        if asks_anew and not self._is_local(interest.subscriber):
+            for event in self.memory.matches(interest.subscriptions or (), self._options.past_matches):
+                self._hold(event, interest.brokers, self._options.copies)
+
+    def _known_of(self, offers: tuple[int, ...]) -> tuple[int, ...]:
+        if not offers:
+            return ()
+        here = self.memory.numbers()
+        return tuple(number for number in offers if number in here)
+
+    def _is_local(self, subscriber: NodeId) -> bool:
+        return subscriber in self.members or subscriber == self._host.node
+
+
+def _brokers_of(interests: Iterable[Interest]) -> list[NodeId]:
+    return list(dict.fromkeys(broker for interest in interests for broker in interest.brokers))

@@ -1,0 +1,147 @@
+"""A broker's memory: events, and what subscribers everywhere want (DRIP §V-A).
+
+The memory of events is bounded. When it is full, the event goes that the fewest known subscriptions ask for, and
+among those the one published first: newly published events have priority to stay. Of each subscriber the newest
+`Interest` is kept, whether it registered here or another broker told of it. Events are kept in the host's store,
+so that a broker that was off still has them.
+"""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+import msgspec
+
+from thyme.approaches.drip.options import DripOptions
+from thyme.host import Host
+from thyme.model.ids import NodeId, ObjectKey
+from thyme.model.objects import DataObject, Metadata
+from thyme.model.standing import StandingSubscriptions
+from thyme.model.stored import StoredObjects
+from thyme.model.subscriptions import Subscription
+from thyme.wire.drip import Interest
+
+KIND = "drip event"
+_decoder = msgspec.msgpack.Decoder(DataObject)
+
+
+def event_number(key: ObjectKey) -> int:
+    """A short name of an event, for lists of known ones and for the log."""
+    return crc32(str(key).encode())
+
+
+class Memory:
+    """Events and interests of one broker."""
+
+    def __init__(self, host: Host, options: DripOptions) -> None:
+        self._host = host
+        self._options = options
+        self._stored = StoredObjects()
+        self._standing = StandingSubscriptions(self._stored.count)
+        self._contents: dict[ObjectKey, bytes] = {}
+        self._seen: dict[ObjectKey, None] = {}
+        self._interests: dict[NodeId, Interest] = {}
+        for _, value in host.store.items(KIND):
+            event = _decoder.decode(value)
+            self._keep(event)
+
+    @property
+    def event_count(self) -> int:
+        return len(self._stored)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(len(data) for data in self._contents.values())
+
+    def knows(self, key: ObjectKey) -> bool:
+        """Whether the event is here, or was until it had to give way."""
+        return key in self._seen
+
+    def event(self, key: ObjectKey) -> DataObject | None:
+        metadata = self._stored.get(key)
+        return None if metadata is None else DataObject(metadata, self._contents[key])
+
+    def events(self) -> list[ObjectKey]:
+        return [metadata.key for metadata in self._stored]
+
+    def numbers(self) -> set[int]:
+        """The numbers of all events known."""
+        return {event_number(key) for key in self._seen}
+
+    def add(self, event: DataObject) -> ObjectKey | None:
+        """Remember an event; the one that had to give way for it, if any (it may be the new one itself)."""
+        self._keep(event)
+        self._host.store.put(KIND, str(event.metadata.key), msgspec.msgpack.encode(event))
+        if len(self._stored) <= self._options.memory_events:
+            return None
+        least = min(self._stored, key=lambda metadata: (self.relevance(metadata), metadata.published_s, metadata.key))
+        self._stored.remove(least.key)
+        del self._contents[least.key]
+        self._host.store.remove(KIND, str(least.key))
+        return least.key
+
+    def relevance(self, metadata: Metadata) -> int:
+        """How many known subscriptions ask for it."""
+        return len(self._standing.matching(metadata))
+
+    def wanted_by(self, metadata: Metadata) -> list[Interest]:
+        """The subscribers that it matches, each once."""
+        subscribers = dict.fromkeys(found.key.subscriber for found in self._standing.matching(metadata))
+        return [self._interests[subscriber] for subscriber in subscribers]
+
+    def matches(self, subscriptions: tuple[Subscription, ...], most: int) -> list[DataObject]:
+        """The remembered events that match, newest first."""
+        found: dict[ObjectKey, Metadata] = {}
+        for subscription in subscriptions:
+            for metadata in self._stored.search(subscription, most, None).matches:
+                found[metadata.key] = metadata
+        newest = sorted(found.values(), key=lambda metadata: (-metadata.published_s, metadata.key))
+        return [DataObject(metadata, self._contents[metadata.key]) for metadata in newest[:most]]
+
+    def interest(self, subscriber: NodeId) -> Interest | None:
+        return self._interests.get(subscriber)
+
+    def interests(self) -> list[Interest]:
+        return list(self._interests.values())
+
+    def learn(self, told: Interest) -> tuple[bool, bool]:
+        """Take what is newer; whether it was, and whether the subscriptions themselves are new."""
+        known = self._interests.get(told.subscriber)
+        if known is not None and told.moved_s <= known.moved_s:
+            return False, False
+        asks_anew = known is None or told.asked_s > known.asked_s
+        if asks_anew and told.subscriptions is None:
+            return False, False
+        if known is None and len(self._interests) >= self._options.interests:
+            return False, False
+        if asks_anew:
+            for subscription in known.subscriptions or () if known else ():
+                self._standing.remove(subscription.key)
+            for subscription in told.subscriptions or ():
+                self._standing.add(subscription)
+        elif known is not None:
+            told = msgspec.structs.replace(told, subscriptions=known.subscriptions)
+        self._interests[told.subscriber] = told
+        return True, asks_anew
+
+    def expire(self, now_s: float) -> None:
+        """Forget subscribers that never came back."""
+        for subscriber, known in list(self._interests.items()):
+            if known.moved_s < now_s - self._options.interest_life_s:
+                for subscription in known.subscriptions or ():
+                    self._standing.remove(subscription.key)
+                del self._interests[subscriber]
+
+    def _keep(self, event: DataObject) -> None:
+        key = event.metadata.key
+        self._stored.add(event.metadata)
+        self._contents[key] = event.data
+        self._seen[key] = None
+        if len(self._seen) > self._options.seen_events:
+            del self._seen[next(iter(self._seen))]
+
+
+def forget_events(host: Host) -> None:
+    """A node that is no longer a broker keeps no events."""
+    for key, _ in host.store.items(KIND):
+        host.store.remove(KIND, key)

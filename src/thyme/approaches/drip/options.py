@@ -1,0 +1,133 @@
+"""The parameters of DRIP, each with the paper's value or the reason for ours.
+
+The paper's k, l and m are `brokers`, `likely_brokers` and `copies`; l + m < k (§V-B2) is checked here. `relay` and
+`selection` choose its two baselines.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from thyme.approaches.interface import StoreLimits
+from thyme.approaches.requests import RetryOptions
+from thyme.model.errors import InputError
+from thyme.routing.ondemand import OnDemandOptions
+
+
+class RegionOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Voronoi regions (§IV)."""
+
+    period_s: float = 5.0
+    """Between two broadcasts of a broker: "at a low frequency"; the paper gives no value."""
+    life_s: float = 12.5
+    """A broker not heard for this long (two broadcasts missed) is forgotten."""
+    hop_wait_s: float = 0.005
+    """Wait before a broadcast is passed on. Equal at every hop, so that delay is proportional to distance (§III c)."""
+    hop_jitter_s: float = 0.0005
+    """Longest random part of that wait: small enough that ten hops never look longer than eleven."""
+    hop_limit: int = 32
+    neighbour_life_s: float = 5.0
+    """How long a neighbour's region is believed after it was last heard."""
+    neighbours: int = 500
+    bootstrap_s: float = 5.0
+    """How long abilities are exchanged before the most able take office."""
+    gossip_wait_s: float = 0.2
+    """Abilities heard within this time are passed on together."""
+    orphan_s: float = 60.0
+    """A node that has heard no broker for this long calls for a new selection."""
+
+
+class BridgeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Bridge nodes (§V-B1)."""
+
+    status_s: float = 5.0
+    life_s: float = 7.5
+    """A bridge whose status is older is not used."""
+    bridges_per_broker: int = 32
+    crossings: int = 3
+    """Neighbours of the other region that a bridge tries for one message."""
+
+
+class CooperationOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Talk between brokers (§V-B2). A broker contacts one other broker at a time (§V-C)."""
+
+    events_per_relay: int = 1
+    """Events handed over in one message: the paper describes messages of one event."""
+    relay_bytes: int = 1_200
+    """Subscriptions and events in one message, at most: below 802.11's 1500 bytes; a single event always goes."""
+    answer_wait_s: float = 1.0
+    """An unanswered message counts as lost, and its bridge as gone until it tells its status again."""
+    exchange_s: float = 5.0
+    """Subscriptions are exchanged with one broker not more often than this."""
+    offers: int = 200
+    """Events whose numbers SF offers at once, to learn which of them the other broker lacks."""
+
+
+class DripOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    brokers: int = 20
+    """k: the evaluation goes from 10 to 40 in 200 nodes (§VI)."""
+    likely_brokers: int = 4
+    """l: nearest brokers that a node keeps, and to which its events are brought (§VI: 4 or 5)."""
+    copies: int = 3
+    """m: nearby brokers that get a copy to carry (§V-B2)."""
+    relay: Literal["mcmd", "sf"] = "mcmd"
+    """Multi-copy-multi-destination, or the baseline SF: epidemic between brokers (§VI-A)."""
+    selection: Literal["ability", "random"] = "ability"
+    ability: float = 0.0
+    """This node's own detecting ability; 0 draws it from the power law."""
+    ability_seed: int = 0
+    exponent: float = 2.0
+    """Of the power law of abilities; the paper gives none."""
+    content_bytes: int = 1_000
+    """Contents travel with their event, so they are small."""
+    memory_events: int = 500
+    """Events that a broker remembers; the least related and oldest give way (§V-A2)."""
+    seen_events: int = 10_000
+    """Events recognised as known after they were forgotten."""
+    interests: int = 10_000
+    """Subscribers that a broker knows."""
+    refresh_s: float = 30.0
+    """A subscriber registers again after this long with the same broker, since a Quit may be lost."""
+    member_life_s: float = 75.0
+    interest_life_s: float = 300.0
+    """What is known of a subscriber that never registers again is forgotten after this long."""
+    known_events: int = 64
+    """Events that a registration names as received."""
+    catch_up_events: int = 8
+    """Events in one answer to a registration; the node registers again for the rest."""
+    past_matches: int = 20
+    """Events of its memory that a broker sends out for one new subscription."""
+    flood_jitter_s: float = 0.01
+    flood_memory: int = 5_000
+    regions: RegionOptions = RegionOptions()
+    bridges: BridgeOptions = BridgeOptions()
+    cooperation: CooperationOptions = CooperationOptions()
+    retry: RetryOptions = RetryOptions()
+    routes: OnDemandOptions = OnDemandOptions(hop_limit=12, tries=1, reroutes=1)
+    limits: StoreLimits = StoreLimits()
+
+    def __post_init__(self) -> None:
+        for name in ("brokers", "likely_brokers", "copies"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; expected at least 1")
+        if self.likely_brokers + self.copies >= self.brokers:
+            raise InputError(
+                f"likely_brokers + copies = {self.likely_brokers} + {self.copies} is not below brokers = "
+                f"{self.brokers}; DRIP needs l + m < k: choose more brokers, or fewer copies or likely brokers"
+            )
+        if self.exponent <= 1.0:
+            raise InputError(f"exponent is {self.exponent:g}; a power law of abilities needs one above 1")
+        if self.ability < 0.0:
+            raise InputError(f"ability is {self.ability:g}; expected a positive number, or 0 to draw one")
+        if not 0.0 < self.regions.period_s < self.regions.life_s:
+            raise InputError(
+                f"regions.period_s is {self.regions.period_s:g} and regions.life_s {self.regions.life_s:g}; "
+                "expected 0 < period_s < life_s"
+            )
+        if self.cooperation.events_per_relay < 1:
+            raise InputError(f"cooperation.events_per_relay is {self.cooperation.events_per_relay}; expected 1 or more")
+        for name in ("memory_events", "catch_up_events", "past_matches"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; expected at least 1")

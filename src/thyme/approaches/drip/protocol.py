@@ -1,0 +1,309 @@
+"""DRIP: publish/subscribe over dynamic Voronoi regions (Yuan and Wu).
+
+The k most able nodes are brokers; every other node belongs to the region of its nearest broker, by message delay.
+Subscriptions and events go to the local broker, which floods matching events in its region and hands them to other
+brokers over bridge nodes. Here the parts meet: bootstrap (`election`), regions, routes, bridges, the subscriber's side
+and, while this node is one, the broker's.
+
+What the paper is silent about and what was chosen is in the docs page of this approach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from thyme.approaches.drip.abilities import standing_of
+from thyme.approaches.drip.bridges import Bridge
+from thyme.approaches.drip.broker import Broker
+from thyme.approaches.drip.election import Election
+from thyme.approaches.drip.memory import forget_events
+from thyme.approaches.drip.options import DripOptions
+from thyme.approaches.drip.regions import Regions
+from thyme.approaches.drip.routes import BrokerRoutes
+from thyme.approaches.drip.subscriber import Subscriber
+from thyme.approaches.interface import Capabilities, Done, Failure, Fetched, Notify, Outcome, ReactiveStore, key_of
+from thyme.approaches.requests import Requests
+from thyme.host import Host, Timer
+from thyme.model.errors import InputError
+from thyme.model.frames import TimeFrame
+from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.objects import DataObject, Metadata, check_object
+from thyme.model.queries import Query
+from thyme.model.records import Counted, Joined, TrafficKind
+from thyme.model.subscriptions import Subscription
+from thyme.wire.drip import (
+    NOBODY,
+    BridgeStatus,
+    Existing,
+    Presence,
+    Publication,
+    Published,
+    Quit,
+    RegionEvent,
+    Registered,
+    Registration,
+    Relay,
+    RelayReceived,
+)
+from thyme.wire.message import Message
+
+PUBLISHED = "drip published"
+
+
+class Drip(ReactiveStore):
+    """One node of DRIP."""
+
+    capabilities = Capabilities(deletes=False)
+
+    def __init__(self, host: Host, options: DripOptions | None = None) -> None:
+        super().__init__(host)
+        self.options = options or DripOptions()
+        standing = standing_of(self.options, host.node)
+        timing = self.options.regions
+        self.routes = BrokerRoutes(host, self._on_message, self.options.routes)
+        self.regions = Regions(host, self.routes, timing, self.options.likely_brokers, standing, self._on_moved)
+        self.election = Election(
+            host, self.options.brokers, standing, timing.bootstrap_s, timing.gossip_wait_s, self._on_elected
+        )
+        self.bridge = Bridge(host, self.regions, self.routes, self.options.bridges)
+        self._requests = Requests(host, self.options.retry)
+        self.subscriber = Subscriber(host, self.options, self.regions, self.routes, self._requests)
+        self.broker: Broker | None = None
+        self._flooded: dict[tuple[int, ObjectKey], None] = {}
+        self._timer: Timer | None = None
+        self._joins_s = -1.0
+        self._joined = False
+        self._orphan_since_s = 0.0
+
+    def start(self) -> None:
+        self.routes.start()
+
+    def join(self) -> None:
+        self._joins_s = self._orphan_since_s = self.host.now()
+        self.election.begin()
+        self.bridge.start()
+        self._timer = self.host.after(self.host.random.uniform(0.0, self.options.regions.period_s), self._tick)
+
+    def stop(self) -> None:
+        if self.broker is not None:
+            self.broker.stop()
+        self.election.stop()
+        self.regions.stop()
+        self.bridge.stop()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def receive(self, sender: NodeId, message: Message) -> None:
+        match message:
+            case Presence():
+                self.election.hear_broker(message.broker, message.standing)
+                self.regions.hear(sender, message)
+            case Existing():
+                self.election.hear(message)
+            case RegionEvent():
+                self._on_region_event(message)
+            case Relay():
+                self._on_relay(sender, message, direct=True)
+            case RelayReceived():
+                self._on_relay_received(message)
+            case _:
+                self.routes.receive(sender, message)
+
+    def insert(
+        self,
+        oid: str,
+        data: bytes,
+        tags: Iterable[str],
+        summary: bytes,
+        done: Done,
+        *,
+        replicate: bool | None = None,
+    ) -> Metadata:
+        checked = check_object(data, tags, summary, self.options.limits.objects)
+        size_bytes = len(data) + len(summary)
+        if size_bytes > self.options.content_bytes:
+            raise InputError(
+                f"object {oid!r} has {size_bytes} bytes of content and summary; DRIP sends contents along with their "
+                f"event, at most {self.options.content_bytes} bytes (setting content_bytes): publish a smaller one"
+            )
+        key = key_of(oid, self.node)
+        if self.host.store.get(PUBLISHED, str(key)) is not None:
+            raise InputError(f"object {oid!r} was inserted by this node before; objects are immutable, use a new id")
+        metadata = Metadata(key, checked, summary, self.host.now(), len(data))
+        self.host.store.put(PUBLISHED, str(key), b"")
+        self.subscriber.contents.keep(key, data)
+        event = DataObject(metadata, data)
+        self.subscriber.deliver(event, 0)
+        self._publish(event, done)
+        return metadata
+
+    def delete(self, oid: str, done: Done) -> None:
+        raise InputError("DRIP cannot delete: the copies of an event at other brokers do not come back")
+
+    def subscribe(
+        self, query: Query, frame: TimeFrame, notify: Notify, done: Done, *, sid: int | None = None
+    ) -> SubscriptionKey:
+        number = self.subscriber.inbox.next_sid() if sid is None else sid
+        subscription = Subscription.to_query(SubscriptionKey(number, self.node), query, frame)
+        self.subscriber.inbox.add(subscription, notify)
+        self.subscriber.changed(done)
+        return subscription.key
+
+    def unsubscribe(self, sid: int, done: Done) -> None:
+        self.subscriber.inbox.get(sid)
+        self.subscriber.inbox.remove(sid)
+        self.subscriber.changed(done)
+
+    def retrieve(self, metadata: Metadata, done: Fetched) -> None:
+        """From what came with the notification; nobody else is asked."""
+        contents = self.subscriber.contents
+        if contents.has(metadata.key):
+            done(Outcome(), contents.read(metadata.key))
+        else:
+            done(Outcome(Failure.NOT_FOUND), b"")
+
+    def more(self, sid: int, done: Done) -> None:
+        """Brokers send all they remember by themselves."""
+        self.subscriber.inbox.get(sid)
+        done(Outcome())
+
+    def remaining(self, sid: int) -> int:
+        return self.subscriber.inbox.get(sid).remaining
+
+    def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
+        return self.subscriber.inbox.resume(notify)
+
+    def stored(self) -> Iterable[tuple[str, int, int]]:
+        yield "own subscriptions", len(self.subscriber.inbox), 0
+        if self.broker is not None:
+            yield "events", self.broker.memory.event_count, self.broker.memory.size_bytes
+            yield "subscribers known", len(self.broker.memory.interests()), 0
+            yield "members", len(self.broker.members), 0
+
+    def _publish(self, event: DataObject, done: Done) -> None:
+        """To the local broker, whoever it is at each try."""
+
+        def send(number: int) -> None:
+            broker = self.regions.local_broker
+            if broker != NOBODY:
+                self.routes.send_searching(broker, Publication(number, event))
+
+        self._requests.begin(send, done)
+
+    def _on_message(self, origin: NodeId, message: Message) -> None:
+        """What came over several hops."""
+        match message:
+            case Relay():
+                self._on_relay(origin, message, direct=False)
+            case RelayReceived():
+                self._on_relay_received(message)
+            case Registered(ok=True):
+                self.subscriber.on_registered(message)
+            case Published(request, ok=True):
+                self._requests.resolve(request, Outcome())
+            case Registered() | Published():
+                self.regions.forget(origin)
+            case Registration() | Publication() | Quit() | BridgeStatus():
+                self._on_broker_message(origin, message)
+            case _:
+                self._drop(message, "not expected")
+
+    def _on_broker_message(self, origin: NodeId, message: Registration | Publication | Quit | BridgeStatus) -> None:
+        broker = self.broker
+        match message:
+            case Registration(request):
+                answer = broker.on_registration(origin, message) if broker else Registered(request, False)
+                self.routes.send(origin, answer)
+            case Publication(request):
+                reply = broker.on_publication(message) if broker else Published(request, False)
+                self.routes.send(origin, reply)
+            case Quit() if broker:
+                broker.on_quit(message)
+            case BridgeStatus() if broker:
+                broker.on_status(origin, message)
+            case _:
+                self._drop(message, "not a broker")
+
+    def _on_relay(self, sender: NodeId, relay: Relay, *, direct: bool) -> None:
+        if relay.target != self.node:
+            self.bridge.carry(relay)
+        elif self.broker is None:
+            self._drop(relay, "not a broker")
+        else:
+            answer = self.broker.on_relay(relay)
+            if direct:
+                self.host.unicast(sender, answer)
+            else:
+                self.routes.send(sender, answer)
+
+    def _on_relay_received(self, answer: RelayReceived) -> None:
+        if answer.source != self.node:
+            self.bridge.carry_back(answer)
+        elif self.broker is not None:
+            self.broker.cooperation.answered(answer)
+
+    def _on_region_event(self, message: RegionEvent) -> None:
+        flooded = (message.region, message.event.metadata.key)
+        if flooded in self._flooded:
+            return
+        self._remember_flooded(flooded)
+        self.subscriber.deliver(message.event, message.hops + 1)
+        if message.region == self.regions.region and message.hops + 1 < self.options.regions.hop_limit:
+            onward = RegionEvent(message.region, message.event, message.hops + 1)
+            wait_s = self.host.random.uniform(0.0, self.options.flood_jitter_s)
+            self.host.after(wait_s, lambda: self.host.broadcast(onward))
+
+    def _on_brokered(self, event: DataObject, in_region: bool) -> None:
+        """The broker side got a new event."""
+        self.subscriber.deliver(event, 0)
+        if in_region:
+            self._remember_flooded((self.regions.own_region, event.metadata.key))
+            self.host.broadcast(RegionEvent(self.regions.own_region, event, 0))
+
+    def _on_elected(self) -> None:
+        """This node became a broker, or is one no longer."""
+        if self.election.in_office:
+            self.broker = Broker(self.host, self.options, self.regions, self.routes, self._on_brokered)
+            self.regions.take_office()
+            return
+        former, self.broker = self.broker, None
+        assert former is not None
+        former.stop()
+        forget_events(self.host)
+        self.regions.leave_office()
+        for event in former.unfinished():
+            self._publish(event, _whatever)
+
+    def _on_moved(self, old: NodeId, new: NodeId) -> None:
+        if new == NOBODY:
+            self._orphan_since_s = self.host.now()
+            return
+        if not self._joined and self._joins_s >= 0.0:
+            self._joined = True
+            self.host.record(Joined(self.host.now() - self._joins_s))
+        self.subscriber.moved(old)
+
+    def _tick(self) -> None:
+        """Once per period: forget what fell silent, and do what is due."""
+        self._timer = self.host.after(self.options.regions.period_s, self._tick)
+        self.regions.expire()
+        self.subscriber.refresh()
+        if self.broker is not None:
+            self.broker.tick()
+        elif self.regions.local_broker == NOBODY:
+            now_s = self.host.now()
+            if now_s - self._orphan_since_s >= self.options.regions.orphan_s:
+                self._orphan_since_s = now_s
+                self.election.begin_anew()
+
+    def _remember_flooded(self, flooded: tuple[int, ObjectKey]) -> None:
+        self._flooded[flooded] = None
+        if len(self._flooded) > self.options.flood_memory:
+            del self._flooded[next(iter(self._flooded))]
+
+    def _drop(self, message: Message, reason: str) -> None:
+        self.host.record(Counted(TrafficKind.DROPPED, type(message).__name__, reason=reason))
+
+
+def _whatever(outcome: Outcome) -> None:
+    """A former broker does what it can; nobody waits for it."""

@@ -1,0 +1,115 @@
+"""A node's own side of DRIP: its subscriptions, where they are registered, and the events it was told of (§V-A).
+
+A node keeps a copy of its subscriptions. When its local broker changes, it sends a Quit to the former one and
+registers with the new one; it also registers when its subscriptions change, and now and then with the same broker,
+because a Quit may get lost. A registration names the events received lately, and its answer brings the others that
+the broker remembers. Nodes that never subscribed do not register: they have nothing to tell.
+"""
+
+from __future__ import annotations
+
+from thyme.approaches.contents import Contents
+from thyme.approaches.drip.memory import event_number
+from thyme.approaches.drip.options import DripOptions
+from thyme.approaches.drip.regions import Regions
+from thyme.approaches.drip.routes import BrokerRoutes
+from thyme.approaches.inbox import Inbox
+from thyme.approaches.interface import Done, Outcome
+from thyme.approaches.requests import Requests
+from thyme.host import Host
+from thyme.model.ids import NodeId
+from thyme.model.objects import DataObject
+from thyme.wire.drip import NOBODY, Interest, Quit, Registered, Registration
+
+
+class Subscriber:
+    """The subscriptions of one node and their registration."""
+
+    def __init__(
+        self, host: Host, options: DripOptions, regions: Regions, routes: BrokerRoutes, requests: Requests
+    ) -> None:
+        self._host = host
+        self._options = options
+        self._regions = regions
+        self._routes = routes
+        self._requests = requests
+        self.contents = Contents(host)
+        self.inbox: Inbox[NodeId] = Inbox(host, options.limits.own_subscriptions, options.limits.notified_memory)
+        self._asked_s = host.now() if len(self.inbox) else -1.0
+        self._moved_s = -1.0
+        self._known: dict[int, None] = {}
+        self._round = 0
+        self._waiting: list[Done] = []
+
+    def changed(self, done: Done) -> None:
+        """The subscriptions are others now: tell the broker, then call `done`."""
+        self._asked_s = self._host.now()
+        self._waiting.append(done)
+        self.register()
+
+    def moved(self, old: NodeId) -> None:
+        """The local broker is another one."""
+        if self._asked_s < 0.0:
+            return
+        if old not in (NOBODY, self._host.node):
+            self._routes.send(old, Quit(self._host.node, self._host.now()))
+        self.register()
+
+    def refresh(self) -> None:
+        if self._asked_s >= 0.0 and self._host.now() - self._moved_s >= self._options.refresh_s:
+            self.register()
+
+    def register(self) -> None:
+        """Register with the local broker, and keep trying; an earlier registration is no longer waited for."""
+        self._round += 1
+        this = self._round
+
+        def ended(outcome: Outcome) -> None:
+            if this == self._round:
+                waiting, self._waiting = self._waiting, []
+                for done in waiting:
+                    done(outcome)
+
+        self._requests.begin(lambda number: self._send(this, number), ended)
+
+    def on_registered(self, answer: Registered) -> None:
+        if answer.request not in self._requests:
+            return
+        news = [self.deliver(event, 0) for event in answer.events]
+        self._requests.resolve(answer.request, Outcome())
+        if answer.left and any(news):
+            self.register()
+
+    def deliver(self, event: DataObject, hops: int) -> bool:
+        """Notify the user if some subscription matches; whether one did for the first time."""
+        metadata = event.metadata
+        matching = [own.subscription for own in self.inbox if own.subscription.matches(metadata)]
+        if not matching:
+            return False
+        # The content is kept first: the application may ask for it as soon as it is told.
+        if not self.contents.has(metadata.key):
+            self.contents.keep(metadata.key, event.data)
+        self._known[event_number(metadata.key)] = None
+        if len(self._known) > self._options.known_events:
+            del self._known[next(iter(self._known))]
+        accepted = [self.inbox.accept(subscription.key, metadata, hops) for subscription in matching]
+        return any(accepted)
+
+    def _send(self, this: int, number: int) -> None:
+        broker = self._regions.local_broker
+        if this != self._round:
+            # Superseded: end it, but not before it is listed.
+            self._host.after(0.0, lambda: self._supersede(number))
+        elif broker != NOBODY:
+            self._routes.send(broker, Registration(number, self._interest(), tuple(self._known)))
+
+    def _supersede(self, number: int) -> None:
+        self._requests.resolve(number, Outcome())
+
+    def _interest(self) -> Interest:
+        now_s = self._host.now()
+        # Never equal to the one before, or brokers would take it for the same.
+        self._moved_s = max(now_s, self._moved_s + 1e-6)
+        wanted = tuple(own.subscription for own in self.inbox if not own.subscription.frame.ended(now_s))
+        brokers = self._regions.brokers(self._options.likely_brokers)
+        return Interest(self._host.node, self._asked_s, self._moved_s, brokers, wanted)

@@ -1,0 +1,103 @@
+"""The number-interval workload of DRIP (§VI-A2): events are numbers from 1 to 100, subscriptions are ranges.
+
+A number is a tag and a range the disjunction of its numbers. Events come as a Poisson process; the node that detects
+an event is drawn with a probability proportional to its detecting ability. Each node subscribes with probability
+one half, to a range whose centre is uniform and whose length is normal. Subscriptions are on the future.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import accumulate
+from math import ceil, floor, sqrt
+from random import Random
+
+import msgspec
+
+from thyme.approaches.drip.abilities import detecting_ability
+from thyme.model.errors import InputError
+from thyme.model.ids import NodeId
+from thyme.model.operations import Operation
+from thyme.model.records import OperationKind
+
+NUMBERS = 100
+
+
+class NumberIntervals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The workload's parameters, in the paper's values; a time unit is a second."""
+
+    nodes: int = 200
+    seed: int = 1
+    ability_seed: int = 0
+    exponent: float = 2.0
+    rate_per_s: float = 0.8
+    subscribing: float = 0.5
+    length_mean: float = 5.0
+    length_variance: float = 2.0
+    subscribe_from_s: float = 15.0
+    subscribe_to_s: float = 20.0
+    events_from_s: float = 30.0
+    events_to_s: float = 530.0
+
+    def __post_init__(self) -> None:
+        if self.nodes < 1:
+            raise InputError(f"nodes is {self.nodes}; expected at least 1")
+        if self.rate_per_s <= 0.0:
+            raise InputError(f"rate_per_s is {self.rate_per_s:g}; expected a positive number of events per second")
+        if not 0.0 <= self.subscribing <= 1.0:
+            raise InputError(f"subscribing is {self.subscribing:g}; expected a probability from 0 to 1")
+        if self.length_variance < 0.0:
+            raise InputError(f"length_variance is {self.length_variance:g}; expected 0 or more")
+        if not 0.0 <= self.subscribe_from_s <= self.subscribe_to_s <= self.events_from_s <= self.events_to_s:
+            raise InputError("expected 0 ≤ subscribe_from_s ≤ subscribe_to_s ≤ events_from_s ≤ events_to_s")
+
+
+def number_intervals(options: NumberIntervals) -> list[Operation]:
+    """The operations, in order of time."""
+    random = Random(f"{options.seed}/number intervals")
+    found = [*_subscriptions(options, random), *_events(options, random)]
+    found.sort(key=lambda operation: operation.at_s)
+    return [msgspec.structs.replace(operation, operation=i) for i, operation in enumerate(found)]
+
+
+def range_query(low: int, high: int) -> str:
+    """The query for the numbers from `low` to `high`."""
+    return " | ".join(number_tag(number) for number in range(low, high + 1))
+
+
+def number_tag(number: int) -> str:
+    return f"n{number}"
+
+
+def _subscriptions(options: NumberIntervals, random: Random) -> list[Operation]:
+    found = []
+    for node in range(options.nodes):
+        subscribes, centre = random.random() < options.subscribing, random.uniform(1.0, NUMBERS)
+        length = random.gauss(options.length_mean, sqrt(options.length_variance))
+        at_s = random.uniform(options.subscribe_from_s, options.subscribe_to_s)
+        if not subscribes:
+            continue
+        low, high = max(1, ceil(centre - length / 2.0)), min(NUMBERS, floor(centre + length / 2.0))
+        if high < low:
+            low = high = min(NUMBERS, max(1, round(centre)))
+        query = range_query(low, high)
+        found.append(Operation(0, at_s, NodeId(node), OperationKind.SUBSCRIBE, sid=0, query=query, start_s=at_s))
+    return found
+
+
+def _events(options: NumberIntervals, random: Random) -> list[Operation]:
+    abilities = [detecting_ability(options.ability_seed, node, options.exponent) for node in range(options.nodes)]
+    shares = list(accumulate(abilities))
+    found: list[Operation] = []
+    at_s = options.events_from_s + random.expovariate(options.rate_per_s)
+    while at_s < options.events_to_s:
+        node = bisect_right(shares, random.random() * shares[-1])
+        number = random.randint(1, NUMBERS)
+        oid = f"e{len(found)}"
+        found.append(
+            Operation(
+                0, at_s, NodeId(node), OperationKind.INSERT, oid=oid, tags=(number_tag(number),), text=str(number)
+            )
+        )
+        at_s += random.expovariate(options.rate_per_s)
+    return found
