@@ -176,7 +176,7 @@ def _reference_cpu(nodes: int) -> tuple[float, int, str]:
         with path.open(newline="") as file:
             for row in csv.DictReader(file):
                 if int(row["n"]) == nodes:
-                    return float(row["cpu_s"]), int(row["phy_tx_packets"]), "reference table, another machine load"
+                    return float(row["cpu_s"]), int(row["phy_tx_packets"]), "reference table, not this run"
     return math.nan, 1, "not measured"
 
 
