@@ -249,3 +249,25 @@ def test_a_grid_is_needed(tmp_path: Path) -> None:
     world = CellWorld(tmp_path, ROW)
     with pytest.raises(InputError, match=r"grid\.width_m"):
         approach.make(world.store(0).host, approach.configure({}))
+
+
+def test_a_hot_tag_is_spread_over_several_cells_and_loses_nothing(tmp_path: Path) -> None:
+    crowd = [(c, r) for c in range(4) for r in range(2)]
+    world = CellWorld(tmp_path, crowd, {"spread_load": 5, "spread_cells": 4, "past_matches": 100})
+    world.subscribe(0, "goal")
+    for i in range(40):
+        world.insert(i % 8, f"o{i}", "goal", wait_s=2.0)
+    assert sorted(world.names(0)) == sorted(f"o{i}" for i in range(40))
+    loads = [world.store(n).broker.holdings.index.object_count for n in range(8)]
+    assert sum(load > 4 for load in loads) >= 2, "other cells carry their share"
+    assert max(loads) < 30
+    world.subscribe(7, "goal")
+    assert sorted(world.names(7)) == sorted(f"o{i}" for i in range(40)), "the past is found wherever it is"
+    world.delete(3, "o35")
+    key = world.subscribe(5, "goal")
+    assert sorted(world.names(5)) == sorted(f"o{i}" for i in range(40) if i != 35)
+    world.unsubscribe(5, key.sid)
+    world.insert(1, "last", "goal")
+    assert "last" in world.names(0)
+    assert "last" not in world.names(5)
+    assert all(outcome.ok for outcome in world.outcomes)

@@ -155,6 +155,10 @@ class MatchingIndex:
         """In the order of their deletion."""
         return iter(self._tombstones)
 
+    def count(self, tag: str) -> int:
+        """How many stored objects carry a tag."""
+        return self._stored.count(tag)
+
     @property
     def object_count(self) -> int:
         return len(self._stored)

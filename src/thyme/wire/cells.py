@@ -123,6 +123,8 @@ class CellState(Message, frozen=True, tag=109):
     objects: tuple[DataObject, ...] = ()
     keepers: tuple[NodeId, ...] = ()
     """Where only some members are to keep `objects`: who. Empty: all of them."""
+    spread: tuple[tuple[str, int], ...] = ()
+    """Hot tags of this cell, and over how many cells each is spread."""
     request: int = -1
 
 
@@ -195,11 +197,14 @@ class ItemsWanted(Message, frozen=True, tag=119):
     items: bytes
 
 
-class SpreadTag(Message, frozen=True, tag=120):
-    """To the members of a cell: `tag` is hot and kept in `cells` cells from now on."""
+class SpreadInsert(Message, frozen=True, tag=120):
+    """An insertion that the cell `home` passes on to another cell of a hot tag; the answer goes to the owner, in
+    `home`'s name."""
 
-    tag: str
-    cells: int
+    request: int
+    metadata: Metadata
+    owner_cell: CellId
+    home: CellId
 
 
 class Unknown(Message, frozen=True, tag=121):

@@ -16,12 +16,14 @@ import msgspec
 from thyme.approaches.dcs.holdings import Holdings
 from thyme.approaches.dcs.notifier import Notifier
 from thyme.approaches.dcs.options import CellStorageOptions
+from thyme.approaches.dcs.spreading import Spreading
 from thyme.host import Host
 from thyme.model.ids import CellId, ObjectKey, SubscriptionKey
 from thyme.model.matching import Batch, IndexFull
-from thyme.model.objects import Replica
+from thyme.model.objects import Metadata, Replica
 from thyme.routing.addresses import Arrival, Form
 from thyme.routing.geographic import GeographicRouter
+from thyme.routing.grid import Grid
 from thyme.wire.cells import (
     CellAnswer,
     CellState,
@@ -33,6 +35,7 @@ from thyme.wire.cells import (
     MoreMatches,
     Part,
     ReplicaAdded,
+    SpreadInsert,
     SubscribePart,
     Unknown,
     UnsubscribePart,
@@ -46,18 +49,22 @@ class Broker:
     def __init__(
         self,
         host: Host,
+        grid: Grid,
         router: GeographicRouter,
         options: CellStorageOptions,
         holdings: Holdings,
         notifier: Notifier,
+        spreading: Spreading,
         cell: Callable[[], CellId],
         fetch: Callable[[Arrival, CellState], None],
     ) -> None:
         self._host = host
+        self._grid = grid
         self._router = router
         self._options = options
         self.holdings = holdings
         self._notifier = notifier
+        self._spreading = spreading
         self._cell = cell
         self._fetch = fetch
         self._inserted: dict[ObjectKey, float] = {}
@@ -69,6 +76,8 @@ class Broker:
         match arrival.message:
             case InsertMetadata():
                 self._insert(arrival, arrival.message)
+            case SpreadInsert():
+                self._insert_spread(arrival, arrival.message)
             case DeleteMetadata(request, key):
                 self._delete(arrival, request, key)
             case SubscribePart():
@@ -76,12 +85,15 @@ class Broker:
             case UnsubscribePart(request, key):
                 if key.subscriber == arrival.origin and self.holdings.revoke(key):
                     self._pass_on(CellState(revoked=(key,)))
+                    self._spreading.revoked(self.holdings, key, arrival.target)
                 self._answer(arrival, request)
             case LocationUpdate():
                 self._relocate(arrival, arrival.message, first)
             case ReplicaAdded(key, replica):
                 if self.holdings.add_replica(key, replica) and first:
                     self._router.broadcast_in_cell(arrival.message)
+                elif first and not self.holdings.index.get(key):
+                    self._spreading.everywhere(self.holdings, arrival.message, arrival.target)
             case MoreMatches():
                 self._more(arrival, arrival.message)
             case DropObject(key):
@@ -98,6 +110,8 @@ class Broker:
     def learn(self, state: CellState) -> None:
         """Take what is news from another member, and notify of matches that this node missed when it had to decide."""
         holdings, cell = self.holdings, self._cell()
+        for tag, cells in state.spread:
+            holdings.spread_tag(tag, cells)
         for key in state.deleted:
             holdings.delete(key)
         for revoked in state.revoked:
@@ -127,17 +141,34 @@ class Broker:
         if metadata.key.owner != arrival.origin:
             self._answer(arrival, message.request, "only its owner inserts an object")
             return
-        held = Held(arrival.target, metadata)
+        if self._spreading.passed_on(self.holdings, arrival, message):
+            return
+        refusal = self._keep(metadata, arrival.target)
+        self._answer(arrival, message.request, refusal, metadata.tags)
+
+    def _insert_spread(self, arrival: Arrival, message: SpreadInsert) -> None:
+        """An insertion that belongs here, passed on by the first cell of a hot tag, in whose name it is answered."""
+        metadata = message.metadata
+        refusal = self._keep(metadata, arrival.target)
+        hot = tuple((t, self._options.spread_cells) for t in metadata.tags if self._homes(t) == message.home)
+        answer = CellAnswer(message.request, message.home, refusal, hot)
+        self._router.send_to_node(metadata.key.owner, message.owner_cell, answer)
+
+    def _keep(self, metadata: Metadata, home: CellId) -> str:
+        """Keep metadata for a home and notify whoever it concerns; why not, if it could not be kept."""
+        held = Held(home, metadata)
         try:
             new, matching = self.holdings.put(held)
         except IndexFull as full:
-            self._answer(arrival, message.request, str(full))
-            return
-        self._answer(arrival, message.request)
+            return str(full)
         if new:
             _remember(self._inserted, metadata.key, self._host.now(), self._options.brokered)
             self._pass_on(CellState(held=(held,)))
-            self._notifier.notify([s.key for s in matching], metadata, arrival.target)
+            self._notifier.notify([s.key for s in matching], metadata, home)
+            hot = self._spreading.grown(self.holdings, metadata, home)
+            if hot:
+                self._pass_on(hot)
+        return ""
 
     def _delete(self, arrival: Arrival, request: int, key: ObjectKey) -> None:
         if key.owner != arrival.origin:
@@ -145,6 +176,7 @@ class Broker:
             return
         if self.holdings.delete(key):
             self._pass_on(CellState(deleted=(key,)))
+            self._spreading.deleted(self.holdings, key, arrival.target)
         self._answer(arrival, request)
 
     def _subscribe(self, arrival: Arrival, message: SubscribePart) -> None:
@@ -161,6 +193,9 @@ class Broker:
             return
         _remember(self._subscribed, key, now_s, self._options.brokered)
         self._pass_on(CellState(parts=(part,)))
+        self._spreading.subscribed(self.holdings, message, arrival.target)
+        if message.past < 1:
+            return
         batch = self.holdings.index.search(message.subscription, message.past)
         if batch.matches:
             remaining = batch.total - len(batch.matches)
@@ -187,7 +222,8 @@ class Broker:
         if not first:
             return
         self._router.broadcast_in_cell(message)
-        if self._options.repair:
+        self._spreading.everywhere(self.holdings, message, arrival.target)
+        if self._options.repair and not self.holdings.spread:
             self._ask_for_unknown(arrival, message)
         if message.since_s is not None:
             for key in message.subscriptions:
@@ -241,8 +277,12 @@ class Broker:
     def _pass_on(self, state: CellState) -> None:
         self._router.broadcast_in_cell(state)
 
-    def _answer(self, arrival: Arrival, request: int, refusal: str = "") -> None:
-        answer: Message = CellAnswer(request, arrival.target, refusal)
+    def _homes(self, tag: str) -> CellId:
+        return self._grid.cell_for(tag)
+
+    def _answer(self, arrival: Arrival, request: int, refusal: str = "", tags: tuple[str, ...] = ()) -> None:
+        hot = self._spreading.hot_tags(self.holdings, tags, arrival.target)
+        answer: Message = CellAnswer(request, arrival.target, refusal, hot)
         self._router.send_to_node(arrival.origin, arrival.origin_cell, answer)
 
 

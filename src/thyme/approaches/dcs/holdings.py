@@ -54,6 +54,8 @@ class Holdings:
         self._parts: dict[SubscriptionKey, dict[CellId, Part]] = {}
         self._revoked: dict[SubscriptionKey, None] = {}
         self._objects: dict[ObjectKey, Metadata] = {}
+        self.spread: dict[str, int] = {}
+        """Hot tags of this cell, and over how many cells each is spread."""
         self._items: dict[int, Callable[[], CellState]] = {}
 
     def restore(self, cell: CellId) -> None:
@@ -125,6 +127,14 @@ class Holdings:
         self.drop_object(key)
         return True
 
+    def spread_tag(self, tag: str, cells: int) -> bool:
+        """A tag of this cell is hot; False if that was known."""
+        if tag in self.spread:
+            return False
+        self.spread[tag] = cells
+        self._note(item_number("spread", tag), lambda: CellState(spread=((tag, self.spread[tag]),)))
+        return True
+
     def drop_object(self, key: ObjectKey) -> None:
         if self._objects.pop(key, None) is not None:
             self._contents.drop(key)
@@ -159,6 +169,11 @@ class Holdings:
         self.index.replace(msgspec.structs.replace(metadata, replicas=self._with(metadata.replicas, replica)))
         return True
 
+    def parts_about(self, tag: str, home: CellId) -> list[Part]:
+        """The shares kept for a home that a tag's objects could match."""
+        parts = [kept[home] for kept in self._parts.values() if home in kept]
+        return [part for part in parts if any(tag in c.positive for c in part.subscription.conjunctions)]
+
     def part(self, key: SubscriptionKey, home: CellId) -> Part | None:
         return self._parts.get(key, {}).get(home)
 
@@ -188,6 +203,9 @@ class Holdings:
     def state(self, homes: Iterable[CellId] | None = None) -> Iterator[CellState]:
         """Everything, item by item; or only what is kept for some homes (objects stay where their owners are)."""
         wanted = None if homes is None else set(homes)
+        for tag, cells in list(self.spread.items()):
+            if wanted is None:
+                yield CellState(spread=((tag, cells),))
         for key in list(self.index.tombstones()):
             yield CellState(deleted=(key,))
         for revoked in list(self._revoked):
@@ -280,6 +298,8 @@ class Holdings:
         return tuple(active + (passive[-room:] if room > 0 else []))
 
     def _restore_item(self, state: CellState) -> None:
+        for tag, cells in state.spread:
+            self.spread_tag(tag, cells)
         for held in state.held:
             self.put(held)
         for part in state.parts:
@@ -327,6 +347,7 @@ def joined(pieces: Iterable[CellState], size_bytes: int) -> list[CellState]:
             batch.deleted + piece.deleted,
             batch.revoked + piece.revoked,
             batch.objects + piece.objects,
+            spread=batch.spread + piece.spread,
         )
         room -= size
     if batch != CellState():

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from random import Random
 
+from thyme.approaches.dcs.spreading import share_of
 from thyme.model.errors import InputError
 from thyme.model.ids import CellId, NodeId, ObjectKey
 from thyme.model.objects import Metadata
@@ -19,6 +20,11 @@ from thyme.wire.cells import WHOLE_CELL
 def cells_of_tags(grid: Grid, tags: Iterable[str]) -> list[CellId]:
     """The cells that keep an object's metadata, each once."""
     return sorted({grid.cell_for(tag) for tag in tags})
+
+
+def insertion_cells(grid: Grid, metadata: Metadata, hot: Mapping[str, int]) -> list[CellId]:
+    """The cells to insert metadata in: of a tag known to be spread over several, the one of this object's share."""
+    return sorted({grid.cell_for(tag, share_of(metadata.key, hot[tag]) if tag in hot else 0) for tag in metadata.tags})
 
 
 def parts_of(grid: Grid, subscription: Subscription, random: Random) -> dict[CellId, Subscription]:

@@ -16,12 +16,13 @@ import msgspec
 from thyme.approaches.contents import Contents, Fetches
 from thyme.approaches.dcs.broker import Broker
 from thyme.approaches.dcs.holdings import Holdings, joined
-from thyme.approaches.dcs.keys import cells_of_tags, keepers_of, parts_of, sources_of
+from thyme.approaches.dcs.keys import cells_of_tags, insertion_cells, keepers_of, parts_of, sources_of
 from thyme.approaches.dcs.membership import Membership, MembershipEvents
 from thyme.approaches.dcs.notifier import Notifier
 from thyme.approaches.dcs.options import CellStorageOptions
 from thyme.approaches.dcs.proxying import Proxying
 from thyme.approaches.dcs.repair import Repair
+from thyme.approaches.dcs.spreading import Spreading
 from thyme.approaches.inbox import Inbox
 from thyme.approaches.interface import (
     Capabilities,
@@ -94,7 +95,15 @@ class CellStorage(ReactiveStore):
         self.membership.beacons, self.membership.router = self.beacons, self.router
         self.notifier = Notifier(host, self.router, options, self._place_of)
         self.broker = Broker(
-            host, self.router, options, self._new_holdings(), self.notifier, self._cell, self._fetch_for_cell
+            host,
+            self.grid,
+            self.router,
+            options,
+            self._new_holdings(),
+            self.notifier,
+            Spreading(self.grid, self.router, options),
+            self._cell,
+            self._fetch_for_cell,
         )
         self.repair = Repair(host, options, self._holdings_of_member, self._cell, self._send_in_cell)
         self.proxying = Proxying(
@@ -105,6 +114,7 @@ class CellStorage(ReactiveStore):
         self._inbox: Inbox[CellId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
         self._waiting_cells: dict[int, dict[CellId, None]] = {}
         self._asked_parts: dict[int, int] = {}
+        self._hot: dict[str, int] = {}
 
     def start(self) -> None:
         self.membership.start()
@@ -146,7 +156,8 @@ class CellStorage(ReactiveStore):
         self.host.store.put(OWN, oid, msgspec.msgpack.encode(metadata))
         if active:
             self._replicate(metadata, data)
-        self._ask_cells(cells_of_tags(self.grid, checked), lambda number: InsertMetadata(number, metadata), done)
+        cells = insertion_cells(self.grid, metadata, self._hot)
+        self._ask_cells(cells, lambda number: InsertMetadata(number, metadata), done)
         return metadata
 
     def delete(self, oid: str, done: Done) -> None:
@@ -291,7 +302,8 @@ class CellStorage(ReactiveStore):
     def _on_arrival(self, arrival: Arrival) -> None:
         message = arrival.message
         match message:
-            case CellAnswer(request, cell, refusal):
+            case CellAnswer(request, cell, refusal, spread):
+                self._remember_hot(spread)
                 self._on_answer(request, cell, refusal)
             case CellNotification():
                 self._on_notification(message, arrival.hops)
@@ -316,6 +328,12 @@ class CellStorage(ReactiveStore):
             return
         if not self.proxying.receive(arrival):
             self.broker.receive(arrival)
+
+    def _remember_hot(self, spread: tuple[tuple[str, int], ...]) -> None:
+        for tag, cells in spread:
+            self._hot[tag] = cells
+            if len(self._hot) > self.options.spread_memory:
+                del self._hot[next(iter(self._hot))]
 
     def _on_answer(self, request: int, cell: CellId, refusal: str) -> None:
         if refusal:
