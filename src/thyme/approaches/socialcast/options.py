@@ -11,8 +11,10 @@ from thyme.approaches.socialcast.utilities import UtilityOptions
 from thyme.model.errors import InputError
 
 MAX_COPIES = 10_000
-MAX_CONTENT_BYTES = 50_000
-"""A frame holds this much with its metadata."""
+MAX_CONTENT_BYTES = 36_000
+"""A frame holds this much with the largest metadata."""
+MAX_MEMORY_IDS = 3_000
+"""As many fit a control message beside interests and utilities."""
 
 
 class SocialCastOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,7 +57,7 @@ class SocialCastOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         _expect("copies (γ)", self.copies, 1, MAX_COPIES)
         _expect("ttl_hops", self.ttl_hops, 0, None)
         _expect("hysteresis (ε)", self.hysteresis, 0.0, 1.0)
-        _expect("memory_ids (λ)", self.memory_ids, 1, 3_000)
+        _expect("memory_ids (λ)", self.memory_ids, 1, MAX_MEMORY_IDS)
         _expect("buffer_copies (β)", self.buffer_copies, 1, None)
         _expect("neighbours", self.neighbours, 1, None)
         _expect("neighbour_lifetime_periods", self.neighbour_lifetime_periods, 1.0, None)
