@@ -16,6 +16,8 @@ from thyme.model.queries import parse_query
 from thyme.sim.faults import Rule
 from thyme.sim.run import Run
 from thyme.sim.scenario import scenario_of
+from thyme.world.movement import movement_of_legs, walk
+from thyme.world.movement_traces import write_movement
 from thyme.world.placement import write_topology
 
 
@@ -30,8 +32,10 @@ class SmallWorld:
         settings: dict[str, Any] | None = None,
         faults: Sequence[Rule] = (),
         until_s: float = 10_000.0,
+        walks: dict[int, Sequence[tuple[float, float, float]]] | None = None,
         **changes: Any,
     ) -> None:
+        """`walks` gives, for the nodes that move, the instants and places (at_s, x_m, y_m) they pass."""
         file = folder / "places.csv"
         write_topology(file, np.array(places, dtype=float))
         xs, ys = zip(*places, strict=True)
@@ -45,6 +49,12 @@ class SmallWorld:
             "time": {"join_from_s": 0.0, "join_to_s": 1.0, "until_s": until_s},
             "users": {"retrieval": {"probability": 0.0}, "ask_more": False},
         }
+        if walks:
+            file = folder / "movement.bm"
+            ways = [walk(walks.get(i, [(0.0, x, y)])) for i, (x, y) in enumerate(places)]
+            venue = {**given["venue"], **changes.get("venue", {})}
+            write_movement(file, movement_of_legs(venue["width_m"], venue["height_m"], ways), "bonnmotion", 600.0)
+            given["movement"] = {"model": "trace", "file": str(file)}
         self.run = Run(scenario_of({**given, **changes}, "test"))
         self.run.world.rules = tuple(faults)
         self.notified: list[tuple[int, ObjectKey]] = []

@@ -271,3 +271,62 @@ def test_a_hot_tag_is_spread_over_several_cells_and_loses_nothing(tmp_path: Path
     assert "last" in world.names(0)
     assert "last" not in world.names(5)
     assert all(outcome.ok for outcome in world.outcomes)
+
+
+LONG_ROW = [(c, 0) for c in range(6) for _ in range(2)]
+"""Two nodes in each of six cells; node 0 is the one that walks."""
+
+
+def there_and_on(*stops: tuple[float, int]) -> dict[int, list[tuple[float, float, float]]]:
+    """Node 0 stands in cell 0 and walks to the column of each stop, arriving at its instant, at 8 m/s or more."""
+    way = [(0.0, 15.0, 15.0)]
+    for arrives_s, column in stops:
+        x_m = column * CELL_M + 20.0
+        sets_out_s = arrives_s - max(1.0, abs(x_m - way[-1][1]) / 20.0)
+        way += [(sets_out_s, way[-1][1], 15.0), (arrives_s, x_m, 15.0)]
+    return {0: way}
+
+
+def test_a_subscriber_that_moves_twice_is_found(tmp_path: Path) -> None:
+    for paper in (False, True):
+        walks = there_and_on((110.0, 3), (122.0, 5))
+        world = CellWorld(tmp_path, LONG_ROW, {"paper": paper}, walks=walks)
+        tag = world.tag_of(1, 0)
+        world.subscribe(0, tag, wait_s=46.0)
+        for i in range(20):
+            world.insert(9, f"o{i}", tag, wait_s=1.0)
+        world.wait(60.0)
+        assert sorted(world.names(0)) == sorted(f"o{i}" for i in range(20)), f"paper = {paper}"
+
+
+def test_who_settles_elsewhere_works_for_the_new_cell_and_forgets_the_old_one(tmp_path: Path) -> None:
+    world = CellWorld(tmp_path, LONG_ROW, walks=there_and_on((150.0, 4)))
+    old, new = world.tag_of(0, 0), world.tag_of(4, 0)
+    world.insert(5, "in old", old)
+    world.insert(5, "in new", new)
+    assert world.holders("in old") == [0, 1]
+    world.wait(60.0)
+    assert world.store(0).membership.cell == 4
+    assert world.holders("in old") == [1]
+    assert world.holders("in new") == [0, 8, 9]
+
+
+def test_an_owner_that_moved_serves_as_a_passive_replica(tmp_path: Path) -> None:
+    world = CellWorld(tmp_path, LONG_ROW, walks=there_and_on((150.0, 4)))
+    tag = world.tag_of(2, 0)
+    world.insert(0, "photo", tag)
+    world.wait(100.0)
+    (metadata,) = [m for m in world.store(4).broker.holdings.index.objects() if m.key.oid == "photo"]
+    assert [(r.node, r.cell) for r in metadata.replicas] == [(WHOLE_CELL, 0), (0, 4)]
+    assert world.keepers("photo") == [1]
+    assert world.retrieve(11, metadata) == b"data"
+
+
+def test_a_node_on_its_way_does_not_route(tmp_path: Path) -> None:
+    world = CellWorld(tmp_path, LONG_ROW, walks=there_and_on((150.0, 4)))
+    world.wait(145.0 - world.now_s)
+    assert not world.store(0).membership.member
+    assert all(n.node != 0 for n in world.store(5).beacons.in_cell(world.store(0).membership.place))
+    metadata = world.insert(0, "on the way", world.tag_of(5, 0), wait_s=60.0)
+    assert world.outcomes[-1].ok
+    assert world.retrieve(9, metadata) == b"data"

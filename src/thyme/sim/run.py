@@ -27,6 +27,7 @@ from thyme.world.churn import Churn, alternating, crashing, leaving
 from thyme.world.contact_traces import read_contacts
 from thyme.world.contacts import Contacts
 from thyme.world.movement import Leg, Movement, movement_of_legs
+from thyme.world.movement_traces import read_movement
 from thyme.world.placement import read_topology, static, uniform_places
 from thyme.world.streams import chosen, stream
 from thyme.world.waypoint import random_waypoint
@@ -59,7 +60,10 @@ def _crowd_movement(scenario: Scenario) -> Movement:
     area = scenario.area()
     section = scenario.movement
     if section.model == "file":
-        return read_topology(Path(section.file), area.width_m, area.height_m)
+        return _check_size(scenario, read_topology(Path(section.file), area.width_m, area.height_m))
+    if section.model == "trace":
+        traced = read_movement(Path(section.file), width_m=area.width_m, height_m=area.height_m)
+        return _check_size(scenario, traced.movement)
     if section.model == "contacts":
         return static(np.zeros((scenario.nodes, 2)), area.width_m, area.height_m)
     places = uniform_places(scenario.nodes, area.width_m, area.height_m, scenario.place_seed)
@@ -74,6 +78,15 @@ def _crowd_movement(scenario: Scenario) -> Movement:
     return random_waypoint(
         places, area.width_m, area.height_m, section.waypoint, scenario.time.until_s, scenario.place_seed
     )
+
+
+def _check_size(scenario: Scenario, movement: Movement) -> Movement:
+    if movement.nodes != scenario.nodes:
+        raise InputError(
+            f"[movement] file {scenario.movement.file}: it places {movement.nodes} nodes, "
+            f"but the scenario has nodes = {scenario.nodes}"
+        )
+    return movement
 
 
 def churn_for(scenario: Scenario) -> Churn:

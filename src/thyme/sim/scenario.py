@@ -42,10 +42,10 @@ class VenueSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MovementSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the crowd moves: not at all, by random waypoints, in communities, or as a file says; or not positions but
-    who met whom is known (`contacts`: a contact trace)."""
+    """How the crowd moves: not at all (at random places, or those of a `file`), by random waypoints, in communities, or
+    as a movement `trace` says; or not positions but who met whom is known (`contacts`: a contact trace)."""
 
-    model: Literal["static", "waypoint", "community", "file", "contacts"] = "static"
+    model: Literal["static", "waypoint", "community", "file", "trace", "contacts"] = "static"
     file: str = ""
     waypoint: Waypoint = Waypoint()
     community: dict[str, Any] = {}

@@ -1,0 +1,165 @@
+"""Selection of brokers and Voronoi regions (DRIP §IV)."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from drip_world import FAST, DripWorld, Place, line, node_ids
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thyme.approaches.drip.abilities import detecting_ability, standing_of
+from thyme.approaches.drip.options import DripOptions
+from thyme.wire.drip import NOBODY
+from thyme.world.movement import movement_of_legs, walk
+from thyme.world.placement import uniform_places
+from thyme.world.waypoint import DRIP_WALK, random_waypoint
+
+
+def crowd(seed: int, nodes: int = 40, side_m: float = 400.0) -> list[Place]:
+    random = Random(seed)
+    return [(random.uniform(0.0, side_m), random.uniform(0.0, side_m)) for _ in range(nodes)]
+
+
+def test_abilities_follow_the_power_law_and_depend_on_seed_and_node_alone() -> None:
+    drawn = [detecting_ability(7, node, 2.0) for node in range(20_000)]
+    assert drawn[:10] == [detecting_ability(7, node, 2.0) for node in range(10)]
+    assert min(drawn) >= 1.0
+    for bound in (2.0, 5.0, 20.0):
+        above = sum(ability > bound for ability in drawn) / len(drawn)
+        assert above == pytest.approx(1.0 / bound, rel=0.1), "with exponent 2, P(X > x) = 1 / x"
+
+
+def test_random_selection_does_not_go_by_ability() -> None:
+    chosen = DripOptions(selection="random")
+    by_chance = sorted(range(200), key=lambda node: standing_of(chosen, node))
+    by_ability = sorted(range(200), key=lambda node: standing_of(DripOptions(), node))
+    assert by_chance != by_ability
+    assert standing_of(DripOptions(), 5) == detecting_ability(0, 5, 2.0)
+
+
+def test_the_k_most_able_nodes_become_brokers_with_regions_of_their_own() -> None:
+    world = DripWorld(crowd(3, side_m=300.0), (7, 11, 23, 30), k=4)
+    assert sorted(world.in_office()) == [7, 11, 23, 30]
+    regions = {world.nodes[broker].regions.own_region for broker in world.in_office()}
+    assert len(regions) == 4
+    assert 0 not in regions
+
+
+def test_a_more_able_node_that_joins_later_takes_the_place_of_the_least_able_broker() -> None:
+    world = DripWorld(line(6), (0, 2, 4, 5), k=3, settle=False)
+    world.switch_off(0)
+    world.wait(20.0)
+    assert sorted(world.in_office()) == [2, 4, 5]
+    world.switch_on(0)
+    world.wait(20.0)
+    assert sorted(world.in_office()) == [0, 2, 4]
+    assert world.nodes[5].regions.local_broker == 4
+
+
+def test_when_all_brokers_are_gone_the_others_choose_new_ones() -> None:
+    world = DripWorld(line(7), (1, 3, 5), k=3)
+    for broker in (1, 3, 5):
+        world.switch_off(broker)
+    world.wait(120.0)
+    assert world.in_office() == [0, 2, 4, 6], "every one of them is alone, since those between them are gone"
+
+
+def test_every_node_is_attached_to_its_nearest_broker_and_knows_the_l_nearest() -> None:
+    world = DripWorld(crowd(5, side_m=350.0), (1, 2, 3, 4, 5, 6), likely=3, k=6)
+    for node, drip in world.nodes.items():
+        if drip.broker is not None:
+            assert drip.regions.local_broker == node
+            continue
+        groups = world.nearest_brokers(node)
+        known = list(drip.regions.brokers(3))
+        assert known[0] == drip.regions.local_broker
+        nearest: set[int] = set()
+        for group in groups:
+            # Among equally distant brokers any may be known; all of a nearer group must be.
+            assert group <= set(known) or not set(known) - nearest - group
+            nearest |= group
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 10_000), st.integers(3, 7), st.integers(15, 35))
+def test_attachment_to_the_nearest_broker_holds_in_any_crowd_that_stands(seed: int, k: int, nodes: int) -> None:
+    world = DripWorld(crowd(seed, nodes), range(k), k=k, regions=FAST, settle=False)
+    world.wait(12.0)
+    for node, drip in world.nodes.items():
+        groups = world.nearest_brokers(node)
+        if groups:
+            assert drip.regions.local_broker in groups[0], f"node {node} of crowd {seed}"
+        else:
+            assert drip.regions.local_broker == NOBODY
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_under_movement_attachment_follows_within_a_broadcast_period(seed: int) -> None:
+    """Nodes walk at 10 to 20 m/s for 40 s and then stand: while they walk, everybody who could hear a broker is
+    attached and is hardly ever farther than the broadcast period allows; once they stand, attachment is exact."""
+    side_m = 400.0
+    places = uniform_places(40, side_m, side_m, seed)
+    walking = random_waypoint(places, side_m, side_m, DRIP_WALK, 40.0, seed)
+    world = DripWorld(walking, range(6), k=6, regions=FAST, settle=False)
+    world.wait(10.0)
+    excesses: list[int] = []
+    while world.now_s < 40.0:
+        world.wait(2.5)
+        for node, drip in world.nodes.items():
+            hops = world.hops_from(node)
+            distances = [hops[broker] for broker in world.in_office() if broker in hops]
+            if distances and drip.regions.local_broker in hops:
+                excesses.append(hops[drip.regions.local_broker] - min(distances))
+            assert drip.regions.local_broker != NOBODY or len(hops) < 10
+    assert len(excesses) > 400
+    assert sum(excess <= 0 for excess in excesses) / len(excesses) > 0.8
+    assert sum(excess <= 1 for excess in excesses) / len(excesses) > 0.97
+    world.wait(40.0)
+    for node, drip in world.nodes.items():
+        groups = world.nearest_brokers(node)
+        assert not groups or drip.regions.local_broker in groups[0]
+
+
+def test_a_broadcast_stops_where_l_brokers_are_nearer() -> None:
+    world = DripWorld(line(13), (0, 4, 6, 8, 12), k=5, likely=2)
+    world.simulation.keep_frames()
+    world.wait(world.options.regions.period_s)
+    assert 0 not in world.nodes[8].regions.brokers(9)
+    assert 0 not in [nearby.broker for node in range(6, 13) for nearby in world.nodes[node].regions.nearest]
+    senders = [sender for sender, _ in world.sent("Presence")]
+    for node in range(13):
+        own = 1 if node in (0, 4, 6, 8, 12) else 0
+        assert senders.count(node) <= own + 2, "a node passes on the broadcasts of its l nearest brokers only"
+
+
+def test_a_broker_that_falls_silent_is_forgotten_and_its_members_attach_elsewhere() -> None:
+    world = DripWorld(line(7), (0, 3, 6), k=3)
+    assert world.nodes[2].regions.local_broker == 3
+    world.switch_off(3)
+    world.wait(20.0)
+    assert world.nodes[2].regions.local_broker == 0
+    assert world.nodes[4].regions.local_broker == 6
+
+
+def test_who_walks_from_one_broker_to_another_changes_regions_on_the_way() -> None:
+    ways = [walk([(0.0, 80.0 * i, 0.0)]) for i in range(7)]
+    ways.append(walk([(0.0, 0.0, 10.0), (20.0, 0.0, 10.0), (60.0, 480.0, 10.0)]))
+    world = DripWorld(movement_of_legs(500.0, 500.0, ways), (0, 3, 6), k=3, regions=FAST)
+    assert world.nodes[7].regions.local_broker == 0
+    visited = [0]
+    while world.now_s < 70.0:
+        world.wait(1.0)
+        local = world.nodes[7].regions.local_broker
+        assert local != NOBODY
+        if local != visited[-1]:
+            visited.append(local)
+    assert visited == [0, 3, 6]
+
+
+def test_the_delay_of_a_broadcast_grows_with_the_distance() -> None:
+    world = DripWorld(line(6), (0, 5), k=3, likely=1)
+    delays = [world.nodes[node].regions.nearest[0].delay_s for node in (1, 2)]
+    assert 0.0 < delays[0] < delays[1]
+    assert world.nodes[2].regions.brokers(2) == node_ids(0, 3) or world.nodes[2].regions.brokers(1) == node_ids(0)
