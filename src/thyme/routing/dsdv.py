@@ -13,19 +13,25 @@ sent, and sequence numbers begin with the clock, so that a node can come back.
 from __future__ import annotations
 
 from collections.abc import Callable
+from heapq import heappop, heappush
+from math import inf
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from thyme.host import Host, Timer
+from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, TrafficKind
 from thyme.routing.dsdv_options import SEQUENCE_TICK_S, DsdvOptions
-from thyme.routing.dsdv_table import DsdvTable, Route
 from thyme.routing.layer import Deliver
 from thyme.routing.waiting import Waiting
 from thyme.wire.codec import DecodeError, decode, encode
-from thyme.wire.dsdv import Carried, Entry, TableUpdate, pack, unpack
+from thyme.wire.dsdv import ENTRY_BYTES, Carried, TableUpdate
 from thyme.wire.message import Message
+
+if TYPE_CHECKING:
+    from thyme.routing.dsdv_table import Route
 
 __all__ = ["Dsdv", "DsdvOptions"]
 
@@ -36,14 +42,27 @@ class Dsdv:
     """A `UnicastRouter`."""
 
     def __init__(self, host: Host, deliver: Deliver, options: DsdvOptions | None = None) -> None:
+        # Compiled code takes a while to load, and most approaches never route by DSDV.
+        from thyme.routing.dsdv_kernel import READY, RESETTLED
+        from thyme.routing.dsdv_table import DsdvTable
+
+        if not 0 <= host.node < _NUMBERS:
+            raise InputError(
+                f"node {host.node} cannot route by DSDV, whose updates hold numbers from 0 to {_NUMBERS - 1}"
+            )
         self._host = host
         self._deliver = deliver
+        self._ready, self._resettled = READY, RESETTLED
         self._options = o = options or DsdvOptions()
         weight = o.weight if o.weighted_settling else None
         hold_s = o.hold_periods * o.period_s
         self._table = DsdvTable(host.node, o.settling_s, weight, hold_s, o.remember_lost, o.max_routes)
         self._sequence = 0
-        self._settling: dict[NodeId, Timer] = {}
+        self._settling_timer: Timer | None = None
+        self._settled_s = inf
+        self._triggers: list[float] = []
+        self._trigger_timer: Timer | None = None
+        self._triggered_s = inf
         self._failures: dict[NodeId, int] = {}
         self._waiting = Waiting(host, o.max_waiting, o.max_waiting_per_node, o.max_wait_s)
         self._dump_timer: Timer | None = None
@@ -58,102 +77,105 @@ class Dsdv:
 
     def stop(self) -> None:
         """No more updates."""
-        for timer in (self._dump_timer, *self._settling.values()):
+        for timer in (self._dump_timer, self._settling_timer, self._trigger_timer):
             if timer:
                 timer.cancel()
-        self._settling.clear()
 
     def route(self, to: NodeId) -> Route | None:
         """The route in use to a node."""
-        return self._table.routes.get(to)
+        return self._table.route(to)
 
     def routes(self) -> list[Route]:
         """All routes in use, in the order of destinations."""
-        return [self._table.routes[node] for node in sorted(self._table.routes)]
+        return self._table.routes()
 
     def send(self, to: NodeId, message: Message, failed: Callable[[], None] | None = None) -> None:
         payload = encode(message)
         if to == self._host.node:
             self._host.after(0.0, lambda: self._deliver(to, message))
             return
-        self._tell_purged()
+        if self._table.purge(self._host.now()):
+            self._trigger(True)
         self._number = (self._number + 1) % _NUMBERS
         packet = Carried(self._host.node, self._number, to, 0, payload)
         self._send_or_wait(packet, failed, self._options.resends)
 
     def receive(self, sender: NodeId, message: Message) -> bool:
         if isinstance(message, TableUpdate):
-            self._failures.pop(sender, None)
-            self._read(sender, message)
+            self._read(sender, message.entries)
         elif isinstance(message, Carried):
             self._carry(message)
         else:
             return False
         return True
 
-    def _read(self, sender: NodeId, update: TableUpdate) -> None:
-        now_s = self._host.now()
-        for entry in unpack(update.entries):
-            settles = entry.destination in self._settling
-            todo = self._table.read(now_s, sender, entry, settles)
-            if todo.stop and settles:
-                self._stop_settling(entry.destination)
-            if todo.start_s is not None:
-                self._start_settling(entry.destination, todo.start_s)
-        self._trigger()
-        self._release()
+    def _read(self, sender: NodeId, entries: bytes) -> None:
+        if self._failures:
+            self._failures.pop(sender, None)
+        told = self._table.read(sender, entries, self._host.now())
+        if told & self._resettled:
+            self._await_settling()
+        self._trigger(bool(told & self._ready))
+        if self._waiting.count:
+            self._release()
 
-    def _start_settling(self, destination: NodeId, wait_s: float) -> None:
-        def settled() -> None:
-            del self._settling[destination]
+    def _await_settling(self) -> None:
+        """One timer serves all that settles. It may ring before anything is due; then it is set again."""
+        due_s = self._table.due_s
+        if due_s < self._settled_s:
+            if self._settling_timer:
+                self._settling_timer.cancel()
+            self._settled_s = due_s
+            self._settling_timer = self._host.after(max(0.0, due_s - self._host.now()), self._end_settling)
+
+    def _end_settling(self) -> None:
+        self._settled_s = inf
+        while self._table.end_settling(self._host.now()):
             self._tell_news()
+        self._await_settling()
 
-        self._settling[destination] = self._host.after(wait_s, settled)
+    def _trigger(self, ready: bool) -> None:
+        """Tell the news in a random moment. Every update that is heard draws one, news or not, and the next of them
+        tells whatever is news by then; a timer is set only when there is something to tell (`ready`)."""
+        now_s = self._host.now()
+        triggers = self._triggers
+        while triggers and triggers[0] < now_s:
+            heappop(triggers)
+        heappush(triggers, now_s + self._options.trigger_jitter_s * self._host.random.random())
+        if (ready or self._triggered_s < inf) and triggers[0] < self._triggered_s:
+            if self._trigger_timer:
+                self._trigger_timer.cancel()
+            self._triggered_s = triggers[0]
+            self._trigger_timer = self._host.after(triggers[0] - now_s, self._triggered)
 
-    def _stop_settling(self, destination: NodeId) -> None:
-        self._settling.pop(destination).cancel()
-
-    def _trigger(self) -> None:
-        self._host.after(self._host.random.uniform(0.0, self._options.trigger_jitter_s), self._tell_news)
+    def _triggered(self) -> None:
+        self._triggered_s = inf
+        self._tell_news()
 
     def _tell_news(self) -> None:
-        news = self._table.take_news(self._settling)
-        if news:
-            self._broadcast([self._own_entry(), *map(_entry, news)])
+        entries = self._table.tell(self._sequence)
+        if entries:
+            self._broadcast(entries)
 
     def _dump(self) -> None:
-        removed = [*self._table.purge(self._host.now()), *self._table.merge_news(self._settling)]
         self._sequence += 2
-        self._broadcast([self._own_entry(), *map(_entry, self.routes()), *map(_entry, removed)])
+        self._broadcast(self._table.dump(self._sequence, self._host.now()))
         jitter_s = self._host.random.uniform(0.0, self._options.period_jitter_s)
         self._dump_timer = self._host.after(self._options.period_s + jitter_s, self._dump)
 
-    def _own_entry(self) -> Entry:
-        return Entry(self._host.node, 1, self._sequence)
-
-    def _broadcast(self, entries: list[Entry]) -> None:
-        for first in range(0, len(entries), self._options.max_entries):
-            self._host.broadcast(TableUpdate(pack(entries[first : first + self._options.max_entries])))
-
-    def _tell_purged(self) -> None:
-        removed = self._table.purge(self._host.now())
-        for route in removed:
-            self._table.news.setdefault(route.destination, route)
-        if removed:
-            self._trigger()
+    def _broadcast(self, entries: bytes) -> None:
+        most_bytes = self._options.max_entries * ENTRY_BYTES
+        for first in range(0, len(entries), most_bytes):
+            self._host.broadcast(TableUpdate(entries[first : first + most_bytes]))
 
     def _send_or_wait(self, packet: Carried, failed: Callable[[], None] | None, resends: int) -> None:
-        route = self._usable(packet.target)
-        if route is None:
+        next_hop = self._table.next_hop(packet.target)
+        if next_hop is None:
             kept = self._waiting.put(packet, failed, resends)
             if not kept:
                 self._refuse("no route", failed)
             return
-        self._host.unicast(route.next_hop, packet, lambda: self._lost_link(packet, route.next_hop, failed, resends))
-
-    def _usable(self, target: NodeId) -> Route | None:
-        route = self._table.routes.get(target)
-        return route if route and route.next_hop in self._table.routes else None
+        self._host.unicast(next_hop, packet, lambda: self._lost_link(packet, next_hop, failed, resends))
 
     def _lost_link(self, packet: Carried, next_hop: NodeId, failed: Callable[[], None] | None, resends: int) -> None:
         self._link_failed(next_hop)
@@ -168,24 +190,20 @@ class Dsdv:
         if not limit or failures < limit:
             return
         del self._failures[neighbour]
-        lost = self._table.lose_over(self._host.now(), neighbour)
-        for destination in lost:
-            if destination in self._settling:
-                self._stop_settling(destination)
-        if lost:
-            self._trigger()
+        if self._table.lose_over(neighbour, self._host.now()):
+            self._trigger(True)
 
     def _carry(self, packet: Carried) -> None:
         if packet.target == self._host.node:
             self._arrive(packet)
             return
-        route = self._usable(packet.target)
-        if route is None or packet.hops + 1 >= self._options.hop_limit:
-            self._refuse("hop limit" if route else "no route", None)
+        next_hop = self._table.next_hop(packet.target)
+        if next_hop is None or packet.hops + 1 >= self._options.hop_limit:
+            self._refuse("no route" if next_hop is None else "hop limit", None)
             return
         onward = msgspec.structs.replace(packet, hops=packet.hops + 1)
         self._host.record(Counted(TrafficKind.FORWARDED, "Carried", size_bytes=len(packet.payload)))
-        self._host.unicast(route.next_hop, onward, lambda: self._lost_link(onward, route.next_hop, None, 0))
+        self._host.unicast(next_hop, onward, lambda: self._lost_link(onward, next_hop, None, 0))
 
     def _arrive(self, packet: Carried) -> None:
         """A packet may come twice: its sender's link gave up on it although only the acknowledgement was lost."""
@@ -205,11 +223,11 @@ class Dsdv:
     def _release(self) -> None:
         """Send what waited for routes that now exist, a random moment apart."""
         for target in self._waiting.targets():
-            if self._usable(target):
+            if self._table.next_hop(target) is not None:
                 self._release_next(target)
 
     def _release_next(self, target: NodeId) -> None:
-        if not self._usable(target):
+        if self._table.next_hop(target) is None:
             return
         waited = self._waiting.take(target)
         if waited is None:
@@ -222,7 +240,3 @@ class Dsdv:
         self._host.record(Counted(TrafficKind.DROPPED, "Carried", reason=reason))
         if failed:
             failed()
-
-
-def _entry(route: Route) -> Entry:
-    return Entry(route.destination, route.hops + 1, route.sequence)

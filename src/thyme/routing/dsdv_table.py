@@ -1,27 +1,32 @@
 """DSDV's routes and what is to be told of them: the rules of an update, with no network (as ns-3 plays them).
 
-There are two tables. `routes` is what packets follow; `news` is what has changed and will be told in the next
+There are two tables in one. Routes are what packets follow; news are what has changed and will be told in the next
 triggered update. An entry with a newer sequence number and the same metric is told at once, and taken over into
-`routes` when it is told; one with another metric is followed at once but told only after its settling time, in
+the routes when it is told; one with another metric is followed at once but told only after its settling time, in
 case a better one is on its way. Hearing the same again from somebody else takes an entry out of the news, which
 damps the updates in a dense network.
 
 Sequence numbers are a destination's own and even; whoever loses a route tells of it under the next odd number.
 Where `remember_lost` is set, a node does not take back an older route to a destination it has lost, which keeps
 routes free of loops; ns-3 does take it back.
+
+The rules themselves are compiled (`dsdv_kernel`); this class owns the memory that they work in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
+from math import inf
+from typing import Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from thyme.model.ids import NodeId
-from thyme.wire.dsdv import Entry
+from thyme.routing import dsdv_kernel as kernel
 
-MAX_HOPS = 1000
-"""No route is so long; an entry that says so is nonsense."""
+_FIRST_ROWS = 16
+_IDS = 1 << 32
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -33,26 +38,6 @@ class Route(msgspec.Struct, frozen=True):
     sequence: int
     heard_s: float
     settling_s: float
-    changed: bool = True
-
-    def lost(self) -> Route:
-        """The same destination as unreachable, under an odd sequence number."""
-        odd = self.sequence + 1 if self.sequence % 2 == 0 else self.sequence
-        return msgspec.structs.replace(self, sequence=odd, changed=True)
-
-    def told(self) -> Route:
-        return msgspec.structs.replace(self, changed=False)
-
-
-class Settling(msgspec.Struct, frozen=True):
-    """What must be done about settling timers after an entry was read: stop the one that runs for the
-    destination, and start one of `start_s` seconds."""
-
-    stop: bool = False
-    start_s: float | None = None
-
-
-_KEEP = Settling()
 
 
 class DsdvTable:
@@ -68,151 +53,96 @@ class DsdvTable:
         max_routes: int,
     ) -> None:
         """`weight` is the part of the old settling time in the new one; None keeps the settling time as it is."""
-        self._own = own
-        self._settling_s = settling_s
-        self._weight = weight
-        self._hold_s = hold_s
-        self._remember_lost = remember_lost
-        self._max_routes = max_routes
-        self.routes: dict[NodeId, Route] = {}
-        self.news: dict[NodeId, Route] = {}
-        self._lost: dict[NodeId, tuple[int, float]] = {}
+        self._desk: NDArray[Any] = np.zeros(1, kernel.DESK)
+        desk = self._desk[0]
+        desk["own"], desk["max_routes"], desk["remember_lost"] = own, max_routes, remember_lost
+        desk["settling_s"], desk["hold_s"], desk["due_s"] = settling_s, hold_s, inf
+        desk["weight"] = -1.0 if weight is None else weight
+        self._address: int = self._desk.ctypes.data
+        self._due_s = self._desk["due_s"]
+        self._place(np.zeros(0, kernel.ROW), _FIRST_ROWS)
 
-    def read(self, now_s: float, sender: NodeId, entry: Entry, settles: bool) -> Settling:
-        """Take in what a neighbour said of one destination; `settles` says whether a timer runs for it."""
-        if entry.destination == self._own or not 0 < entry.hops < MAX_HOPS:
-            return _KEEP
-        known = self.routes.get(entry.destination)
-        even = entry.sequence % 2 == 0
-        if known is None:
-            if even and self._acceptable(entry):
-                self._put_new(now_s, sender, entry)
-            return _KEEP
-        news = self.news.setdefault(entry.destination, known)
-        if not even:
-            return self._read_loss(now_s, sender, entry, news, known, settles)
-        if entry.sequence > news.sequence:
-            return self._read_newer(now_s, sender, entry, news, known)
-        if entry.sequence == news.sequence:
-            return self._read_same(now_s, sender, entry, news, known, settles)
-        self._forget_news(entry.destination, settles)
-        return _KEEP
+    @property
+    def due_s(self) -> float:
+        """When the next settling ends; infinity if nothing settles."""
+        return float(self._due_s[0])
 
-    def lose_over(self, now_s: float, neighbour: NodeId) -> list[NodeId]:
-        """The link to a neighbour is broken: every route over it is lost, and that is news."""
-        gone = [route for route in self.routes.values() if route.next_hop == neighbour]
-        for route in gone:
-            self._lose(now_s, route)
-        for route in [r for r in self.news.values() if r.next_hop == neighbour and r.sequence % 2 == 0]:
-            del self.news[route.destination]
-        return [route.destination for route in gone]
+    @property
+    def capacity(self) -> int:
+        """Destinations for which there is room before the table grows."""
+        return len(self._rows)
 
-    def purge(self, now_s: float) -> list[Route]:
-        """Take out what was not confirmed for the hold time, and what went over it; lost as they are returned."""
-        due_s = now_s - self._hold_s
-        silent = [route.destination for route in self.routes.values() if route.heard_s < due_s]
-        removed: dict[NodeId, Route] = {}
-        for destination in silent:
-            route = self.routes.get(destination)
-            if route is None:
-                continue
-            over = [
-                other for other in self.routes.values() if other.next_hop == destination and other.hops != route.hops
-            ]
-            for gone in (*over, route):
-                removed[gone.destination] = self._take_out(now_s, gone)
-        for destination in [d for d, (_, at_s) in self._lost.items() if at_s < now_s - 2.0 * self._hold_s]:
-            del self._lost[destination]
-        return list(removed.values())
+    def read(self, sender: NodeId, entries: bytes, now_s: float) -> int:
+        """Take in a neighbour's update. Returns `kernel.READY` if there is something to tell at once, plus
+        `kernel.RESETTLED` if `due_s` is another one."""
+        told = kernel.read(self._address, entries, sender, now_s)
+        if told == kernel.SHORT:
+            self._make_room(len(entries) // kernel.ENTRY)
+            told = kernel.read(self._address, entries, sender, now_s)
+        return told
 
-    def merge_news(self, settling: Container[NodeId]) -> list[Route]:
-        """Before a full dump: what would be told in a triggered update is told in the dump. Returns the losses."""
-        losses = []
-        for route in [r for r in self.news.values() if r.changed and r.destination not in settling]:
-            if route.sequence % 2 == 0:
-                self._follow(route.told())
-            else:
-                losses.append(route)
-            del self.news[route.destination]
-        return losses
+    def tell(self, sequence: int) -> bytes:
+        """The entries of a triggered update, in the order of destinations; they are news no longer. Nothing if
+        there is no news."""
+        return self._out[: kernel.tell(self._address, sequence)].tobytes()
 
-    def take_news(self, settling: Container[NodeId]) -> list[Route]:
-        """What a triggered update tells, in the order of destinations; it is news no longer."""
-        ready = [r for r in self.news.values() if r.changed and r.destination not in settling]
-        for route in ready:
-            if route.sequence % 2 == 0:
-                self._follow(route.told())
-            del self.news[route.destination]
-        return sorted(ready, key=lambda route: route.destination)
+    def dump(self, sequence: int, now_s: float) -> bytes:
+        """The entries of a full update: all routes, then the losses. What was not confirmed for the hold time, and
+        what went over it, is lost."""
+        return self._out[: kernel.dump(self._address, sequence, now_s)].tobytes()
 
-    def _put_new(self, now_s: float, sender: NodeId, entry: Entry) -> None:
-        if len(self.routes) >= self._max_routes:
-            return
-        self._lost.pop(entry.destination, None)
-        route = Route(entry.destination, sender, entry.hops, entry.sequence, now_s, self._settling_s)
-        self.routes[entry.destination] = route
-        self.news.setdefault(entry.destination, route)
+    def end_settling(self, now_s: float) -> bool:
+        """End one settling that is due by now; False if none is."""
+        return kernel.end_settling(self._address, now_s)
 
-    def _read_newer(self, now_s: float, sender: NodeId, entry: Entry, news: Route, known: Route) -> Settling:
-        if entry.hops == news.hops:
-            self.news[entry.destination] = self._heard(now_s, sender, entry, news.settling_s)
-            return Settling(stop=True)
-        return self._settle(now_s, sender, entry, known)
+    def purge(self, now_s: float) -> bool:
+        """Lose what was not confirmed for the hold time; whether that is news."""
+        return kernel.note_purged(self._address, now_s) > 0
 
-    def _read_same(
-        self, now_s: float, sender: NodeId, entry: Entry, news: Route, known: Route, settles: bool
-    ) -> Settling:
-        if entry.hops < news.hops:
-            return self._settle(now_s, sender, entry, known)
-        if not settles and news.next_hop == sender:
-            self._follow(msgspec.structs.replace(news, heard_s=now_s))
-        self._forget_news(entry.destination, settles)
-        return _KEEP
+    def lose_over(self, neighbour: NodeId, now_s: float) -> bool:
+        """The link to a neighbour is broken: every route over it is lost. Whether there were any."""
+        return kernel.break_link(self._address, neighbour, now_s) > 0
 
-    def _read_loss(
-        self, now_s: float, sender: NodeId, entry: Entry, news: Route, known: Route, settles: bool
-    ) -> Settling:
-        if self._remember_lost and entry.sequence < news.sequence:
-            return _KEEP
-        if sender != (known if self._remember_lost else news).next_hop:
-            self._forget_news(entry.destination, settles)
-            return _KEEP
-        self.lose_over(now_s, entry.destination)
-        self._take_out(now_s, msgspec.structs.replace(news, sequence=entry.sequence))
-        self.news[entry.destination] = msgspec.structs.replace(news, sequence=entry.sequence, changed=True)
-        return Settling(stop=self._remember_lost)
+    def next_hop(self, destination: NodeId) -> NodeId | None:
+        """The neighbour to which packets for a destination go."""
+        if not 0 <= destination < _IDS:
+            return None
+        hop = kernel.next_hop(self._address, destination)
+        return None if hop < 0 else NodeId(hop)
 
-    def _settle(self, now_s: float, sender: NodeId, entry: Entry, known: Route) -> Settling:
-        """Another metric: follow it at once, tell of it when it has settled."""
-        wait_s = known.settling_s
-        if self._weight is not None and wait_s > 0.0:
-            wait_s = self._weight * wait_s + (1.0 - self._weight) * (now_s - known.heard_s)
-        route = self._heard(now_s, sender, entry, wait_s)
-        self._follow(route)
-        self.news[entry.destination] = route
-        return Settling(stop=True, start_s=wait_s)
+    def routes(self) -> list[Route]:
+        """All routes in use, in the order of destinations."""
+        return [_route(row) for row in self._used_rows() if row["known"]]
 
-    def _heard(self, now_s: float, sender: NodeId, entry: Entry, settling_s: float) -> Route:
-        return Route(entry.destination, sender, entry.hops, entry.sequence, now_s, settling_s)
+    def route(self, destination: NodeId) -> Route | None:
+        if not 0 <= destination < _IDS:
+            return None
+        rows = self._used_rows()
+        at = int(np.searchsorted(rows["destination"], destination))
+        fits = at < len(rows) and rows[at]["destination"] == destination and rows[at]["known"]
+        return _route(rows[at]) if fits else None
 
-    def _follow(self, route: Route) -> None:
-        if route.destination in self.routes:
-            self.routes[route.destination] = route
+    def _used_rows(self) -> NDArray[Any]:
+        return self._rows[: int(self._desk[0]["used"])]
 
-    def _forget_news(self, destination: NodeId, settles: bool) -> None:
-        if not settles:
-            self.news.pop(destination, None)
+    def _make_room(self, more: int) -> None:
+        """Forget rows that nothing is kept in, and see to it that `more` fit besides the others, with some to spare."""
+        rows = self._used_rows()
+        rows = rows[(rows["known"] | rows["news"] | rows["lost"]).astype(bool) | (rows["due_s"] < inf)]
+        needed = len(rows) + more
+        fits = needed <= 0.75 * len(self._rows)
+        self._place(rows, len(self._rows) if fits else max(2 * len(self._rows), needed + needed // 2))
 
-    def _lose(self, now_s: float, route: Route) -> None:
-        self.news[route.destination] = self._take_out(now_s, route)
+    def _place(self, rows: NDArray[Any], capacity: int) -> None:
+        self._rows: NDArray[Any] = np.zeros(capacity, kernel.ROW)
+        self._rows[: len(rows)] = rows
+        self._out: NDArray[np.uint8] = np.zeros((2 * capacity + 1) * kernel.ENTRY, np.uint8)
+        desk = self._desk[0]
+        desk["rows"], desk["capacity"], desk["used"] = self._rows.ctypes.data, capacity, len(rows)
+        desk["out"] = self._out.ctypes.data
 
-    def _take_out(self, now_s: float, route: Route) -> Route:
-        self.routes.pop(route.destination, None)
-        lost = route.lost()
-        if self._remember_lost:
-            self._lost[route.destination] = (lost.sequence, now_s)
-        return lost
 
-    def _acceptable(self, entry: Entry) -> bool:
-        lost = self._lost.get(entry.destination)
-        return lost is None or entry.sequence > lost[0]
+def _route(row: Any) -> Route:
+    destination, over = NodeId(int(row["destination"])), NodeId(int(row["next_hop"]))
+    heard_s, settling_s = float(row["heard_s"]), float(row["settling_s"])
+    return Route(destination, over, int(row["hops"]), int(row["sequence"]), heard_s, settling_s)

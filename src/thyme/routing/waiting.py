@@ -29,15 +29,15 @@ class Waiting:
         self._most_per_node = most_per_node
         self._longest_s = longest_s
         self._queues: dict[NodeId, list[Waited]] = {}
-        self._count = 0
+        self.count = 0
 
     def put(self, packet: Carried, failed: Callable[[], None] | None, resends: int) -> bool:
         queue = self._queues.get(packet.target, [])
-        if len(queue) >= self._most_per_node or self._count >= self._most:
+        if len(queue) >= self._most_per_node or self.count >= self._most:
             return False
         waited = Waited(packet, failed, resends)
         self._queues.setdefault(packet.target, []).append(waited)
-        self._count += 1
+        self.count += 1
         waited.timer = self._host.after(self._longest_s, lambda: self._expire(waited))
         return True
 
@@ -66,4 +66,4 @@ class Waiting:
         queue[:] = [other for other in queue if other is not waited]
         if not queue:
             del self._queues[waited.packet.target]
-        self._count -= 1
+        self.count -= 1
