@@ -255,6 +255,19 @@ def test_the_queue_of_happenings_survives_reactions_to_them() -> None:
     assert sorted(frame for _, _, frame in kinds(told(wifi, 2.0), SENT)) == [10, 11, 12]
 
 
+def test_a_reaction_is_never_late_however_far_the_last_hearer_is() -> None:
+    # two exchanges far from each other end within one stop, each with a distant third node that hears it last
+    near = [(0.0, 0.0), (1.0, 0.0), (230.0, 0.0)]
+    wifi = radio([*near, *((x + 3000.0, y) for x, y in near)], profile="thyme")
+    wifi.advance(1.0)
+    wifi.unicast(1.0, 0, 1, 1, 50)
+    wifi.advance(1.0 + 0.9e-6)
+    wifi.unicast(1.0 + 0.9e-6, 3, 4, 2, 50)
+    assert wifi.advance(2.0) == 2
+    for k in range(2):
+        assert wifi.broadcast(float(wifi.at_s[k]), int(wifi.node[k]), 10 + k, 50)
+
+
 def test_what_a_person_got_wrong_is_said() -> None:
     with pytest.raises(InputError, match="radio profile 'x' is unknown"):
         profile_named("x")

@@ -234,7 +234,9 @@ def enqueue(e: Ether, n: int, to: int, token: int, size_bytes: int, now: int) ->
     me, config = e.node[n], e.config[0]
     if me.access != GRANTED:
         drop_expired(e, n, now, TELL_AT_ONCE)
-    if me.queued >= config.queue_max or me.on == 0:
+    if me.on == 0:
+        return False
+    if me.queued >= config.queue_max:
         e.tally[n].refused_queue_full += 1
         return False
     first = me.queued == 0

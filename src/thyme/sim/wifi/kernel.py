@@ -107,7 +107,8 @@ def run_until(e: Ether, until: int) -> int:
 @compiled
 def enqueue_now(e: Ether, now: int, n: int, to: int, token: int, size_bytes: int) -> int:
     desk = e.desk[0]
-    if now < desk.now - e.config[0].together or (desk.events > 0 and e.event[0].at < now):
+    # a stop may end twice the longest delay after the first thing it tells, and reactions are dated by what was told
+    if now < desk.now - 2 * e.config[0].together or (desk.events > 0 and e.event[0].at < now):
         return OUT_OF_ORDER
     if short_of_rows(e):
         return SHORT
