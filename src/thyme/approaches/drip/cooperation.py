@@ -58,6 +58,7 @@ class Cooperation:
         self._lives: dict[NodeId, int] = {}
         self._told: dict[NodeId, dict[NodeId, tuple[float, float]]] = {}
         self._exchanged_s: dict[NodeId, float] = {}
+        self._free_s = 0.0
 
     def stop(self) -> None:
         if self._under_way is not None and self._under_way.timer is not None:
@@ -75,7 +76,7 @@ class Cooperation:
             peers = self.peers()
             if not peers:
                 return
-            handover = self._spreading.next(peers)
+            handover = self._spreading.next(peers) if self._host.now() >= self._free_s else None
             if handover is not None:
                 sent = self._hand_over(handover)
             else:
@@ -121,6 +122,9 @@ class Cooperation:
                 break
             carried.append(CarriedEvent(event, handover.destinations))
         sent = msgspec.structs.replace(handover, keys=handover.keys[: len(carried)])
+        if self._options.contact_s > 0.0:
+            self._free_s = self._host.now() + self._options.contact_s
+            self._host.after(self._options.contact_s, self.talk)
         return self._send(handover.peer, sent, (), tuple(carried), handover.offers)
 
     def _due_for_exchange(self, peers: list[NodeId]) -> NodeId:

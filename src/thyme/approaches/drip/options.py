@@ -57,6 +57,8 @@ class CooperationOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """Events handed over in one message: the paper describes messages of one event."""
     relay_bytes: int = 1_200
     """Subscriptions and events in one message, at most: below 802.11's 1500 bytes; a single event always goes."""
+    contact_s: float = 0.0
+    """How long handing over an event occupies a broker, at least; 0 is as long as the radio takes."""
     answer_wait_s: float = 1.0
     """An unanswered message counts as lost, and its bridge as gone until it tells its status again."""
     exchange_s: float = 5.0
@@ -92,7 +94,8 @@ class DripOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A subscriber registers again after this long with the same broker, since a Quit may be lost."""
     member_life_s: float = 75.0
     interest_life_s: float = 300.0
-    """What is known of a subscriber that never registers again is forgotten after this long."""
+    """What is known of a subscriber that never registers again is forgotten after this long, and so is a subscription
+    whose time frame has ended."""
     known_events: int = 64
     """Events that a registration names as received."""
     catch_up_events: int = 8

@@ -110,6 +110,8 @@ class Subscriber:
         now_s = self._host.now()
         # Never equal to the one before, or brokers would take it for the same.
         self._moved_s = max(now_s, self._moved_s + 1e-6)
-        wanted = tuple(own.subscription for own in self.inbox if not own.subscription.frame.ended(now_s))
+        # A frame that has ended may still be waiting for what was published within it.
+        ended_s = now_s - self._options.interest_life_s
+        wanted = tuple(own.subscription for own in self.inbox if not own.subscription.frame.ended(ended_s))
         brokers = self._regions.brokers(self._options.likely_brokers)
         return Interest(self._host.node, self._asked_s, self._moved_s, brokers, wanted)
