@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
+import msgspec
 import networkx as nx
 import numpy as np
 import pytest
@@ -22,13 +23,16 @@ from thyme.approaches.walks.filters import (
     expected_false_positives,
 )
 from thyme.approaches.walks.graph import draw_graph
-from thyme.approaches.walks.protocol import DirectionalWalks, DirectionalWalksOptions
-from thyme.approaches.walks.walker import WalkerOptions
+from thyme.approaches.walks.options import DirectionalWalksOptions, WalkerOptions
+from thyme.approaches.walks.protocol import DirectionalWalks
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
-from thyme.model.queries import parse_query
+from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.objects import Metadata
+from thyme.wire import walks as wire
 from thyme.wire.codec import encode
-from thyme.wire.walks import Offer, WalkName
+from thyme.wire.message import Message
+from thyme.wire.walks import Advert, Offer, WalkName
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -138,6 +142,17 @@ def test_an_unsubscription_takes_its_cells_back_everywhere(tmp_path: Path) -> No
         assert store.branches.matching(("goal",), but=store.node) == []
 
 
+def test_a_subscription_is_taken_back_when_its_time_frame_ends(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(4), "walks")
+    world.wait(5.0)
+    world.subscribe(0, "goal", TimeFrame(world.now_s, world.now_s + 100.0))
+    world.insert(3, "a", "goal")
+    world.wait(100.0)
+    world.insert(3, "b", "goal")
+    assert world.names() == ["a"]
+    assert all(walk_node(world, node).branches.subscriptions == 0 for node in range(4))
+
+
 def test_a_query_without_a_positive_tag_is_offered_everything(tmp_path: Path) -> None:
     world = SmallWorld(tmp_path, line(4), "walks")
     world.wait(5.0)
@@ -179,8 +194,31 @@ def test_a_subscriber_that_was_off_walks_again(tmp_path: Path) -> None:
     assert world.names() == ["a"]
 
 
+def test_every_message_reads_back_as_it_was_written() -> None:
+    walk = WalkName(1.5, NodeId(3))
+    key = ObjectKey("o", NodeId(1))
+    advert = Advert(SubscriptionKey(1, NodeId(2)), ((1, 2), (3,)))
+    messages: list[Message] = [
+        wire.Probe(walk, 1, 2),
+        Offer(walk, 1, 2, NodeId(3), 4, None, True),
+        wire.WalkerMoved(walk, 1, 2, 200, (advert,)),
+        wire.WalkerReturned(walk, 1, 2, 200, True),
+        wire.WalksMet(walk),
+        wire.Anchored(walk),
+        wire.Rested(walk),
+        wire.Advertised((advert,)),
+        wire.Event(Metadata(key, ("goal",), b"s", 1.0, 3), 2),
+        wire.Fetch(key, (NodeId(1), NodeId(2)), 3, 0, 9),
+        wire.Fetched(key, (), 3, True, 0, 4, b"part"),
+        wire.Unlinked(),
+    ]
+    for message in messages:
+        written = msgspec.msgpack.encode(message)
+        assert msgspec.msgpack.decode(written, type=type(message)) == message
+
+
 def test_marks_are_overheard_and_no_message_carries_a_position() -> None:
-    offer = Offer(WalkName(1.0, 3), 1, 2, 4, 5, None, False)  # type: ignore[arg-type]
+    offer = Offer(WalkName(1.0, NodeId(3)), 1, 2, NodeId(4), 5, None, False)
     assert len(encode(offer)) < 40
     assert not any("position" in field or field in ("x", "y") for field in Offer.__struct_fields__)
 
@@ -284,4 +322,3 @@ def test_pure_walks_are_the_baseline(tmp_path: Path) -> None:
     world.subscribe(0, "goal")
     world.insert(19, "a", "goal")
     assert world.names() == ["a"]
-    assert parse_query("goal").text == "goal"

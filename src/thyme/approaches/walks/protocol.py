@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from thyme.approaches.contents import ContentOptions, Contents, Fetches
+from thyme.approaches.contents import Contents, Fetches
 from thyme.approaches.inbox import Inbox
 from thyme.approaches.interface import (
     Capabilities,
@@ -26,14 +26,14 @@ from thyme.approaches.interface import (
     Notify,
     Outcome,
     ReactiveStore,
-    StoreLimits,
     key_of,
 )
 from thyme.approaches.interface import Fetched as FetchedDone
-from thyme.approaches.requests import Requests, RetryOptions
+from thyme.approaches.requests import Requests
 from thyme.approaches.walks.branches import Branches
-from thyme.approaches.walks.filters import FilterOptions, cells_of_conjunctions
-from thyme.approaches.walks.walker import Walker, WalkerOptions
+from thyme.approaches.walks.filters import cells_of_conjunctions
+from thyme.approaches.walks.options import DirectionalWalksOptions
+from thyme.approaches.walks.walker import Walker
 from thyme.host import Host
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
@@ -45,21 +45,6 @@ from thyme.model.subscriptions import Subscription
 from thyme.wire.message import Message
 from thyme.wire.storage import PartReply, PartRequest
 from thyme.wire.walks import Advert, Advertised, Event, Fetch, Fetched, Unlinked
-
-
-class DirectionalWalksOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    walker: WalkerOptions = WalkerOptions()
-    filters: FilterOptions = FilterOptions()
-    settle_s: float = 30.0
-    """How long a first operation waits for its walk to meet another before it goes ahead."""
-    link_tries: int = 3
-    link_retry_s: float = 0.5
-    """A frame along the overlay is given up, and its branch dropped, after so many tries."""
-    subscriptions_known: int = 10_000
-    events_remembered: int = 10_000
-    retry: RetryOptions = RetryOptions()
-    contents: ContentOptions = ContentOptions()
-    limits: StoreLimits = StoreLimits()
 
 
 class DirectionalWalks(ReactiveStore):
@@ -92,7 +77,7 @@ class DirectionalWalks(ReactiveStore):
     def join(self) -> None:
         self.host.record(Joined())
         for own in self._inbox:
-            self._advertise(self._advert(own.subscription))
+            self._stand(own.subscription)
         if len(self._inbox):
             self._enter()
 
@@ -154,7 +139,7 @@ class DirectionalWalks(ReactiveStore):
         number = self._inbox.next_sid() if sid is None else sid
         subscription = Subscription.to_query(SubscriptionKey(number, self.node), query, frame)
         self._inbox.add(subscription, notify)
-        self._advertise(self._advert(subscription))
+        self._stand(subscription)
         self._when_settled(None, done)
         return subscription.key
 
@@ -187,6 +172,14 @@ class DirectionalWalks(ReactiveStore):
         yield "subscriptions", self.branches.subscriptions, 0
         yield "events forwarded", self.forwarded, 0
         yield "events at a dead end", self.dead_ends, 0
+
+    def _stand(self, subscription: Subscription) -> None:
+        """Advertise an own subscription until its time frame ends."""
+        self._advertise(self._advert(subscription))
+        end_s = subscription.frame.end_s
+        if end_s is not None:
+            revocation = self._advert(subscription, revoked=True)
+            self.host.after(max(0.0, end_s - self.host.now()), lambda: self._advertise(revocation))
 
     def _advert(self, subscription: Subscription, *, revoked: bool = False) -> Advert:
         cells = cells_of_conjunctions(subscription.conjunctions, self.options.filters)
