@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -13,7 +12,6 @@ from thyme.pipeline.session import spark_session
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     small = {"spark.sql.shuffle.partitions": "2", "spark.sql.codegen.wholeStage": "false"}
     session = spark_session("tests", "local[2]", **small)
     yield session

@@ -42,13 +42,13 @@ def bench_pipeline(
     sizes: tuple[int, ...] = SIZES, cores: int = 2, tell: Callable[[str], None] = lambda stage: None
 ) -> list[PipelineRow]:
     """Measure every stage at every size; `tell` hears what is being done."""
-    from thyme.pipeline.session import spark_session
+    from thyme.pipeline.session import spark_session, steady_java
 
     rows: list[PipelineRow] = []
     folder = Path(tempfile.mkdtemp(prefix="thyme-bench-"))
     try:
         tell("starting Spark")
-        spark_session("bench", f"local[{cores}]")
+        spark_session("bench", f"local[{cores}]", **steady_java())
         for posts in sizes:
             rows.extend(_bench_size(folder / str(posts), posts, cores, tell))
             shutil.rmtree(folder / str(posts))

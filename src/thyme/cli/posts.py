@@ -79,7 +79,8 @@ def ingest(
     with Console(stderr=True).status("Starting Spark …") as status:
         spark = spark_session("ingest", master)
         summary = ingest_files(spark, files, out, options, lambda stage: status.update(f"Ingesting: {stage} …"))
-    table = Table("what", "number", title=f"{summary.posts:,} posts written to {out}")
+    print(f"{summary.posts:,} posts written to {out}")
+    table = Table("what", "number")
     for name, number in summary.formats.items():
         table.add_row(f"files of {name}", f"{number:,}")
     table.add_row("records repeated", f"{summary.repeated:,}")

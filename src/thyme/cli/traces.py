@@ -102,7 +102,8 @@ def _show(path: Path) -> None:
     from thyme.sim.traces import read_trace
 
     operations = read_trace(path)
-    table = Table("operation", "number", title=f"{path}: a valid trace")
+    print(f"{path}: a valid trace")
+    table = Table("operation", "number")
     kinds = sorted({str(operation.kind) for operation in operations})
     for kind in kinds:
         table.add_row(kind, str(sum(operation.kind == kind for operation in operations)))

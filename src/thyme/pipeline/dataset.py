@@ -19,18 +19,18 @@ from pyspark.sql.types import StructType
 from thyme.model.errors import InputError
 from thyme.pipeline.schemas import conform
 
-_DONE = "_SUCCESS"
+DONE = "_SUCCESS"
 
 
 def exists(path: Path | str) -> bool:
     """Whether a complete dataset is there."""
-    return (Path(path) / _DONE).is_file()
+    return (Path(path) / DONE).is_file()
 
 
 def write_once(frame: DataFrame, path: Path | str, files: int | None = None) -> Path:
     """Write the frame as a dataset, in the given number of files if any; refuses to replace one."""
     shaped = frame if files is None else frame.coalesce(files)
-    return _draft_then_move(Path(path), lambda draft: shaped.write.parquet(str(draft)))
+    return draft_then_move(Path(path), lambda draft: shaped.write.parquet(str(draft)))
 
 
 def write_table_once(table: pa.Table, path: Path | str) -> Path:
@@ -38,10 +38,14 @@ def write_table_once(table: pa.Table, path: Path | str) -> Path:
 
     def write(draft: Path) -> None:
         draft.mkdir(parents=True)
-        pq.write_table(table, draft / "part-00000.parquet", compression="zstd")
-        (draft / _DONE).touch()
+        write_part(table, draft, 0)
+        (draft / DONE).touch()
 
-    return _draft_then_move(Path(path), write)
+    return draft_then_move(Path(path), write)
+
+
+def write_part(table: pa.Table, folder: Path, number: int) -> None:
+    pq.write_table(table, folder / f"part-{number:05d}.parquet", compression="zstd")
 
 
 def read(spark: SparkSession, path: Path | str, schema: StructType) -> DataFrame:
@@ -57,7 +61,8 @@ def read(spark: SparkSession, path: Path | str, schema: StructType) -> DataFrame
     return conform(frame, schema)
 
 
-def _draft_then_move(path: Path, write: Callable[[Path], None]) -> Path:
+def draft_then_move(path: Path, write: Callable[[Path], None]) -> Path:
+    """Let `write` fill a folder beside the place of a dataset, and move it there when it is whole."""
     if path.exists():
         raise InputError(f"{path}: exists already, and a dataset is never changed; choose another place")
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")

@@ -8,8 +8,6 @@ fixed size, so five million of them need little memory.
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,9 +15,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from thyme.model.errors import InputError
+from thyme.pipeline import dataset
 from thyme.pipeline.bursts import BurstOptions, Floats, MatchClock, draw_times, intensity
 from thyme.pipeline.draws import uniforms
 from thyme.pipeline.schemas import POST_COLUMNS, arrow_schema
@@ -82,19 +80,15 @@ def generate_posts(options: PostOptions) -> Iterator[pa.Table]:
 
 def write_posts(options: PostOptions, path: Path, progress: Callable[[int], None] = lambda done: None) -> Path:
     """Generate into a dataset (one Parquet file per block); `progress` is told how many posts are done."""
-    if path.exists():
-        raise InputError(f"{path}: exists already, and a dataset is never changed; choose another place")
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    draft.mkdir(parents=True)
-    try:
+
+    def write(draft: Path) -> None:
+        draft.mkdir(parents=True)
         for number, block in enumerate(generate_posts(options)):
-            pq.write_table(block, draft / f"part-{number:05d}.parquet", compression="zstd")
+            dataset.write_part(block, draft, number)
             progress(block.num_rows)
-        (draft / "_SUCCESS").touch()
-        draft.rename(path)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-    return path
+        (draft / dataset.DONE).touch()
+
+    return dataset.draft_then_move(path, write)
 
 
 def _authors(options: PostOptions) -> Ints:

@@ -1,0 +1,68 @@
+"""The commands for posts and traces, as a person types them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import typer
+from post_samples import TAGS
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+from thyme.cli.posts import posts_app
+from thyme.cli.traces import trace_app
+from thyme.model.errors import InputError
+
+app = typer.Typer()
+app.add_typer(posts_app, name="posts")
+app.add_typer(trace_app, name="trace")
+
+
+def say(*words: str) -> str:
+    result = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.mark.usefixtures("spark")
+def test_from_generated_posts_to_a_csv_trace_that_passes_the_check(tmp_path: Path, spark: SparkSession) -> None:
+    posts, trace, table = tmp_path / "posts", tmp_path / "trace", tmp_path / "trace.csv"
+    assert "800 posts" in say("posts", "generate", "--out", str(posts), "--posts", "800")
+    made = say("trace", "make", str(posts), "--out", str(trace), "--users", "16", "--minutes", "5")
+    assert "16 nodes" in made
+    say("trace", "export", str(trace), "--out", str(table))
+    checked = say("trace", "check", str(table))
+    assert checked.splitlines()[1:] == made.splitlines()[1:]
+    with pytest.raises(InputError, match="exists already"):
+        say("trace", "make", str(posts), "--out", str(trace))
+
+
+def test_ingesting_tells_what_came_of_it(tmp_path: Path, spark: SparkSession) -> None:
+    (tmp_path / "sheet.csv").write_text(TAGS + "broken row\n")
+    out = tmp_path / "posts"
+    key = tmp_path / "key"
+    key.write_bytes(b"0123456789abcdef")
+    told = say("posts", "ingest", str(tmp_path / "sheet.csv"), "--out", str(out), "--key-file", str(key))
+    assert "1 posts written" in told
+    assert "files of TAGS" in told
+    assert "rejected: it has n cells" in told
+    assert spark.read.parquet(str(out)).collect()[0].author.startswith("user")
+    assert "Zipf slope" in say("posts", "describe", str(out))
+
+
+def test_a_short_key_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "key").write_bytes(b"short")
+    with pytest.raises(InputError, match="a key of 5 bytes; expected from 16 to 64"):
+        say("posts", "ingest", "x", "--out", str(tmp_path / "out"), "--key-file", str(tmp_path / "key"))
+
+
+def test_every_command_shows_an_example() -> None:
+    for words in (
+        ("posts", "generate"),
+        ("posts", "ingest"),
+        ("trace", "make"),
+        ("trace", "check"),
+        ("trace", "export"),
+    ):
+        assert "Example" in say(*words, "--help")
