@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from heapq import merge
 from pathlib import Path
+from random import Random
 
 import msgspec
 import numpy as np
@@ -16,10 +18,11 @@ from thyme.sim.wifi.calibration import (
     carrier_sense,
     chain,
     hidden,
+    read_topology,
     reception,
     saturation,
 )
-from thyme.sim.wifi.play import play, standing
+from thyme.sim.wifi.play import jittered, play, standing
 from thyme.sim.wifi.state import EVERYBODY
 
 Rows = Callable[..., list[dict[str, str]]]
@@ -132,6 +135,18 @@ def test_beacons(ns3: Rows, topologies: Path, nodes: int) -> None:
     assert figures["phy_tx_bytes"] == pytest.approx(int(row["phy_tx_bytes"]) / 4, rel=0.02)
     assert figures["receptions_per_beacon"] == pytest.approx(float(row["receptions_per_beacon"]), rel=0.01)
     assert figures["reception_ratio"] == pytest.approx(float(row["reception_ratio_in_range"]), abs=0.002)
+
+
+@pytest.mark.parametrize(("profile", "nodes"), [("p27", 36), ("def", 36), ("p27", 64)])
+def test_beacons_under_load(ns3: Rows, topologies: Path, profile: str, nodes: int) -> None:
+    (row,) = ns3("net_beacon_load", profile=profile, n=nodes)
+    points = read_topology(topologies / f"topology_n{nodes}_run1.csv")
+    radio = Wifi(standing(points), PROFILES[profile], WifiOptions(), 1)
+    random = Random(1)
+    gap_s = float(row["gap_lo_s"]), float(row["gap_hi_s"])
+    sends = merge(*(jittered(k, EVERYBODY, *gap_s, 0.0, 10.0, random) for k in range(nodes)))
+    played = play(radio, sends, int(row["payload_bytes"]), 11.0)
+    assert len(played.at_s) / played.sent == pytest.approx(float(row["receptions_per_beacon"]), rel=0.01)
 
 
 def test_the_default_profile_reaches_adjacent_cells_and_little_more() -> None:
