@@ -164,11 +164,11 @@ def _draw(run: Replay, shot: Shot, cell_m: float) -> BytesIO:
     heard = [(sender, to) for sender, to, _ in shot.messages if to >= 0]
     axes.add_collection(LineCollection([places[list(pair)] for pair in heard], colors="#e4572e", lw=1.2, zorder=2))
     talking = sorted({sender for sender, to, _ in shot.messages if to < 0})
-    axes.scatter(*places[talking].T, s=120, facecolors="none", edgecolors="#f3a712", zorder=3)
+    axes.scatter(places[talking, 0], places[talking, 1], s=120, facecolors="none", edgecolors="#f3a712", zorder=3)
     colours = ["#b0b7c3" if i in shot.off else "#2e86ab" for i in range(movement.nodes)]
     for node in shot.notified:
         colours[node] = "#3fa34d"
-    axes.scatter(*places.T, s=22, c=colours, zorder=4)
+    axes.scatter(places[:, 0], places[:, 1], s=22, c=colours, zorder=4)
     axes.set(xlim=(0.0, movement.width_m), ylim=(0.0, movement.height_m), aspect="equal", xlabel="m", ylabel="m")
     axes.set_title(f"{run.summary['scenario']['approach']}, {movement.nodes} nodes, {shot.at_s:.0f} s", fontsize=10)
     picture = BytesIO()
