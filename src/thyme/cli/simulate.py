@@ -85,9 +85,8 @@ def check(scenario_file: ScenarioFile, settings: Settings = None) -> None:
     print(f"  movement  {scenario.movement.model}, {len(movement.start_s)} legs for {movement.nodes} nodes")
     print(f"  radio     {scenario.radio.model}")
     print(f"  churn     {scenario.churn.model}, {len(churn.changes)} changes")
-    print(
-        f"  time      joins {scenario.time.join_from_s:g}–{scenario.time.join_to_s:g} s, ends {scenario.time.until_s:g} s"
-    )
+    time = scenario.time
+    print(f"  time      joins {time.join_from_s:g}–{time.join_to_s:g} s, ends {time.until_s:g} s")
 
 
 @scenario_app.command("new")
