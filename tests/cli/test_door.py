@@ -66,3 +66,22 @@ def test_a_new_scenario_runs_as_it_is_written(tmp_path: Path) -> None:
     again = thyme("scenario", "new", "crowd.toml", folder=tmp_path)
     assert again.returncode == 2
     assert "exists" in again.stderr
+
+
+def test_a_run_can_be_replayed_as_a_page_and_as_pictures(tmp_path: Path) -> None:
+    (tmp_path / "crowd.toml").write_text(
+        'nodes = 9\n[movement]\nmodel = "waypoint"\n[time]\njoin_from_s = 0.0\njoin_to_s = 2.0\nuntil_s = 20.0\n'
+    )
+    assert thyme("simulate", "crowd.toml", "--frames", "--out", "run", folder=tmp_path).returncode == 0
+    assert thyme("replay", "run", "--step", "4", folder=tmp_path).returncode == 0
+    page = (tmp_path / "run" / "replay.html").read_text()
+    assert "scenario: ls, 9 nodes" in page
+    assert "http" not in page
+    assert thyme("replay", "run", "--step", "10", "--out", "walk.gif", folder=tmp_path).returncode == 0
+    assert (tmp_path / "walk.gif").read_bytes().startswith(b"GIF8")
+    wrong = thyme("replay", "run", "--out", "walk.mov", folder=tmp_path)
+    assert wrong.returncode == 2
+    assert ".html, .gif or .png" in wrong.stderr
+    absent = thyme("replay", ".", folder=tmp_path)
+    assert absent.returncode == 2
+    assert "thyme simulate --out" in absent.stderr
