@@ -64,6 +64,8 @@ def study(
     with _Screen(console) as screen:
         result = run_study(definition, out, master, screen, fresh)
     _tell(console, result)
+    if not any(outcome.ok for outcome in result.outcomes):
+        raise typer.Exit(1)
 
 
 def _definition(file: Path | None, preset: str | None, changes: dict[str, object]) -> StudyDefinition:
@@ -153,14 +155,14 @@ def _headline_table(result: StudyResult) -> Table:
     from rich import box
     from rich.table import Table
 
-    from thyme.study.headline import duration
+    from thyme.study.headline import duration, share
 
     keys = list(result.results.plan.definition.grid)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for key in keys:
         table.add_column(key, justify="right")
     table.add_column("approach")
-    for name in ("operations succeed", "notifications arrive", "notified after", "sent over the air"):
+    for name in ("succeed", "arrive", "notified after", "on the air"):
         table.add_column(name, justify="right")
     table.add_column("")
     for choice in result.headline.choices:
@@ -171,8 +173,8 @@ def _headline_table(result: StudyResult) -> Table:
             table.add_row(
                 *(str(choice.values[key]) for key in keys),
                 score.approach,
-                f"{score.success:.1%}",
-                f"{score.recall:.1%}",
+                share(score.success),
+                share(score.recall),
                 "–" if score.latency_s is None else duration(score.latency_s),
                 "–" if score.air_bytes is None else f"{score.air_bytes / 1e6:.1f} MB",
                 verdict,

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from pyspark.sql import SparkSession
 
-from thyme.pipeline.session import spark_session
-
-BRIEF_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For jobs of a minute: a quick compiler instead of a thorough one halves the processor time of a small study."""
-_JAVA_OPTIONS = "JDK_JAVA_OPTIONS"
+from thyme.pipeline.session import spark_session, steady_java
 
 
 class LazySession:
@@ -30,8 +22,8 @@ class LazySession:
     def spark(self) -> SparkSession:
         if self._spark is None:
             self._own = SparkSession.getActiveSession() is None
-            with _java_options(BRIEF_JAVA if self._brief else ""):
-                self._spark = spark_session(self._app, self._master)
+            settings = {} if self._brief else steady_java()
+            self._spark = spark_session(self._app, self._master, **settings)
         return self._spark
 
     @property
@@ -42,16 +34,3 @@ class LazySession:
         if self._spark is not None and self._own:
             self._spark.stop()
         self._spark = None
-
-
-@contextmanager
-def _java_options(options: str) -> Iterator[None]:
-    """Java started meanwhile gets these options, unless the person at the machine has chosen others."""
-    if not options or _JAVA_OPTIONS in os.environ:
-        yield
-        return
-    os.environ[_JAVA_OPTIONS] = options
-    try:
-        yield
-    finally:
-        del os.environ[_JAVA_OPTIONS]

@@ -7,19 +7,19 @@ that a person sees our progress and not theirs; if Spark does not start, the end
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import sys
 import tempfile
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-import thyme
 from thyme.model.errors import InputError
 from thyme.pipeline.java import cache_folder, describe_java, find_java
+from thyme.pipeline.shipping import package_archive
 
 LOCAL_SHUFFLE_PARTITIONS = 8
 LOCAL_DRIVER_MEMORY = "2g"
@@ -65,14 +65,22 @@ def spark_session(app: str, master: str = "local[*]", **conf: str) -> SparkSessi
         raise InputError(
             f"Spark did not start with master {master} and {describe_java()}: {error}\n" + "\n".join(tail)
         ) from error
+    atexit.register(_drop_quiet_log)
     if not local:
-        session.sparkContext.addPyFile(str(_package_archive()))
+        session.sparkContext.addPyFile(str(package_archive()))
     return session
 
 
 def spark_log() -> Path:
     """Where Spark and Java of this process write what they have to say."""
     return Path(tempfile.gettempdir()) / f"thyme-spark-{os.getuid()}-{os.getpid()}.log"
+
+
+def _drop_quiet_log() -> None:
+    """A log that tells of no error is not worth keeping."""
+    log = spark_log()
+    if log.exists() and " ERROR " not in log.read_text(errors="replace"):
+        log.unlink()
 
 
 def steady_java() -> dict[str, str]:
@@ -125,14 +133,3 @@ def _stderr_to(log: Path) -> Iterator[None]:
         os.dup2(kept, 2)
         os.close(kept)
         os.close(target)
-
-
-def _package_archive() -> Path:
-    """This package as a zip file that executors import from."""
-    folder = Path(thyme.__path__[0])
-    archive = Path(tempfile.mkdtemp(prefix="thyme-package-")) / "thyme.zip"
-    with zipfile.ZipFile(archive, "w") as package:
-        for file in sorted(folder.rglob("*")):
-            if file.is_file() and "__pycache__" not in file.parts:
-                package.write(file, Path("thyme") / file.relative_to(folder))
-    return archive

@@ -26,9 +26,11 @@ from thyme.study.results import Axis, Results, Summary
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SIZE_IN = (6.4, 3.9)
+SIZE_IN = (5.4, 3.45)
 PNG_DPI = 160
 BIN_S = 10.0
+SIDE_STEP = 0.012
+"""Lines stand beside each other by this share of the axis, so that equal ones can be told apart."""
 INK, MUTED, GRID = "#1c2430", "#5b6675", "#e6e9ee"
 COLOURS = ("#0b7a75", "#d1495b", "#edae49", "#3d5a98", "#8a5a99", "#6b8e23", "#a05a2c", "#4d4d4d")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -157,10 +159,13 @@ def _blank() -> tuple[Figure, Axes]:
 
 
 def _draw_lines(axes: Axes, drawn: dict[str, list[tuple[float, Summary]]], measure: Measure, order: list[str]) -> None:
-    for name, line in drawn.items():
+    places = [at for line in drawn.values() for at, _ in line]
+    span = max(places) - min(places)
+    for place, (name, line) in enumerate(drawn.items()):
         style = order.index(name)
         colour, marker = COLOURS[style % len(COLOURS)], MARKERS[style % len(MARKERS)]
-        x = [at for at, _ in line]
+        aside = (place - (len(drawn) - 1) / 2) * SIDE_STEP * span
+        x = [at + aside for at, _ in line]
         mean = [summary.mean * measure.scale for _, summary in line]
         half = [summary.half_width * measure.scale for _, summary in line]
         low, high = np.subtract(mean, half), np.add(mean, half)
@@ -215,8 +220,9 @@ def _finish(axes: Axes, measure: Measure, legend: bool) -> None:
         axes.set_ylim(max(0.0, min(axes.get_ylim()[0], 0.8)), 1.02)
     else:
         axes.set_ylim(0.0, axes.get_ylim()[1] * 1.08)
+    axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     if measure.is_share:
-        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     else:
         plain = ScalarFormatter(useOffset=False)
         plain.set_scientific(False)

@@ -117,7 +117,7 @@ def _answer(winner: str, choices: Sequence[Choice]) -> str:
     won = [choice for choice in choices if choice.chosen.approach == winner]
     enough = [choice for choice in won if choice.suffices]
     if single and len(enough) == len(choices):
-        return f"{winner} is dependable for this crowd at every point measured."
+        return f"{winner} works for this crowd: it is dependable at every point measured."
     if single and enough:
         return f"{winner} is dependable at {len(enough)} of {len(choices)} points, and not at the others."
     if single or not enough:
@@ -171,7 +171,7 @@ def why(choice: Choice) -> str:
     """What decided at this point."""
     chosen = choice.chosen
     if not chosen.dependable:
-        return f"{chosen.success:.1%} of operations succeed and {chosen.recall:.1%} of notifications arrive"
+        return f"{share(chosen.success)} of operations succeed and {share(chosen.recall)} of notifications arrive"
     if len(choice.scores) == 1:
         return "the only one measured"
     dependable = [score for score in choice.scores if score.dependable]
@@ -182,13 +182,19 @@ def why(choice: Choice) -> str:
 
 
 def _span(values: Sequence[float]) -> str:
-    low, high = f"{min(values):.1%}", f"{max(values):.1%}"
+    low, high = share(min(values)), share(max(values))
     return low if low == high else f"{low} to {high}"
 
 
 def _seconds(low_s: float, high_s: float) -> str:
     low, high = duration(low_s), duration(high_s)
     return low if low == high else f"{low} to {high}"
+
+
+def share(value: float) -> str:
+    """A percentage for a person, in which only all is 100 %."""
+    text = f"{value:.1%}"
+    return "100%" if value == 1.0 else ">99.9%" if text == "100.0%" else text
 
 
 def duration(seconds: float) -> str:

@@ -16,7 +16,7 @@ import msgspec
 
 from thyme.study.claims import Judgement
 from thyme.study.figures import Picture, axis_title
-from thyme.study.headline import RULES, Choice, Headline, Score, duration
+from thyme.study.headline import RULES, Choice, Headline, Score, duration, share
 from thyme.study.measures import AIR_BYTES, NOTIFICATION_LATENCY, RECALL, SUCCESS
 from thyme.study.pages import Cell, Row, badge, figure, folded, items, page, section, table
 from thyme.study.plan import Plan
@@ -87,7 +87,7 @@ def _facts(report: Report) -> list[str]:
     return [
         ", ".join(choice.title for choice in definition.approaches),
         *grid,
-        f"{definition.topologies} × {definition.repetitions} runs per point",
+        f"{definition.topologies} topologies × {definition.repetitions} repetitions",
         f"{len(report.plan.runs) - len(report.failed)} of {len(report.plan.runs)} runs finished",
     ]
 
@@ -144,14 +144,14 @@ def _score_row(results: Results, keys: list[str], choice: Choice, score: Score) 
 
 
 def _share_cell(results: Results, point: int, metric: str) -> Cell:
-    return _cell(results, point, metric, lambda value: f"{value:.1%}")
+    return _cell(results, point, metric, share)
 
 
 def _cell(results: Results, point: int, metric: str, show: Any) -> Cell:
     found = results.get(point, metric)
     if found is None:
         return Cell("–", numeric=True)
-    spread = f' <span class="spread">± {escape(show(found.half_width))}</span>' if found.runs > 1 else ""
+    spread = f' <span class="spread">± {escape(show(found.half_width))}</span>' if found.half_width else ""
     return Cell("", numeric=True, html=escape(show(found.mean)) + spread)
 
 
