@@ -1,0 +1,194 @@
+"""Figures 3(a), 3(b) and 4 of the DRIP paper, the table behind them, and the analysis of §V-C beside what was measured.
+
+Lines are means over runs; bands go from the lowest to the highest run.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from itertools import combinations
+
+import matplotlib as mpl
+import msgspec
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from scipy.spatial import Delaunay
+
+from thyme.approaches.drip.abilities import standing_of
+from thyme.approaches.drip.analysis import delays, equation_2
+from thyme.approaches.drip.options import DripOptions
+from thyme.sim.run import movement_for
+from thyme.sim.scenario import Scenario
+from thyme.study.drip_claims import Found, Read
+from thyme.study.drip_points import WARM_UP_S, DripMeasure, DripPoint, seeded
+from thyme.study.figures import COLOURS, INK, MARKERS, STYLE, Picture
+
+DPI = 130
+SIZE_IN = (6.0, 3.8)
+GRID_STEP_M = 15.0
+"""A step of the paper's grid: what a node walks in a time unit, on average."""
+
+
+class Analysed(msgspec.Struct, frozen=True):
+    """The delay at one point by the formulas of §V-C, with the rate of meetings of its own movement, and measured."""
+
+    brokers: int
+    likely: int
+    copies: int
+    meeting_s: float
+    printed_s: float
+    exact_s: float
+    series_s: float
+    equation_2_s: float
+    measured_s: float
+
+
+def drip_figures(points: Sequence[DripPoint], found: Found) -> list[Picture]:
+    """Every figure of which at least one point was run, and the analysis beside Figure 3(b)."""
+    layouts: dict[str, tuple[str, str, Read]] = {
+        "3a": ("Broker coverage (Figure 3a)", "broker coverage", lambda run: run.coverage),
+        "3b": ("Delivery delay (Figure 3b)", "mean delay, s", lambda run: run.delay_s),
+        "4": ("Delivery delay by selection of brokers (Figure 4)", "mean delay, s", lambda run: run.delay_s),
+    }
+    pictures = []
+    for figure, (title, label, read) in layouts.items():
+        own = [point for point in points if point.figure == figure and found.get(point.key)]
+        if own:
+            pictures.append(_lines(f"drip_figure_{figure}", title, label, own, found, read))
+    rows = analysis_table(points, found)
+    return [*pictures, _analysis(rows)] if rows else pictures
+
+
+def points_csv(points: Sequence[DripPoint], found: Found) -> str:
+    """One row per point that was run: means over runs, and the deviation of the delay."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(
+        ["figure", "series", "k", "runs", "coverage", "delay_s", "delay_deviation_s", "delivery", "frames"]
+    )  # fmt: skip
+    for point in points:
+        runs = found.get(point.key, ())
+        if runs:
+            delay_s = [run.delay_s for run in runs]
+            numbers = [
+                np.mean([run.coverage for run in runs]), np.mean(delay_s), np.std(delay_s),
+                np.mean([run.delivery for run in runs]), np.mean([run.frames for run in runs]),
+            ]  # fmt: skip
+            row = [f"{float(number):.6g}" for number in numbers]
+            writer.writerow([point.figure, point.series, point.x, len(runs), *row])
+    return text.getvalue()
+
+
+def analysis_table(points: Sequence[DripPoint], found: Found) -> list[Analysed]:
+    """The three formulas and Eq. (2) beside the measured delay, for the points of Figure 3(b)."""
+    rows = []
+    for point in points:
+        runs: Sequence[DripMeasure] = found.get(point.key, ())
+        settings = point.scenario.settings
+        if point.figure != "3b" or not runs or settings["relay"] != "mcmd":
+            continue
+        meeting_s = float(np.mean([meeting_time_s(seeded(point, run.seed)[0]) for run in runs]))
+        likely, copies = settings["likely_brokers"], settings["copies"]
+        formulas = delays(1.0 / meeting_s, copies, likely)
+        area = point.scenario.area()
+        steps = equation_2(area.width_m * area.height_m / GRID_STEP_M**2, point.x, copies, likely)
+        measured_s = float(np.mean([run.delay_s for run in runs]))
+        rows.append(
+            Analysed(
+                point.x, likely, copies, meeting_s, formulas.printed, formulas.exact, formulas.series, steps, measured_s
+            )
+        )
+    return rows
+
+
+def analysis_csv(rows: Sequence[Analysed]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    names = [field.name for field in msgspec.structs.fields(Analysed)]
+    writer.writerow(names)
+    writer.writerows([f"{getattr(row, name):.6g}" for name in names] for row in rows)
+    return text.getvalue()
+
+
+def meeting_time_s(scenario: Scenario) -> float:
+    """1/λ of §V-C as the scenario's movement has it: how long two brokers' regions that do not touch take to meet.
+
+    Regions touch where brokers are neighbours in the Delaunay triangulation. Looked at every second; the rate is the
+    number of meetings over the time that pairs spent apart, which is its estimate for exponential times.
+    """
+    options = DripOptions(**scenario.settings)
+    ranked = sorted(range(scenario.nodes), key=lambda node: (-standing_of(options, node), node))
+    brokers = ranked[: options.brokers]
+    movement = movement_for(scenario)
+    apart_s, meetings = 0.0, 0
+    before: set[tuple[int, int]] | None = None
+    pairs = options.brokers * (options.brokers - 1) // 2
+    for at_s in np.arange(WARM_UP_S, scenario.time.until_s, 1.0):
+        triangles = Delaunay(movement.positions(float(at_s))[brokers]).simplices
+        touching = {pair for triangle in np.sort(triangles, axis=1).tolist() for pair in combinations(triangle, 2)}
+        if before is not None:
+            meetings += len(touching - before)
+        apart_s += pairs - len(touching)
+        before = touching
+    return apart_s / max(meetings, 1)
+
+
+def _lines(name: str, title: str, label: str, points: Sequence[DripPoint], found: Found, read: Read) -> Picture:
+    with mpl.rc_context(STYLE):
+        figure, axes = _blank(title)
+        for number, series in enumerate(dict.fromkeys(point.series for point in points)):
+            own = sorted(
+                (point.x, [read(run) for run in found[point.key]]) for point in points if point.series == series
+            )
+            colour = COLOURS[number % len(COLOURS)]
+            xs = [x for x, _ in own]
+            means = [float(np.mean(values)) for _, values in own]
+            axes.plot(xs, means, marker=MARKERS[number % len(MARKERS)], color=colour, label=series)
+            lows, highs = [min(values) for _, values in own], [max(values) for _, values in own]
+            axes.fill_between(xs, lows, highs, color=colour, alpha=0.15, linewidth=0)
+        axes.set_xlabel("brokers k")
+        axes.set_ylabel(label)
+        axes.set_ylim(bottom=0.0)
+        axes.legend()
+        runs = min(len(found[point.key]) for point in points)
+        caption = f"Means over runs, at least {runs} for each point; bands from the lowest to the highest."
+        return Picture(name, title, caption, _render(figure, "png"), _render(figure, "svg"))
+
+
+def _analysis(rows: Sequence[Analysed]) -> Picture:
+    title = "Delay by the analysis of §V-C and measured"
+    with mpl.rc_context(STYLE):
+        figure, axes = _blank(title)
+        places = range(len(rows))
+        lines = (
+            ("measured", [row.measured_s for row in rows]),
+            ("printed, (l² + 3l) / 4mλ", [row.printed_s for row in rows]),
+            ("exact, H_l / λm", [row.exact_s for row in rows]),
+            ("series, (5l − l²) / 4mλ", [row.series_s for row in rows]),
+        )
+        for number, (label, values) in enumerate(lines):
+            axes.plot(places, values, marker=MARKERS[number], color=COLOURS[number], label=label, linestyle="none")
+        axes.set_xticks(list(places), [f"k {row.brokers}\nm {row.copies}" for row in rows], fontsize=8)
+        axes.set_ylabel("delay, s")
+        axes.set_ylim(bottom=0.0)
+        axes.legend()
+        caption = "With the rate λ at which regions of the run's own brokers met."
+        return Picture("drip_analysis", title, caption, _render(figure, "png"), _render(figure, "svg"))
+
+
+def _blank(title: str) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=SIZE_IN, layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(title, color=INK)
+    return figure, figure.subplots()
+
+
+def _render(figure: Figure, kind: str) -> bytes:
+    buffer = io.BytesIO()
+    metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
+    figure.savefig(buffer, format=kind, dpi=DPI, metadata=metadata)
+    return buffer.getvalue()

@@ -1,0 +1,186 @@
+"""The points of DRIP's evaluation: Figures 3(a), 3(b) and 4 of the paper (§VI), and what a run gives.
+
+A point belongs to a figure, a line of it and a number of brokers k. Its runs differ in their seed, which decides
+places, ways, abilities, subscriptions and events alike. The radio is a unit disc of 120 m, a time unit is a second.
+Delivery counts pairs of an event and a subscriber other than its publisher. Broker coverage is, over these pairs, the
+share of brokers that have the event when the subscriber gets it (§VI-A).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from thyme.approaches.drip.broker import COPY
+from thyme.approaches.drip.memory import event_number
+from thyme.model.operations import Operation
+from thyme.model.queries import parse_query
+from thyme.model.records import OperationKind
+from thyme.sim.run import simulate
+from thyme.sim.scenario import Scenario, scenario_of
+from thyme.study.drip_workload import NumberIntervals, number_intervals
+from thyme.world.waypoint import DRIP_WALK
+
+BROKERS = (10, 20, 30, 40)
+COPIES = (2, 4, 6)
+COVERAGE_LIKELY, DELAY_LIKELY = 4, 5
+"""l of Figure 3(a), and of Figures 3(b) and 4."""
+SELECTION_COPIES = 4
+"""m of Figure 4, which the paper does not give."""
+SF, ABILITY, RANDOM = "SF", "DRIP", "random selection"
+DURATION_S = 500.0
+FIGURES = ("3a", "3b", "4")
+WARM_UP_S, TAIL_S = 30.0, 10.0
+
+
+class DripPoint(msgspec.Struct, frozen=True):
+    figure: str
+    series: str
+    x: int
+    """k."""
+    scenario: Scenario
+    duration_s: float = DURATION_S
+
+    @property
+    def key(self) -> bytes:
+        """The same for points that have the same runs."""
+        return msgspec.json.encode((self.scenario, self.duration_s))
+
+
+class DripMeasure(msgspec.Struct, frozen=True):
+    """What one run gave."""
+
+    seed: int
+    delivered: int
+    ideal: int
+    delay_s: float
+    """Mean over what was delivered; NaN if nothing was."""
+    coverage: float
+    frames: int
+
+    @property
+    def delivery(self) -> float:
+        return self.delivered / self.ideal if self.ideal else 1.0
+
+
+def copies_series(copies: int) -> str:
+    return f"DRIP, m = {copies}"
+
+
+def paper_scenario(duration_s: float = DURATION_S, **settings: Any) -> Scenario:
+    """§VI-A1, with these settings of DRIP."""
+    given = {
+        "name": "drip",
+        "nodes": 200,
+        "approach": "drip",
+        "settings": settings,
+        "venue": {"width_m": 1_000.0, "height_m": 1_000.0},
+        "movement": {"model": "waypoint", "waypoint": msgspec.to_builtins(DRIP_WALK)},
+        "radio": {"model": "disc", "disc": {"range_m": 120.0}},
+        "time": {"join_from_s": 0.0, "join_to_s": 1.0, "until_s": WARM_UP_S + duration_s + TAIL_S},
+        "users": {"retrieval": {"probability": 0.0}, "ask_more": False},
+    }
+    return scenario_of(given, "drip")
+
+
+def drip_points(figures: Iterable[str] = FIGURES, duration_s: float = DURATION_S) -> list[DripPoint]:
+    """All points of these figures; those that break l + m < k are left out."""
+    return [
+        DripPoint(figure, series, settings["brokers"], paper_scenario(duration_s, **settings), duration_s)
+        for figure in figures
+        for series, settings in _lines(figure)
+    ]
+
+
+def _lines(figure: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    likely = COVERAGE_LIKELY if figure == "3a" else DELAY_LIKELY
+    for brokers in BROKERS:
+        given = {"brokers": brokers, "likely_brokers": likely}
+        if figure == "4":
+            chosen = {**given, "copies": SELECTION_COPIES, "relay": "mcmd"}
+            yield ABILITY, {**chosen, "selection": "ability"}
+            yield RANDOM, {**chosen, "selection": "random"}
+            continue
+        for copies in COPIES:
+            if likely + copies < brokers:
+                yield copies_series(copies), {**given, "copies": copies, "relay": "mcmd", "selection": "ability"}
+        # m means nothing to SF; the smallest is named, so that it is valid with every k.
+        yield SF, {**given, "copies": COPIES[0], "relay": "sf", "selection": "ability"}
+
+
+def seeded(point: DripPoint, seed: int) -> tuple[Scenario, list[Operation]]:
+    """The scenario and the trace of one run."""
+    settings = {**point.scenario.settings, "ability_seed": seed}
+    scenario = msgspec.structs.replace(point.scenario, seed=seed, settings=settings)
+    workload = NumberIntervals(
+        nodes=scenario.nodes, seed=seed, ability_seed=seed, events_from_s=WARM_UP_S,
+        events_to_s=WARM_UP_S + point.duration_s,
+    )  # fmt: skip
+    return scenario, number_intervals(workload)
+
+
+def run_point(point: DripPoint, seed: int) -> DripMeasure:
+    scenario, operations = seeded(point, seed)
+    return measure(simulate(scenario, operations).events, operations, point.x, seed)
+
+
+def measure_points(
+    points: Sequence[DripPoint], seeds: Sequence[int], told: Callable[[DripPoint, DripMeasure], None]
+) -> dict[bytes, list[DripMeasure]]:
+    """Runs of all points by `DripPoint.key`, seed by seed, so that an early end leaves whole figures."""
+    found: dict[bytes, list[DripMeasure]] = {}
+    for seed in seeds:
+        for point in {point.key: point for point in points}.values():
+            result = run_point(point, seed)
+            found.setdefault(point.key, []).append(result)
+            told(point, result)
+    return found
+
+
+def measure(events: pa.Table, operations: Sequence[Operation], brokers: int, seed: int) -> DripMeasure:
+    """Read the events of a run with `brokers` brokers."""
+    notified = _rows(events, "notified").select(["at_s", "object", "subscription", "value"]).to_pylist()
+    notified = [row for row in notified if row["object"].split("@")[1] != row["subscription"].split("@")[1]]
+    copied_s = _copy_times(events)
+    numbers = {str(o.object_key): event_number(o.object_key) for o in operations if o.kind == OperationKind.INSERT}
+    holders = [bisect_right(copied_s.get(numbers[row["object"]], []), row["at_s"]) for row in notified]
+    sent = _rows(events, "sent")
+    many = len(notified)
+    return DripMeasure(
+        seed=seed,
+        delivered=many,
+        ideal=_ideal(operations),
+        delay_s=sum(row["value"] for row in notified) / many if many else float("nan"),
+        coverage=sum(holders) / (many * brokers) if many else float("nan"),
+        frames=int(sum(sent["count"].to_pylist())),
+    )
+
+
+def _copy_times(events: pa.Table) -> dict[int, list[float]]:
+    """When brokers got each event, in order, by its number."""
+    sampled = _rows(events, "sampled")
+    copies = sampled.filter(pc.equal(sampled["name"], COPY))
+    found: dict[int, list[float]] = {}
+    for at_s, number in zip(copies["at_s"].to_pylist(), copies["value"].to_pylist(), strict=True):
+        found.setdefault(int(number), []).append(at_s)
+    return {number: sorted(times) for number, times in found.items()}
+
+
+def _ideal(operations: Sequence[Operation]) -> int:
+    """How many pairs of an event and another node's matching subscription there are."""
+    wanted: dict[str, set[int]] = {}
+    for operation in operations:
+        if operation.kind == OperationKind.SUBSCRIBE:
+            for tag in parse_query(operation.query).tags():
+                wanted.setdefault(tag, set()).add(operation.node)
+    published = [operation for operation in operations if operation.kind == OperationKind.INSERT]
+    return sum(len(wanted.get(operation.tags[0], set()) - {operation.node}) for operation in published)
+
+
+def _rows(events: pa.Table, kind: str) -> pa.Table:
+    return events.filter(pc.equal(events["kind"], kind))
