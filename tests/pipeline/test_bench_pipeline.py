@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from thyme.cli.bench_pipeline import bench_pipeline, show
+from thyme.cli.bench_pipeline import bench_pipeline, render
 
 
 @pytest.mark.usefixtures("spark")
@@ -18,5 +18,5 @@ def test_every_stage_is_measured_and_the_engines_agree(spark: SparkSession, caps
     assert len(counts) == 1
     assert counts != {"0 matches"}
     assert rows[0].result == "2,000 posts"
-    show(rows)
+    render(rows)
     assert "DuckDB" in capsys.readouterr().out

@@ -12,7 +12,7 @@ import json
 import multiprocessing
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -57,7 +57,7 @@ def bench_pipeline(
     return rows
 
 
-def show(rows: list[PipelineRow]) -> None:
+def render(rows: Sequence[PipelineRow], console: Console | None = None) -> None:
     """The table, with growth against the size before."""
     table = Table("posts", "stage", "seconds", "posts/s", "CPU s", "growth", "peak MB", "result")
     before: dict[str, PipelineRow] = {}
@@ -76,8 +76,9 @@ def show(rows: list[PipelineRow]) -> None:
             end_section=row.stage == _STAGES[-1],
         )
         before[row.stage] = row
-    Console().print(table)
-    print("growth: CPU time over that of the size before, relative to the number of posts; 1 is linear")
+    console = console or Console()
+    console.print(table)
+    console.print("growth: CPU time over that of the size before, relative to the number of posts; 1 is linear")
 
 
 def _bench_size(folder: Path, posts: int, cores: int, tell: Callable[[str], None]) -> list[PipelineRow]:

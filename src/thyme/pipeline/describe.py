@@ -143,7 +143,7 @@ def _heaps(posts: DataFrame) -> float:
         first.select("minute", "new", sf.lit(0).alias("use"))
     )
     grown = (
-        lines.groupBy("minute").agg(sf.sum("new").alias("new"), sf.sum("use").alias("use")).orderBy("minute").toArrow()
+        lines.groupBy("minute").agg(sf.sum("new").alias("new"), sf.sum("use").alias("use")).toArrow().sort_by("minute")
     )
     distinct, used = (np.cumsum(grown[name].to_numpy()).astype(float) for name in ("new", "use"))
     late = used > used[-1] / 20

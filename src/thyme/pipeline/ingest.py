@@ -162,7 +162,8 @@ def distinct_posts(posts: DataFrame) -> DataFrame:
 def merge_accents(posts: DataFrame) -> DataFrame:
     """Tags that differ in accents only get the spelling that is used most."""
     used = posts.select(sf.explode("tags").alias("tag")).groupBy("tag").agg(sf.count("*").alias("uses"))
-    spellings = _most_used(used.where(~sf.col("tag").rlike(r"^[\x00-\x7F]*$")).limit(MAX_SPELLINGS), used)
+    accented = used.where(~sf.col("tag").rlike(r"^[\x00-\x7F]*$"))
+    spellings = _most_used(accented.orderBy(sf.desc("uses"), "tag").limit(MAX_SPELLINGS), used)
     return map_arrow(posts, _Respelled(spellings), POSTS) if spellings else posts
 
 

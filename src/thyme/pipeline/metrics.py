@@ -12,10 +12,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from scipy.stats import t as student
 
-from thyme.pipeline.notifications import delivery_metrics, recall_metrics
+from thyme.pipeline.notifications import delivery_totals, recall_metrics
 from thyme.pipeline.outcomes import operation_metrics
 from thyme.pipeline.schemas import EVENTS, METRICS, SUMMARIES, conform
-from thyme.pipeline.traffic import energy_metrics, load_metrics, presence_metrics, traffic_metrics
+from thyme.pipeline.tallies import aggregate
+from thyme.pipeline.traffic import energy_metrics, held_metrics, load_metrics, presence_totals, traffic_totals
 
 CONFIDENCE = 0.95
 MAX_TABLED_RUNS = 200
@@ -32,12 +33,11 @@ def run_metrics(
     """
     events = conform(events, EVENTS)
     parts = [
+        aggregate(events, traffic_totals() | delivery_totals() | presence_totals()),
         operation_metrics(events),
-        delivery_metrics(events),
-        traffic_metrics(events),
         energy_metrics(events),
         load_metrics(events, runs),
-        presence_metrics(events),
+        held_metrics(events),
     ]
     if trace is not None and expected is not None:
         parts.append(recall_metrics(events, runs, trace, expected))

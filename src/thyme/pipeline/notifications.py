@@ -7,26 +7,25 @@ execution would have notified.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from thyme.pipeline.oracle import judge_pairs
 from thyme.pipeline.tallies import aggregate, exact_mean, spread
 
 
-def delivery_metrics(events: DataFrame) -> DataFrame:
-    """`notification.received`, `.latency_s.…`, `.hops.mean`, `.hops.max` and `.repeated`."""
-    notified = events.where(sf.col("kind") == "notified")
-    hops = sf.col("count").cast("double")
-    distinct = sf.count_distinct("subscription", "object")
-    figures = {
-        "notification.received": distinct,
-        "notification.repeated": sf.count("*") - distinct,
-        **spread(sf.col("value"), "notification.latency_s"),
+def delivery_totals() -> dict[str, Column]:
+    """Aggregates of a run: `notification.received`, `.repeated`, `.latency_s.…`, `.hops.mean` and `.hops.max`."""
+    notified = sf.col("kind") == "notified"
+    hops = sf.when(notified, sf.col("count").cast("double"))
+    pair = sf.when(notified, sf.concat_ws(" ", "subscription", "object"))
+    return {
+        "notification.received": sf.count_distinct(pair),
+        "notification.repeated": sf.count(pair) - sf.count_distinct(pair),
+        **spread(sf.when(notified, sf.col("value")), "notification.latency_s"),
         "notification.hops.mean": exact_mean(hops),
         "notification.hops.max": sf.max(hops),
     }
-    return aggregate(notified, figures)
 
 
 def recall_metrics(events: DataFrame, runs: DataFrame, trace: DataFrame, expected: DataFrame) -> DataFrame:

@@ -74,7 +74,7 @@ def make_trace(posts: DataFrame, options: TraceOptions) -> DataFrame:
 def busiest_start_s(posts: DataFrame, window_s: float) -> float:
     """The minute from which a window of this length holds the most posts; the earliest of several."""
     minute = sf.floor(sf.col("at_s") / 60.0).alias("minute")
-    counts = posts.groupBy(minute).agg(sf.count("*").alias("posts")).orderBy("minute").toArrow()
+    counts = posts.groupBy(minute).agg(sf.count("*").alias("posts")).toArrow().sort_by("minute")
     if counts.num_rows == 0:
         raise InputError("no post has a tag, so there is nothing to insert; a trace needs posts with tags")
     minutes = counts["minute"].to_numpy()

@@ -12,17 +12,25 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
 from thyme.model.records import TrafficKind
-from thyme.pipeline.tallies import aggregate, as_metrics, exact_mean, exact_sum
-
-_KINDS = [str(kind) for kind in TrafficKind]
+from thyme.pipeline.tallies import aggregate, exact_mean, exact_sum
 
 
-def traffic_metrics(events: DataFrame) -> DataFrame:
-    """`<kind>.frames` and `<kind>.bytes` of each kind of traffic, and `control.share` of what is sent."""
-    kept = events.where(sf.col("kind").isin(_KINDS))
-    totals = aggregate(kept, {"frames": sf.sum("count"), "bytes": sf.sum("size_bytes")}, "kind")
-    sent, control = _bytes_of(TrafficKind.SENT), _bytes_of(TrafficKind.CONTROL)
-    return totals.unionByName(aggregate(kept, {"control.share": sf.when(sent > 0, control / sent)}))
+def traffic_totals() -> dict[str, Column]:
+    """Aggregates of a run: `<kind>.frames` and `<kind>.bytes` of each kind of traffic, and `control.share`."""
+    totals: dict[str, Column] = {}
+    for kind in TrafficKind:
+        name = kind.replace(" ", "_")
+        totals[f"{name}.frames"] = _sum_of(kind, "count")
+        totals[f"{name}.bytes"] = _sum_of(kind, "size_bytes")
+    sent = _sum_of(TrafficKind.SENT, "size_bytes")
+    totals["control.share"] = sf.when(sent > 0, _sum_of(TrafficKind.CONTROL, "size_bytes") / sent)
+    return totals
+
+
+def presence_totals() -> dict[str, Column]:
+    """Aggregates of a run: how often nodes joined, left and moved, and how long joining took."""
+    totals = {f"{kind}.events": sf.count(sf.when(sf.col("kind") == kind, True)) for kind in ("joined", "left", "moved")}
+    return totals | {"joining_s.mean": exact_mean(sf.when(sf.col("kind") == "joined", sf.col("value")))}
 
 
 def energy_metrics(events: DataFrame) -> DataFrame:
@@ -64,11 +72,8 @@ def load_metrics(events: DataFrame, runs: DataFrame) -> DataFrame:
     return aggregate(ranked, figures, "what")
 
 
-def presence_metrics(events: DataFrame) -> DataFrame:
-    """Joining, leaving and moving of nodes, how many objects and the like they hold, and whatever was sampled."""
-    kinds = events.where(sf.col("kind").isin("joined", "left", "moved"))
-    counts = aggregate(kinds, {"events": sf.count("*")}, "kind")
-    joining = aggregate(events.where(sf.col("kind") == "joined"), {"joining_s.mean": exact_mean(sf.col("value"))})
+def held_metrics(events: DataFrame) -> DataFrame:
+    """How many objects and the like nodes hold, and whatever was sampled over time."""
     held = events.where(sf.col("kind") == "stored").groupBy("run", "name", "node").agg(sf.sum("count").alias("held"))
     number = sf.col("held").cast("double")
     stored = aggregate(held.withColumn("name", sf.concat(sf.lit("stored."), "name")), _items(number), "name")
@@ -76,15 +81,15 @@ def presence_metrics(events: DataFrame) -> DataFrame:
     value = sf.col("value")
     last = sf.max_by("value", sf.struct("at_s", "node", "value"))
     figures = {"mean": exact_mean(value), "max": sf.max(value), "last": last}
-    return as_metrics(counts.unionByName(joining).unionByName(stored).unionByName(aggregate(sampled, figures, "name")))
+    return stored.unionByName(aggregate(sampled, figures, "name"))
 
 
 def _items(number: Column) -> dict[str, Column]:
     return {"items.mean": exact_mean(number), "items.max": sf.max(number)}
 
 
-def _bytes_of(kind: TrafficKind) -> Column:
-    return sf.sum(sf.when(sf.col("kind") == str(kind), sf.col("size_bytes")).otherwise(0))
+def _sum_of(kind: TrafficKind, column: str) -> Column:
+    return sf.sum(sf.when(sf.col("kind") == str(kind), sf.col(column)).otherwise(0))
 
 
 def _joules() -> Column:
