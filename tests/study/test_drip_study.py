@@ -1,0 +1,132 @@
+"""DRIP's evaluation: its points, a seeded run, coverage, the analysis, figures and claims."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pytest
+
+from thyme.approaches.drip.broker import COPY
+from thyme.approaches.drip.memory import event_number
+from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.operations import Operation
+from thyme.model.records import Notified, OperationKind, Sampled
+from thyme.sim.recorder import Recorder
+from thyme.study.drip_claims import judge_drip
+from thyme.study.drip_evaluation import write_evaluation
+from thyme.study.drip_figures import analysis_table, meeting_time_s
+from thyme.study.drip_points import DripMeasure, DripPoint, drip_points, measure, measure_points, run_point, seeded
+
+
+def small_point(**settings: object) -> DripPoint:
+    """A fifth of the crowd on a fifth of the area, for 30 s."""
+    point = next(point for point in drip_points(["3b"], 30.0) if point.series == "DRIP, m = 2" and point.x == 10)
+    venue = msgspec.structs.replace(point.scenario.venue, width_m=450.0, height_m=450.0)
+    given = {**point.scenario.settings, **settings}
+    scenario = msgspec.structs.replace(point.scenario, nodes=40, venue=venue, settings=given)
+    return msgspec.structs.replace(point, scenario=scenario)
+
+
+def test_the_points_are_the_papers_without_those_that_break_its_bound() -> None:
+    points = drip_points()
+    assert {(point.figure, point.x) for point in points} == {
+        (f, k) for f in ("3a", "3b", "4") for k in (10, 20, 30, 40)
+    }
+    for point in points:
+        settings = point.scenario.settings
+        assert settings["likely_brokers"] == (4 if point.figure == "3a" else 5)
+        assert settings["likely_brokers"] + settings["copies"] < point.x
+    assert not [point for point in points if point.series == "DRIP, m = 6" and point.x == 10]
+    assert len({point.key for point in points}) == len(points) - 4, "Figure 4 shares DRIP's own with Figure 3(b)"
+    scenario = points[0].scenario
+    assert (scenario.nodes, scenario.radio.disc.range_m, scenario.time.until_s) == (200, 120.0, 540.0)
+
+
+def test_the_seed_decides_abilities_and_workload_alike() -> None:
+    scenario, operations = seeded(small_point(), 7)
+    assert scenario.settings["ability_seed"] == 7
+    assert (scenario, operations) == seeded(small_point(), 7)
+    assert operations != seeded(small_point(), 8)[1]
+
+
+def test_a_run_delivers_and_says_how_many_brokers_had_each_event() -> None:
+    result = run_point(small_point(), 1)
+    assert 0.5 < result.delivery <= 1.0
+    assert 0.1 < result.coverage <= 1.0
+    assert 0.0 < result.delay_s < 40.0
+    assert run_point(small_point(), 1) == result
+
+
+def test_coverage_counts_the_brokers_that_have_the_event_when_its_subscriber_gets_it() -> None:
+    event, other = ObjectKey("e", NodeId(1)), ObjectKey("f", NodeId(1))
+    operations = [
+        Operation(0, 1.0, NodeId(2), OperationKind.SUBSCRIBE, sid=0, query="n5 | n6"),
+        Operation(1, 1.0, NodeId(1), OperationKind.SUBSCRIBE, sid=0, query="n5"),
+        Operation(2, 10.0, NodeId(1), OperationKind.INSERT, oid="e", tags=("n5",)),
+        Operation(3, 11.0, NodeId(1), OperationKind.INSERT, oid="f", tags=("n7",)),
+    ]
+    recorder = Recorder()
+    for at_s, broker in ((10.0, 3), (12.0, 4), (20.0, 5)):
+        recorder.record(at_s, broker, Sampled(COPY, float(event_number(event))))
+    recorder.record(11.0, 6, Sampled(COPY, float(event_number(other))))
+    recorder.record(10.0, 1, Notified(SubscriptionKey(0, NodeId(1)), event, 0.0))
+    recorder.record(15.0, 2, Notified(SubscriptionKey(0, NodeId(2)), event, 5.0))
+    events: pa.Table = recorder.table(30.0)
+    found = measure(events, operations, brokers=10, seed=1)
+    assert (found.delivered, found.ideal) == (1, 1), "the publisher's own subscription does not count"
+    assert found.coverage == pytest.approx(0.2)
+    assert found.delay_s == pytest.approx(5.0)
+
+
+def test_regions_meet_at_a_rate_that_movement_decides() -> None:
+    scenario = seeded(small_point(), 1)[0]
+    walking_s = meeting_time_s(scenario)
+    assert 1.0 < walking_s < 100.0
+    movement = msgspec.structs.replace(scenario.movement, model="static")
+    assert meeting_time_s(msgspec.structs.replace(scenario, movement=movement)) > 20.0 * walking_s
+
+
+def test_figures_tables_and_claims_of_made_up_runs(tmp_path: Path) -> None:
+    points = drip_points(duration_s=20.0)
+    found = {point.key: [_made_up(point, seed) for seed in (1, 2)] for point in points}
+    claims = {claim.id: claim for claim in write_evaluation(points, found, tmp_path)}
+    assert {id_: claim.holds for id_, claim in claims.items()} == {
+        "D01": True, "D02": True, "D03": True, "D04": True, "D05": True, "D06": True,
+    }  # fmt: skip
+    assert claims["D06"].runs == 2
+    assert "k = 20: 18 s against 40 s" in claims["D06"].measured
+    names = {path.name for path in (tmp_path / "figures").iterdir()}
+    assert names >= {f"drip_{name}.png" for name in ("figure_3a", "figure_3b", "figure_4", "analysis")}
+    assert len((tmp_path / "drip.csv").read_text().splitlines()) == 1 + len(points)
+    row = analysis_table(points, found)[0]
+    assert row.printed_s == pytest.approx(row.meeting_s * 40.0 / 8.0)
+    assert row.exact_s == pytest.approx(row.meeting_s * (137.0 / 60.0) / 2.0)
+    assert row.series_s == 0.0
+
+
+def test_a_claim_that_does_not_hold_is_told_so_and_one_without_runs_is_left_out() -> None:
+    points = drip_points(["3b"])
+    found = {point.key: [DripMeasure(1, 10, 10, float(point.scenario.settings["copies"]), 0.5, 1)] for point in points}
+    judged = {claim.id: claim.holds for claim in judge_drip(points, found)}
+    assert judged == {"D03": False, "D04": False, "D05": False}
+
+
+def test_points_with_the_same_runs_are_run_once() -> None:
+    point = small_point()
+    twice = [point, msgspec.structs.replace(point, figure="4", series="DRIP")]
+    told: list[str] = []
+    found = measure_points(twice, [1], lambda point, result: told.append(point.figure))
+    assert len(told) == 1
+    assert list(found) == [point.key]
+
+
+def _made_up(point: DripPoint, seed: int) -> DripMeasure:
+    """A run as the paper says it would be."""
+    settings = point.scenario.settings
+    k, m = settings["brokers"], settings["copies"]
+    delay_s = 10.0 + 0.6 * k - m
+    if settings["relay"] == "sf" or settings["selection"] == "random":
+        delay_s = 40.0 + 0.01 * (k - 20)
+    return DripMeasure(seed, 9, 10, delay_s, (m + 4.0) / k, 100)
