@@ -1,0 +1,63 @@
+"""`thyme study` at the terminal: mistakes in one line, presets listed, the headline at the end."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from thyme.cli.main import run
+
+
+def thyme(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["thyme", *arguments])
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit) as stop:
+        run()
+    assert isinstance(stop.value.code, int)
+    return stop.value.code
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "give either a study file or --preset NAME"),
+        (["--preset", "slow"], "there is no such preset; expected one of quick"),
+        (["gone.toml"], "gone.toml: there is no such file"),
+        (["--preset", "quick", "--set", "nodes"], "--set nodes: expected key=value"),
+        (["--preset", "quick", "--set", "nodez=3"], "--set nodez: a study has no such key"),
+        (["--preset", "quick", "--set", 'radio.model="smoke"'], "radio.model"),
+    ],
+)
+def test_a_mistake_is_one_line(
+    arguments: list[str],
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert thyme(monkeypatch, "study", *arguments) == 2
+    error = capsys.readouterr().err
+    assert told in error
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_presets_are_listed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert thyme(monkeypatch, "study", "--preset", "list") == 0
+    assert "thyme-static" in capsys.readouterr().out
+
+
+def test_the_terminal_ends_with_headline_and_report(
+    spark: SparkSession, study_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = study_file.parent / "out"
+    arguments = ["study", str(study_file), "--out", str(out), "--set", "topologies=1", "--set", "nodes=8"]
+    assert thyme(monkeypatch, *arguments, "--set", 'approaches=["Thyme-LS"]') == 0
+    shown = capsys.readouterr().out
+    assert "✓ runs" in shown
+    assert "Thyme-LS works for this crowd" in shown
+    assert f"Report:  {out / 'report.html'}" in shown
