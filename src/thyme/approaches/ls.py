@@ -31,6 +31,7 @@ from thyme.approaches.interface import (
     key_of,
 )
 from thyme.approaches.joining import Joining, JoinOptions
+from thyme.approaches.paging import ask_for_more
 from thyme.approaches.requests import Requests, RetryOptions
 from thyme.host import Host
 from thyme.model.errors import InputError
@@ -161,30 +162,12 @@ class LocalStorage(ReactiveStore):
 
     def more(self, sid: int, done: Done) -> None:
         own = self._inbox.get(sid)
-        waiting = dict(own.cursors)
-        if not waiting:
-            done(Outcome())
-            return
-        failures: list[Failure] = []
 
-        def one_answered(source: NodeId) -> Done:
-            def answered(outcome: Outcome) -> None:
-                del waiting[source]
-                if not outcome.ok:
-                    failures.append(outcome.failure)
-                if not waiting:
-                    done(Outcome(failures[0] if failures else Failure.NONE, own.remaining))
-
-            return answered
-
-        def ask(source: NodeId, cursor: Cursor, left: int) -> Callable[[int], None]:
+        def ask(source: NodeId, number: int, cursor: Cursor, left: int) -> None:
             limit = self.options.past_matches
-            return lambda number: self._router.send(
-                source, MoreRequest(number, own.subscription.key, cursor, limit, left)
-            )
+            self._router.send(source, MoreRequest(number, own.subscription.key, cursor, limit, left))
 
-        for source, (cursor, left) in list(own.cursors.items()):
-            self._requests.begin(ask(source, cursor, left), one_answered(source))
+        ask_for_more(own, self._requests, ask, done)
 
     def remaining(self, sid: int) -> int:
         return self._inbox.get(sid).remaining

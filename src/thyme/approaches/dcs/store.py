@@ -8,15 +8,17 @@ package: `broker`, `notifier`, `membership`, `repair`, `proxying`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 import msgspec
 
 from thyme.approaches.contents import Contents, Fetches
 from thyme.approaches.dcs.broker import Broker
+from thyme.approaches.dcs.cell_requests import CellRequests
 from thyme.approaches.dcs.holdings import Holdings, joined
 from thyme.approaches.dcs.keys import cells_of_tags, insertion_cells, keepers_of, parts_of, sources_of
+from thyme.approaches.dcs.locations import OWN, REPLICA, Locations, metadata_decoder
 from thyme.approaches.dcs.membership import Membership, MembershipEvents
 from thyme.approaches.dcs.notifier import Notifier
 from thyme.approaches.dcs.options import CellStorageOptions
@@ -34,11 +36,13 @@ from thyme.approaches.interface import (
     ReactiveStore,
     key_of,
 )
+from thyme.approaches.paging import ask_for_more
 from thyme.approaches.requests import Requests
 from thyme.host import Host
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import CellId, NodeId, ObjectKey, SubscriptionKey
+from thyme.model.matching import Cursor
 from thyme.model.objects import DataObject, Metadata, Replica, check_object
 from thyme.model.queries import Query
 from thyme.model.subscriptions import Subscription
@@ -56,7 +60,6 @@ from thyme.wire.cells import (
     InsertMetadata,
     JoinCell,
     JoinedState,
-    LocationUpdate,
     MoreMatches,
     ReplicaAdded,
     SubscribePart,
@@ -65,12 +68,6 @@ from thyme.wire.cells import (
 )
 from thyme.wire.message import Message
 from thyme.wire.storage import PartReply, PartRequest
-
-OWN = "own object"
-REPLICA = "replica"
-LAST_SEEN = "last seen"
-_metadata = msgspec.msgpack.Decoder(Metadata)
-_parts = msgspec.msgpack.Decoder(dict[str, list[int]])
 
 
 class CellStorage(ReactiveStore):
@@ -112,7 +109,8 @@ class CellStorage(ReactiveStore):
         self._fetches: Fetches[Destination] = Fetches(self._requests, self._ask_for_part, options.contents)
         limits = options.limits
         self._inbox: Inbox[CellId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
-        self._waiting_cells: dict[int, dict[CellId, None]] = {}
+        self._cell_requests = CellRequests(self._requests)
+        self._locations = Locations(host, self.grid, self.router, self._inbox, lambda: self.membership.place)
         self._asked_parts: dict[int, int] = {}
         self._hot: dict[str, int] = {}
 
@@ -164,7 +162,7 @@ class CellStorage(ReactiveStore):
         value = self.host.store.get(OWN, oid)
         if value is None:
             raise InputError(f"this node has no object {oid!r} to delete; only the owner can delete an object")
-        metadata = _metadata.decode(value)
+        metadata = metadata_decoder.decode(value)
         key = metadata.key
         self.host.store.remove(OWN, oid)
         self._contents.drop(key)
@@ -182,24 +180,15 @@ class CellStorage(ReactiveStore):
         subscription = Subscription.to_query(SubscriptionKey(number, self.node), query, frame)
         parts = parts_of(self.grid, subscription, self.host.random)
         self._inbox.add(subscription, notify)
-        stored = {str(number): sorted(parts)}
-        self.host.store.put("subscription cells", str(number), msgspec.msgpack.encode(stored))
-        waiting = dict.fromkeys(sorted(parts))
-
-        def send(request: int) -> None:
-            self._waiting_cells[request] = waiting
-            for cell in waiting:
-                past = self.options.past_matches
-                self.router.send_to_cell(cell, SubscribePart(request, parts[cell], self.membership.place, past))
-
-        self._begin(send, done)
+        self._locations.subscribed(number, sorted(parts))
+        self._subscribe_parts(parts, done)
         return subscription.key
 
     def unsubscribe(self, sid: int, done: Done) -> None:
         key = self._inbox.get(sid).subscription.key
-        cells = self._cells_of(sid)
+        cells = self._locations.cells_of(sid)
         self._inbox.remove(sid)
-        self.host.store.remove("subscription cells", str(sid))
+        self._locations.unsubscribed(sid)
         self._ask_cells(cells, lambda number: UnsubscribePart(number, key), done)
 
     def retrieve(self, metadata: Metadata, done: Fetched) -> None:
@@ -217,31 +206,13 @@ class CellStorage(ReactiveStore):
 
     def more(self, sid: int, done: Done) -> None:
         own = self._inbox.get(sid)
-        waiting = dict(own.cursors)
-        if not waiting:
-            done(Outcome())
-            return
-        failures: list[Failure] = []
 
-        def answered(source: CellId) -> Done:
-            def ended(outcome: Outcome) -> None:
-                del waiting[source]
-                if not outcome.ok:
-                    failures.append(outcome.failure)
-                if not waiting:
-                    done(Outcome(failures[0] if failures else Failure.NONE, own.remaining))
-
-            return ended
-
-        def ask(source: CellId) -> Callable[[int], None]:
-            cursor, left = own.cursors[source]
+        def ask(source: CellId, number: int, cursor: Cursor, left: int) -> None:
             key, limit = own.subscription.key, self.options.past_matches
-            return lambda number: self._send_to_cell(
-                source, MoreMatches(number, key, self.membership.place, cursor, limit, left)
-            )
+            request = MoreMatches(number, key, self.membership.place, cursor, limit, left)
+            self.router.send_to_cell(source, request)
 
-        for source in list(waiting):
-            self._requests.begin(ask(source), answered(source))
+        ask_for_more(own, self._requests, ask, done)
 
     def remaining(self, sid: int) -> int:
         return self._inbox.get(sid).remaining
@@ -270,31 +241,22 @@ class CellStorage(ReactiveStore):
         self.router.send_to_many(map(Destination, cells_of_tags(self.grid, metadata.tags)), added)
 
     def _ask_cells(self, cells: Iterable[CellId], message: Callable[[int], Message], done: Done) -> None:
-        """One request to several cells; done when all have answered."""
-        waiting = dict.fromkeys(cells)
+        """The same request to several cells."""
 
-        def send(number: int) -> None:
-            self._waiting_cells[number] = waiting
+        def send(number: int, waiting: list[CellId]) -> None:
             self.router.send_to_many(map(Destination, waiting), message(number))
 
-        self._begin(send, done)
+        self._cell_requests.begin(cells, send, done)
 
-    def _begin(self, send: Callable[[int], None], done: Done) -> None:
-        numbers: list[int] = []
+    def _subscribe_parts(self, parts: Mapping[CellId, Subscription], done: Done) -> None:
+        """To each cell its share of a subscription."""
 
-        def ended(outcome: Outcome) -> None:
-            self._waiting_cells.pop(numbers[0], None)
-            done(outcome)
+        def send(number: int, waiting: list[CellId]) -> None:
+            place, past = self.membership.place, self.options.past_matches
+            for cell in waiting:
+                self.router.send_to_cell(cell, SubscribePart(number, parts[cell], place, past))
 
-        def first_send(number: int) -> None:
-            if not numbers:
-                numbers.append(number)
-            send(number)
-
-        self._requests.begin(first_send, ended)
-
-    def _send_to_cell(self, cell: CellId, message: Message) -> None:
-        self.router.send_to_cell(cell, message)
+        self._cell_requests.begin(sorted(parts), send, done)
 
     def _send_in_cell(self, node: NodeId, message: Message) -> None:
         self.router.send_to_node(node, self.membership.cell, message)
@@ -304,7 +266,7 @@ class CellStorage(ReactiveStore):
         match message:
             case CellAnswer(request, cell, refusal, spread):
                 self._remember_hot(spread)
-                self._on_answer(request, cell, refusal)
+                self._cell_requests.answered(request, cell, refusal)
             case CellNotification():
                 self._on_notification(message, arrival.hops)
             case PartRequest():
@@ -334,17 +296,6 @@ class CellStorage(ReactiveStore):
             self._hot[tag] = cells
             if len(self._hot) > self.options.spread_memory:
                 del self._hot[next(iter(self._hot))]
-
-    def _on_answer(self, request: int, cell: CellId, refusal: str) -> None:
-        if refusal:
-            self._requests.resolve(request, Outcome(Failure.REFUSED))
-            return
-        waiting = self._waiting_cells.get(request)
-        if waiting is not None:
-            waiting.pop(cell, None)
-            if waiting:
-                return
-        self._requests.resolve(request, Outcome())
 
     def _on_notification(self, message: CellNotification, hops: int) -> None:
         for key in message.keys:
@@ -417,7 +368,7 @@ class CellStorage(ReactiveStore):
             settled=self._on_settled,
             leaving=lambda cell: self.proxying.leaving(cell),
             discard=self._discard,
-            crossed=lambda cell: self._tell_location(objects=False),
+            crossed=lambda cell: self._locations.tell(objects=False, catch_up=False),
         )
 
     def _beacon_events(self) -> BeaconEvents:
@@ -430,12 +381,12 @@ class CellStorage(ReactiveStore):
     def _on_beacon(self, neighbour: Neighbour, digest: bytes) -> None:
         self.repair.heard(neighbour, digest)
         if self.membership.member:
-            self.host.store.put(LAST_SEEN, "", msgspec.msgpack.encode(self.host.now()))
+            self._locations.seen()
 
     def _on_settled(self, alone: bool) -> None:
         self.repair.forget()
         self.proxying.settled(alone)
-        self._tell_location(objects=True)
+        self._locations.tell(objects=True, catch_up=self.options.catch_up)
 
     def _discard(self) -> None:
         """The old cell's data stay with the old cell (§6.6.3); own and retrieved objects are kept."""
@@ -450,30 +401,6 @@ class CellStorage(ReactiveStore):
         own = key.owner == self.node and self.host.store.get(OWN, key.oid) is not None
         return own or self.host.store.get(REPLICA, str(key)) is not None
 
-    def _cells_of(self, sid: int) -> list[CellId]:
-        value = self.host.store.get("subscription cells", str(sid))
-        return [CellId(cell) for cell in _parts.decode(value)[str(sid)]] if value else []
-
-    def _tell_location(self, *, objects: bool) -> None:
-        """Say where this node is, to every cell that has one of its subscriptions or lists it as a replica."""
-        subscriptions: dict[CellId, list[SubscriptionKey]] = {}
-        for own in self._inbox:
-            key = own.subscription.key
-            for cell in self._cells_of(key.sid):
-                subscriptions.setdefault(cell, []).append(key)
-        replicas: dict[CellId, list[ObjectKey]] = {}
-        if objects:
-            for kind in (OWN, REPLICA):
-                for _, value in self.host.store.items(kind):
-                    metadata = _metadata.decode(value)
-                    for cell in cells_of_tags(self.grid, metadata.tags):
-                        replicas.setdefault(cell, []).append(metadata.key)
-        since_s = self._last_seen_s() if self.options.catch_up and objects else None
-        now_s, place = self.host.now(), self.membership.place
-        for cell in sorted({*subscriptions, *replicas}):
-            keys, held = tuple(subscriptions.get(cell, ())), tuple(replicas.get(cell, ()))
-            self.router.send_to_cell(cell, LocationUpdate(self.node, place, now_s, keys, held, since_s))
-
     def _send_again(
         self, cell: CellId, objects: tuple[ObjectKey, ...], subscriptions: tuple[SubscriptionKey, ...]
     ) -> None:
@@ -481,7 +408,7 @@ class CellStorage(ReactiveStore):
         for key in objects:
             value = self.host.store.get(OWN, key.oid)
             if value is not None:
-                metadata = _metadata.decode(value)
+                metadata = metadata_decoder.decode(value)
                 self._ask_cells([cell], partial(_insertion, metadata), _ignore)
         for subscription in subscriptions:
             own = self._inbox.find(subscription)
@@ -489,23 +416,9 @@ class CellStorage(ReactiveStore):
                 self._subscribe_again(own.subscription, cell)
 
     def _subscribe_again(self, subscription: Subscription, cell: CellId) -> None:
-        conjunctions = tuple(
-            c for c in subscription.conjunctions if any(self.grid.cell_for(tag) == cell for tag in c.positive)
-        )
-        if not conjunctions:
-            return
-        part = Subscription(subscription.key, conjunctions, subscription.frame)
-
-        def send(number: int) -> None:
-            self._waiting_cells[number] = dict.fromkeys([cell])
-            past = self.options.past_matches
-            self.router.send_to_cell(cell, SubscribePart(number, part, self.membership.place, past))
-
-        self._begin(send, _ignore)
-
-    def _last_seen_s(self) -> float | None:
-        value = self.host.store.get(LAST_SEEN, "")
-        return msgspec.msgpack.decode(value, type=float) if value else None
+        lost = tuple(c for c in subscription.conjunctions if any(self.grid.cell_for(t) == cell for t in c.positive))
+        if lost:
+            self._subscribe_parts({cell: Subscription(subscription.key, lost, subscription.frame)}, _ignore)
 
 
 def _insertion(metadata: Metadata, number: int) -> Message:

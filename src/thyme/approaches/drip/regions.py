@@ -55,6 +55,7 @@ class Regions:
         self._standing = standing
         self._moved = moved
         self._nearest: list[Nearby] = []
+        self._last_heard: dict[NodeId, int] = {}
         self._neighbours: dict[NodeId, tuple[NodeId, float]] = {}
         self._timer: Timer | None = None
         self.own_region = 0
@@ -96,8 +97,11 @@ class Regions:
     def hear(self, sender: NodeId, presence: Presence) -> None:
         now_s = self._host.now()
         self._meet(sender, presence.attached, now_s)
-        if presence.broker == self._host.node:
+        # Further copies of a broadcast come later, so its first one decides.
+        broker, sequence = presence.broker, presence.sequence
+        if broker == self._host.node or self._last_heard.get(broker) == sequence:
             return
+        self._last_heard[broker] = sequence
         delay_s = max(0.0, now_s - presence.sent_s)
         found = Nearby(presence.broker, presence.region, presence.sequence, delay_s, presence.hops + 1, now_s)
         if not self._admit(found):
@@ -115,6 +119,7 @@ class Regions:
 
     def expire(self) -> None:
         """Forget brokers and neighbours that fell silent."""
+        self._last_heard.clear()
         now_s = self._host.now()
         oldest_s = now_s - self._options.life_s
         if any(nearby.heard_s < oldest_s for nearby in self._nearest):
