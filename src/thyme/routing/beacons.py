@@ -128,14 +128,19 @@ class Beacons:
             self._host.record(Counted(TrafficKind.DROPPED, "Beacon", reason="too many neighbours"))
             return True
         neighbour = Neighbour(sender, message.cell, message.stationary, self._host.now())
-        self._put(neighbour)
+        if known is not None and known.cell == neighbour.cell and known.stationary == neighbour.stationary:
+            self._confirm(neighbour)
+        else:
+            self._put(neighbour)
         if self._expiry_timer is None:
             self._expiry_timer = self._host.after(self._options.expiry_s, self._expire)
-        if known is None and self._events.appeared:
-            self._events.appeared(neighbour)
-        self._tell_populations(known, neighbour)
-        if self._events.heard:
-            self._events.heard(neighbour, message.digest)
+        events = self._events
+        if known is None and events.appeared:
+            events.appeared(neighbour)
+        if known is None or known.cell != neighbour.cell or known.stationary != neighbour.stationary:
+            self._tell_populations(known, neighbour)
+        if events.heard:
+            events.heard(neighbour, message.digest)
         return True
 
     def neighbour(self, node: NodeId) -> Neighbour | None:
@@ -162,6 +167,12 @@ class Beacons:
         self.announce()
         spread = self._host.random.uniform(-self._options.jitter, self._options.jitter)
         self._beacon_timer = self._host.after(self._options.period_s * (1.0 + spread), self._beat)
+
+    def _confirm(self, neighbour: Neighbour) -> None:
+        """Most beacons say what the last one said: only the record is another."""
+        self._neighbours[neighbour.node] = neighbour
+        if neighbour.stationary:
+            self._by_cell[neighbour.cell][neighbour.node] = neighbour
 
     def _put(self, neighbour: Neighbour) -> None:
         self._take(neighbour.node)

@@ -58,6 +58,7 @@ class Engine:
         time_s, _, timer = heapq.heappop(self._heap)
         action, timer.action = timer.action, None
         if action is not None:
-            self.now_s = time_s
+            # What the radio told last may lie a propagation delay later.
+            self.now_s = max(self.now_s, time_s)
             self.actions += 1
             action()

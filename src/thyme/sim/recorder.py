@@ -23,6 +23,19 @@ _INTS = ("node", "operation", "peer", "count", "size_bytes")
 _FLOATS = ("at_s", "value")
 
 
+Tally = dict[int, list[int]]
+"""By node: how many, and how many bytes."""
+
+
+def add(tally: Tally, node: int, count: int, size_bytes: int) -> None:
+    total = tally.get(node)
+    if total is None:
+        tally[node] = [count, size_bytes]
+    else:
+        total[0] += count
+        total[1] += size_bytes
+
+
 class Recorder:
     """Collects log records in the order in which they happened."""
 
@@ -31,7 +44,7 @@ class Recorder:
         self._strings = {name: array("i") for name in _STRINGS}
         self._ints = {name: array("q") for name in _INTS}
         self._floats = {name: array("d") for name in _FLOATS}
-        self._traffic: dict[tuple[int, str, str, str], list[int]] = {}
+        self._traffic: dict[tuple[str, str, str], Tally] = {}
 
     def __len__(self) -> int:
         return len(self._floats["at_s"])
@@ -43,17 +56,21 @@ class Recorder:
             self._append(at_s, node, event.row())
 
     def count(self, node: int, traffic: str, name: str, count: int, size_bytes: int, reason: str = "") -> None:
-        total = self._traffic.get((node, traffic, name, reason))
-        if total is None:
-            self._traffic[(node, traffic, name, reason)] = [count, size_bytes]
-        else:
-            total[0] += count
-            total[1] += size_bytes
+        add(self.tally(traffic, name, reason), node, count, size_bytes)
+
+    def tally(self, traffic: str, name: str, reason: str = "") -> Tally:
+        """The sums of one kind of traffic, for whoever counts much of it; good until `table` is called."""
+        tally = self._traffic.get((traffic, name, reason))
+        if tally is None:
+            tally = self._traffic[(traffic, name, reason)] = {}
+        return tally
 
     def table(self, end_s: float) -> pa.Table:
         """Everything recorded, as an Arrow table with `EVENT_SCHEMA`. Traffic rows carry the end of the run."""
-        for node, traffic, name, reason in sorted(self._traffic):
-            count, size_bytes = self._traffic[(node, traffic, name, reason)]
+        kinds = [(node, kind) for kind, tally in self._traffic.items() for node in tally]
+        for node, kind in sorted(kinds):
+            traffic, name, reason = kind
+            count, size_bytes = self._traffic[kind][node]
             row = Row(traffic, name=name, count=count, size_bytes=size_bytes, reason=reason)
             self._append(end_s, node, row)
         self._traffic.clear()

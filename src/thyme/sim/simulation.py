@@ -7,10 +7,14 @@ and its queue, and keeps its store; switched on again, it gets a new protocol on
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Sequence
+from math import inf
 from random import Random
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from thyme.host import MemoryStore, Timer
@@ -19,11 +23,11 @@ from thyme.model.ids import NodeId
 from thyme.model.records import LogRecord, TrafficKind
 from thyme.sim.engine import Engine
 from thyme.sim.faults import Pass, Rule, verdict
-from thyme.sim.radio import Happening, Radio
-from thyme.sim.recorder import Recorder
+from thyme.sim.radio import Column, Happening, Radio
+from thyme.sim.recorder import Recorder, Tally, add
 from thyme.wire.codec import encode
 from thyme.wire.message import Message
-from thyme.world.movement import Movement
+from thyme.world.movement import Leg, Movement
 
 MAX_KEPT_FRAMES = 2_000_000
 FRAME_MEMORY_S = 0.01
@@ -42,13 +46,29 @@ Receive = Callable[[NodeId, Message], None]
 Failed = Callable[[], None] | None
 
 
+_RECEIVED, _SENT, _GIVEN_UP = int(Happening.RECEIVED), int(Happening.SENT), int(Happening.GIVEN_UP)
+
+
+class _Kind:
+    """A class of messages: its name, and where its frames are counted."""
+
+    __slots__ = ("control", "name", "received", "sent")
+
+    def __init__(self, kind: type[Message], recorder: Recorder) -> None:
+        self.name = kind.__name__
+        self.sent = recorder.tally(TrafficKind.SENT, self.name)
+        self.received = recorder.tally(TrafficKind.RECEIVED, self.name)
+        self.control: Tally | None = recorder.tally(TrafficKind.CONTROL, self.name) if kind.control else None
+
+
 class _Frame:
     """A frame on its way: what is in it, who sent it in which of their lives, and whom to tell if it fails."""
 
-    __slots__ = ("failed", "life", "message", "refused", "sender", "size_bytes")
+    __slots__ = ("failed", "kind", "life", "message", "refused", "sender", "size_bytes")
 
-    def __init__(self, message: Message, sender: int, life: int, size_bytes: int, failed: Failed) -> None:
+    def __init__(self, message: Message, kind: _Kind, sender: int, life: int, size_bytes: int, failed: Failed) -> None:
         self.message = message
+        self.kind = kind
         self.sender = sender
         self.life = life
         self.size_bytes = size_bytes
@@ -77,6 +97,7 @@ class Simulation:
         self._frames: dict[int, _Frame] = {}
         self._ended: deque[tuple[float, int]] = deque()
         self._tokens = 0
+        self._kinds: dict[type[Message], _Kind] = {}
         self._frame_log: list[tuple[float, int, int, str, int]] | None = None
 
     def keep_frames(self) -> None:
@@ -110,15 +131,17 @@ class Simulation:
     def send(self, sender: int, to: int, message: Message, failed: Failed) -> None:
         size_bytes = len(encode(message))
         host = self.hosts[sender]
-        name = type(message).__name__
-        self.recorder.count(sender, TrafficKind.SENT, name, 1, size_bytes)
-        if message.control:
-            self.recorder.count(sender, TrafficKind.CONTROL, name, 1, size_bytes)
+        kind = self._kinds.get(type(message))
+        if kind is None:
+            kind = self._kinds[type(message)] = _Kind(type(message), self.recorder)
+        add(kind.sent, sender, 1, size_bytes)
+        if kind.control is not None:
+            add(kind.control, sender, 1, size_bytes)
         if self._frame_log is not None and len(self._frame_log) < MAX_KEPT_FRAMES:
-            self._frame_log.append((self.engine.now_s, sender, to, name, size_bytes))
+            self._frame_log.append((self.engine.now_s, sender, to, kind.name, size_bytes))
         self._tokens += 1
         token = self._tokens
-        frame = self._frames[token] = _Frame(message, sender, host.life, size_bytes, failed)
+        frame = self._frames[token] = _Frame(message, kind, sender, host.life, size_bytes, failed)
         now_s = max(self.engine.now_s, self.radio.now_s)
         if to < 0:
             accepted = self.radio.broadcast(now_s, sender, token, size_bytes)
@@ -126,50 +149,48 @@ class Simulation:
             accepted = self.radio.unicast(now_s, sender, to, token, size_bytes)
         if not accepted:
             del self._frames[token]
-            self.recorder.count(sender, TrafficKind.DROPPED, name, 1, size_bytes, "radio queue full")
+            self.recorder.count(sender, TrafficKind.DROPPED, kind.name, 1, size_bytes, "radio queue full")
             if frame.failed is not None:
                 host.after(0.0, frame.failed)
 
     def _tell(self, happenings: int) -> None:
-        radio, engine = self.radio, self.engine
-        rows = [
-            (
-                float(radio.at_s[i]),
-                int(radio.kind[i]),
-                int(radio.node[i]),
-                int(radio.peer[i]),
-                int(radio.frame[i]),
-            )
-            for i in range(happenings)
-        ]
-        for at_s, kind, node, peer, token in rows:
-            engine.now_s = max(engine.now_s, at_s)
-            frame = self._frames[token]
-            if kind == Happening.RECEIVED:
-                self._receive(node, peer, frame)
+        radio, engine, frames, hosts = self.radio, self.engine, self._frames, self.hosts
+        columns = (radio.at_s, radio.kind, radio.node, radio.peer, radio.frame)
+        for at_s, what, node, peer, token in zip(*(_numbers(each, happenings) for each in columns), strict=True):
+            if at_s > engine.now_s:
+                engine.now_s = at_s
+            frame = frames[token]
+            if what == _RECEIVED:
+                if self.rules:
+                    self._receive(node, peer, frame)
+                else:
+                    hosts[node].hear(peer, frame)
                 continue
             self._ended.append((at_s + FRAME_MEMORY_S, token))
-            if (kind == Happening.GIVEN_UP or (kind == Happening.SENT and frame.refused)) and frame.failed:
-                host = self.hosts[node]
+            if (what == _GIVEN_UP or (what == _SENT and frame.refused)) and frame.failed:
+                host = hosts[node]
                 if host.life == frame.life:
                     frame.failed()
         while self._ended and self._ended[0][0] < engine.now_s:
             del self._frames[self._ended.popleft()[1]]
 
     def _receive(self, node: int, sender: int, frame: _Frame) -> None:
+        """What the scenario's faults let through."""
         host = self.hosts[node]
-        if self.rules:
-            answer = verdict(self.rules, self, sender, node, frame.message)
-            if not isinstance(answer, Pass):
-                frame.refused = answer.delay_s is None
-                if answer.delay_s is None:
-                    self.recorder.count(
-                        node, TrafficKind.DROPPED, type(frame.message).__name__, 1, frame.size_bytes, "fault"
-                    )
-                else:
-                    host.after(answer.delay_s, lambda: host.hear(sender, frame.message, frame.size_bytes))
-                return
-        host.hear(sender, frame.message, frame.size_bytes)
+        answer = verdict(self.rules, self, sender, node, frame.message)
+        if isinstance(answer, Pass):
+            host.hear(sender, frame)
+        elif answer.delay_s is None:
+            frame.refused = True
+            self.recorder.count(node, TrafficKind.DROPPED, frame.kind.name, 1, frame.size_bytes, "fault")
+        else:
+            frame.refused = False
+            host.after(answer.delay_s, lambda: host.hear(sender, frame))
+
+
+def _numbers(column: Column, count: int) -> list[Any]:
+    """The first numbers of a column, as Python's own."""
+    return column[:count].tolist() if isinstance(column, np.ndarray) else [column[i] for i in range(count)]
 
 
 class SimulatedHost:
@@ -184,6 +205,10 @@ class SimulatedHost:
         self.random = Random(f"{seed}/{node}")
         self.store = MemoryStore()
         self.life = 0
+        self._legs: list[Leg] | None = None
+        self._leg = Leg(inf, 0.0, 0.0)
+        self._leg_from_s = self._leg_to_s = inf
+        self._place = Point(0.0, 0.0)
         self.receive: Receive | None = None
 
     def begin_life(self, receive: Receive) -> None:
@@ -202,10 +227,30 @@ class SimulatedHost:
         return self._engine.now_s
 
     def position(self) -> Point:
-        return self._simulation.movement.position(self.node, self._engine.now_s)
+        leg, now_s = self._present_leg(), self._engine.now_s
+        if leg.vx_mps == 0.0 and leg.vy_mps == 0.0:
+            return self._place
+        elapsed_s = max(0.0, now_s - leg.start_s)
+        return Point(leg.x_m + leg.vx_mps * elapsed_s, leg.y_m + leg.vy_mps * elapsed_s)
 
     def moving(self) -> bool:
-        return self._simulation.movement.moving(self.node, self._engine.now_s)
+        leg = self._present_leg()
+        return leg.vx_mps != 0.0 or leg.vy_mps != 0.0
+
+    def _present_leg(self) -> Leg:
+        """The leg of the movement that this node is on; it is asked for far more often than it changes."""
+        now_s = self._engine.now_s
+        if self._leg_from_s <= now_s < self._leg_to_s:
+            return self._leg
+        if self._legs is None:
+            self._legs = self._simulation.movement.node_legs(self.node)
+        legs = self._legs
+        next_leg = max(1, bisect_right(legs, now_s, key=lambda leg: leg.start_s))
+        self._leg = leg = legs[next_leg - 1]
+        self._leg_from_s = leg.start_s if next_leg > 1 else -inf
+        self._leg_to_s = legs[next_leg].start_s if next_leg < len(legs) else inf
+        self._place = Point(leg.x_m, leg.y_m)
+        return leg
 
     def broadcast(self, message: Message) -> None:
         self._simulation.send(self.node, -1, message, None)
@@ -225,7 +270,7 @@ class SimulatedHost:
     def record(self, event: LogRecord) -> None:
         self._recorder.record(self._engine.now_s, self.node, event)
 
-    def hear(self, sender: int, message: Message, size_bytes: int) -> None:
+    def hear(self, sender: int, frame: _Frame) -> None:
         if self.receive is not None:
-            self._recorder.count(self.node, TrafficKind.RECEIVED, type(message).__name__, 1, size_bytes)
-            self.receive(NodeId(sender), message)
+            add(frame.kind.received, self.node, 1, frame.size_bytes)
+            self.receive(NodeId(sender), frame.message)
