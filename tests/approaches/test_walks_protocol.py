@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 from small_world import SmallWorld, line
 
 from thyme.approaches.interface import Failure
-from thyme.approaches.registry import APPROACHES, Approach
 from thyme.approaches.walks.filters import (
     CountingFilter,
     FilterOptions,
@@ -23,7 +21,7 @@ from thyme.approaches.walks.filters import (
     expected_false_positives,
 )
 from thyme.approaches.walks.graph import draw_graph
-from thyme.approaches.walks.options import DirectionalWalksOptions, WalkerOptions
+from thyme.approaches.walks.options import WalkerOptions
 from thyme.approaches.walks.protocol import DirectionalWalks
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
@@ -33,23 +31,6 @@ from thyme.wire import walks as wire
 from thyme.wire.codec import encode
 from thyme.wire.message import Message
 from thyme.wire.walks import Advert, Offer, WalkName
-
-
-@pytest.fixture(autouse=True, scope="module")
-def registered() -> Iterator[None]:
-    added = "walks" not in APPROACHES
-    if added:
-        APPROACHES["walks"] = Approach(
-            "walks",
-            "Directional walks",
-            "publishers and subscribers meet where their random walks cross",
-            DirectionalWalks.capabilities,
-            DirectionalWalksOptions,
-            DirectionalWalks,
-        )
-    yield
-    if added:
-        del APPROACHES["walks"]
 
 
 def square(nodes: int, network: int, radius: float = 0.3) -> list[tuple[float, float]]:

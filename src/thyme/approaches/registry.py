@@ -19,6 +19,8 @@ from thyme.approaches.interface import Capabilities, ReactiveStore
 from thyme.approaches.ls import LocalStorage, LocalStorageOptions
 from thyme.approaches.socialcast.options import SocialCastOptions
 from thyme.approaches.socialcast.protocol import SocialCast
+from thyme.approaches.walks.options import DirectionalWalksOptions
+from thyme.approaches.walks.protocol import DirectionalWalks
 from thyme.host import Host
 from thyme.model.errors import InputError
 from thyme.routing.dsdv import Dsdv, DsdvOptions
@@ -126,6 +128,14 @@ APPROACHES: dict[str, Approach] = {
             Drip.capabilities,
             DripOptions,
             Drip,
+        ),
+        Approach(
+            "walks",
+            "Directional walks",
+            "publishers and subscribers meet where their random walks cross",
+            DirectionalWalks.capabilities,
+            DirectionalWalksOptions,
+            DirectionalWalks,
         ),
     )
 }

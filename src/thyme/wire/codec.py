@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from thyme.wire import beacons, cells, drip, dsdv, flooding, geographic, ondemand, server, socialcast, storage
+from thyme.wire import beacons, cells, drip, dsdv, flooding, geographic, ondemand, server, socialcast, storage, walks
 from thyme.wire.message import Message
 
 VERSION = 1
@@ -31,6 +31,7 @@ MODULES: tuple[ModuleType, ...] = (
     cells,
     socialcast,
     drip,
+    walks,
 )
 
 
