@@ -95,7 +95,7 @@ class Dsdv:
             self._host.after(0.0, lambda: self._deliver(to, message))
             return
         if self._table.purge(self._host.now()):
-            self._trigger(True)
+            self._trigger(True, self._host.now())
         self._number = (self._number + 1) % _NUMBERS
         packet = Carried(self._host.node, self._number, to, 0, payload)
         self._send_or_wait(packet, failed, self._options.resends)
@@ -112,10 +112,11 @@ class Dsdv:
     def _read(self, sender: NodeId, entries: bytes) -> None:
         if self._failures:
             self._failures.pop(sender, None)
-        told = self._table.read(sender, entries, self._host.now())
+        now_s = self._host.now()
+        told = self._table.read(sender, entries, now_s)
         if told & self._resettled:
             self._await_settling()
-        self._trigger(bool(told & self._ready))
+        self._trigger(told & self._ready != 0, now_s)
         if self._waiting.count:
             self._release()
 
@@ -134,10 +135,9 @@ class Dsdv:
             self._tell_news()
         self._await_settling()
 
-    def _trigger(self, ready: bool) -> None:
+    def _trigger(self, ready: bool, now_s: float) -> None:
         """Tell the news in a random moment. Every update that is heard draws one, news or not, and the next of them
         tells whatever is news by then; a timer is set only when there is something to tell (`ready`)."""
-        now_s = self._host.now()
         triggers = self._triggers
         while triggers and triggers[0] < now_s:
             heappop(triggers)
@@ -191,7 +191,7 @@ class Dsdv:
             return
         del self._failures[neighbour]
         if self._table.lose_over(neighbour, self._host.now()):
-            self._trigger(True)
+            self._trigger(True, self._host.now())
 
     def _carry(self, packet: Carried) -> None:
         if packet.target == self._host.node:
