@@ -19,7 +19,8 @@ import msgspec
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, ScalarFormatter
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator, ScalarFormatter
 
 from thyme.approaches.registry import find_approach
 from thyme.model.errors import InputError
@@ -145,7 +146,9 @@ def messages_figure(found: Sequence[Counts]) -> Picture:
                 _draw_cost(axes, cost, counts, place)
             _finish(axes, cost, found)
         handles, labels = figure.axes[1].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=len(found))
+        handles.append(Line2D([], [], color=MUTED, linestyle=":"))
+        labels.append("the paper's constants")
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(handles))
         return Picture("analysis_messages", title, caption, _render(figure, "png"), _render(figure, "svg"))
 
 
@@ -252,7 +255,8 @@ def _finish(axes: Axes, cost: Cost, found: Sequence[Counts]) -> None:
     axes.xaxis.set_major_locator(FixedLocator(list(sizes)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(ScalarFormatter())
-    axes.yaxis.set_major_formatter(ScalarFormatter())
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.set_title(cost.value, fontsize=10.5, color=INK)
     axes.set_xlabel("nodes")
