@@ -147,7 +147,7 @@ def messages_figure(found: Sequence[Counts]) -> Picture:
             _finish(axes, cost, found)
         handles, labels = figure.axes[1].get_legend_handles_labels()
         handles.append(Line2D([], [], color=MUTED, linestyle=":"))
-        labels.append("the paper's constants")
+        labels.append("formula with the paper's constants")
         figure.legend(handles, labels, loc="outside upper center", ncols=len(handles))
         return Picture("analysis_messages", title, caption, _render(figure, "png"), _render(figure, "svg"))
 
@@ -244,7 +244,7 @@ def _draw_cost(axes: Axes, cost: Cost, counts: Counts, place: int) -> None:
     most = np.array([max(counts.each(cost, nodes)) for nodes in counts.sizes])
     axes.errorbar(
         counts.sizes, mean, yerr=[mean - least, most - mean], linestyle="none", marker=MARKERS[place], markersize=6,
-        color=COLOURS[place], capsize=3, label=f"{title}: measured, and formula",
+        color=COLOURS[place], capsize=3, label=title,
     )  # fmt: skip
 
 
