@@ -70,6 +70,36 @@ def walks() -> None:
     render(bench_walks())
 
 
+@bench_app.command()
+def simulation() -> None:
+    """Whole runs of Thyme-ES, LS and DCS on the 802.11g radio, from 36 to 196 nodes.
+
+    Example: thyme bench simulation
+    """
+    from thyme.cli.bench_simulation import bench_simulation, render
+
+    render(bench_simulation())
+
+
+@bench_app.command()
+def pipeline(
+    largest: Annotated[int, typer.Option(help="Stop at this many posts.")] = 5_000_000,
+) -> None:
+    """Ingestion, traces, ground truth and metrics from 0.5 M to 5 M posts, beside DuckDB and Polars.
+
+    Example: thyme bench pipeline --largest 1000000
+    """
+    from rich.progress import Progress
+
+    from thyme.cli.bench_pipeline import SIZES, bench_pipeline, render
+
+    sizes = tuple(size for size in SIZES if size <= largest) or (largest,)
+    with Progress(transient=True) as progress:
+        task = progress.add_task("pipeline", total=None)
+        rows = bench_pipeline(sizes, tell=lambda stage: progress.update(task, description=stage))
+    render(rows)
+
+
 @bench_app.command("all")
 def everything(ns3_python: Ns3Python = None) -> None:
     """All of them, one after the other.
@@ -82,5 +112,9 @@ def everything(ns3_python: Ns3Python = None) -> None:
     contacts()
     print("\nwalks")
     walks()
+    print("\nsimulation")
+    simulation()
+    print("\npipeline")
+    pipeline()
     print("\nradio")
     radio(ns3_python)

@@ -154,3 +154,17 @@ def beacons(
         "beacons",
         lambda: calibration.beacons(topology, seconds, payload, range_m, profile, broadcast_mode, seed),
     )
+
+
+@radio_app.command()
+def dsdv(
+    topology: Annotated[Path, typer.Option(help="CSV file with columns node, x_m and y_m.")],
+    seconds: Seconds = 720.0,
+    profile: Profile = "def",
+    broadcast_mode: Mode = "ofdm6",
+    seed: Seed = 1,
+) -> None:
+    """Every node of a topology routes with DSDV; from 60 s on, each sends packets to random others."""
+    from thyme.sim.dsdv_case import dsdv as play
+
+    _report("dsdv", lambda: play(topology, seconds, profile, broadcast_mode, seed))
