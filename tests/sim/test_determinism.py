@@ -53,6 +53,6 @@ def digest(approach: str, seed: int, hash_seed: str) -> str:
 @pytest.mark.parametrize("approach", ["es", "ls", "dcs"])
 def test_a_run_depends_on_its_seed_alone(approach: str) -> None:
     first = digest(approach, 1, "0")
-    assert int(first.split()[0]) > 1000
+    assert int(first.split()[0]) > 500
     assert digest(approach, 1, "4711") == first
     assert digest(approach, 2, "0") != first
