@@ -45,7 +45,8 @@ PATIENCE_S = 300.0
 
 
 def contents(out: Path, pattern: str) -> dict[str, bytes]:
-    return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.glob(pattern))}
+    found = sorted(path for path in out.glob(pattern) if path.is_file())
+    return {str(path.relative_to(out)): path.read_bytes() for path in found}
 
 
 def test_a_study_leaves_everything_in_its_folder(spark: SparkSession, small: StudyDefinition, tmp_path: Path) -> None:
