@@ -107,6 +107,16 @@ def test_a_source_gives_m_copies_to_carriers_and_the_event_to_destinations_it_me
     assert spreading.unfinished() == []
 
 
+def test_a_nearby_broker_that_is_interested_itself_carries_the_event_on_to_the_others() -> None:
+    spreading = MultiCopyMultiDestination(NodeId(0), 1)
+    spreading.hold(EVENT, node_ids(1, 5), copies=1)
+    handover = spreading.next(node_ids(1, 2))
+    assert handover is not None
+    assert (handover.peer, handover.copy, handover.destinations) == (1, True, node_ids(5))
+    spreading.handed_over(handover, ())
+    assert spreading.next(node_ids(1, 2)) is None
+
+
 @given(
     st.lists(st.lists(st.integers(1, 15), max_size=6), max_size=30),
     st.lists(st.integers(1, 15), min_size=1, max_size=5, unique=True),
@@ -124,7 +134,7 @@ def test_never_more_than_m_carriers_and_only_destinations_besides(
         if handover is None:
             continue
         spreading.handed_over(handover, ())
-        (carriers if handover.destinations else delivered).append(handover.peer)
+        (carriers if handover.copy else delivered).append(handover.peer)
     assert len(carriers) <= copies
     assert len(set(carriers + delivered)) == len(carriers) + len(delivered), "nobody gets it twice"
     assert set(delivered) <= set(destinations)

@@ -56,11 +56,11 @@ def test_golden_run() -> None:
     result = play()
     events = result.events.to_pandas()
     sent = events[events["kind"] == "sent"].groupby("name")["count"].sum()
-    assert counts(result) == {"issued": 32, "succeeded": 32, "failed": 0, "notified": 240, "moved": 621}
-    assert round(float(events[events["kind"] == "notified"]["value"].mean()), 6) == 2.034669
+    assert counts(result) == {"issued": 32, "succeeded": 32, "failed": 0, "notified": 240, "moved": 593}
+    assert round(float(events[events["kind"] == "notified"]["value"].mean()), 6) == 0.812259
     assert {name: int(sent[name]) for name in ("Presence", "Relay", "RegionEvent", "Routed")} == {
-        "Presence": 1874,
-        "Relay": 331,
-        "RegionEvent": 369,
-        "Routed": 1936,
+        "Presence": 1852,
+        "Relay": 421,
+        "RegionEvent": 363,
+        "Routed": 1911,
     }

@@ -1,9 +1,9 @@
 """Which broker is to get which event: multi-copy-multi-destination, and the epidemic baseline SF (DRIP §V-B2, §VI-A).
 
-With multi-copy-multi-destination the source of an event gives a copy to m nearby brokers and the event itself to the
-interested brokers; the m carriers bring it to those interested brokers that they meet. Interested are the l nearest
-brokers of each subscriber that it matches. Nobody else gets it. With SF every broker gives every event to every
-broker it can talk to and which lacks it.
+With multi-copy-multi-destination the source of an event first gives copies to the m nearest brokers that it can talk
+to. They, and the source too, bring it to the interested brokers as they meet them: the l nearest brokers of each
+subscriber that it matches. Nobody else gets it, and who only gets it as a destination does not pass it on. With SF
+every broker gives every event to every broker it can talk to and which lacks it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ class Handover(msgspec.Struct, frozen=True):
 
     peer: NodeId
     keys: tuple[ObjectKey, ...] = ()
+    copy: bool = False
+    """Whether it is one of the m copies, which its receiver carries on to the `destinations`."""
     destinations: tuple[NodeId, ...] = ()
     offers: tuple[int, ...] = ()
 
@@ -99,21 +101,22 @@ class MultiCopyMultiDestination:
 
     def next(self, peers: Iterable[NodeId]) -> Handover | None:
         listed = list(peers)
-        for peer in listed:
-            waiting = self._for.get(peer)
-            if waiting:
-                return Handover(peer, tuple(list(waiting)[: self._events_per_relay]))
         for key in self._to_copy:
             held = self._held[key]
             for peer in listed:
                 if peer not in held.given:
-                    return Handover(peer, (key,), tuple(held.destinations))
+                    others = tuple(broker for broker in held.destinations if broker != peer)
+                    return Handover(peer, (key,), copy=True, destinations=others)
+        for peer in listed:
+            waiting = self._for.get(peer)
+            if waiting:
+                return Handover(peer, tuple(list(waiting)[: self._events_per_relay]))
         return None
 
     def handed_over(self, handover: Handover, known: tuple[int, ...]) -> None:
         for key in handover.keys:
             held = self._held.get(key)
-            if held is not None and handover.destinations:
+            if held is not None and handover.copy:
                 held.copies -= 1
                 if held.copies <= 0:
                     self._to_copy.pop(key, None)
