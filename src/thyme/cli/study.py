@@ -169,7 +169,7 @@ def _headline_table(result: StudyResult) -> Table:
         for score in choice.scores:
             verdict = "dependable" if score.dependable else "[yellow]not dependable[/yellow]"
             if score is choice.chosen and len(choice.scores) > 1:
-                verdict = f"[green]chosen[/green], {verdict}"
+                verdict = "[green]chosen[/green]" if score.dependable else "[yellow]best, but not dependable[/yellow]"
             table.add_row(
                 *(str(choice.values[key]) for key in keys),
                 score.approach,

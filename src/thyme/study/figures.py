@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter, ScalarFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator, ScalarFormatter
 
 from thyme.model.operations import Operation
 from thyme.study.claims import Claim
@@ -222,7 +222,7 @@ def _finish(axes: Axes, measure: Measure, legend: bool) -> None:
         axes.set_ylim(0.0, axes.get_ylim()[1] * 1.08)
     axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     if measure.is_share:
-        axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(value * 100, 6):g}%"))
     else:
         plain = ScalarFormatter(useOffset=False)
         plain.set_scientific(False)

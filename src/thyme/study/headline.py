@@ -124,7 +124,7 @@ def _answer(winner: str, choices: Sequence[Choice]) -> str:
         best = f"{winner} comes closest" if not single else f"{winner} alone"
         return f"No approach measured is dependable for this crowd; {best} does not suffice."
     if len(won) == len(choices):
-        return f"Choose {winner}."
+        return f"Choose {winner} for this crowd."
     return f"Choose {winner}: it is the best choice at {len(won)} of {len(choices)} points."
 
 

@@ -43,7 +43,7 @@ def table(headers: Sequence[str], rows: Iterable[Row]) -> str:
 
 
 def badge(text: str, kind: str) -> str:
-    """A short verdict; `kind` is good, fair or bad."""
+    """A short verdict; `kind` is best, good, fair or bad."""
     return f'<span class="badge {kind}">{escape(text)}</span>'
 
 

@@ -87,9 +87,14 @@ def _facts(report: Report) -> list[str]:
     return [
         ", ".join(choice.title for choice in definition.approaches),
         *grid,
-        f"{definition.topologies} topologies × {definition.repetitions} repetitions",
+        _counted(definition.topologies, "topology", "topologies"),
+        _counted(definition.repetitions, "run") + " of each",
         f"{len(report.plan.runs) - len(report.failed)} of {len(report.plan.runs)} runs finished",
     ]
+
+
+def _counted(number: int, one: str, several: str = "") -> str:
+    return f"{number} {one if number == 1 else several or one + 's'}"
 
 
 def _listed(values: Sequence[Any]) -> str:
@@ -125,7 +130,7 @@ def _numbers(report: Report) -> str:
 def _score_row(results: Results, keys: list[str], choice: Choice, score: Score) -> Row:
     chosen = score is choice.chosen
     if chosen and score.dependable:
-        verdict = badge("chosen" if len(choice.scores) > 1 else "dependable", "good")
+        verdict = badge("chosen", "best") if len(choice.scores) > 1 else badge("dependable", "good")
     elif score.dependable:
         verdict = badge("dependable", "good")
     else:
@@ -157,6 +162,8 @@ def _cell(results: Results, point: int, metric: str, show: Any) -> Cell:
 
 def _megabytes(size_bytes: float) -> str:
     value = size_bytes / MEGABYTE
+    if value < 1.0:
+        return f"{size_bytes / 1_000.0:.0f} kB"
     return f"{value:,.0f} MB" if value >= 100 else f"{value:.1f} MB"
 
 
