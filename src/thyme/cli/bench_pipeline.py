@@ -180,6 +180,7 @@ def count_with_duckdb(trace: Path, cores: int) -> int:
     import duckdb
 
     with duckdb.connect(config={"threads": cores}) as connection:
+        connection.execute("SET enable_progress_bar = false")
         connection.execute(f"CREATE VIEW trace AS SELECT * FROM read_parquet('{trace}/*.parquet')")
         row = connection.execute(_RUNNING_COUNT).fetchone()
     return int(row[0]) if row else 0

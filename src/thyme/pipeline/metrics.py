@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from scipy.stats import t as student
 
-from thyme.pipeline.notifications import delivery_totals, recall_metrics
+from thyme.pipeline.notifications import delivery_totals, recall_metrics, received_metrics
 from thyme.pipeline.outcomes import operation_metrics
 from thyme.pipeline.schemas import EVENTS, METRICS, SUMMARIES, conform
 from thyme.pipeline.tallies import aggregate
@@ -34,6 +34,7 @@ def run_metrics(
     events = conform(events, EVENTS)
     parts = [
         aggregate(events, traffic_totals() | delivery_totals() | presence_totals()),
+        received_metrics(events, runs),
         operation_metrics(events),
         energy_metrics(events),
         load_metrics(events, runs),

@@ -15,17 +15,27 @@ from thyme.pipeline.tallies import aggregate, exact_mean, spread
 
 
 def delivery_totals() -> dict[str, Column]:
-    """Aggregates of a run: `notification.received`, `.repeated`, `.latency_s.…`, `.hops.mean` and `.hops.max`."""
+    """Aggregates of a run: `notification.latency_s.…`, `.hops.mean` and `.hops.max`."""
     notified = sf.col("kind") == "notified"
     hops = sf.when(notified, sf.col("count").cast("double"))
-    pair = sf.when(notified, sf.concat_ws(" ", "subscription", "object"))
     return {
-        "notification.received": sf.count_distinct(pair),
-        "notification.repeated": sf.count(pair) - sf.count_distinct(pair),
         **spread(sf.when(notified, sf.col("value")), "notification.latency_s"),
         "notification.hops.mean": exact_mean(hops),
         "notification.hops.max": sf.max(hops),
     }
+
+
+def received_metrics(events: DataFrame, runs: DataFrame) -> DataFrame:
+    """`notification.received`, the distinct pairs of subscription and object, and `.repeated`, those told again."""
+    notified = events.where(sf.col("kind") == "notified")
+    pairs = notified.groupBy("run", "subscription", "object").agg(sf.count("*").alias("times"))
+    counts = pairs.groupBy("run").agg(sf.count("*").alias("received"), sf.sum("times").alias("told"))
+    found = runs.select("run").join(counts, on="run", how="left").na.fill(0, ["received", "told"])
+    figures = {
+        "notification.received": sf.first("received"),
+        "notification.repeated": sf.first("told") - sf.first("received"),
+    }
+    return aggregate(found, figures)
 
 
 def recall_metrics(events: DataFrame, runs: DataFrame, trace: DataFrame, expected: DataFrame) -> DataFrame:
