@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from thyme.approaches.registry import find_approach
+from thyme.approaches.registry import APPROACHES, find_approach
 from thyme.model.errors import InputError
 from thyme.sim.scenario import Scenario, load_toml, set_key
 
@@ -156,14 +156,19 @@ def narrow(given: dict[str, Any], key: str, value: Any) -> None:
         raise InputError(f"--set {key}: a study has no such key; expected one of {', '.join(known)}")
 
 
+def _title(given: dict[str, Any]) -> str | None:
+    label, known = given.get("label"), APPROACHES.get(str(given.get("name")))
+    return label or (known.title if known else None)
+
+
 def _chosen_approaches(given: dict[str, Any], value: Any) -> list[Any]:
-    """Those of the study that are named by approach or label; one of the registry that is not among them joins."""
+    """Those of the study that are named by approach or title; one of the registry that is not among them joins."""
     wanted = [value] if isinstance(value, str) else value
     if not isinstance(wanted, list) or not all(isinstance(name, str) for name in wanted):
         raise InputError('--set approaches: expected a list of names, such as approaches=["ls"]')
     chosen: list[Any] = []
     for name in wanted:
-        listed = [one for one in given.get("approaches", []) if name in (one.get("name"), one.get("label"))]
+        listed = [one for one in given.get("approaches", []) if name in (one.get("name"), _title(one))]
         if not listed:
             find_approach(name, "--set approaches")
         chosen.extend(listed or [{"name": name}])
