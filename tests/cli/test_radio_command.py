@@ -10,7 +10,8 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from thyme.cli.bench_radio import bench_radio, print_radio
+from thyme.cli.bench_ns3 import Ns3Figures
+from thyme.cli.bench_radio import DsdvRow, bench_radio, print_radio
 from thyme.cli.radio import radio_app
 from thyme.model.errors import InputError
 
@@ -57,17 +58,30 @@ def test_the_benchmark_labels_where_the_other_figures_come_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    bench = bench_radio(beacon_nodes=(36,), sizes=(50, 100), seconds=3.0, frames=200, profiles=("def",))
+    bench = bench_radio((36,), (36, 64), (50, 100), seconds=3.0, dsdv_seconds=3.0, frames=200, profiles=("def",))
     (row,) = bench.beacons
-    assert row.ns3_source.startswith("reference table")
-    assert row.ratio > 1.0
-    assert not math.isnan(row.ns3_cpu_s)
+    assert row.ns3.source.startswith("reference table (720 s)")
+    assert not math.isnan(row.ns3.cpu_s)
+    routed, without_reference = bench.dsdv
+    assert (routed.ns3.cpu_s, routed.ns3.frames) == (44.653, 69_272)
+    assert routed.ns3.source == "reference table (720 s), not this run"
+    assert math.isnan(without_reference.ns3.cpu_s)
+    assert without_reference.ns3.source == "not measured"
+    assert routed.frames > 36
     assert [size.nodes for size in bench.sizes] == [50, 100]
-    console = Console(record=True, width=140)
+    console = Console(record=True, width=160)
     print_radio(bench, console)
-    assert "reference table" in console.export_text()
+    text = console.export_text()
+    assert "reference table (720 s), not this run" in text
+    assert "not measured" in text
+    assert "nan" not in text
+
+
+def test_the_ratio_is_of_cpu_time_per_frame() -> None:
+    row = DsdvRow(36, 180.0, frames=1_000, cpu_s=0.5, ns3=Ns3Figures(cpu_s=20.0, frames=2_000, source="made up"))
+    assert row.ratio == pytest.approx(20.0)
 
 
 def test_an_interpreter_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no interpreter"):
-        bench_radio(beacon_nodes=(), sizes=(), ns3_python=tmp_path / "python")
+        bench_radio(beacon_nodes=(), dsdv_nodes=(), sizes=(), ns3_python=tmp_path / "python")

@@ -37,7 +37,7 @@ def matching(
 
 @bench_app.command()
 def radio(ns3_python: Ns3Python = None) -> None:
-    """The 802.11g radio beside ns-3, and its cost per frame from 100 to 10,000 nodes.
+    """The 802.11g radio beside ns-3, with beacons and with DSDV, and its cost per frame from 100 to 10,000 nodes.
 
     Example: thyme bench radio --ns3-python .venv-ns3/bin/python
     """

@@ -1,19 +1,16 @@
-"""The benchmark of the 802.11g radio: beside ns-3 on the same scenario, and over the size of the world.
+"""The benchmark of the 802.11g radio: beside ns-3 on the same scenarios, and over the size of the world.
 
-The scenario is the reference's: nodes at 800 m² each broadcast 50 bytes every 0.9 to 1.1 s. ns-3 runs the same
-topology in the same benchmark when an interpreter with the PyPI package `ns3` is there; otherwise the CPU seconds of
-the reference tables, measured once on another day, stand beside ours and are labelled so. CPU seconds are those of
-the event loop, after everything is compiled and built. The package is built with asserts and logging, so its speed
-is not ns-3's best.
+The scenarios are the reference's, with nodes at 800 m² each: beacons of 50 bytes every 0.9 to 1.1 s, and a network
+that routes by DSDV. ns-3 runs the same topology in the same benchmark where it is installed (`bench_ns3`). CPU seconds
+of ns-3 are those of its event loop, after everything is compiled and built, and so are ours of beacons; ours of DSDV
+include building the world. The package is built with asserts and logging, so its speed is not ns-3's best.
 """
 
 from __future__ import annotations
 
 import csv
-import json
 import math
 import resource
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -26,33 +23,36 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from thyme.model.errors import InputError
+from thyme.cli.bench_ns3 import REFERENCE, Ns3Figures, find_ns3, ns3_figures
+from thyme.sim.dsdv_case import dsdv
 from thyme.sim.wifi import Wifi, WifiOptions, profile_named
 from thyme.sim.wifi.calibration import read_topology, reception
 from thyme.sim.wifi.play import Send, jittered, play, standing
 from thyme.sim.wifi.state import EVERYBODY
 
-NS3_PYTHON = Path(".venv-ns3/bin/python")
-REFERENCE = Path(__file__).parents[3] / "tests" / "data" / "ns3"
 NODE_M2 = 800.0
 PAYLOAD_BYTES = 50
+DSDV_WARM_UP_S = 70.0
+"""Long enough for packets to be sent, from 60 s on."""
 
 
 class BeaconRow(msgspec.Struct, frozen=True):
-    """One topology, simulated by both."""
+    """One topology whose nodes send beacons, simulated by both."""
 
     nodes: int
     seconds: float
     frames: int
     cpu_s: float
-    ns3_cpu_s: float
-    ns3_frames: int
-    ns3_source: str
+    ns3: Ns3Figures
 
     @property
     def ratio(self) -> float:
         """How many times the CPU time per frame of ours ns-3 needs."""
-        return (self.ns3_cpu_s / self.ns3_frames) / (self.cpu_s / self.frames)
+        return (self.ns3.cpu_s / self.ns3.frames) / (self.cpu_s / self.frames)
+
+
+class DsdvRow(BeaconRow, frozen=True):
+    """One topology whose nodes route by DSDV, simulated by both."""
 
 
 class SizeRow(msgspec.Struct, frozen=True):
@@ -79,25 +79,27 @@ class SizeRow(msgspec.Struct, frozen=True):
 
 class RadioBench(msgspec.Struct, frozen=True):
     beacons: list[BeaconRow]
+    dsdv: list[DsdvRow]
     sizes: list[SizeRow]
 
 
 def bench_radio(
     beacon_nodes: Sequence[int] = (36, 64, 144),
+    dsdv_nodes: Sequence[int] = (36, 64),
     sizes: Sequence[int] = (100, 1_000, 10_000),
     seconds: float = 120.0,
+    dsdv_seconds: float = 180.0,
     frames: int = 40_000,
     profiles: Sequence[str] = ("def", "thyme"),
     ns3_python: Path | None = None,
     seed: int = 1,
 ) -> RadioBench:
-    """Measure both tables; `ns3_python` is an interpreter that can `import ns` (default: .venv-ns3, if it exists)."""
+    """Measure all tables; `ns3_python` is an interpreter that can `import ns` (default: .venv-ns3, if it exists)."""
     reception(10.0, frames=1)
-    if ns3_python is not None and not ns3_python.is_file():
-        raise InputError(f"there is no interpreter at {ns3_python}; give the Python of an environment with `ns3`")
-    python = ns3_python if ns3_python is not None else (NS3_PYTHON if NS3_PYTHON.is_file() else None)
+    python = find_ns3(ns3_python)
     rows = [_size_row(profile, nodes, frames, seed) for profile in profiles for nodes in sizes]
-    return RadioBench([_beacon_row(nodes, seconds, python, seed) for nodes in beacon_nodes], rows)
+    beacons = [_beacon_row(nodes, seconds, python, seed) for nodes in beacon_nodes]
+    return RadioBench(beacons, [_dsdv_row(nodes, dsdv_seconds, python, seed) for nodes in dsdv_nodes], rows)
 
 
 def _radio(points: list[tuple[float, float]], profile: str, seed: int) -> Wifi:
@@ -151,46 +153,26 @@ def _beacon_row(nodes: int, seconds: float, python: Path | None, seed: int) -> B
         start_s = time.process_time()
         frames = play(radio, _beacons(nodes, seconds, seed), PAYLOAD_BYTES, seconds + 1.0).sent
         cpu_s = time.process_time() - start_s
-        if python is None:
-            ns3_cpu_s, ns3_frames, source = _reference_cpu(nodes)
-        else:
-            ns3_cpu_s, ns3_frames, source = _ns3_cpu(python, topology, seconds, seed)
-    return BeaconRow(nodes, seconds, frames, cpu_s, ns3_cpu_s, ns3_frames, source)
+        ns3 = ns3_figures("beacons", python, topology, seconds, seed)
+    return BeaconRow(nodes, seconds, frames, cpu_s, ns3)
 
 
-def _ns3_cpu(python: Path, topology: Path, seconds: float, seed: int) -> tuple[float, int, str]:
-    script = Path(__file__).with_name("ns3_beacons.py")
-    command = [str(python), str(script), str(topology), str(seconds), str(seed)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    lines = done.stdout.strip().splitlines()
-    if done.returncode != 0 or not lines:
-        error = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise InputError(f"ns-3 did not run with {python}: {error}")
-    figures = json.loads(lines[-1])
-    return float(figures["cpu_s"]), int(figures["frames"]), "measured now"
-
-
-def _reference_cpu(nodes: int) -> tuple[float, int, str]:
-    path = REFERENCE / "net_beacon.csv"
-    if path.is_file():
-        with path.open(newline="") as file:
-            for row in csv.DictReader(file):
-                if int(row["n"]) == nodes:
-                    return float(row["cpu_s"]), int(row["phy_tx_packets"]), "reference table, not this run"
-    return math.nan, 1, "not measured"
+def _dsdv_row(nodes: int, seconds: float, python: Path | None, seed: int) -> DsdvRow:
+    with tempfile.TemporaryDirectory() as folder:
+        topology = _topology(nodes, seed, Path(folder))
+        # Loads the compiled code of the radio and of the routing tables, which is no part of a run's cost.
+        dsdv(topology, min(seconds, DSDV_WARM_UP_S), seed=seed)
+        start_s = time.process_time()
+        frames = int(dsdv(topology, seconds, seed=seed)["phy_tx_frames"])
+        cpu_s = time.process_time() - start_s
+        ns3 = ns3_figures("dsdv", python, topology, seconds, seed)
+    return DsdvRow(nodes, seconds, frames, cpu_s, ns3)
 
 
 def print_radio(bench: RadioBench, console: Console) -> None:
-    """Both tables, for people."""
-    table = Table(title="Beacons, radio profile def", box=SIMPLE_HEAD)
-    for column in ("nodes", "simulated s", "frames", "CPU s", "frames/CPU s", "ns-3 CPU s", "ns-3 is", "ratio"):
-        table.add_column(column, justify="right")
-    for row in bench.beacons:
-        table.add_row(
-            *(str(row.nodes), f"{row.seconds:g}", f"{row.frames:,}", f"{row.cpu_s:.3f}"),
-            *(f"{row.frames / row.cpu_s:,.0f}", f"{row.ns3_cpu_s:.2f}", row.ns3_source, f"{row.ratio:.0f} ×"),
-        )
-    console.print(table)
+    """All tables, for people."""
+    console.print(_beside_ns3("Beacons, radio profile def", bench.beacons))
+    console.print(_beside_ns3("DSDV, radio profile def", bench.dsdv))
     table = Table(title="Cost of a frame over the size of the world, 800 m² per node", box=SIMPLE_HEAD)
     for column in ("profile", "nodes", "frames", "hearers", "build s", "CPU s", "µs/frame", "ns/hearer", "peak MB"):
         table.add_column(column, justify="right")
@@ -200,3 +182,21 @@ def print_radio(bench: RadioBench, console: Console) -> None:
             *(f"{size.cpu_s:.2f}", f"{size.frame_us:.1f}", f"{size.hearer_ns:.0f}", f"{size.peak_rss_mb:.0f}"),
         )
     console.print(table)
+
+
+def _beside_ns3(title: str, rows: Sequence[BeaconRow]) -> Table:
+    """The ratio is that of CPU times per frame, since the two do not send exactly as many."""
+    table = Table(title=title, box=SIMPLE_HEAD)
+    ours = ("nodes", "simulated s", "frames", "CPU s", "frames/CPU s")
+    for column in (*ours, "ns-3 frames", "ns-3 CPU s", "ns-3 frames/CPU s", "ns-3 is", "ratio"):
+        table.add_column(column, justify="right")
+    for row in rows:
+        theirs = ("–", "–", "–", row.ns3.source, "–")
+        if not math.isnan(row.ns3.cpu_s):
+            per_s = f"{row.ns3.frames / row.ns3.cpu_s:,.0f}"
+            theirs = (f"{row.ns3.frames:,}", f"{row.ns3.cpu_s:.2f}", per_s, row.ns3.source, f"{row.ratio:.1f} ×")
+        table.add_row(
+            *(str(row.nodes), f"{row.seconds:g}", f"{row.frames:,}", f"{row.cpu_s:.3f}"),
+            *(f"{row.frames / row.cpu_s:,.0f}", *theirs),
+        )
+    return table
