@@ -51,6 +51,7 @@ def study(
     from rich.console import Console
 
     from thyme.sim.scenario import parse_setting
+    from thyme.study.evaluations import EVALUATIONS
     from thyme.study.study import run_study
 
     console = Console(highlight=False)
@@ -58,6 +59,9 @@ def study(
         _list_presets(console)
         return
     changes = dict(parse_setting(text) for text in settings or [])
+    if preset in EVALUATIONS and file is None:
+        _evaluate(console, preset, out or Path("out") / preset, changes, master)
+        return
     definition = _definition(file, preset, changes)
     out = out or Path("out") / definition.name
     console.print(f"[bold]{definition.title or definition.name}[/bold]  →  {out}")
@@ -82,9 +86,29 @@ def _definition(file: Path | None, preset: str | None, changes: dict[str, object
 
 def _list_presets(console: Console) -> None:
     from thyme.study.definition import presets
+    from thyme.study.evaluations import EVALUATIONS
 
-    for name, title in presets().items():
+    titles = presets() | {name: evaluation.title for name, evaluation in EVALUATIONS.items()}
+    for name, title in sorted(titles.items()):
         console.print(f"  {name:18s} {title}")
+
+
+def _evaluate(console: Console, name: str, out: Path, changes: dict[str, object], master: str) -> None:
+    """One of the other papers' evaluations: its figures and tables in `out`, its claims in the terminal."""
+    from rich.table import Table
+
+    from thyme.study.evaluations import EVALUATIONS, run_evaluation
+
+    console.print(f"[bold]{EVALUATIONS[name].title}[/bold]  →  {out}")
+    with _Screen(console) as screen:
+        claims = run_evaluation(name, out, changes, master, screen.sweep)
+    if claims:
+        table = Table("claim", "the paper says", "measured here", "", box=None, pad_edge=False)
+        for claim in claims:
+            verdict = "[green]holds[/green]" if claim.holds else "[yellow]differs[/yellow]"
+            table.add_row(claim.id, claim.statement, claim.measured, verdict)
+        console.print(table)
+    console.print(f"Written to {out}")
 
 
 class _Screen:

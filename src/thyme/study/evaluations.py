@@ -1,0 +1,115 @@
+"""The other papers' evaluations, as presets of `thyme study`: DRIP, SocialCast, walks, and the analysis of Thyme.
+
+They ask other questions than a study of posts does, on workloads of their own, and each has figures and claims of its
+own; what they share is how they are called: a name, a folder, a few settings, and a list of claims beside what was
+measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from thyme.model.errors import InputError
+from thyme.pipeline.sweep import SweepProgress
+
+Watch = Callable[[SweepProgress], None]
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A statement of a paper, and what came of it here."""
+
+    id: str
+    statement: str
+    measured: str
+    holds: bool
+
+
+class Evaluation(msgspec.Struct, frozen=True):
+    """`settings` are its keys for `--set`, with their defaults."""
+
+    title: str
+    settings: dict[str, Any]
+    run: Callable[[Path, dict[str, Any], str, Watch], list[Claim]]
+
+
+def _drip(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> list[Claim]:
+    from thyme.study.drip_evaluation import run_evaluation
+
+    claims = run_evaluation(
+        out, settings["repetitions"], settings["figures"], float(settings["duration_s"]), master, watch
+    )
+    return [Claim(claim.id, claim.statement, claim.measured, claim.holds) for claim in claims]
+
+
+def _socialcast(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> list[Claim]:
+    from thyme.study.socialcast_evaluation import run_evaluation
+
+    claims = run_evaluation(out, settings["repetitions"], settings["figures"], master, watch)
+    return [Claim(claim.id, claim.statement, claim.measured, claim.holds) for claim in claims]
+
+
+def _walks(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> list[Claim]:
+    from thyme.approaches.walks.batch import PAPER_INITIATORS
+    from thyme.pipeline.walk_sweep import sweep_walks
+    from thyme.study.walk_evaluation import write_evaluation
+
+    wrong = [size for size in settings["sizes"] if size not in PAPER_INITIATORS]
+    if wrong:
+        raise InputError(f"sizes has {wrong[0]}; expected some of {', '.join(map(str, PAPER_INITIATORS))}")
+    watch(SweepProgress(total=len(settings["sizes"]) * settings["networks"], running=1))
+    table = sweep_walks(settings["networks"], settings["draws"], settings["sizes"], settings["seed"], master)
+    claims = write_evaluation(table, out, out / "figures")
+    return [Claim(claim.claim, claim.statement, claim.measured, claim.holds) for claim in claims]
+
+
+def _analysis(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> list[Claim]:
+    from thyme.study.analysis_figures import thyme_analysis
+
+    thyme_analysis(out, tuple(settings["sizes"]), settings["topologies"])
+    return []
+
+
+EVALUATIONS: dict[str, Evaluation] = {
+    "drip": Evaluation(
+        "DRIP: broker coverage and delivery delay over the number of brokers (Figures 3 and 4)",
+        {"repetitions": 5, "figures": ["3a", "3b", "4"], "duration_s": 500.0},
+        _drip,
+    ),
+    "socialcast": Evaluation(
+        "SocialCast: delivery, traffic, latency, hops and buffers (Figures 3 to 10)",
+        {"repetitions": 20, "figures": ["3", "4", "5", "6", "7", "8", "9", "10"]},
+        _socialcast,
+    ),
+    "walks": Evaluation(
+        "Directional and pure random walks: active nodes and depth (Figures 8 to 10)",
+        {"networks": 100, "draws": 10, "sizes": [1000, 2000, 3000], "seed": 1},
+        _walks,
+    ),
+    "thyme-analysis": Evaluation(
+        "Thyme's analytical study beside message counts measured in simulated crowds (§8)",
+        {"sizes": [16, 36, 64, 100, 144, 196], "topologies": 3},
+        _analysis,
+    ),
+}
+
+
+def run_evaluation(name: str, out: Path, changes: Mapping[str, Any], master: str, watch: Watch) -> list[Claim]:
+    """Run one of the evaluations; keys that it does not have, or of another type, are refused."""
+    evaluation = EVALUATIONS[name]
+    settings = dict(evaluation.settings)
+    for key, value in changes.items():
+        if key not in settings:
+            raise InputError(f"preset {name} has no key {key!r}; expected one of {', '.join(settings)}")
+        wanted = float if isinstance(settings[key], float) else type(settings[key])
+        if not isinstance(value, wanted) and not (wanted is float and isinstance(value, int)):
+            raise InputError(f"--set {key}={value}: expected a value like {settings[key]!r}")
+        settings[key] = value
+    for key in ("repetitions", "networks", "draws", "topologies"):
+        if key in settings and settings[key] < 1:
+            raise InputError(f"--set {key}={settings[key]}: expected at least 1")
+    out.mkdir(parents=True, exist_ok=True)
+    return evaluation.run(out, settings, master, watch)
