@@ -18,7 +18,7 @@ def thyme(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
 def test_help_names_the_subcommands(tmp_path: Path) -> None:
     answer = thyme("--help", folder=tmp_path)
     assert answer.returncode == 0
-    for command in ("study", "simulate", "scenario", "posts", "trace", "node", "bench"):
+    for command in ("study", "simulate", "scenario", "posts", "trace", "node", "watch", "bench"):
         assert command in answer.stdout
 
 
@@ -30,6 +30,10 @@ def test_help_names_the_subcommands(tmp_path: Path) -> None:
         (["simulate", "crowd.toml", "--out", "x", "--seed", "many"], "--seed"),
         (["simulate", "absent.toml", "--out", "x"], "absent.toml: there is no such file"),
         (["simulate", "broken.toml", "--out", "x"], "broken.toml: not valid TOML"),
+        (["watch", "absent"], "absent: there is no such folder"),
+        (["watch", "127.0.0.1:9001"], "start nodes with --log DIR/NAME.jsonl and give DIR"),
+        (["watch", "fine.toml"], "fine.toml is a file; give the folder that it is in"),
+        (["watch", ".", "--slide", "90"], "slide is 90.0 s; expected no more than the window, 60.0 s"),
         (["scenario", "check", "unknown.toml"], "unknown.toml: Object contains unknown field `nodez`"),
         (["scenario", "check", "typed.toml"], "Expected `float`, got `str` - at `$.radio.disc.range_m`"),
         (["scenario", "check", "approach.toml"], "there is no approach 'magic'; expected one of es, ls"),

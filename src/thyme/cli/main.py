@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "posts": ("posts", "posts_app"),
     "trace": ("traces", "trace_app"),
     "node": ("node", "app"),
+    "watch": ("watch", "watch"),
     "radio": ("radio", "radio_app"),
     "walks": ("walks", "walks"),
     "bench": ("bench", "bench_app"),

@@ -1,0 +1,130 @@
+"""Logs of live nodes under watch, by Structured Streaming: a folder's logs in, sliding windows out, as they happen.
+
+How logs that grow reach the stream is told in `increments`, what the windows hold in `live_windows`. Nothing outlives
+a watch: staged files and Spark's checkpoint are in a temporary folder, and the next watch reads the logs anew.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from thyme.model.errors import InputError
+from thyme.pipeline.increments import LogFolder
+from thyme.pipeline.live_windows import (
+    OBSERVED,
+    WatchOptions,
+    WindowFigures,
+    observe_lines,
+    parse_events,
+    read_lines,
+    sliding_windows,
+)
+from thyme.pipeline.session import spark_session
+
+
+class Watched(msgspec.Struct, frozen=True):
+    """What is known by now; windows in order of time, then of what they tell."""
+
+    windows: list[WindowFigures]
+    events: int
+    malformed: int
+    late: int
+    """Rows that came too late, counted after Spark summed those of one batch, window and kind."""
+    logs: int
+    torn: int
+
+
+class Watch:
+    """A folder of logs under watch. `poll` stages what the logs have gained; the stream takes it from there."""
+
+    def __init__(self, spark: SparkSession, folder: Path, work: Path, options: WatchOptions) -> None:
+        self._options = options
+        self._checkpoint = work / "checkpoint"
+        staging = work / "increments"
+        staging.mkdir()
+        self._logs = LogFolder(folder, staging)
+        self._windows: dict[tuple[float, str], WindowFigures] = {}
+        self._counts = (0, 0, 0)
+        self._counted_batches = 0
+        self._stream = sliding_windows(observe_lines(parse_events(read_lines(spark, staging))), options)
+
+    def poll(self) -> bool:
+        """Stage what the logs have gained; whether they have gained anything."""
+        return self._logs.poll()
+
+    def begin(self, once: bool = False) -> StreamingQuery:
+        """Start the stream: until it is stopped, or `once` over what has been staged."""
+
+        def take(batch: DataFrame, _: int) -> None:
+            self._take(batch.collect())
+
+        writer = self._stream.writeStream.outputMode("update").foreachBatch(take)
+        writer = writer.option("checkpointLocation", str(self._checkpoint))
+        if once:
+            return writer.trigger(availableNow=True).start()
+        return writer.trigger(processingTime=f"{self._options.every_s} seconds").start()
+
+    def count(self, query: StreamingQuery) -> None:
+        """Add up what the query says of its latest batches, of which Spark remembers a hundred."""
+        for progress in query.recentProgress:
+            observed = progress.observedMetrics.get(OBSERVED)
+            if observed is None or progress.batchId < self._counted_batches:
+                continue
+            self._counted_batches = progress.batchId + 1
+            late = sum(operator.numRowsDroppedByWatermark for operator in progress.stateOperators)
+            events, malformed, too_late = self._counts
+            told = observed["malformed"]
+            self._counts = (events + observed["lines"] - told, malformed + told, too_late + late)
+
+    def watched(self) -> Watched:
+        known = self._windows
+        return Watched([known[key] for key in sorted(known)], *self._counts, self._logs.logs, self._logs.torn)
+
+    def _take(self, rows: list[Row]) -> None:
+        """Spark calls this from a thread of its own, so the windows are replaced, never changed."""
+        changed = [WindowFigures(**row.asDict()) for row in rows]
+        windows = self._windows | {(each.from_s, each.what): each for each in changed}
+        newest = sorted({from_s for from_s, _ in windows})[-self._options.max_windows :]
+        self._windows = {key: each for key, each in windows.items() if key[0] >= newest[0]}
+
+
+def watch_once(folder: Path, options: WatchOptions, master: str = "local[*]") -> Watched:
+    """What the logs in a folder tell now."""
+    with _watching(folder, options, master) as watch:
+        if not watch.poll():
+            raise InputError(f"{folder}: no event in it; expected the .jsonl or .parquet logs of live nodes")
+        query = watch.begin(once=True)
+        query.awaitTermination()
+        watch.count(query)
+        return watch.watched()
+
+
+def watch_on(folder: Path, options: WatchOptions, show: Callable[[Watched], None], master: str = "local[*]") -> None:
+    """Show what the logs tell, again and again, until interrupted."""
+    with _watching(folder, options, master) as watch:
+        watch.poll()
+        query = watch.begin()
+        try:
+            while query.isActive:
+                time.sleep(options.every_s)
+                watch.count(query)
+                show(watch.watched())
+                watch.poll()
+            query.awaitTermination()
+        finally:
+            query.stop()
+
+
+@contextmanager
+def _watching(folder: Path, options: WatchOptions, master: str) -> Iterator[Watch]:
+    spark = spark_session("watch", master, **{"spark.sql.shuffle.partitions": str(options.partitions)})
+    with tempfile.TemporaryDirectory(prefix="thyme-watch-", ignore_cleanup_errors=True) as work:
+        yield Watch(spark, folder, Path(work), options)
