@@ -91,16 +91,20 @@ def view(watched: Watched, last: int) -> Group:
 
 
 def _told(watched: Watched, windows: int, last: int) -> str:
-    parts = [f"{watched.events:,} events of {watched.logs:,} logs"]
+    parts = [f"{_some(watched.events, 'event')} of {_some(watched.logs, 'log')}"]
     if windows > last:
-        parts.append(f"{windows - last:,} earlier windows not shown")
+        parts.append(f"{_some(windows - last, 'earlier window')} not shown")
     if watched.malformed:
-        parts.append(f"[yellow]{watched.malformed:,} malformed lines left out[/yellow]")
+        parts.append(f"[yellow]{_some(watched.malformed, 'malformed line')} left out[/yellow]")
     if watched.late:
-        parts.append(f"[yellow]{watched.late:,} sums of events too late to count[/yellow]")
+        parts.append(f"[yellow]{_some(watched.late, 'sum')} of events too late to count[/yellow]")
     if watched.torn:
-        parts.append(f"{watched.torn:,} logs end in half a line")
+        parts.append(f"half a line at the end of {_some(watched.torn, 'log')}")
     return " · ".join(parts)
+
+
+def _some(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def _table(windows: Sequence[Sequence[WindowFigures]]) -> Table:
