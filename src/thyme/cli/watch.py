@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -42,7 +43,8 @@ def watch(
     """Watch a live crowd: success, latency, notifications and traffic over sliding windows.
 
     DIR is where nodes write their logs (`thyme node start --log DIR/NAME.jsonl`), subfolders included; logs may grow
-    and new ones may come. A node's address cannot be watched: nodes do not tell over the network what they did.
+    and new ones may come. It goes on until Ctrl-C. A node's address cannot be watched: nodes do not tell over the
+    network what they did.
 
     Examples:
 
@@ -64,7 +66,7 @@ def watch(
             watched = watch_once(folder, options, master)
         console.print(view(watched, last))
         return
-    with Live("Starting Spark …", console=console, auto_refresh=False) as live:
+    with suppress(KeyboardInterrupt), Live("Starting Spark …", console=console, auto_refresh=False) as live:
         watch_on(folder, options, lambda watched: live.update(view(watched, last), refresh=True), master)
 
 
@@ -129,9 +131,10 @@ def _lines(row: WindowFigures) -> Iterator[tuple[str, ...]]:
 
     if row.what == TRAFFIC:
         yield ("on the air", f"{row.air_frames:,}", "", "", "", f"{row.air_bytes:,}")
-        yield ("control", f"{row.control_frames:,}", "", "", "", f"{row.control_bytes:,}")
-        if row.dropped_frames:
-            yield ("dropped", f"{row.dropped_frames:,}", "", "", "", f"{row.dropped_bytes:,}")
+        rare = (("control", row.control_frames, row.control_bytes), ("dropped", row.dropped_frames, row.dropped_bytes))
+        for name, frames, size_bytes in rare:
+            if frames:
+                yield (name, f"{frames:,}", "", "", "", f"{size_bytes:,}")
         return
     number = row.notified if row.what == NOTIFICATIONS else row.succeeded + row.failed
     success = "" if row.success is None else share(row.success)
