@@ -330,3 +330,25 @@ def test_a_node_on_its_way_does_not_route(tmp_path: Path) -> None:
     metadata = world.insert(0, "on the way", world.tag_of(5, 0), wait_s=60.0)
     assert world.outcomes[-1].ok
     assert world.retrieve(9, metadata) == b"data"
+
+
+def test_a_cell_that_lost_all_its_members_at_once_is_told_again(tmp_path: Path) -> None:
+    world = CellWorld(tmp_path, [(0, 0), (1, 0), (2, 0)])
+    tag = world.tag_of(2, 0)
+    world.subscribe(0, tag)
+    world.switch_off(2, keeps_store=False)
+    world.wait(120.0)
+    world.insert(1, "photo", tag)
+    assert world.names() == ["photo"], "the proxy learnt of the subscription from its subscriber"
+
+
+def test_what_two_cells_kept_apart_is_notified_when_it_meets(tmp_path: Path) -> None:
+    world = CellWorld(tmp_path, [(0, 0), (1, 0), (2, 0)], {"refresh_s": 0.0})
+    tag = world.tag_of(2, 0)
+    world.subscribe(0, tag)
+    world.switch_off(2)
+    world.wait(10.0)
+    world.insert(1, "photo", tag)
+    assert world.names() == [], "the subscription is with the node that is off, the object with the proxy"
+    world.switch_on(2, wait_s=60.0)
+    assert world.names() == ["photo"]

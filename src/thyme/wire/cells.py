@@ -103,6 +103,8 @@ class LocationUpdate(Message, frozen=True, tag=107):
     subscriptions: tuple[SubscriptionKey, ...]
     objects: tuple[ObjectKey, ...]
     since_s: float | None = None
+    request: int = -1
+    """If not negative: answer me."""
 
 
 class ReplicaAdded(Message, frozen=True, tag=108):

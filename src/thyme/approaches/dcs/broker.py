@@ -9,10 +9,10 @@ what it decided of late, and when it learns of something that would have matched
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
 
 import msgspec
 
+from thyme.approaches.dcs.answered import Answered
 from thyme.approaches.dcs.holdings import Holdings
 from thyme.approaches.dcs.notifier import Notifier
 from thyme.approaches.dcs.options import CellStorageOptions
@@ -42,6 +42,9 @@ from thyme.wire.cells import (
 )
 from thyme.wire.message import Message
 
+MOST_CAUGHT_UP = 1_000
+"""Matches that are told at once to a subscriber that was away, or whose subscription came from another cell."""
+
 
 class Broker:
     """A member's work for its cell."""
@@ -67,8 +70,10 @@ class Broker:
         self._spreading = spreading
         self._cell = cell
         self._fetch = fetch
-        self._inserted: dict[ObjectKey, float] = {}
-        self._subscribed: dict[SubscriptionKey, float] = {}
+        self._inserted: Answered[ObjectKey] = Answered(host.store, "answered insertion", ObjectKey, options.brokered)
+        self._subscribed: Answered[SubscriptionKey] = Answered(
+            host.store, "answered subscription", SubscriptionKey, options.brokered
+        )
 
     def receive(self, arrival: Arrival) -> bool:
         """Handle a message for the cell; False if it is not the broker's."""
@@ -162,7 +167,7 @@ class Broker:
         except IndexFull as full:
             return str(full)
         if new:
-            _remember(self._inserted, metadata.key, self._host.now(), self._options.brokered)
+            self._inserted.remember(metadata.key, self._host.now())
             self._pass_on(CellState(held=(held,)))
             self._notifier.notify([s.key for s in matching], metadata, home)
             hot = self._spreading.grown(self.holdings, metadata, home)
@@ -191,7 +196,7 @@ class Broker:
         self._answer(arrival, message.request)
         if not new:
             return
-        _remember(self._subscribed, key, now_s, self._options.brokered)
+        self._subscribed.remember(key, now_s)
         self._pass_on(CellState(parts=(part,)))
         self._spreading.subscribed(self.holdings, message, arrival.target)
         if message.past < 1:
@@ -221,8 +226,12 @@ class Broker:
             self._notifier.moved(message.node)
         if not first:
             return
-        self._router.broadcast_in_cell(message)
-        self._spreading.everywhere(self.holdings, message, arrival.target)
+        if message.request >= 0:
+            self._answer(arrival, message.request)
+            message = msgspec.structs.replace(message, request=-1)
+        if moved or message.objects:
+            self._router.broadcast_in_cell(message)
+            self._spreading.everywhere(self.holdings, message, arrival.target)
         if self._options.repair and not self.holdings.spread:
             self._ask_for_unknown(arrival, message)
         if message.since_s is not None:
@@ -252,9 +261,23 @@ class Broker:
         if frame.end_s is not None and frame.end_s <= start_s:
             return
         recent = msgspec.structs.replace(subscription, frame=type(frame)(start_s, frame.end_s))
-        batch = self.holdings.index.search(recent, 1_000)
+        batch = self.holdings.index.search(recent, MOST_CAUGHT_UP)
         if batch.matches:
             self._notifier.notify_batch(key, cell, Batch(batch.matches, batch.total, None), 0, source)
+
+    def _notify_of_handed_over(self, state: CellState) -> None:
+        """What two cells kept apart meets here for the first time: nobody can have told of these matches."""
+        holdings, cell = self.holdings, self._cell()
+        for part in state.parts:
+            key = part.subscription.key
+            if holdings.part(key, part.home) is None and holdings.put_part(part):
+                batch = holdings.index.search(part.subscription, MOST_CAUGHT_UP)
+                if batch.matches:
+                    self._notifier.notify_batch(key, part.cell, Batch(batch.matches, batch.total, None), 0, cell)
+        for held in state.held:
+            new, matching = holdings.put(held)
+            if new:
+                self._notifier.notify([subscription.key for subscription in matching], held.metadata, cell)
 
     def _notify_of_inserted(self, part: Part, cell: CellId) -> None:
         """Of what was published after a subscription, whoever answered the insertion should have told."""
@@ -267,6 +290,8 @@ class Broker:
 
     def _on_state(self, arrival: Arrival, state: CellState, first: bool) -> None:
         """News from another member, or another cell's keys that this cell is to keep from now on."""
+        if state.request >= 0:
+            self._notify_of_handed_over(state)
         self.learn(state)
         if not state.keepers or self._host.node in state.keepers:
             self._fetch(arrival, state)
@@ -284,12 +309,3 @@ class Broker:
         hot = self._spreading.hot_tags(self.holdings, tags, arrival.target)
         answer: Message = CellAnswer(request, arrival.target, refusal, hot)
         self._router.send_to_node(arrival.origin, arrival.origin_cell, answer)
-
-
-Key = TypeVar("Key")
-
-
-def _remember(memory: dict[Key, float], key: Key, at_s: float, most: int) -> None:
-    memory[key] = at_s
-    if len(memory) > most:
-        del memory[next(iter(memory))]

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
+from thyme.approaches.dcs.cell_requests import CellRequests
 from thyme.approaches.dcs.keys import cells_of_tags
 from thyme.approaches.inbox import Inbox
+from thyme.approaches.interface import Outcome
 from thyme.host import Host
 from thyme.model.ids import CellId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
@@ -35,11 +37,18 @@ class Locations:
     """What this node has told to which cells."""
 
     def __init__(
-        self, host: Host, grid: Grid, router: GeographicRouter, inbox: Inbox[CellId], place: Callable[[], CellId]
+        self,
+        host: Host,
+        grid: Grid,
+        router: GeographicRouter,
+        requests: CellRequests,
+        inbox: Inbox[CellId],
+        place: Callable[[], CellId],
     ) -> None:
         self._host = host
         self._grid = grid
         self._router = router
+        self._requests = requests
         self._inbox = inbox
         self._place = place
 
@@ -60,7 +69,8 @@ class Locations:
 
     def tell(self, *, objects: bool, catch_up: bool) -> None:
         """Say where this node is, to every cell that has one of its subscriptions and, if its objects have settled with
-        it, to those that list it as a replica."""
+        it, to those that list it as a replica. With `catch_up` the cells also tell what was missed, and the update is
+        repeated until they answer."""
         subscriptions: dict[CellId, list[SubscriptionKey]] = {}
         for own in self._inbox:
             key = own.subscription.key
@@ -84,9 +94,14 @@ class Locations:
         held: tuple[ObjectKey, ...],
         since_s: float | None,
     ) -> None:
-        now_s = self._host.now()
-        update = LocationUpdate(self._host.node, self._place(), now_s, keys, held, since_s)
-        self._router.send_to_cell(cell, update)
+        def send(number: int, cells: list[CellId]) -> None:
+            update = LocationUpdate(self._host.node, self._place(), self._host.now(), keys, held, since_s, number)
+            self._router.send_to_cell(cell, update)
+
+        if since_s is None:
+            send(-1, [cell])
+        else:
+            self._requests.begin([cell], send, _ignore)
 
     def _held(self) -> Iterator[Metadata]:
         for kind in (OWN, REPLICA):
@@ -96,3 +111,7 @@ class Locations:
     def _last_seen_s(self) -> float | None:
         value = self._host.store.get(LAST_SEEN, "")
         return msgspec.msgpack.decode(value, type=float) if value else None
+
+
+def _ignore(outcome: Outcome) -> None:
+    """Nobody waits for an update; a cell that cannot be reached now is told with the next one."""

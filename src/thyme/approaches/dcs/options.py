@@ -52,6 +52,9 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     subscriber says where it is, as in the papers."""
     catch_up: bool = True
     """Whether a subscriber that returns asks for what was published while it was away."""
+    refresh_s: float = 60.0
+    """How often a subscriber reminds the cells of its subscriptions, in case a cell lost all its members at once and
+    another stands in for it without knowing them; 0: never."""
     dynamic_cells: bool = True
     """Whether cells that empty or fill hand their keys over (§6.6.2, described but not implemented there)."""
     probe_s: float = 15.0
@@ -88,6 +91,7 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
             routing=msgspec.structs.replace(self.routing, proxy_memory_s=0.0),
             resend_s=0.0,
             catch_up=False,
+            refresh_s=0.0,
             dynamic_cells=False,
             repair=False,
             spread_load=0,

@@ -110,7 +110,9 @@ class CellStorage(ReactiveStore):
         limits = options.limits
         self._inbox: Inbox[CellId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
         self._cell_requests = CellRequests(self._requests)
-        self._locations = Locations(host, self.grid, self.router, self._inbox, lambda: self.membership.place)
+        self._locations = Locations(
+            host, self.grid, self.router, self._cell_requests, self._inbox, lambda: self.membership.place
+        )
         self._asked_parts: dict[int, int] = {}
         self._hot: dict[str, int] = {}
 
@@ -122,6 +124,8 @@ class CellStorage(ReactiveStore):
 
     def join(self) -> None:
         self.membership.join()
+        if self.options.refresh_s > 0.0:
+            self.host.after(self._refresh_gap_s(), self._refresh)
 
     def stop(self) -> None:
         self.proxying.leaving(self.membership.cell)
@@ -382,6 +386,14 @@ class CellStorage(ReactiveStore):
         self.repair.heard(neighbour, digest)
         if self.membership.member:
             self._locations.seen()
+
+    def _refresh(self) -> None:
+        self.host.after(self._refresh_gap_s(), self._refresh)
+        if self.membership.member:
+            self._locations.tell(objects=False, catch_up=False)
+
+    def _refresh_gap_s(self) -> float:
+        return self.options.refresh_s * self.host.random.uniform(0.5, 1.5)
 
     def _on_settled(self, alone: bool) -> None:
         self.repair.forget()
