@@ -110,7 +110,7 @@ def test_all_that_logs_gained_between_polls_is_one_staged_file(logs: Path, stagi
     assert (folder.logs, folder.torn) == (2, 1)
 
 
-def test_a_log_that_was_replaced_or_cut_is_read_anew(logs: Path, staging: Path) -> None:
+def test_another_log_of_the_same_name_is_read_from_its_beginning(logs: Path, staging: Path) -> None:
     folder = LogFolder(logs, staging)
     log = logs / "one.jsonl"
     log.write_text("a\nb\n")
@@ -121,6 +121,16 @@ def test_a_log_that_was_replaced_or_cut_is_read_anew(logs: Path, staging: Path) 
     (logs / "draft").rename(log)
     folder.poll()
     assert staged(staging) == b"a\nb\nc\nd\ne\n"
+
+
+def test_a_log_replaced_by_a_longer_copy_of_itself_goes_on(logs: Path, staging: Path) -> None:
+    folder = LogFolder(logs, staging)
+    (logs / "one.jsonl").write_text("a\n" * 5_000)
+    folder.poll()
+    (logs / "copy").write_text("a\n" * 5_000 + "b\n")
+    (logs / "copy").rename(logs / "one.jsonl")
+    folder.poll()
+    assert staged(staging) == b"a\n" * 5_000 + b"b\n"
 
 
 def test_a_log_turned_into_parquet_gives_only_what_it_had_not_given(logs: Path, staging: Path) -> None:

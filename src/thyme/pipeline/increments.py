@@ -4,9 +4,9 @@ Spark's file source takes each file as it is when it first sees it and never loo
 to one log for as long as they run. So the logs are polled: whatever whole lines were added to any of them since the
 last poll become one new file of a staging folder, which appears there under its name only when it is complete. All
 increments of one poll share a file because a stream that got an old log of one node after the new lines of another
-would take the old ones for late. A line without its end is left for a later poll; a log that was replaced, or has
-become shorter than what was read of it, is read from its beginning. A log that its node turned into Parquet gives the
-rows that it had not given as lines.
+would take the old ones for late. A line without its end is left for a later poll. A log that was replaced by a
+longer copy of itself goes on where it was; one that no longer has what was read last is another log, and is read from
+its beginning. A log that its node turned into Parquet gives the rows that it had not given as lines.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from thyme.model.records import EVENT_COLUMNS
 LINES = ".jsonl"
 READ_BYTES = 4 * 1024 * 1024
 """How much of a log is in memory at a time; what goes on for longer without a line's end is passed on as it is."""
+TAIL_BYTES = 1_024
 PARQUET_ROWS = 10_000
 _COLUMNS = [name for name, _ in EVENT_COLUMNS]
 _encoder = msgspec.json.Encoder()
@@ -34,8 +35,9 @@ _encoder = msgspec.json.Encoder()
 class _Read(msgspec.Struct):
     """How far a log has been read."""
 
-    inode: int
     size_bytes: int = 0
+    tail: bytes = b""
+    """What the log had last; if it is not there any more, this is another log of the same name."""
     lines: int = 0
     torn: bool = False
 
@@ -85,13 +87,15 @@ class LogFolder:
         try:
             with path.open("rb") as log:
                 now = os.fstat(log.fileno())
-                read = self._read.get(path)
-                if read is None or read.inode != now.st_ino or now.st_size < read.size_bytes:
-                    read = self._read[path] = _Read(now.st_ino)
+                read = self._read.setdefault(path, _Read())
+                log.seek(read.size_bytes - len(read.tail))
+                if log.read(len(read.tail)) != read.tail:
+                    read = self._read[path] = _Read()
                 log.seek(read.size_bytes)
                 for piece in _whole_lines(log, now.st_size - read.size_bytes):
                     out.write(piece)
                     read.size_bytes += len(piece)
+                    read.tail = (read.tail + piece)[-TAIL_BYTES:]
                     read.lines += piece.count(b"\n")
                 read.torn = read.size_bytes < now.st_size
         except FileNotFoundError:
