@@ -69,12 +69,14 @@ def test_the_benchmark_labels_where_the_other_figures_come_from(
     assert without_reference.ns3.source == "not measured"
     assert routed.frames > 36
     assert [size.nodes for size in bench.sizes] == [50, 100]
-    console = Console(record=True, width=160)
+    console = Console(record=True, width=80)
     print_radio(bench, console)
     text = console.export_text()
-    assert "reference table (720 s), not this run" in text
-    assert "not measured" in text
+    assert "36 nodes: reference table (720 s), not this run" in text
+    assert "64 nodes: not measured" in text
+    assert "69,272" in text
     assert "nan" not in text
+    assert "…" not in text
 
 
 def test_the_ratio_is_of_cpu_time_per_frame() -> None:

@@ -170,12 +170,15 @@ def _dsdv_row(nodes: int, seconds: float, python: Path | None, seed: int) -> Dsd
 
 
 def print_radio(bench: RadioBench, console: Console) -> None:
-    """All tables, for people."""
-    console.print(_beside_ns3("Beacons, radio profile def", bench.beacons))
-    console.print(_beside_ns3("DSDV, radio profile def", bench.dsdv))
-    table = Table(title="Cost of a frame over the size of the world, 800 m² per node", box=SIMPLE_HEAD)
-    for column in ("profile", "nodes", "frames", "hearers", "build s", "CPU s", "µs/frame", "ns/hearer", "peak MB"):
-        table.add_column(column, justify="right")
+    """All tables, for people; none is wider than 80 characters, which is what a file gets."""
+    for title, rows in (("Beacons", bench.beacons), ("DSDV", bench.dsdv)):
+        console.print(_beside_ns3(f"{title}, radio profile def", rows))
+        for row in rows:
+            console.print(f"ns-3 with {row.nodes} nodes: {row.ns3.source}", highlight=False)
+        console.print()
+    title = "Cost of a frame over the size of the world, 800 m² per node"
+    columns = ("profile", "nodes", "frames", "hearers", "build\nCPU s", "CPU s", "µs per\nframe", "ns per\nhearer")
+    table = _table(title, (*columns, "peak\nMB"))
     for size in bench.sizes:
         table.add_row(
             *(size.profile, f"{size.nodes:,}", f"{size.frames:,}", f"{size.hearers:.1f}", f"{size.build_cpu_s:.2f}"),
@@ -184,17 +187,22 @@ def print_radio(bench: RadioBench, console: Console) -> None:
     console.print(table)
 
 
+def _table(title: str, columns: Sequence[str]) -> Table:
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
+    return table
+
+
 def _beside_ns3(title: str, rows: Sequence[BeaconRow]) -> Table:
     """The ratio is that of CPU times per frame, since the two do not send exactly as many."""
-    table = Table(title=title, box=SIMPLE_HEAD)
-    ours = ("nodes", "simulated s", "frames", "CPU s", "frames/CPU s")
-    for column in (*ours, "ns-3 frames", "ns-3 CPU s", "ns-3 frames/CPU s", "ns-3 is", "ratio"):
-        table.add_column(column, justify="right")
+    ours = ("nodes", "time s", "frames", "CPU s", "frames/\nCPU s")
+    table = _table(title, (*ours, "ns-3\nframes", "ns-3\nCPU s", "frames/\nCPU s", "ratio"))
     for row in rows:
-        theirs = ("–", "–", "–", row.ns3.source, "–")
+        theirs = ("–", "–", "–", "–")
         if not math.isnan(row.ns3.cpu_s):
             per_s = f"{row.ns3.frames / row.ns3.cpu_s:,.0f}"
-            theirs = (f"{row.ns3.frames:,}", f"{row.ns3.cpu_s:.2f}", per_s, row.ns3.source, f"{row.ratio:.1f} ×")
+            theirs = (f"{row.ns3.frames:,}", f"{row.ns3.cpu_s:.2f}", per_s, f"{row.ratio:.1f}")
         table.add_row(
             *(str(row.nodes), f"{row.seconds:g}", f"{row.frames:,}", f"{row.cpu_s:.3f}"),
             *(f"{row.frames / row.cpu_s:,.0f}", *theirs),
