@@ -126,6 +126,7 @@ def test_traffic_energy_and_load(figures: dict[str, dict[str, float]]) -> None:
     close(figures["silent"], phy_sent__bytes=0, joined__events=2)
     assert "control.share" not in figures["silent"]
     close(first, energy__joules=6.0, energy__idle__joules=5.5, energy__node_joules__max=4.0)
+    close(first, energy__operation_joules__mean=2.0)
     close(first, load__hot_spot=300 / (400 / 3), load__gini=2 * (100 * 2 + 300 * 3) / (3 * 400) - 4 / 3)
     close(first, stored__objects__gini=2 * 3 / 3 - 4 / 3, stored__objects__items__max=3, joined__events=2)
     close(first, joining_s__mean=2.0, sampled__active_nodes__last=8, sampled__active_nodes__mean=6.5)

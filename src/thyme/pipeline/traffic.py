@@ -34,7 +34,8 @@ def presence_totals() -> dict[str, Column]:
 
 
 def energy_metrics(events: DataFrame) -> DataFrame:
-    """`energy.joules` of the network, by radio state, and the mean and largest of a node."""
+    """`energy.joules` of the network, by radio state, the mean and largest of a node, and for each operation that
+    succeeded (what the network spent, idling included, over what users got for it)."""
     used = events.where(sf.col("kind") == "energy")
     states = aggregate(used.withColumn("kind", sf.concat(sf.lit("energy."), "name")), {"joules": _joules()}, "kind")
     nodes = used.groupBy("run", "node").agg(_joules().alias("joules"))
@@ -44,7 +45,10 @@ def energy_metrics(events: DataFrame) -> DataFrame:
         "energy.node_joules.mean": exact_mean(joules),
         "energy.node_joules.max": sf.max(joules),
     }
-    return states.unionByName(aggregate(nodes, figures))
+    succeeded = sf.count(sf.when(sf.col("kind") == "succeeded", True))
+    spent = exact_sum(sf.when(sf.col("kind") == "energy", sf.col("value")))
+    each = aggregate(events, {"energy.operation_joules.mean": sf.when(succeeded > 0, spent / succeeded)})
+    return states.unionByName(aggregate(nodes, figures)).unionByName(each)
 
 
 def load_metrics(events: DataFrame, runs: DataFrame) -> DataFrame:

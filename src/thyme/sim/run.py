@@ -23,7 +23,7 @@ from thyme.sim.radio import Radio
 from thyme.sim.scenario import Scenario, community_of
 from thyme.sim.simulation import Simulation
 from thyme.sim.users import Numbers, User
-from thyme.world.churn import Churn, alternating, crashing, leaving
+from thyme.world.churn import Churn, alternating, crashing, joining, leaving
 from thyme.world.contact_traces import read_contacts
 from thyme.world.contacts import Contacts
 from thyme.world.movement import Leg, Movement, movement_of_legs
@@ -98,6 +98,8 @@ def churn_for(scenario: Scenario) -> Churn:
             return Churn()
         case "leave":
             return leaving(named, section.from_s, section.to_s, seed)
+        case "join":
+            return joining(named, section.from_s, section.to_s, seed)
         case "crash":
             return crashing(scenario.nodes, section.fraction, section.from_s, seed)
         case "alternate":

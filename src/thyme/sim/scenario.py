@@ -66,9 +66,11 @@ class RadioSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ChurnSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who leaves and returns: nobody, a share of nodes for good, or a share that switches on and off."""
+    """Who leaves, returns or comes late: nobody; a share of nodes that leaves for good, each at an instant of its own
+    (`leave`) or all at `from_s` (`crash`); a share that switches on and off (`alternate`); a share that is off at first
+    and comes between `from_s` and `to_s` (`join`)."""
 
-    model: Literal["none", "leave", "crash", "alternate"] = "none"
+    model: Literal["none", "leave", "crash", "alternate", "join"] = "none"
     fraction: float = 0.0
     nodes: tuple[int, ...] = ()
     """The nodes that leave; a random share of `fraction` if none are named."""

@@ -1,0 +1,36 @@
+"""Churn as a scenario describes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from thyme.sim.run import churn_for, simulate
+from thyme.sim.scenario import scenario_of
+
+
+def scenario(**churn: Any) -> Any:
+    return scenario_of({"nodes": 20, "time": {"until_s": 240.0}, "churn": churn}, "test")
+
+
+def test_nodes_that_join_late_are_off_until_then() -> None:
+    late = scenario(model="join", fraction=0.3, from_s=70.0, to_s=90.0)
+    churn = churn_for(late)
+    assert len(churn.starts_off()) == 6
+    events = simulate(late).events.to_pylist()
+    joined = {row["node"]: row["at_s"] for row in events if row["kind"] == "joined"}
+    assert all(joined[node] > 70.0 for node in churn.starts_off())
+    assert len(joined) == 20
+
+
+def test_a_crash_takes_its_share_at_once_and_for_good() -> None:
+    events = simulate(scenario(model="crash", fraction=0.3, from_s=80.0)).events.to_pylist()
+    left = [(row["at_s"], row["reason"]) for row in events if row["kind"] == "left"]
+    assert left == [(80.0, "crashed")] * 6
+
+
+@pytest.mark.parametrize("model", ["leave", "alternate"])
+def test_named_or_drawn_nodes_leave(model: str) -> None:
+    churn = churn_for(scenario(model=model, fraction=0.5, from_s=70.0, to_s=100.0))
+    assert 1 <= len({change.node for change in churn.changes}) <= 12
