@@ -204,6 +204,20 @@ def test_malformed_lines_are_counted_and_do_no_harm(spark: SparkSession, logs: P
     assert shown(watched)[100.0, "insert"] == (2, 1, 1)
 
 
+def test_figures_that_cannot_be_added_up_are_malformed(spark: SparkSession, logs: Path) -> None:
+    write_log(logs / "one.jsonl", 1, [(101.0, OperationSucceeded(0, OperationKind.INSERT, 0.25))])
+    line = (logs / "one.jsonl").read_text()
+    changes = {'"value":0.25': ['"value":NaN', '"value":1e300', '"value":null'],
+               '"size_bytes":0': ['"size_bytes":9223372036854775807', '"size_bytes":-9223372036854775808'],
+               '"name":"insert"': ['"name":"[/red]"', '"name":null']}  # fmt: skip
+    bad = [line.replace(old, new) for old, news in changes.items() for new in news]
+    assert line not in bad
+    (logs / "bad.jsonl").write_text("".join(bad * 2))
+    watched = watch_once(logs, WatchOptions(window_s=20.0, slide_s=20.0))
+    assert [(each.what, each.succeeded, each.latency_mean_s) for each in watched.windows] == [("insert", 1, 0.25)]
+    assert (watched.events, watched.malformed) == (1, 2 * len(bad))
+
+
 def settle(watch: Watch, query: StreamingQuery) -> Watched:
     watch.poll()
     query.processAllAvailable()

@@ -16,7 +16,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
 from thyme.model.errors import InputError
-from thyme.model.records import EVENT_COLUMNS, TrafficKind
+from thyme.model.records import EVENT_COLUMNS, OperationKind, TrafficKind
 from thyme.pipeline.schemas import Columns, conform, spark_schema
 from thyme.pipeline.tallies import exact_mean
 
@@ -24,6 +24,8 @@ NOTIFICATIONS = "notifications"
 TRAFFIC = "traffic"
 MAX_AT_S = 253_402_300_799.0
 """The last second of the year 9999, the last that Spark's timestamps take."""
+MAX_FIGURE = 1e12
+"""Latencies, counts and sizes beyond it are nonsense, and could not be added up."""
 MIN_SPAN_S = 0.1
 MAX_SPAN_S = 1_000_000.0
 MAX_OVERLAP = 1_000
@@ -117,12 +119,12 @@ def parse_events(lines: DataFrame) -> DataFrame:
     schema = StructType([*_LIVE_EVENTS.fields, StructField(_UNREAD, StringType())])
     read = lines.select(sf.from_json("value", schema, {"columnNameOfCorruptRecord": _UNREAD}).alias("event"))
     event = read.select("event.*")
-    whole = (
-        sf.col(_UNREAD).isNull()
-        & sf.col("node").isNotNull()
-        & sf.col("kind").isNotNull()
-        & sf.col("at_s").between(0.0, MAX_AT_S)
-    )
+    bounds = {"at_s": (0.0, MAX_AT_S)} | dict.fromkeys(("value", "count", "size_bytes"), (-MAX_FIGURE, MAX_FIGURE))
+    operation = sf.col("kind").isin(*_OPERATIONS)
+    whole = sf.col(_UNREAD).isNull() & sf.col("node").isNotNull() & sf.col("kind").isNotNull()
+    whole &= ~operation | sf.col("name").isin(*(str(kind) for kind in OperationKind))
+    for name, (low, high) in bounds.items():
+        whole &= sf.col(name).between(low, high)
     return conform(event, _LIVE_EVENTS, (~sf.coalesce(whole, sf.lit(False))).alias("malformed"))
 
 
