@@ -66,7 +66,7 @@ def run_identity(spec: RunSpec) -> str:
     """The hash of scenario, trace and code. A scenario's name does not count; a movement file's content does."""
     scenario = msgspec.structs.replace(spec.scenario, name="", trace="")
     movement = scenario.movement
-    moves = bytes_identity(Path(movement.file).read_bytes()) if movement.model == "file" else ""
+    moves = bytes_identity(Path(movement.file).read_bytes()) if movement.file else ""
     return identity_of(scenario, moves, spec.trace.identity, code_identity(RUN_ROOMS))
 
 
