@@ -195,3 +195,13 @@ class _Huge(bytes):
 
     def __len__(self) -> int:
         return self._size
+
+
+def test_the_largest_summaries_fit_the_frames_of_a_real_radio(crowd: str, tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, in_a_row(3, crowd), *CROWDS[crowd], radio={"model": "wifi"})
+    world.wait(60.0)
+    for i in range(5):
+        world.node(0).insert(f"o{i}", bytes(1200), ["goal"], bytes(2 * 1024), world.outcomes.append)
+        world.wait(5.0)
+    world.subscribe(2, "goal")
+    assert sorted(world.names(2)) == [f"o{i}" for i in range(5)]

@@ -13,6 +13,7 @@ import msgspec
 
 from thyme.approaches.contents import Contents, Fetches
 from thyme.approaches.interface import Outcome
+from thyme.approaches.paging import pieces_of
 from thyme.host import Host
 from thyme.model.ids import NodeId, SubscriptionKey
 from thyme.model.matching import Batch, MatchingIndex
@@ -147,8 +148,7 @@ class Server:
             self._router.send(other, Relayed(client, encode(message)))
 
     def _notify(self, key: SubscriptionKey, batch: Batch, remaining: int = 0, request: int = NO_REQUEST) -> None:
-        matches = batch.matches
-        pieces = [matches[i : i + self._step] for i in range(0, len(matches), self._step)] or [()]
+        pieces = pieces_of(batch.matches, self._step)
         for piece in pieces[:-1]:
             self._router.send(key.subscriber, Notification(key, piece))
         self._router.send(key.subscriber, Notification(key, pieces[-1], request, remaining, batch.cursor))

@@ -31,7 +31,7 @@ from thyme.approaches.interface import (
     key_of,
 )
 from thyme.approaches.joining import Joining, JoinOptions
-from thyme.approaches.paging import ask_for_more
+from thyme.approaches.paging import ask_for_more, pieces_of
 from thyme.approaches.requests import Requests, RetryOptions
 from thyme.host import Host
 from thyme.model.errors import InputError
@@ -227,8 +227,7 @@ class LocalStorage(ReactiveStore):
             for metadata in batch.matches:
                 self._inbox.accept(key, metadata)
             return
-        step = self.options.matches_per_notification
-        pieces = [batch.matches[i : i + step] for i in range(0, len(batch.matches), step)] or [()]
+        pieces = pieces_of(batch.matches, self.options.matches_per_notification)
         for piece in pieces[:-1]:
             self._router.send(key.subscriber, Notification(key, piece))
         self._router.send(key.subscriber, Notification(key, pieces[-1], request, remaining, batch.cursor))

@@ -17,8 +17,8 @@ from thyme.model.tags import normalise_tags
 
 MAX_DATA_BYTES = 16 * 1024 * 1024
 """A large photo or a short clip."""
-MAX_SUMMARY_BYTES = 4 * 1024
-"""A small thumbnail: it is sent with each notification."""
+MAX_SUMMARY_BYTES = 2 * 1024
+"""A small thumbnail: it is sent with each notification, which, with a part of the content, must fit an 802.11 frame of 4095 bytes."""
 MAX_TAGS = 32
 
 

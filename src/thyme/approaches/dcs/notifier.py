@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from thyme.approaches.dcs.options import CellStorageOptions
+from thyme.approaches.paging import pieces_of
 from thyme.host import Host
 from thyme.model.ids import CellId, NodeId, SubscriptionKey
 from thyme.model.matching import Batch
@@ -65,8 +66,7 @@ class Notifier:
         self, key: SubscriptionKey, cell: CellId, batch: Batch, remaining: int, source: CellId, request: int = -1
     ) -> None:
         """Tell one subscriber of several objects; `remaining` more can be asked for."""
-        matches = batch.matches
-        pieces = [matches[i : i + MATCHES_PER_MESSAGE] for i in range(0, len(matches), MATCHES_PER_MESSAGE)] or [()]
+        pieces = pieces_of(batch.matches, MATCHES_PER_MESSAGE)
         for i, piece in enumerate(pieces):
             last = i == len(pieces) - 1
             message = CellNotification(
