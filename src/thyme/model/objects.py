@@ -18,7 +18,8 @@ from thyme.model.tags import normalise_tags
 MAX_DATA_BYTES = 16 * 1024 * 1024
 """A large photo or a short clip."""
 MAX_SUMMARY_BYTES = 2 * 1024
-"""A small thumbnail: it is sent with each notification, which, with a part of the content, must fit an 802.11 frame of 4095 bytes."""
+"""A small thumbnail: it is sent with each notification, which must fit one 802.11 frame, as must an insertion that
+carries both it and a part of the content."""
 MAX_TAGS = 32
 
 
