@@ -89,3 +89,19 @@ def test_a_run_can_be_replayed_as_a_page_and_as_pictures(tmp_path: Path) -> None
     absent = thyme("replay", ".", folder=tmp_path)
     assert absent.returncode == 2
     assert "thyme simulate --out" in absent.stderr
+
+
+def test_movement_and_contacts_are_exported_and_converted(tmp_path: Path) -> None:
+    (tmp_path / "crowd.toml").write_text(
+        'nodes = 5\n[movement]\nmodel = "waypoint"\n[time]\njoin_from_s = 0.0\njoin_to_s = 2.0\nuntil_s = 60.0\n'
+    )
+    assert "5 nodes" in thyme("world", "movement", "crowd.toml", "walk.ns2", "--to", "ns2", folder=tmp_path).stdout
+    again = thyme("world", "movement", "walk.ns2", "walk.bm", folder=tmp_path)
+    assert "5 nodes" in again.stdout, again.stderr
+    (tmp_path / "met.tij").write_text("20 1 2\n40 1 2\n40 2 3\n")
+    answer = thyme("world", "contacts", "met.tij", "met.conn", "--to", "one", folder=tmp_path)
+    assert "3 people, 2 contacts" in answer.stdout, answer.stderr
+    assert "CONN" in (tmp_path / "met.conn").read_text()
+    wrong = thyme("world", "contacts", "met.tij", "out", "--to", "gpx", folder=tmp_path)
+    assert wrong.returncode == 2
+    assert "expected one of tij, one, haggle" in wrong.stderr

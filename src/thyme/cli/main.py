@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "trace": ("traces", "trace_app"),
     "node": ("node", "app"),
     "watch": ("watch", "watch"),
+    "world": ("world", "world_app"),
     "radio": ("radio", "radio_app"),
     "walks": ("walks", "walks"),
     "bench": ("bench", "bench_app"),
