@@ -65,10 +65,9 @@ class Joining:
             self._timer.cancel()
 
     def heard(self, sender: NodeId) -> None:
-        self._heard.pop(sender, None)
         self._heard[sender] = self._host.now()
         if len(self._heard) > self._options.neighbours:
-            del self._heard[next(iter(self._heard))]
+            del self._heard[min(self._heard, key=self._heard.__getitem__)]
 
     def silent_since(self, at_s: float) -> bool:
         """Whether no neighbour has been heard since `at_s`."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import msgspec
 
 from thyme.host import Host, Timer
+from thyme.model.geometry import Point
 from thyme.model.ids import CellId, NodeId
 from thyme.model.records import Counted, TrafficKind
 from thyme.routing.grid import Grid
@@ -40,7 +41,6 @@ class Neighbour(msgspec.Struct, frozen=True):
     node: NodeId
     cell: CellId
     stationary: bool
-    heard_s: float
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,8 @@ class Beacons:
         self._options = options or BeaconOptions()
         self._participates = participates or (lambda: not host.moving())
         self._neighbours: dict[NodeId, Neighbour] = {}
+        self._heard_s: dict[NodeId, float] = {}
+        self._place: tuple[Point, CellId] | None = None
         self._by_cell: dict[CellId, dict[NodeId, Neighbour]] = {}
         self._said: tuple[CellId, bool] | None = None
         self._beacon_timer: Timer | None = None
@@ -85,7 +87,10 @@ class Beacons:
     @property
     def cell(self) -> CellId:
         """The cell this node is in now."""
-        return self._grid.cell_of(self._host.position())
+        point, place = self._host.position(), self._place
+        if place is None or place[0] is not point:
+            place = self._place = (point, self._grid.cell_of(point))
+        return place[1]
 
     @property
     def stationary(self) -> bool:
@@ -127,20 +132,15 @@ class Beacons:
         if known is None and len(self._neighbours) >= self._options.max_neighbours:
             self._host.record(Counted(TrafficKind.DROPPED, "Beacon", reason="too many neighbours"))
             return True
-        neighbour = Neighbour(sender, message.cell, message.stationary, self._host.now())
-        if known is not None and known.cell == neighbour.cell and known.stationary == neighbour.stationary:
-            self._confirm(neighbour)
-        else:
-            self._put(neighbour)
+        self._heard_s[sender] = self._host.now()
         if self._expiry_timer is None:
             self._expiry_timer = self._host.after(self._options.expiry_s, self._expire)
-        events = self._events
-        if known is None and events.appeared:
-            events.appeared(neighbour)
-        if known is None or known.cell != neighbour.cell or known.stationary != neighbour.stationary:
-            self._tell_populations(known, neighbour)
-        if events.heard:
-            events.heard(neighbour, message.digest)
+        if known is not None and known.cell == message.cell and known.stationary == message.stationary:
+            neighbour = known
+        else:
+            neighbour = self._news(known, Neighbour(sender, message.cell, message.stationary))
+        if self._events.heard:
+            self._events.heard(neighbour, message.digest)
         return True
 
     def neighbour(self, node: NodeId) -> Neighbour | None:
@@ -168,11 +168,13 @@ class Beacons:
         spread = self._host.random.uniform(-self._options.jitter, self._options.jitter)
         self._beacon_timer = self._host.after(self._options.period_s * (1.0 + spread), self._beat)
 
-    def _confirm(self, neighbour: Neighbour) -> None:
-        """Most beacons say what the last one said: only the record is another."""
-        self._neighbours[neighbour.node] = neighbour
-        if neighbour.stationary:
-            self._by_cell[neighbour.cell][neighbour.node] = neighbour
+    def _news(self, known: Neighbour | None, neighbour: Neighbour) -> Neighbour:
+        """Most beacons say what the last one said; this one does not."""
+        self._put(neighbour)
+        if known is None and self._events.appeared:
+            self._events.appeared(neighbour)
+        self._tell_populations(known, neighbour)
+        return neighbour
 
     def _put(self, neighbour: Neighbour) -> None:
         self._take(neighbour.node)
@@ -193,14 +195,15 @@ class Beacons:
         self._expiry_timer = None
         due_s = self._host.now() - self._options.expiry_s
         for neighbour in self.neighbours():
-            if neighbour.heard_s > due_s:
+            if self._heard_s[neighbour.node] > due_s:
                 continue
             self._take(neighbour.node)
+            del self._heard_s[neighbour.node]
             if self._events.vanished:
                 self._events.vanished(neighbour)
             self._tell_populations(neighbour, None)
         if self._neighbours:
-            oldest_s = min(neighbour.heard_s for neighbour in self._neighbours.values())
+            oldest_s = min(self._heard_s.values())
             wait_s = max(0.001, oldest_s - due_s)
             self._expiry_timer = self._host.after(wait_s, self._expire)
 

@@ -50,6 +50,8 @@ class Grid:
                 f"per side; make cell_m ({cell_m}) larger"
             )
         self._salt = len(namespace.encode()).to_bytes(4, "big") + namespace.encode()
+        self.size = self.columns * self.rows
+        """How many cells there are; they are numbered from 0."""
         self._around: dict[CellId, tuple[CellId, ...]] = {}
 
     @classmethod
@@ -58,11 +60,6 @@ class Grid:
         if not isfinite(range_m) or range_m <= 0.0:
             raise InputError(f"radio range_m is {range_m}; expected a positive number of metres")
         return cls(width_m, height_m, cell_side_m(range_m), namespace)
-
-    @property
-    def size(self) -> int:
-        """How many cells there are; they are numbered from 0."""
-        return self.columns * self.rows
 
     def __contains__(self, cell: object) -> bool:
         return isinstance(cell, int) and 0 <= cell < self.size
@@ -124,7 +121,9 @@ class Grid:
 
     def rank(self, cell: CellId, target: CellId) -> int:
         """How far the cell is from the target: a number that no two cells share."""
-        x, y = self.offset(cell, target)
+        row, column = divmod(cell, self.columns)
+        to_row, to_column = divmod(target, self.columns)
+        x, y = (to_column - column) * _UNIT + _OFF_X, (to_row - row) * _UNIT + _OFF_Y
         return x * x + y * y
 
     def cell_for(self, key: str, part: int = 0) -> CellId:

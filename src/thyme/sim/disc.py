@@ -14,7 +14,7 @@ import numpy as np
 
 from thyme.model.errors import InputError
 from thyme.sim.neighbours import Neighbours, Reach
-from thyme.sim.radio import Happening, RadioTotals
+from thyme.sim.radio import Happening, RadioTotals, Told
 from thyme.world.movement import Movement
 
 LIGHT_MPS = 299_792_458.0
@@ -71,11 +71,7 @@ class DiscRadio:
         self._sleep_s = np.zeros(movement.nodes)
         self._slept_from_s = [0.0] * movement.nodes
         self.now_s = 0.0
-        self.at_s: list[float] = []
-        self.kind: list[int] = []
-        self.node: list[int] = []
-        self.peer: list[int] = []
-        self.frame: list[int] = []
+        self._told: list[Told] = []
 
     def broadcast(self, now_s: float, node: int, frame: int, size_bytes: int) -> bool:
         return self._enqueue(now_s, _Transmission(node, -1, frame, size_bytes + self._options.header_bytes))
@@ -93,18 +89,20 @@ class DiscRadio:
         self._busy_until_s[node] = now_s
 
     def advance(self, until_s: float) -> int:
-        for column in (self.at_s, self.kind, self.node, self.peer, self.frame):
-            column.clear()
-        while self._heap and self._heap[0][0] <= until_s and not self.at_s:
+        self._told = []
+        while self._heap and self._heap[0][0] <= until_s and not self._told:
             end_s, _, transmission, epoch = heapq.heappop(self._heap)
             self.now_s = end_s
             if epoch == self._epoch[transmission.node]:
                 self._complete(end_s, transmission)
             else:
                 self._tell(end_s, Happening.DROPPED, transmission.node, transmission.to, transmission.frame)
-        if not self.at_s:
+        if not self._told:
             self.now_s = max(self.now_s, until_s)
-        return len(self.at_s)
+        return len(self._told)
+
+    def told(self) -> list[Told]:
+        return self._told
 
     def traffic(self) -> list[RadioTotals]:
         rows = [
@@ -173,8 +171,4 @@ class DiscRadio:
         return True
 
     def _tell(self, at_s: float, kind: Happening, node: int, peer: int, frame: int) -> None:
-        self.at_s.append(at_s)
-        self.kind.append(kind)
-        self.node.append(node)
-        self.peer.append(peer)
-        self.frame.append(frame)
+        self._told.append((at_s, frame, node, peer, kind))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -36,35 +36,26 @@ class RadioTotals(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-class Column(Protocol):
-    """Numbers by index: a list, or an array of compiled code."""
-
-    def __getitem__(self, index: int, /) -> Any: ...
+Told = tuple[float, int, int, int, int]
+"""One happening: when, which frame, at which node, of or to which other node, and what (`Happening`)."""
 
 
 class Radio(Protocol):
-    """The air between nodes. The columns hold the happenings that the last `advance` counted."""
+    """The air between nodes."""
 
     @property
     def now_s(self) -> float:
         """How far the radio has run; nothing can be sent earlier than this."""
 
-    @property
-    def at_s(self) -> Column: ...
-    @property
-    def kind(self) -> Column: ...
-    @property
-    def node(self) -> Column: ...
-    @property
-    def peer(self) -> Column: ...
-    @property
-    def frame(self) -> Column: ...
     def broadcast(self, now_s: float, node: int, frame: int, size_bytes: int) -> bool:
         """False if the node's queue is full: the frame is gone."""
 
     def unicast(self, now_s: float, node: int, to: int, frame: int, size_bytes: int) -> bool: ...
     def advance(self, until_s: float) -> int:
         """How many happenings there are to tell; 0 if `until_s` was reached quietly."""
+
+    def told(self) -> list[Told]:
+        """The happenings that the last `advance` counted, in their order."""
 
     def switch(self, now_s: float, node: int, on: bool) -> None: ...
     def traffic(self) -> list[RadioTotals]: ...

@@ -12,9 +12,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from math import inf
 from random import Random
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from thyme.host import MemoryStore, Timer
@@ -23,7 +21,7 @@ from thyme.model.ids import NodeId
 from thyme.model.records import LogRecord, TrafficKind
 from thyme.sim.engine import Engine
 from thyme.sim.faults import Pass, Rule, verdict
-from thyme.sim.radio import Column, Happening, Radio
+from thyme.sim.radio import Happening, Radio, Told
 from thyme.sim.recorder import Recorder, Tally, add
 from thyme.wire.codec import encode
 from thyme.wire.message import Message
@@ -118,7 +116,7 @@ class Simulation:
             next_s = engine.next_s()
             happenings = radio.advance(min(next_s, until_s))
             if happenings:
-                self._tell(happenings)
+                self._tell(radio.told())
             elif next_s > until_s:
                 break
             else:
@@ -153,10 +151,9 @@ class Simulation:
             if frame.failed is not None:
                 host.after(0.0, frame.failed)
 
-    def _tell(self, happenings: int) -> None:
-        radio, engine, frames, hosts = self.radio, self.engine, self._frames, self.hosts
-        columns = (radio.at_s, radio.kind, radio.node, radio.peer, radio.frame)
-        for at_s, what, node, peer, token in zip(*(_numbers(each, happenings) for each in columns), strict=True):
+    def _tell(self, happenings: list[Told]) -> None:
+        engine, frames, hosts = self.engine, self._frames, self.hosts
+        for at_s, token, node, peer, what in happenings:
             if at_s > engine.now_s:
                 engine.now_s = at_s
             frame = frames[token]
@@ -186,11 +183,6 @@ class Simulation:
         else:
             frame.refused = False
             host.after(answer.delay_s, lambda: host.hear(sender, frame))
-
-
-def _numbers(column: Column, count: int) -> list[Any]:
-    """The first numbers of a column, as Python's own."""
-    return column[:count].tolist() if isinstance(column, np.ndarray) else [column[i] for i in range(count)]
 
 
 class SimulatedHost:

@@ -26,6 +26,9 @@ OWN = "own object"
 REPLICA = "replica"
 LAST_SEEN = "last seen"
 SUBSCRIPTION_CELLS = "subscription cells"
+SEEN_EVERY_S = 1.0
+"""How often a node notes that it is there: a node that returns asks for what it missed from then on."""
+
 KEYS_PER_UPDATE = 60
 """Subscriptions and objects named in one update; more go in several messages."""
 
@@ -51,6 +54,7 @@ class Locations:
         self._requests = requests
         self._inbox = inbox
         self._place = place
+        self._seen_s = -SEEN_EVERY_S
 
     def subscribed(self, sid: int, cells: list[CellId]) -> None:
         self._host.store.put(SUBSCRIPTION_CELLS, str(sid), msgspec.msgpack.encode(cells))
@@ -65,7 +69,10 @@ class Locations:
 
     def seen(self) -> None:
         """This node is a member and hears its neighbours: until now it has missed nothing."""
-        self._host.store.put(LAST_SEEN, "", msgspec.msgpack.encode(self._host.now()))
+        now_s = self._host.now()
+        if now_s - self._seen_s >= SEEN_EVERY_S:
+            self._seen_s = now_s
+            self._host.store.put(LAST_SEEN, "", msgspec.msgpack.encode(now_s))
 
     def tell(self, *, objects: bool, catch_up: bool) -> None:
         """Say where this node is, to every cell that has one of its subscriptions and, if its objects have settled with

@@ -51,11 +51,9 @@ class Repair:
 
     def heard(self, neighbour: Neighbour, digest: bytes) -> None:
         """Compare a neighbour's beacon with what is held here."""
-        holdings = self._holdings()
-        if not self._options.repair or holdings is None or neighbour.cell != self._cell() or not neighbour.stationary:
-            self._differs_since_s.pop(neighbour.node, None)
-            return
-        if not digest or digest == holdings.digests.beacon():
+        mine = self._options.repair and neighbour.cell == self._cell() and neighbour.stationary
+        holdings = self._holdings() if mine and digest else None
+        if holdings is None or digest == holdings.digests.beacon():
             self._differs_since_s.pop(neighbour.node, None)
             return
         now_s = self._host.now()

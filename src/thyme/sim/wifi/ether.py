@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thyme.model.errors import InputError
+from thyme.sim.radio import Told
 from thyme.sim.wifi.book import address_book
 from thyme.sim.wifi.building import build, with_more_room
 from thyme.sim.wifi.counters import WifiTotals, totals
@@ -74,6 +75,10 @@ class Wifi:
         self._show(happenings)
         return happenings
 
+    def told(self) -> list[Told]:
+        rows: list[Told] = self._happened.tolist()
+        return rows
+
     def happened(self) -> Table:
         """The happenings of this stop as rows (at_s, frame, node, peer, kind)."""
         return self._happened
@@ -83,12 +88,7 @@ class Wifi:
         self._book = address_book(self._ether)
 
     def _show(self, happenings: int) -> None:
-        told = self._happened = self._ether.told[:happenings]
-        self.at_s = told["at_s"]
-        self.kind = told["kind"]
-        self.node = told["node"]
-        self.peer = told["peer"]
-        self.frame = told["frame"]
+        self._happened = self._ether.told[:happenings]
 
     def switch(self, now_s: float, node: int, on: bool) -> None:
         """Turn a node's radio on or off; what waited in its queue is dropped (told by the next `advance`)."""
