@@ -2,7 +2,7 @@
 
 A session on this machine and one on a cluster differ in their master only; the package travels to the
 executors by itself. Whatever Spark and its Java print goes to a log file of this process (`spark_log`), so
-that a person sees our progress and not theirs; if Spark does not start, the end of that log is in the error.
+that a person sees our progress and not theirs; if Spark does not start, the error says why in one line and names it.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
 from thyme.model.errors import InputError
 from thyme.pipeline.java import cache_folder, describe_java, find_java
 from thyme.pipeline.shipping import package_archive
+from thyme.pipeline.start_failures import call_masters, why_not_started
 
 LOCAL_SHUFFLE_PARTITIONS = 8
 LOCAL_DRIVER_MEMORY = "2g"
-LOG_TAIL_LINES = 15
 HASTY_JAVA = "-XX:TieredStopAtLevel=1"
 """Start and first query took 12 s of CPU time with it, 19 s without."""
 LOGGING = """rootLogger.level = error
@@ -38,8 +39,8 @@ appender.errors.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 __all__ = ["describe_java", "spark_log", "spark_session", "steady_java"]
 
 
-def spark_session(app: str, master: str = "local[*]", **conf: str) -> SparkSession:
-    """The session of this process, started on first use. `conf` overrides any setting by its Spark name.
+def spark_session(app: str, master: str = "local[*]", **more: str) -> SparkSession:
+    """The session of this process, started on first use. `more` overrides any setting by its Spark name.
 
     A local session starts quickly and suits small data, as Java then compiles in haste; with `**steady_java()` it
     takes its time, which pays from some hundred thousands of rows on.
@@ -53,17 +54,17 @@ def spark_session(app: str, master: str = "local[*]", **conf: str) -> SparkSessi
     if local or "127.0.0.1" in master:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", HASTY_JAVA)
-    settings = _settings(local) | conf
-    builder = SparkSession.Builder().appName(app).master(master)
-    for name, value in settings.items():
-        builder = builder.config(name, value)
+    settings = _settings(local) | more
+    conf = SparkConf().setAppName(app).setMaster(master).setAll(list(settings.items()))
     try:
         with _stderr_to(spark_log()):
-            session = builder.getOrCreate()
+            call_masters(conf, master)
+            session = SparkSession.Builder().config(conf=conf).getOrCreate()
     except Exception as error:
-        tail = spark_log().read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:]
+        told = spark_log().read_text(errors="replace").splitlines() if spark_log().exists() else []
         raise InputError(
-            f"Spark did not start with master {master} and {describe_java()}: {error}\n" + "\n".join(tail)
+            f"Spark did not start with master {master}: {why_not_started(error, told)} "
+            f"({describe_java()}; log: {spark_log()})"
         ) from error
     atexit.register(_drop_quiet_log)
     if not local:
