@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from thyme.sim.run import churn_for, simulate
+from thyme.model.errors import InputError
+from thyme.sim.run import churn_for, movement_for, simulate
 from thyme.sim.scenario import scenario_of
 
 
@@ -16,7 +17,7 @@ def scenario(**churn: Any) -> Any:
 
 def test_nodes_that_join_late_are_off_until_then() -> None:
     late = scenario(model="join", fraction=0.3, from_s=70.0, to_s=90.0)
-    churn = churn_for(late)
+    churn = churn_for(late, movement_for(late))
     assert len(churn.starts_off()) == 6
     events = simulate(late).events.to_pylist()
     joined = {row["node"]: row["at_s"] for row in events if row["kind"] == "joined"}
@@ -32,5 +33,29 @@ def test_a_crash_takes_its_share_at_once_and_for_good() -> None:
 
 @pytest.mark.parametrize("model", ["leave", "alternate"])
 def test_named_or_drawn_nodes_leave(model: str) -> None:
-    churn = churn_for(scenario(model=model, fraction=0.5, from_s=70.0, to_s=100.0))
+    drawn = scenario(model=model, fraction=0.5, from_s=70.0, to_s=100.0)
+    churn = churn_for(drawn, movement_for(drawn))
     assert 1 <= len({change.node for change in churn.changes}) <= 12
+    named = scenario(model=model, nodes=[3, 7], from_s=70.0, to_s=100.0)
+    assert {change.node for change in churn_for(named, movement_for(named)).changes} <= {3, 7}
+
+
+def test_a_crash_takes_the_named_nodes() -> None:
+    named = scenario(model="crash", nodes=[3, 7], from_s=70.0)
+    assert [change.node for change in churn_for(named, movement_for(named)).changes] == [3, 7]
+
+
+def test_a_crash_that_keeps_cells_leaves_one_node_in_each() -> None:
+    sparing = scenario(model="crash", fraction=0.9, keep_cells=True, from_s=80.0)
+    movement = movement_for(sparing)
+    cells = [(x_m // 40.0, y_m // 40.0) for x_m, y_m in movement.positions(80.0).tolist()]
+    gone = {change.node for change in churn_for(sparing, movement).changes}
+    assert len(gone) == len(cells) - len(set(cells))
+    assert {cells[node] for node in range(20) if node not in gone} == set(cells)
+
+
+def test_churn_of_nodes_that_do_not_exist_is_refused() -> None:
+    with pytest.raises(InputError, match="no node 21"):
+        scenario(model="crash", nodes=[21])
+    with pytest.raises(InputError, match="not both"):
+        scenario(model="crash", nodes=[1], fraction=0.3)

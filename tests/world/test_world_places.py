@@ -11,7 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thyme.model.errors import InputError
-from thyme.world.churn import Alternation, Change, Churn, alternating, churn_of, crashing, joining, leaving
+from thyme.world.churn import (
+    Alternation,
+    Change,
+    Churn,
+    alternating,
+    chosen_sparing_cells,
+    churn_of,
+    crashing,
+    joining,
+    leaving,
+)
 from thyme.world.placement import read_places, read_topology, uniform_places, uniform_static, write_topology
 from thyme.world.streams import chosen, stream
 from thyme.world.venue import PAPER_AREAS_M, Venue, paper_venue, venue_for
@@ -117,14 +127,14 @@ def test_joining_nodes_are_off_until_they_join() -> None:
 
 
 def test_a_crash_takes_its_share_at_once() -> None:
-    churn = crashing(100, 0.4, 300.0, seed=2)
+    churn = crashing(chosen(100, 0.4, 2, "crashing"), 300.0)
     assert len(churn.changes) == 40
     assert {change.at_s for change in churn.changes} == {300.0}
     assert not any(change.keeps_store for change in churn.changes)
 
 
 def test_on_and_off_follow_each_other_in_whole_periods() -> None:
-    churn = alternating(100, 0.4, 60.0, 3000.0, seed=3)
+    churn = alternating(chosen(100, 0.4, 3, "alternating"), 60.0, 3000.0, seed=3)
     by_node: dict[int, list[Change]] = {}
     for change in churn.changes:
         by_node.setdefault(change.node, []).append(change)
@@ -138,7 +148,7 @@ def test_on_and_off_follow_each_other_in_whole_periods() -> None:
 
 def test_three_of_four_periods_end_in_a_change() -> None:
     rule = Alternation(spread=False)
-    churn = alternating(400, 1.0, 0.0, 3000.0, seed=4, rule=rule)
+    churn = alternating(range(400), 0.0, 3000.0, seed=4, rule=rule)
     firsts = [change for change in churn.changes if change.at_s == 120.0]
     assert len(firsts) / 400 == pytest.approx(0.75, abs=0.07)
     on_s = np.mean([np.mean([churn.is_on(node, at_s) for at_s in range(1500, 3000, 30)]) for node in range(40)])
@@ -157,5 +167,7 @@ def test_wrong_schedules_are_refused() -> None:
     with pytest.raises(InputError, match="reversed"):
         leaving([0], 300.0, 200.0, 1)
     with pytest.raises(InputError, match="between 0 and 1"):
-        crashing(10, 1.5, 0.0, 1)
+        chosen(10, 1.5, 1, "crashing")
+    with pytest.raises(InputError, match="between 0 and 1"):
+        chosen_sparing_cells([0, 0, 1], 1.5, 1, "crashing")
     assert churn_of([Change(2.0, 0, False), Change(1.0, 0, True)]).changes[0].at_s == 1.0

@@ -75,7 +75,7 @@ def check(scenario_file: ScenarioFile, settings: Settings = None) -> None:
     scenario = load_scenario(scenario_file, dict(parse_setting(text) for text in settings or []))
     area = scenario.area()
     movement = movement_for(scenario)
-    churn = churn_for(scenario)
+    churn = churn_for(scenario, movement)
     approach = find_approach(scenario.approach)
     print(f"{scenario_file}: fine")
     print(f"  approach  {approach.title}: {approach.summary}")

@@ -13,9 +13,11 @@ import pyarrow as pa
 from thyme.approaches.interface import ReactiveStore
 from thyme.approaches.registry import find_approach
 from thyme.model.errors import InputError
+from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import Left, Stored
+from thyme.routing.grid import Grid
 from thyme.sim.contact_radio import contact_radio
 from thyme.sim.disc import DiscRadio
 from thyme.sim.energy import record_energy
@@ -23,7 +25,7 @@ from thyme.sim.radio import Radio
 from thyme.sim.scenario import Scenario, community_of
 from thyme.sim.simulation import Simulation
 from thyme.sim.users import Numbers, User
-from thyme.world.churn import Churn, alternating, crashing, joining, leaving
+from thyme.world.churn import Churn, alternating, chosen_sparing_cells, crashing, joining, leaving
 from thyme.world.contact_traces import read_contacts
 from thyme.world.contacts import Contacts
 from thyme.world.movement import Leg, Movement, movement_of_legs
@@ -89,10 +91,13 @@ def _check_size(scenario: Scenario, movement: Movement) -> Movement:
     return movement
 
 
-def churn_for(scenario: Scenario) -> Churn:
+_PURPOSES = {"crash": "crashing", "alternate": "alternating"}
+
+
+def churn_for(scenario: Scenario, movement: Movement) -> Churn:
     section = scenario.churn
     seed = scenario.run_seed
-    named: Sequence[int] = section.nodes or chosen(scenario.nodes, section.fraction, seed, "leaving nodes")
+    named = section.nodes or _drawn(scenario, movement)
     match section.model:
         case "none":
             return Churn()
@@ -101,12 +106,21 @@ def churn_for(scenario: Scenario) -> Churn:
         case "join":
             return joining(named, section.from_s, section.to_s, seed)
         case "crash":
-            return crashing(scenario.nodes, section.fraction, section.from_s, seed)
+            return crashing(named, section.from_s)
         case "alternate":
-            until_s = scenario.time.until_s
-            return alternating(
-                scenario.nodes, section.fraction, scenario.time.join_to_s, until_s, seed, section.alternation
-            )
+            return alternating(named, scenario.time.join_to_s, scenario.time.until_s, seed, section.alternation)
+
+
+def _drawn(scenario: Scenario, movement: Movement) -> tuple[int, ...]:
+    section, seed = scenario.churn, scenario.run_seed
+    purpose = _PURPOSES.get(section.model, "leaving nodes")
+    if not section.keep_cells:
+        return chosen(scenario.nodes, section.fraction, seed, purpose)
+    area = scenario.area()
+    grid = Grid(area.width_m, area.height_m, area.cell_m)
+    places = movement.positions(section.from_s)[: scenario.nodes].tolist()
+    cells = [grid.cell_of(Point(x_m, y_m)) for x_m, y_m in places]
+    return chosen_sparing_cells(cells, section.fraction, seed, purpose)
 
 
 def radio_for(scenario: Scenario, movement: Movement) -> Radio:
@@ -145,7 +159,7 @@ class Run:
     def __init__(self, scenario: Scenario, operations: Iterable[Operation] = ()) -> None:
         self.scenario = scenario
         self.movement = movement_for(scenario)
-        self.churn = churn_for(scenario)
+        self.churn = churn_for(scenario, self.movement)
         self.radio = radio_for(scenario, self.movement)
         seed = scenario.run_seed
         self.world = Simulation(self.movement, self.radio, seed, scenario.faults)

@@ -73,7 +73,9 @@ class ChurnSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: Literal["none", "leave", "crash", "alternate", "join"] = "none"
     fraction: float = 0.0
     nodes: tuple[int, ...] = ()
-    """The nodes that leave; a random share of `fraction` if none are named."""
+    """The nodes concerned; a random share of `fraction` if none are named."""
+    keep_cells: bool = False
+    """Whether the drawn nodes leave at least one in each cell of the venue."""
     from_s: float = 200.0
     to_s: float = 300.0
     alternation: Alternation = Alternation()
@@ -112,6 +114,11 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise InputError(f"nodes is {self.nodes}; expected 1 to {MAX_NODES}")
         if not 0.0 <= self.time.join_from_s <= self.time.join_to_s <= self.time.until_s:
             raise InputError("[time]: expected 0 ≤ join_from_s ≤ join_to_s ≤ until_s")
+        strangers = [node for node in self.churn.nodes if not 0 <= node < self.nodes + self.servers]
+        if strangers:
+            raise InputError(f"[churn] nodes: there is no node {strangers[0]}; the scenario has 0 to {self.nodes - 1}")
+        if self.churn.nodes and self.churn.fraction:
+            raise InputError("[churn]: give either nodes or a fraction of them, not both")
         if self.servers < 1:
             raise InputError(f"servers is {self.servers}; expected at least 1")
         if self.movement.model == "community":

@@ -7,13 +7,14 @@ leaves for good or crashes loses it, a node that was merely switched off finds i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
 import msgspec
 
 from thyme.model.errors import InputError
-from thyme.world.streams import chosen, stream
+from thyme.world.streams import stream
 
 
 class Change(msgspec.Struct, frozen=True, order=True):
@@ -73,9 +74,25 @@ def joining(nodes: Sequence[int], from_s: float, to_s: float, seed: int) -> Chur
     return churn_of([Change(float(stream(seed, "joining", node).uniform(from_s, to_s)), node, True) for node in nodes])
 
 
-def crashing(nodes: int, fraction: float, at_s: float, seed: int, *, keeps_store: bool = False) -> Churn:
-    """A random `fraction` of all nodes crashes at the same instant."""
-    return churn_of([Change(at_s, node, False, keeps_store) for node in chosen(nodes, fraction, seed, "crashing")])
+def crashing(nodes: Sequence[int], at_s: float, *, keeps_store: bool = False) -> Churn:
+    """All of `nodes` crash at the same instant."""
+    return churn_of([Change(at_s, node, False, keeps_store) for node in nodes])
+
+
+def chosen_sparing_cells(cells: Sequence[int], fraction: float, seed: int, purpose: str) -> tuple[int, ...]:
+    """A random `fraction` of the nodes, but never the last one of a cell; `cells` tells where each node is. Fewer are
+    chosen where there are not as many that can be spared."""
+    if not 0.0 <= fraction <= 1.0:
+        raise InputError(f"fraction {fraction:g} for {purpose} is not between 0 and 1")
+    left = Counter(cells)
+    picked: list[int] = []
+    for node in stream(seed, purpose).permutation(len(cells)).tolist():
+        if len(picked) >= round(fraction * len(cells)):
+            break
+        if left[cells[node]] > 1:
+            left[cells[node]] -= 1
+            picked.append(node)
+    return tuple(sorted(picked))
 
 
 class Alternation(msgspec.Struct, frozen=True):
@@ -94,13 +111,13 @@ class Alternation(msgspec.Struct, frozen=True):
 
 
 def alternating(
-    nodes: int, fraction: float, from_s: float, until_s: float, seed: int, rule: Alternation | None = None
+    nodes: Sequence[int], from_s: float, until_s: float, seed: int, rule: Alternation | None = None
 ) -> Churn:
-    """A random `fraction` of all nodes goes off and on by `rule` from `from_s` on; the last state stays."""
+    """Each of `nodes` goes off and on by `rule` from `from_s` on; the last state stays."""
     _check_interval(from_s, until_s)
     rule = rule if rule is not None else Alternation()
     changes: list[Change] = []
-    for node in chosen(nodes, fraction, seed, "alternating"):
+    for node in nodes:
         changes.extend(_alternation(node, from_s, until_s, seed, rule))
     return churn_of(changes)
 
