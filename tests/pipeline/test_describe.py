@@ -39,3 +39,5 @@ def test_figures_of_a_handful_of_posts(spark: SparkSession) -> None:
     assert found.top_shares == pytest.approx((2 / 3, 1 / 3))
     assert found.text_mean_chars == 2.0
     assert found.minutes[:3] == (1, 2, 0)
+    assert found.tag_ranks == ((1, 2), (2, 1))
+    assert found.user_ranks == ((1, 2), (2, 1))

@@ -25,6 +25,11 @@ def say(*words: str) -> str:
     return result.output
 
 
+def is_picture(name: Path) -> bool:
+    png, svg = name.with_suffix(".png").read_bytes(), name.with_suffix(".svg").read_bytes()
+    return png.startswith(b"\x89PNG") and b"</svg>" in svg
+
+
 @pytest.mark.usefixtures("spark")
 def test_from_generated_posts_to_a_csv_trace_that_passes_the_check(tmp_path: Path, spark: SparkSession) -> None:
     posts, trace, table = tmp_path / "posts", tmp_path / "trace", tmp_path / "trace.csv"
@@ -36,6 +41,12 @@ def test_from_generated_posts_to_a_csv_trace_that_passes_the_check(tmp_path: Pat
     assert checked.splitlines()[1:] == made.splitlines()[1:]
     with pytest.raises(InputError, match="exists already"):
         say("trace", "make", str(posts), "--out", str(trace))
+    assert str(tmp_path / "trace.png") in say("trace", "draw", str(table)).replace("\n", "")
+    assert is_picture(tmp_path / "trace")
+    say("trace", "draw", str(trace), "--out", str(tmp_path / "again.svg"))
+    assert (tmp_path / "again.svg").read_bytes() == (tmp_path / "trace.svg").read_bytes()
+    with pytest.raises(InputError, match=r"written as \.png"):
+        say("trace", "draw", str(trace), "--out", str(tmp_path / "again.pdf"))
 
 
 def test_ingesting_tells_what_came_of_it(tmp_path: Path, spark: SparkSession) -> None:
@@ -49,6 +60,9 @@ def test_ingesting_tells_what_came_of_it(tmp_path: Path, spark: SparkSession) ->
     assert "rejected: it has n cells" in told
     assert spark.read.parquet(str(out)).collect()[0].author.startswith("user")
     assert "Zipf slope" in say("posts", "describe", str(out))
+    assert is_picture(tmp_path / "posts-described")
+    say("posts", "describe", str(out), "--figure", str(tmp_path / "here"))
+    assert is_picture(tmp_path / "here")
 
 
 def test_a_short_key_is_refused(tmp_path: Path) -> None:
@@ -61,8 +75,10 @@ def test_every_command_shows_an_example() -> None:
     for words in (
         ("posts", "generate"),
         ("posts", "ingest"),
+        ("posts", "describe"),
         ("trace", "make"),
         ("trace", "check"),
+        ("trace", "draw"),
         ("trace", "export"),
     ):
         assert "Example" in say(*words, "--help")

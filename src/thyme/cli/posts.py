@@ -92,12 +92,19 @@ def ingest(
         print(f"Rejected records, with file, line and reason: {out / '_rejected'}")
 
 
-@posts_app.command(epilog="Example: thyme posts describe posts")
+@posts_app.command(epilog="Example: thyme posts describe posts --figure match.png")
 def describe(
     posts: Annotated[Path, typer.Argument(help="A dataset of posts.")],
+    figure: Annotated[
+        Path | None,
+        typer.Option(
+            help="The picture, written as PNG and as SVG; POSTS-described.png and .svg beside the posts if not given.",
+            show_default=False,
+        ),
+    ] = None,
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
 ) -> None:
-    """Show what posts look like (users, tags, rates, bursts), beside as many generated ones."""
+    """Show what posts look like (users, tags, rates, bursts), beside as many generated ones, as table and picture."""
     import pyarrow as pa
 
     from thyme.pipeline import dataset
@@ -106,6 +113,8 @@ def describe(
     from thyme.pipeline.generate import PostOptions, generate_posts
     from thyme.pipeline.schemas import POSTS
     from thyme.pipeline.session import spark_session
+    from thyme.study.picture_files import save_picture
+    from thyme.study.post_figures import posts_figure
 
     with Console(stderr=True).status("Describing posts on Spark …"):
         spark = spark_session("describe", master)
@@ -118,6 +127,9 @@ def describe(
     Console().print(table)
     print(f"posts per 3 minutes: {_bars(own.minutes)}")
     print(f"          generator: {_bars(made.minutes)}")
+    place = figure or posts.resolve().with_name(f"{posts.resolve().name}-described.png")
+    png, svg = save_picture(posts_figure(own, made, posts.resolve().name), place)
+    print(f"Picture: {png} and {svg.name}")
 
 
 def _bars(minutes: tuple[int, ...], width_minutes: int = 3) -> str:

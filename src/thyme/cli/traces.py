@@ -1,4 +1,4 @@
-"""`thyme trace`: make operation traces from posts, check them, and write them as CSV to read or change."""
+"""`thyme trace`: make operation traces from posts, check and draw them, and write them as CSV to read or change."""
 
 from __future__ import annotations
 
@@ -96,6 +96,28 @@ def export(
     operations = read_trace(trace)
     write_csv(operations, out)
     print(f"{len(operations)} operations written to {out}")
+
+
+@trace_app.command(epilog="Example: thyme trace draw trace --out trace.png")
+def draw(
+    trace: Annotated[Path, typer.Argument(help="A trace: a CSV file, a Parquet file or a dataset.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The picture, written as PNG and as SVG; TRACE.png and .svg beside the trace if not given.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Draw the operations of a trace over time: how many of each kind users issue, and when."""
+    from thyme.sim.traces import read_trace
+    from thyme.study.figures import trace_figure
+    from thyme.study.picture_files import save_picture
+
+    operations = read_trace(trace)
+    place = out or trace.resolve().with_name(f"{trace.resolve().stem}.png")
+    png, svg = save_picture(trace_figure(operations, trace.stem, f"Operations over time, {trace.stem}"), place)
+    print(f"{len(operations)} operations drawn: {png} and {svg.name}")
 
 
 def _show(path: Path) -> None:

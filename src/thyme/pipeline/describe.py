@@ -20,6 +20,8 @@ from thyme.pipeline.traces import busiest_start_s
 WINDOW_S = 10_800.0
 SLOPE_RANKS = (2, 50)
 ACTIVITY_RANKS = (1, 200)
+CURVE_POINTS = 60
+"""Ranks that a picture shows, at most."""
 Floats = npt.NDArray[np.float64]
 
 
@@ -49,6 +51,10 @@ class PostStatistics(msgspec.Struct, frozen=True):
     text_chars: tuple[float, ...]
     minutes: tuple[int, ...]
     """Posts in each minute of the window, for a picture."""
+    tag_ranks: tuple[tuple[int, int], ...] = ()
+    """⟨rank, uses⟩ of tags at ranks that grow by a constant factor, for a picture."""
+    user_ranks: tuple[tuple[int, int], ...] = ()
+    """⟨rank, posts⟩ of users, likewise."""
 
 
 def describe_posts(posts: DataFrame) -> PostStatistics:
@@ -91,6 +97,8 @@ def describe_posts(posts: DataFrame) -> PostStatistics:
             text_mean_chars=whole["length"],
             text_chars=tuple(whole["lengths"]),
             minutes=tuple(int(count) for count in minutes),
+            tag_ranks=_curve(tags),
+            user_ranks=_curve(users),
         )
     finally:
         posts.unpersist()
@@ -123,6 +131,11 @@ def statistic_rows(statistics: PostStatistics) -> list[tuple[str, str]]:
 def _ranked(names: DataFrame) -> Floats:
     counts = names.groupBy("name").agg(sf.count("*").alias("uses")).select("uses").toArrow()["uses"].to_numpy()
     return np.sort(counts.astype(np.float64))[::-1]
+
+
+def _curve(counts: Floats) -> tuple[tuple[int, int], ...]:
+    ranks = np.unique(np.round(np.geomspace(1, len(counts), CURVE_POINTS)).astype(np.int64))
+    return tuple((int(rank), int(counts[rank - 1])) for rank in ranks)
 
 
 def _minutes(posts: DataFrame, start_s: float) -> Floats:

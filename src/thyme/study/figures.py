@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 SIZE_IN = (5.4, 3.45)
 PNG_DPI = 160
-BIN_S = 10.0
+BINS_S = (10.0, 30.0, 60.0, 300.0, 600.0, 1_800.0, 3_600.0)
+MAX_BINS = 120
 SIDE_STEP = 0.012
 """Lines stand beside each other by this share of the axis, so that equal ones can be told apart."""
 INK, MUTED, GRID = "#1c2430", "#5b6675", "#e6e9ee"
@@ -88,7 +89,7 @@ def measure_figure(results: Results, axis: Axis, measure: Measure, claims: Seque
             _draw_bars(axes, drawn, measure, list(axis.series))
         marked = _draw_claims(axes, axis, measure, claims)
         _finish(axes, measure, legend=axis.is_line or marked)
-        return _picture(figure, f"{measure.file}", measure.title, measure.caption)
+        return to_picture(figure, f"{measure.file}", measure.title, measure.caption)
 
 
 def breakdown_figure(
@@ -113,30 +114,33 @@ def breakdown_figure(
         else:
             _draw_bars(axes, drawn, shown, list(drawn))
         _finish(axes, shown, legend=axis.is_line)
-        return _picture(figure, name, title, caption)
+        return to_picture(figure, name, title, caption)
 
 
 def trace_figure(operations: Sequence[Operation], name: str, title: str) -> Picture:
     """The operations of a trace over time (as FGCS Fig. 9)."""
-    last_s = max((operation.at_s for operation in operations), default=BIN_S)
-    edges = np.arange(0.0, last_s + BIN_S, BIN_S)
+    last_s = max((operation.at_s for operation in operations), default=BINS_S[0])
+    bin_s = next((one for one in BINS_S if last_s <= MAX_BINS * one), BINS_S[-1])
+    edges = np.arange(0.0, last_s + bin_s, bin_s)
     with mpl.rc_context(STYLE):
         figure, axes = _blank()
         below = np.zeros(len(edges) - 1)
         for kind, colour in KIND_COLOURS.items():
             times = [operation.at_s for operation in operations if operation.kind == kind]
+            if not times:
+                continue
             counts, _ = np.histogram(times, edges)
             axes.bar(
-                edges[:-1], counts, BIN_S * 0.92, bottom=below, align="edge", color=colour, label=kind, linewidth=0
+                edges[:-1], counts, bin_s * 0.92, bottom=below, align="edge", color=colour, label=kind, linewidth=0
             )
             below += counts
         axes.set_xlabel("seconds")
-        axes.set_ylabel(f"operations per {BIN_S:g} s")
+        axes.set_ylabel(f"operations per {bin_s:g} s")
         axes.yaxis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(axis="x", visible=False)
         _legend(axes)
         caption = f"{len(operations)} operations, as users issue them; bursts follow the posts."
-        return _picture(figure, name, title, caption)
+        return to_picture(figure, name, title, caption)
 
 
 def axis_title(key: str) -> str:
@@ -238,7 +242,7 @@ def _legend(axes: Axes) -> None:
         axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=min(entries, 4 if entries != 5 else 3))
 
 
-def _picture(figure: Figure, name: str, title: str, caption: str) -> Picture:
+def to_picture(figure: Figure, name: str, title: str, caption: str) -> Picture:
     png, svg = io.BytesIO(), io.BytesIO()
     figure.savefig(png, format="png", dpi=PNG_DPI, metadata={"Software": None})
     figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
