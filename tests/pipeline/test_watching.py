@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -15,8 +20,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
 
-from thyme.cli.watch import view
+from thyme.cli.watch import view, watch
+from thyme.live.addresses import address_text
 from thyme.live.log import FileLog
+from thyme.live.telling import ToldLog
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.records import (
@@ -269,6 +276,81 @@ def test_the_view_tells_figures_and_what_went_wrong(spark: SparkSession, logs: P
     assert not [line for line in lines if line[:1] == ["90–110"]]
     told = "10 events of 2 logs · 1 earlier window not shown · 1 malformed line left out"
     assert " ".join(lines[-1]) == told
+
+
+@contextmanager
+def telling(*logs: list[tuple[float, LogRecord]]) -> Iterator[tuple[list[str], Callable[[], None]]]:
+    """Nodes that tell what is given, in a thread of their own: where, and how to let them leave."""
+    ready: Future[list[str]] = Future()
+    leave = threading.Event()
+
+    async def live() -> None:
+        tellers = [ToldLog(number) for number in range(len(logs))]
+        for number, (teller, records) in enumerate(zip(tellers, logs, strict=True)):
+            await teller.open("127.0.0.1:0")
+            for at_s, record in records:
+                teller.record(at_s, NodeId(number), record)
+            teller.close(records[-1][0])
+        ready.set_result([address_text(teller.address) for teller in tellers])
+        await asyncio.to_thread(leave.wait, 300.0)
+        for teller in tellers:
+            await teller.end()
+
+    thread = threading.Thread(target=lambda: asyncio.run(live()))
+    thread.start()
+    try:
+        yield ready.result(60.0), leave.set
+    finally:
+        leave.set()
+        thread.join()
+
+
+def test_nodes_that_tell_are_watched_like_their_logs(
+    spark: SparkSession, logs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_log(logs / "one.jsonl", 0, ONE)
+    write_log(logs / "two.jsonl", 1, TWO)
+    spans: dict[str, Any] = {
+        "window_s": 20.0,
+        "slide_s": 10.0,
+        "late_s": 15.0,
+        "every_s": 0.1,
+        "last": 5,
+        "master": "local[2]",
+    }
+    watch([str(logs)], once=True, **spans)
+    expected = capsys.readouterr().out
+    with telling(ONE, TWO) as (addresses, _):
+        watch(addresses, once=True, **spans)
+        assert capsys.readouterr().out == expected
+
+
+def test_a_watch_ends_when_all_nodes_have_left(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    spans: dict[str, Any] = {
+        "window_s": 20.0,
+        "slide_s": 10.0,
+        "late_s": 15.0,
+        "every_s": 0.1,
+        "last": 5,
+        "master": "local[2]",
+    }
+    with telling(ONE, TWO) as (addresses, leave):
+        threading.Timer(1.0, leave).start()
+        watch(addresses, once=False, **spans)
+    told = capsys.readouterr().out
+    assert "10 events of 2 logs" in told
+    assert [f"{address}: left" in told for address in addresses] == [True, True]
+
+
+def test_places_that_make_no_sense_are_refused(logs: Path) -> None:
+    (logs / "one.jsonl").touch()
+    for where, said in (
+        ([str(logs), "127.0.0.1:9"], "is a folder among 2 places"),
+        ([str(logs / "one.jsonl")], "is a file"),
+        (["nowhere"], "no such folder, and it is no HOST:PORT"),
+    ):
+        with pytest.raises(InputError, match=said):
+            watch(where)
 
 
 def test_a_folder_without_events_is_refused(spark: SparkSession, logs: Path) -> None:

@@ -43,6 +43,9 @@ def start(
         list[str] | None, typer.Option("--set", help="A setting of the approach: key=value, such as join.wait_s=0.5.")
     ] = None,
     log: Annotated[str, typer.Option(help="Write what happens to FILE.jsonl or FILE.parquet.")] = "",
+    tell: Annotated[
+        str, typer.Option(help="host:port where whoever connects (`thyme watch host:port`) is told what happens.")
+    ] = "",
     seed: Annotated[int | None, typer.Option(help="Make the node's random choices reproducible.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines even in a terminal.")] = False,
     stay: Annotated[bool, typer.Option("--stay", help="Stay when standard input ends, until a signal.")] = False,
@@ -54,7 +57,7 @@ def start(
         settings: dict[str, Any] = {}
         for text in setting or ():
             set_key(settings, *parse_setting(text))
-        asyncio.run(_run(node_id, listen, peer or [], only_peers, approach, settings, log, seed, as_json, stay))
+        asyncio.run(_run(node_id, listen, peer or [], only_peers, approach, settings, log, tell, seed, as_json, stay))
     except InputError as error:
         typer.echo(f"thyme: {error}", err=True)
         raise typer.Exit(2) from error
@@ -68,6 +71,7 @@ async def _run(
     approach: str,
     settings: dict[str, Any],
     log: str,
+    tell: str,
     seed: int | None,
     as_json: bool,
     stay: bool,
@@ -83,6 +87,7 @@ async def _run(
         approach=approach,
         settings=settings,
         log=log,
+        tell=tell,
         seed=seed,
     )
     terminal = sys.stdin.isatty() and sys.stdout.isatty()

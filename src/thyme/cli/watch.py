@@ -7,17 +7,20 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from thyme.model.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.console import Group
+    from rich.console import Console, Group
     from rich.table import Table
 
-    from thyme.pipeline.live_windows import WindowFigures
+    from thyme.live.following import Following
+    from thyme.pipeline.live_windows import WatchOptions, WindowFigures
     from thyme.pipeline.watching import Watched
 
 CALENDAR_FROM_S = 1_000_000_000.0
@@ -25,7 +28,10 @@ CALENDAR_FROM_S = 1_000_000_000.0
 
 
 def watch(
-    where: Annotated[str, typer.Argument(metavar="DIR", help="Folder with the logs of live nodes.")],
+    where: Annotated[
+        list[str],
+        typer.Argument(metavar="DIR|HOST:PORT…", help="Folder with the logs of live nodes, or where nodes tell them."),
+    ],
     once: Annotated[bool, typer.Option("--once", help="Show what is there now, and end.")] = False,
     window_s: Annotated[float, typer.Option("--window", metavar="SECONDS", help="Length of a window.")] = 60.0,
     slide_s: Annotated[float, typer.Option("--slide", metavar="SECONDS", help="From one window to the next.")] = 10.0,
@@ -43,45 +49,93 @@ def watch(
     """Watch a live crowd: success, latency, notifications and traffic over sliding windows.
 
     DIR is where nodes write their logs (`thyme node start --log DIR/NAME.jsonl`), subfolders included; logs may grow
-    and new ones may come. It goes on until Ctrl-C. A node's address cannot be watched: nodes do not tell over the
-    network what they did.
+    and new ones may come. HOST:PORT is where a node tells what happens (`thyme node start --tell HOST:PORT`); there
+    may be several. It goes on until Ctrl-C, or until all nodes that are followed have left.
 
     Examples:
 
       thyme watch logs
 
+      thyme watch 127.0.0.1:9101 127.0.0.1:9102
+
       thyme watch logs --once --window 30 --slide 30
     """
-    folder = _folder(where)
+    places = _places(where)
     from rich.console import Console
-    from rich.live import Live
 
     from thyme.pipeline.live_windows import WatchOptions
-    from thyme.pipeline.watching import watch_on, watch_once
 
     options = WatchOptions(window_s, slide_s, late_s, every_s)
     console = Console(highlight=False)
+    if isinstance(places, Path):
+        _watch_folder(console, places, options, master, once, last)
+        return
+    from thyme.live.following import Following
+
+    with TemporaryDirectory(prefix="thyme-follow-") as spool, Following(places, Path(spool)) as following:
+        _watch_folder(console, Path(spool), options, master, once, last, following)
+
+
+def _watch_folder(
+    console: Console,
+    folder: Path,
+    options: WatchOptions,
+    master: str,
+    once: bool,
+    last: int,
+    following: Following | None = None,
+) -> None:
+    """Watch a folder: that of a person, or the spool of nodes that are followed."""
+    from rich.console import Console, Group
+    from rich.live import Live
+
+    from thyme.pipeline.watching import watch_on, watch_once
+
+    def shown(watched: Watched) -> Group:
+        if following is None:
+            return view(watched, last)
+        told = msgspec.structs.replace(watched, logs=len(following.nodes))
+        return Group(view(told, last), *_followed(following))
+
+    if following is not None:
+        following.catch_up()
     if once:
         with Console(stderr=True).status("Reading the logs on Spark …"):
             watched = watch_once(folder, options, master)
-        console.print(view(watched, last))
+        console.print(shown(watched))
         return
+    over = (lambda: following.over) if following is not None else (lambda: False)
     with suppress(KeyboardInterrupt), Live("Starting Spark …", console=console, auto_refresh=False) as live:
-        watch_on(folder, options, lambda watched: live.update(view(watched, last), refresh=True), master)
+        watch_on(folder, options, lambda watched: live.update(shown(watched), refresh=True), master, over)
 
 
-def _folder(where: str) -> Path:
-    folder = Path(where)
-    if folder.is_dir():
-        return folder
-    if folder.exists():
-        raise InputError(f"{where} is a file; give the folder that it is in")
-    host, separator, port = where.rpartition(":")
-    if separator and host and port.isdigit():
-        raise InputError(
-            f"{where} is a node's address, which cannot be watched; start nodes with --log DIR/NAME.jsonl and give DIR"
-        )
-    raise InputError(f"{where}: there is no such folder; give the one that nodes write their logs to")
+def _followed(following: Following) -> Iterator[str]:
+    """What there is to say of nodes that are followed."""
+    for node in following.nodes:
+        told = [f"{node.greeting.forgotten:,} events of its past forgotten"] if node.greeting.forgotten else []
+        if node.left:
+            told.append(node.failure or "left")
+        if told:
+            yield f"[yellow]{node.name}: {', '.join(told)}[/yellow]"
+
+
+def _places(where: list[str]) -> Path | list[str]:
+    """One folder, or the addresses of nodes."""
+    for one in where:
+        path = Path(one)
+        if path.is_dir():
+            if len(where) > 1:
+                raise InputError(f"{one} is a folder among {len(where)} places; give one folder, or addresses of nodes")
+            return path
+        if path.exists():
+            raise InputError(f"{one} is a file; give the folder that it is in")
+        host, separator, port = one.rpartition(":")
+        if not (separator and host and port.isdigit()):
+            raise InputError(
+                f"{one}: there is no such folder, and it is no HOST:PORT; give the folder that nodes write their logs "
+                "to, or where they tell them"
+            )
+    return where
 
 
 def view(watched: Watched, last: int) -> Group:

@@ -22,7 +22,8 @@ from thyme.live.clock import Clock
 from thyme.live.frames import MAX_NODE
 from thyme.live.host import ORIGIN, LiveHost
 from thyme.live.link import LinkOptions
-from thyme.live.log import FileLog, Log
+from thyme.live.log import FileLog, Log, SeveralLogs
+from thyme.live.telling import ToldLog
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
@@ -42,6 +43,8 @@ class DeviceOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seed: int | None = None
     position: Point = ORIGIN
     log: str = ""
+    tell: str = ""
+    """Where whoever connects is told what happens (`telling`); nowhere unless given."""
     link: LinkOptions = LinkOptions()
     greet_patience_s: float = 1.0
     """How long joining waits for the listed peers to answer."""
@@ -66,6 +69,8 @@ class Device:
         approach = find_approach(options.approach, "--approach")
         settings = approach.configure(_for_people(approach, options.settings), "--set:")
         parse_address(options.listen, "--listen", any_port=True)
+        if options.tell:
+            parse_address(options.tell, "--tell", any_port=True)
         for peer in options.peers:
             parse_address(peer, "--peer")
         self.host = LiveHost(
@@ -79,6 +84,8 @@ class Device:
             only_listed=options.only_peers,
         )
         self.host.watch = self._watch
+        self.told: ToldLog | None = None
+        """What watchers are told, if any."""
         self.joined = asyncio.Event()
         self.store = approach.make(self.host, settings)
 
@@ -91,6 +98,10 @@ class Device:
         await self.host.link.open(listen)
         if self.options.log:
             self.host.log = FileLog(Path(self.options.log))
+        if self.options.tell:
+            self.told = ToldLog(self.options.node)
+            await self.told.open(self.options.tell)
+            self.host.log = SeveralLogs(self.host.log, self.told)
         self.host.receive = self.store.receive
         self.store.start()
 
@@ -110,6 +121,8 @@ class Device:
             self.host.record(Stored(name, count, size_bytes))
         self.host.record(Left(reason))
         await self.host.close()
+        if self.told is not None:
+            await self.told.end()
 
     def neighbours(self) -> dict[NodeId, str]:
         return {node: address_text(address) for node, address in self.host.link.peers.nodes().items()}

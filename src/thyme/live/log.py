@@ -17,50 +17,24 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from thyme.live.event_lines import EventLines, Traffic, columns
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
-from thyme.model.records import EVENT_COLUMNS, Counted, LoggedAt, LogRecord, Row
+from thyme.model.records import EVENT_COLUMNS, Counted, LoggedAt, LogRecord
 
 logger = logging.getLogger("thyme.live")
 
 MAX_MEMORY_ROWS = 10_000_000
-MAX_TRAFFIC_SUMS = 5_000
-"""Sums kept apart before they are written: reasons may quote what a peer sent, so their number is not ours to say."""
-TRAFFIC_EVERY_S = 10.0
 LINE_BYTES = 4_096
 """How much of a log's end is looked at, at a time, for the end of its last whole line."""
 
 _TYPES = {"float64": pa.float64(), "int64": pa.int64(), "string": pa.string()}
 _SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in EVENT_COLUMNS])
-_encoder = msgspec.json.Encoder()
 
 
 class Log(Protocol):
     def record(self, at_s: float, node: NodeId, event: LogRecord) -> None: ...
     def close(self, at_s: float) -> None: ...
-
-
-class _Traffic:
-    """Traffic summed per node, kind, name and reason."""
-
-    def __init__(self) -> None:
-        self._sums: dict[tuple[NodeId, str, str, str], list[int]] = {}
-
-    def __len__(self) -> int:
-        return len(self._sums)
-
-    def add(self, node: NodeId, event: Counted) -> None:
-        total = self._sums.setdefault((node, event.traffic.value, event.name, event.reason), [0, 0])
-        total[0] += event.count
-        total[1] += event.size_bytes
-
-    def take(self, at_s: float) -> list[LoggedAt]:
-        rows = [
-            LoggedAt(at_s, node, Row(traffic, name=name, count=count, size_bytes=size, reason=reason))
-            for (node, traffic, name, reason), (count, size) in sorted(self._sums.items())
-        ]
-        self._sums.clear()
-        return rows
 
 
 class MemoryLog:
@@ -69,7 +43,7 @@ class MemoryLog:
     def __init__(self) -> None:
         self.rows: list[LoggedAt] = []
         self.lost = 0
-        self._traffic = _Traffic()
+        self._traffic = Traffic()
 
     def record(self, at_s: float, node: NodeId, event: LogRecord) -> None:
         if isinstance(event, Counted):
@@ -83,7 +57,7 @@ class MemoryLog:
         self.rows += self._traffic.take(at_s)
 
     def table(self) -> pa.Table:
-        return _table(map(_columns, self.rows))
+        return _table(map(columns, self.rows))
 
 
 class FileLog:
@@ -96,8 +70,7 @@ class FileLog:
             raise InputError(f"log {path} exists already; choose another name or move it away")
         self._path = path
         self._lines = path if path.suffix == ".jsonl" else path.with_name(path.name + ".jsonl")
-        self._traffic = _Traffic()
-        self._traffic_due_s = 0.0
+        self._events = EventLines()
         self.failure = ""
         try:
             self._file = self._lines.open("ab", buffering=0)
@@ -106,18 +79,10 @@ class FileLog:
             raise InputError(f"log {path}: cannot be written: {error.strerror or error}") from error
 
     def record(self, at_s: float, node: NodeId, event: LogRecord) -> None:
-        if isinstance(event, Counted):
-            self._traffic.add(node, event)
-            self._traffic_due_s = self._traffic_due_s or at_s + TRAFFIC_EVERY_S
-            if at_s < self._traffic_due_s and len(self._traffic) < MAX_TRAFFIC_SUMS:
-                return
-            self._traffic_due_s = 0.0
-            self._write(self._traffic.take(at_s))
-        else:
-            self._write([LoggedAt(at_s, node, event.row())])
+        self._write(self._events.add(at_s, node, event))
 
     def close(self, at_s: float) -> None:
-        self._write(self._traffic.take(at_s))
+        self._write(self._events.rest(at_s))
         self._file.close()
         if self._path == self._lines or self.failure:
             return
@@ -127,17 +92,32 @@ class FileLog:
         except OSError as error:
             self._fail(error)
 
-    def _write(self, rows: list[LoggedAt]) -> None:
-        if self.failure:
+    def _write(self, lines: list[bytes]) -> None:
+        if self.failure or not lines:
             return
         try:
-            self._file.write(b"".join(_encoder.encode(_columns(row)) + b"\n" for row in rows))
+            self._file.write(b"".join(lines))
         except OSError as error:
             self._fail(error)
 
     def _fail(self, error: OSError) -> None:
         self.failure = f"log {self._path} ended: {error.strerror or error}; what was written is in {self._lines}"
         logger.warning(self.failure)
+
+
+class SeveralLogs:
+    """One log that is several: each gets every record."""
+
+    def __init__(self, *logs: Log) -> None:
+        self._logs = logs
+
+    def record(self, at_s: float, node: NodeId, event: LogRecord) -> None:
+        for log in self._logs:
+            log.record(at_s, node, event)
+
+    def close(self, at_s: float) -> None:
+        for log in self._logs:
+            log.close(at_s)
 
 
 class NoLog:
@@ -162,10 +142,6 @@ def read_log(path: Path) -> pa.Table:
             except msgspec.MsgspecError as error:
                 raise InputError(f"{path}, line {number}: not an event: {error}") from error
     return _table(rows)
-
-
-def _columns(row: LoggedAt) -> dict[str, Any]:
-    return {"at_s": row.at_s, "node": row.node, **msgspec.structs.asdict(row.row)}
 
 
 def _table(rows: Iterable[dict[str, Any]]) -> pa.Table:

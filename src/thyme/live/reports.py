@@ -22,6 +22,13 @@ class Listening(Report, frozen=True):
         return f"node {self.node} ({self.approach}) listens on {self.address}"
 
 
+class Telling(Report, frozen=True):
+    address: str
+
+    def line(self) -> str:
+        return f"tells what happens at {self.address}: thyme watch {self.address}"
+
+
 class Joined(Report, frozen=True):
     neighbours: dict[int, str]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from thyme.live import reports
+from thyme.live.addresses import address_text
 from thyme.live.commands import HELP, parse_command, parse_key, parse_number
 from thyme.live.node import Node
 from thyme.live.notifications import Notice
@@ -33,6 +34,8 @@ class Shell:
         node = self._node
         node.on_notice = self._report
         self._emit(reports.Listening(node.id, node.address, node.options.approach))
+        if node.device.told is not None:
+            self._emit(reports.Telling(address_text(node.device.told.address)))
         self._start(self._report_joining())
 
     async def end(self) -> None:

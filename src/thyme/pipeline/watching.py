@@ -107,18 +107,30 @@ def watch_once(folder: Path, options: WatchOptions, master: str = "local[*]") ->
         return watch.watched()
 
 
-def watch_on(folder: Path, options: WatchOptions, show: Callable[[Watched], None], master: str = "local[*]") -> None:
-    """Show what the logs tell, again and again, until interrupted."""
+def watch_on(
+    folder: Path,
+    options: WatchOptions,
+    show: Callable[[Watched], None],
+    master: str = "local[*]",
+    over: Callable[[], bool] = lambda: False,
+) -> None:
+    """Show what the logs tell, again and again, until interrupted, or until nothing more will come."""
     with _watching(folder, options, master) as watch:
         watch.poll()
         query = watch.begin()
         try:
-            while query.isActive:
-                time.sleep(options.every_s)
+            ended = False
+            while query.isActive and not ended:
+                ended = over()
+                watch.poll()
+                if ended:
+                    query.processAllAvailable()
+                else:
+                    time.sleep(options.every_s)
                 watch.count(query)
                 show(watch.watched())
-                watch.poll()
-            query.awaitTermination()
+            if not ended:
+                query.awaitTermination()
         finally:
             query.stop()
 

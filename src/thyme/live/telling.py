@@ -1,0 +1,127 @@
+"""A node that tells what happens: the lines of its log, over TCP, to whoever connects (`thyme watch HOST:PORT`).
+
+A watcher first hears who tells and how many lines of the past follow, then the past as far as it is kept, then every
+line as it happens. Watchers are not listened to, and none can hold the node up: one that reads too slowly is let go.
+Whoever can connect can watch, so this is off unless it is asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from contextlib import suppress
+
+import msgspec
+
+from thyme.live.addresses import Address, address_text, parse_address
+from thyme.live.event_lines import EventLines
+from thyme.model.errors import InputError
+from thyme.model.ids import NodeId
+from thyme.model.records import LogRecord
+
+VERSION = 1
+READ_BYTES = 4_096
+
+
+class TellingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    kept_lines: int = 50_000
+    """What a new watcher is told of the past, about 10 MB; older lines are forgotten and counted."""
+    watchers: int = 8
+    unread_bytes: int = 32_000_000
+    """Lines that wait for one watcher; it must take the whole past at once."""
+    farewell_s: float = 2.0
+    """How long a leaving node waits for its watchers to take the last lines."""
+
+
+class Greeting(msgspec.Struct, frozen=True, tag_field="thyme", tag="events"):
+    """The first line."""
+
+    version: int
+    node: int
+    past: int
+    """How many of the next lines are of the past."""
+    forgotten: int
+    """How many older ones there were."""
+
+
+class ToldLog:
+    """A log that is told to watchers instead of being written."""
+
+    def __init__(self, node: int, options: TellingOptions | None = None) -> None:
+        self._node = node
+        self._options = options or TellingOptions()
+        self._events = EventLines()
+        self._past: deque[bytes] = deque(maxlen=self._options.kept_lines)
+        self._forgotten = 0
+        self._watchers: dict[int, asyncio.StreamWriter] = {}
+        self._server: asyncio.Server | None = None
+        self._served = 0
+
+    @property
+    def watchers(self) -> int:
+        return len(self._watchers)
+
+    @property
+    def address(self) -> Address:
+        assert self._server is not None, "nobody is being told yet"
+        name = self._server.sockets[0].getsockname()
+        return str(name[0]), int(name[1])
+
+    async def open(self, address: str) -> None:
+        host, port = parse_address(address, "--tell", any_port=True)
+        try:
+            self._server = await asyncio.start_server(self._serve, host, port)
+        except OSError as error:
+            raise InputError(
+                f"--tell {address_text((host, port))}: cannot listen there: {error.strerror or error}"
+            ) from error
+
+    def record(self, at_s: float, node: NodeId, event: LogRecord) -> None:
+        self._tell(self._events.add(at_s, node, event))
+
+    def close(self, at_s: float) -> None:
+        self._tell(self._events.rest(at_s))
+
+    async def end(self) -> None:
+        """Close all connections once the last lines have gone, or anyway when patience ends."""
+        if self._server is None:
+            return
+        self._server.close()
+        leaving = list(self._watchers.values())
+        for writer in leaving:
+            writer.close()
+        with suppress(TimeoutError, OSError):
+            async with asyncio.timeout(self._options.farewell_s):
+                for writer in leaving:
+                    await writer.wait_closed()
+        for writer in leaving:
+            writer.transport.abort()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._watchers) >= self._options.watchers:
+            writer.close()
+            return
+        self._served += 1
+        number = self._served
+        greeting = Greeting(VERSION, self._node, len(self._past), self._forgotten)
+        writer.write(msgspec.json.encode(greeting) + b"\n" + b"".join(self._past))
+        self._watchers[number] = writer
+        try:
+            with suppress(OSError):
+                while await reader.read(READ_BYTES):
+                    pass
+        finally:
+            self._watchers.pop(number, None)
+            writer.close()
+
+    def _tell(self, lines: list[bytes]) -> None:
+        if not lines:
+            return
+        self._forgotten += max(0, len(self._past) + len(lines) - self._options.kept_lines)
+        self._past.extend(lines)
+        for writer in self._watchers.values():
+            transport = writer.transport
+            if transport.get_write_buffer_size() > self._options.unread_bytes:
+                transport.abort()
+            elif not transport.is_closing():
+                writer.write(b"".join(lines))
