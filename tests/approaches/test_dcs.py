@@ -190,7 +190,7 @@ def test_two_clusters_that_meet_become_one(tmp_path: Path) -> None:
 
 def test_members_repair_what_a_broadcast_lost(tmp_path: Path) -> None:
     lost = Rule("loss", from_s=60.0, to_s=110.0, message="CellBroadcast")
-    world = CellWorld(tmp_path, ROW, faults=[lost])
+    world = CellWorld(tmp_path, ROW, {"sure_members": 0}, faults=[lost])
     tag = world.tag_of(2, 0)
     world.insert(0, "photo", tag, wait_s=0.5)
     assert len(world.holders("photo")) == 1

@@ -91,6 +91,16 @@ class GeographicRouter:
         here = self._beacons.cell
         self._host.broadcast(CellBroadcast(here if cell is None else cell, here, encode(message)))
 
+    def tell_each_in_cell(self, message: Message, cell: CellId | None = None, most: int = 0) -> None:
+        """As `broadcast_in_cell`, but where at most `most` others are to be told, to each of them by a packet of its
+        own, which the link acknowledges and repeats. What this node sends afterwards leaves after it."""
+        to = self._beacons.cell if cell is None else cell
+        others = [Destination(to, neighbour.node) for neighbour in self._beacons.in_cell(to)]
+        if len(others) > most:
+            self.broadcast_in_cell(message, cell)
+        elif others:
+            self.send_to_many(others, message)
+
     def remember_proxy(self, cell: CellId) -> None:
         """This node's cell is the proxy of `cell`, as another node of it has just found out: packets for it need
         not make the tour again for a while (`GeographicOptions.proxy_memory_s`)."""

@@ -168,7 +168,7 @@ class Broker:
             return str(full)
         if new:
             self._inserted.remember(metadata.key, self._host.now())
-            self._pass_on(CellState(held=(held,)))
+            self._router.tell_each_in_cell(CellState(held=(held,)), most=self._options.sure_members)
             self._notifier.notify([s.key for s in matching], metadata, home)
             hot = self._spreading.grown(self.holdings, metadata, home)
             if hot:

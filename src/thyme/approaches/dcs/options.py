@@ -36,6 +36,9 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """Whether objects are replicated in their owner's cell, unless an insertion says otherwise (§7.1)."""
     replicas_in_cell: int = 0
     """How many members of the owner's cell keep an object; 0: all of them."""
+    sure_members: int = 4
+    """In a cell with at most so many others, an insertion is passed on to each by a packet that the link acknowledges,
+    and answered after that: whoever of them remains has it. Where there are more, or 0, one broadcast tells all."""
     join_wait_s: float = 2.0
     """How long a joining node listens for beacons of its cell, and then waits for the state (§6.7)."""
     join_tries: int = 3
@@ -96,4 +99,5 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
             repair=False,
             spread_load=0,
             replicas_in_cell=0,
+            sure_members=0,
         )

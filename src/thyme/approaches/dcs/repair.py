@@ -44,6 +44,7 @@ class Repair:
         self._cell = cell
         self._send = send
         self._differs_since_s: dict[NodeId, float] = {}
+        self._listings = 0
 
     def digest(self) -> bytes:
         holdings = self._holdings()
@@ -83,10 +84,13 @@ class Repair:
         return True
 
     def _listing(self, digests: Digests, buckets: list[int], *, reply: bool) -> BucketItems:
-        """The items of as many buckets as fit one message."""
+        """The items of as many buckets as fit one message, from another bucket on each time: where news never ends,
+        those that came first would else be the only ones."""
         chosen: list[int] = []
         items: list[int] = []
-        for bucket in buckets:
+        self._listings += 1
+        first = self._listings % max(1, len(buckets))
+        for bucket in buckets[first:] + buckets[:first]:
             more = list(digests.items([bucket]))
             if chosen and len(items) + len(more) > MAX_ITEMS:
                 break

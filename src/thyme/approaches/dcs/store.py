@@ -233,7 +233,7 @@ class CellStorage(ReactiveStore):
         members = [neighbour.node for neighbour in self.beacons.in_cell(self.membership.place)]
         keepers = keepers_of(metadata.key, members, self.options.replicas_in_cell)
         state = CellState(objects=(DataObject(metadata, data if small else b""),), keepers=keepers)
-        self.router.broadcast_in_cell(state, self.membership.place)
+        self.router.tell_each_in_cell(state, self.membership.place, self.options.sure_members)
         if self.membership.member:
             self.broker.holdings.put_object(metadata, data)
 
@@ -274,7 +274,7 @@ class CellStorage(ReactiveStore):
             case CellNotification():
                 self._on_notification(message, arrival.hops)
             case PartRequest():
-                self.router.send_to_node(arrival.origin, arrival.origin_cell, self._contents.answer(message))
+                self._on_part_request(arrival, message)
             case PartReply():
                 self._fetches.on_reply(message)
             case Unknown(cell, objects, subscriptions):
@@ -321,6 +321,13 @@ class CellStorage(ReactiveStore):
         request = self._asked_parts.pop(number, None)
         if request is not None:
             self._requests.resolve(request, Outcome(Failure.NOT_FOUND))
+
+    def _on_part_request(self, arrival: Arrival, request: PartRequest) -> None:
+        """A proxy that does not know an object may be one by mistake, for want of a few beacons. It keeps silent, so
+        that the question is put again, and then perhaps to the right cell."""
+        if arrival.proxied and self.options.dynamic_cells and not self._contents.has(request.key):
+            return
+        self.router.send_to_node(arrival.origin, arrival.origin_cell, self._contents.answer(request))
 
     def _ask_for_part(self, source: Destination, request: PartRequest) -> None:
         if source.node == WHOLE_CELL:
