@@ -62,6 +62,8 @@ class DripMeasure(msgspec.Struct, frozen=True):
     """Mean over what was delivered; NaN if nothing was."""
     coverage: float
     frames: int
+    step_s: float = 0.0
+    """Mean time from publication until the first broker had an event: the step that able brokers save (§VI-B2)."""
 
     @property
     def delivery(self) -> float:
@@ -109,8 +111,9 @@ def _lines(figure: str) -> Iterator[tuple[str, dict[str, Any]]]:
         for copies in COPIES:
             if likely + copies < brokers:
                 yield copies_series(copies), {**given, "copies": copies, "relay": "mcmd", "selection": "ability"}
-        # m means nothing to SF; the smallest is named, so that it is valid with every k.
-        yield SF, {**given, "copies": COPIES[0], "relay": "sf", "selection": "ability"}
+        # l and m mean nothing to SF: both figures show the same runs, with an m that is valid with every k.
+        same = {"brokers": brokers, "likely_brokers": DELAY_LIKELY, "copies": COPIES[0]}
+        yield SF, {**same, "relay": "sf", "selection": "ability"}
 
 
 def seeded(point: DripPoint, seed: int) -> tuple[Scenario, list[Operation]]:
@@ -158,7 +161,18 @@ def measure(events: pa.Table, operations: Sequence[Operation], brokers: int, see
         delay_s=sum(row["value"] for row in notified) / many if many else float("nan"),
         coverage=sum(holders) / (many * brokers) if many else float("nan"),
         frames=int(sum(sent["count"].to_pylist())),
+        step_s=_first_step_s(operations, copied_s),
     )
+
+
+def _first_step_s(operations: Sequence[Operation], copied_s: dict[int, list[float]]) -> float:
+    """Over the events that got to a broker at all."""
+    steps = [
+        copied_s[number][0] - operation.at_s
+        for operation in operations
+        if operation.kind == OperationKind.INSERT and (number := event_number(operation.object_key)) in copied_s
+    ]
+    return sum(steps) / len(steps) if steps else float("nan")
 
 
 def _copy_times(events: pa.Table) -> dict[int, list[float]]:

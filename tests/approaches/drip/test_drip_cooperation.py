@@ -10,15 +10,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thyme.approaches.drip.bridges import BridgeTable
+from thyme.approaches.drip.following import Following
 from thyme.approaches.drip.memory import event_number
 from thyme.approaches.drip.options import BridgeOptions
 from thyme.approaches.drip.spreading import Epidemic, MultiCopyMultiDestination
 from thyme.approaches.registry import find_approach
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId, ObjectKey
-from thyme.wire.drip import NOBODY, BridgeStatus
+from thyme.wire.drip import NOBODY, BridgeStatus, Interest
 
 EVENT = ObjectKey("e", NodeId(99))
+
+
+def carrying(node: int) -> MultiCopyMultiDestination:
+    return MultiCopyMultiDestination(NodeId(node), 1, 200, Following(lambda: 0.0, 60.0))
+
+
+def interest_of(subscriber: int, *brokers: int) -> Interest:
+    return Interest(NodeId(subscriber), 1.0, 1.0, node_ids(*brokers), None)
 
 
 def test_bridges_are_non_brokers_between_their_two_nearest_brokers_with_a_neighbour_across() -> None:
@@ -95,7 +104,7 @@ def test_a_relay_that_is_lost_is_repeated() -> None:
 
 
 def test_a_source_gives_m_copies_to_carriers_and_the_event_to_destinations_it_meets() -> None:
-    spreading = MultiCopyMultiDestination(NodeId(0), 1)
+    spreading = carrying(0)
     spreading.hold(EVENT, node_ids(5, 6), copies=2)
     told: list[tuple[int, tuple[NodeId, ...]]] = []
     for peers in (node_ids(1, 2, 3), node_ids(1, 2, 3), node_ids(1, 2, 3), node_ids(5, 3), node_ids(6, 3)):
@@ -108,7 +117,7 @@ def test_a_source_gives_m_copies_to_carriers_and_the_event_to_destinations_it_me
 
 
 def test_a_nearby_broker_that_is_interested_itself_carries_the_event_on_to_the_others() -> None:
-    spreading = MultiCopyMultiDestination(NodeId(0), 1)
+    spreading = carrying(0)
     spreading.hold(EVENT, node_ids(1, 5), copies=1)
     handover = spreading.next(node_ids(1, 2))
     assert handover is not None
@@ -125,7 +134,7 @@ def test_a_nearby_broker_that_is_interested_itself_carries_the_event_on_to_the_o
 def test_never_more_than_m_carriers_and_only_destinations_besides(
     meetings: list[list[int]], destinations: list[int], copies: int
 ) -> None:
-    spreading = MultiCopyMultiDestination(NodeId(0), 1)
+    spreading = carrying(0)
     spreading.hold(EVENT, node_ids(*destinations), copies)
     carriers: list[int] = []
     delivered: list[int] = []
@@ -141,12 +150,79 @@ def test_never_more_than_m_carriers_and_only_destinations_besides(
 
 
 def test_a_carrier_brings_the_event_to_its_destinations_and_to_nobody_else() -> None:
-    spreading = MultiCopyMultiDestination(NodeId(1), 1)
+    spreading = carrying(1)
     spreading.hold(EVENT, node_ids(1, 5), copies=0)
     assert spreading.next(node_ids(2, 3)) is None
     handover = spreading.next(node_ids(2, 5))
     assert handover is not None
     assert handover.peer == 5
+
+
+def test_destinations_follow_a_subscriber_until_its_local_broker_has_the_event() -> None:
+    spreading = carrying(0)
+    spreading.hold(EVENT, node_ids(5, 6), copies=0)
+    spreading.follow(EVENT, [interest_of(30, 5, 6)])
+    spreading.moved(interest_of(30, 7, 8))
+    assert [served(spreading, peer) for peer in (5, 6, 7)] == [True, True, True]
+    spreading.moved(interest_of(30, 9, 7))
+    assert not served(spreading, 9), "the event was at 7 while 30 was there"
+    assert served(spreading, 8)
+
+
+def test_a_subscriber_that_comes_to_a_broker_with_the_event_is_not_followed_further() -> None:
+    spreading = carrying(0)
+    spreading.hold(EVENT, node_ids(5, 6), copies=0)
+    spreading.follow(EVENT, [interest_of(30, 5, 6)])
+    assert served(spreading, 6)
+    spreading.moved(interest_of(30, 6, 7))
+    spreading.moved(interest_of(30, 8, 7))
+    assert not served(spreading, 8)
+
+
+def test_an_old_event_gets_no_new_destinations() -> None:
+    now = [0.0]
+    spreading = MultiCopyMultiDestination(NodeId(0), 1, 200, Following(lambda: now[0], 60.0))
+    spreading.hold(EVENT, node_ids(5), copies=0)
+    spreading.follow(EVENT, [interest_of(30, 5)])
+    now[0] = 61.0
+    spreading.moved(interest_of(30, 7))
+    assert not served(spreading, 7)
+
+
+def served(spreading: MultiCopyMultiDestination, peer: int) -> bool:
+    handover = spreading.next(node_ids(peer))
+    if handover is not None:
+        spreading.handed_over(handover, ())
+    return handover is not None
+
+
+def test_a_broker_with_several_events_for_another_asks_first_which_of_them_it_lacks() -> None:
+    spreading = carrying(0)
+    keys = [ObjectKey(f"e{i}", NodeId(9)) for i in range(4)]
+    for key in keys:
+        spreading.hold(key, node_ids(1), 0)
+    offer = spreading.next(node_ids(1))
+    assert offer is not None
+    assert offer.offers == tuple(event_number(key) for key in keys)
+    spreading.handed_over(offer, tuple(event_number(key) for key in keys[:2]))
+    given_away: list[ObjectKey] = []
+    while (handover := spreading.next(node_ids(1))) is not None:
+        given_away += handover.keys
+        spreading.handed_over(handover, ())
+    assert given_away == keys[2:]
+
+
+@pytest.mark.parametrize(("passing", "told"), [("interested", ["o"]), ("copies", [])])
+def test_an_interested_broker_passes_an_event_on_to_the_others_unless_only_copies_may(
+    passing: str, told: list[str]
+) -> None:
+    # In a row of regions 1 reaches 4 alone, which takes the copy, carries it to 7 and meets nobody else.
+    world = DripWorld(line(12), (1, 4, 7, 10), k=4, likely=1, copies=1, passing=passing)
+    for node in (8, 11):
+        world.subscribe(node, "goal", wait_s=30.0)
+    world.insert(0, "o", "goal", wait_s=60.0)
+    assert world.names(8) == ["o"]
+    assert world.names(11) == told
 
 
 def test_the_epidemic_asks_a_new_broker_first_which_events_it_lacks() -> None:
@@ -186,6 +262,16 @@ def test_the_epidemic_asks_a_new_broker_first_which_events_it_lacks() -> None:
         ({"cooperation": {"events_per_relay": 0}}, "events_per_relay is 0"),
         ({"memory_events": 0}, "memory_events is 0"),
         ({"brokrs": 9}, "brokrs"),
+        ({"sf_contacts": "all"}, "sf_contacts"),
+        ({"passing": "all"}, "passing"),
+        ({"refresh_s": 80.0}, "refresh_s is 80 and member_life_s 75"),
+        ({"exponent": float("nan")}, "exponent is nan"),
+        ({"regions": {"hop_limit": 0}}, "regions.hop_limit is 0; expected at least 1"),
+        ({"regions": {"hop_wait_s": -1.0}}, "regions.hop_wait_s is -1"),
+        ({"bridges": {"status_s": 0.0}}, "bridges.status_s is 0"),
+        ({"bridges": {"crossings": 0}}, "bridges.crossings is 0"),
+        ({"cooperation": {"answer_wait_s": 0.0}}, "cooperation.answer_wait_s is 0"),
+        ({"cooperation": {"follow_s": -1.0}}, "cooperation.follow_s is -1"),
     ],
 )
 def test_wrong_parameters_are_refused_by_name(settings: dict[str, Any], said: str) -> None:

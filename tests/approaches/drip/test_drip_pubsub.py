@@ -82,13 +82,24 @@ def test_subscriptions_reach_all_brokers_in_time(world: DripWorld) -> None:
 
 
 def test_sf_gives_every_event_to_every_broker_wanted_or_not() -> None:
-    world = DripWorld(line(9), THREE, k=3, relay="sf")
+    world = DripWorld(line(9), THREE, k=3, relay="sf", sf_contacts="bridges")
     world.subscribe(8, "goal")
     for i in range(5):
         world.insert(0, f"o{i}", "foul", wait_s=0.5)
     world.insert(0, "o", "goal", wait_s=20.0)
     assert [_events(world, broker) for broker in THREE] == [6, 6, 6]
     assert world.names() == ["o"]
+
+
+def test_sf_hands_events_over_between_brokers_in_range_only_unless_it_may_use_bridges() -> None:
+    # Broker 1 walks from beside node 0 past broker 4, and back.
+    ways = [walk([(0.0, 80.0 * i, 0.0)]) for i in range(9)]
+    ways[1] = walk([(0.0, 80.0, 0.0), (60.0, 80.0, 0.0), (80.0, 260.0, 0.0), (90.0, 260.0, 0.0), (110.0, 80.0, 0.0)])
+    world = DripWorld(movement_of_legs(700.0, 700.0, ways), THREE, k=3, relay="sf")
+    world.insert(0, "o", "goal", wait_s=30.0)
+    assert [_events(world, broker) for broker in THREE] == [1, 0, 0]
+    world.wait(65.0)
+    assert [_events(world, broker) for broker in THREE] == [1, 1, 0]
 
 
 def test_brokers_subscribe_and_publish_like_everybody(world: DripWorld) -> None:

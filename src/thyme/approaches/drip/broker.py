@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 
 from thyme.approaches.drip.bridges import BridgeTable
 from thyme.approaches.drip.cooperation import Cooperation
+from thyme.approaches.drip.following import Following
 from thyme.approaches.drip.memory import Memory, event_number
 from thyme.approaches.drip.options import DripOptions
 from thyme.approaches.drip.regions import Regions
@@ -60,10 +61,20 @@ class Broker:
         self._spreading: Spreading = (
             Epidemic(talk.events_per_relay, talk.offers)
             if epidemic
-            else MultiCopyMultiDestination(host.node, talk.events_per_relay)
+            else MultiCopyMultiDestination(
+                host.node, talk.events_per_relay, talk.offers, Following(host.now, options.cooperation.follow_s)
+            )
         )
         self.cooperation = Cooperation(
-            host, talk, self.memory, self._spreading, self._bridges, regions, routes, not epidemic
+            host,
+            talk,
+            self.memory,
+            self._spreading,
+            self._bridges,
+            regions,
+            routes,
+            shares_interests=not epidemic,
+            crosses_bridges=not epidemic or options.sf_contacts == "bridges",
         )
         if epidemic:
             for key in self.memory.events():
@@ -92,9 +103,7 @@ class Broker:
         """Be the source of an event: a node of this region, or this one, detected it."""
         if self.memory.knows(event.metadata.key):
             return
-        interested = self._take(event)
-        elsewhere = [interest for interest in interested if not self._is_local(interest.subscriber)]
-        self._hold(event, _brokers_of(elsewhere), self._options.copies)
+        self._bring(event, self._take(event), self._options.copies)
         self.cooperation.talk()
 
     def on_registration(self, subscriber: NodeId, registration: Registration) -> Registered:
@@ -124,7 +133,9 @@ class Broker:
             self._learn(interest)
         for carried in relay.events:
             if not self.memory.knows(carried.event.metadata.key):
-                self._take(carried.event)
+                interested = self._take(carried.event)
+                if carried.destinations or self._options.passing == "interested":
+                    self._bring(carried.event, interested, 0)
             self._hold(carried.event, carried.destinations, 0)
             self._spreading.has(relay.source, carried.event.metadata.key)
         known = self._known_of(relay.offers)
@@ -141,6 +152,13 @@ class Broker:
         self._notify(event, any(interest.subscriber in self.members for interest in interested))
         return interested
 
+    def _bring(self, event: DataObject, interested: Iterable[Interest], copies: int) -> None:
+        """See to it that subscribers elsewhere get it, as far as this broker's own collected subscriptions tell."""
+        if self.memory.event(event.metadata.key) is not None:
+            elsewhere = [interest for interest in interested if not self._is_local(interest.subscriber)]
+            self._spreading.hold(event.metadata.key, _brokers_of(elsewhere), copies)
+            self._spreading.follow(event.metadata.key, elsewhere)
+
     def _hold(self, event: DataObject, destinations: Iterable[NodeId], copies: int) -> None:
         if self.memory.event(event.metadata.key) is not None:
             self._spreading.hold(event.metadata.key, destinations, copies)
@@ -150,6 +168,8 @@ class Broker:
         newer, asks_anew = self.memory.learn(interest)
         if newer and interest.brokers[:1] != (self._host.node,):
             self.members.pop(interest.subscriber, None)
+        if newer:
+            self._spreading.moved(interest)
         if asks_anew and not self._is_local(interest.subscriber):
             for event in self.memory.matches(interest.subscriptions or (), self._options.past_matches):
                 self._hold(event, interest.brokers, self._options.copies)

@@ -44,6 +44,7 @@ class Cooperation:
         regions: Regions,
         routes: BrokerRoutes,
         shares_interests: bool,
+        crosses_bridges: bool,
     ) -> None:
         self._host = host
         self._options = options
@@ -53,6 +54,7 @@ class Cooperation:
         self._regions = regions
         self._routes = routes
         self._shares_interests = shares_interests
+        self._crosses_bridges = crosses_bridges
         self._under_way: _UnderWay | None = None
         self._numbers = host.random.getrandbits(30) << 20
         self._lives: dict[NodeId, int] = {}
@@ -68,6 +70,8 @@ class Cooperation:
     def peers(self) -> list[NodeId]:
         """Brokers that can be contacted now: neighbours, then those behind a bridge, nearest first."""
         adjacent = self._regions.adjacent_brokers()
+        if not self._crosses_bridges:
+            return adjacent
         return [*adjacent, *(other for other in self._bridges.reachable() if other not in adjacent)]
 
     def talk(self) -> None:

@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from thyme.approaches.drip.bounds import check_at_least, check_longer, check_positive
 from thyme.approaches.interface import StoreLimits
 from thyme.approaches.requests import RetryOptions
 from thyme.model.errors import InputError
@@ -38,6 +39,12 @@ class RegionOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     orphan_s: float = 60.0
     """A node that has heard no broker for this long calls for a new selection."""
 
+    def __post_init__(self) -> None:
+        check_longer(self, "regions.", "period_s", "life_s")
+        check_at_least(self, "regions.", 0.0, "hop_wait_s", "hop_jitter_s", "gossip_wait_s")
+        check_positive(self, "regions.", "neighbour_life_s", "bootstrap_s", "orphan_s")
+        check_at_least(self, "regions.", 1, "hop_limit", "neighbours")
+
 
 class BridgeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Bridge nodes (§V-B1)."""
@@ -49,6 +56,10 @@ class BridgeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     crossings: int = 3
     """Neighbours of the other region that a bridge tries for one message."""
 
+    def __post_init__(self) -> None:
+        check_longer(self, "bridges.", "status_s", "life_s")
+        check_at_least(self, "bridges.", 1, "bridges_per_broker", "crossings")
+
 
 class CooperationOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Talk between brokers (§V-B2). A broker contacts one other broker at a time (§V-C)."""
@@ -59,12 +70,19 @@ class CooperationOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """Subscriptions and events in one message, at most: below 802.11's 1500 bytes; a single event always goes."""
     contact_s: float = 0.0
     """How long handing over an event occupies a broker, at least; 0 is as long as the radio takes."""
-    answer_wait_s: float = 1.0
+    answer_wait_s: float = 0.3
     """An unanswered message counts as lost, and its bridge as gone until it tells its status again."""
     exchange_s: float = 5.0
     """Subscriptions are exchanged with one broker not more often than this."""
+    follow_s: float = 60.0
+    """How long after it got an event a broker learns new destinations of it from subscribers that move."""
     offers: int = 200
-    """Events whose numbers SF offers at once, to learn which of them the other broker lacks."""
+    """Events whose numbers are offered at once, to learn which of them the other broker lacks."""
+
+    def __post_init__(self) -> None:
+        check_at_least(self, "cooperation.", 1, "events_per_relay", "relay_bytes", "offers")
+        check_at_least(self, "cooperation.", 0.0, "contact_s", "exchange_s", "follow_s")
+        check_positive(self, "cooperation.", "answer_wait_s")
 
 
 class DripOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,6 +94,12 @@ class DripOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """m: nearby brokers that get a copy to carry (§V-B2)."""
     relay: Literal["mcmd", "sf"] = "mcmd"
     """Multi-copy-multi-destination, or the baseline SF: epidemic between brokers (§VI-A)."""
+    passing: Literal["interested", "copies"] = "interested"
+    """Who brings an event to the interested brokers: every broker that has it ("broker nodes only send the matched
+    events to other interested broker nodes according to their own collected subscriptions", §V-B2), or only the source
+    and the carriers of its m copies, as the analysis has it (§V-C)."""
+    sf_contacts: Literal["neighbours", "bridges"] = "neighbours"
+    """Which brokers SF hands events to: those in radio range, or those behind a bridge node too."""
     selection: Literal["ability", "random"] = "ability"
     ability: float = 0.0
     """This node's own detecting ability; 0 draws it from the power law."""
@@ -112,25 +136,18 @@ class DripOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limits: StoreLimits = StoreLimits()
 
     def __post_init__(self) -> None:
-        for name in ("brokers", "likely_brokers", "copies"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}; expected at least 1")
+        check_at_least(self, "", 1, "brokers", "likely_brokers", "copies")
         if self.likely_brokers + self.copies >= self.brokers:
             raise InputError(
                 f"likely_brokers + copies = {self.likely_brokers} + {self.copies} is not below brokers = "
                 f"{self.brokers}; DRIP needs l + m < k: choose more brokers, or fewer copies or likely brokers"
             )
-        if self.exponent <= 1.0:
+        if not self.exponent > 1.0:
             raise InputError(f"exponent is {self.exponent:g}; a power law of abilities needs one above 1")
-        if self.ability < 0.0:
+        if not self.ability >= 0.0:
             raise InputError(f"ability is {self.ability:g}; expected a positive number, or 0 to draw one")
-        if not 0.0 < self.regions.period_s < self.regions.life_s:
-            raise InputError(
-                f"regions.period_s is {self.regions.period_s:g} and regions.life_s {self.regions.life_s:g}; "
-                "expected 0 < period_s < life_s"
-            )
-        if self.cooperation.events_per_relay < 1:
-            raise InputError(f"cooperation.events_per_relay is {self.cooperation.events_per_relay}; expected 1 or more")
-        for name in ("memory_events", "catch_up_events", "past_matches"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}; expected at least 1")
+        check_at_least(self, "", 1, "memory_events", "seen_events", "interests", "catch_up_events", "past_matches")
+        check_at_least(self, "", 1, "flood_memory")
+        check_at_least(self, "", 0, "content_bytes", "known_events", "flood_jitter_s")
+        check_longer(self, "", "refresh_s", "member_life_s")
+        check_longer(self, "", "refresh_s", "interest_life_s")

@@ -61,7 +61,9 @@ class Drip(ReactiveStore):
         standing = standing_of(self.options, host.node)
         timing = self.options.regions
         self.routes = BrokerRoutes(host, self._on_message, self.options.routes)
-        self.regions = Regions(host, self.routes, timing, self.options.likely_brokers, standing, self._on_moved)
+        self.regions = Regions(
+            host, self.routes, timing, self.options.likely_brokers, standing, self._on_moved, self._on_met_broker
+        )
         self.election = Election(
             host, self.options.brokers, standing, timing.bootstrap_s, timing.gossip_wait_s, self._on_elected
         )
@@ -282,6 +284,10 @@ class Drip(ReactiveStore):
             self._joined = True
             self.host.record(Joined(self.host.now() - self._joins_s))
         self.subscriber.moved(old)
+
+    def _on_met_broker(self) -> None:
+        if self.broker is not None:
+            self.broker.cooperation.talk()
 
     def _tick(self) -> None:
         """Once per period: forget what fell silent, and do what is due."""

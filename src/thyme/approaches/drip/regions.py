@@ -37,7 +37,8 @@ class Nearby(msgspec.Struct):
 
 
 class Regions:
-    """One node's view of the regions; `moved(old, new)` is called when its local broker changes."""
+    """One node's view of the regions; `moved(old, new)` is called when its local broker changes, and `met_broker` when
+    this node is a broker and another one came into range."""
 
     def __init__(
         self,
@@ -47,6 +48,7 @@ class Regions:
         keep: int,
         standing: float,
         moved: Callable[[NodeId, NodeId], None],
+        met_broker: Callable[[], None],
     ) -> None:
         self._host = host
         self._routes = routes
@@ -54,6 +56,7 @@ class Regions:
         self._keep = max(keep, 2)
         self._standing = standing
         self._moved = moved
+        self._met_broker = met_broker
         self._nearest: list[Nearby] = []
         self._last_heard: dict[NodeId, int] = {}
         self._neighbours: dict[NodeId, tuple[NodeId, float]] = {}
@@ -96,6 +99,8 @@ class Regions:
 
     def hear(self, sender: NodeId, presence: Presence) -> None:
         now_s = self._host.now()
+        if presence.attached == sender and self.own_region and not self._met_lately(sender, now_s):
+            self._host.after(0.0, self._met_broker)
         self._meet(sender, presence.attached, now_s)
         # Further copies of a broadcast come later, so its first one decides.
         broker, sequence = presence.broker, presence.sequence
@@ -145,6 +150,10 @@ class Regions:
 
     def lose_neighbour(self, node: NodeId) -> None:
         self._neighbours.pop(node, None)
+
+    def _met_lately(self, node: NodeId, now_s: float) -> bool:
+        known = self._neighbours.get(node)
+        return known is not None and known[0] == node and known[1] >= now_s - self._options.neighbour_life_s
 
     def _meet(self, sender: NodeId, attached: NodeId, now_s: float) -> None:
         if sender in self._neighbours or len(self._neighbours) < self._options.neighbours:

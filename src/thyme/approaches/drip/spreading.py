@@ -2,8 +2,9 @@
 
 With multi-copy-multi-destination the source of an event first gives copies to the m nearest brokers that it can talk
 to. They, and the source too, bring it to the interested brokers as they meet them: the l nearest brokers of each
-subscriber that it matches. Nobody else gets it, and who only gets it as a destination does not pass it on. With SF
-every broker gives every event to every broker it can talk to and which lacks it.
+subscriber that it matches, which change as the subscriber moves. Nobody else gets it. Whether an interested broker
+passes it on to the other interested ones is the setting `passing`. With SF every broker gives every event to every
+broker that it can talk to and which lacks it.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from typing import Protocol as Interface
 
 import msgspec
 
+from thyme.approaches.drip.following import Following
 from thyme.approaches.drip.memory import event_number
 from thyme.model.ids import NodeId, ObjectKey
+from thyme.wire.drip import Interest
 
 
 class Handover(msgspec.Struct, frozen=True):
@@ -32,6 +35,12 @@ class Spreading(Interface):
     """The events of one broker that others are to get."""
 
     def hold(self, key: ObjectKey, destinations: Iterable[NodeId], copies: int) -> None: ...
+    def follow(self, key: ObjectKey, interests: Iterable[Interest]) -> None:
+        """Bring the event to these subscribers, wherever they move."""
+
+    def moved(self, interest: Interest) -> None:
+        """A subscriber has other nearest brokers."""
+
     def has(self, peer: NodeId, key: ObjectKey) -> None:
         """The other broker has the event."""
 
@@ -55,8 +64,11 @@ class _Held(msgspec.Struct):
 class MultiCopyMultiDestination:
     """`Spreading` as DRIP does it."""
 
-    def __init__(self, node: NodeId, events_per_relay: int) -> None:
+    def __init__(self, node: NodeId, events_per_relay: int, offers: int, following: Following) -> None:
         self._node = node
+        self._offers = offers
+        self._following = following
+        self._asked: dict[NodeId, dict[ObjectKey, None]] = {}
         self._events_per_relay = events_per_relay
         self._held: dict[ObjectKey, _Held] = {}
         self._for: dict[NodeId, dict[ObjectKey, None]] = {}
@@ -76,28 +88,43 @@ class MultiCopyMultiDestination:
             held.copies = copies
             self._to_copy[key] = None
 
+    def follow(self, key: ObjectKey, interests: Iterable[Interest]) -> None:
+        self._following.begin(key, interests)
+
+    def moved(self, interest: Interest) -> None:
+        for key in self._following.moved(interest):
+            held = self._held.get(key)
+            if held is not None:
+                if interest.brokers[:1] and interest.brokers[0] in held.given:
+                    self._following.end(interest.subscriber, key)
+                else:
+                    self.hold(key, interest.brokers, 0)
+
     def has(self, peer: NodeId, key: ObjectKey) -> None:
         held = self._held.get(key)
         if held is None:
             return
+        self._following.arrived(key, peer)
         held.given[peer] = None
         held.destinations.pop(peer, None)
-        waiting = self._for.get(peer)
-        if waiting is not None:
-            waiting.pop(key, None)
-            if not waiting:
-                del self._for[peer]
+        self._no_longer_for(peer, key)
         if not held.destinations:
             self._to_copy.pop(key, None)
 
     def drop(self, key: ObjectKey) -> None:
         held = self._held.pop(key, None)
+        self._following.drop(key)
         self._to_copy.pop(key, None)
         for broker in held.destinations if held else ():
-            waiting = self._for.get(broker, {})
-            waiting.pop(key, None)
-            if not waiting:
-                self._for.pop(broker, None)
+            self._no_longer_for(broker, key)
+
+    def _no_longer_for(self, broker: NodeId, key: ObjectKey) -> None:
+        for lists in (self._for, self._asked):
+            keys = lists.get(broker)
+            if keys is not None:
+                keys.pop(key, None)
+                if not keys:
+                    del lists[broker]
 
     def next(self, peers: Iterable[NodeId]) -> Handover | None:
         listed = list(peers)
@@ -110,6 +137,9 @@ class MultiCopyMultiDestination:
         for peer in listed:
             waiting = self._for.get(peer)
             if waiting:
+                unasked = [key for key in waiting if key not in self._asked.get(peer, ())]
+                if len(unasked) > self._events_per_relay:
+                    return Handover(peer, offers=tuple(event_number(key) for key in unasked[: self._offers]))
                 return Handover(peer, tuple(list(waiting)[: self._events_per_relay]))
         return None
 
@@ -121,6 +151,14 @@ class MultiCopyMultiDestination:
                 if held.copies <= 0:
                     self._to_copy.pop(key, None)
             self.has(handover.peer, key)
+        if handover.offers:
+            offered, had = set(handover.offers), set(known)
+            for key in list(self._for.get(handover.peer, ())):
+                number = event_number(key)
+                if number in had:
+                    self.has(handover.peer, key)
+                elif number in offered:
+                    self._asked.setdefault(handover.peer, {})[key] = None
 
     def forget_peer(self, peer: NodeId) -> None:
         """Nothing is brought to a destination twice: its subscribers were told."""
@@ -145,6 +183,12 @@ class Epidemic:
             self._events[key] = event_number(key)
             for lacking in self._lacking.values():
                 lacking[key] = None
+
+    def follow(self, key: ObjectKey, interests: Iterable[Interest]) -> None:
+        """Every broker gets every event anyway."""
+
+    def moved(self, interest: Interest) -> None:
+        """Every broker gets every event anyway."""
 
     def has(self, peer: NodeId, key: ObjectKey) -> None:
         self._of(peer).pop(key, None)
