@@ -1,4 +1,7 @@
-"""What every approach of the Thyme papers promises, said once and held against each of them."""
+"""What every approach promises, said once and held against each of them as far as its declared capabilities go.
+
+DRIP and the walks hand contents only to those who were notified, and send all past matches (if any) by themselves.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import pytest
 from small_world import SmallWorld, line
 
 from thyme.approaches.interface import Failure
+from thyme.approaches.registry import find_approach
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey
@@ -22,12 +26,28 @@ CROWDS: dict[str, tuple[str, dict[str, Any]]] = {
     "ls over ondemand": ("ls", {"routing": "ondemand"}),
     "dcs": ("dcs", {}),
     "dcs of the papers": ("dcs", {"paper": True}),
+    "drip": ("drip", {"brokers": 3, "likely_brokers": 1, "copies": 1}),
+    "walks": ("walks", {}),
 }
+ANYBODY_RETRIEVES = ("es", "ls", "dcs")
 
 
 def in_a_row(nodes: int, crowd: str) -> list[tuple[float, float]]:
     """Nodes of which each reaches the next; Thyme-DCS hops from cell to adjacent cell, of 40 m."""
     return line(nodes, 40.0 if CROWDS[crowd][0] == "dcs" else 80.0)
+
+
+def needs(crowd: str, *capabilities: str) -> None:
+    """Leave the test out where the approach declares that it cannot do this."""
+    declared = find_approach(CROWDS[crowd][0]).capabilities
+    lacking = [name for name in capabilities if not getattr(declared, name)]
+    if lacking:
+        pytest.skip(f"{crowd} declares no {lacking[0]}")
+
+
+def needs_free_retrieval(crowd: str) -> None:
+    if CROWDS[crowd][0] not in ANYBODY_RETRIEVES:
+        pytest.skip(f"{crowd} hands contents to those who were notified")
 
 
 pytestmark = pytest.mark.parametrize("crowd", CROWDS)
@@ -48,7 +68,8 @@ def test_an_insertion_notifies_a_subscriber_several_hops_away(world: SmallWorld)
     assert all(outcome.ok for outcome in world.outcomes)
 
 
-def test_a_subscription_on_the_past_finds_what_is_stored(world: SmallWorld) -> None:
+def test_a_subscription_on_the_past_finds_what_is_stored(crowd: str, world: SmallWorld) -> None:
+    needs(crowd, "answers_past")
     world.insert(0, "old", "goal")
     world.insert(2, "newer", "goal")
     world.subscribe(4, "goal", TimeFrame.past(world.now_s))
@@ -70,7 +91,8 @@ def test_a_subscription_ends_with_its_frame(world: SmallWorld) -> None:
     assert world.names() == ["within"]
 
 
-def test_deleted_objects_are_invisible_even_to_the_past(world: SmallWorld) -> None:
+def test_deleted_objects_are_invisible_even_to_the_past(crowd: str, world: SmallWorld) -> None:
+    needs(crowd, "deletes", "answers_past")
     world.insert(0, "gone", "goal")
     world.insert(0, "kept", "goal")
     world.delete(0, "gone")
@@ -92,7 +114,8 @@ def test_a_subscriber_is_notified_of_its_own_objects_and_of_each_object_once(wor
     assert world.names() == ["own"]
 
 
-def test_contents_are_retrieved_whole_whatever_their_size(world: SmallWorld) -> None:
+def test_contents_are_retrieved_whole_whatever_their_size(crowd: str, world: SmallWorld) -> None:
+    needs_free_retrieval(crowd)
     large = bytes(range(256)) * 40
     small = world.insert(0, "small", "goal", data=b"x")
     big = world.insert(1, "big", "goal", data=large)
@@ -103,7 +126,27 @@ def test_contents_are_retrieved_whole_whatever_their_size(world: SmallWorld) -> 
     assert world.retrieve(1, big) == large
 
 
-def test_retrieving_what_was_deleted_fails_and_says_so(world: SmallWorld) -> None:
+def test_a_subscriber_retrieves_what_it_was_notified_of(world: SmallWorld) -> None:
+    world.subscribe(4, "goal")
+    metadata = world.insert(0, "first", "goal", data=bytes(range(256)) * 3)
+    assert world.names() == ["first"]
+    assert world.retrieve(4, metadata) == bytes(range(256)) * 3
+    assert world.retrieve(0, metadata) == bytes(range(256)) * 3
+
+
+def test_a_subscriber_is_notified_over_a_real_radio(crowd: str, tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, in_a_row(3, crowd), *CROWDS[crowd], radio={"model": "wifi"})
+    world.wait(60.0)
+    world.subscribe(2, "goal")
+    metadata = world.insert(0, "first", "goal")
+    world.insert(2, "second", "goal")
+    assert world.names() == ["first", "second"]
+    assert world.retrieve(2, metadata) == b"data"
+
+
+def test_retrieving_what_was_deleted_fails_and_says_so(crowd: str, world: SmallWorld) -> None:
+    needs(crowd, "deletes")
+    needs_free_retrieval(crowd)
     metadata = world.insert(0, "gone", "goal")
     world.delete(0, "gone")
     assert world.retrieve(4, metadata) is None
@@ -111,6 +154,7 @@ def test_retrieving_what_was_deleted_fails_and_says_so(world: SmallWorld) -> Non
 
 
 def test_past_matches_come_newest_first_in_batches(crowd: str, tmp_path: Path) -> None:
+    needs_free_retrieval(crowd)
     approach, settings = CROWDS[crowd]
     world = SmallWorld(tmp_path, in_a_row(3, crowd), approach, {**settings, "past_matches": 4})
     world.wait(60.0)
@@ -138,7 +182,8 @@ def test_operations_survive_loss_by_retrying(crowd: str, tmp_path: Path) -> None
     assert sum(outcome.ok for outcome in world.outcomes) >= 8
 
 
-def test_wrong_use_is_refused_at_once(world: SmallWorld) -> None:
+def test_wrong_use_is_refused_at_once(crowd: str, world: SmallWorld) -> None:
+    needs(crowd, "deletes")
     metadata = world.insert(0, "mine", "goal")
     before = len(world.outcomes)
     with pytest.raises(InputError, match="tag"):
@@ -160,6 +205,7 @@ def test_wrong_use_is_refused_at_once(world: SmallWorld) -> None:
 
 
 def test_an_operation_that_nobody_answers_ends_with_a_timeout(crowd: str, tmp_path: Path) -> None:
+    needs_free_retrieval(crowd)
     world = SmallWorld(tmp_path, [*in_a_row(2, crowd), (900.0, 0.0)], *CROWDS[crowd])
     world.wait(60.0)
     stranger = Metadata(ObjectKey("far", NodeId(2)), ("goal",), b"", 1.0, 10)
@@ -169,7 +215,8 @@ def test_an_operation_that_nobody_answers_ends_with_a_timeout(crowd: str, tmp_pa
     assert world.last_failure() in (nobody_there if "dcs" in crowd else nobody_there[:2])
 
 
-def test_own_objects_and_subscriptions_survive_a_restart(world: SmallWorld) -> None:
+def test_own_objects_and_subscriptions_survive_a_restart(crowd: str, world: SmallWorld) -> None:
+    needs(crowd, "answers_past")
     metadata = world.insert(0, "kept", "goal")
     world.subscribe(4, "final")
     for node in (0, 4):
@@ -198,6 +245,7 @@ class _Huge(bytes):
 
 
 def test_the_largest_summaries_fit_the_frames_of_a_real_radio(crowd: str, tmp_path: Path) -> None:
+    needs_free_retrieval(crowd)
     world = SmallWorld(tmp_path, in_a_row(3, crowd), *CROWDS[crowd], radio={"model": "wifi"})
     world.wait(60.0)
     for i in range(5):
