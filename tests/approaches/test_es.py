@@ -31,7 +31,8 @@ def play(servers: int, **churn: Any) -> list[dict[str, Any]]:
         Operation(1, 150.0, NodeId(2), OperationKind.SUBSCRIBE, sid=1, query="goal", start_s=0.0, end_s=1000.0),
         Operation(2, 200.0, NodeId(3), OperationKind.INSERT, oid="after", tags=("goal",), text="two"),
     ]
-    return simulate(scenario_of(given, "test"), operations).events.to_pylist()
+    rows: list[dict[str, Any]] = simulate(scenario_of(given, "test"), operations).events.to_pylist()
+    return rows
 
 
 def outcomes(rows: list[dict[str, Any]]) -> dict[int, str]:
