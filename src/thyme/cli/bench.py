@@ -82,6 +82,25 @@ def simulation() -> None:
 
 
 @bench_app.command()
+def crowd(
+    largest: Annotated[int, typer.Option(help="Stop at this many nodes.")] = 2_000,
+) -> None:
+    """Thyme-DCS from 196 to 2,000 nodes: what each node sends, recall, and what simulating it costs.
+
+    Example: thyme bench crowd --largest 500
+    """
+    from rich.progress import Progress
+
+    from thyme.cli.bench_crowd import SIZES, bench_crowd, render
+
+    sizes = [size for size in SIZES if size <= largest] or [largest]
+    with Progress(transient=True) as progress:
+        task = progress.add_task("crowd", total=None)
+        rows = bench_crowd(sizes, tell=lambda nodes: progress.update(task, description=f"{nodes:,} nodes"))
+    render(rows)
+
+
+@bench_app.command()
 def pipeline(
     largest: Annotated[int, typer.Option(help="Stop at this many posts.")] = 5_000_000,
 ) -> None:
@@ -114,6 +133,8 @@ def everything(ns3_python: Ns3Python = None) -> None:
     walks()
     print("\nsimulation")
     simulation()
+    print("\ncrowd")
+    crowd()
     print("\npipeline")
     pipeline()
     print("\nradio")
