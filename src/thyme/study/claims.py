@@ -48,7 +48,9 @@ class Judgement(msgspec.Struct, frozen=True):
 def claims_for(results: Results) -> list[Claim]:
     """The claims of the paper about this study and its approaches."""
     definition = results.plan.definition
-    titles = {choice.name: choice.title for choice in definition.approaches}
+    # Where an approach runs twice, the paper's statements are about the paper's configuration.
+    by_paper = sorted(definition.approaches, key=lambda choice: bool(choice.settings.get("paper")))
+    titles = {choice.name: choice.title for choice in by_paper}
     text = files("thyme.study").joinpath("claims.csv").read_text("utf-8")
     found = []
     for row in csv.DictReader(text.splitlines()):

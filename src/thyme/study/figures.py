@@ -31,6 +31,8 @@ PNG_DPI = 160
 BINS_S = (10.0, 30.0, 60.0, 300.0, 600.0, 1_800.0, 3_600.0)
 MAX_BINS = 120
 SIDE_STEP = 0.012
+LEGEND_MARK_IN, LEGEND_LETTER_IN, LEGEND_ROW_IN = 0.5, 0.08, 0.19
+"""What a mark, a letter and a row of the legend take, about."""
 """Lines stand beside each other by this share of the axis, so that equal ones can be told apart."""
 INK, MUTED, GRID = "#1c2430", "#5b6675", "#e6e9ee"
 COLOURS = ("#0b7a75", "#d1495b", "#edae49", "#3d5a98", "#8a5a99", "#6b8e23", "#a05a2c", "#4d4d4d")
@@ -237,9 +239,14 @@ def _finish(axes: Axes, measure: Measure, legend: bool) -> None:
 
 
 def _legend(axes: Axes) -> None:
-    entries = len(axes.get_legend_handles_labels()[0])
-    if entries:
-        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=min(entries, 4 if entries != 5 else 3))
+    labels = axes.get_legend_handles_labels()[1]
+    if labels:
+        entry_in = LEGEND_MARK_IN + LEGEND_LETTER_IN * max(map(len, labels))
+        columns = max(1, min(len(labels), int((SIZE_IN[0] - LEGEND_MARK_IN) / entry_in)))
+        # As many columns as needed for the fewest rows: five entries where four fit are better set as three and two.
+        rows = -(-len(labels) // columns)
+        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=-(-len(labels) // rows))
+        axes.figure.set_size_inches(SIZE_IN[0], SIZE_IN[1] + (rows - 1) * LEGEND_ROW_IN)  # type: ignore[union-attr]
 
 
 def to_picture(figure: Figure, name: str, title: str, caption: str) -> Picture:
