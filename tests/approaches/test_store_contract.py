@@ -1,6 +1,8 @@
 """What every approach promises, said once and held against each of them as far as its declared capabilities go.
 
-DRIP and the walks hand contents only to those who were notified, and send all past matches (if any) by themselves.
+DRIP, SocialCast and the walks hand contents only to those who were notified, and send all past matches (if any) by
+themselves. People stand in a row here, where SocialCast's own carriers would wait for somebody to walk on; everybody
+carries instead.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ CROWDS: dict[str, tuple[str, dict[str, Any]]] = {
     "dcs of the papers": ("dcs", {"paper": True}),
     "drip": ("drip", {"brokers": 3, "likely_brokers": 1, "copies": 1}),
     "walks": ("walks", {}),
+    "socialcast": ("socialcast", {"routing": "epidemic", "period_s": 5.0}),
 }
 ANYBODY_RETRIEVES = ("es", "ls", "dcs")
 
