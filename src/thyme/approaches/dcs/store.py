@@ -1,9 +1,8 @@
 """Thyme-DCS: one node of it (Thyme FGCS §6), as an application sees it and as a member of its cell.
 
 The client side is here: an operation becomes requests to the cells that the tags hash to, and is done when all of them
-have answered. The object itself stays in its owner's cell, where every member keeps it (active replication); whoever
-retrieves it becomes a further replica (passive replication). What is done for the cell is in the other modules of this
-package: `broker`, `notifier`, `membership`, `repair`, `proxying`.
+have answered. The objects themselves are a matter of `replicas`; what is done for the cell is in the other modules of
+this package: `broker`, `notifier`, `membership`, `repair`, `proxying`.
 """
 
 from __future__ import annotations
@@ -11,25 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
-import msgspec
-
-from thyme.approaches.contents import Contents, Fetches
+from thyme.approaches.contents import Contents
 from thyme.approaches.dcs.broker import Broker
 from thyme.approaches.dcs.cell_requests import CellRequests
 from thyme.approaches.dcs.holdings import Holdings, joined
-from thyme.approaches.dcs.keys import cells_of_tags, insertion_cells, keepers_of, parts_of, sources_of
-from thyme.approaches.dcs.locations import OWN, REPLICA, Locations, metadata_decoder
+from thyme.approaches.dcs.keys import cells_of_tags, insertion_cells, parts_of
+from thyme.approaches.dcs.locations import OWN, Locations, metadata_decoder
 from thyme.approaches.dcs.membership import Membership, MembershipEvents
 from thyme.approaches.dcs.notifier import Notifier
 from thyme.approaches.dcs.options import CellStorageOptions
 from thyme.approaches.dcs.proxying import Proxying
 from thyme.approaches.dcs.repair import Repair
+from thyme.approaches.dcs.replicas import Replicas
 from thyme.approaches.dcs.spreading import Spreading
 from thyme.approaches.inbox import Inbox
 from thyme.approaches.interface import (
     Capabilities,
     Done,
-    Failure,
     Fetched,
     Notify,
     Outcome,
@@ -43,7 +40,7 @@ from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import CellId, NodeId, ObjectKey, SubscriptionKey
 from thyme.model.matching import Cursor
-from thyme.model.objects import DataObject, Metadata, Replica, check_object
+from thyme.model.objects import Metadata, Replica, check_object
 from thyme.model.queries import Query
 from thyme.model.subscriptions import Subscription
 from thyme.routing.addresses import Arrival, Destination, Form
@@ -54,14 +51,12 @@ from thyme.wire.cells import (
     WHOLE_CELL,
     CellAnswer,
     CellNotification,
-    CellState,
     DeleteMetadata,
     DropObject,
     InsertMetadata,
     JoinCell,
     JoinedState,
     MoreMatches,
-    ReplicaAdded,
     SubscribePart,
     Unknown,
     UnsubscribePart,
@@ -91,6 +86,16 @@ class CellStorage(ReactiveStore):
         )
         self.membership.beacons, self.membership.router = self.beacons, self.router
         self.notifier = Notifier(host, self.router, options, self._place_of)
+        self._replicas = Replicas(
+            host,
+            self.grid,
+            self.router,
+            self.membership,
+            self._requests,
+            self._contents,
+            options,
+            lambda: self.broker.holdings,
+        )
         self.broker = Broker(
             host,
             self.grid,
@@ -100,20 +105,18 @@ class CellStorage(ReactiveStore):
             self.notifier,
             Spreading(self.grid, self.router, options),
             self._cell,
-            self._fetch_for_cell,
+            self._replicas.fetch_for_cell,
         )
         self.repair = Repair(host, options, self._holdings_of_member, self._cell, self._send_in_cell)
         self.proxying = Proxying(
             host, self.grid, self.router, self.beacons, self._requests, options, self._holdings_of_member, self._cell
         )
-        self._fetches: Fetches[Destination] = Fetches(self._requests, self._ask_for_part, options.contents)
         limits = options.limits
         self._inbox: Inbox[CellId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
         self._cell_requests = CellRequests(self._requests)
         self._locations = Locations(
             host, self.grid, self.router, self._cell_requests, self._inbox, lambda: self.membership.place
         )
-        self._asked_parts: dict[int, int] = {}
         self._hot: dict[str, int] = {}
 
     def start(self) -> None:
@@ -154,10 +157,7 @@ class CellStorage(ReactiveStore):
         place = self.membership.place
         where = Replica(WHOLE_CELL if active else self.node, place)
         metadata = Metadata(key, checked, summary, self.host.now(), len(data), (where,))
-        self._contents.keep(key, data)
-        self.host.store.put(OWN, oid, msgspec.msgpack.encode(metadata))
-        if active:
-            self._replicate(metadata, data)
+        self._replicas.keep_own(metadata, data)
         cells = insertion_cells(self.grid, metadata, self._hot)
         self._ask_cells(cells, lambda number: InsertMetadata(number, metadata), done)
         return metadata
@@ -168,9 +168,7 @@ class CellStorage(ReactiveStore):
             raise InputError(f"this node has no object {oid!r} to delete; only the owner can delete an object")
         metadata = metadata_decoder.decode(value)
         key = metadata.key
-        self.host.store.remove(OWN, oid)
-        self._contents.drop(key)
-        self.broker.holdings.drop_object(key)
+        self._replicas.drop_own(key)
         for replica in metadata.replicas:
             if replica.node == WHOLE_CELL:
                 self.router.send_to_cell(replica.cell, DropObject(key))
@@ -196,17 +194,7 @@ class CellStorage(ReactiveStore):
         self._ask_cells(cells, lambda number: UnsubscribePart(number, key), done)
 
     def retrieve(self, metadata: Metadata, done: Fetched) -> None:
-        if self._contents.has(metadata.key):
-            done(Outcome(), self._contents.read(metadata.key))
-            return
-        sources = sources_of(self.grid, metadata, self.membership.place)
-
-        def fetched(outcome: Outcome, data: bytes) -> None:
-            if outcome.ok:
-                self._become_replica(metadata, data)
-            done(outcome, data)
-
-        self._fetches.fetch(metadata.key, metadata.size_bytes, sources, fetched)
+        self._replicas.retrieve(metadata, done)
 
     def more(self, sid: int, done: Done) -> None:
         own = self._inbox.get(sid)
@@ -226,23 +214,6 @@ class CellStorage(ReactiveStore):
 
     def stored(self) -> Iterable[tuple[str, int, int]]:
         return self.broker.holdings.sizes()
-
-    def _replicate(self, metadata: Metadata, data: bytes) -> None:
-        """Active replication in the cell this node is in (§6.2.1); a large object is announced and fetched."""
-        small = len(data) <= self.options.contents.part_bytes
-        members = [neighbour.node for neighbour in self.beacons.in_cell(self.membership.place)]
-        keepers = keepers_of(metadata.key, members, self.options.replicas_in_cell)
-        state = CellState(objects=(DataObject(metadata, data if small else b""),), keepers=keepers)
-        self.router.tell_each_in_cell(state, self.membership.place, self.options.sure_members)
-        if self.membership.member:
-            self.broker.holdings.put_object(metadata, data)
-
-    def _become_replica(self, metadata: Metadata, data: bytes) -> None:
-        """Passive replication (§6.2.2): keep what was retrieved, and say so where its metadata is."""
-        self._contents.keep(metadata.key, data)
-        self.host.store.put(REPLICA, str(metadata.key), msgspec.msgpack.encode(metadata))
-        added = ReplicaAdded(metadata.key, Replica(self.node, self.membership.place))
-        self.router.send_to_many(map(Destination, cells_of_tags(self.grid, metadata.tags)), added)
 
     def _ask_cells(self, cells: Iterable[CellId], message: Callable[[int], Message], done: Done) -> None:
         """The same request to several cells."""
@@ -274,9 +245,9 @@ class CellStorage(ReactiveStore):
             case CellNotification():
                 self._on_notification(message, arrival.hops)
             case PartRequest():
-                self._on_part_request(arrival, message)
+                self._replicas.on_part_request(arrival, message)
             case PartReply():
-                self._fetches.on_reply(message)
+                self._replicas.on_part(message)
             case Unknown(cell, objects, subscriptions):
                 self._send_again(cell, objects, subscriptions)
             case JoinedState():
@@ -316,41 +287,8 @@ class CellStorage(ReactiveStore):
             self._requests.resolve(message.request, Outcome())
 
     def _on_undelivered(self, node: NodeId, cell: CellId, number: int) -> None:
-        if self.notifier.undelivered(node, number):
-            return
-        request = self._asked_parts.pop(number, None)
-        if request is not None:
-            self._requests.resolve(request, Outcome(Failure.NOT_FOUND))
-
-    def _on_part_request(self, arrival: Arrival, request: PartRequest) -> None:
-        """A proxy that does not know an object may be one by mistake, for want of a few beacons. It keeps silent, so
-        that the question is put again, and then perhaps to the right cell."""
-        if arrival.proxied and self.options.dynamic_cells and not self._contents.has(request.key):
-            return
-        self.router.send_to_node(arrival.origin, arrival.origin_cell, self._contents.answer(request))
-
-    def _ask_for_part(self, source: Destination, request: PartRequest) -> None:
-        if source.node == WHOLE_CELL:
-            self.router.send_to_cell(source.cell, request)
-            return
-        number = self.router.send_to_node(source.node, source.cell, request)
-        self._asked_parts[number] = request.request
-        if len(self._asked_parts) > self.options.retry.pending:
-            del self._asked_parts[next(iter(self._asked_parts))]
-
-    def _fetch_for_cell(self, arrival: Arrival, state: CellState) -> None:
-        """Large objects that the cell replicates come without their data: fetch them from whoever told of them."""
-        for thing in state.objects:
-            metadata = thing.metadata
-            if len(thing.data) == metadata.size_bytes or self.broker.holdings.has_object(metadata.key):
-                continue
-            source = Destination(arrival.origin_cell, arrival.origin)
-
-            def keep(outcome: Outcome, data: bytes, metadata: Metadata = metadata) -> None:
-                if outcome.ok and self.membership.member:
-                    self.broker.holdings.put_object(metadata, data)
-
-            self._fetches.fetch(metadata.key, metadata.size_bytes, [source], keep)
+        if not self.notifier.undelivered(node, number):
+            self._replicas.undelivered(number)
 
     def _holdings_of_member(self) -> Holdings | None:
         return self.broker.holdings if self.membership.member else None
@@ -408,17 +346,10 @@ class CellStorage(ReactiveStore):
         self._locations.tell(objects=True, catch_up=self.options.catch_up)
 
     def _discard(self) -> None:
-        """The old cell's data stay with the old cell (§6.6.3); own and retrieved objects are kept."""
-        for metadata in list(self.broker.holdings.objects()):
-            if not self._is_mine(metadata.key):
-                self._contents.drop(metadata.key)
+        self._replicas.discard()
         self.broker.holdings.clear_saved()
         self.broker.holdings = self._new_holdings()
         self.broker.holdings.restore(self.membership.place)
-
-    def _is_mine(self, key: ObjectKey) -> bool:
-        own = key.owner == self.node and self.host.store.get(OWN, key.oid) is not None
-        return own or self.host.store.get(REPLICA, str(key)) is not None
 
     def _send_again(
         self, cell: CellId, objects: tuple[ObjectKey, ...], subscriptions: tuple[SubscriptionKey, ...]
