@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from socket import AF_UNSPEC
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -135,6 +135,7 @@ class Device:
 def _for_people(approach: Approach, settings: dict[str, Any]) -> dict[str, Any]:
     """The settings given; unless they say otherwise, routes are looked for when they are needed. DSDV, the papers'
     choice, takes some 15 s to find a newcomer, which is long for a person who just started a node."""
-    if any(field.name == "routing" for field in msgspec.structs.fields(approach.settings)):
+    fields = msgspec.structs.fields(approach.settings)
+    if any(field.name == "routing" and "ondemand" in get_args(field.type) for field in fields):
         return {"routing": "ondemand", **settings}
     return settings
