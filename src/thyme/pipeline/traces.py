@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 import pyarrow as pa
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
@@ -24,9 +25,12 @@ from thyme.pipeline.schemas import POSTS, TRACE, arrow_schema, conform, spark_sc
 from thyme.pipeline.sizes import ObjectSizes, sized
 from thyme.pipeline.trace_draws import DRAWN_COLUMNS, Compression, QueryMix, Rates, UserOperations
 
+MAX_LIGHT_USERS = 100_000
+"""Up to so many, users are sent to where the posts are."""
 MAX_COMPANIONS = 8
 """Of a tag, for queries with several: those that most often stand beside it."""
 _USERS = (("author", "string"), ("node", "int64"), ("publishes", "bool"), ("subscribes", "bool"))
+_OFFSETS = (("second", "int64"), ("before", "int64"))
 _POPULAR = (("tag", "string"), ("rank", "int64"), ("literal", "string"))
 
 
@@ -63,9 +67,9 @@ def make_trace(posts: DataFrame, options: TraceOptions) -> DataFrame:
     at_s = sf.col("at_s")
     posts = posts.where((at_s >= start_s) & (at_s < start_s + options.compression.window_s))
     users = choose_users(posts, options)
-    inserts = _inserts(posts, users, start_s, options).persist()
+    inserts = _inserts(posts, users, start_s, options).persist(StorageLevel.DISK_ONLY)
     popular = _popular_tags(inserts, options.popular_share)
-    drawn = _drawn_operations(inserts, users, options)
+    drawn = _drawn_operations(inserts, users, options).persist(StorageLevel.DISK_ONLY)
     subscribes = _with_queries(drawn.where(sf.col("kind") == "subscribe"), popular, inserts, options)
     removals = drawn.where(sf.col("kind") != "subscribe")
     return _numbered(inserts, subscribes, removals)
@@ -108,7 +112,9 @@ def choose_users(posts: DataFrame, options: TraceOptions) -> DataFrame:
 def _inserts(posts: DataFrame, users: DataFrame, start_s: float, options: TraceOptions) -> DataFrame:
     pace = options.compression.duration_s / options.compression.window_s
     played_s = sf.round(options.compression.first_s + (sf.col("at_s") - start_s) * pace, 6)
-    publishers = sf.broadcast(users.where("publishes"))
+    publishers = users.where("publishes")
+    if options.users <= MAX_LIGHT_USERS:
+        publishers = sf.broadcast(publishers)
     inserts = posts.join(publishers, on="author", how="inner").select(
         played_s.alias("at_s"),
         "node",
@@ -184,15 +190,25 @@ def _companions(inserts: DataFrame, popular: DataFrame) -> DataFrame:
     return grouped.select("tag", sf.col("companions.literal").alias("companions"))
 
 
+def _offsets(rows: DataFrame) -> DataFrame:
+    """How many rows come before each second, so that seconds can be numbered side by side."""
+    counts = rows.groupBy("second").agg(sf.count("*").alias("rows")).toArrow().sort_by("second")
+    before = np.cumsum(counts["rows"].to_numpy()) - counts["rows"].to_numpy()
+    table = pa.table([counts["second"], pa.array(before, pa.int64())], schema=arrow_schema(_OFFSETS))
+    return from_arrow(rows.sparkSession, table, spark_schema(_OFFSETS))
+
+
 def _numbered(inserts: DataFrame, subscribes: DataFrame, removals: DataFrame) -> DataFrame:
     rows = (
         inserts.select("at_s", "node", "kind", "oid", "tags", "text", "size_bytes", "summary_bytes")
         .unionByName(subscribes, allowMissingColumns=True)
         .unionByName(removals.select("at_s", "node", "kind", "oid", "sid"), allowMissingColumns=True)
     )
-    order = Window.orderBy("at_s", "node", "kind", "oid", "sid")
-    return rows.select(
-        (sf.row_number().over(order) - 1).cast("long").alias("operation"),
+    rows = rows.withColumn("second", sf.floor("at_s"))
+    order = Window.partitionBy("second").orderBy("at_s", "node", "kind", "oid", "sid")
+    numbered = rows.join(sf.broadcast(_offsets(rows)), on="second", how="inner")
+    return numbered.select(
+        (sf.col("before") + sf.row_number().over(order) - 1).cast("long").alias("operation"),
         "at_s",
         "node",
         "kind",
