@@ -103,6 +103,7 @@ def crowd(
 @bench_app.command()
 def pipeline(
     largest: Annotated[int, typer.Option(help="Stop at this many posts.")] = 5_000_000,
+    cores: Annotated[int, typer.Option(min=1, help="Cores for Spark, DuckDB and Polars alike.")] = 2,
 ) -> None:
     """Ingestion, traces, ground truth and metrics from 0.5 M to 5 M posts, beside DuckDB and Polars.
 
@@ -115,8 +116,28 @@ def pipeline(
     sizes = tuple(size for size in SIZES if size <= largest) or (largest,)
     with Progress(transient=True) as progress:
         task = progress.add_task("pipeline", total=None)
-        rows = bench_pipeline(sizes, tell=lambda stage: progress.update(task, description=stage))
+        rows = bench_pipeline(sizes, cores, tell=lambda stage: progress.update(task, description=stage))
     render(rows)
+
+
+@bench_app.command()
+def sweep(
+    runs: Annotated[int, typer.Option(min=1, help="How many runs, of some seconds each.")] = 16,
+    rounds: Annotated[int, typer.Option(min=1, help="How often each way plays them all.")] = 3,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="How many runs at a time.")] = 2,
+) -> None:
+    """A sweep of runs by Spark, beside a plain process pool that plays the same ones.
+
+    Example: thyme bench sweep --runs 8 --rounds 1
+    """
+    from rich.progress import Progress
+
+    from thyme.cli.bench_sweep import bench_sweep, render
+
+    with Progress(transient=True) as progress:
+        task = progress.add_task("sweep", total=None)
+        measured = bench_sweep(runs, rounds, workers, tell=lambda stage: progress.update(task, description=stage))
+    render(measured)
 
 
 @bench_app.command("all")
@@ -137,5 +158,7 @@ def everything(ns3_python: Ns3Python = None) -> None:
     crowd()
     print("\npipeline")
     pipeline()
+    print("\nsweep")
+    sweep()
     print("\nradio")
     radio(ns3_python)

@@ -4,15 +4,18 @@ Posts are generated, written as JSON lines, and read back. All their users becom
 inserted, and there is one subscription per 25 posts. The ground truth is counted by Spark and, from the same file and
 by the same rule (running counts per tag), by DuckDB and by Polars, each in a process of its own; all three have to give
 the same counts. Metrics are those of a made-up run in which every operation succeeds and every object is notified once.
+Before the clock starts, all stages run once on few posts, so that what Java compiles on first use does not make the
+smallest size look slow and the growth small.
 """
 
 from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -20,10 +23,13 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from thyme.cli.bench_truth import count_with_duckdb, count_with_polars
 from thyme.pipeline.effort import Effort, measure
 
 SIZES = (500_000, 1_000_000, 2_000_000, 5_000_000)
+WARM_UP_POSTS = 20_000
 POSTS_PER_SUBSCRIPTION = 25
+WANTED_OVER_DUCKDB = 4.0
 _STAGES = ("ingest", "trace", "oracle", "oracle, DuckDB", "oracle, Polars", "metrics")
 
 
@@ -39,7 +45,10 @@ class PipelineRow(msgspec.Struct, frozen=True):
 
 
 def bench_pipeline(
-    sizes: tuple[int, ...] = SIZES, cores: int = 2, tell: Callable[[str], None] = lambda stage: None
+    sizes: tuple[int, ...] = SIZES,
+    cores: int = 2,
+    tell: Callable[[str], None] = lambda stage: None,
+    warm_up: bool = True,
 ) -> list[PipelineRow]:
     """Measure every stage at every size; `tell` hears what is being done."""
     from thyme.pipeline.session import spark_session, steady_java
@@ -49,6 +58,8 @@ def bench_pipeline(
     try:
         tell("starting Spark")
         spark_session("bench", f"local[{cores}]", **steady_java())
+        if warm_up:
+            _bench_size(folder / "warm", WARM_UP_POSTS, cores, lambda stage: tell(f"warming up: {stage}"))
         for posts in sizes:
             rows.extend(_bench_size(folder / str(posts), posts, cores, tell))
             shutil.rmtree(folder / str(posts))
@@ -79,10 +90,30 @@ def render(rows: Sequence[PipelineRow], console: Console | None = None) -> None:
     console = console or Console()
     console.print(table)
     console.print("growth: CPU time over that of the size before, relative to the number of posts; 1 is linear")
+    for told in over_duckdb(rows):
+        console.print(told)
+    console.print(f"load in the last minute, this included: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+
+
+def over_duckdb(rows: Sequence[PipelineRow]) -> Iterator[str]:
+    """How Spark's ground truth compares with DuckDB's at each size."""
+    for row in rows:
+        other = next((one for one in rows if one.posts == row.posts and one.stage == "oracle, DuckDB"), None)
+        if row.stage == "oracle" and other is not None:
+            yield (
+                f"oracle at {row.posts:,} posts: {row.wall_s / other.wall_s:.1f} × DuckDB's seconds, "
+                f"{row.cpu_s / other.cpu_s:.1f} × its CPU time (wanted: at most {WANTED_OVER_DUCKDB:g} ×)"
+            )
 
 
 def _bench_size(folder: Path, posts: int, cores: int, tell: Callable[[str], None]) -> list[PipelineRow]:
-    from thyme.pipeline.bench_stages import count_truth, ingest_lines, make_bench_trace, run_bench_metrics
+    from thyme.pipeline.bench_stages import (
+        count_truth,
+        ingest_lines,
+        make_bench_events,
+        make_bench_trace,
+        run_bench_metrics,
+    )
 
     rows: list[PipelineRow] = []
 
@@ -109,6 +140,8 @@ def _bench_size(folder: Path, posts: int, cores: int, tell: Callable[[str], None
         if total != truth:
             raise AssertionError(f"{name} counts {total} matches, Spark {truth}")
         add(f"oracle, {name}", effort, f"{total:,} matches")
+    tell(f"{posts:,} posts: making events up")
+    make_bench_events(folder / "trace", folder / "events")
     tell(f"{posts:,} posts: metrics")
     metrics, effort = measure(lambda: run_bench_metrics(folder / "trace", folder / "expected", folder / "events"))
     add("metrics", effort, f"{metrics} metrics")
@@ -140,100 +173,3 @@ def _apart(function: Callable[[Path, int], int], trace: Path, cores: int) -> tup
 
 def _measured(function: Callable[[Path, int], int], trace: Path, cores: int) -> tuple[int, Effort]:
     return measure(lambda: function(trace, cores))
-
-
-_RUNNING_COUNT = """
-WITH inserts AS (SELECT operation, at_s, node, oid, unnest(tags) AS tag FROM trace WHERE kind = 'insert'),
-deletes AS (
-    SELECT d.operation, d.at_s, i.tag FROM trace d JOIN inserts i USING (node, oid) WHERE d.kind = 'delete'
-),
-subscriptions AS (
-    SELECT s.operation, s.at_s, s.query AS tag, s.start_s IS NULL AS always,
-           coalesce(u.at_s, 'infinity'::DOUBLE) AS end_s, coalesce(u.operation, -1) AS end_operation
-    FROM trace s LEFT JOIN trace u ON u.kind = 'unsubscribe' AND u.node = s.node AND u.sid = s.sid
-    WHERE s.kind = 'subscribe'
-),
-events AS (
-    SELECT tag, at_s, operation, 1 AS insertion, 0 AS deletion, NULL::BIGINT AS subscription, '' AS probe,
-           false AS always FROM inserts
-    UNION ALL SELECT tag, at_s, operation, 0, 1, NULL, '', false FROM deletes
-    UNION ALL SELECT tag, at_s, operation, 0, 0, operation, 'now', always FROM subscriptions
-    UNION ALL SELECT tag, at_s, -1, 0, 0, operation, 'start', always FROM subscriptions
-    UNION ALL SELECT tag, end_s, end_operation, 0, 0, operation, 'end', always FROM subscriptions
-),
-counted AS (
-    SELECT subscription, probe, always, sum(insertion) OVER line AS inserted, sum(deletion) OVER line AS deleted
-    FROM events WHERE tag IN (SELECT DISTINCT tag FROM subscriptions)
-    WINDOW line AS (PARTITION BY tag ORDER BY at_s, operation ROWS UNBOUNDED PRECEDING)
-),
-totals AS (
-    SELECT max(CASE WHEN probe = 'end' THEN inserted END)
-           - CASE WHEN always THEN max(CASE WHEN probe = 'now' THEN deleted END)
-                  ELSE max(CASE WHEN probe = 'start' THEN inserted END) END AS expected
-    FROM counted WHERE subscription IS NOT NULL GROUP BY subscription, always
-)
-SELECT sum(expected) FROM totals
-"""
-
-
-def count_with_duckdb(trace: Path, cores: int) -> int:
-    import duckdb
-
-    with duckdb.connect(config={"threads": cores}) as connection:
-        connection.execute("SET enable_progress_bar = false")
-        connection.execute(f"CREATE VIEW trace AS SELECT * FROM read_parquet('{trace}/*.parquet')")
-        row = connection.execute(_RUNNING_COUNT).fetchone()
-    return int(row[0]) if row else 0
-
-
-def count_with_polars(trace: Path, cores: int) -> int:
-    import os
-
-    os.environ["POLARS_MAX_THREADS"] = str(cores)
-    import polars as pl
-
-    rows = pl.scan_parquet(f"{trace}/*.parquet")
-    inserts = (
-        rows.filter(pl.col("kind") == "insert").select("operation", "at_s", "node", "oid", tag="tags").explode("tag")
-    )
-    deletes = rows.filter(pl.col("kind") == "delete").select("operation", "at_s", "node", "oid")
-    deleted = deletes.join(inserts.select("node", "oid", "tag"), on=["node", "oid"], how="inner")
-    cancels = rows.filter(pl.col("kind") == "unsubscribe").select(
-        "node", "sid", end_s="at_s", end_operation="operation"
-    )
-    asked = (
-        rows.filter(pl.col("kind") == "subscribe")
-        .select("operation", "at_s", "node", "sid", tag="query", always=pl.col("start_s").is_null())
-        .join(cancels, on=["node", "sid"], how="left")
-        .with_columns(pl.col("end_s").fill_null(float("inf")), pl.col("end_operation").fill_null(-1))
-    )
-    none = pl.lit(None, dtype=pl.Int64)
-    no = pl.lit(False)
-    names = ["tag", "at_s", "operation", "insertion", "deletion", "subscription", "probe", "always"]
-    places = {
-        "now": {"at_s": pl.col("at_s"), "operation": pl.col("operation")},
-        "start": {"at_s": pl.col("at_s"), "operation": pl.lit(-1, dtype=pl.Int64)},
-        "end": {"at_s": pl.col("end_s"), "operation": pl.col("end_operation")},
-    }
-    parts = [
-        inserts.with_columns(insertion=1, deletion=0, subscription=none, probe=pl.lit(""), always=no).select(names),
-        deleted.with_columns(insertion=0, deletion=1, subscription=none, probe=pl.lit(""), always=no).select(names),
-        *[
-            asked.with_columns(insertion=0, deletion=0, subscription="operation", probe=pl.lit(probe), **place).select(
-                names
-            )
-            for probe, place in places.items()
-        ],
-    ]
-    events = pl.concat(parts).join(asked.select("tag").unique(), on="tag", how="semi").sort("tag", "at_s", "operation")
-    counted = events.with_columns(
-        inserted=pl.col("insertion").cum_sum().over("tag"), deleted=pl.col("deletion").cum_sum().over("tag")
-    ).filter(pl.col("subscription").is_not_null())
-
-    def at(probe: str, count: str) -> pl.Expr:
-        return pl.col(count).filter(pl.col("probe") == probe).max()
-
-    seen_before = pl.when(pl.col("always").first()).then(at("now", "deleted")).otherwise(at("start", "inserted"))
-    expected = at("end", "inserted") - seen_before
-    total = counted.group_by("subscription").agg(expected=expected).select(pl.col("expected").sum()).collect()
-    return int(total.item())

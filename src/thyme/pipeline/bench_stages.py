@@ -48,12 +48,15 @@ def count_truth(trace: Path, out: Path) -> int:
     return _total(dataset.read(spark, out, EXPECTED), "expected")
 
 
+def make_bench_events(trace: Path, out: Path) -> None:
+    """The events of a run in which each operation succeeds and each object is notified once."""
+    dataset.write_once(_made_up_events(dataset.read(spark_session(_RUN), trace, TRACE)), out)
+
+
 def run_bench_metrics(trace: Path, expected: Path, events: Path) -> int:
-    """How many metrics a run has in which each operation succeeds and each object is notified once."""
+    """How many metrics the made-up run has."""
     spark = spark_session(_RUN)
     played = dataset.read(spark, trace, TRACE)
-    if not dataset.exists(events):
-        dataset.write_once(_made_up_events(played), events)
     runs = spark.createDataFrame([(_RUN, "")], "run string, trace string")
     truth = dataset.read(spark, expected, EXPECTED)
     return run_metrics(dataset.read(spark, events, EVENTS), runs, played, truth).count()

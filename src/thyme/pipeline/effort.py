@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,7 +18,8 @@ Result = TypeVar("Result")
 
 
 class Effort(msgspec.Struct, frozen=True):
-    """`peak_mb` sums each process's own highest resident memory up to the end of the work."""
+    """`peak_mb` sums each process's own highest resident memory during the work (since its start, where the system
+    does not let that mark be reset)."""
 
     wall_s: float
     cpu_s: float
@@ -26,6 +28,7 @@ class Effort(msgspec.Struct, frozen=True):
 
 def measure(work: Callable[[], Result]) -> tuple[Result, Effort]:
     """The result of the work and what it took. Needs Linux's /proc; elsewhere CPU and memory are NaN."""
+    _reset_peaks()
     wall_s, cpu_s = time.perf_counter(), _cpu_s()
     result = work()
     return result, Effort(time.perf_counter() - wall_s, _cpu_s() - cpu_s, _peak_mb())
@@ -60,6 +63,13 @@ def _cpu_s() -> float:
         return float("nan")
     ticks = os.sysconf("SC_CLK_TCK")
     return sum(sum(map(int, fields[11:15])) / ticks for one in _family() if (fields := _stat(one)))
+
+
+def _reset_peaks() -> None:
+    """Ask the system to forget how much memory the family has held so far."""
+    for process in _family() if Path("/proc/self/clear_refs").exists() else ():
+        with suppress(OSError):
+            (process / "clear_refs").write_text("5")
 
 
 def _peak_mb() -> float:
