@@ -7,23 +7,29 @@ none, which neglects up to a microsecond of the way of light.
 
 from __future__ import annotations
 
-from heapq import merge
+import numpy as np
+from numpy.typing import NDArray
 
 from thyme.sim.disc import DiscOptions, DiscRadio
 from thyme.world.contacts import Contacts
-from thyme.world.movement import Movement
+from thyme.world.movement import Floats, Ints, Movement
 
-_START, _END = 0, 1
+
+def changes_of(contacts: Contacts) -> tuple[Floats, NDArray[np.bool_], Ints, Ints]:
+    """Beginnings and ends of contacts in order of time (beginnings first): instant, whether it begins, and who."""
+    count = len(contacts)
+    at_s = np.concatenate((contacts.start_s, contacts.end_s))
+    starts = np.arange(2 * count) < count
+    order = np.lexsort((~starts, at_s))
+    one, other = np.tile(contacts.a, 2)[order], np.tile(contacts.b, 2)[order]
+    return at_s[order], starts[order], one, other
 
 
 class ContactReach:
     """Who is in contact with whom, asked in the order of time. A contact lasts to the very instant of its end."""
 
     def __init__(self, contacts: Contacts) -> None:
-        pairs = list(zip(contacts.a.tolist(), contacts.b.tolist(), strict=True))
-        starts = [(at_s, _START, k) for k, at_s in enumerate(contacts.start_s.tolist())]
-        ends = sorted((at_s, _END, k) for k, at_s in enumerate(contacts.end_s.tolist()))
-        self._changes = [(at_s, kind, *pairs[k]) for at_s, kind, k in merge(starts, ends)]
+        self._changes = list(zip(*(column.tolist() for column in changes_of(contacts)), strict=True))
         self._next = 0
         self._near: list[set[int]] = [set() for _ in range(contacts.nodes)]
         self._listed: list[list[tuple[int, float]] | None] = [None] * contacts.nodes
@@ -42,11 +48,11 @@ class ContactReach:
     def _advance(self, at_s: float) -> None:
         changes = self._changes
         while self._next < len(changes):
-            change_s, kind, a, b = changes[self._next]
-            if change_s > at_s or (kind == _END and change_s >= at_s):
+            change_s, starts, a, b = changes[self._next]
+            if change_s > at_s or (not starts and change_s >= at_s):
                 return
             self._next += 1
-            if kind == _START:
+            if starts:
                 self._near[a].add(b)
                 self._near[b].add(a)
             else:

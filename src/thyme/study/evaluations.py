@@ -48,7 +48,9 @@ def _drip(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> lis
 def _socialcast(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> list[Claim]:
     from thyme.study.socialcast_evaluation import run_evaluation
 
-    claims = run_evaluation(out, settings["repetitions"], settings["figures"], master, watch)
+    claims = run_evaluation(
+        out, settings["repetitions"], settings["figures"], master, watch, settings["engine"], settings["memory_ids"]
+    )
     return [Claim(claim.id, claim.statement, claim.measured, claim.holds) for claim in claims]
 
 
@@ -81,7 +83,12 @@ EVALUATIONS: dict[str, Evaluation] = {
     ),
     "socialcast": Evaluation(
         "SocialCast: delivery, traffic, latency, hops and buffers (Figures 3 to 10)",
-        {"repetitions": 20, "figures": ["3", "4", "5", "6", "7", "8", "9", "10"]},
+        {
+            "repetitions": 20,
+            "figures": ["3", "4", "5", "6", "7", "8", "9", "10"],
+            "engine": "compiled",
+            "memory_ids": 100,
+        },
         _socialcast,
     ),
     "walks": Evaluation(

@@ -1,7 +1,8 @@
 """What the SocialCast paper states about its evaluation (§V), beside what runs of its points gave.
 
-A claim is put as numbers that runs give, and holds or not by the rule that stands beside it here. A number that is
-stated holds within `NEAR`; comparisons hold as they are written. Claims whose points were not run are left out.
+A claim is put as numbers that runs give (means over runs with 95 % intervals), and holds or not by the rule that
+stands beside it here. A number that is stated holds if the mean is within `NEAR` of it; comparisons hold as they are
+written. Claims whose points were not run are left out.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 import numpy as np
+from scipy.stats import t as student
 
 from thyme.study.socialcast_figures import Found
 from thyme.study.socialcast_points import PREDICTION, RANDOM, SocialMeasure, SocialPoint
@@ -18,6 +20,8 @@ NEAR = 0.05
 """How far a share may be from a stated one."""
 SIMILAR = 0.25
 """Traffic is similar if it differs by less than this share."""
+SATURATED = 1.05
+"""Traffic has levelled off if twice the hops add less than this."""
 
 
 class SocialClaim(msgspec.Struct, frozen=True):
@@ -41,6 +45,13 @@ class _Runs:
         if not runs:
             raise _Missing
         self.used.append(len(runs))
+        return runs
+
+    def repeated(self) -> list[Sequence[SocialMeasure]]:
+        """All points, if every one was run at least twice."""
+        runs = [self._found.get(key, ()) for key in dict.fromkeys(self._keys.values())]
+        if min(map(len, runs), default=0) < 2:
+            raise _Missing
         return runs
 
 
@@ -73,6 +84,26 @@ def _latency(runs: Sequence[SocialMeasure]) -> float:
     return float(np.mean([run.latency_s for run in runs]))
 
 
+def half_width(values: Sequence[float]) -> float:
+    """Of the 95 % interval of the mean, by Student's distribution; 0 for a single run."""
+    if len(values) < 2:
+        return 0.0
+    quantile = float(student.ppf(0.975, len(values) - 1))
+    return float(quantile * np.std(values, ddof=1) / np.sqrt(len(values)))
+
+
+def _share(runs: Sequence[SocialMeasure]) -> str:
+    return f"{_delivery(runs):.3f} ± {half_width([run.delivery for run in runs]):.3f}"
+
+
+def _messages(runs: Sequence[SocialMeasure]) -> str:
+    return f"{_traffic(runs):,.0f} ± {half_width([float(run.traffic) for run in runs]):,.0f}"
+
+
+def _seconds(runs: Sequence[SocialMeasure]) -> str:
+    return f"{_latency(runs):,.0f} ± {half_width([run.latency_s for run in runs]):,.0f} s"
+
+
 def _largest_hops(runs: Sequence[SocialMeasure]) -> int:
     return max((hop for run in runs for hop in run.hops), default=0)
 
@@ -82,43 +113,44 @@ def _buffers(runs: Sequence[SocialMeasure], holds: Callable[[int], bool]) -> flo
 
 
 def _s01(runs: _Runs) -> Judged:
-    share = _delivery(runs.at("3", PREDICTION, 5))
-    return f"{share:.3f}", abs(share - 0.93) <= NEAR
+    found = runs.at("3", PREDICTION, 5)
+    return _share(found), abs(_delivery(found) - 0.93) <= NEAR
 
 
 def _s02(runs: _Runs) -> Judged:
-    share = _delivery(runs.at("3", RANDOM, 5))
-    return f"{share:.3f}", abs(share - 0.40) <= NEAR
+    found = runs.at("3", RANDOM, 5)
+    return _share(found), abs(_delivery(found) - 0.40) <= NEAR
 
 
 def _s03(runs: _Runs) -> Judged:
-    share = _delivery(runs.at("3", RANDOM, 15))
-    return f"{share:.3f}", abs(share - 0.90) <= NEAR
+    found = runs.at("3", RANDOM, 15)
+    return _share(found), abs(_delivery(found) - 0.90) <= NEAR
 
 
 def _s04(runs: _Runs) -> Judged:
-    ours, random = (_traffic(runs.at("3", series, 5)) for series in (PREDICTION, RANDOM))
-    return f"{ours:.0f} and {random:.0f}", abs(ours / random - 1.0) <= SIMILAR
+    ours, random = (runs.at("3", series, 5) for series in (PREDICTION, RANDOM))
+    return f"{_messages(ours)} and {_messages(random)}", abs(_traffic(ours) / _traffic(random) - 1.0) <= SIMILAR
 
 
 def _s05(runs: _Runs) -> Judged:
-    uniform, own = (_latency(runs.at("4", f"{who} publishers", 3)) for who in ("uniform", "subscribing"))
-    return f"{uniform:.0f} s and {own:.0f} s", own < uniform
+    uniform, own = (runs.at("4", f"{who} publishers", 3) for who in ("uniform", "subscribing"))
+    return f"{_seconds(uniform)} and {_seconds(own)}", _latency(own) < _latency(uniform)
 
 
 def _s06(runs: _Runs) -> Judged:
-    share = _delivery(runs.at("5", PREDICTION, 15))
-    return f"{share:.3f}", share > 0.90
+    found = runs.at("5", PREDICTION, 15)
+    return _share(found), _delivery(found) > 0.90
 
 
 def _s07(runs: _Runs) -> Judged:
-    short, long = (_delivery(runs.at("5", RANDOM, hops)) for hops in (15, 35))
-    return f"{short:.3f} at 15, {long:.3f} at 35", short < 0.90 <= long
+    short, long = (runs.at("5", RANDOM, hops) for hops in (15, 35))
+    return f"{_share(short)} at 15, {_share(long)} at 35", _delivery(short) < 0.90 <= _delivery(long)
 
 
 def _s08(runs: _Runs) -> Judged:
-    at_15, at_25, at_35 = (_traffic(runs.at("5", PREDICTION, hops)) for hops in (15, 25, 35))
-    return f"{at_15:.0f}, {at_25:.0f}, {at_35:.0f} at 15, 25, 35 hops", at_35 <= 1.05 * at_25
+    found = [runs.at("5", PREDICTION, hops) for hops in (15, 25, 35, 50)]
+    told = ", ".join(_messages(each) for each in found)
+    return f"{told} at 15, 25, 35, 50 hops", _traffic(found[3]) <= SATURATED * _traffic(found[1])
 
 
 def _s09(runs: _Runs) -> Judged:
@@ -129,7 +161,7 @@ def _s09(runs: _Runs) -> Judged:
 def _s10(runs: _Runs) -> Judged:
     default = runs.at("7", PREDICTION, 0)
     few, many = _buffers(default, lambda size: size < 5), _buffers(default, lambda size: size > 30)
-    return f"{few:.2f} fewer than 5, {many:.2f} more than 30", abs(few - 0.5) <= 0.1
+    return f"{few:.2f} fewer than 5, {many:.2f} more than 30", abs(few - 0.5) <= 0.1 and abs(many - 0.02) <= NEAR
 
 
 def _s11(runs: _Runs) -> Judged:
@@ -138,32 +170,34 @@ def _s11(runs: _Runs) -> Judged:
 
 
 def _s12(runs: _Runs) -> Judged:
-    without, half = (_delivery(runs.at("8", f"w_col = {weight:g}", 6)) for weight in (0.0, 0.5))
-    return f"{without:.3f} at w_col 0, {half:.3f} at 0.5", without < half - NEAR
+    without, half = (runs.at("8", f"w_col = {weight:g}", 6) for weight in (0.0, 0.5))
+    return f"{_share(without)} at w_col 0, {_share(half)} at 0.5", _delivery(without) < _delivery(half) - NEAR
 
 
 def _s13(runs: _Runs) -> Judged:
-    alone, half = (_latency(runs.at("8", f"w_col = {weight:g}", 6)) for weight in (1.0, 0.5))
-    return f"{alone:.0f} s at w_cdc 0, {half:.0f} s at 0.5", half < alone
+    alone, half = (runs.at("8", f"w_col = {weight:g}", 6) for weight in (1.0, 0.5))
+    return f"{_seconds(alone)} at w_cdc 0, {_seconds(half)} at 0.5", _latency(half) < _latency(alone)
 
 
 def _s14(runs: _Runs) -> Judged:
     few, many = (runs.at("9", f"{PREDICTION}, γ = 3", interests) for interests in (7, 20))
-    least = min(_delivery(few), _delivery(many))
-    told = f"{_traffic(few):.0f} at 7, {_traffic(many):.0f} at 20; delivery at least {least:.3f}"
-    return told, _traffic(many) < _traffic(few) and least > 0.80
+    told = f"{_messages(few)} at 7, {_messages(many)} at 20; delivery {_share(few)} and {_share(many)}"
+    return told, _traffic(many) < _traffic(few) and min(_delivery(few), _delivery(many)) > 0.80
 
 
 def _s15(runs: _Runs) -> Judged:
     ours, random = (runs.at("10", series, 8_000) for series in (PREDICTION, RANDOM))
-    told = f"{_delivery(ours):.3f} and {_delivery(random):.3f}; traffic {_traffic(ours):.0f} and {_traffic(random):.0f}"
+    told = f"{_share(ours)} and {_share(random)}; traffic {_messages(ours)} and {_messages(random)}"
     complete = min(_delivery(ours), _delivery(random)) >= 1.0 - NEAR
     return f"at 8 km: {told}", complete and _traffic(ours) < _traffic(random)
 
 
 def _s16(runs: _Runs) -> Judged:
-    deviation = float(np.std([run.delivery for run in runs.at("7", PREDICTION, 0)]))
-    return f"{deviation:.3f} with the defaults", deviation <= 0.016
+    """Over all points that were run: the statement has no other bound."""
+    of_point = [float(np.std([run.delivery for run in each], ddof=1)) for each in runs.repeated()]
+    default = float(np.std([run.delivery for run in runs.at("7", PREDICTION, 0)], ddof=1))
+    largest = max(of_point)
+    return f"{largest:.3f} at its largest, {default:.3f} with the defaults", largest <= 0.016
 
 
 _RULES: tuple[tuple[str, str, Callable[[_Runs], Judged]], ...] = (

@@ -8,7 +8,7 @@ read or to carry.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -16,8 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thyme.approaches.socialcast.protocol import BUFFERED
+from thyme.model.errors import InputError
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
+from thyme.sim.dtn_social import SocialRun
 from thyme.sim.run import simulate
 from thyme.sim.scenario import Scenario, scenario_of
 from thyme.study.socialcast_workload import SocialWorkload, communities_of, social_operations
@@ -39,10 +41,12 @@ _SETTINGS: dict[str, Any] = {
     "routing": "prediction",
     "copies": 3,
     "ttl_hops": 10,
+    "memory_ids": 100,
     "utilities": {"weight_colocation": 0.75, "weight_connectivity": 0.25},
     "sample_every_s": SNAPSHOT_S,
 }
-_COMMUNITY: dict[str, Any] = {"caves": {"caves": 10}, "max_speed_mps": 6.0}
+_COMMUNITY: dict[str, Any] = {"caves": {"caves": 10}, "max_speed_mps": 6.0, "drift": 0.0}
+"""In the paper, goals lie in squares that belong to a community, so nobody drifts to others."""
 
 
 class SocialPoint(msgspec.Struct, frozen=True):
@@ -93,13 +97,24 @@ def paper_scenario(settings: Mapping[str, Any], side_m: float = SIDE_M, **commun
     return scenario_of(given, "socialcast")
 
 
-def socialcast_points(figures: Iterable[str] = ("3", "4", "5", "6", "7", "8", "9", "10")) -> list[SocialPoint]:
-    """All points of these figures."""
+def socialcast_points(
+    figures: Sequence[str] = ("3", "4", "5", "6", "7", "8", "9", "10"), memory_ids: int = 100
+) -> list[SocialPoint]:
+    """All points of these figures. Table I has λ = 100; with more than there are messages no node is sent one twice."""
     makers: dict[str, Callable[[], Iterator[SocialPoint]]] = {
         "3": _copies, "4": _publishers, "5": _hops, "6": _unlimited, "7": _defaults, "8": _speeds, "9": _interests,
         "10": _density,
     }  # fmt: skip
-    return [point for figure in figures for point in makers[figure]()]
+    wrong = [figure for figure in figures if figure not in makers]
+    if wrong:
+        raise InputError(f"figures has {wrong[0]!r}; expected some of {', '.join(makers)}")
+    points = [point for figure in figures for point in makers[figure]()]
+    return [_remembering(point, memory_ids) for point in points]
+
+
+def _remembering(point: SocialPoint, memory_ids: int) -> SocialPoint:
+    settings = {**point.scenario.settings, "memory_ids": memory_ids}
+    return msgspec.structs.replace(point, scenario=msgspec.structs.replace(point.scenario, settings=settings))
 
 
 def run_point(point: SocialPoint, seed: int) -> SocialMeasure:
@@ -124,28 +139,50 @@ def measure_points(
 
 def measure(events: pa.Table, operations: Sequence[Operation], seed: int) -> SocialMeasure:
     """Read the events of a run."""
-    wanted: dict[str, set[int]] = {}
-    for operation in operations:
-        if operation.kind == OperationKind.SUBSCRIBE:
-            wanted.setdefault(operation.query, set()).add(operation.node)
-    published = [operation for operation in operations if operation.kind == OperationKind.INSERT]
-    ideal = sum(len(wanted.get(operation.tags[0], set()) - {operation.node}) for operation in published)
     rows = _rows(events, "notified").select(["object", "subscription", "value", "count"]).to_pylist()
     rows = [row for row in rows if row["object"].split("@")[1] != row["subscription"].split("@")[1]]
     received = _rows(events, "received")
     received = received.filter(pc.equal(received["name"], "Data"))
     sampled = _rows(events, "sampled")
     sampled = sampled.filter(pc.equal(sampled["name"], BUFFERED))
-    first = sampled.filter(pc.less(sampled["at_s"], 2.0 * SNAPSHOT_S))
+    first = sampled.filter(pc.less(sampled["at_s"], 2.0 * SNAPSHOT_S)).sort_by("node")
     return SocialMeasure(
         seed=seed,
         delivered=len(rows),
-        ideal=ideal,
+        ideal=_ideal(operations),
         traffic=int(sum(received["count"].to_pylist())),
         latency_s=sum(row["value"] for row in rows) / len(rows) if rows else float("nan"),
         hops=tuple(row["count"] for row in rows),
         buffered=tuple(int(value) for value in first["value"].to_pylist()),
     )
+
+
+def measure_compiled(run: SocialRun, operations: Sequence[Operation], seed: int) -> SocialMeasure:
+    """The same of a compiled run."""
+    published = [operation for operation in operations if operation.kind == OperationKind.INSERT]
+    told = zip(run.subscriber, run.message, run.at_s, run.hops, strict=True)
+    rows = [
+        (at_s - published[message].at_s, hops) for node, message, at_s, hops in told if published[message].node != node
+    ]
+    return SocialMeasure(
+        seed=seed,
+        delivered=len(rows),
+        ideal=_ideal(operations),
+        traffic=run.data_received,
+        latency_s=sum(latency_s for latency_s, _ in rows) / len(rows) if rows else float("nan"),
+        hops=tuple(hops for _, hops in rows),
+        buffered=run.buffered,
+    )
+
+
+def _ideal(operations: Sequence[Operation]) -> int:
+    """Pairs of a message and a subscriber other than its publisher."""
+    wanted: dict[str, set[int]] = {}
+    for operation in operations:
+        if operation.kind == OperationKind.SUBSCRIBE:
+            wanted.setdefault(operation.query, set()).add(operation.node)
+    published = [operation for operation in operations if operation.kind == OperationKind.INSERT]
+    return sum(len(wanted.get(operation.tags[0], set()) - {operation.node}) for operation in published)
 
 
 def _rows(events: pa.Table, kind: str) -> pa.Table:
