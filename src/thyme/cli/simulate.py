@@ -109,6 +109,40 @@ def new(
     print(f"written to {scenario_file}; run it with: thyme simulate {scenario_file} --out out/run")
 
 
+@scenario_app.command("interests")
+def interests(
+    scenario_file: ScenarioFile,
+    out: Annotated[Path, typer.Option("--out", help="CSV file for the operations.", show_default=False)],
+    settings: Settings = None,
+    from_s: Annotated[float, typer.Option("--from", help="Publish from this second on …")] = 3_000.0,
+    to_s: Annotated[float, typer.Option("--to", help="… to this one.")] = 3_500.0,
+    every_s: Annotated[float, typer.Option("--every", help="Seconds between a publisher's messages.")] = 60.0,
+    publishers: Annotated[float, typer.Option(help="Share of people who publish.")] = 0.5,
+    subscribers: Annotated[float, typer.Option(help="Share of people who subscribe.")] = 0.5,
+) -> None:
+    """Write a trace in which people subscribe to the interest of their community and publish on any.
+
+    Communities are those of the network behind a community movement, or as they are found in a contact trace.
+
+    Example: thyme scenario interests office.toml --from 3000 --to 32000 --every 1800 --out interests.csv
+    """
+    from thyme.model.records import OperationKind
+    from thyme.sim.scenario import load_scenario, parse_setting
+    from thyme.sim.traces import write_csv
+    from thyme.study.socialcast_workload import SocialWorkload, communities_of, social_operations
+
+    scenario = load_scenario(scenario_file, dict(parse_setting(text) for text in settings or []))
+    how = SocialWorkload(publishers, subscribers, "uniform", every_s, from_s, to_s)
+    communities = communities_of(scenario)
+    operations = social_operations(communities, how, scenario.run_seed)
+    write_csv(operations, out)
+    sizes = sorted((communities.count(one) for one in set(communities)), reverse=True)
+    published = sum(operation.kind == OperationKind.INSERT for operation in operations)
+    print(f"{len(sizes)} communities of {', '.join(map(str, sizes))} people")
+    print(f"{len(operations) - published} subscriptions and {published} messages, written to {out}")
+    print(f"play them with: thyme simulate {scenario_file} --trace {out} --out out/run")
+
+
 TEMPLATE = """\
 # A scenario of Thyme. Everything that is left out has the value of the papers' static evaluation.
 name = "crowd"
