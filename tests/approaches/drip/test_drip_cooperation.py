@@ -23,11 +23,11 @@ EVENT = ObjectKey("e", NodeId(99))
 
 
 def carrying(node: int) -> MultiCopyMultiDestination:
-    return MultiCopyMultiDestination(NodeId(node), 1, 200, Following(lambda: 0.0, 60.0))
+    return MultiCopyMultiDestination(NodeId(node), 1, 200, Following(lambda: 0.0))
 
 
-def interest_of(subscriber: int, *brokers: int) -> Interest:
-    return Interest(NodeId(subscriber), 1.0, 1.0, node_ids(*brokers), None)
+def interest_of(subscriber: int, *brokers: int, moved_s: float = 1.0) -> Interest:
+    return Interest(NodeId(subscriber), 1.0, moved_s, node_ids(*brokers), None)
 
 
 def test_bridges_are_non_brokers_between_their_two_nearest_brokers_with_a_neighbour_across() -> None:
@@ -161,7 +161,7 @@ def test_a_carrier_brings_the_event_to_its_destinations_and_to_nobody_else() -> 
 def test_destinations_follow_a_subscriber_until_its_local_broker_has_the_event() -> None:
     spreading = carrying(0)
     spreading.hold(EVENT, node_ids(5, 6), copies=0)
-    spreading.follow(EVENT, [interest_of(30, 5, 6)])
+    spreading.follow(EVENT, [interest_of(30, 5, 6)], 60.0)
     spreading.moved(interest_of(30, 7, 8))
     assert [served(spreading, peer) for peer in (5, 6, 7)] == [True, True, True]
     spreading.moved(interest_of(30, 9, 7))
@@ -172,7 +172,7 @@ def test_destinations_follow_a_subscriber_until_its_local_broker_has_the_event()
 def test_a_subscriber_that_comes_to_a_broker_with_the_event_is_not_followed_further() -> None:
     spreading = carrying(0)
     spreading.hold(EVENT, node_ids(5, 6), copies=0)
-    spreading.follow(EVENT, [interest_of(30, 5, 6)])
+    spreading.follow(EVENT, [interest_of(30, 5, 6)], 60.0)
     assert served(spreading, 6)
     spreading.moved(interest_of(30, 6, 7))
     spreading.moved(interest_of(30, 8, 7))
@@ -180,13 +180,22 @@ def test_a_subscriber_that_comes_to_a_broker_with_the_event_is_not_followed_furt
 
 
 def test_an_old_event_gets_no_new_destinations() -> None:
-    now = [0.0]
-    spreading = MultiCopyMultiDestination(NodeId(0), 1, 200, Following(lambda: now[0], 60.0))
+    spreading = carrying(0)
     spreading.hold(EVENT, node_ids(5), copies=0)
-    spreading.follow(EVENT, [interest_of(30, 5)])
-    now[0] = 61.0
-    spreading.moved(interest_of(30, 7))
+    spreading.follow(EVENT, [interest_of(30, 5)], 60.0)
+    spreading.moved(interest_of(30, 7, moved_s=61.0))
     assert not served(spreading, 7)
+
+
+def test_a_source_whose_member_left_gives_the_copies_that_it_had_no_use_for() -> None:
+    spreading = carrying(0)
+    spreading.hold(EVENT, (), copies=1)
+    spreading.follow(EVENT, [interest_of(30, 0)], 5.0)
+    assert spreading.next(node_ids(1)) is None, "nobody elsewhere wants it"
+    spreading.moved(interest_of(30, 9, moved_s=4.0))
+    handover = spreading.next(node_ids(1))
+    assert handover is not None
+    assert (handover.peer, handover.copy, handover.destinations) == (1, True, node_ids(9))
 
 
 def served(spreading: MultiCopyMultiDestination, peer: int) -> bool:

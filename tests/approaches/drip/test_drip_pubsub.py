@@ -102,6 +102,21 @@ def test_sf_hands_events_over_between_brokers_in_range_only_unless_it_may_use_br
     assert [_events(world, broker) for broker in THREE] == [1, 1, 0]
 
 
+def test_a_member_that_was_beyond_the_region_when_an_event_was_flooded_gets_it_at_its_next_broker() -> None:
+    # 9 runs off to the region of 7 just before the event comes; until the next broadcast 1 takes it for its own.
+    ways = [walk([(0.0, 80.0 * i, 0.0)]) for i in range(9)]
+    ways.append(walk([(0.0, 80.0, 10.0), (40.1, 80.0, 10.0), (40.6, 640.0, 10.0)]))
+    world = DripWorld(movement_of_legs(700.0, 700.0, ways), THREE, k=3)
+    world.subscribe(9, "goal")
+    world.wait(40.7 - world.now_s)
+    assert world.nodes[9].regions.local_broker == 1, "it has not heard 7 yet"
+    world.insert(0, "o", "goal", wait_s=0.1)
+    assert world.names() == []
+    world.wait(30.0)
+    assert world.nodes[9].regions.local_broker == 7
+    assert world.names() == ["o"]
+
+
 def test_brokers_subscribe_and_publish_like_everybody(world: DripWorld) -> None:
     world.subscribe(4, "goal", wait_s=20.0)
     world.insert(4, "own", "goal")

@@ -61,9 +61,7 @@ class Broker:
         self._spreading: Spreading = (
             Epidemic(talk.events_per_relay, talk.offers)
             if epidemic
-            else MultiCopyMultiDestination(
-                host.node, talk.events_per_relay, talk.offers, Following(host.now, options.cooperation.follow_s)
-            )
+            else MultiCopyMultiDestination(host.node, talk.events_per_relay, talk.offers, Following(host.now))
         )
         self.cooperation = Cooperation(
             host,
@@ -149,7 +147,10 @@ class Broker:
             self._spreading.drop(gone)
         self._host.record(Sampled(COPY, float(event_number(event.metadata.key))))
         interested = self.memory.wanted_by(event.metadata)
-        self._notify(event, any(interest.subscriber in self.members for interest in interested))
+        local = [interest for interest in interested if interest.subscriber in self.members]
+        self._notify(event, bool(local))
+        # Whoever turns out to have left before the next broadcast may have been beyond the region when it was flooded.
+        self._spreading.follow(event.metadata.key, local, self._options.regions.life_s)
         return interested
 
     def _bring(self, event: DataObject, interested: Iterable[Interest], copies: int) -> None:
@@ -157,7 +158,7 @@ class Broker:
         if self.memory.event(event.metadata.key) is not None:
             elsewhere = [interest for interest in interested if not self._is_local(interest.subscriber)]
             self._spreading.hold(event.metadata.key, _brokers_of(elsewhere), copies)
-            self._spreading.follow(event.metadata.key, elsewhere)
+            self._spreading.follow(event.metadata.key, elsewhere, self._options.cooperation.follow_s)
 
     def _hold(self, event: DataObject, destinations: Iterable[NodeId], copies: int) -> None:
         if self.memory.event(event.metadata.key) is not None:

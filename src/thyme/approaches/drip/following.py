@@ -14,53 +14,49 @@ from thyme.wire.drip import Interest
 
 
 class Following:
-    """Which events one broker brings to which subscribers."""
+    """Which events one broker brings to which subscribers, and until when."""
 
-    def __init__(self, now: Callable[[], float], longest_s: float) -> None:
+    def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._longest_s = longest_s
-        self._until_s: dict[ObjectKey, float] = {}
-        self._events: dict[NodeId, dict[ObjectKey, None]] = {}
+        self._until_s: dict[NodeId, dict[ObjectKey, float]] = {}
+        self._subscribers: dict[ObjectKey, dict[NodeId, None]] = {}
         self._locals: dict[NodeId, NodeId] = {}
 
-    def begin(self, key: ObjectKey, interests: Iterable[Interest]) -> None:
-        """The event is to get to these subscribers."""
-        until_s = self._until_s.setdefault(key, self._now() + self._longest_s)
-        if until_s <= self._now():
-            return
+    def begin(self, key: ObjectKey, interests: Iterable[Interest], for_s: float) -> None:
+        """The event is to get to these subscribers, and to follow those who move within this time."""
         for interest in interests:
-            self._events.setdefault(interest.subscriber, {})[key] = None
-            self._locals[interest.subscriber] = interest.brokers[0] if interest.brokers else interest.subscriber
+            subscriber = interest.subscriber
+            self._until_s.setdefault(subscriber, {}).setdefault(key, self._now() + for_s)
+            self._subscribers.setdefault(key, {})[subscriber] = None
+            self._locals[subscriber] = interest.brokers[0] if interest.brokers else subscriber
 
     def moved(self, interest: Interest) -> list[ObjectKey]:
         """The subscriber registered anew: the events that it may still lack."""
-        events = self._events.get(interest.subscriber)
+        events = self._until_s.get(interest.subscriber)
         if events is None:
             return []
         if interest.brokers:
             self._locals[interest.subscriber] = interest.brokers[0]
-        now_s = self._now()
-        for key in list(events):
-            if self._until_s.get(key, 0.0) <= now_s:
-                self.end(interest.subscriber, key)
+        for key in [key for key, until_s in events.items() if until_s < interest.moved_s]:
+            self.end(interest.subscriber, key)
         return list(events)
 
     def arrived(self, key: ObjectKey, broker: NodeId) -> None:
         """The event got to a broker: whoever is in its region needs it no longer."""
-        if key in self._until_s:
-            for subscriber in [node for node, events in self._events.items() if key in events]:
-                if self._locals[subscriber] == broker:
-                    self.end(subscriber, key)
+        for subscriber in list(self._subscribers.get(key, ())):
+            if self._locals[subscriber] == broker:
+                self.end(subscriber, key)
 
     def end(self, subscriber: NodeId, key: ObjectKey) -> None:
-        events = self._events.get(subscriber)
-        if events is not None:
-            events.pop(key, None)
-            if not events:
-                del self._events[subscriber], self._locals[subscriber]
+        events, subscribers = self._until_s.get(subscriber, {}), self._subscribers.get(key, {})
+        if events.pop(key, None) is not None and not events:
+            del self._until_s[subscriber], self._locals[subscriber]
+        if key in self._subscribers:
+            subscribers.pop(subscriber, None)
+            if not subscribers:
+                del self._subscribers[key]
 
     def drop(self, key: ObjectKey) -> None:
         """The event had to give way."""
-        if self._until_s.pop(key, None) is not None:
-            for subscriber in [node for node, events in self._events.items() if key in events]:
-                self.end(subscriber, key)
+        for subscriber in list(self._subscribers.get(key, ())):
+            self.end(subscriber, key)

@@ -35,8 +35,8 @@ class Spreading(Interface):
     """The events of one broker that others are to get."""
 
     def hold(self, key: ObjectKey, destinations: Iterable[NodeId], copies: int) -> None: ...
-    def follow(self, key: ObjectKey, interests: Iterable[Interest]) -> None:
-        """Bring the event to these subscribers, wherever they move."""
+    def follow(self, key: ObjectKey, interests: Iterable[Interest], for_s: float) -> None:
+        """Bring the event to these subscribers, wherever they move within this time."""
 
     def moved(self, interest: Interest) -> None:
         """A subscriber has other nearest brokers."""
@@ -84,12 +84,13 @@ class MultiCopyMultiDestination:
             if broker != self._node and broker not in held.given:
                 held.destinations[broker] = None
                 self._for.setdefault(broker, {})[key] = None
-        if copies and held.destinations and (first or not held.given):
+        if copies and (first or not held.given):
             held.copies = copies
+        if held.copies > 0 and held.destinations:
             self._to_copy[key] = None
 
-    def follow(self, key: ObjectKey, interests: Iterable[Interest]) -> None:
-        self._following.begin(key, interests)
+    def follow(self, key: ObjectKey, interests: Iterable[Interest], for_s: float) -> None:
+        self._following.begin(key, interests, for_s)
 
     def moved(self, interest: Interest) -> None:
         for key in self._following.moved(interest):
@@ -184,7 +185,7 @@ class Epidemic:
             for lacking in self._lacking.values():
                 lacking[key] = None
 
-    def follow(self, key: ObjectKey, interests: Iterable[Interest]) -> None:
+    def follow(self, key: ObjectKey, interests: Iterable[Interest], for_s: float) -> None:
         """Every broker gets every event anyway."""
 
     def moved(self, interest: Interest) -> None:
