@@ -78,6 +78,8 @@ def test_pages_of_the_new_api_join_authors_and_reject_single_items(read: Write) 
         ("8", "no tags", ()),
     ]
     assert "some day" in rejected[0].reason
+    assert rejected[0].line == 1
+    assert '"id": "741344187491811330"' in rejected[0].record
     same, _, _ = read(json.dumps(page()) + "\n" + json.dumps(page()) + "\n", "pages.jsonl")
     assert len(same) == 4
 

@@ -30,18 +30,25 @@ _SPACE = " \t\r\n,"
 
 def objects_in(text: str) -> Iterator[Any]:
     """The JSON values of a text, whether separated or not; Unreadable where it is not JSON."""
+    for value, _ in placed_objects_in(text):
+        yield value
+
+
+def placed_objects_in(text: str) -> Iterator[tuple[Any, int]]:
+    """The same, each with the place where it starts."""
     place = 0
     while True:
         while place < len(text) and text[place] in _SPACE:
             place += 1
         if place >= len(text):
             return
+        start = place
         try:
             value, place = _DECODER.raw_decode(text, place)
         except (json.JSONDecodeError, RecursionError) as error:
             at = getattr(error, "pos", place)
             raise Unreadable(f"not JSON at character {at + 1}: {text[at : at + 30]!r}") from error
-        yield value
+        yield value, start
 
 
 def recognise_object(record: object, columns: ColumnMap | None = None) -> str | None:
@@ -79,10 +86,14 @@ def read_object(record: object, columns: ColumnMap | None = None) -> Iterator[Ou
 def _outcome(read: Callable[[Record], ParsedPost], record: Record) -> Outcome:
     try:
         return read(record)
-    except (Skipped, Unreadable) as outcome:
+    except Skipped as outcome:
         return outcome
+    except Unreadable as error:
+        unreadable = error
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        return Unreadable(f"a part of it is not as expected ({type(error).__name__}: {error})")
+        unreadable = Unreadable(f"a part of it is not as expected ({type(error).__name__}: {error})")
+    unreadable.record = record
+    return unreadable
 
 
 def _has(record: Record, columns: ColumnMap) -> bool:

@@ -31,7 +31,10 @@ class Skipped(Exception):
 
 
 class Unreadable(Exception):
-    """The record should have been a post; the message says why it is none."""
+    """The record should have been a post; the message says why it is none. `record` is what it was, where it is a part
+    of something larger than a line."""
+
+    record: object = None
 
 
 class ParsedPost(msgspec.Struct, frozen=True):

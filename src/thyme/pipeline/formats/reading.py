@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Iterable, Iterator
 from gzip import GzipFile
@@ -12,7 +13,7 @@ import msgspec
 import pyarrow.parquet as pq
 
 from thyme.pipeline.formats.mapped import read_mapped
-from thyme.pipeline.formats.objects import objects_in, read_object
+from thyme.pipeline.formats.objects import objects_in, placed_objects_in, read_object
 from thyme.pipeline.formats.posts import ParsedPost, Skipped, Unreadable
 from thyme.pipeline.formats.sources import MAX_DOCUMENT_BYTES, Source, open_source
 from thyme.pipeline.formats.tables import csv_records, read_row
@@ -96,11 +97,14 @@ def _newlines_before(path: str, place: int) -> int:
 def _read_document(source: Source) -> Iterator[Result]:
     with open_source(source) as stream:
         text = stream.read().decode(source.encoding, errors="replace")
+    number, counted = 1, 0
     try:
-        for value in objects_in(text):
-            yield from _results(read_object(value, source.columns), 0, "")
+        for value, place in placed_objects_in(text):
+            number += text.count("\n", counted, place)
+            counted = place
+            yield from _results(read_object(value, source.columns), number, "")
     except Unreadable as error:
-        yield Rejected(0, str(error), "")
+        yield Rejected(number, str(error), "")
 
 
 def _read_table(source: Source) -> Iterator[Result]:
@@ -146,7 +150,8 @@ def _read_parquet(source: Source) -> Iterator[Result]:
 def _results(outcomes: Iterator[ParsedPost | Skipped | Unreadable], number: int, text: str) -> Iterator[Result]:
     for outcome in outcomes:
         if isinstance(outcome, Unreadable):
-            yield Rejected(number, str(outcome), text[:MAX_SHOWN_CHARS].rstrip())
+            shown = text or ("" if outcome.record is None else json.dumps(outcome.record, ensure_ascii=False))
+            yield Rejected(number, str(outcome), shown[:MAX_SHOWN_CHARS].rstrip())
         else:
             yield outcome
 

@@ -65,6 +65,7 @@ def read_page(record: Record) -> Iterator[ParsedPost | Unreadable]:
         try:
             yield read_item(item, names)
         except Unreadable as error:
+            error.record = item
             yield error
 
 
