@@ -23,14 +23,13 @@ from thyme.approaches.interface import (
     Outcome,
     ReactiveStore,
     StoreLimits,
-    key_of,
 )
 from thyme.approaches.requests import Requests, RetryOptions
 from thyme.host import Host
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
-from thyme.model.objects import Metadata, check_object
+from thyme.model.objects import Metadata
 from thyme.model.queries import Query
 from thyme.model.records import Joined
 from thyme.model.subscriptions import Subscription
@@ -59,7 +58,7 @@ class ExternalStorage(ReactiveStore):
     capabilities = Capabilities(needs_server=True)
 
     def __init__(self, host: Host, router: RouterFactory, options: ExternalStorageOptions) -> None:
-        super().__init__(host)
+        super().__init__(host, options.limits)
         if not options.servers:
             raise InputError("Thyme-ES needs a server: name at least one node in `servers`")
         self.options = options
@@ -91,25 +90,14 @@ class ExternalStorage(ReactiveStore):
     def receive(self, sender: NodeId, message: Message) -> None:
         self._router.receive(sender, message)
 
-    def insert(
-        self,
-        oid: str,
-        data: bytes,
-        tags: Iterable[str],
-        summary: bytes,
-        done: Done,
-        *,
-        replicate: bool | None = None,
-    ) -> Metadata:
-        checked = check_object(data, tags, summary, self.options.limits.objects)
-        key = key_of(oid, self.node)
-        if self.host.store.get(OWN_OBJECT, oid) is not None:
-            raise InputError(f"object {oid!r} was inserted by this node before; objects are immutable, use a new id")
-        metadata = Metadata(key, checked, summary, self.host.now(), len(data))
-        self.host.store.put(OWN_OBJECT, oid, b"")
+    def _was_inserted(self, key: ObjectKey) -> bool:
+        return self.host.store.get(OWN_OBJECT, key.oid) is not None
+
+    def _insert(self, metadata: Metadata, data: bytes, done: Done, replicate: bool | None) -> Metadata:
+        self.host.store.put(OWN_OBJECT, metadata.key.oid, b"")
         inline = data if len(data) <= self.options.contents.part_bytes else b""
         if not inline:
-            self._contents.keep(key, data)
+            self._contents.keep(metadata.key, data)
         self._ask(lambda number: InsertRequest(number, metadata, inline), done)
         return metadata
 

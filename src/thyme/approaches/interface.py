@@ -18,7 +18,7 @@ from thyme.host import Host
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
-from thyme.model.objects import Metadata, ObjectLimits
+from thyme.model.objects import Metadata, ObjectLimits, check_object
 from thyme.model.queries import Query
 from thyme.wire.message import Message
 
@@ -68,8 +68,9 @@ class ReactiveStore(ABC):
 
     capabilities: Capabilities = Capabilities()
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, limits: StoreLimits) -> None:
         self.host = host
+        self._limits = limits
 
     @property
     def node(self) -> NodeId:
@@ -87,7 +88,6 @@ class ReactiveStore(ABC):
     @abstractmethod
     def stop(self) -> None: ...
 
-    @abstractmethod
     def insert(
         self,
         oid: str,
@@ -100,6 +100,19 @@ class ReactiveStore(ABC):
     ) -> Metadata:
         """Store an object under its tags and notify whoever subscribed to them. `replicate` overrides, for this object,
         the approach's choice of active replication where it has one."""
+        checked = check_object(data, tags, summary, self._limits.objects)
+        key = key_of(oid, self.node)
+        if self._was_inserted(key):
+            raise InputError(f"object {oid!r} was inserted by this node before; objects are immutable, use a new id")
+        return self._insert(Metadata(key, checked, summary, self.host.now(), len(data)), data, done, replicate)
+
+    @abstractmethod
+    def _was_inserted(self, key: ObjectKey) -> bool:
+        """Whether this node has inserted an object of this name."""
+
+    @abstractmethod
+    def _insert(self, metadata: Metadata, data: bytes, done: Done, replicate: bool | None) -> Metadata:
+        """Carry out an insertion that was found well-formed; returns the metadata as it is stored."""
 
     @abstractmethod
     def delete(self, oid: str, done: Done) -> None:

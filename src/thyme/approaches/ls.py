@@ -28,7 +28,6 @@ from thyme.approaches.interface import (
     Outcome,
     ReactiveStore,
     StoreLimits,
-    key_of,
 )
 from thyme.approaches.joining import Joining, JoinOptions
 from thyme.approaches.paging import ask_for_more, pieces_of
@@ -38,7 +37,7 @@ from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.matching import Batch, Cursor, MatchingIndex
-from thyme.model.objects import Metadata, check_object
+from thyme.model.objects import Metadata
 from thyme.model.queries import Query
 from thyme.model.subscriptions import Subscription
 from thyme.routing.flooding import Flooding, FloodingOptions
@@ -72,8 +71,8 @@ class LocalStorage(ReactiveStore):
     capabilities = Capabilities()
 
     def __init__(self, host: Host, router: RouterFactory, options: LocalStorageOptions | None = None) -> None:
-        super().__init__(host)
         self.options = options or LocalStorageOptions()
+        super().__init__(host, self.options.limits)
         self._flooding = Flooding(host, self._on_flooded, self.options.flooding)
         self._router = router(host, self._on_message)
         self._requests = Requests(host, self.options.retry)
@@ -105,23 +104,12 @@ class LocalStorage(ReactiveStore):
             return
         self._joining.receive(sender, message)
 
-    def insert(
-        self,
-        oid: str,
-        data: bytes,
-        tags: Iterable[str],
-        summary: bytes,
-        done: Done,
-        *,
-        replicate: bool | None = None,
-    ) -> Metadata:
-        checked = check_object(data, tags, summary, self.options.limits.objects)
-        key = key_of(oid, self.node)
-        if self._index.get(key) or self._index.deleted(key):
-            raise InputError(f"object {oid!r} was inserted by this node before; objects are immutable, use a new id")
-        metadata = Metadata(key, checked, summary, self.host.now(), len(data))
-        self._contents.keep(key, data)
-        self.host.store.put("object", str(key), msgspec.msgpack.encode(metadata))
+    def _was_inserted(self, key: ObjectKey) -> bool:
+        return self._index.get(key) is not None or self._index.deleted(key)
+
+    def _insert(self, metadata: Metadata, data: bytes, done: Done, replicate: bool | None) -> Metadata:
+        self._contents.keep(metadata.key, data)
+        self.host.store.put("object", str(metadata.key), msgspec.msgpack.encode(metadata))
         for subscription in self._index.insert(metadata):
             self._notify(subscription.key, Batch((metadata,), 1, None))
         done(Outcome())

@@ -96,7 +96,7 @@ class GeographicRouter:
         own, which the link acknowledges and repeats. What this node sends afterwards leaves after it."""
         to = self._beacons.cell if cell is None else cell
         others = [Destination(to, neighbour.node) for neighbour in self._beacons.in_cell(to)]
-        if len(others) > most:
+        if not most or len(others) > most:
             self.broadcast_in_cell(message, cell)
         elif others:
             self.send_to_many(others, message)

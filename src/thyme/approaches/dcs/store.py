@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
+import msgspec
+
 from thyme.approaches.contents import Contents
 from thyme.approaches.dcs.broker import Broker
 from thyme.approaches.dcs.cell_requests import CellRequests
@@ -31,7 +33,6 @@ from thyme.approaches.interface import (
     Notify,
     Outcome,
     ReactiveStore,
-    key_of,
 )
 from thyme.approaches.paging import ask_for_more
 from thyme.approaches.requests import Requests
@@ -40,7 +41,7 @@ from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import CellId, NodeId, ObjectKey, SubscriptionKey
 from thyme.model.matching import Cursor
-from thyme.model.objects import Metadata, Replica, check_object
+from thyme.model.objects import Metadata, Replica
 from thyme.model.queries import Query
 from thyme.model.subscriptions import Subscription
 from thyme.routing.addresses import Arrival, Destination, Form
@@ -71,7 +72,7 @@ class CellStorage(ReactiveStore):
     capabilities = Capabilities(needs_positive_literal=True, needs_positions=True)
 
     def __init__(self, host: Host, options: CellStorageOptions) -> None:
-        super().__init__(host)
+        super().__init__(host, options.limits)
         if options.grid.width_m <= 0.0 or options.grid.height_m <= 0.0:
             raise InputError("Thyme-DCS needs the area of its grid: set grid.width_m and grid.height_m")
         self.options = options
@@ -139,28 +140,17 @@ class CellStorage(ReactiveStore):
         if not self.beacons.receive(sender, message):
             self.router.receive(sender, message)
 
-    def insert(
-        self,
-        oid: str,
-        data: bytes,
-        tags: Iterable[str],
-        summary: bytes,
-        done: Done,
-        *,
-        replicate: bool | None = None,
-    ) -> Metadata:
-        checked = check_object(data, tags, summary, self.options.limits.objects)
-        key = key_of(oid, self.node)
-        if self.host.store.get(OWN, oid) is not None:
-            raise InputError(f"object {oid!r} was inserted by this node before; objects are immutable, use a new id")
+    def _was_inserted(self, key: ObjectKey) -> bool:
+        return self.host.store.get(OWN, key.oid) is not None
+
+    def _insert(self, metadata: Metadata, data: bytes, done: Done, replicate: bool | None) -> Metadata:
         active = self.options.active_replication if replicate is None else replicate
-        place = self.membership.place
-        where = Replica(WHOLE_CELL if active else self.node, place)
-        metadata = Metadata(key, checked, summary, self.host.now(), len(data), (where,))
-        self._replicas.keep_own(metadata, data)
-        cells = insertion_cells(self.grid, metadata, self._hot)
-        self._ask_cells(cells, lambda number: InsertMetadata(number, metadata), done)
-        return metadata
+        where = Replica(WHOLE_CELL if active else self.node, self.membership.place)
+        stored = msgspec.structs.replace(metadata, replicas=(where,))
+        self._replicas.keep_own(stored, data)
+        cells = insertion_cells(self.grid, stored, self._hot)
+        self._ask_cells(cells, partial(_insertion, stored), done)
+        return stored
 
     def delete(self, oid: str, done: Done) -> None:
         value = self.host.store.get(OWN, oid)

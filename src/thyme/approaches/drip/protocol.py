@@ -21,13 +21,13 @@ from thyme.approaches.drip.options import DripOptions
 from thyme.approaches.drip.regions import Regions
 from thyme.approaches.drip.routes import BrokerRoutes
 from thyme.approaches.drip.subscriber import Subscriber
-from thyme.approaches.interface import Capabilities, Done, Failure, Fetched, Notify, Outcome, ReactiveStore, key_of
+from thyme.approaches.interface import Capabilities, Done, Failure, Fetched, Notify, Outcome, ReactiveStore
 from thyme.approaches.requests import Requests
 from thyme.host import Host, Timer
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
-from thyme.model.objects import DataObject, Metadata, check_object
+from thyme.model.objects import DataObject, Metadata
 from thyme.model.queries import Query
 from thyme.model.records import Counted, Joined, TrafficKind
 from thyme.model.subscriptions import Subscription
@@ -56,8 +56,8 @@ class Drip(ReactiveStore):
     capabilities = Capabilities(deletes=False)
 
     def __init__(self, host: Host, options: DripOptions | None = None) -> None:
-        super().__init__(host)
         self.options = options or DripOptions()
+        super().__init__(host, self.options.limits)
         standing = standing_of(self.options, host.node)
         timing = self.options.regions
         self.routes = BrokerRoutes(host, self._on_message, self.options.routes)
@@ -111,29 +111,19 @@ class Drip(ReactiveStore):
             case _:
                 self.routes.receive(sender, message)
 
-    def insert(
-        self,
-        oid: str,
-        data: bytes,
-        tags: Iterable[str],
-        summary: bytes,
-        done: Done,
-        *,
-        replicate: bool | None = None,
-    ) -> Metadata:
-        checked = check_object(data, tags, summary, self.options.limits.objects)
-        size_bytes = len(data) + len(summary)
+    def _was_inserted(self, key: ObjectKey) -> bool:
+        return self.host.store.get(PUBLISHED, str(key)) is not None
+
+    def _insert(self, metadata: Metadata, data: bytes, done: Done, replicate: bool | None) -> Metadata:
+        size_bytes = len(data) + len(metadata.summary)
         if size_bytes > self.options.content_bytes:
             raise InputError(
-                f"object {oid!r} has {size_bytes} bytes of content and summary; DRIP sends contents along with their "
-                f"event, at most {self.options.content_bytes} bytes (setting content_bytes): publish a smaller one"
+                f"object {metadata.key.oid!r} has {size_bytes} bytes of content and summary; DRIP sends contents along "
+                f"with their event, at most {self.options.content_bytes} bytes (setting content_bytes): publish a "
+                "smaller one"
             )
-        key = key_of(oid, self.node)
-        if self.host.store.get(PUBLISHED, str(key)) is not None:
-            raise InputError(f"object {oid!r} was inserted by this node before; objects are immutable, use a new id")
-        metadata = Metadata(key, checked, summary, self.host.now(), len(data))
-        self.host.store.put(PUBLISHED, str(key), b"")
-        self.subscriber.contents.keep(key, data)
+        self.host.store.put(PUBLISHED, str(metadata.key), b"")
+        self.subscriber.contents.keep(metadata.key, data)
         event = DataObject(metadata, data)
         self.subscriber.deliver(event, 0)
         self._publish(event, done)

@@ -19,7 +19,7 @@ import msgspec
 
 from thyme.approaches.contents import Contents
 from thyme.approaches.inbox import Inbox
-from thyme.approaches.interface import Capabilities, Done, Failure, Fetched, Notify, Outcome, ReactiveStore, key_of
+from thyme.approaches.interface import Capabilities, Done, Failure, Fetched, Notify, Outcome, ReactiveStore
 from thyme.approaches.socialcast.buffers import Buffer, Held, Memory
 from thyme.approaches.socialcast.neighbours import Neighbour, Neighbourhood
 from thyme.approaches.socialcast.options import SocialCastOptions
@@ -37,8 +37,8 @@ from thyme.approaches.socialcast.utilities import CarrierScore, Utilities
 from thyme.host import Host, Timer
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
-from thyme.model.ids import NodeId, SubscriptionKey
-from thyme.model.objects import Metadata, check_object
+from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.objects import Metadata
 from thyme.model.queries import Query
 from thyme.model.records import Counted, Joined, Sampled, TrafficKind
 from thyme.model.subscriptions import Subscription
@@ -55,8 +55,8 @@ class SocialCast(ReactiveStore):
     capabilities = Capabilities(stores=False, answers_past=False, deletes=False)
 
     def __init__(self, host: Host, options: SocialCastOptions | None = None) -> None:
-        super().__init__(host)
         self.options = options or SocialCastOptions()
+        super().__init__(host, self.options.limits)
         limits = self.options.limits
         self.buffer = Buffer(host, self.options.buffer_copies)
         self._inbox: Inbox[NodeId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
@@ -92,32 +92,22 @@ class SocialCast(ReactiveStore):
             case _:
                 pass
 
-    def insert(
-        self,
-        oid: str,
-        data: bytes,
-        tags: Iterable[str],
-        summary: bytes,
-        done: Done,
-        *,
-        replicate: bool | None = None,
-    ) -> Metadata:
-        checked = check_object(data, tags, summary, self.options.limits.objects)
+    def _was_inserted(self, key: ObjectKey) -> bool:
+        return self.host.store.get(PUBLISHED, str(key)) is not None
+
+    def _insert(self, metadata: Metadata, data: bytes, done: Done, replicate: bool | None) -> Metadata:
+        key = metadata.key
         if len(data) > self.options.content_bytes:
             raise InputError(
-                f"object {oid!r} has {len(data)} bytes; SocialCast carries contents within its messages, at most "
+                f"object {key.oid!r} has {len(data)} bytes; SocialCast carries contents within its messages, at most "
                 f"{self.options.content_bytes} (setting content_bytes): publish a smaller one that says where to get it"
             )
-        key = key_of(oid, self.node)
-        if self.host.store.get(PUBLISHED, str(key)) is not None:
-            raise InputError(f"object {oid!r} was inserted by this node before; objects are immutable, use a new id")
-        now_s = self.host.now()
-        metadata = Metadata(key, checked, summary, now_s, len(data))
         self.host.store.put(PUBLISHED, str(key), b"")
         self._contents.keep(key, data)
         self._memory.add(identifier(key))
-        expires_s = now_s + self.options.lifetime_s if self.options.lifetime_s > 0.0 else None
-        copies = tuple(range(self._copies_for(checked)))
+        lifetime_s = self.options.lifetime_s
+        expires_s = metadata.published_s + lifetime_s if lifetime_s > 0.0 else None
+        copies = tuple(range(self._copies_for(metadata.tags)))
         self.buffer.add(Data(metadata, data, 0, copies, expires_s), copies, 0)
         self._deliver(metadata, data, 0)
         done(Outcome())

@@ -26,7 +26,6 @@ from thyme.approaches.interface import (
     Notify,
     Outcome,
     ReactiveStore,
-    key_of,
 )
 from thyme.approaches.interface import Fetched as FetchedDone
 from thyme.approaches.requests import Requests
@@ -38,7 +37,7 @@ from thyme.host import Host
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
-from thyme.model.objects import Metadata, check_object
+from thyme.model.objects import Metadata
 from thyme.model.queries import Query
 from thyme.model.records import Joined
 from thyme.model.subscriptions import Subscription
@@ -53,8 +52,8 @@ class DirectionalWalks(ReactiveStore):
     capabilities = Capabilities(answers_past=False)
 
     def __init__(self, host: Host, options: DirectionalWalksOptions | None = None) -> None:
-        super().__init__(host)
         self.options = options or DirectionalWalksOptions()
+        super().__init__(host, self.options.limits)
         limits = self.options.limits
         self._inbox: Inbox[NodeId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
         self._contents = Contents(host)
@@ -105,22 +104,11 @@ class DirectionalWalks(ReactiveStore):
             case _:
                 pass
 
-    def insert(
-        self,
-        oid: str,
-        data: bytes,
-        tags: Iterable[str],
-        summary: bytes,
-        done: Done,
-        *,
-        replicate: bool | None = None,
-    ) -> Metadata:
-        checked = check_object(data, tags, summary, self.options.limits.objects)
-        key = key_of(oid, self.node)
-        if key in self._came_over or self._contents.has(key):
-            raise InputError(f"object {oid!r} was inserted by this node before; objects are immutable, use a new id")
-        metadata = Metadata(key, checked, summary, self.host.now(), len(data))
-        self._contents.keep(key, data)
+    def _was_inserted(self, key: ObjectKey) -> bool:
+        return key in self._came_over or self._contents.has(key)
+
+    def _insert(self, metadata: Metadata, data: bytes, done: Done, replicate: bool | None) -> Metadata:
+        self._contents.keep(metadata.key, data)
         self._when_settled(Event(metadata, 0), done)
         return metadata
 
