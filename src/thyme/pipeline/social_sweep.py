@@ -30,9 +30,9 @@ RUNS_PER_JOB = 76
 """So many points has the paper's evaluation, and points of one seed share their crowd's contacts."""
 MAX_KEPT_CONTACTS = 4
 CODE = (
-    "model", "wire", "world", "approaches/socialcast", "sim/contact_radio.py", "sim/dtn_social.py",
-    "sim/dtn_social_air.py", "sim/dtn_social_kernel.py", "sim/dtn_social_parts.py", "sim/dtn_social_state.py",
-    "sim/run.py", "sim/scenario.py",
+    "model", "wire", "world", "approaches/socialcast/options.py", "approaches/socialcast/kalman.py",
+    "approaches/socialcast/utilities.py", "sim/contact_radio.py", "sim/dtn_social.py", "sim/dtn_social_air.py",
+    "sim/dtn_social_kernel.py", "sim/dtn_social_parts.py", "sim/dtn_social_state.py", "sim/run.py", "sim/scenario.py",
 )  # fmt: skip
 """What decides a compiled run."""
 

@@ -45,8 +45,7 @@ _SETTINGS: dict[str, Any] = {
     "utilities": {"weight_colocation": 0.75, "weight_connectivity": 0.25},
     "sample_every_s": SNAPSHOT_S,
 }
-_COMMUNITY: dict[str, Any] = {"caves": {"caves": 10}, "max_speed_mps": 6.0, "drift": 0.0}
-"""In the paper, goals lie in squares that belong to a community, so nobody drifts to others."""
+_COMMUNITY: dict[str, Any] = {"caves": {"caves": 10}, "max_speed_mps": 6.0}
 
 
 class SocialPoint(msgspec.Struct, frozen=True):
