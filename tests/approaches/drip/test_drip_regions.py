@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 
 from thyme.approaches.drip.abilities import detecting_ability, standing_of
 from thyme.approaches.drip.options import DripOptions
-from thyme.wire.drip import NOBODY
+from thyme.model.ids import NodeId
+from thyme.sim.simulation import Receive
+from thyme.wire.drip import NOBODY, Presence
+from thyme.wire.message import Message
 from thyme.world.movement import movement_of_legs, walk
 from thyme.world.placement import uniform_places
 from thyme.world.waypoint import DRIP_WALK, random_waypoint
@@ -95,31 +98,75 @@ def test_attachment_to_the_nearest_broker_holds_in_any_crowd_that_stands(seed: i
             assert drip.regions.local_broker == NOBODY
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_under_movement_attachment_follows_within_a_broadcast_period(seed: int) -> None:
-    """Nodes walk at 10 to 20 m/s for 40 s and then stand: while they walk, everybody who could hear a broker is
-    attached and is hardly ever farther than the broadcast period allows; once they stand, attachment is exact."""
-    side_m = 400.0
-    places = uniform_places(40, side_m, side_m, seed)
-    walking = random_waypoint(places, side_m, side_m, DRIP_WALK, 40.0, seed)
-    world = DripWorld(walking, range(6), k=6, regions=FAST, settle=False)
-    world.wait(10.0)
-    excesses: list[int] = []
-    while world.now_s < 40.0:
-        world.wait(2.5)
+@settings(max_examples=5, deadline=None)
+@given(st.integers(0, 10_000))
+def test_under_movement_everybody_is_attached_to_the_nearest_broker_that_broadcasts_can_have_shown(seed: int) -> None:
+    """Nodes walk at 10 to 20 m/s for 20 s, end the leg they are on, and then stand.
+
+    While they walk, a node's local broker is exactly the one of least delay among the newest broadcasts that got to it
+    within `life_s`, as a witness beside the protocol heard them. Two things are tolerated: a broker now silent may
+    be remembered for one more tick of `period_s`; and one may have been dropped from the list of the l nearest, if at
+    least l others were nearer or heard since. Once they stand, attachment is to the nearest broker in hops, exactly.
+    """
+    side_m = 350.0
+    places = uniform_places(25, side_m, side_m, seed)
+    walking = random_waypoint(places, side_m, side_m, DRIP_WALK, 20.0, seed)
+    world = DripWorld(walking, range(6), k=6, likely=4, regions=FAST, settle=False)
+    heard: dict[int, dict[int, tuple[float, float]]] = {node: {} for node in world.nodes}
+    for node, host in enumerate(world.simulation.hosts):
+        host.begin_life(_witness(world, node, heard[node]))
+    checked = 0
+    while world.now_s < 20.0:
+        world.wait(0.7)
         for node, drip in world.nodes.items():
-            hops = world.hops_from(node)
-            distances = [hops[broker] for broker in world.in_office() if broker in hops]
-            if distances and drip.regions.local_broker in hops:
-                excesses.append(hops[drip.regions.local_broker] - min(distances))
-            assert drip.regions.local_broker != NOBODY or len(hops) < 10
-    assert len(excesses) > 400
-    assert sum(excess <= 0 for excess in excesses) / len(excesses) > 0.8
-    assert sum(excess <= 1 for excess in excesses) / len(excesses) > 0.97
+            if drip.broker is None:
+                checked += _assert_nearest_heard(world, node, heard[node])
+    assert checked > 50
     world.wait(40.0)
     for node, drip in world.nodes.items():
         groups = world.nearest_brokers(node)
         assert not groups or drip.regions.local_broker in groups[0]
+
+
+def _witness(world: DripWorld, node: int, heard: dict[int, tuple[float, float]]) -> Receive:
+    """Hears what the node hears, and keeps of each broker when its newest broadcast came first and with what delay."""
+    newest: dict[int, float] = {}
+
+    def receive(sender: NodeId, message: Message) -> None:
+        if (
+            isinstance(message, Presence)
+            and message.broker != node
+            and message.sent_s > newest.get(message.broker, 0.0)
+        ):
+            newest[message.broker] = message.sent_s
+            heard[message.broker] = (world.now_s, world.now_s - message.sent_s)
+        world.nodes[node].receive(sender, message)
+
+    return receive
+
+
+def _assert_nearest_heard(world: DripWorld, node: int, heard: dict[int, tuple[float, float]]) -> bool:
+    """Whether there was a broker to be attached to."""
+    local = world.nodes[node].regions.local_broker
+    kept = {nearby.broker for nearby in world.nodes[node].regions.nearest}
+    fresh = {
+        broker: delay_s
+        for broker, (at_s, delay_s) in heard.items()
+        if world.now_s - at_s <= FAST.life_s
+        and (
+            broker in kept or sum(o_s > at_s or o < delay_s for o_s, o in heard.values()) < world.options.likely_brokers
+        )
+    }
+    lingering = {b: d for b, (at_s, d) in heard.items() if world.now_s - at_s <= FAST.life_s + FAST.period_s}
+    if not fresh:
+        assert local == NOBODY or local in lingering
+        return False
+    nearest = min(fresh, key=lambda broker: (fresh[broker], broker))
+    if local != nearest:
+        assert local in lingering, f"node {node} is attached to {local}, which it has not heard lately"
+        assert local not in fresh, f"node {node} is attached to {local}, but {nearest} is nearer"
+        assert lingering[local] <= fresh[nearest]
+    return True
 
 
 def test_a_broadcast_stops_where_l_brokers_are_nearer() -> None:
