@@ -31,7 +31,7 @@ def test_help_names_the_subcommands(tmp_path: Path) -> None:
         (["simulate", "absent.toml", "--out", "x"], "absent.toml: there is no such file"),
         (["simulate", "broken.toml", "--out", "x"], "broken.toml: not valid TOML"),
         (["watch", "absent"], "absent: there is no such folder"),
-        (["watch", "127.0.0.1:9001"], "start nodes with --log DIR/NAME.jsonl and give DIR"),
+        (["watch", "127.0.0.1:1"], "127.0.0.1:1: no node tells its events there (Connection refused)"),
         (["watch", "fine.toml"], "fine.toml is a file; give the folder that it is in"),
         (["watch", ".", "--slide", "90"], "slide is 90.0 s; expected no more than the window, 60.0 s"),
         (["scenario", "check", "unknown.toml"], "unknown.toml: Object contains unknown field `nodez`"),
