@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql import types as t
 
 from thyme.approaches.walks.batch import PAPER_INITIATORS, BatchOptions, Columns, run_network
+from thyme.approaches.walks.readings import WalkOptions, parse_reading
 from thyme.pipeline.arrow import from_arrow, map_arrow
 from thyme.pipeline.session import spark_session
 
@@ -28,9 +29,15 @@ RESULTS = t.StructType(
 
 
 def sweep_walks(
-    networks: int, draws: int, sizes: Sequence[int] = tuple(PAPER_INITIATORS), seed: int = 1, master: str = "local[*]"
+    networks: int,
+    draws: int,
+    sizes: Sequence[int] = tuple(PAPER_INITIATORS),
+    seed: int = 1,
+    master: str = "local[*]",
+    reading: str = "default",
 ) -> Columns:
     """Both kinds of walks on every network of every size, as columns in the order of the tasks."""
+    parse_reading(reading)
     spark = spark_session("walks", master)
     tasks = [(nodes, network) for nodes in sizes for network in range(networks)]
     table = pa.table({"nodes": [n for n, _ in tasks], "network": [i for _, i in tasks]})
@@ -40,16 +47,14 @@ def sweep_walks(
         for batch in batches:
             for task in batch.to_pylist():
                 for pure in (False, True):
-                    yield _play(task["nodes"], task["network"], draws, seed, pure)
+                    yield _play(task["nodes"], task["network"], draws, seed, pure, reading)
 
     found = map_arrow(frame, play, RESULTS).orderBy("nodes", "network", "pure", "initiators", "draw").toArrow()
     return {name: np.asarray(found[name].to_numpy()) for name in found.column_names}
 
 
-def _play(nodes: int, network: int, draws: int, seed: int, pure: bool) -> pa.RecordBatch:
-    from thyme.approaches.walks.readings import WalkOptions
-
-    options = BatchOptions(seed=seed, walk=WalkOptions(pure=pure))
+def _play(nodes: int, network: int, draws: int, seed: int, pure: bool, reading: str) -> pa.RecordBatch:
+    options = BatchOptions(seed=seed, walk=WalkOptions(pure=pure), reading=parse_reading(reading))
     columns = run_network(nodes, network, PAPER_INITIATORS[nodes], draws, options)
     kinds = {"pure": pa.bool_(), "depth": pa.float64()}
     arrays = [pa.array(columns[field.name]).cast(kinds.get(field.name, pa.int64())) for field in RESULTS]

@@ -63,7 +63,9 @@ def _walks(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> li
     if wrong:
         raise InputError(f"sizes has {wrong[0]}; expected some of {', '.join(map(str, PAPER_INITIATORS))}")
     watch(SweepProgress(total=len(settings["sizes"]) * settings["networks"], running=1))
-    table = sweep_walks(settings["networks"], settings["draws"], settings["sizes"], settings["seed"], master)
+    table = sweep_walks(
+        settings["networks"], settings["draws"], settings["sizes"], settings["seed"], master, settings["reading"]
+    )
     claims = write_evaluation(table, out, out / "figures")
     return [Claim(claim.claim, claim.statement, claim.measured, claim.holds) for claim in claims]
 
@@ -93,7 +95,7 @@ EVALUATIONS: dict[str, Evaluation] = {
     ),
     "walks": Evaluation(
         "Directional and pure random walks: active nodes and depth (Figures 8 to 10)",
-        {"networks": 100, "draws": 10, "sizes": [1000, 2000, 3000], "seed": 1},
+        {"networks": 100, "draws": 10, "sizes": [1000, 2000, 3000], "seed": 1, "reading": "default"},
         _walks,
     ),
     "thyme-analysis": Evaluation(
