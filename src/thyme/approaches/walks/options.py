@@ -60,3 +60,12 @@ class DirectionalWalksOptions(msgspec.Struct, frozen=True, forbid_unknown_fields
     retry: RetryOptions = RetryOptions()
     contents: ContentOptions = ContentOptions()
     limits: StoreLimits = StoreLimits()
+
+    def __post_init__(self) -> None:
+        if not self.settle_s >= 0.0:
+            raise InputError(f"settle_s is {self.settle_s}: it is at least 0")
+        if not self.link_retry_s > 0.0:
+            raise InputError(f"link_retry_s is {self.link_retry_s}: it has to be positive")
+        for name in ("link_tries", "subscriptions_known", "events_remembered"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}: it is at least 1")
