@@ -190,10 +190,8 @@ def _draw_bars(axes: Axes, drawn: dict[str, list[tuple[float, Summary]]], measur
     for place, name in enumerate(names):
         summary = drawn[name][0][1]
         colour = COLOURS[order.index(name) % len(COLOURS)]
-        axes.bar(
-            place, summary.mean * measure.scale, 0.6, yerr=summary.half_width * measure.scale, color=colour, capsize=4,
-            ecolor=INK,
-        )  # fmt: skip
+        half = summary.half_width * measure.scale or None  # one run has no interval
+        axes.bar(place, summary.mean * measure.scale, 0.6, yerr=half, color=colour, capsize=4, ecolor=INK)
     axes.set_xticks(range(len(names)), names, rotation=20 if len(names) > 4 else 0)
     axes.grid(axis="x", visible=False)
 
