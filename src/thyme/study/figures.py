@@ -201,7 +201,8 @@ def _draw_claims(axes: Axes, axis: Axis, measure: Measure, claims: Sequence[Clai
     marked = False
     for claim in claims:
         lines = [i for i, name in enumerate(axis.series) if name.split(",")[0] == claim.approach]
-        if claim.metric != measure.metric or not lines or claim.value is None:
+        # A ratio of two approaches is no place on this axis; the table of claims has it.
+        if claim.metric != measure.metric or not lines or claim.value is None or claim.against:
             continue
         places = [claim.at] if claim.at is not None and axis.is_line else axis.values
         if claim.at is not None and axis.is_line and claim.at not in axis.values:
