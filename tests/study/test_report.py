@@ -146,6 +146,24 @@ def test_claims_are_judged_by_their_rules(small: StudyDefinition) -> None:
     assert verdicts == ["differs", "holds", "holds", "differs", "holds", "differs", "holds", "differs"]
 
 
+def test_figures_mark_numbers_and_not_ratios(results: Results) -> None:
+    axis = axis_of(results.plan)
+    recall = next(measure for measure in MEASURES if measure.metric == RECALL)
+    bare = measure_figure(results, axis, recall)
+    ratio = measure_figure(results, axis, recall, [claim(">", 1.5, against="one at a time")])
+    number = measure_figure(results, axis, recall, [claim(">=", 0.85)])
+    assert bare is not None
+    assert ratio is not None
+    assert number is not None
+    assert ratio.png == bare.png
+    assert number.png != bare.png
+
+
+def test_the_papers_statements_are_about_the_papers_configuration() -> None:
+    claims = claims_for(made_up(make_plan(load_preset("thyme-static"))))
+    assert {one.approach for one in claims} == {"Thyme-ES", "Thyme-LS", "Thyme-DCS of the papers"}
+
+
 def test_the_papers_claims_name_metrics_that_are_measured() -> None:
     known = {measure.metric for measure in (*MEASURES, *SUCCESS_PARTS)}
     for preset in ("thyme-static", "thyme-crash", "thyme-transient", "thyme-mobile"):
