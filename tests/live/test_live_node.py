@@ -15,6 +15,7 @@ from thyme.live.log import FileLog, MemoryLog, read_log
 from thyme.live.notifications import MAX_WAITING_NOTIFICATIONS, Notice, Notifications
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
+from thyme.model.geometry import Point
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
 from thyme.model.records import Counted, Joined, TrafficKind
@@ -68,6 +69,35 @@ def test_a_server_shares_between_live_nodes_as_well() -> None:
             await one.insert("photo", b"from the server", ["photo"])
             notice = await anext(stream)
             assert await two.retrieve(notice.metadata) == b"from the server"
+
+    asyncio.run(run())
+
+
+def test_cells_store_for_live_nodes_as_well() -> None:
+    async def run() -> None:
+        quick = {
+            "grid": {"width_m": 80.0, "height_m": 40.0},
+            "beacons": {"period_s": 0.1, "expiry_s": 2.0},
+            "join_wait_s": 0.3,
+            "settle_s": 0.1,
+        }
+        places = [Point(10.0, 20.0), Point(20.0, 20.0), Point(60.0, 20.0)]
+        async with (
+            asyncio.timeout(PATIENCE_S),
+            Node(1, approach="dcs", settings=quick, position=places[0]) as one,
+            Node(2, approach="dcs", settings=quick, position=places[1], peers=[one.address]) as two,
+            Node(3, approach="dcs", settings=quick, position=places[2], peers=[one.address, two.address]) as three,
+        ):
+            for node in (one, two, three):
+                await node.device.joined.wait()
+            for tag in ("goal", "photo", "final", "rain"):
+                stream = await three.subscribe(tag)
+                await one.insert(f"of {tag}", tag.encode(), [tag])
+                notice = await anext(stream)
+                assert await three.retrieve(notice.metadata) == tag.encode()
+            stores = [node.device.store for node in (one, two, three)]
+            kept = [{name: count for name, count, _ in store.stored()}["objects"] for store in stores]
+            assert kept[:2] == [4, 4], "both members of the owner's cell keep its objects"
 
     asyncio.run(run())
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from thyme.model.errors import InputError
+from thyme.model.geometry import Point
 
 app = typer.Typer(
     no_args_is_help=True, help="Live nodes: the same protocols as in the simulator, over UDP on real devices."
@@ -22,6 +23,10 @@ Three terminals, three nodes in a line; type `help` in one of them:
     thyme node start --id 2 --listen 127.0.0.1:9002 --peer 127.0.0.1:9001 --peer 127.0.0.1:9003
 
     thyme node start --id 3 --listen 127.0.0.1:9003 --peer 127.0.0.1:9002
+
+Thyme-DCS needs to know the venue and where each node stands:
+
+    thyme node start --id 1 --approach dcs --set grid.width_m=80.0 --set grid.height_m=40.0 --at 10,20
 
 Without a terminal, commands are read from standard input and every event is one JSON line.
 """
@@ -42,6 +47,9 @@ def start(
     setting: Annotated[
         list[str] | None, typer.Option("--set", help="A setting of the approach: key=value, such as join.wait_s=0.5.")
     ] = None,
+    at: Annotated[
+        str, typer.Option("--at", metavar="X,Y", help="Where the node stands, in metres; Thyme-DCS needs it.")
+    ] = "0,0",
     log: Annotated[str, typer.Option(help="Write what happens to FILE.jsonl or FILE.parquet.")] = "",
     tell: Annotated[
         str, typer.Option(help="host:port where whoever connects (`thyme watch host:port`) is told what happens.")
@@ -57,39 +65,36 @@ def start(
         settings: dict[str, Any] = {}
         for text in setting or ():
             set_key(settings, *parse_setting(text))
-        asyncio.run(_run(node_id, listen, peer or [], only_peers, approach, settings, log, tell, seed, as_json, stay))
+        options = {
+            "listen": listen,
+            "peers": peer or [],
+            "only_peers": only_peers,
+            "approach": approach,
+            "settings": settings,
+            "position": _place(at),
+            "log": log,
+            "tell": tell,
+            "seed": seed,
+        }
+        asyncio.run(_run(node_id, options, as_json, stay))
     except InputError as error:
         typer.echo(f"thyme: {error}", err=True)
         raise typer.Exit(2) from error
 
 
-async def _run(
-    node_id: int,
-    listen: str,
-    peers: list[str],
-    only_peers: bool,
-    approach: str,
-    settings: dict[str, Any],
-    log: str,
-    tell: str,
-    seed: int | None,
-    as_json: bool,
-    stay: bool,
-) -> None:
+def _place(text: str) -> Point:
+    try:
+        x_m, y_m = (float(part) for part in text.split(","))
+    except ValueError as error:
+        raise InputError(f"--at {text}: expected two numbers of metres, such as --at 12.5,40") from error
+    return Point(x_m, y_m)
+
+
+async def _run(node_id: int, options: dict[str, Any], as_json: bool, stay: bool) -> None:
     from thyme.live.node import Node
     from thyme.live.terminal import run_node
 
-    live = Node(
-        node_id,
-        listen=listen,
-        peers=peers,
-        only_peers=only_peers,
-        approach=approach,
-        settings=settings,
-        log=log,
-        tell=tell,
-        seed=seed,
-    )
+    live = Node(node_id, **options)
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
     await run_node(live, as_json=as_json or not terminal, prompt=terminal and not as_json, stay=stay)
 
