@@ -45,8 +45,8 @@ def test_every_format_in_one_call(spark: SparkSession, tmp_path: Path) -> None:
     rejected = pq.read_table(tmp_path / "posts" / REJECTED_PART).to_pylist()
     assert sum(summary.rejected.values()) == len(rejected) == 4
     places = {(Path(row["file"]).name, row["line"]) for row in rejected}
-    assert places == {("stream.json.gz", 3), ("page.json", 0), ("old.csv", 9), ("old.csv", 10)}
-    assert all(row["reason"] for row in rejected)
+    assert places == {("stream.json.gz", 3), ("page.json", 1), ("old.csv", 9), ("old.csv", 10)}
+    assert all(row["reason"] and row["record"] for row in rejected)
     assert told[0] == "recognising files"
     assert pq.read_table(tmp_path / "posts").num_rows == summary.posts
 
