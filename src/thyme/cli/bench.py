@@ -111,12 +111,19 @@ def pipeline(
     """
     from rich.progress import Progress
 
-    from thyme.cli.bench_pipeline import SIZES, bench_pipeline, render
+    from thyme.cli.bench_pipeline import SIZES, PipelineRow, bench_pipeline, render
 
     sizes = tuple(size for size in SIZES if size <= largest) or (largest,)
     with Progress(transient=True) as progress:
         task = progress.add_task("pipeline", total=None)
-        rows = bench_pipeline(sizes, cores, tell=lambda stage: progress.update(task, description=stage))
+
+        def measured(of_size: list[PipelineRow]) -> None:
+            for row in of_size:
+                progress.console.print(f"{row.posts:>9,}  {row.stage:16s} {row.wall_s:8.1f} s  {row.cpu_s:8.1f} CPU s")
+
+        rows = bench_pipeline(
+            sizes, cores, tell=lambda stage: progress.update(task, description=stage), measured=measured
+        )
     render(rows)
 
 

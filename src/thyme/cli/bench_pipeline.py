@@ -49,8 +49,9 @@ def bench_pipeline(
     cores: int = 2,
     tell: Callable[[str], None] = lambda stage: None,
     warm_up: bool = True,
+    measured: Callable[[list[PipelineRow]], None] = lambda rows: None,
 ) -> list[PipelineRow]:
-    """Measure every stage at every size; `tell` hears what is being done."""
+    """Measure every stage at every size; `tell` hears what is being done, `measured` gets the rows of each size."""
     from thyme.pipeline.session import spark_session, steady_java
 
     rows: list[PipelineRow] = []
@@ -61,7 +62,9 @@ def bench_pipeline(
         if warm_up:
             _bench_size(folder / "warm", WARM_UP_POSTS, cores, lambda stage: tell(f"warming up: {stage}"))
         for posts in sizes:
-            rows.extend(_bench_size(folder / str(posts), posts, cores, tell))
+            of_size = _bench_size(folder / str(posts), posts, cores, tell)
+            measured(of_size)
+            rows.extend(of_size)
             shutil.rmtree(folder / str(posts))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
