@@ -55,7 +55,7 @@ def test_a_crash_that_keeps_cells_leaves_one_node_in_each() -> None:
 
 
 def test_churn_of_nodes_that_do_not_exist_is_refused() -> None:
-    with pytest.raises(InputError, match="no node 21"):
-        scenario(model="crash", nodes=[21])
+    with pytest.raises(InputError, match="no node 20; the scenario has 0 to 19"):
+        scenario(model="crash", nodes=[20])
     with pytest.raises(InputError, match="not both"):
         scenario(model="crash", nodes=[1], fraction=0.3)

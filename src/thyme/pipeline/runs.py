@@ -62,12 +62,12 @@ class RunSpec(msgspec.Struct, frozen=True):
         return self.scenario.nodes * (self.trace.operations + self.scenario.nodes)
 
 
-def run_identity(spec: RunSpec) -> str:
+def run_identity(spec: RunSpec, code: tuple[str, ...] = RUN_ROOMS) -> str:
     """The hash of scenario, trace and code. A scenario's name does not count; a movement file's content does."""
     scenario = msgspec.structs.replace(spec.scenario, name="", trace="")
     movement = scenario.movement
     moves = bytes_identity(Path(movement.file).read_bytes()) if movement.file else ""
-    return identity_of(scenario, moves, spec.trace.identity, code_identity(RUN_ROOMS))
+    return identity_of(scenario, moves, spec.trace.identity, code_identity(code))
 
 
 class RunRecord(msgspec.Struct, frozen=True):

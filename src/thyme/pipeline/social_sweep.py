@@ -19,9 +19,8 @@ from pyspark.sql.types import BinaryType, DoubleType, StringType, StructField, S
 
 from thyme.model.operations import Operation
 from thyme.pipeline.arrow import from_arrow, map_arrow
-from thyme.pipeline.identity import bytes_identity, code_identity, identity_of
-from thyme.pipeline.runs import RunSpec, describe_error
-from thyme.pipeline.sweep import SweepProgress
+from thyme.pipeline.runs import RunSpec, describe_error, run_identity
+from thyme.pipeline.sweep import TASK, TASK_ARROW, SweepProgress
 from thyme.sim.dtn_social import SocialRun, contacts_for, contacts_key, play_compiled
 from thyme.sim.scenario import Scenario
 from thyme.world.contacts import Contacts
@@ -36,10 +35,6 @@ CODE = (
 )  # fmt: skip
 """What decides a compiled run."""
 
-_SPEC = StructType(
-    [StructField("run", StringType()), StructField("scenario", BinaryType()), StructField("trace", BinaryType())]
-)
-_SPEC_ARROW = pa.schema([("run", pa.string()), ("scenario", pa.binary()), ("trace", pa.binary())])
 _PLAYED = StructType(
     [
         StructField("run", StringType()),
@@ -66,13 +61,6 @@ class KeptRun(msgspec.Struct, frozen=True):
 _KEPT = msgspec.msgpack.Decoder(KeptRun)
 
 
-def social_identity(spec: RunSpec) -> str:
-    scenario = msgspec.structs.replace(spec.scenario, name="", trace="")
-    file = scenario.movement.file
-    moves = bytes_identity(Path(file).read_bytes()) if file else ""
-    return identity_of(scenario, moves, spec.trace.identity, code_identity(CODE))
-
-
 def kept_run(folder: Path, run: str) -> KeptRun | None:
     """What was kept of a run, if it was played."""
     file = folder / f"{run}.msgpack"
@@ -86,7 +74,7 @@ def sweep_social(
     watch: Callable[[SweepProgress], None] = lambda progress: None,
 ) -> tuple[list[KeptRun | None], list[str]]:
     """Every run, in the order of the table (None if it failed), and what went wrong; Spark starts only if needed."""
-    names = [social_identity(spec) for spec in specs]
+    names = [run_identity(spec, CODE) for spec in specs]
     table = dict(zip(names, specs, strict=True))
     todo = [run for run in table if not (folder / f"{run}.msgpack").is_file()]
     folder.mkdir(parents=True, exist_ok=True)
@@ -112,7 +100,7 @@ def _play_job(spark: SparkSession, runs: Sequence[tuple[str, RunSpec]]) -> list[
     rows = [
         {"run": run, "scenario": msgspec.msgpack.encode(spec.scenario), "trace": spec.trace.data} for run, spec in runs
     ]
-    frame = from_arrow(spark, pa.Table.from_pylist(rows, schema=_SPEC_ARROW), _SPEC)
+    frame = from_arrow(spark, pa.Table.from_pylist(rows, schema=TASK_ARROW), TASK)
     cores = spark.sparkContext.defaultParallelism
     frame = frame.repartition(min(len(runs), cores)) if cores > 1 else frame.coalesce(1)
     answers: list[dict[str, Any]] = map_arrow(frame, _play_batches, _PLAYED).toArrow().to_pylist()

@@ -40,10 +40,10 @@ JOBS_PER_CORE = 2
 MAX_JOBS = 512
 WATCH_EVERY_S = 0.5
 
-_TASK = StructType(
+TASK = StructType(
     [StructField("run", StringType()), StructField("scenario", BinaryType()), StructField("trace", BinaryType())]
 )
-_TASK_ARROW = pa.schema([("run", pa.string()), ("scenario", pa.binary()), ("trace", pa.binary())])
+TASK_ARROW = pa.schema([("run", pa.string()), ("scenario", pa.binary()), ("trace", pa.binary())])
 _PLAYED = StructType(
     [
         StructField("run", StringType()),
@@ -185,7 +185,7 @@ def _play_and_keep(spark: SparkSession, run: str, spec: RunSpec, folder: Path, s
 def _play_on(spark: SparkSession, run: str, spec: RunSpec) -> Played:
     row = {"run": run, "scenario": msgspec.msgpack.encode(spec.scenario), "trace": spec.trace.data}
     try:
-        task = from_arrow(spark, pa.Table.from_pylist([row], schema=_TASK_ARROW), _TASK).coalesce(1)
+        task = from_arrow(spark, pa.Table.from_pylist([row], schema=TASK_ARROW), TASK).coalesce(1)
         (answer,) = map_arrow(task, _play_batches, _PLAYED).toArrow().to_pylist()
     except Exception as error:
         return Played(run, describe_error(error))

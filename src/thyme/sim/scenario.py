@@ -114,13 +114,14 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise InputError(f"nodes is {self.nodes}; expected 1 to {MAX_NODES}")
         if not 0.0 <= self.time.join_from_s <= self.time.join_to_s <= self.time.until_s:
             raise InputError("[time]: expected 0 ≤ join_from_s ≤ join_to_s ≤ until_s")
-        strangers = [node for node in self.churn.nodes if not 0 <= node < self.nodes + self.servers]
-        if strangers:
-            raise InputError(f"[churn] nodes: there is no node {strangers[0]}; the scenario has 0 to {self.nodes - 1}")
         if self.churn.nodes and self.churn.fraction:
             raise InputError("[churn]: give either nodes or a fraction of them, not both")
         if self.servers < 1:
             raise InputError(f"servers is {self.servers}; expected at least 1")
+        present = self.nodes + len(self.server_nodes)
+        strangers = [node for node in self.churn.nodes if not 0 <= node < present]
+        if strangers:
+            raise InputError(f"[churn] nodes: there is no node {strangers[0]}; the scenario has 0 to {present - 1}")
         if self.movement.model == "community":
             community_of(self.movement.community)
         find_approach(self.approach).configure(self.settings, "[settings]")
