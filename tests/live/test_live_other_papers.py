@@ -1,6 +1,6 @@
-"""SocialCast live: three processes in a line over UDP, the very classes that the simulator runs.
+"""DRIP, SocialCast and walks live: three processes in a line over UDP, the very classes that the simulator runs.
 
-The one in the middle is near the subscriber all the time, says so, becomes the carrier and hands the message on.
+With SocialCast the one in the middle is near the subscriber all the time, says so, and becomes the carrier.
 """
 
 from __future__ import annotations
@@ -8,25 +8,40 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import pytest
+
 COMMAND = [sys.executable, "-W", "error", "-c", "from thyme.cli.node import app; app()", "start"]
-QUICK = ["--approach", "socialcast", "--set", "period_s=0.3"]
+PATIENCE_S = 120.0
+QUICK = {
+    "drip": {
+        "brokers": "3", "likely_brokers": "1", "copies": "1", "regions.bootstrap_s": "1.0", "regions.period_s": "0.5",
+        "regions.life_s": "2.5", "bridges.status_s": "0.5", "cooperation.exchange_s": "0.5",
+    },
+    "socialcast": {"period_s": "0.3"},
+    "walks": {"settle_s": "3.0"},
+}  # fmt: skip
 
 
 class Node:
     """A node in a process of its own."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, approach: str, *arguments: str) -> None:
+        settings = [word for key, value in QUICK[approach].items() for word in ("--set", f"{key}={value}")]
         self.process = subprocess.Popen(
-            [*COMMAND, *QUICK, *arguments],
+            [*COMMAND, "--approach", approach, *settings, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
+        self._patience = threading.Timer(PATIENCE_S, self.process.kill)
+        self._patience.start()
+        self.said: list[str] = []
         self.address = self.wait_for("listening")["address"]
 
     def say(self, line: str) -> None:
@@ -38,36 +53,42 @@ class Node:
         """The next report of this kind."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
+            self.said.append(line)
             report: dict[str, Any] = json.loads(line)
             if report["event"] == event:
                 return report
             assert report["event"] != "failed", report
         assert self.process.stderr is not None
-        raise AssertionError(f"ended before {event!r}: {self.process.stderr.read()}")
+        raise AssertionError(f"ended before {event!r}: {self.process.stderr.read()}, after {self.said}")
 
     def leave(self) -> str:
         _, told = self.process.communicate("quit\n", timeout=60.0)
         assert self.process.returncode == 0
         return told
 
+    def close(self) -> None:
+        self._patience.cancel()
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
+
 
 @contextmanager
-def running(*arguments: str) -> Iterator[Node]:
-    node = Node(*arguments)
+def running(approach: str, *arguments: str) -> Iterator[Node]:
+    node = Node(approach, *arguments)
     try:
         yield node
     finally:
-        if node.process.poll() is None:
-            node.process.kill()
-            node.process.communicate()
+        node.close()
 
 
-def test_a_carrier_in_the_middle_brings_a_message_to_the_subscriber() -> None:
+@pytest.mark.parametrize("approach", QUICK)
+def test_three_processes_in_a_line_notify_and_hand_over_contents(approach: str) -> None:
     with ExitStack() as stack:
-        middle = stack.enter_context(running("--id", "2"))
+        middle = stack.enter_context(running(approach, "--id", "2"))
         ends = ["--peer", middle.address, "--only-peers"]
-        left = stack.enter_context(running("--id", "1", *ends))
-        right = stack.enter_context(running("--id", "3", *ends))
+        left = stack.enter_context(running(approach, "--id", "1", *ends))
+        right = stack.enter_context(running(approach, "--id", "3", *ends))
         for node in (middle, left, right):
             node.wait_for("joined")
         right.say('subscribe "goal & !replay" --future')
