@@ -7,10 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from thyme.pipeline.session import describe_java, spark_session
+from thyme.pipeline.session import describe_java, local_memory_mb, spark_session
 
 TOOLS = ["bash", "cat", "chmod", "dirname", "env", "grep", "mkdir", "ps", "rm", "sed", "sh", "tr", "uname"]
 PROGRAM = """
@@ -69,3 +70,13 @@ def test_a_process_has_one_session_in_utc(spark: SparkSession) -> None:
 
 def test_the_java_in_use_is_named() -> None:
     assert describe_java().startswith("Java ")
+
+
+def test_a_local_session_may_take_a_share_of_the_memory_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    def machine_of(gigabytes: int) -> None:
+        figures = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": gigabytes * 2**30 // 4096}
+        monkeypatch.setattr("os.sysconf", figures.__getitem__)
+
+    for gigabytes, expected_mb in ((2, 1024), (16, 4096), (256, 8192)):
+        machine_of(gigabytes)
+        assert local_memory_mb() == expected_mb

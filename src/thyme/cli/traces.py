@@ -53,6 +53,7 @@ def make(
     The most active users become nodes, their tagged posts become inserts. Defaults are the paper's.
     """
     from thyme.pipeline import dataset
+    from thyme.pipeline.keeping import job
     from thyme.pipeline.schemas import POSTS
     from thyme.pipeline.session import spark_session
     from thyme.pipeline.sizes import ObjectSizes
@@ -73,7 +74,8 @@ def make(
     )
     with Console(stderr=True).status("Making the trace on Spark …"):
         spark = spark_session("trace", master)
-        dataset.write_once(make_trace(dataset.read(spark, posts, POSTS), options), out, files=1)
+        with job():
+            dataset.write_once(make_trace(dataset.read(spark, posts, POSTS), options), out, files=1)
     _show(out)
 
 

@@ -9,6 +9,7 @@ from pyspark.sql import functions as sf
 
 from thyme.pipeline import dataset
 from thyme.pipeline.ingest import ingest
+from thyme.pipeline.keeping import job
 from thyme.pipeline.metrics import run_metrics
 from thyme.pipeline.oracle import expected_counts
 from thyme.pipeline.schemas import EVENTS, EXPECTED, POSTS, TRACE, conform
@@ -36,15 +37,16 @@ def make_bench_trace(posts: Path, out: Path, subscriptions: int) -> int:
         deletes_per_hour=0.05,
         unsubscribes_per_hour=hourly / 10.0,
     )
-    dataset.write_once(make_trace(frame, TraceOptions(users=users, rates=rates)), out)
+    with job():
+        dataset.write_once(make_trace(frame, TraceOptions(users=users, rates=rates)), out)
     return dataset.read(spark, out, TRACE).count()
 
 
 def count_truth(trace: Path, out: Path) -> int:
     """How many notifications a perfect execution gives."""
     spark = spark_session(_RUN)
-    counts = expected_counts(dataset.read(spark, trace, TRACE))
-    dataset.write_once(counts, out)
+    with job():
+        dataset.write_once(expected_counts(dataset.read(spark, trace, TRACE)), out)
     return _total(dataset.read(spark, out, EXPECTED), "expected")
 
 

@@ -18,6 +18,7 @@ from pyspark.sql import functions as sf
 from thyme.pipeline import dataset
 from thyme.pipeline.arrow import from_arrow
 from thyme.pipeline.issued import issued_trace
+from thyme.pipeline.keeping import keep
 from thyme.pipeline.metrics import point_metrics, run_metrics
 from thyme.pipeline.oracle import expected_counts
 from thyme.pipeline.runs import read_events
@@ -41,11 +42,11 @@ def measure_runs(spark: SparkSession, folder: Path, played: PlayedRuns) -> DataF
     """The metrics of each run, in the schema METRICS."""
     columns = [pa.array(column) for column in (played.runs, played.traces, played.nodes, played.churn)]
     runs = from_arrow(spark, pa.table(columns, schema=arrow_schema(_RUNS)), spark_schema(_RUNS))
-    events = read_events(spark, folder, played.runs).persist()
+    events = keep(read_events(spark, folder, played.runs))
     trace = _traces(spark, {name: played.paths[name] for name in played.traces})
     shared = trace.join(_names(runs.where(~sf.col("churn"))), on="trace", how="left_semi")
     own = issued_trace(trace, runs.where("churn"), events) if any(played.churn) else None
-    truth = (shared if own is None else shared.unionByName(own)).persist()
+    truth = keep(shared if own is None else shared.unionByName(own))
     named = runs.withColumn("trace", sf.when(sf.col("churn"), sf.col("run")).otherwise(sf.col("trace")))
     return run_metrics(events, named.drop("churn"), truth, expected_counts(truth))
 

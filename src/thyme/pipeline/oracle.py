@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from thyme.pipeline.conjunctions import any_holds, expand_queries, holds, is_single_tag, numbered_conjunctions
+from thyme.pipeline.keeping import keep
 from thyme.pipeline.running_counts import count_matches, countable
 from thyme.pipeline.schemas import EXPECTED, PAIRS, conform
 from thyme.pipeline.truth import in_time, named_trace, objects_of, subscriptions_of
@@ -27,7 +28,7 @@ MAX_SHARES = 64
 def expected_counts(trace: DataFrame) -> DataFrame:
     """⟨trace, subscription, expected⟩: how many objects each subscription is to be told of."""
     trace = named_trace(trace)
-    subscriptions = _expanded_subscriptions(trace).persist()
+    subscriptions = keep(_expanded_subscriptions(trace))
     countable_ones = is_single_tag(sf.col("conjunctions")) & countable()
     tag = sf.col("conjunctions").getItem(0).getField("positive").getItem(0)
     counts = count_matches(trace, subscriptions.where(countable_ones).withColumn("tag", tag))

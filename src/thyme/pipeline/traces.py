@@ -21,6 +21,7 @@ from thyme.model.formulas import tag_text
 from thyme.model.objects import MAX_TAGS
 from thyme.pipeline.arrow import from_arrow, map_arrow
 from thyme.pipeline.draws import uniforms
+from thyme.pipeline.keeping import keep
 from thyme.pipeline.schemas import POSTS, TRACE, arrow_schema, conform, spark_schema
 from thyme.pipeline.sizes import ObjectSizes, sized
 from thyme.pipeline.trace_draws import DRAWN_COLUMNS, Compression, QueryMix, Rates, UserOperations
@@ -67,9 +68,9 @@ def make_trace(posts: DataFrame, options: TraceOptions) -> DataFrame:
     at_s = sf.col("at_s")
     posts = posts.where((at_s >= start_s) & (at_s < start_s + options.compression.window_s))
     users = choose_users(posts, options)
-    inserts = _inserts(posts, users, start_s, options).persist(StorageLevel.DISK_ONLY)
+    inserts = keep(_inserts(posts, users, start_s, options), StorageLevel.DISK_ONLY)
     popular = _popular_tags(inserts, options.popular_share)
-    drawn = _drawn_operations(inserts, users, options).persist(StorageLevel.DISK_ONLY)
+    drawn = keep(_drawn_operations(inserts, users, options), StorageLevel.DISK_ONLY)
     subscribes = _with_queries(drawn.where(sf.col("kind") == "subscribe"), popular, inserts, options)
     removals = drawn.where(sf.col("kind") != "subscribe")
     return _numbered(inserts, subscribes, removals)
@@ -132,7 +133,7 @@ def _popular_tags(inserts: DataFrame, share: float) -> DataFrame:
     ranked = used.select("tag", (sf.row_number().over(Window.orderBy(sf.desc("uses"), "tag")) - 1).alias("rank"))
     kept = sf.ceil(sf.count("*").over(Window.partitionBy()) * share)
     popular = ranked.select("tag", "rank", kept.alias("kept")).where(sf.col("rank") < sf.col("kept"))
-    return map_arrow(popular.select("tag", "rank"), _spelled, spark_schema(_POPULAR)).persist()
+    return keep(map_arrow(popular.select("tag", "rank"), _spelled, spark_schema(_POPULAR)))
 
 
 def _spelled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from thyme.pipeline import dataset
 from thyme.pipeline.identity import PIPELINE_ROOMS, code_identity, identity_of
+from thyme.pipeline.keeping import job
 from thyme.pipeline.lazy_session import LazySession
 from thyme.pipeline.measured import PlayedRuns, measure_runs, summarise_points
 from thyme.pipeline.runs import RunSpec
@@ -46,7 +47,8 @@ def find_metrics(
         spark = session.spark
         if not dataset.exists(of_runs):
             paths = {trace.packed.identity: trace.path for trace in traces}
-            dataset.write_once(measure_runs(spark, out / "runs", _played_runs(played, paths)), of_runs, files=1)
+            with job():
+                dataset.write_once(measure_runs(spark, out / "runs", _played_runs(played, paths)), of_runs, files=1)
         pairs = [(run, point) for point, _, run in played]
         dataset.write_once(summarise_points(spark, of_runs, pairs), of_points, files=1)
     summaries = _read(of_points)

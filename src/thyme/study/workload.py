@@ -13,6 +13,7 @@ from thyme.model.records import OperationKind
 from thyme.pipeline import dataset
 from thyme.pipeline.generate import write_posts
 from thyme.pipeline.identity import PIPELINE_ROOMS, code_identity, folder_identity, identity_of
+from thyme.pipeline.keeping import job
 from thyme.pipeline.lazy_session import LazySession
 from thyme.pipeline.runs import PackedTrace, RunSpec, pack_trace
 from thyme.pipeline.schemas import POSTS
@@ -87,7 +88,8 @@ def _make(choice: TraceChoice, posts: Posts, path: Path, session: LazySession) -
         dataset.write_table_once(table_from_operations(read_trace(choice.file)), path)
         return
     frame = dataset.read(session.spark, posts.path, POSTS)
-    dataset.write_once(make_trace(frame, choice.options), path, files=1)
+    with job():
+        dataset.write_once(make_trace(frame, choice.options), path, files=1)
 
 
 def run_specs(plan: Plan, traces: Sequence[PlayedTrace]) -> list[RunSpec]:
