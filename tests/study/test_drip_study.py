@@ -10,6 +10,7 @@ import pytest
 
 from thyme.approaches.drip.broker import COPY
 from thyme.approaches.drip.memory import event_number
+from thyme.model.errors import InputError
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.operations import Operation
 from thyme.model.records import Notified, OperationKind, Sampled
@@ -36,10 +37,10 @@ def test_the_points_are_the_papers_without_those_that_break_its_bound() -> None:
     }
     for point in points:
         settings = point.scenario.settings
-        assert settings["likely_brokers"] == (4 if point.figure == "3a" and point.series != SF else 5)
+        assert settings["likely_brokers"] == (4 if point.figure == "3a" and not point.series.startswith(SF) else 5)
         assert settings["likely_brokers"] + settings["copies"] < point.x
     assert not [point for point in points if point.series == "DRIP, m = 6" and point.x == 10]
-    assert len({point.key for point in points}) == len(points) - 8, "Figure 3(b) shares SF and DRIP with others"
+    assert len({point.key for point in points}) == len(points) - 12, "Figure 3(b) shares SF and DRIP with others"
     scenario = points[0].scenario
     assert (scenario.nodes, scenario.radio.disc.range_m, scenario.time.until_s) == (200, 120.0, 540.0)
 
@@ -96,11 +97,14 @@ def test_figures_tables_and_claims_of_made_up_runs(tmp_path: Path) -> None:
         "D01": True, "D02": True, "D03": True, "D04": True, "D05": True, "D06": True,
     }  # fmt: skip
     assert claims["D06"].runs == 2
-    assert "k = 20: 18 s against 40 s" in claims["D06"].measured
+    assert "k = 20: 18 s against 40 s (-22 ± 0)" in claims["D06"].measured
+    assert "over bridges 39.9 s" in claims["D03"].measured
     names = {path.name for path in (tmp_path / "figures").iterdir()}
     assert names >= {f"drip_{name}.png" for name in ("figure_3a", "figure_3b", "figure_4", "analysis")}
     assert len((tmp_path / "drip.csv").read_text().splitlines()) == 1 + len(points)
-    row = analysis_table(points, found)[0]
+    rows = {row.likely: row for row in analysis_table(points, found) if row.copies == 2 and row.brokers == 10}
+    assert rows[4].series_s == pytest.approx(rows[4].meeting_s * 4.0 / 8.0)
+    row = rows[5]
     assert row.printed_s == pytest.approx(row.meeting_s * 40.0 / 8.0)
     assert row.exact_s == pytest.approx(row.meeting_s * (137.0 / 60.0) / 2.0)
     assert row.series_s == 0.0
@@ -111,6 +115,20 @@ def test_a_claim_that_does_not_hold_is_told_so_and_one_without_runs_is_left_out(
     found = {point.key: [DripMeasure(1, 10, 10, float(point.scenario.settings["copies"]), 0.5, 1)] for point in points}
     judged = {claim.id: claim.holds for claim in judge_drip(points, found)}
     assert judged == {"D03": False, "D04": False, "D05": False}
+
+
+@pytest.mark.parametrize(
+    ("figures", "duration_s", "said"),
+    [
+        (["5"], 500.0, "figures has '5'; expected some of 3a, 3b, 4"),
+        ([], 500.0, "figures has nothing"),
+        (["3a"], -5.0, "duration_s is -5"),
+        (["3a"], float("nan"), "duration_s is nan"),
+    ],
+)
+def test_what_is_no_figure_or_no_duration_is_refused(figures: list[str], duration_s: float, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        drip_points(figures, duration_s)
 
 
 def test_points_with_the_same_runs_are_run_once() -> None:

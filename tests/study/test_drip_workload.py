@@ -55,6 +55,12 @@ def test_a_range_matches_its_numbers_and_no_others() -> None:
 def test_wrong_parameters_are_refused() -> None:
     with pytest.raises(InputError, match="rate_per_s is 0"):
         NumberIntervals(rate_per_s=0.0)
+    with pytest.raises(InputError, match="rate_per_s is nan"):
+        NumberIntervals(rate_per_s=float("nan"))
+    with pytest.raises(InputError, match="exponent is 1; .* above 1"):
+        NumberIntervals(exponent=1.0)
+    with pytest.raises(InputError, match="length_variance is nan"):
+        NumberIntervals(length_variance=float("nan"))
     with pytest.raises(InputError, match="subscribing is 2"):
         NumberIntervals(subscribing=2.0)
     with pytest.raises(InputError, match="events_from_s"):

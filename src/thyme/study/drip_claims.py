@@ -12,7 +12,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 import numpy as np
 
-from thyme.study.drip_points import ABILITY, BROKERS, COPIES, RANDOM, SF, DripMeasure, DripPoint, copies_series
+from thyme.study.drip_points import (
+    ABILITY,
+    BROKERS,
+    COPIES,
+    RANDOM,
+    SF,
+    SF_BRIDGES,
+    DripMeasure,
+    DripPoint,
+    copies_series,
+)
 
 Found = Mapping[bytes, Sequence[DripMeasure]]
 """Runs by `DripPoint.key`."""
@@ -42,16 +52,32 @@ def judge_drip(points: Sequence[DripPoint], found: Found) -> Iterator[DripClaim]
             yield DripClaim(id_, statement, measured, all(holds for _, holds in parts), table.fewest_runs)
 
 
+Place = tuple[str, str, int]
+"""⟨figure, series, k⟩."""
+Parts = list[tuple[str, bool]]
+"""What was measured at one place of a claim, in words, and whether the claim holds there."""
+
+
 class _Table:
-    """Means by figure, series and k."""
+    """Runs by figure, series and k."""
 
     def __init__(self, points: Sequence[DripPoint], found: Found) -> None:
         self._runs = {(point.figure, point.series, point.x): found.get(point.key, ()) for point in points}
         self.fewest_runs = min((len(runs) for runs in self._runs.values() if runs), default=0)
 
-    def mean(self, figure: str, series: str, k: int, read: Read) -> float | None:
-        runs = self._runs.get((figure, series, k), ())
+    def mean(self, place: Place, read: Read) -> float | None:
+        runs = self._runs.get(place, ())
         return float(np.mean([read(run) for run in runs])) if runs else None
+
+    def difference(self, one: Place, other: Place, read: Read) -> str:
+        """Of `one` less the other, as mean and standard error over the seeds that both have; a seed has the same
+        movement and the same events everywhere."""
+        by_seed = [{run.seed: read(run) for run in self._runs.get(place, ())} for place in (one, other)]
+        seeds = sorted(by_seed[0].keys() & by_seed[1].keys())
+        if len(seeds) < 2:
+            return ""
+        found = [by_seed[0][seed] - by_seed[1][seed] for seed in seeds]
+        return f" ({np.mean(found):+.2g} ± {np.std(found, ddof=1) / len(found) ** 0.5:.2g})"
 
 
 def _coverage(run: DripMeasure) -> float:
@@ -62,56 +88,47 @@ def _delay(run: DripMeasure) -> float:
     return run.delay_s
 
 
-Parts = list[tuple[str, bool]]
-
-
 def _over_copies(table: _Table, figure: str, read: Read, *, grows: bool) -> Parts:
-    return _trends(
-        {
-            f"k = {k}": [(m, table.mean(figure, copies_series(m), k, read)) for m in COPIES]
-            for k in BROKERS
-        },
-        "m",
-        grows,
-    )  # fmt: skip
+    lines = {f"k = {k}": {m: (figure, copies_series(m), k) for m in COPIES} for k in BROKERS}
+    return _trends(table, lines, "m", read, grows)
 
 
 def _over_brokers(table: _Table, figure: str, read: Read, *, grows: bool) -> Parts:
-    return _trends(
-        {
-            f"m = {m}": [(k, table.mean(figure, copies_series(m), k, read)) for k in BROKERS]
-            for m in COPIES
-        },
-        "k",
-        grows,
-    )  # fmt: skip
+    lines = {f"m = {m}": {k: (figure, copies_series(m), k) for k in BROKERS} for m in COPIES}
+    return _trends(table, lines, "k", read, grows)
 
 
-def _trends(lines: dict[str, list[tuple[int, float | None]]], axis: str, grows: bool) -> Parts:
+def _trends(table: _Table, lines: dict[str, dict[int, Place]], axis: str, read: Read, grows: bool) -> Parts:
     parts: Parts = []
     for name, line in lines.items():
-        known = [(x, value) for x, value in line if value is not None]
+        known = {x: value for x, place in line.items() if (value := table.mean(place, read)) is not None}
         if len(known) > 1:
-            (low, first), (high, last) = known[0], known[-1]
-            text = f"{name}: {first:.3g} at {axis} = {low}, {last:.3g} at {axis} = {high}"
-            parts.append((text, (last > first) == grows and last != first))
+            low, high = min(known), max(known)
+            change = table.difference(line[high], line[low], read)
+            text = f"{name}: {known[low]:.3g} at {axis} = {low}, {known[high]:.3g} at {axis} = {high}{change}"
+            parts.append((text, (known[high] > known[low]) == grows and known[high] != known[low]))
     return parts
 
 
 def _below_sf(table: _Table) -> Parts:
     parts: Parts = []
     for k in BROKERS:
-        sf = table.mean("3b", SF, k, _delay)
-        drip = [value for m in COPIES if (value := table.mean("3b", copies_series(m), k, _delay)) is not None]
+        sf, wider = (table.mean(("3b", series, k), _delay) for series in (SF, SF_BRIDGES))
+        drip = [value for m in COPIES if (value := table.mean(("3b", copies_series(m), k), _delay)) is not None]
         if sf is not None and drip:
-            parts.append((f"k = {k}: {min(drip):.3g} to {max(drip):.3g} s against {sf:.3g} s", max(drip) < sf))
+            text = f"k = {k}: {min(drip):.3g} to {max(drip):.3g} s against {sf:.3g} s"
+            if wider is not None:
+                text += f" (over bridges {wider:.3g} s)"
+            parts.append((text, max(drip) < sf))
     return parts
 
 
 def _below_random(table: _Table) -> Parts:
     parts: Parts = []
     for k in BROKERS:
-        able, chance = table.mean("4", ABILITY, k, _delay), table.mean("4", RANDOM, k, _delay)
+        places: tuple[Place, Place] = ("4", ABILITY, k), ("4", RANDOM, k)
+        able, chance = (table.mean(place, _delay) for place in places)
         if able is not None and chance is not None:
-            parts.append((f"k = {k}: {able:.3g} s against {chance:.3g} s", able < chance))
+            change = table.difference(*places, _delay)
+            parts.append((f"k = {k}: {able:.3g} s against {chance:.3g} s{change}", able < chance))
     return parts

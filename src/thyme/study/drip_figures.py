@@ -48,7 +48,7 @@ class Analysed(msgspec.Struct, frozen=True):
 
 
 def drip_figures(points: Sequence[DripPoint], found: Found) -> list[Picture]:
-    """Every figure of which at least one point was run, and the analysis beside Figure 3(b)."""
+    """Every figure of which at least one point was run, and the analysis beside what was measured."""
     layouts: dict[str, tuple[str, str, Read]] = {
         "3a": ("Broker coverage (Figure 3a)", "broker coverage", lambda run: run.coverage),
         "3b": ("Delivery delay (Figure 3b)", "mean delay, s", lambda run: run.delay_s),
@@ -84,12 +84,12 @@ def points_csv(points: Sequence[DripPoint], found: Found) -> str:
 
 
 def analysis_table(points: Sequence[DripPoint], found: Found) -> list[Analysed]:
-    """The three formulas and Eq. (2) beside the measured delay, for the points of Figure 3(b)."""
+    """The three formulas and Eq. (2) beside the measured delay, for the points of DRIP with every l and m."""
     rows = []
-    for point in points:
+    for point in {point.key: point for point in points if point.figure != "4"}.values():
         runs: Sequence[DripMeasure] = found.get(point.key, ())
         settings = point.scenario.settings
-        if point.figure != "3b" or not runs or settings["relay"] != "mcmd":
+        if not runs or settings["relay"] != "mcmd":
             continue
         meeting_s = float(np.mean([meeting_time_s(seeded(point, run.seed)[0]) for run in runs]))
         likely, copies = settings["likely_brokers"], settings["copies"]
@@ -172,7 +172,8 @@ def _analysis(rows: Sequence[Analysed]) -> Picture:
         )
         for number, (label, values) in enumerate(lines):
             axes.plot(places, values, marker=MARKERS[number], color=COLOURS[number], label=label, linestyle="none")
-        axes.set_xticks(list(places), [f"k {row.brokers}\nm {row.copies}" for row in rows], fontsize=8)
+        axes.set_xticks(list(places), [f"{row.brokers}\n{row.likely}\n{row.copies}" for row in rows], fontsize=8)
+        axes.set_xlabel("k, l and m")
         axes.set_ylabel("delay, s")
         axes.set_ylim(bottom=0.0)
         axes.legend()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import inf
 from typing import Any
 
 import msgspec
@@ -18,6 +19,7 @@ import pyarrow.compute as pc
 
 from thyme.approaches.drip.broker import COPY
 from thyme.approaches.drip.memory import event_number
+from thyme.model.errors import InputError
 from thyme.model.operations import Operation
 from thyme.model.queries import parse_query
 from thyme.model.records import OperationKind
@@ -32,7 +34,7 @@ COVERAGE_LIKELY, DELAY_LIKELY = 4, 5
 """l of Figure 3(a), and of Figures 3(b) and 4."""
 SELECTION_COPIES = 4
 """m of Figure 4, which the paper does not give."""
-SF, ABILITY, RANDOM = "SF", "DRIP", "random selection"
+SF, SF_BRIDGES, ABILITY, RANDOM = "SF", "SF over bridges", "DRIP", "random selection"
 DURATION_S = 500.0
 FIGURES = ("3a", "3b", "4")
 WARM_UP_S, TAIL_S = 30.0, 10.0
@@ -92,6 +94,13 @@ def paper_scenario(duration_s: float = DURATION_S, **settings: Any) -> Scenario:
 
 def drip_points(figures: Iterable[str] = FIGURES, duration_s: float = DURATION_S) -> list[DripPoint]:
     """All points of these figures; those that break l + m < k are left out."""
+    figures = list(figures)
+    wrong = [figure for figure in figures if figure not in FIGURES]
+    if wrong or not figures:
+        given = repr(wrong[0]) if wrong else "nothing"
+        raise InputError(f"figures has {given}; expected some of {', '.join(FIGURES)}")
+    if not 0.0 < duration_s < inf:
+        raise InputError(f"duration_s is {duration_s:g}; expected a finite, positive number of seconds")
     return [
         DripPoint(figure, series, settings["brokers"], paper_scenario(duration_s, **settings), duration_s)
         for figure in figures
@@ -113,7 +122,9 @@ def _lines(figure: str) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield copies_series(copies), {**given, "copies": copies, "relay": "mcmd", "selection": "ability"}
         # l and m mean nothing to SF: both figures show the same runs, with an m that is valid with every k.
         same = {"brokers": brokers, "likely_brokers": DELAY_LIKELY, "copies": COPIES[0]}
-        yield SF, {**same, "relay": "sf", "selection": "ability"}
+        epidemic = {**same, "relay": "sf", "selection": "ability"}
+        yield SF, {**epidemic, "sf_contacts": "neighbours"}
+        yield SF_BRIDGES, {**epidemic, "sf_contacts": "bridges"}
 
 
 def seeded(point: DripPoint, seed: int) -> tuple[Scenario, list[Operation]]:

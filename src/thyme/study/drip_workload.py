@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from itertools import accumulate
-from math import ceil, floor, sqrt
+from math import ceil, floor, inf, sqrt
 from random import Random
 
 import msgspec
@@ -42,14 +42,22 @@ class NumberIntervals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if self.nodes < 1:
             raise InputError(f"nodes is {self.nodes}; expected at least 1")
-        if self.rate_per_s <= 0.0:
+        if not 1.0 < self.exponent < inf:
+            raise InputError(f"exponent is {self.exponent:g}; a power law of abilities needs a finite one above 1")
+        if not 0.0 < self.rate_per_s < inf:
             raise InputError(f"rate_per_s is {self.rate_per_s:g}; expected a positive number of events per second")
         if not 0.0 <= self.subscribing <= 1.0:
             raise InputError(f"subscribing is {self.subscribing:g}; expected a probability from 0 to 1")
-        if self.length_variance < 0.0:
-            raise InputError(f"length_variance is {self.length_variance:g}; expected 0 or more")
-        if not 0.0 <= self.subscribe_from_s <= self.subscribe_to_s <= self.events_from_s <= self.events_to_s:
-            raise InputError("expected 0 ≤ subscribe_from_s ≤ subscribe_to_s ≤ events_from_s ≤ events_to_s")
+        if not 0.0 <= self.length_mean < inf:
+            raise InputError(f"length_mean is {self.length_mean:g}; expected a finite length, 0 or more")
+        if not 0.0 <= self.length_variance < inf:
+            raise InputError(f"length_variance is {self.length_variance:g}; expected a finite variance, 0 or more")
+        times_s = (self.subscribe_from_s, self.subscribe_to_s, self.events_from_s, self.events_to_s)
+        if not 0.0 <= times_s[0] <= times_s[1] <= times_s[2] <= times_s[3] < inf:
+            raise InputError(
+                "expected finite times, 0 ≤ subscribe_from_s ≤ subscribe_to_s ≤ events_from_s ≤ events_to_s; they are "
+                + ", ".join(f"{time_s:g}" for time_s in times_s)
+            )
 
 
 def number_intervals(options: NumberIntervals) -> list[Operation]:

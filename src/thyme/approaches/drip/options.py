@@ -6,6 +6,7 @@ The paper's k, l and m are `brokers`, `likely_brokers` and `copies`; l + m < k (
 
 from __future__ import annotations
 
+from math import inf
 from typing import Literal
 
 import msgspec
@@ -30,7 +31,8 @@ class RegionOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Longest random part of that wait: small enough that ten hops never look longer than eleven."""
     hop_limit: int = 32
     neighbour_life_s: float = 5.0
-    """How long a neighbour's region is believed after it was last heard."""
+    """How long a neighbour's region is believed after it was last heard; neighbours are heard once a period at least,
+    and with less than that there would be no bridges between two broadcasts."""
     neighbours: int = 500
     bootstrap_s: float = 5.0
     """How long abilities are exchanged before the most able take office."""
@@ -42,7 +44,12 @@ class RegionOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         check_longer(self, "regions.", "period_s", "life_s")
         check_at_least(self, "regions.", 0.0, "hop_wait_s", "hop_jitter_s", "gossip_wait_s")
-        check_positive(self, "regions.", "neighbour_life_s", "bootstrap_s", "orphan_s")
+        if not self.period_s <= self.neighbour_life_s < inf:
+            raise InputError(
+                f"regions.neighbour_life_s is {self.neighbour_life_s:g}; expected at least regions.period_s, "
+                f"{self.period_s:g}: between two broadcasts there would be no bridges"
+            )
+        check_positive(self, "regions.", "bootstrap_s", "orphan_s")
         check_at_least(self, "regions.", 1, "hop_limit", "neighbours")
 
 
@@ -142,10 +149,10 @@ class DripOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 f"likely_brokers + copies = {self.likely_brokers} + {self.copies} is not below brokers = "
                 f"{self.brokers}; DRIP needs l + m < k: choose more brokers, or fewer copies or likely brokers"
             )
-        if not self.exponent > 1.0:
-            raise InputError(f"exponent is {self.exponent:g}; a power law of abilities needs one above 1")
-        if not self.ability >= 0.0:
-            raise InputError(f"ability is {self.ability:g}; expected a positive number, or 0 to draw one")
+        if not 1.0 < self.exponent < inf:
+            raise InputError(f"exponent is {self.exponent:g}; a power law of abilities needs a finite one above 1")
+        if not 0.0 <= self.ability < inf:
+            raise InputError(f"ability is {self.ability:g}; expected a finite, positive number, or 0 to draw one")
         check_at_least(self, "", 1, "memory_events", "seen_events", "interests", "catch_up_events", "past_matches")
         check_at_least(self, "", 1, "flood_memory")
         check_at_least(self, "", 0, "content_bytes", "known_events", "flood_jitter_s")
