@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
 import msgspec
+
+
+def prose(text: str) -> str:
+    """Text for people: escaped, and with names such as Thyme-LS on one line, however narrow the page."""
+    return re.sub(r"\bThyme-\w+", r'<span class="name">\g<0></span>', escape(text))
 
 
 class Cell(msgspec.Struct, frozen=True):
@@ -18,7 +24,7 @@ class Cell(msgspec.Struct, frozen=True):
 
     def render(self, label: str) -> str:
         kind = ' class="number"' if self.numeric else ""
-        return f'<td{kind} data-label="{escape(label)}"><span>{self.html or escape(self.text)}</span></td>'
+        return f'<td{kind} data-label="{escape(label)}"><span>{self.html or prose(self.text)}</span></td>'
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -54,7 +60,7 @@ def section(title: str, body: str, lead: str = "") -> str:
 
 def items(texts: Iterable[str], tag: str = "ul", kind: str = "") -> str:
     attribute = f' class="{kind}"' if kind else ""
-    return f"<{tag}{attribute}>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + f"</{tag}>"
+    return f"<{tag}{attribute}>" + "".join(f"<li>{prose(text)}</li>" for text in texts) + f"</{tag}>"
 
 
 def figure(title: str, caption: str, svg: bytes) -> str:

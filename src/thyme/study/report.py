@@ -18,7 +18,7 @@ from thyme.study.claims import Judgement
 from thyme.study.figures import Picture, axis_title
 from thyme.study.headline import RULES, Choice, Headline, Score, duration, share
 from thyme.study.measures import AIR_BYTES, NOTIFICATION_LATENCY, RECALL, SUCCESS
-from thyme.study.pages import Cell, Row, badge, figure, folded, items, page, section, table
+from thyme.study.pages import Cell, Row, badge, figure, folded, items, page, prose, section, table
 from thyme.study.plan import Plan
 from thyme.study.results import Results, readable
 from thyme.study.stages import StageReport
@@ -103,7 +103,7 @@ def _listed(values: Sequence[Any]) -> str:
 
 def _answer(headline: Headline) -> str:
     return (
-        f'<section class="answer"><p class="eyebrow">The answer</p><h2>{escape(headline.answer)}</h2>'
+        f'<section class="answer"><p class="eyebrow">The answer</p><h2>{prose(headline.answer)}</h2>'
         + items(headline.reasons)
         + "</section>\n"
     )
