@@ -15,6 +15,7 @@ from thyme.study.definition import StudyDefinition, load_preset
 from thyme.study.figures import breakdown_figure, measure_figure, trace_figure
 from thyme.study.headline import headline
 from thyme.study.measures import MEASURES, RECALL, SUCCESS, SUCCESS_PARTS
+from thyme.study.pages import prose
 from thyme.study.plan import Plan, make_plan
 from thyme.study.report import Effort, FailedRun, Report, render
 from thyme.study.results import Results, Summary, axis_of
@@ -73,7 +74,8 @@ def test_a_report_refers_to_nothing_outside_itself(results: Results) -> None:
 
 def test_the_answer_comes_before_everything_else(results: Results) -> None:
     page = rendered(results)
-    answer = page.index(headline(results).answer)
+    answer = page.index(prose(headline(results).answer))
+    assert '<span class="name">Thyme-' in page, "names do not break at their hyphen"
     assert answer < page.index("The numbers it rests on") < page.index("<figure>") < page.index("Settings")
     assert "Nothing: all 8 runs finished." in page
 
