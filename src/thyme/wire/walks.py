@@ -21,27 +21,42 @@ class WalkName(msgspec.Struct, frozen=True, array_like=True, order=True):
 
 
 class Advert(msgspec.Struct, frozen=True, array_like=True):
-    """A subscription and the cells that each of its conjunctions sets; `revoked` if it is no more."""
+    """A subscription, since when it stands, and the cells that each of its conjunctions sets; `revoked` if it is
+    no more."""
 
     key: SubscriptionKey
     cells: tuple[tuple[int, ...], ...]
+    since_s: float
     revoked: bool = False
 
 
+class Token(msgspec.Struct, frozen=True, array_like=True):
+    """What a walker carries: its walk, how far it is, the step at which it rests once its overlay was met, and the
+    last attempt in which a younger overlay was in its way."""
+
+    walk: WalkName
+    attempt: int = 1
+    step: int = 0
+    rests_at: int | None = None
+    shut_in: int = 0
+
+
 class Probe(Message, frozen=True, tag=180):
-    """The walk's last node asks who is around, at its `step` in its `attempt`."""
+    """The walk's last node asks who is around, at its `step` in its `attempt`; the walker came from `before`."""
 
     control: ClassVar[bool] = True
     walk: WalkName
     attempt: int
     step: int
+    before: NodeId | None = None
 
 
 class Offer(Message, frozen=True, tag=181):
     """A neighbour answers `to`. Whoever overhears it knows from now on that the sender is beside the walk.
 
-    `overlay` is the oldest walk that the sender is connected to, if any; `visited` says that this attempt of
-    the walk has been there.
+    `marked` of its neighbours are beside the walk (with weight (1): were beside `before`), and `second` are known
+    to be in the second neighbourhood. `overlay` is the oldest walk that the sender is connected to, if any;
+    `visited` says that this attempt of the walk has been there.
     """
 
     control: ClassVar[bool] = True
@@ -49,19 +64,17 @@ class Offer(Message, frozen=True, tag=181):
     attempt: int
     step: int
     to: NodeId
-    cost: int
+    marked: int
+    second: int
     overlay: WalkName | None
     visited: bool
 
 
 class WalkerMoved(Message, frozen=True, tag=182):
-    """The walker goes to the receiver, which becomes part of the walk; it rests at the step `limit`."""
+    """The walker goes to the receiver, which becomes part of the walk."""
 
     control: ClassVar[bool] = True
-    walk: WalkName
-    attempt: int
-    step: int
-    limit: int
+    token: Token
     adverts: tuple[Advert, ...]
 
 
@@ -69,10 +82,7 @@ class WalkerReturned(Message, frozen=True, tag=183):
     """The walker found no way on and goes back; `pruned` if the sender leaves the walk."""
 
     control: ClassVar[bool] = True
-    walk: WalkName
-    attempt: int
-    step: int
-    limit: int
+    token: Token
     pruned: bool
 
 
@@ -84,7 +94,7 @@ class WalksMet(Message, frozen=True, tag=184):
 
 
 class Anchored(Message, frozen=True, tag=185):
-    """The receiver's part of the overlay is now connected to an older walk."""
+    """The receiver's part of the overlay is now connected to an older walk, whose subscriptions went before this."""
 
     control: ClassVar[bool] = True
     overlay: WalkName
@@ -97,10 +107,11 @@ class Advertised(Message, frozen=True, tag=186):
 
 
 class Event(Message, frozen=True, tag=187):
-    """A published object on its way along the walks."""
+    """A published object on its way along the walks, to whoever may want it or to one subscription alone."""
 
     metadata: Metadata
     hops: int
+    to: SubscriptionKey | None = None
 
 
 class Fetch(Message, frozen=True, tag=188):
@@ -125,6 +136,12 @@ class Fetched(Message, frozen=True, tag=189):
     part: bytes = b""
 
 
+class Unlinked(Message, frozen=True, tag=190):
+    """The sender does not know the receiver as a neighbour in the overlay (any more)."""
+
+    control: ClassVar[bool] = True
+
+
 class Rested(Message, frozen=True, tag=191):
     """The receiver's overlay was met: its walker, wherever it is, may soon rest."""
 
@@ -132,7 +149,9 @@ class Rested(Message, frozen=True, tag=191):
     overlay: WalkName
 
 
-class Unlinked(Message, frozen=True, tag=190):
-    """The sender does not know the receiver as a neighbour in the overlay (any more)."""
+class Beside(Message, frozen=True, tag=192):
+    """The sender overheard an offer and so is in the second neighbourhood of the walk (cost (2) only)."""
 
     control: ClassVar[bool] = True
+    walk: WalkName
+    step: int

@@ -63,7 +63,7 @@ def test_a_name_gives_one_graph_and_another_name_another() -> None:
 
 def test_a_radius_that_cannot_connect_is_refused_after_a_named_number_of_placements() -> None:
     with pytest.raises(InputError, match=r"radius 0\.01 cannot connect 100 nodes: none of 50 placements"):
-        draw_graph(100, 0, seed=1, radius=0.01, max_draws=50)
+        draw_graph(100, 0, seed=1, radius=0.01, max_graph_draws=50)
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def test_a_radius_that_cannot_connect_is_refused_after_a_named_number_of_placeme
         (10, 0.0, 10, "radius is 0.0"),
         (10, 1.5, 10, "radius is 1.5"),
         (10, float("nan"), 10, "radius is nan"),
-        (10, 0.5, 0, "max_draws is 0"),
+        (10, 0.5, 0, "max_graph_draws is 0"),
     ],
 )
 def test_bounds_are_named(nodes: int, radius: float, draws: int, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        draw_graph(nodes, 0, seed=1, radius=radius, max_draws=draws)
+        draw_graph(nodes, 0, seed=1, radius=radius, max_graph_draws=draws)

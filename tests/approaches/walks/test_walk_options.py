@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from thyme.approaches.registry import find_approach
+from thyme.approaches.walks.readings import WalkOptions
 from thyme.model.errors import InputError
 
 
@@ -21,6 +23,17 @@ from thyme.model.errors import InputError
         ({"events_remembered": 0}, "events_remembered is 0"),
         ({"walker": {"attempts": 0}}, "attempts is 0"),
         ({"walker": {"offer_window_s": 0.0}}, "offer_window_s is 0.0"),
+        ({"settle_s": float("inf")}, "settle_s is inf: it is at least 0 and finite"),
+        ({"late_s": -1.0}, "late_s is -1.0: it is at least 0"),
+        ({"late_events": 0}, "late_events is 0"),
+        ({"link_retry_s": float("inf")}, "link_retry_s is inf: it has to be positive and finite"),
+        ({"walker": {"slow_step_s": float("inf")}}, "slow_step_s is inf: it has to be positive and finite"),
+        ({"walker": {"rest_s": float("nan")}}, "rest_s is nan"),
+        ({"walker": {"longest_pause_s": 0.0}}, "longest_pause_s is 0.0"),
+        ({"walker": {"shut_attempts": 0}}, "shut_attempts is 0"),
+        ({"walker": {"method": "fastest"}}, "fastest"),
+        ({"walker": {"alpha": float("inf")}}, "alpha is inf: a weight lies between 0 and 1000000"),
+        ({"walker": {"beta": float("nan")}}, "beta is nan"),
         ({"filters": {"cells": 0}}, "cells"),
         ({"filters": {"hashes": 0}}, "hashes"),
         ({"walkers": {}}, "walkers"),
@@ -29,3 +42,10 @@ from thyme.model.errors import InputError
 def test_wrong_parameters_are_refused_by_name(settings: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         find_approach("walks").configure(settings)
+
+
+@pytest.mark.parametrize("wrong", [float("inf"), float("nan"), -1.0, 2e6])
+@pytest.mark.parametrize("weight", ["alpha", "beta", "penalty"])
+def test_weights_of_a_batch_have_named_bounds(weight: str, wrong: float) -> None:
+    with pytest.raises(InputError, match=f"{weight} is {wrong}.* 1000000"):
+        msgspec.structs.replace(WalkOptions(), **{weight: wrong})

@@ -1,4 +1,4 @@
-"""A whole seeded run of the walks' protocol through the simulator's scenario."""
+"""A whole seeded run of the walks' protocol through the simulator's scenario: five walks meet, all is notified."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from thyme.sim.scenario import scenario_of
 
 def play() -> Result:
     given = {
-        "nodes": 40,
+        "nodes": 80,
         "approach": "walks",
-        "venue": {"width_m": 400.0, "height_m": 400.0},
+        "venue": {"width_m": 600.0, "height_m": 600.0},
         "movement": {"model": "static"},
         "radio": {"disc": {"range_m": 120.0}},
         "time": {"join_from_s": 0.0, "join_to_s": 1.0, "until_s": 120.0},
         "users": {"retrieval": {"probability": 0.0}, "ask_more": False},
     }
     asks = [
-        Operation(i, 5.0 + 3.0 * i, NodeId(5 * i), OperationKind.SUBSCRIBE, sid=0, query="goal", start_s=5.0)
+        Operation(i, 5.0 + 1.0 * i, NodeId(5 * i), OperationKind.SUBSCRIBE, sid=0, query="goal", start_s=5.0)
         for i in range(6)
     ]
     says = [
@@ -43,14 +43,14 @@ def test_golden_run() -> None:
 GOLDEN = (
     {"issued": 11, "succeeded": 11, "failed": 0, "notified": 30},
     {
-        "Advertised": 187,
-        "Anchored": 1,
-        "Event": 190,
-        "Offer": 436,
-        "Probe": 52,
-        "Rested": 30,
-        "WalkerMoved": 38,
-        "WalkerReturned": 12,
-        "WalksMet": 1,
+        "Advertised": 133,
+        "Anchored": 5,
+        "Event": 111,
+        "Offer": 279,
+        "Probe": 36,
+        "Rested": 29,
+        "WalkerMoved": 29,
+        "WalkerReturned": 1,
+        "WalksMet": 5,
     },
 )

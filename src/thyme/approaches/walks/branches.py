@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from thyme.approaches.walks.filters import CountingFilter, FilterOptions
 from thyme.model.ids import NodeId, SubscriptionKey
 from thyme.wire.walks import Advert
@@ -49,7 +51,7 @@ class Branches:
         gone = [advert for source, advert in self._known.values() if source == neighbour]
         for advert in gone:
             del self._known[advert.key]
-        return [Advert(advert.key, advert.cells, revoked=True) for advert in gone]
+        return [msgspec.structs.replace(advert, revoked=True) for advert in gone]
 
     def learn(self, source: NodeId, advert: Advert) -> bool:
         """Takes in what a branch (or this node itself) advertised; whether it was news."""
@@ -73,6 +75,11 @@ class Branches:
     def adverts_for(self, neighbour: NodeId) -> list[Advert]:
         """All that is not behind that neighbour."""
         return [advert for source, advert in self._known.values() if source != neighbour]
+
+    def way_to(self, subscription: SubscriptionKey) -> NodeId | None:
+        """The branch behind which a subscription is, if it is known."""
+        known = self._known.get(subscription)
+        return known[0] if known is not None else None
 
     def matching(self, tags: tuple[str, ...], but: NodeId) -> list[NodeId]:
         """The branches where somebody may want an object with these tags."""

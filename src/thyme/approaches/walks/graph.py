@@ -44,7 +44,7 @@ class UnitDiscGraph:
 
 
 def draw_graph(
-    nodes: int, network: int, seed: int, radius: float = RADIUS, max_draws: int = MAX_GRAPH_DRAWS
+    nodes: int, network: int, seed: int, radius: float = RADIUS, max_graph_draws: int = MAX_GRAPH_DRAWS
 ) -> UnitDiscGraph:
     """The connected unit disc graph named by (seed, nodes, network)."""
     if not 0 <= seed <= MAX_SEED:
@@ -53,15 +53,15 @@ def draw_graph(
         raise InputError(f"nodes is {nodes}: a network has between 2 and {MAX_NODES} nodes")
     if not (isfinite(radius) and 0.0 < radius <= sqrt(2.0)):
         raise InputError(f"radius is {radius}: in the unit square it lies above 0 and at most at √2")
-    if max_draws < 1:
-        raise InputError(f"max_draws is {max_draws}: at least one placement has to be drawn")
+    if max_graph_draws < 1:
+        raise InputError(f"max_graph_draws is {max_graph_draws}: at least one placement has to be drawn")
     dice = np.zeros(1, np.uint64)
     reseed(dice, seed, nodes, network, 0, 0)
-    placements, x, y = _place_connected(dice, nodes, radius, max_draws)
+    placements, x, y = _place_connected(dice, nodes, radius, max_graph_draws)
     if placements == 0:
         raise InputError(
-            f"radius {radius} cannot connect {nodes} nodes: none of {max_draws} placements (max_draws) was "
-            "connected; use a larger radius or more nodes"
+            f"radius {radius} cannot connect {nodes} nodes: none of {max_graph_draws} placements (max_graph_draws) "
+            "was connected; use a larger radius or more nodes"
         )
     return graph_of_points(x, y, radius, placements)
 
@@ -89,11 +89,11 @@ def graph_of_edges(nodes: int, edges: list[tuple[int, int]]) -> UnitDiscGraph:
 
 @compiled
 def _place_connected(
-    dice: Dice, nodes: int, radius: float, max_draws: int
+    dice: Dice, nodes: int, radius: float, max_graph_draws: int
 ) -> tuple[int, NDArray[np.float64], NDArray[np.float64]]:
     x = np.empty(nodes)
     y = np.empty(nodes)
-    for placement in range(max_draws):
+    for placement in range(max_graph_draws):
         for i in range(nodes):
             x[i] = unit(dice)
             y[i] = unit(dice)

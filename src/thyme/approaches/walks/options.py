@@ -2,49 +2,79 @@
 
 from __future__ import annotations
 
+from math import isfinite
+from typing import get_args
+
 import msgspec
 
 from thyme.approaches.contents import ContentOptions
 from thyme.approaches.interface import StoreLimits
 from thyme.approaches.requests import RetryOptions
 from thyme.approaches.walks.filters import FilterOptions
+from thyme.approaches.walks.readings import Method, check_weights
 from thyme.model.errors import InputError
+
+
+def _check_time(name: str, value: float, *, positive: bool) -> None:
+    if not (isfinite(value) and (value > 0.0 if positive else value >= 0.0)):
+        bound = "it has to be positive" if positive else "it is at least 0"
+        raise InputError(f"{name} is {value}: {bound} and finite")
 
 
 class WalkerOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The paper gives no times. A step takes one offer window, which a dozen offers share."""
 
-    offer_window_s: float = 0.1
-    lonely_steps: int = 200
-    """Steps after which a walk that met nobody older rests; a walk in 1,000 nodes takes some hundred."""
-    steps_after_met: int = 20
-    """Further steps once a younger walk has ended on this overlay. With few, walks that begin within a second of each
-    other may come to rest in several parts; with `lonely_steps`, all of them surely end in one tree, but the
-    oldest walk takes that many nodes."""
-    eager_steps: int = 40
-    slow_step_s: float = 2.0
-    """After `eager_steps` a walker waits so long before each step: others will find it."""
-    attempts: int = 4
-    rest_s: float = 10.0
-    """Between two attempts of a walk that found no way."""
+    method: Method = "neighbourhood"
+    """Cost (3), or one of §IV: `second` is cost (2) with alpha and beta, `weights` is weight (1)."""
+    alpha: float = 1.0
+    beta: float = 0.5
     pure: bool = False
     """Choose any offer at random: the baseline."""
     prune_backtracked: bool = False
     """Let nodes that the walker went back from leave the overlay (the graph batches call it `pruned`)."""
+    offer_window_s: float = 0.1
+    eager_steps: int = 40
+    slow_step_s: float = 2.0
+    """After `eager_steps` a walker waits so long before each step: others will find it."""
+    lonely_steps: int = 200
+    """From here on it waits the longer the farther it has come; a walk in 1,000 nodes takes some hundred steps."""
+    longest_pause_s: float = 60.0
+    """The most that a walker ever waits, before a step or between two attempts."""
+    steps_after_met: int = 20
+    """Further steps once a younger walk has ended on this overlay; then the walker rests. With few, walks that begin
+    within a second of each other may come to rest in several parts; with as many as there are nodes, all of them
+    surely end in one tree, but the oldest walk takes that many nodes."""
+    attempts: int = 4
+    """Rounds of the whole network after which a walk that found nobody is taken to be alone, and rests."""
+    shut_attempts: int = 100
+    """Rounds in all: while younger walks are in its way, a walk tries again."""
+    rest_s: float = 10.0
+    """Before the second attempt, twice as long before each further one; also the patience for a broker's answer."""
     walks_remembered: int = 64
     """Walks whose marks and visits a node remembers; the oldest known goes first."""
     adverts_per_frame: int = 50
 
     def __post_init__(self) -> None:
-        for name in ("offer_window_s", "rest_s", "slow_step_s"):
-            if not getattr(self, name) > 0.0:
-                raise InputError(f"walk {name} is {getattr(self, name)}: it has to be positive")
+        if self.method not in get_args(Method):
+            raise InputError(f"walk method is {self.method!r}: it is one of {', '.join(get_args(Method))}")
+        check_weights(self.alpha, self.beta)
+        for name in ("offer_window_s", "rest_s", "slow_step_s", "longest_pause_s"):
+            _check_time("walk " + name, getattr(self, name), positive=True)
         for name in ("steps_after_met", "eager_steps"):
             if getattr(self, name) < 0:
                 raise InputError(f"walk {name} is {getattr(self, name)}: it is at least 0")
-        for name in ("lonely_steps", "attempts", "walks_remembered", "adverts_per_frame"):
+        for name in ("lonely_steps", "attempts", "shut_attempts", "walks_remembered", "adverts_per_frame"):
             if getattr(self, name) < 1:
                 raise InputError(f"walk {name} is {getattr(self, name)}: it is at least 1")
+
+    def pause_s(self, step: int) -> float:
+        """How long a walker that has come so far waits before its next step."""
+        if step < self.eager_steps:
+            return 0.0
+        return min(self.longest_pause_s, self.slow_step_s * max(1.0, step / self.lonely_steps))
+
+    def pause_between_attempts_s(self, attempt: int) -> float:
+        return min(self.longest_pause_s, self.rest_s * 2.0 ** min(attempt - 1, 30))
 
 
 class DirectionalWalksOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,6 +82,10 @@ class DirectionalWalksOptions(msgspec.Struct, frozen=True, forbid_unknown_fields
     filters: FilterOptions = FilterOptions()
     settle_s: float = 30.0
     """How long a first operation waits for its walk to meet another before it goes ahead."""
+    late_s: float = 600.0
+    late_events: int = 64
+    """A publisher keeps its last events in mind for so long: a subscription that was made before one of them but
+    becomes known only now, because the walks had not met yet, still gets it."""
     link_tries: int = 3
     link_retry_s: float = 0.5
     """A frame along the overlay is given up, and its branch dropped, after so many tries."""
@@ -62,10 +96,9 @@ class DirectionalWalksOptions(msgspec.Struct, frozen=True, forbid_unknown_fields
     limits: StoreLimits = StoreLimits()
 
     def __post_init__(self) -> None:
-        if not self.settle_s >= 0.0:
-            raise InputError(f"settle_s is {self.settle_s}: it is at least 0")
-        if not self.link_retry_s > 0.0:
-            raise InputError(f"link_retry_s is {self.link_retry_s}: it has to be positive")
-        for name in ("link_tries", "subscriptions_known", "events_remembered"):
+        for name in ("settle_s", "late_s"):
+            _check_time(name, getattr(self, name), positive=False)
+        _check_time("link_retry_s", self.link_retry_s, positive=True)
+        for name in ("link_tries", "late_events", "subscriptions_known", "events_remembered"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}: it is at least 1")

@@ -30,7 +30,9 @@ from thyme.approaches.interface import (
 from thyme.approaches.interface import Fetched as FetchedDone
 from thyme.approaches.requests import Requests
 from thyme.approaches.walks.branches import Branches
+from thyme.approaches.walks.events import Outbox, Passages
 from thyme.approaches.walks.filters import cells_of_conjunctions
+from thyme.approaches.walks.membership import Membership, Surroundings
 from thyme.approaches.walks.options import DirectionalWalksOptions
 from thyme.approaches.walks.walker import Walker
 from thyme.host import Host
@@ -60,13 +62,15 @@ class DirectionalWalks(ReactiveStore):
         self._requests = Requests(host, self.options.retry)
         self._fetches: Fetches[NodeId] = Fetches(self._requests, self._ask, self.options.contents)
         self.branches = Branches(host.node, self.options.filters, self.options.subscriptions_known)
-        self.walker = Walker(
-            host, self.branches, self.options.walker, self._linked, self._settle, lambda: not self._takes_part
-        )
+        around = Surroundings(self._send, self._tell, self._on_advertised, self._settle, lambda: not self._takes_part)
+        walking = self.options.walker
+        self.membership = Membership(host, self.branches, around, walking.rest_s)
+        self.walker = Walker(host, self.branches, self.membership, walking, around)
         self._takes_part = len(self._inbox) > 0
         self._settled = False
         self._waiting: list[tuple[Event | None, Done]] = []
-        self._came_over: dict[ObjectKey, NodeId] = {}
+        self._passages = Passages(self.options.events_remembered)
+        self._outbox = Outbox(self.options.filters, self.options.late_events, self.options.late_s)
         self.forwarded = 0
         self.dead_ends = 0
 
@@ -85,11 +89,11 @@ class DirectionalWalks(ReactiveStore):
             self.host.unicast(branch, Unlinked())
 
     def receive(self, sender: NodeId, message: Message) -> None:
-        if self.walker.receive(sender, message):
+        if self.walker.receive(sender, message) or self.membership.receive(sender, message):
             return
         match message:
             case Unlinked():
-                self.walker.not_met(sender)
+                self.membership.unlink(sender)
                 self._lose(sender)
             case Fetched():
                 self._on_fetched(message)
@@ -97,15 +101,17 @@ class DirectionalWalks(ReactiveStore):
                 self.host.unicast(sender, Unlinked())
             case Advertised(adverts):
                 self._on_advertised(sender, adverts)
-            case Event():
+            case Event(to=None):
                 self._on_event(sender, message)
+            case Event():
+                self._on_late(sender, message)
             case Fetch():
                 self._on_fetch(sender, message)
             case _:
                 pass
 
     def _was_inserted(self, key: ObjectKey) -> bool:
-        return key in self._came_over or self._contents.has(key)
+        return key in self._passages or self._contents.has(key)
 
     def _insert(self, metadata: Metadata, data: bytes, done: Done, replicate: bool | None) -> Metadata:
         self._contents.keep(metadata.key, data)
@@ -117,6 +123,7 @@ class DirectionalWalks(ReactiveStore):
         if not self._contents.has(key):
             raise InputError(f"this node has no object {oid!r} to delete; only the owner can delete an object")
         self._contents.drop(key)
+        self._outbox.drop(key)
         done(Outcome())
 
     def subscribe(
@@ -171,10 +178,10 @@ class DirectionalWalks(ReactiveStore):
 
     def _advert(self, subscription: Subscription, *, revoked: bool = False) -> Advert:
         cells = cells_of_conjunctions(subscription.conjunctions, self.options.filters)
-        return Advert(subscription.key, cells, revoked)
+        return Advert(subscription.key, cells, self.host.now(), revoked)
 
     def _enter(self) -> None:
-        if self.walker.walk is None:
+        if self.membership.walk is None:
             self._settled = False
             self.walker.begin()
             self.host.after(self.options.settle_s, self._settle)
@@ -185,9 +192,10 @@ class DirectionalWalks(ReactiveStore):
             raise InputError(f"{len(self._waiting)} operations are under way; wait for some of them to end")
         self._takes_part = True
         self._waiting.append((event, done))
-        if self.walker.walk is None:
+        walk = self.membership.walk
+        if walk is None:
             self._enter()
-        elif self._settled or self.walker.overlay != self.walker.walk or self.walker.walk.initiator != self.node:
+        elif self._settled or self.membership.overlay != walk or walk.initiator != self.node:
             self._settle()
 
     def _settle(self) -> None:
@@ -195,6 +203,7 @@ class DirectionalWalks(ReactiveStore):
         waiting, self._waiting = self._waiting, []
         for event, done in waiting:
             if event is not None:
+                self._outbox.add(event.metadata, self.branches.adverts_for(self.node))
                 self._on_event(self.node, event)
             done(Outcome())
 
@@ -207,11 +216,17 @@ class DirectionalWalks(ReactiveStore):
             return
         for branch in self.branches:
             if branch != source:
-                self._linked(branch, news)
-        if source != self.node and not self._settled:
-            self._settle()
+                self._tell(branch, news)
+        if source != self.node:
+            self._send_after(news)
 
-    def _linked(self, branch: NodeId, adverts: Sequence[Advert]) -> None:
+    def _send_after(self, news: Iterable[Advert]) -> None:
+        """Own events that should have gone to subscriptions that become known only now."""
+        for advert in news:
+            for metadata in self._outbox.owed(advert, self.host.now()):
+                self._on_late(self.node, Event(metadata, 0, advert.key))
+
+    def _tell(self, branch: NodeId, adverts: Sequence[Advert]) -> None:
         """Tell a branch of subscriptions that are not behind it."""
         step = self.options.walker.adverts_per_frame
         for i in range(0, len(adverts), step):
@@ -219,11 +234,8 @@ class DirectionalWalks(ReactiveStore):
 
     def _on_event(self, source: NodeId, event: Event) -> None:
         metadata = event.metadata
-        if metadata.key in self._came_over:
+        if not self._passages.spread(metadata.key, source):
             return
-        self._came_over[metadata.key] = source
-        if len(self._came_over) > self.options.events_remembered:
-            del self._came_over[next(iter(self._came_over))]
         wanted = [self._inbox.accept(own.subscription.key, metadata, event.hops) for own in self._inbox]
         onward = self.branches.matching(metadata.tags, source)
         for branch in onward:
@@ -231,6 +243,18 @@ class DirectionalWalks(ReactiveStore):
             self._send(branch, Event(metadata, event.hops + 1))
         if source != self.node and not onward and not any(wanted):
             self.dead_ends += 1
+
+    def _on_late(self, source: NodeId, event: Event) -> None:
+        """An event for one subscription goes the way to it."""
+        assert event.to is not None
+        self._passages.note(event.metadata.key, source)
+        if event.to.subscriber == self.node:
+            self._inbox.accept(event.to, event.metadata, event.hops)
+            return
+        branch = self.branches.way_to(event.to)
+        if branch is not None and branch != source:
+            self.forwarded += 1
+            self._send(branch, msgspec.structs.replace(event, hops=event.hops + 1))
 
     def _send(self, branch: NodeId, message: Message, tries: int = 1) -> None:
         def failed() -> None:
@@ -248,7 +272,7 @@ class DirectionalWalks(ReactiveStore):
             return
         revoked = self.branches.drop(branch)
         for other in self.branches:
-            self._linked(other, revoked)
+            self._tell(other, revoked)
         if len(self.branches) == 0 and not self.walker.walking:
             self.walker.leave()
             if len(self._inbox):
@@ -259,7 +283,7 @@ class DirectionalWalks(ReactiveStore):
 
     def _on_fetch(self, sender: NodeId, fetch: Fetch) -> None:
         way = fetch.way if sender == self.node else (*fetch.way, sender)
-        came_over = self._came_over.get(fetch.key)
+        came_over = self._passages.came_over(fetch.key)
         if fetch.key.owner == self.node or came_over is None:
             answer = self._contents.answer(PartRequest(fetch.request, fetch.key, fetch.offset, fetch.size))
             self._on_fetched(

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, get_args, get_type_hints
 
 import msgspec
 
-from thyme.approaches.walks.limits import MAX_BRANCHES
+from thyme.approaches.walks.limits import MAX_BRANCHES, MAX_WEIGHT
 from thyme.model.errors import InputError
 
 FirstWalks = Literal["both-stop", "each-meets"]
@@ -94,6 +94,15 @@ def parse_reading(text: str) -> Reading:
     return msgspec.convert(chosen, Reading)
 
 
+def check_weights(alpha: float, beta: float) -> None:
+    """The weights of cost (2): none negative, one of them positive."""
+    for name, weight in (("alpha", alpha), ("beta", beta)):
+        if not 0.0 <= weight <= MAX_WEIGHT:
+            raise InputError(f"{name} is {weight}: a weight lies between 0 and {MAX_WEIGHT:.0f}")
+    if alpha + beta == 0.0:
+        raise InputError("alpha + beta is 0: one of the two weights has to be positive")
+
+
 class WalkOptions(msgspec.Struct, frozen=True):
     """How a walk chooses its way.
 
@@ -118,12 +127,12 @@ class WalkOptions(msgspec.Struct, frozen=True):
             raise InputError(f"method is {self.method!r}: it is one of {', '.join(get_args(Method))}")
         if not 1 <= self.branches <= MAX_BRANCHES:
             raise InputError(f"branches is {self.branches}: a walk has 1 to {MAX_BRANCHES} branches")
-        if not (self.alpha >= 0.0 and self.beta >= 0.0):
-            raise InputError(f"alpha {self.alpha} and beta {self.beta}: neither weight may be negative")
-        if self.alpha + self.beta == 0.0:
-            raise InputError("alpha + beta is 0: one of the two weights has to be positive")
-        if not self.penalty > 0.0:
-            raise InputError(f"penalty is {self.penalty}: it has to be positive, or a walk may circle for ever")
+        check_weights(self.alpha, self.beta)
+        if not 0.0 < self.penalty <= MAX_WEIGHT:
+            raise InputError(
+                f"penalty is {self.penalty}: it has to be positive, or a walk may circle for ever, "
+                f"and at most {MAX_WEIGHT:.0f}"
+            )
         if self.max_hops < 1:
             raise InputError(f"max_hops is {self.max_hops}: at least one hop has to be allowed")
 

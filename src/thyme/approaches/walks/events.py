@@ -1,0 +1,90 @@
+"""What a node remembers of events: which way each came, and to whom its own are still owed.
+
+An event takes, once, all branches where somebody may want it. A publisher may not know everybody by then: the walks of
+two that publish and subscribe at the same time have not met yet. So it keeps its last events in mind, and when it
+hears of a subscription that was made before one of them, it sends that one after, to this subscription alone.
+Subscriptions made later get nothing: the walks keep no past.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from thyme.approaches.walks.filters import ANY_OBJECT, FilterOptions, cells_of_tag
+from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.objects import Metadata
+from thyme.wire.walks import Advert
+
+
+class Passages:
+    """Over which branch each event came, the latest `maximum` of them."""
+
+    def __init__(self, maximum: int) -> None:
+        self._maximum = maximum
+        self._came_over: dict[ObjectKey, NodeId] = {}
+        self._spread: dict[ObjectKey, None] = {}
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._came_over
+
+    def came_over(self, key: ObjectKey) -> NodeId | None:
+        return self._came_over.get(key)
+
+    def note(self, key: ObjectKey, source: NodeId) -> None:
+        """An event came by; the first way it came is the way back."""
+        self._came_over.setdefault(key, source)
+        if len(self._came_over) > self._maximum:
+            del self._came_over[next(iter(self._came_over))]
+
+    def spread(self, key: ObjectKey, source: NodeId) -> bool:
+        """An event came to be spread; False if it was before."""
+        self.note(key, source)
+        if key in self._spread:
+            return False
+        self._spread[key] = None
+        if len(self._spread) > self._maximum:
+            del self._spread[next(iter(self._spread))]
+        return True
+
+
+class _Sent(msgspec.Struct):
+    metadata: Metadata
+    cells: tuple[tuple[int, ...], ...]
+    to: dict[SubscriptionKey, None]
+
+    def may_match(self, advert: Advert) -> bool:
+        return any(cells in self.cells for cells in advert.cells)
+
+
+class Outbox:
+    """A publisher's last events, and the subscriptions that they went to."""
+
+    def __init__(self, filters: FilterOptions, maximum: int, late_s: float) -> None:
+        self._filters = filters
+        self._maximum = maximum
+        self._late_s = late_s
+        self._sent: dict[ObjectKey, _Sent] = {}
+
+    def add(self, metadata: Metadata, known: Iterable[Advert]) -> None:
+        """An event went out when these subscriptions were known."""
+        cells = tuple(cells_of_tag(tag, self._filters) for tag in (*metadata.tags, ANY_OBJECT))
+        sent = self._sent[metadata.key] = _Sent(metadata, cells, {})
+        sent.to.update((advert.key, None) for advert in known if sent.may_match(advert))
+        if len(self._sent) > self._maximum:
+            del self._sent[next(iter(self._sent))]
+
+    def drop(self, key: ObjectKey) -> None:
+        self._sent.pop(key, None)
+
+    def owed(self, advert: Advert, now_s: float) -> list[Metadata]:
+        """The events that this subscription should have had; each is given out once."""
+        found = []
+        for sent in self._sent.values():
+            published_s = sent.metadata.published_s
+            stood = advert.since_s <= published_s and now_s - published_s <= self._late_s
+            if stood and not advert.revoked and advert.key not in sent.to and sent.may_match(advert):
+                sent.to[advert.key] = None
+                found.append(sent.metadata)
+        return found
