@@ -38,7 +38,7 @@ def crowd(nodes: int, movement: dict[str, Any], until_s: float, **of_socialcast:
     given = {
         "nodes": nodes,
         "approach": "socialcast",
-        "settings": {"sample_every_s": 500.0, **of_socialcast},
+        "settings": {"sample_every_s": 500.0, "handover": "link", **of_socialcast},
         "venue": {"width_m": 1_500.0, "height_m": 1_500.0},
         "movement": movement,
         "radio": {"model": "disc", "disc": {"range_m": 250.0}},
@@ -96,7 +96,7 @@ TALK = [
         {},
         {"routing": "none"},
         {"routing": "none", "ttl_hops": 0, "memory_ids": 7, "copies": 5},
-        {"hysteresis": 0.0, "ttl_hops": 0, "memory_ids": 20, "strict_copies": True},
+        {"hysteresis": 0.0, "ttl_hops": 0, "memory_ids": 20},
         {"utilities": {"weight_colocation": 0.2, "weight_connectivity": 0.8, "trust": {"error_bound": 0.3}}},
     ],
 )
@@ -158,6 +158,8 @@ def test_any_table_of_contacts_gives_the_same_run(
     [
         ({"routing": "epidemic"}, "routing 'epidemic'"),
         ({"lifetime_s": 5.0}, "lifetime_s"),
+        ({"lifetimes_s": {"goal": 5.0}}, "lifetimes_s"),
+        ({"handover": "confirmed"}, "handover 'confirmed'"),
         ({"buffer_copies": 5}, "buffer"),
     ],
 )

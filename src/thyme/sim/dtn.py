@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from heapq import heappop, heappush
+from math import inf
 
 import msgspec
 import numpy as np
@@ -32,10 +33,12 @@ class SprayAndWait(msgspec.Struct, frozen=True):
     """Messages that a node carries; a further one pushes out the oldest."""
 
     def __post_init__(self) -> None:
-        if min(self.copies, self.size_bytes, self.rate_bytes_per_s, self.max_buffered) < 1:
-            raise InputError("spray and wait: copies, sizes, rate and buffer must be at least 1")
-        if self.every_s <= 0.0 or self.lifetime_s <= 0.0:
-            raise InputError("spray and wait: the interval and the lifetime of messages must be positive")
+        for name in ("copies", "size_bytes", "rate_bytes_per_s", "max_buffered"):
+            if getattr(self, name) < 1:
+                raise InputError(f"spray and wait: {name} is {getattr(self, name)}; expected at least 1")
+        for name in ("every_s", "lifetime_s"):
+            if not 0.0 < getattr(self, name) < inf:
+                raise InputError(f"spray and wait: {name} is {getattr(self, name):g}; expected a finite number above 0")
 
 
 class Delivered(msgspec.Struct, frozen=True):

@@ -92,7 +92,9 @@ def refusal(scenario: Scenario, options: SocialCastOptions, operations: Sequence
     subscribers = [operation.node for operation in operations if operation.kind == OperationKind.SUBSCRIBE]
     checks = (
         (options.routing in _ROUTINGS, f"routing {options.routing!r}"),
-        (not options.adapt_copies and options.lifetime_s == 0.0, "adapt_copies or lifetime_s"),
+        (options.handover == "link", f"handover {options.handover!r}"),
+        (not options.adapt_copies, "adapt_copies"),
+        (options.lifetime_s == 0.0 and not options.lifetimes_s, "lifetime_s or lifetimes_s"),
         (options.buffer_copies >= inserts * options.copies, "a buffer that may fill up"),
         (options.neighbours >= scenario.nodes, "a table of neighbours that may fill up"),
         (scenario.movement.model in ("community", "contacts") and scenario.radio.model == "disc", "its reach"),
@@ -123,7 +125,6 @@ def _rules(scenario: Scenario, options: SocialCastOptions) -> Rules:
         lifetime_s=options.period_s * options.neighbour_lifetime_periods,
         copies=options.copies,
         ttl_hops=options.ttl_hops,
-        strict=options.strict_copies,
         hysteresis=round(UNIT * options.hysteresis),
         memory_ids=options.memory_ids,
         sample_every_s=options.sample_every_s,

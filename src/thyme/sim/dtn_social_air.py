@@ -80,7 +80,7 @@ def complete(rules: Rules, sizes: Sizes, state: State, frame: Frame, frames: lis
         _enqueue(rules, state.air, again, end_s + rules.retry_wait_s, frames)
     else:
         state.table.known[sender, to] = False
-        if number != NOTHING and not rules.strict:
+        if number != NOTHING:
             add_copy(state.buffer, sender, message, number, hops)
 
 

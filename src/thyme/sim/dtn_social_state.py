@@ -43,7 +43,6 @@ class Rules(NamedTuple):
     """Of a neighbour."""
     copies: int
     ttl_hops: int
-    strict: bool
     hysteresis: int
     memory_ids: int
     sample_every_s: float

@@ -8,6 +8,7 @@ its own where publishers are taken from among the subscribers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from pathlib import Path
 from random import Random
 from typing import Literal
@@ -42,8 +43,15 @@ class SocialWorkload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for name in ("publishers", "subscribers"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise InputError(f"workload: {name} is {getattr(self, name):g}; expected a share from 0 to 1")
-        if not (self.interval_s > 0.0 and self.subscribed_s <= self.from_s <= self.to_s):
-            raise InputError("workload: expected interval_s > 0 and subscribed_s ≤ from_s ≤ to_s")
+        if not 0.0 < self.interval_s < inf:
+            raise InputError(f"workload: interval_s is {self.interval_s:g}; expected a finite number, interval_s > 0")
+        if not 0.0 <= self.subscribed_s <= self.from_s <= self.to_s < inf:
+            raise InputError(
+                f"workload: subscribed_s is {self.subscribed_s:g}, from_s {self.from_s:g} and to_s {self.to_s:g}; "
+                "expected finite numbers, 0 ≤ subscribed_s ≤ from_s ≤ to_s"
+            )
+        if self.size_bytes < 0:
+            raise InputError(f"workload: size_bytes is {self.size_bytes}; expected at least 0")
 
 
 def communities_of(scenario: Scenario) -> list[int]:

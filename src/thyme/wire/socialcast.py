@@ -1,8 +1,9 @@
 """What SocialCast nodes say to their neighbours (tags 160–179; SocialCast §III, Fig. 1).
 
 A control message tells who its sender is as a carrier and as a subscriber; a data message carries an object whole,
-for its receiver to read, to carry, or both. Messages are told apart by a 63-bit digest of their key, so that the
-last λ of them fit a control message whatever objects are called.
+for its receiver to read, to carry, or both. A copy that is to be carried on is offered, accepted and released, so
+that it is never in two places (`approaches.socialcast.handovers`). Messages are told apart by a 63-bit digest of
+their key, so that the last λ of them fit a control message whatever objects are called.
 """
 
 from __future__ import annotations
@@ -56,6 +57,28 @@ class Data(Message, frozen=True, tag=161):
     copies: tuple[int, ...] = ()
     expires_s: float | None = None
     """The publisher's own time limit, if it set one."""
+
+
+class Offer(Message, frozen=True, tag=162):
+    """An object to read, and copies of it to carry once they are released. No two offers of a node have the same
+    number."""
+
+    data: Data
+    number: int
+
+
+class Accept(Message, frozen=True, tag=163):
+    """To the sender of an offer: it was received, and its copies are kept aside."""
+
+    control = True
+    number: int
+
+
+class Release(Message, frozen=True, tag=164):
+    """To who accepted an offer: its copies are no longer here, carry them."""
+
+    control = True
+    number: int
 
 
 def identifier(key: ObjectKey) -> int:

@@ -67,11 +67,12 @@ class SocialWorld:
     def copies(self, node: int) -> int:
         return len(self.node(node).buffer)
 
-    def sent(self, name: str = "Data") -> list[tuple[int, int]]:
-        """(from, to) of all frames of this kind so far."""
+    def sent(self, *names: str) -> list[tuple[int, int]]:
+        """(from, to) of all frames of these kinds so far; of those with an object in them if no kind is given."""
+        names = names or ("Data", "Offer")
         frames = self.run.world.frames()
         assert frames is not None
-        return [(row["sender"], row["to"]) for row in frames.to_pylist() if row["message"] == name]
+        return [(row["sender"], row["to"]) for row in frames.to_pylist() if row["message"] in names]
 
     def restart(self, node: int) -> None:
         self.run._switch_off(node, True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import sqrt
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -67,10 +69,48 @@ def test_the_error_tells_a_steady_series_from_an_erratic_one() -> None:
     assert erratic.error > 0.5
 
 
-@pytest.mark.parametrize("given", [{"state_noise": -1.0}, {"observation_noise": 0.0}, {"first_variance": -0.1}])
-def test_impossible_noises_are_refused(given: dict[str, float]) -> None:
-    with pytest.raises(InputError, match="Q ≥ 0, R > 0"):
-        KalmanOptions(**given)
+@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize(
+    ("name", "bound"),
+    [
+        ("state_noise", "Q ≥ 0"),
+        ("observation_noise", "R > 0"),
+        ("first_variance", "at least 0"),
+        ("first_estimate", "from 0 to 1"),
+    ],
+)
+def test_impossible_noises_are_refused_with_their_value_and_bound(name: str, bound: str, value: float) -> None:
+    with pytest.raises(InputError, match=f"{name}.* is {value:g}; expected .*{bound}"):
+        KalmanOptions(**{name: value})
+
+
+def test_no_observation_noise_at_all_is_refused() -> None:
+    with pytest.raises(InputError, match=r"observation_noise .* is 0"):
+        KalmanOptions(observation_noise=0.0)
+
+
+def error_of(series: Iterable[bool]) -> float:
+    predictor = Predictor(KalmanOptions(), TrustOptions())
+    for value in series:
+        predictor.observe(float(value))
+    return predictor.error
+
+
+def test_a_random_series_is_distrusted_by_default_and_a_persistent_one_trusted() -> None:
+    """The paper's example of what cannot be predicted, and what the whole idea rests on: people who stay together."""
+    bound = TrustOptions().error_bound
+    for seed in range(20):
+        random = Random(seed)
+        assert error_of(random.random() < 0.5 for _ in range(300)) > bound
+        stays = (period % 60 < 30 for period in range(300 + seed))
+        assert error_of(stays) < bound
+
+
+def test_the_error_of_a_random_series_is_that_of_its_mean() -> None:
+    for share in (0.1, 0.3, 0.5):
+        random = Random(f"{share}")
+        errors = [error_of([random.random() < share for _ in range(400)]) for _ in range(200)]
+        assert sum(errors) / len(errors) == pytest.approx(2 * share * (1 - share), abs=0.02)
 
 
 def test_impossible_trust_is_refused() -> None:

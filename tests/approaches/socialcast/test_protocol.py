@@ -190,17 +190,15 @@ def test_what_the_memory_of_received_messages_holds_is_not_sent_again(tmp_path: 
         assert len(world.sent()) >= sent if remembered == 1 else len(world.sent()) == sent
 
 
-def test_a_copy_that_the_link_cannot_deliver_stays(tmp_path: Path) -> None:
+def test_a_copy_that_the_link_cannot_deliver_by_itself_stays(tmp_path: Path) -> None:
     deaf = Rule("loss", message="Data")
-    contacts = [ACQUAINTED, (0, 1, 300.0, 400.0)]
-    for strict, left in ((False, 3), (True, 2)):
-        world = SocialWorld(tmp_path, 3, contacts, faults=[deaf], strict_copies=strict)
-        world.subscribe(2, "rugby")
-        world.until(310.0)
-        world.publish(0, "try", "rugby")
-        world.until(332.0)
-        assert world.sent() == [(0, 1)]
-        assert world.copies(0) == left
+    world = SocialWorld(tmp_path, 3, [ACQUAINTED, (0, 1, 300.0, 400.0)], faults=[deaf], handover="link")
+    world.subscribe(2, "rugby")
+    world.until(310.0)
+    world.publish(0, "try", "rugby")
+    world.until(332.0)
+    assert world.sent() == [(0, 1)]
+    assert world.copies(0) == 3
 
 
 def test_a_full_buffer_lets_go_of_the_oldest_copy(tmp_path: Path) -> None:
@@ -277,9 +275,18 @@ def test_what_cannot_be_done_is_refused_at_once_and_declared(tmp_path: Path) -> 
         ({"copies": 0}, "copies \\(γ\\) is 0; expected 1 to"),
         ({"hysteresis": 1.5}, "hysteresis \\(ε\\) is 1.5; expected 0 to 1"),
         ({"memory_ids": 0}, "memory_ids \\(λ\\) is 0; expected 1 to"),
-        ({"buffer_copies": 0}, "buffer_copies \\(β\\) is 0; expected at least 1"),
-        ({"ttl_hops": -1}, "ttl_hops is -1; expected at least 0"),
-        ({"period_s": 0.0}, "period_s \\(T\\) is 0; expected more than 0"),
+        ({"buffer_copies": 0}, "buffer_copies \\(β\\) is 0; expected a finite number, at least 1"),
+        ({"ttl_hops": -1}, "ttl_hops is -1; expected a finite number, at least 0"),
+        ({"period_s": 0.0}, "period_s \\(T\\) is 0; expected a finite number of seconds above 0"),
+        ({"period_s": float("inf")}, "period_s \\(T\\) is inf; expected a finite number"),
+        ({"period_s": float("nan")}, "period_s \\(T\\) is nan; expected a finite number"),
+        ({"lifetime_s": float("inf")}, "lifetime_s is inf; expected a finite number, at least 0"),
+        ({"lifetimes_s": {"concert": 0.0}}, "lifetimes_s of 'concert' is 0; expected a finite number of seconds above"),
+        ({"lifetimes_s": {"#Concert": 5.0}}, "lifetimes_s has '#Concert'; expected .* 'concert'"),
+        ({"answer_wait_s": 0.0}, "answer_wait_s is 0; expected a finite number of seconds above 0"),
+        ({"unreleased_s": float("nan")}, "unreleased_s is nan; expected a finite number of seconds above 0"),
+        ({"pending_handovers": 0}, "pending_handovers is 0; expected a finite number, at least 1"),
+        ({"handover": "hope"}, "handover"),
         ({"utilities": {"weight_colocation": 0.9}}, "sum to one"),
         ({"content_bytes": 60_000}, "content_bytes is 60000; expected 0 to"),
         ({"routing": "psychic"}, "routing"),

@@ -17,7 +17,7 @@ from thyme.model.tags import MAX_TAG_CHARS
 from thyme.sim.scenario import scenario_of
 from thyme.wire.codec import MAX_FRAME_BYTES, decode, encode
 from thyme.wire.message import Message
-from thyme.wire.socialcast import Control, Data, Wanted, identifier
+from thyme.wire.socialcast import Accept, Control, Data, Offer, Release, Wanted, identifier
 
 METADATA = Metadata(ObjectKey("try", NodeId(3)), ("final", "rugby"), b"s", 12.5, 4)
 
@@ -34,6 +34,9 @@ METADATA = Metadata(ObjectKey("try", NodeId(3)), ("final", "rugby"), b"s", 12.5,
         ),
         Data(METADATA, b"news", 3, (0, 2), 99.5),
         Data(METADATA, b"", 0),
+        Offer(Data(METADATA, b"news", 3, (0, 2), 99.5), 1 << 40),
+        Accept(7),
+        Release(7),
     ],
 )
 def test_a_message_survives_the_wire(message: Message) -> None:
@@ -49,7 +52,8 @@ def test_identifiers_tell_owners_and_names_apart() -> None:
 def test_the_largest_object_fits_a_frame() -> None:
     tags = tuple(f"{i:02}" + "字" * (MAX_TAG_CHARS - 2) for i in range(MAX_TAGS))
     metadata = Metadata(ObjectKey("k" * 100, NodeId(3)), tags, bytes(MAX_SUMMARY_BYTES), 1.0, MAX_CONTENT_BYTES)
-    assert len(encode(Data(metadata, bytes(MAX_CONTENT_BYTES), 9, tuple(range(50)), 1.0))) <= MAX_FRAME_BYTES
+    data = Data(metadata, bytes(MAX_CONTENT_BYTES), 9, tuple(range(50)), 1.0)
+    assert len(encode(Offer(data, (1 << 63) - 1))) <= MAX_FRAME_BYTES
 
 
 def test_a_node_that_knows_many_long_topics_tells_those_that_fit(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def message(number: int, expires_s: float | None = None) -> Data:
 
 
 def buffer(maximum: int) -> Buffer:
-    return Buffer(cast(Host, SimpleNamespace(store=MemoryStore())), maximum)
+    return Buffer(cast(Host, SimpleNamespace(store=MemoryStore(), now=lambda: 0.0)), maximum)
 
 
 def with_score(value: int) -> CarrierScore:

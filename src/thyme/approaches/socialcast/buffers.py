@@ -2,7 +2,8 @@
 
 A publisher puts γ numbered copies of a message into its buffer, and each of them travels on its own, so a buffer
 holds copies: of one message, several at its publisher and usually one at any other carrier. A full buffer lets go
-of the copy that it has held longest. Copies survive a restart in the host's store.
+of the copy that it has held longest. Copies survive a restart in the host's store, those on offer to another carrier
+included; what has expired meanwhile does not.
 """
 
 from __future__ import annotations
@@ -57,6 +58,9 @@ class Buffer:
         self.pushed_out = 0
         for name, value in host.store.items(KIND):
             stored = _decoder.decode(value)
+            if stored.expires_s is not None and stored.expires_s <= host.now():
+                host.store.remove(KIND, name)
+                continue
             data = Data(stored.metadata, stored.content, stored.hops, (int(name.partition("/")[2]),), stored.expires_s)
             self.add(data, data.copies, data.hops)
 
@@ -91,13 +95,23 @@ class Buffer:
             self.remove(*next(iter(self._order)))
 
     def remove(self, id_: int, copy: int) -> None:
+        if self.lend(id_, copy):
+            self.let_go(id_, copy)
+
+    def lend(self, id_: int, copy: int) -> bool:
+        """Take a copy out, to be added again or let go of; a restart in between puts it back. False if it is not
+        here."""
         held = self._held.get(id_)
         if held is None or held.copies.pop(copy, None) is None:
-            return
+            return False
         del self._order[(id_, copy)]
-        self._host.store.remove(KIND, f"{id_}/{copy}")
         if not held.copies:
             del self._held[id_]
+        return True
+
+    def let_go(self, id_: int, copy: int) -> None:
+        """A copy that was lent is not coming back."""
+        self._host.store.remove(KIND, f"{id_}/{copy}")
 
     def expire(self, now_s: float) -> None:
         """Let go of messages whose publisher's time limit has passed."""

@@ -8,6 +8,8 @@ late may take over the variance of one that has run from the start.
 
 from __future__ import annotations
 
+from math import inf
+
 import msgspec
 
 from thyme.model.errors import InputError
@@ -26,18 +28,22 @@ class KalmanOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if not 0.0 <= self.first_estimate <= 1.0:
             raise InputError(f"kalman: first_estimate is {self.first_estimate:g}; expected a value from 0 to 1")
-        if self.state_noise < 0.0 or self.observation_noise <= 0.0 or self.first_variance < 0.0:
+        if not 0.0 <= self.state_noise < inf:
+            raise InputError(f"kalman: state_noise (Q) is {self.state_noise:g}; expected a finite number, Q ≥ 0")
+        if not 0.0 < self.observation_noise < inf:
             raise InputError(
-                f"kalman: state_noise (Q) is {self.state_noise:g}, observation_noise (R) {self.observation_noise:g}, "
-                f"first_variance {self.first_variance:g}; expected Q ≥ 0, R > 0 and first_variance ≥ 0"
+                f"kalman: observation_noise (R) is {self.observation_noise:g}; expected a finite number, R > 0"
             )
+        if not 0.0 <= self.first_variance < inf:
+            raise InputError(f"kalman: first_variance is {self.first_variance:g}; expected a finite number, at least 0")
 
 
 class TrustOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The predictability component: a prediction is trusted while its mean absolute error stays within a bound."""
 
-    error_bound: float = 0.5
-    """A coin toss that is predicted as one half is wrong by this much; 1 trusts everything."""
+    error_bound: float = 0.3
+    """Samples of 0 and 1 drawn at random, 1 with probability p, are predicted with an error of 2p(1 − p): this bound
+    distrusts them unless p is below 0.18 or above 0.82. 0.5 and more trusts them all."""
     memory_samples: int = 50
     """Over how many samples the error is averaged, with weights that fall off exponentially."""
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import isfinite
+from typing import Literal
+
 import msgspec
 
 from thyme.approaches.interface import StoreLimits
@@ -9,12 +13,14 @@ from thyme.approaches.socialcast.prophet import ProphetOptions
 from thyme.approaches.socialcast.routers import Routing
 from thyme.approaches.socialcast.utilities import UtilityOptions
 from thyme.model.errors import InputError
+from thyme.model.tags import normalise_tag
 
 MAX_COPIES = 10_000
 MAX_CONTENT_BYTES = 36_000
 """A frame holds this much with the largest metadata."""
 MAX_MEMORY_IDS = 3_000
 """As many fit a control message beside interests and utilities."""
+MAX_LIFETIMES = 1_000
 
 
 class SocialCastOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -31,6 +37,8 @@ class SocialCastOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     default; with ten hops the paper's traffic figures come out."""
     lifetime_s: float = 0.0
     """How long after its publication a message is worth carrying, set by the publisher; 0 for no limit."""
+    lifetimes_s: dict[str, float] = {}
+    """The same for messages with a tag, instead of `lifetime_s`; of several tags the shortest counts."""
     hysteresis: float = 0.2
     """ε: how much better a neighbour has to be."""
     memory_ids: int = 100
@@ -40,9 +48,15 @@ class SocialCastOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     neighbour_lifetime_periods: float = 1.05
     """A neighbour not heard for longer is gone; everybody speaks once per period."""
     neighbours: int = 1_000
-    strict_copies: bool = False
-    """What becomes of a copy that the link could not hand over: it is kept, or, if strict, given up, so that a lost
-    acknowledgement cannot make two of one."""
+    handover: Literal["confirmed", "link"] = "confirmed"
+    """How a copy changes hands: offered, accepted and released, or sent once and kept if the link gives up, which makes
+    two of one where acknowledgements may be lost."""
+    answer_wait_s: float = 10.0
+    """An offer without an answer is taken back at the first turn after so long."""
+    unreleased_s: float = 3_600.0
+    """How long a copy that was accepted waits for its release, if that was lost: the two may meet again."""
+    pending_handovers: int = 1_000
+    """Offers without an answer, releases that the link could not deliver, and offers kept aside: so many of each."""
     content_bytes: int = 32_000
     """Contents travel within messages; larger ones are refused."""
     control_bytes: int = 30_000
@@ -64,12 +78,28 @@ class SocialCastOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         _expect("content_bytes", self.content_bytes, 0, MAX_CONTENT_BYTES)
         _expect("control_bytes", self.control_bytes, 100, 30_000)
         _expect("lifetime_s", self.lifetime_s, 0.0, None)
+        _expect("the number of tags in lifetimes_s", len(self.lifetimes_s), 0, MAX_LIFETIMES)
+        for tag, lifetime_s in self.lifetimes_s.items():
+            _expect_positive(f"lifetimes_s of {tag!r}", lifetime_s)
+            if normalise_tag(tag) != tag:
+                raise InputError(f"lifetimes_s has {tag!r}; expected the tag as it is stored: {normalise_tag(tag)!r}")
         _expect("sample_every_s", self.sample_every_s, 0.0, None)
-        if not self.period_s > 0.0:
-            raise InputError(f"period_s (T) is {self.period_s:g}; expected more than 0 seconds")
+        _expect("pending_handovers", self.pending_handovers, 1, None)
+        _expect_positive("answer_wait_s", self.answer_wait_s)
+        _expect_positive("unreleased_s", self.unreleased_s)
+        _expect_positive("period_s (T)", self.period_s)
+
+    def lifetime_of(self, tags: Sequence[str]) -> float:
+        """How long a message with these tags is worth carrying; 0 for no limit."""
+        return min((self.lifetimes_s[tag] for tag in tags if tag in self.lifetimes_s), default=self.lifetime_s)
+
+
+def _expect_positive(name: str, value: float) -> None:
+    if not (value > 0.0 and isfinite(value)):
+        raise InputError(f"{name} is {value:g}; expected a finite number of seconds above 0")
 
 
 def _expect(name: str, value: float, low: float, high: float | None) -> None:
-    if not (value >= low and (high is None or value <= high)):
-        bound = f"at least {low:g}" if high is None else f"{low:g} to {high:g}"
+    if not (isfinite(value) and value >= low and (high is None or value <= high)):
+        bound = f"a finite number, at least {low:g}" if high is None else f"{low:g} to {high:g}"
         raise InputError(f"{name} is {value:g}; expected {bound}")

@@ -6,6 +6,8 @@ sends: a message to every interested neighbour that lacks it, which reads it wit
 better carriers, which leave this node's buffer. A subscriber that is also the better carrier gets one message that
 says so. The paper's Fig. 2 disagrees with its text in places; the text is followed, and the docs page lists them.
 
+A copy changes hands in three steps (`handovers`), so that a lost acknowledgement cannot make two of one.
+
 Beyond the paper: subscriptions are queries over several tags with a time frame, and the full query is checked on
 both sides; a publisher may set a time limit besides the hops; γ may follow the conditions.
 """
@@ -21,6 +23,7 @@ from thyme.approaches.contents import Contents
 from thyme.approaches.inbox import Inbox
 from thyme.approaches.interface import Capabilities, Done, Failure, Fetched, Notify, Outcome, ReactiveStore
 from thyme.approaches.socialcast.buffers import Buffer, Held, Memory
+from thyme.approaches.socialcast.handovers import Handovers
 from thyme.approaches.socialcast.neighbours import Neighbour, Neighbourhood
 from thyme.approaches.socialcast.options import SocialCastOptions
 from thyme.approaches.socialcast.prophet import Predictabilities
@@ -43,7 +46,7 @@ from thyme.model.queries import Query
 from thyme.model.records import Counted, Joined, Sampled, TrafficKind
 from thyme.model.subscriptions import Subscription
 from thyme.wire.message import Message
-from thyme.wire.socialcast import UNIT, Control, Data, Topic, Wanted, identifier
+from thyme.wire.socialcast import UNIT, Accept, Control, Data, Offer, Release, Topic, Wanted, identifier
 
 PUBLISHED = "socialcast published"
 BUFFERED = "buffered copies"
@@ -64,6 +67,7 @@ class SocialCast(ReactiveStore):
         self._memory = Memory(self.options.memory_ids)
         lifetime_s = self.options.period_s * self.options.neighbour_lifetime_periods
         self._neighbourhood = Neighbourhood(lifetime_s, self.options.neighbours)
+        self.handovers = Handovers(host, self.options, self.buffer, self._neighbourhood.forget)
         self.score: CarrierScore = self._make_score()
         self._router = self._make_router()
         self._wanted: tuple[Wanted, ...] = ()
@@ -89,6 +93,12 @@ class SocialCast(ReactiveStore):
                 self._on_control(sender, message)
             case Data():
                 self._on_data(message)
+            case Offer():
+                self._on_offer(sender, message)
+            case Accept():
+                self.handovers.on_accept(sender, message.number)
+            case Release():
+                self._on_release(sender, message.number)
             case _:
                 pass
 
@@ -105,7 +115,7 @@ class SocialCast(ReactiveStore):
         self.host.store.put(PUBLISHED, str(key), b"")
         self._contents.keep(key, data)
         self._memory.add(identifier(key))
-        lifetime_s = self.options.lifetime_s
+        lifetime_s = self.options.lifetime_of(metadata.tags)
         expires_s = metadata.published_s + lifetime_s if lifetime_s > 0.0 else None
         copies = tuple(range(self._copies_for(metadata.tags)))
         self.buffer.add(Data(metadata, data, 0, copies, expires_s), copies, 0)
@@ -131,8 +141,7 @@ class SocialCast(ReactiveStore):
             )
         self._inbox.add(subscription, notify)
         self._announce_interests()
-        for held in self.buffer:
-            self._deliver(held.metadata, held.content, min(held.copies.values()))
+        self._deliver_what_is_here()
         done(Outcome())
         return subscription.key
 
@@ -161,6 +170,7 @@ class SocialCast(ReactiveStore):
 
     def stored(self) -> Iterable[tuple[str, int, int]]:
         yield "copies", len(self.buffer), self.buffer.size_bytes
+        yield "copies on offer", *self.handovers.on_offer()
         yield "subscriptions", len(self._inbox), len(msgspec.msgpack.encode(self._wanted))
 
     def _turn(self) -> None:
@@ -173,6 +183,7 @@ class SocialCast(ReactiveStore):
         self.score.observe(present, [wanted.conjunction.positive for wanted in self._wanted])
         self.host.broadcast(self._control())
         self._sample(now_s)
+        self.handovers.settle_overdue()
         if len(self.buffer) == 0:
             return
         self.buffer.expire(now_s)
@@ -210,44 +221,79 @@ class SocialCast(ReactiveStore):
                 self.host.unicast(neighbour.node, held.data(hops), partial(self._neighbourhood.forget, neighbour.node))
 
     def _hand_over(self, held: Held, handover: Handover) -> None:
-        """Give copies away; what the link cannot deliver comes back, unless copies are strict."""
-        hops = max(held.copies[copy] for copy in handover.copies)
-        data = held.data(hops, handover.copies)
-        to = handover.to.node
-        handover.to.received.add(held.id)
-        if not handover.keeps:
-            for copy in handover.copies:
-                self.buffer.remove(held.id, copy)
+        """Give copies to a neighbour to carry. Those that this node carries on as well need no care."""
+        data = held.data(max(held.copies[copy] for copy in handover.copies), handover.copies)
+        if handover.keeps:
+            handover.to.received.add(held.id)
+            self.host.unicast(handover.to.node, data, partial(self._neighbourhood.forget, handover.to.node))
+        elif self.options.handover == "link":
+            handover.to.received.add(held.id)
+            self._send_by_link(held.id, handover.to.node, data)
+        elif not self.handovers.full:
+            handover.to.received.add(held.id)
+            self.handovers.offer(held.id, handover.to.node, data)
+
+    def _send_by_link(self, id_: int, to: NodeId, data: Data) -> None:
+        for copy in data.copies:
+            self.buffer.remove(id_, copy)
 
         def failed() -> None:
             self._neighbourhood.forget(to)
-            if not handover.keeps and not self.options.strict_copies:
-                self.buffer.add(data, handover.copies, hops)
+            self.buffer.add(data, data.copies, data.hops)
 
         self.host.unicast(to, data, failed)
+
+    def _on_offer(self, sender: NodeId, offer: Offer) -> None:
+        self.handovers.answer(sender, offer, carries=self._read(offer.data))
+
+    def _on_release(self, sender: NodeId, number: int) -> None:
+        data = self.handovers.released(sender, number)
+        if data is None:
+            self._drop("Release", "not kept aside")
+        elif data.expires_s is not None and data.expires_s <= self.host.now():
+            self._drop("Release", "expired")
+        else:
+            self._carry(data)
 
     def _on_control(self, sender: NodeId, control: Control) -> None:
         if len(control.topics) != len(control.utilities):
             self._drop("Control", "malformed")
         elif not self._neighbourhood.hear(sender, control, self.host.now()):
             self._drop("Control", "too many neighbours")
+        self.handovers.on_heard(sender)
 
     def _on_data(self, data: Data) -> None:
+        if self._read(data):
+            self._carry(data)
+
+    def _read(self, data: Data) -> bool:
+        """Hand it to the application, if it is wanted; whether it has copies that may be carried on."""
         hops = data.hops + 1
         self._memory.add(identifier(data.metadata.key))
         if data.expires_s is not None and data.expires_s <= self.host.now():
             self._drop("Data", "expired")
-            return
+            return False
         self._deliver(data.metadata, data.content, hops)
-        if not data.copies:
-            return
-        if 0 < self.options.ttl_hops <= hops:
+        if data.copies and 0 < self.options.ttl_hops <= hops:
             self._drop("Data", "hops")
-            return
+            return False
+        return bool(data.copies)
+
+    def _carry(self, data: Data) -> None:
         pushed_out = self.buffer.pushed_out
-        self.buffer.add(data, data.copies, hops)
+        self.buffer.add(data, data.copies, data.hops + 1)
         if self.buffer.pushed_out > pushed_out:
             self._drop("Data", "buffer full")
+
+    def _deliver_what_is_here(self) -> None:
+        """To a new subscription: what this node carries or has on offer, and what has not expired."""
+        now_s = self.host.now()
+        self.buffer.expire(now_s)
+        for held in self.buffer:
+            self._deliver(held.metadata, held.content, min(held.copies.values()))
+        for data in self.handovers:
+            if data.expires_s is None or data.expires_s > now_s:
+                self._deliver(data.metadata, data.content, data.hops)
 
     def _deliver(self, metadata: Metadata, content: bytes, hops: int) -> None:
         # The content is kept first: the application may ask for it as soon as it is told.
