@@ -133,11 +133,11 @@ def test_two_branches_leave_the_initiator_both_ways() -> None:
     assert set(first.values()) == {4, 6}
 
 
-def test_a_pruned_pure_walk_is_its_loop_erased_path() -> None:
+def test_a_loop_erased_pure_walk_is_a_path() -> None:
     ring = graph_of_edges(30, [(i, (i + 1) % 30) for i in range(30)])
-    overlay = lay_open(ring, [0, 15], WalkOptions(pure=True), parse_reading("pruned"), seed=5)
+    overlay = lay_open(ring, [0, 15], WalkOptions(pure=True), parse_reading("loop-erased"), seed=5)
     assert len(overlay.active) == 16
-    counted = lay_open(ring, [0, 15], WalkOptions(pure=True), parse_reading("counted"), seed=5)
+    counted = lay_open(ring, [0, 15], WalkOptions(pure=True), parse_reading("revisits"), seed=5)
     assert set(overlay.active) < set(counted.active)
 
 

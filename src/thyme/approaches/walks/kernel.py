@@ -133,7 +133,7 @@ def step(links: Links, board: Board, rules: Rules, walk: int, branch: int, node:
         take(board, walk, node)
         push(board, walk, branch, node)
         return
-    if rules.prunes:
+    if rules.erases:
         erase_loop(board, walk, branch, node)
     take(board, walk, node)
 

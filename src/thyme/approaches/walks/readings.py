@@ -22,7 +22,7 @@ Initiator = Literal["joins", "as-printed"]
 Meeting = Literal["looks-around", "steps-on"]
 Marking = Literal["penultimate", "last"]
 Ties = Literal["random-tie", "first-tie"]
-PureStep = Literal["revisits", "fresh"]
+PureStep = Literal["revisits", "fresh", "loop-erased"]
 ActiveNodes = Literal["distinct", "per-walk"]
 Method = Literal["neighbourhood", "second", "weights"]
 
@@ -34,7 +34,8 @@ class Reading(msgspec.Struct, frozen=True):
         both. `each-meets`: the walk that was met goes on until it meets a walk by itself, and only then the
         third starts.
     backtracked: Algorithm 2 line 19 goes back along the walk. `counted`: nodes it went back from stay in V'_x
-        and in the active path. `pruned`: they leave both (and a pure walk's loops are erased).
+        and in the active path. `pruned`: they leave both, as `i--` says where i is the number of nodes in the
+        active path. A pure walk does not go back, so this does not touch it.
     initiator: lines 4 and 7 test the same condition. `joins`: line 4 is taken to ask whether the initiator is
         itself on a walk; then it is the broker. `as-printed`: a neighbour on a walk ends the construction at
         line 4, and no second node is added.
@@ -44,7 +45,8 @@ class Reading(msgspec.Struct, frozen=True):
         neighbours of all but the last node are marked (Figure 5). `last`: those of the last node too (Eq. 4).
     ties: between nodes of equal cost. `random-tie`, or `first-tie` in the order of node numbers.
     pure_step: a pure walk chooses its next node among all neighbours (`revisits`) or among those it has not
-        been at, with backtracking as Algorithm 2 (`fresh`).
+        been at, with backtracking as Algorithm 2 (`fresh`). `loop-erased`: among all neighbours, and where it
+        comes back to a node of its own, the loop leaves V'_x.
     active: `distinct`: a node on several walks counts once; `per-walk`: once for each.
     """
 
@@ -155,6 +157,7 @@ class Rules(NamedTuple):
     marks_last: bool
     first_tie: bool
     revisits: bool
+    erases: bool
 
 
 def rules_of(options: WalkOptions, reading: Reading) -> Rules:
@@ -174,5 +177,6 @@ def rules_of(options: WalkOptions, reading: Reading) -> Rules:
         steps_on=reading.meeting == "steps-on",
         marks_last=reading.marking == "last",
         first_tie=reading.ties == "first-tie",
-        revisits=by_weight or (options.pure and reading.pure_step == "revisits"),
+        revisits=by_weight or (options.pure and reading.pure_step != "fresh"),
+        erases=reading.pure_step == "loop-erased" if options.pure else by_weight and reading.backtracked == "pruned",
     )
