@@ -198,11 +198,7 @@ class Run:
             else:
                 engine.at(change.at_s, partial(self._switch_off, change.node, change.keeps_store))
         for operation in operations:
-            if not 0 <= operation.node < self.scenario.nodes:
-                raise InputError(
-                    f"operation {operation.operation} is by node {operation.node}, "
-                    f"but the scenario has nodes 0 to {self.scenario.nodes - 1}"
-                )
+            check_operation(operation, self.scenario)
             engine.at(operation.at_s, partial(self.users[operation.node].issue, operation))
 
     def _switch_on(self, node: int, joins_after_s: float) -> None:
@@ -239,6 +235,24 @@ class Run:
                 if count:
                     recorder.count(node, totals.traffic, totals.name, int(count), int(size), totals.reason)
         record_energy(recorder, end_s, self.radio.airtime_s(), self.scenario.radio.energy)
+
+
+def check_operation(operation: Operation, scenario: Scenario) -> None:
+    """A trace has to fit its scenario: what nobody plays would count as lost."""
+    if not 0 <= operation.node < scenario.nodes:
+        raise InputError(
+            f"operation {operation.operation} is by node {operation.node}, "
+            f"but the scenario has nodes 0 to {scenario.nodes - 1}"
+        )
+    check_end(operation, scenario)
+
+
+def check_end(operation: Operation, scenario: Scenario) -> None:
+    if operation.at_s > scenario.time.until_s:
+        raise InputError(
+            f"operation {operation.operation} is at {operation.at_s:g} s, but the scenario ends at time.until_s = "
+            f"{scenario.time.until_s:g} s; give it a later end, or a shorter trace"
+        )
 
 
 def simulate(

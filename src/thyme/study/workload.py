@@ -18,6 +18,7 @@ from thyme.pipeline.lazy_session import LazySession
 from thyme.pipeline.runs import PackedTrace, RunSpec, pack_trace
 from thyme.pipeline.schemas import POSTS
 from thyme.pipeline.traces import make_trace
+from thyme.sim.run import check_end
 from thyme.sim.scenario import Scenario
 from thyme.sim.traces import read_trace, table_from_operations
 from thyme.study.plan import Plan, TraceChoice
@@ -101,6 +102,8 @@ def run_specs(plan: Plan, traces: Sequence[PlayedTrace]) -> list[RunSpec]:
         scenario = run.scenario
         if plan.definition.leaving == "publishers" and scenario.churn.model != "none":
             scenario = _with_leaving(scenario, trace.publishers())
+        for operation in trace.operations[-1:]:
+            check_end(operation, scenario)
         specs.append(RunSpec(scenario, trace.packed))
     return specs
 
