@@ -7,13 +7,15 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
-from thyme.sim.traces import read_trace, table_from_operations, write_csv
+from thyme.sim.traces import join_tags, read_trace, split_tags, table_from_operations, write_csv
 
 TRACE = [
     Operation(0, 60.0, NodeId(0), OperationKind.INSERT, oid="a", tags=("goal", "por"), text='he said "olá", twice'),
@@ -94,3 +96,21 @@ def test_other_parquet_and_missing_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("hello")
     with pytest.raises(InputError, match="cannot be read as Parquet"):
         read_trace(tmp_path / "text.txt")
+
+
+@given(st.lists(st.text(alphabet="ab;\\ ", min_size=1), max_size=4))
+def test_tags_survive_a_cell_of_a_table(tags: list[str]) -> None:
+    assert split_tags(join_tags(tags)) == tags
+
+
+def test_a_backslash_that_escapes_nothing_stands_for_itself() -> None:
+    assert split_tags(r"a\b;c\;d;") == ["a\\b", "c;d"]
+
+
+@pytest.mark.parametrize(("name", "wrong"), [("kind", "dance"), ("node", None)])
+def test_a_table_with_a_wrong_cell_is_told_by_its_row(name: str, wrong: object, tmp_path: Path) -> None:
+    rows = table_from_operations(TRACE).to_pylist()
+    rows[1][name] = wrong
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "trace.parquet")
+    with pytest.raises(InputError, match=r"trace\.parquet: row 2 of the trace"):
+        read_trace(tmp_path / "trace.parquet")

@@ -1,13 +1,15 @@
 """Traces as files: what the pipeline wrote as Parquet, or a person as CSV, read back as operations.
 
-In CSV the tags of an object are separated by `;`, absent cells are empty, `now` as a frame's start or end means
-the time of the operation, and the column `operation` may be left out: rows are then numbered in time order.
+In CSV the tags of an object are separated by `;` (one inside a tag has a backslash before it, and so has a backslash),
+absent cells are empty, `now` as a frame's start or end means the time of the operation, and the column `operation` may
+be left out: rows are then numbered in time order.
 Every fault of a trace is told with its file and row (`check_operations`).
 """
 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -21,6 +23,8 @@ from thyme.sim.trace_rules import faults_of
 
 MAX_FAULTS_TOLD = 10
 TAG_SEPARATOR = ";"
+_TAG_PIECES = re.compile(r"\\[\\;]|[^\\;]+|;|\\")
+"""An escaped character, plain text, a separator, or a backslash before anything else, which stands for itself."""
 _NAMES = tuple(name for name, _ in TRACE_COLUMNS)
 _NEEDED = ("at_s", "node", "kind")
 _TYPES = {"int64": pa.int64(), "float64": pa.float64(), "string": pa.string(), "list<string>": pa.list_(pa.string())}
@@ -47,15 +51,28 @@ def read_unchecked(path: Path) -> list[Operation]:
     missing = [name for name in _NAMES if name not in table.column_names]
     if missing:
         raise InputError(f"{path}: not a trace, it lacks the columns {', '.join(missing)}")
-    return operations_from_table(table.select(_NAMES))
+    try:
+        return operations_from_table(table.select(_NAMES))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
 
 
 def operations_from_table(table: pa.Table) -> list[Operation]:
     """The rows of a trace table as operations, in their order of number."""
     if table.num_rows > MAX_TRACE_OPERATIONS:
         raise InputError(f"the trace has {table.num_rows} operations; at most {MAX_TRACE_OPERATIONS} can be played")
-    rows = table.select(_NAMES).sort_by("operation").to_pylist()
-    return [msgspec.convert({name: row[name] for name in row if row[name] is not None}, Operation) for row in rows]
+    try:
+        rows = table.select(_NAMES).sort_by("operation").to_pylist()
+    except pa.ArrowException as error:
+        raise InputError(f"the trace cannot be ordered by its column operation ({error})") from error
+    return [_operation(number, row) for number, row in enumerate(rows, start=1)]
+
+
+def _operation(number: int, row: dict[str, object]) -> Operation:
+    try:
+        return msgspec.convert({name: value for name, value in row.items() if value is not None}, Operation)
+    except msgspec.ValidationError as error:
+        raise InputError(f"row {number} of the trace: {error}") from error
 
 
 def table_from_operations(operations: Sequence[Operation]) -> pa.Table:
@@ -70,8 +87,25 @@ def write_csv(operations: Sequence[Operation], path: Path | str) -> None:
         writer.writerow(_NAMES)
         for operation in operations:
             cells = msgspec.to_builtins(operation)
-            cells["tags"] = TAG_SEPARATOR.join(cells["tags"])
+            cells["tags"] = join_tags(cells["tags"])
             writer.writerow(["" if cells[name] is None else cells[name] for name in _NAMES])
+
+
+def join_tags(tags: Sequence[str]) -> str:
+    """Tags as one cell of a CSV trace."""
+    return TAG_SEPARATOR.join(tag.replace("\\", "\\\\").replace(TAG_SEPARATOR, "\\" + TAG_SEPARATOR) for tag in tags)
+
+
+def split_tags(cell: str) -> list[str]:
+    """The tags of one cell of a CSV trace."""
+    pieces = _TAG_PIECES.findall(cell)
+    tags = [""]
+    for piece in pieces:
+        if piece == TAG_SEPARATOR:
+            tags.append("")
+        else:
+            tags[-1] += piece[1:] if len(piece) == 2 and piece[0] == "\\" else piece
+    return [tag for tag in tags if tag]
 
 
 def check_operations(operations: Sequence[Operation], source: str) -> None:
@@ -109,7 +143,7 @@ def _csv_operations(reader: csv.DictReader[str], path: Path) -> Iterator[Operati
         for name in ("start_s", "end_s"):
             if cells.get(name, "").lower() == "now":
                 fields[name] = cells.get("at_s", "")
-        fields["tags"] = [tag for tag in cells.get("tags", "").split(TAG_SEPARATOR) if tag]
+        fields["tags"] = split_tags(cells.get("tags", ""))
         try:
             yield msgspec.convert(fields, Operation, strict=False)
         except msgspec.ValidationError as error:
