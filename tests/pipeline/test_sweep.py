@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
@@ -86,6 +87,19 @@ def test_a_run_that_takes_its_process_along_is_one_row_too(
     assert outcome.error
     monkeypatch.undo()
     assert sweep(spark, specs(trace, 1), tmp_path)[0].status == "done"
+
+
+def test_a_folder_that_lost_its_events_is_played_again(spark: SparkSession, trace: PackedTrace, tmp_path: Path) -> None:
+    (first,) = sweep(spark, specs(trace, 1), tmp_path)
+    (tmp_path / first.run / EVENTS_FILE).unlink()
+    (again,) = sweep(spark, specs(trace, 1), tmp_path)
+    assert again.status == "done"
+    assert (tmp_path / first.run / EVENTS_FILE).is_file()
+
+
+def test_a_movement_file_that_is_not_there_is_told(trace: PackedTrace) -> None:
+    with pytest.raises(InputError, match=r"movement\.file: /nowhere/ways\.csv cannot be read"):
+        run_identity(RunSpec(scenario(movement={"model": "file", "file": "/nowhere/ways.csv"}), trace))
 
 
 def test_identity_is_that_of_scenario_and_trace_but_not_of_names(trace: PackedTrace) -> None:

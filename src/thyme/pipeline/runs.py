@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
+from thyme.model.errors import InputError
 from thyme.model.operations import Operation
 from thyme.pipeline.identity import RUN_ROOMS, bytes_identity, code_identity, identity_of
 from thyme.pipeline.schemas import EVENTS, conform
@@ -66,8 +67,15 @@ def run_identity(spec: RunSpec, code: tuple[str, ...] = RUN_ROOMS) -> str:
     """The hash of scenario, trace and code. A scenario's name does not count; a movement file's content does."""
     scenario = msgspec.structs.replace(spec.scenario, name="", trace="")
     movement = scenario.movement
-    moves = bytes_identity(Path(movement.file).read_bytes()) if movement.file else ""
+    moves = bytes_identity(_content(Path(movement.file))) if movement.file else ""
     return identity_of(scenario, moves, spec.trace.identity, code_identity(code))
+
+
+def _content(moves: Path) -> bytes:
+    try:
+        return moves.read_bytes()
+    except OSError as error:
+        raise InputError(f"movement.file: {moves} cannot be read ({error.strerror})") from error
 
 
 class RunRecord(msgspec.Struct, frozen=True):
@@ -128,6 +136,8 @@ def keep_run(folder: Path, spec: RunSpec, played: Played) -> None:
     try:
         (draft / EVENTS_FILE).write_bytes(played.events)
         (draft / RUN_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(record)))
+        # A folder without events is what is left of a run whose events somebody removed.
+        shutil.rmtree(folder / played.run, ignore_errors=True)
         draft.rename(folder / played.run)
     finally:
         shutil.rmtree(draft, ignore_errors=True)

@@ -24,6 +24,8 @@ from thyme.pipeline.shipping import package_archive
 from thyme.pipeline.start_failures import call_masters, why_not_started
 
 LOCAL_SHUFFLE_PARTITIONS = 8
+TASK_ATTEMPTS = 2
+"""How often a cluster tries a task whose process was lost; a local session tries it once."""
 LOCAL_MEMORY_SHARE = 4
 """A local session may take one part in so many of the machine's memory, within the bounds below; Java takes it only
 as it needs it. With 2 GB, five million posts did not become a trace."""
@@ -113,6 +115,8 @@ def _settings(local: bool) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
+    if not local:
+        settings["spark.task.maxFailures"] = str(TASK_ATTEMPTS)
     if local:
         settings["spark.driver.extraJavaOptions"] += f" {HASTY_JAVA}"
         settings |= {

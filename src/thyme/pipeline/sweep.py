@@ -33,6 +33,7 @@ from thyme.pipeline.runs import (
     run_identity,
     run_seconds,
 )
+from thyme.pipeline.session import TASK_ATTEMPTS
 
 MAX_ATTEMPTS = 2
 """A run that fails is tried once more: the machine may have been at fault."""
@@ -172,23 +173,25 @@ def _play_all(
 
 def _play_and_keep(spark: SparkSession, run: str, spec: RunSpec, folder: Path, stop: threading.Event) -> Outcome:
     played = Played(run, "stopped before it was played")
-    attempt = 0
-    while attempt < MAX_ATTEMPTS and not stop.is_set():
-        attempt += 1
-        played = _play_on(spark, run, spec)
+    attempts = 0
+    while attempts < MAX_ATTEMPTS and not stop.is_set():
+        try:
+            played = _play_on(spark, run, spec)
+            attempts += 1
+        except Exception as error:
+            # Its process was lost. Spark has tried it again by itself, but on a cluster only.
+            played = Played(run, describe_error(error))
+            attempts += 1 if str(spark.sparkContext.master).startswith("local") else TASK_ATTEMPTS
         if not played.error:
             keep_run(folder, spec, played)
-            return Outcome(run, "done", played.seconds, attempt)
-    return Outcome(run, "failed", played.seconds, attempt, played.error)
+            return Outcome(run, "done", played.seconds, attempts)
+    return Outcome(run, "failed", played.seconds, attempts, played.error)
 
 
 def _play_on(spark: SparkSession, run: str, spec: RunSpec) -> Played:
     row = {"run": run, "scenario": msgspec.msgpack.encode(spec.scenario), "trace": spec.trace.data}
-    try:
-        task = from_arrow(spark, pa.Table.from_pylist([row], schema=TASK_ARROW), TASK).coalesce(1)
-        (answer,) = map_arrow(task, _play_batches, _PLAYED).toArrow().to_pylist()
-    except Exception as error:
-        return Played(run, describe_error(error))
+    task = from_arrow(spark, pa.Table.from_pylist([row], schema=TASK_ARROW), TASK).coalesce(1)
+    (answer,) = map_arrow(task, _play_batches, _PLAYED).toArrow().to_pylist()
     return Played(**answer)
 
 
