@@ -20,6 +20,9 @@ from thyme.pipeline.draws import exponentials, uniforms
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+MAX_PER_HOUR = 100_000.0
+"""Operations of one user; a trace holds them all."""
+MIN_EVENT_S, MAX_EVENT_S = 1.0, 366 * 86_400.0
 SHAPES = ("single", "conjunction", "disjunction", "negation")
 DRAWN_COLUMNS = (
     ("node", "int64"),
@@ -45,7 +48,7 @@ class QueryMix(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         shares = self.shares()
-        if min(shares) < 0.0 or abs(sum(shares) - 1.0) > 1e-9:
+        if not (min(shares) >= 0.0 and abs(sum(shares) - 1.0) <= 1e-9):
             raise InputError(f"the shares of query shapes are {shares}; expected shares that sum to 1")
         if not 2 <= self.tags <= 8:
             raise InputError(f"queries of several tags have {self.tags} of them; expected from 2 to 8")
@@ -69,8 +72,9 @@ class Rates(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         figures = msgspec.structs.asdict(self)
         for name, value in figures.items():
-            if not 0.0 <= value < float("inf"):
-                raise InputError(f"{name} is {value}; expected a number from 0")
+            most = MAX_PER_HOUR if name.endswith("_per_hour") else MAX_EVENT_S
+            if not 0.0 <= value <= most:
+                raise InputError(f"{name} is {value:g}; expected a number from 0 to {most:,g}")
         if self.always_share > 1.0:
             raise InputError(f"always_share is {self.always_share}; expected a share from 0 to 1")
 
@@ -83,8 +87,10 @@ class Compression(msgspec.Struct, frozen=True):
     first_s: float = 60.0
 
     def __post_init__(self) -> None:
-        if self.window_s <= 0.0 or self.duration_s <= 0.0 or self.first_s < 0.0:
-            raise InputError(f"the window {self} is not one: expected positive lengths and a start from 0")
+        for name, least_s in (("window_s", MIN_EVENT_S), ("duration_s", MIN_EVENT_S), ("first_s", 0.0)):
+            value_s = getattr(self, name)
+            if not least_s <= value_s <= MAX_EVENT_S:
+                raise InputError(f"{name} is {value_s:g}; expected seconds from {least_s:g} to {MAX_EVENT_S:,g}")
 
     def played_s(self, since_start_s: Floats) -> Floats:
         return np.round(self.first_s + since_start_s * (self.duration_s / self.window_s), 6)
