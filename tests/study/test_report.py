@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
+import msgspec
 import pytest
 
 from thyme.model.ids import NodeId
@@ -159,6 +160,34 @@ def test_figures_mark_numbers_and_not_ratios(results: Results) -> None:
     assert number is not None
     assert ratio.png == bare.png
     assert number.png != bare.png
+
+
+def test_numbers_of_another_place_are_not_marked_nor_judged() -> None:
+    recall = next(measure for measure in MEASURES if measure.metric == RECALL)
+    results = made_up(make_plan(load_preset("quick", {"nodes": [16]})))
+    axis = axis_of(results.plan)
+    assert (axis.key, axis.values) == ("nodes", (16.0,))
+    bare, elsewhere, here = (
+        measure_figure(results, axis, recall, claims)
+        for claims in ([], [claim("=", 0.95, at=196.0)], [claim("=", 0.95, at=16.0)])
+    )
+    assert bare is not None
+    assert elsewhere is not None
+    assert here is not None
+    assert elsewhere.png == bare.png
+    assert here.png != bare.png
+    assert [one.claim.at for one in judge([claim("=", 0.95, at=at) for at in (16.0, 196.0)], results, axis)] == [16.0]
+
+
+def test_a_range_holds_from_its_lower_to_its_upper_end(results: Results) -> None:
+    axis = axis_of(results.plan)
+    ranges = [
+        msgspec.structs.replace(claim("between", low), upper=high)
+        for low, high in ((0.9, 0.99), (0.96, 0.99), (0.5, 0.94))
+    ]
+    judged = judge(ranges, results, axis)
+    assert [one.verdict for one in judged] == ["holds", "differs", "differs"]
+    assert judged[0].stated == "90%–99%"
 
 
 def test_the_papers_statements_are_about_the_papers_configuration() -> None:

@@ -1,7 +1,7 @@
 """What the papers state about their own evaluation, beside what a study measured.
 
-A claim is a number at a place of the axis (or at every place), a ratio of two approaches, or a trend along the axis.
-It is judged by a stated rule: a number that is said to be equal holds within TOLERANCE_SHARE (of shares) or
+A claim is a number or a range at a place of the axis (or at every place), a ratio of two approaches, or a trend along
+the axis. It is judged by a stated rule: a number that is said to be equal holds within TOLERANCE_SHARE (of shares) or
 TOLERANCE_OTHER (of anything else, relative), or if the 95 % interval covers it; bounds, ratios and the direction of a
 trend hold or not. A trend falls (or grows) if first and last differ by more than TREND_CHANGE of the first, and holds
 otherwise. Claims belong to the study of the paper's own setting; other studies are not judged by them.
@@ -36,6 +36,8 @@ class Claim(msgspec.Struct, frozen=True):
     at: float | None
     against: str
     statement: str
+    upper: float | None = None
+    """Of `between`: from `value` to this."""
 
 
 class Judgement(msgspec.Struct, frozen=True):
@@ -71,6 +73,7 @@ def _claim(row: dict[str, str], titles: dict[str, str]) -> Claim:
         at=_number(row["at"]),
         against=titles.get(row["against"], ""),
         statement=row["statement"],
+        upper=_number(row["upper"]),
     )
 
 
@@ -102,16 +105,19 @@ def _judge_number(claim: Claim, line: dict[float, Summary]) -> Judgement | None:
     if not line or claim.value is None:
         return None
     value = claim.value
-    worst = max(line.values(), key=lambda summary: _distance(claim.relation, summary, value))
-    show = f"{value:.0%}" if is_share(claim.metric) else f"{value:g}"
+    worst = max(line.values(), key=lambda summary: _distance(claim, summary, value))
+    stated = [value] if claim.upper is None else [value, claim.upper]
+    show = "–".join(f"{one:.0%}" if is_share(claim.metric) else f"{one:g}" for one in stated)
     seen = f"{worst.mean:.1%}" if is_share(claim.metric) else f"{worst.mean:.3g}"
-    holds = _distance(claim.relation, worst, value) <= 0.0
+    holds = _distance(claim, worst, value) <= 0.0
     return Judgement(claim, f"{_sign(claim.relation)}{show}", seen, "holds" if holds else "differs")
 
 
-def _distance(relation: str, summary: Summary, value: float) -> float:
+def _distance(claim: Claim, summary: Summary, value: float) -> float:
     """How far from holding: not above 0 means that it holds."""
-    match relation:
+    match claim.relation:
+        case "between":
+            return max(value - summary.mean, summary.mean - (claim.upper if claim.upper is not None else value))
         case ">=" | ">":
             return value - summary.mean
         case "<=" | "<":
@@ -144,7 +150,7 @@ def _judge_trend(claim: Claim, line: dict[float, Summary]) -> Judgement | None:
 
 
 def _sign(relation: str) -> str:
-    return {">=": "≥ ", "<=": "≤ ", "=": ""}.get(relation, f"{relation} ")
+    return {">=": "≥ ", "<=": "≤ ", "=": "", "between": ""}.get(relation, f"{relation} ")
 
 
 def _number(text: str) -> float | None:

@@ -197,24 +197,28 @@ def _draw_bars(axes: Axes, drawn: dict[str, list[tuple[float, Summary]]], measur
 
 
 def _draw_claims(axes: Axes, axis: Axis, measure: Measure, claims: Sequence[Claim]) -> bool:
-    """Hollow marks where a paper states a number for a place on the axis."""
+    """Hollow marks where a paper states a number for a place on the axis, or for a bar."""
     marked = False
     for claim in claims:
         lines = [i for i, name in enumerate(axis.series) if name.split(",")[0] == claim.approach]
         # A ratio of two approaches is no place on this axis; the table of claims has it.
         if claim.metric != measure.metric or not lines or claim.value is None or claim.against:
             continue
-        places = [claim.at] if claim.at is not None and axis.is_line else axis.values
-        if claim.at is not None and axis.is_line and claim.at not in axis.values:
+        if claim.at is not None and claim.at not in axis.values:
             continue
+        places: Sequence[float] = lines
+        if axis.is_line:
+            places = axis.values if claim.at is None else [claim.at]
         marker = {">=": "^", ">": "^", "<": "v", "<=": "v"}.get(claim.relation, "D")
         sign = {">=": "≥ ", ">": "> ", "<": "< ", "<=": "≤ "}.get(claim.relation, "")
-        value = f"{claim.value:.0%}" if measure.is_share else f"{claim.value * measure.scale:g} {measure.unit}".strip()
-        axes.plot(
-            places, [claim.value * measure.scale] * len(places), linestyle="none", marker=marker, markersize=10,
-            markerfacecolor="none", markeredgecolor=COLOURS[lines[0] % len(COLOURS)], markeredgewidth=1.8,
-            label=f"paper, {claim.approach}: {sign}{value}", zorder=5,
-        )  # fmt: skip
+        stated = [value for value in (claim.value, claim.upper) if value is not None]
+        shown = "–".join(f"{value:.0%}" if measure.is_share else f"{value * measure.scale:g}" for value in stated)
+        for number, value in enumerate(stated):
+            axes.plot(
+                places, [value * measure.scale] * len(places), linestyle="none", marker=marker, markersize=10,
+                markerfacecolor="none", markeredgecolor=COLOURS[lines[0] % len(COLOURS)], markeredgewidth=1.8,
+                label=None if number else f"paper, {claim.approach}: {sign}{shown} {measure.unit}".strip(), zorder=5,
+            )  # fmt: skip
         marked = True
     return marked
 

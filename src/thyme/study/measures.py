@@ -51,6 +51,8 @@ MEASURES: tuple[Measure, ...] = (
             "execution would notify (publication or subscription, whichever is later).", FAST, unit="s"),
     Measure("notification.latency_s.max", "The latest notification", "seconds, largest", "The largest time until a "
             "notification in a run.", FAST, unit="s"),
+    Measure("all.latency_s.mean", "Time until an operation is answered", "seconds, mean", "From issuing an operation "
+            "until it succeeds, over all kinds.", FAST, unit="s"),
     Measure("retrieve.latency_s.mean", "Time to retrieve an object", "seconds, mean", "From asking for an object "
             "until its content is complete.", FAST, unit="s"),
     Measure(AIR_BYTES, "Traffic on the air", "MB sent by all radios", "All bytes that radios sent, "

@@ -91,9 +91,11 @@ class Axis(msgspec.Struct, frozen=True):
 
 
 def axis_of(plan: Plan) -> Axis:
-    """Along the first key of the grid that has several numbers; with none, all points stand at one place."""
+    """Along the first key of the grid that has several numbers, or the first that has one; with none, all points
+    stand at one place."""
     grid = plan.definition.grid
-    key = next((key for key, values in grid.items() if len(values) > 1 and _numbers(values)), "")
+    numeric = [key for key, values in grid.items() if _numbers(values)]
+    key = next((key for key in numeric if len(grid[key]) > 1), next(iter(numeric), ""))
     others = [name for name, values in grid.items() if name != key and len(values) > 1]
     series: dict[str, dict[float, int]] = {}
     for number, point in enumerate(plan.points):
