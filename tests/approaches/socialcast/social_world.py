@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from thyme.approaches.interface import Outcome
+from thyme.approaches.interface import Outcome, ReactiveStore
 from thyme.approaches.socialcast.protocol import SocialCast
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import SubscriptionKey
@@ -15,9 +16,20 @@ from thyme.model.queries import parse_query
 from thyme.sim.faults import Rule
 from thyme.sim.run import Run
 from thyme.sim.scenario import scenario_of
+from thyme.wire.socialcast import identifier
 
 Contact = tuple[int, int, float, float]
 END_S = 100_000.0
+
+
+def places(stores: Iterable[ReactiveStore]) -> Counter[tuple[int, int]]:
+    """In how many places each copy (message, number) is: carried, or on offer and to be taken back or released."""
+    found: Counter[tuple[int, int]] = Counter()
+    for store in stores:
+        assert isinstance(store, SocialCast)
+        found.update((held.id, copy) for held in store.buffer for copy in held.copies)
+        found.update((identifier(data.metadata.key), copy) for data in store.handovers for copy in data.copies)
+    return found
 
 
 class SocialWorld:
@@ -66,6 +78,12 @@ class SocialWorld:
 
     def copies(self, node: int) -> int:
         return len(self.node(node).buffer)
+
+    def on_offer(self, node: int) -> int:
+        return self.node(node).handovers.on_offer()[0]
+
+    def aside(self, node: int) -> int:
+        return self.node(node).handovers.aside
 
     def sent(self, *names: str) -> list[tuple[int, int]]:
         """(from, to) of all frames of these kinds so far; of those with an object in them if no kind is given."""

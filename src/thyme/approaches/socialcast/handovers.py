@@ -150,6 +150,11 @@ class Handovers:
         copies = sum(len(data.copies) for data in self._offers)
         return copies, sum(len(data.copies) * len(data.content) for data in self._offers)
 
+    @property
+    def aside(self) -> int:
+        """Offers that this node accepted and that were not yet released."""
+        return len(self._aside)
+
     def offer(self, id_: int, to: NodeId, data: Data) -> None:
         """Take copies out of the buffer and offer them. If the link gives up the offer may have arrived all the same,
         and is answered then."""
