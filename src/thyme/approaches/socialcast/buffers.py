@@ -88,8 +88,7 @@ class Buffer:
                 continue
             held.copies[copy] = hops
             self._order[(id_, copy)] = None
-            stored = Stored(held.metadata, held.content, held.expires_s, hops)
-            self._host.store.put(KIND, f"{id_}/{copy}", msgspec.msgpack.encode(stored))
+            self._put(held, copy)
         while len(self._order) > self._maximum:
             self.pushed_out += 1
             self.remove(*next(iter(self._order)))
@@ -112,6 +111,18 @@ class Buffer:
     def let_go(self, id_: int, copy: int) -> None:
         """A copy that was lent is not coming back."""
         self._host.store.remove(KIND, f"{id_}/{copy}")
+
+    def limit(self, id_: int, expires_s: float) -> None:
+        """A message that is carried here expires then, in the copies that leave from now on."""
+        held = self._held.get(id_)
+        if held is not None:
+            held.expires_s = expires_s
+            for copy in held.copies:
+                self._put(held, copy)
+
+    def _put(self, held: Held, copy: int) -> None:
+        stored = Stored(held.metadata, held.content, held.expires_s, held.copies[copy])
+        self._host.store.put(KIND, f"{held.id}/{copy}", msgspec.msgpack.encode(stored))
 
     def expire(self, now_s: float) -> None:
         """Let go of messages whose publisher's time limit has passed."""

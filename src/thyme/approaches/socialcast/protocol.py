@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from math import inf
 
 import msgspec
 
@@ -101,6 +102,27 @@ class SocialCast(ReactiveStore):
                 self._on_release(sender, message.number)
             case _:
                 pass
+
+    def insert(
+        self,
+        oid: str,
+        data: bytes,
+        tags: Iterable[str],
+        summary: bytes,
+        done: Done,
+        *,
+        replicate: bool | None = None,
+        expires_s: float | None = None,
+    ) -> Metadata:
+        """As any store's; `expires_s` is the instant from which this message is of no use (a concert has begun),
+        instead of the lifetime that the settings give it."""
+        if expires_s is not None and not self.host.now() < expires_s < inf:
+            raise InputError(f"expires_s is {expires_s:g}; expected a time after now, {self.host.now():g}")
+        metadata = super().insert(oid, data, tags, summary, done, replicate=replicate)
+        if expires_s is not None:
+            # Copies leave at a turn, so all of them are still here.
+            self.buffer.limit(identifier(metadata.key), expires_s)
+        return metadata
 
     def _was_inserted(self, key: ObjectKey) -> bool:
         return self.host.store.get(PUBLISHED, str(key)) is not None
