@@ -24,7 +24,7 @@ def thyme(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     ("arguments", "told"),
     [
         ([], "give either a study file or --preset NAME"),
-        (["--preset", "slow"], "there is no such preset; expected one of quick"),
+        (["--preset", "slow"], "thyme-transient, drip, socialcast, walks, thyme-analysis"),
         (["gone.toml"], "gone.toml: there is no such file"),
         (["--preset", "quick", "--set", "nodes"], "--set nodes: expected key=value"),
         (["--preset", "quick", "--set", "nodez=3"], "--set nodez: a study has no such key"),

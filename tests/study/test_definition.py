@@ -53,6 +53,7 @@ def test_runs_of_all_approaches_share_a_crowd_and_its_trace(small: StudyDefiniti
     ("change", "told"),
     [
         ({"nodez": 3}, "--set nodez: a study has no such key; expected one of nodes"),
+        ({"nodes.x": 3}, "--set nodes.x: nodes is a column of the grid and has no parts; expected --set nodes=[…]"),
         ({"nodes": []}, "[grid] nodes: give at least one value"),
         ({"nodes": [8, 8]}, "[grid] nodes: a value occurs twice"),
         ({"nodes": ["many"]}, "nodes = many: Expected `int`, got `str`"),

@@ -78,6 +78,8 @@ def _definition(file: Path | None, preset: str | None, changes: dict[str, object
 
     if (file is None) == (preset is None):
         raise InputError("give either a study file or --preset NAME (see thyme study --help)")
+    if preset is not None and preset not in _presets():
+        raise InputError(f"--preset {preset}: there is no such preset; expected one of {', '.join(_presets())}")
     if file is not None:
         return load_study(file, changes)
     assert preset is not None
@@ -85,12 +87,16 @@ def _definition(file: Path | None, preset: str | None, changes: dict[str, object
 
 
 def _list_presets(console: Console) -> None:
+    for name, title in sorted(_presets().items()):
+        console.print(f"  {name:18s} {title}")
+
+
+def _presets() -> dict[str, str]:
+    """Studies and evaluations that come with Thyme, with their titles."""
     from thyme.study.definition import presets
     from thyme.study.evaluations import EVALUATIONS
 
-    titles = presets() | {name: evaluation.title for name, evaluation in EVALUATIONS.items()}
-    for name, title in sorted(titles.items()):
-        console.print(f"  {name:18s} {title}")
+    return presets() | {name: evaluation.title for name, evaluation in EVALUATIONS.items()}
 
 
 def _evaluate(console: Console, name: str, out: Path, changes: dict[str, object], master: str) -> None:

@@ -141,6 +141,9 @@ def narrow(given: dict[str, Any], key: str, value: Any) -> None:
     """Set one key, as `--set key=value` does, wherever it belongs: grid, study or scenario."""
     grid = given.get("grid", {})
     root = key.split(".")[0]
+    wider = next((name for name in (*grid, *given.get("names", {})) if key.startswith(f"{name}.")), None)
+    if wider is not None:
+        raise InputError(f"--set {key}: {wider} is a column of the grid and has no parts; expected --set {wider}=[…]")
     if key in grid or key in given.get("names", {}):
         given.setdefault("grid", {})[key] = value if isinstance(value, list) else [value]
     elif key == "approaches":
