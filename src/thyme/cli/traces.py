@@ -42,6 +42,11 @@ def make(
     tags: Annotated[int, typer.Option(help="Number of tags in queries with several.")] = 2,
     sizes: Annotated[str, typer.Option(help="Objects: `text` of the posts, `fixed` size, or `photos`.")] = "text",
     size: Annotated[int, typer.Option(help="Bytes of a fixed object, or of a middling photo.")] = 100_000,
+    size_spread: Annotated[float, typer.Option(help="Spread of photos: deviation of the logarithm of size.")] = 0.5,
+    largest: Annotated[
+        int | None,
+        typer.Option(help="Bytes of the largest photo; 1,000,000 or `--size` if not given.", show_default=False),
+    ] = None,
     summary: Annotated[int, typer.Option(help="Bytes of the summary that notifications carry.")] = 0,
     publishers: Annotated[
         float | None, typer.Option(help="Share of nodes that only publish; the others only subscribe.")
@@ -69,7 +74,7 @@ def make(
         rates=Rates(half_time * 60.0, second_half * 60.0, subscribe_first, subscribe_rest, delete, unsubscribe, always),
         popular_share=popular,
         queries=QueryMix(1.0 - several, conjunctions, disjunctions, negations, tags),
-        sizes=ObjectSizes(sizes, size, largest_bytes=max(size, 1_000_000), summary_bytes=summary),  # type: ignore[arg-type]
+        sizes=ObjectSizes(sizes, size, size_spread, largest or max(size, 1_000_000), summary),  # type: ignore[arg-type]
         publisher_share=publishers,
     )
     with Console(stderr=True).status("Making the trace on Spark …"):

@@ -23,6 +23,8 @@ from thyme.model.objects import MAX_DATA_BYTES, MAX_SUMMARY_BYTES
 from thyme.pipeline.arrow import map_arrow
 from thyme.pipeline.draws import uniforms
 
+MAX_SPREAD = 10.0
+
 
 class ObjectSizes(msgspec.Struct, frozen=True):
     """Sizes of data and summary; `kind` text ignores the sizes of data, fixed ignores the spread."""
@@ -38,7 +40,9 @@ class ObjectSizes(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         if self.kind not in ("text", "fixed", "photos"):
             raise InputError(f"objects of kind {self.kind!r}; expected text, fixed or photos")
-        if not 0 < self.size_bytes <= self.largest_bytes <= MAX_DATA_BYTES or self.spread < 0.0:
+        if not 0.0 <= self.spread <= MAX_SPREAD:
+            raise InputError(f"the spread of sizes is {self.spread:g}; expected from 0 to {MAX_SPREAD:g}")
+        if not 0 < self.size_bytes <= self.largest_bytes <= MAX_DATA_BYTES:
             raise InputError(
                 f"objects of {self.size_bytes} up to {self.largest_bytes} bytes; expected sizes in order, "
                 f"above 0 and at most {MAX_DATA_BYTES}"
