@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from thyme.approaches.walks.batch import BatchOptions, run_network
+from thyme.approaches.walks.batch import PAPER_INITIATORS, BatchOptions, run_network
 from thyme.model.errors import InputError
 from thyme.pipeline.sweep import SweepProgress
 from thyme.pipeline.walk_sweep import sweep_walks
 from thyme.study.evaluations import EVALUATIONS, run_evaluation
+from thyme.study.walk_evaluation import variants
 
 
 def unwatched(progress: SweepProgress) -> None:
@@ -19,12 +21,33 @@ def unwatched(progress: SweepProgress) -> None:
 
 
 def test_walks_swept_on_spark_are_those_of_a_plain_loop() -> None:
-    table = sweep_walks(networks=2, draws=1, sizes=[1000])
+    table = sweep_walks(networks=2, draws=1, counts={1000: PAPER_INITIATORS[1000]})
     assert len(table["depth"]) == 2 * 2 * 20
     plain = run_network(1000, 1, [10], 1, BatchOptions())
     chosen = (table["network"] == 1) & (table["initiators"] == 10) & ~table["pure"]
     assert table["active_nodes"][chosen].tolist() == np.asarray(plain["active_nodes"]).tolist()
     assert table["depth"][chosen].tolist() == np.asarray(plain["depth"]).tolist()
+
+
+def test_method_and_branches_reach_the_walks(tmp_path: Path) -> None:
+    small = {"networks": 2, "draws": 1, "sizes": [1000]}
+    plain = run_evaluation("walks", tmp_path / "plain", small, "local[1]", unwatched)
+    other = run_evaluation(
+        "walks", tmp_path / "other", {**small, "method": "second", "branches": 2}, "local[1]", unwatched
+    )
+    assert [claim.id for claim in plain] == [claim.id for claim in other]
+    assert (tmp_path / "plain" / "walks_evaluation.csv").read_text("utf-8") != (
+        tmp_path / "other" / "walks_evaluation.csv"
+    ).read_text("utf-8")
+
+
+def test_readings_are_compared_on_spark_and_written(tmp_path: Path) -> None:
+    changes = {"compare": True, "networks": 1, "draws": 1, "sizes": [1000]}
+    claims = run_evaluation("walks", tmp_path, changes, "local[1]", unwatched)
+    rows = list(csv.DictReader((tmp_path / "walks_readings.csv").open(encoding="utf-8")))
+    assert {row["reading"] for row in rows} == {variant.name for variant in variants()}
+    assert [f"{row['reading']}: {row['claim']}" for row in rows] == [claim.id for claim in claims]
+    assert not (tmp_path / "walks_evaluation.csv").exists()
 
 
 @pytest.mark.parametrize(
@@ -34,6 +57,9 @@ def test_walks_swept_on_spark_are_those_of_a_plain_loop() -> None:
         ("walks", {"networks": "many"}, "expected a value like 100"),
         ("walks", {"networks": 0}, "expected at least 1"),
         ("walks", {"sizes": [7]}, "sizes has 7; expected some of 1000"),
+        ("walks", {"method": "fastest"}, "method is 'fastest'"),
+        ("walks", {"branches": 3}, "branches is 3"),
+        ("walks", {"compare": True, "reading": "pruned"}, "leave out reading, method and branches"),
         ("drip", {"repetitions": 0}, "expected at least 1"),
     ],
 )

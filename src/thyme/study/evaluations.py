@@ -55,19 +55,37 @@ def _socialcast(out: Path, settings: dict[str, Any], master: str, watch: Watch) 
 
 
 def _walks(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> list[Claim]:
-    from thyme.approaches.walks.batch import PAPER_INITIATORS
+    from thyme.approaches.walks.batch import PAPER_INITIATORS, BatchOptions, Columns
+    from thyme.approaches.walks.readings import WalkOptions, parse_reading
     from thyme.pipeline.walk_sweep import sweep_walks
-    from thyme.study.walk_evaluation import write_evaluation
+    from thyme.study.walk_evaluation import compare_readings, compared_counts, write_evaluation, write_readings
 
-    wrong = [size for size in settings["sizes"] if size not in PAPER_INITIATORS]
+    sizes, networks, draws = settings["sizes"], settings["networks"], settings["draws"]
+    wrong = [size for size in sizes if size not in PAPER_INITIATORS]
     if wrong:
         raise InputError(f"sizes has {wrong[0]}; expected some of {', '.join(map(str, PAPER_INITIATORS))}")
-    watch(SweepProgress(total=len(settings["sizes"]) * settings["networks"], running=1))
-    table = sweep_walks(
-        settings["networks"], settings["draws"], settings["sizes"], settings["seed"], master, settings["reading"]
-    )
-    claims = write_evaluation(table, out, out / "figures")
-    return [Claim(claim.claim, claim.statement, claim.measured, claim.holds) for claim in claims]
+    walk = WalkOptions(method=settings["method"], branches=settings["branches"])
+    batch = BatchOptions(seed=settings["seed"], walk=walk, reading=parse_reading(settings["reading"]))
+    watch(SweepProgress(total=len(sizes) * networks, running=1))
+    if not settings["compare"]:
+        table = sweep_walks(networks, draws, {nodes: PAPER_INITIATORS[nodes] for nodes in sizes}, batch, master)
+        claims = write_evaluation(table, out, out / "figures")
+        return [Claim(claim.claim, claim.statement, claim.measured, claim.holds) for claim in claims]
+    if batch != BatchOptions(seed=batch.seed):
+        raise InputError(
+            "compare=true tries every reading and method by itself: leave out reading, method and branches"
+        )
+
+    def play(variant: BatchOptions) -> Columns:
+        return sweep_walks(networks, draws, compared_counts(sizes), variant, master)
+
+    compared = list(compare_readings(play, batch.seed))
+    write_readings(compared, out)
+    return [
+        Claim(f"{variant.name}: {claim.claim}", claim.statement, claim.measured, claim.holds)
+        for variant, claims in compared
+        for claim in claims
+    ]
 
 
 def _analysis(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> list[Claim]:
@@ -95,7 +113,16 @@ EVALUATIONS: dict[str, Evaluation] = {
     ),
     "walks": Evaluation(
         "Directional and pure random walks: active nodes and depth (Figures 8 to 10)",
-        {"networks": 100, "draws": 10, "sizes": [1000, 2000, 3000], "seed": 1, "reading": "default"},
+        {
+            "networks": 100,
+            "draws": 10,
+            "sizes": [1000, 2000, 3000],
+            "seed": 1,
+            "reading": "default",
+            "method": "neighbourhood",
+            "branches": 1,
+            "compare": False,
+        },
         _walks,
     ),
     "thyme-analysis": Evaluation(

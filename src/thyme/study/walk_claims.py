@@ -1,21 +1,19 @@
 """The walks paper's statements about its evaluation, put as numbers that our own evaluation gives (§VI).
 
 Works on the columns of a batch (`thyme.approaches.walks.batch`). Each claim becomes a few numbers, and holds or
-not by a rule that is stated here. W-ids follow the order of §VI; T1 is a sentence on Figure 10.
+not by a rule that is stated here. W-ids follow the order of §VI, with a letter where one paragraph makes several
+statements; T1 is a sentence on Figure 10. "Proportionally" is per node of the network. Depths are "very similar" when
+the boxes of all panels of Figure 9 have a value in common, or nearly: less than `BOX_GAP` of the axis apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-Table = Mapping[str, NDArray[Any]]
+from thyme.study.walk_points import Points, Table
 
-SIMILAR_DEPTH = 0.05
+BOX_GAP = 0.01
 EARLY_DEPTH = 0.85
 EARLY_INITIATORS = 10
 NO_CORRELATION = 0.2
@@ -28,57 +26,16 @@ class ClaimResult(msgspec.Struct, frozen=True):
     holds: bool
 
 
-class _Means:
-    """Means, outliers and correlations per (nodes, initiators, pure)."""
-
-    def __init__(self, table: Table) -> None:
-        keys = np.stack([np.asarray(table[name], np.int64) for name in ("nodes", "initiators", "pure")], axis=1)
-        self.sizes = sorted({int(key) for key in keys[:, 0]})
-        self.active: dict[tuple[int, int, bool], float] = {}
-        self.depth: dict[tuple[int, int, bool], float] = {}
-        self.spread: dict[tuple[int, int, bool], float] = {}
-        self.outliers: dict[tuple[int, int, bool], int] = {}
-        self.correlation: dict[tuple[int, int, bool], float] = {}
-        points, of_row = np.unique(keys, axis=0, return_inverse=True)
-        order = np.argsort(of_row.ravel(), kind="stable")
-        borders = np.searchsorted(of_row.ravel()[order], np.arange(len(points) + 1))
-        active = np.asarray(table["active_nodes"], np.float64)[order]
-        depth = np.asarray(table["depth"], np.float64)[order]
-        for at, (nodes, initiators, pure) in enumerate(points):
-            key = (int(nodes), int(initiators), bool(pure))
-            rows = slice(int(borders[at]), int(borders[at + 1]))
-            self.active[key] = float(active[rows].mean())
-            self.spread[key] = float(active[rows].std())
-            self.depth[key] = float(depth[rows].mean())
-            self.outliers[key] = count_outliers(active[rows])
-            varies = active[rows].std() > 0 and depth[rows].std() > 0
-            self.correlation[key] = float(np.corrcoef(active[rows], depth[rows])[0, 1]) if varies else 0.0
-
-    def counts(self, nodes: int) -> list[int]:
-        return sorted({key[1] for key in self.active if key[0] == nodes})
-
-
-def count_outliers(values: NDArray[np.float64]) -> int:
-    """Values beyond 1.5 interquartile ranges of the box, as box plots draw them."""
-    low, high = np.percentile(values, [25, 75])
-    reach = 1.5 * (high - low)
-    return int(np.count_nonzero((values < low - reach) | (values > high + reach)))
-
-
-def fit_quality(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
-    """Slope and R² of the straight line through (x, y)."""
-    slope, offset = np.polyfit(x, y, 1)
-    residual = y - slope * x - offset
-    return float(slope), float(1.0 - residual.var() / y.var())
-
-
 def check_claims(table: Table) -> list[ClaimResult]:
-    means = _Means(table)
+    means = Points(table)
     return [
         _fewer_nodes(means),
         _fewer_outliers(means),
         _less_spread(means),
         _logarithmic(means),
+        _proportional(means),
+        _pure_grow_apart(means),
+        _base_changes(means),
         _grows_with_size(means, pure=False),
         _grows_with_size(means, pure=True),
         _similar_depth(means),
@@ -88,7 +45,7 @@ def check_claims(table: Table) -> list[ClaimResult]:
     ]
 
 
-def _fewer_nodes(means: _Means) -> ClaimResult:
+def _fewer_nodes(means: Points) -> ClaimResult:
     ratios = [means.active[n, i, False] / means.active[n, i, True] for n in means.sizes for i in means.counts(n)]
     below = sum(ratio < 1 for ratio in ratios)
     return ClaimResult(
@@ -99,7 +56,7 @@ def _fewer_nodes(means: _Means) -> ClaimResult:
     )
 
 
-def _fewer_outliers(means: _Means) -> ClaimResult:
+def _fewer_outliers(means: Points) -> ClaimResult:
     directional, pure = (sum(v for k, v in means.outliers.items() if k[2] == kind) for kind in (False, True))
     return ClaimResult(
         "W01o",
@@ -109,9 +66,9 @@ def _fewer_outliers(means: _Means) -> ClaimResult:
     )
 
 
-def _less_spread(means: _Means) -> ClaimResult:
-    points = [(n, i) for n in means.sizes for i in means.counts(n)]
-    ratios = [means.spread[n, i, False] / means.spread[n, i, True] for n, i in points]
+def _less_spread(means: Points) -> ClaimResult:
+    points = [(n, i) for n in means.sizes for i in means.counts(n) if means.spread[n, i, True] > 0.0]
+    ratios = [means.spread[n, i, False] / means.spread[n, i, True] for n, i in points] or [float("nan")]
     return ClaimResult(
         "W01s",
         "DRW is the more reliable: its active nodes spread less than those of PRW",
@@ -120,26 +77,63 @@ def _less_spread(means: _Means) -> ClaimResult:
     )
 
 
-def _logarithmic(means: _Means) -> ClaimResult:
-    slopes, wins, parts = [], 0, []
-    for nodes in means.sizes:
-        counts = [i for i in means.counts(nodes) if i <= nodes // 2]
-        active = np.array([means.active[nodes, i, False] for i in counts])
-        slope, by_log = fit_quality(np.log(counts), active)
-        _, by_line = fit_quality(np.array(counts, np.float64), active)
-        slopes.append(slope)
-        wins += by_log > by_line
-        parts.append(f"{nodes}: slope {slope:.0f} per ln, R² {by_log:.2f} (line {by_line:.2f})")
+def _logarithmic(means: Points) -> ClaimResult:
+    growth = means.growth(pure=False)
+    parts = [
+        f"{nodes}: R² {by_log:.3f} (line {by_line:.3f})"
+        for nodes, (_, by_log, by_line) in zip(means.sizes, growth, strict=True)
+    ]
+    slopes = [slope for slope, _, _ in growth]
     return ClaimResult(
         "W02",
         "DRW active nodes grow with the logarithm of the initiators, its base falling with density",
         "; ".join(parts),
-        wins == len(means.sizes) and slopes == sorted(slopes),
+        all(by_log > by_line for _, by_log, by_line in growth) and slopes == sorted(slopes),
     )
 
 
-def _grows_with_size(means: _Means, pure: bool) -> ClaimResult:
-    shared = sorted(set.intersection(*(set(means.counts(n)) for n in means.sizes)))
+def _per_thousand(means: Points, pure: bool) -> list[float]:
+    """The growth per unit of ln(initiators) and 1,000 nodes of the network, by size."""
+    return [1000.0 * slope / n for n, (slope, _, _) in zip(means.sizes, means.growth(pure), strict=True)]
+
+
+def _proportional(means: Points) -> ClaimResult:
+    directional, pure = _per_thousand(means, pure=False), _per_thousand(means, pure=True)
+    apart = max(directional) / min(directional)
+    other = max(pure) / min(pure)
+    return ClaimResult(
+        "W02a",
+        "DRW curves are proportionally almost identical at all sizes, and more so than those of PRW",
+        "growth per ln and 1,000 nodes "
+        + ", ".join(f"{n}: {slope:.0f}" for n, slope in zip(means.sizes, directional, strict=True))
+        + f", largest over smallest {apart:.2f} (PRW {other:.2f})",
+        apart <= other,
+    )
+
+
+def _pure_grow_apart(means: Points) -> ClaimResult:
+    pure = _per_thousand(means, pure=True)
+    return ClaimResult(
+        "W02b",
+        "PRW active nodes grow faster, proportionally, in less dense networks",
+        "growth per ln and 1,000 nodes "
+        + ", ".join(f"{n}: {slope:.0f}" for n, slope in zip(means.sizes, pure, strict=True)),
+        pure == sorted(pure, reverse=True),
+    )
+
+
+def _base_changes(means: Points) -> ClaimResult:
+    directional, pure = (growth[-1][0] / growth[0][0] for growth in (means.growth(pure=False), means.growth(pure=True)))
+    return ClaimResult(
+        "W02c",
+        "the base of the logarithm changes more with density for DRW than for PRW",
+        f"growth per ln is {directional:.2f} times as large in the largest network as in the smallest (PRW {pure:.2f})",
+        directional > pure,
+    )
+
+
+def _grows_with_size(means: Points, pure: bool) -> ClaimResult:
+    shared = means.shared_counts()
     rising = [
         i
         for i in shared
@@ -151,26 +145,30 @@ def _grows_with_size(means: _Means, pure: bool) -> ClaimResult:
     return ClaimResult(
         "W03p" if pure else "W03d",
         f"{'PRW' if pure else 'DRW'} active nodes grow with the network for the same initiators",
-        f"at {len(rising)} of {len(shared)} initiator counts" + (f", from {rising[0]} on" if rising else ""),
+        f"at {len(rising)} of {len(shared)} initiator counts"
+        + (f" ({', '.join(map(str, rising))})" if 0 < len(rising) < len(shared) else ""),
         len(rising) == len(shared),
     )
 
 
-def _similar_depth(means: _Means) -> ClaimResult:
-    gaps = [
-        abs(means.depth[n, i, False] - means.depth[n, i, True]) for n in means.sizes for i in means.counts(n) if i > 2
-    ]
+def _similar_depth(means: Points) -> ClaimResult:
+    apart = []
+    for initiators in means.shared_counts():
+        if initiators > 2:
+            boxes = [means.depth_box[nodes, initiators, kind] for nodes in means.sizes for kind in (False, True)]
+            apart.append(max(low for low, _ in boxes) - min(high for _, high in boxes))
     early = min(means.depth[n, EARLY_INITIATORS, kind] for n in means.sizes for kind in (False, True))
+    overlap = sum(gap <= 0.0 for gap in apart)
     return ClaimResult(
         "W04",
-        "depths are similar, and the largest distance is reached early",
-        f"mean depths differ by at most {max(gaps):.3f} from 3 initiators on; "
-        f"{early:.2f} or more at {EARLY_INITIATORS}",
-        max(gaps) < SIMILAR_DEPTH and early >= EARLY_DEPTH,
+        "depths are very similar in all cases, and the largest distance is reached early",
+        f"all boxes overlap at {overlap} of {len(apart)} initiator counts from 3 on and are at most "
+        f"{max(0.0, *apart):.3f} apart; mean {early:.2f} or more at {EARLY_INITIATORS}",
+        max(apart) < BOX_GAP and early >= EARLY_DEPTH,
     )
 
 
-def _deeper_at_two(means: _Means) -> ClaimResult:
+def _deeper_at_two(means: Points) -> ClaimResult:
     ratios = [means.depth[n, 2, False] / means.depth[n, 2, True] for n in means.sizes]
     return ClaimResult(
         "W05",
@@ -180,7 +178,7 @@ def _deeper_at_two(means: _Means) -> ClaimResult:
     )
 
 
-def _third_walk_deepens(means: _Means) -> ClaimResult:
+def _third_walk_deepens(means: Points) -> ClaimResult:
     gains = []
     largest = True
     for nodes in means.sizes:
@@ -197,7 +195,7 @@ def _third_walk_deepens(means: _Means) -> ClaimResult:
     )
 
 
-def _no_correlation(means: _Means) -> ClaimResult:
+def _no_correlation(means: Points) -> ClaimResult:
     two = [r for k, r in means.correlation.items() if k[1] == 2]
     many = [r for k, r in means.correlation.items() if k[1] >= EARLY_INITIATORS]
     return ClaimResult(

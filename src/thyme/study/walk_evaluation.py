@@ -1,34 +1,25 @@
-"""The walks evaluation as a whole: run it, write its table and figures, and try the other readings of the paper.
+"""The walks evaluation as a whole: its table, its figures, and the other readings of the paper.
 
-`write_evaluation` makes Figures 8–10 and the table behind them from columns that may come from here
-(`run_evaluation`) or from a sweep. `compare_readings` runs a smaller evaluation under each single answer to what
-the paper leaves open, and under the earlier methods, and says which of its statements each one reproduces.
+`write_evaluation` makes Figures 8–10 and the table behind them from the columns of a sweep. `compare_readings` takes
+each single answer to what the paper leaves open, and the earlier methods, on fewer numbers of initiators, and says
+which of the paper's statements each one reproduces.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
-from thyme.approaches.walks.batch import (
-    PAPER_INITIATORS,
-    BatchOptions,
-    Columns,
-    join_columns,
-    run_on_graph,
-)
-from thyme.approaches.walks.graph import draw_graph
+from thyme.approaches.walks.batch import PAPER_INITIATORS, BatchOptions, Columns
 from thyme.approaches.walks.readings import WalkOptions, answers, parse_reading
 from thyme.study.walk_claims import ClaimResult, check_claims
 from thyme.study.walk_figures import summary_csv, walk_figures
 
 COMPARED_COUNTS = (2, 3, 4, 5, 7, 10, 20, 50, 100, 250, 500)
-COMPARED_NETWORKS = 20
-COMPARED_DRAWS = 5
 
 
 class Variant(msgspec.Struct, frozen=True):
@@ -61,30 +52,23 @@ def write_evaluation(table: Columns, data: Path, figures: Path) -> list[ClaimRes
     return check_claims(table)
 
 
-def run_variant(
-    variant: Variant,
-    networks: int = COMPARED_NETWORKS,
-    draws: int = COMPARED_DRAWS,
-    seed: int = 1,
-    sizes: Sequence[int] = tuple(PAPER_INITIATORS),
-) -> Columns:
-    parts = []
-    for nodes in sizes:
-        counts = (*COMPARED_COUNTS, *PAPER_INITIATORS[nodes][-2:])
-        for network in range(networks):
-            graph = draw_graph(nodes, network, seed)
-            for pure in (False, True):
-                walk = msgspec.structs.replace(variant.walk, pure=pure)
-                batch = BatchOptions(seed=seed, walk=walk, reading=parse_reading(variant.reading))
-                parts.append(run_on_graph(graph, network, counts, draws, batch))
-    return join_columns(parts)
+def compared_counts(sizes: Sequence[int]) -> dict[int, tuple[int, ...]]:
+    """The numbers of initiators on which readings are compared: fewer than those of §VI, up to the same share."""
+    return {nodes: (*COMPARED_COUNTS, *PAPER_INITIATORS[nodes][-2:]) for nodes in sizes}
 
 
 def compare_readings(
-    networks: int = COMPARED_NETWORKS, draws: int = COMPARED_DRAWS, seed: int = 1
+    play: Callable[[BatchOptions], Columns], seed: int = 1
 ) -> Iterator[tuple[Variant, list[ClaimResult]]]:
+    """What each variant makes of the paper's statements; `play` gives the columns of a batch, both kinds of walks."""
     for variant in variants():
-        yield variant, check_claims(run_variant(variant, networks, draws, seed))
+        batch = BatchOptions(seed=seed, walk=variant.walk, reading=parse_reading(variant.reading))
+        yield variant, check_claims(play(batch))
+
+
+def write_readings(compared: Sequence[tuple[Variant, Sequence[ClaimResult]]], data: Path) -> None:
+    data.mkdir(parents=True, exist_ok=True)
+    (data / "walks_readings.csv").write_text(readings_csv(compared), "utf-8")
 
 
 def readings_csv(compared: Sequence[tuple[Variant, Sequence[ClaimResult]]]) -> str:

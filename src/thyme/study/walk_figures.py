@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from thyme.study.figures import COLOURS, INK, STYLE, Picture
-from thyme.study.walk_claims import Table, count_outliers
+from thyme.study.walk_points import Table, count_outliers
 
 FEW_INITIATORS = 10
 DPI = 130
