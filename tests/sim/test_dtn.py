@@ -71,8 +71,11 @@ def test_more_copies_deliver_sooner() -> None:
 def test_a_load_that_cannot_be_is_refused() -> None:
     with pytest.raises(InputError, match="at least two nodes"):
         spray_and_wait(contacts_from(1, [], [], [], []), ONE_MESSAGE, 10.0, 1)
-    with pytest.raises(InputError, match="at least 1"):
+    with pytest.raises(InputError, match="copies is 0; expected at least 1"):
         SprayAndWait(copies=0)
+    for every_s in (0.0, float("nan"), float("inf")):
+        with pytest.raises(InputError, match=f"every_s is {every_s:g}; expected a finite number above 0"):
+            SprayAndWait(every_s=every_s)
 
 
 @pytest.mark.parametrize("seed", range(8))

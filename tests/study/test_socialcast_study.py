@@ -64,8 +64,16 @@ def test_publishers_may_be_taken_from_the_subscribers_of_their_interest() -> Non
 def test_impossible_workloads_are_refused() -> None:
     with pytest.raises(InputError, match="share from 0 to 1"):
         SocialWorkload(publishers=1.5)
-    with pytest.raises(InputError, match="interval_s > 0"):
+    with pytest.raises(InputError, match="interval_s is 0; expected a finite number, interval_s > 0"):
         SocialWorkload(interval_s=0.0)
+    with pytest.raises(InputError, match="interval_s is nan"):
+        SocialWorkload(interval_s=float("nan"))
+    with pytest.raises(InputError, match="subscribed_s is 1, from_s 9 and to_s 5; expected finite numbers, 0 ≤"):
+        SocialWorkload(from_s=9.0, to_s=5.0)
+    with pytest.raises(InputError, match="from_s 3000 and to_s inf; expected finite"):
+        SocialWorkload(to_s=float("inf"))
+    with pytest.raises(InputError, match="size_bytes is -1; expected at least 0"):
+        SocialWorkload(size_bytes=-1)
     with pytest.raises(InputError, match="community or contacts"):
         communities_of(Scenario())
 

@@ -1,7 +1,7 @@
 """SocialCast runs, compiled: a scenario and its operations in, who was told what and when out.
 
-The same run as `simulate` plays with the approach's classes, about a hundred times as fast; only what an evaluation
-of SocialCast reads is kept. `refusal` says what the compiled run does not know, and such runs belong to `simulate`.
+The same run as `simulate` plays with the approach's classes, some twenty times as fast; only what an evaluation of
+SocialCast reads is kept. `refusal` says what the compiled run does not know, and such runs belong to `simulate`.
 """
 
 from __future__ import annotations

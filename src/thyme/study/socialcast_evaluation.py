@@ -1,7 +1,7 @@
 """SocialCast's evaluation as a whole: a sweep of its points, the table, the figures and the claims, in one folder.
 
 Runs are played by Spark, kept under their identity, and not played again. They are compiled runs (`sim.dtn_social`)
-unless the approach's classes are asked for; both give the same, the latter in fifteen times the time.
+unless the approach's classes are asked for; both give the same, the latter in some twenty times the time.
 """
 
 from __future__ import annotations
