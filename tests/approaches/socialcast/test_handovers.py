@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any, cast
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -281,3 +282,5 @@ def test_what_is_kept_aside_is_released_once_even_if_the_offer_comes_again() -> 
     assert aside.release(NodeId(1), 7) == DATA
     assert not aside.keep(NodeId(1), 7, DATA, 50.0), "a repetition"
     assert aside.release(NodeId(1), 7) is None
+    other = msgspec.structs.replace(DATA.metadata, key=ObjectKey("other", NodeId(0)))
+    assert aside.keep(NodeId(1), 7, msgspec.structs.replace(DATA, metadata=other), 50.0), "of a device that is new"

@@ -8,7 +8,8 @@ could not deliver is sent again when its receiver is heard of; copies that were 
 dropped in the end. Whatever is lost, copies are never doubled, and one is lost for good only if the two part between
 the acceptance and the release and do not meet again in time.
 
-Copies on offer stay in the host's store as carried, so a restart takes them back; numbers of offers are never used
+Copies on offer stay in the host's store as carried, so a restart takes them back; they leave it before the release is
+sent. Numbers of offers are never used
 again, so what others kept aside before the restart is never released by mistake.
 """
 
@@ -21,7 +22,7 @@ from typing import NamedTuple
 from thyme.approaches.socialcast.buffers import Buffer
 from thyme.approaches.socialcast.options import SocialCastOptions
 from thyme.host import Host
-from thyme.model.ids import NodeId
+from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.records import Counted, TrafficKind
 from thyme.wire.socialcast import Accept, Data, Offer, Release, identifier
 
@@ -93,15 +94,16 @@ class Aside:
     def __init__(self, maximum: int) -> None:
         self._maximum = maximum
         self._kept: dict[tuple[NodeId, int], tuple[Data, float]] = {}
-        self._released: dict[tuple[NodeId, int], None] = {}
+        self._released: dict[tuple[NodeId, int], ObjectKey] = {}
 
     def __len__(self) -> int:
         return len(self._kept)
 
     def keep(self, sender: NodeId, number: int, data: Data, until_s: float) -> bool:
-        """False if there is no room, or if this very offer was accepted and released before."""
+        """False if there is no room, or if this very offer was accepted and released before. (A sender that lost its
+        store counts from the beginning again, with other messages.)"""
         key = (sender, number)
-        if key in self._released or (len(self._kept) >= self._maximum and key not in self._kept):
+        if self._released.get(key) == data.metadata.key or (len(self._kept) >= self._maximum and key not in self._kept):
             return False
         self._kept[key] = data, until_s
         return True
@@ -111,7 +113,7 @@ class Aside:
         kept = self._kept.pop((sender, number), None)
         if kept is None:
             return None
-        self._released[(sender, number)] = None
+        self._released[(sender, number)] = kept[0].metadata.key
         if len(self._released) > self._maximum:
             del self._released[next(iter(self._released))]
         return kept[0]

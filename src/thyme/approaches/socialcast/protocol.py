@@ -27,17 +27,8 @@ from thyme.approaches.socialcast.buffers import Buffer, Held, Memory
 from thyme.approaches.socialcast.handovers import Handovers
 from thyme.approaches.socialcast.neighbours import Neighbour, Neighbourhood
 from thyme.approaches.socialcast.options import SocialCastOptions
-from thyme.approaches.socialcast.prophet import Predictabilities
-from thyme.approaches.socialcast.routers import (
-    BestCarrier,
-    Epidemic,
-    Handover,
-    Prophet,
-    RandomCarrier,
-    Router,
-    SprayAndWait,
-)
-from thyme.approaches.socialcast.utilities import CarrierScore, Utilities
+from thyme.approaches.socialcast.routers import Handover
+from thyme.approaches.socialcast.selection import router_of, score_of
 from thyme.host import Host, Timer
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
@@ -69,8 +60,8 @@ class SocialCast(ReactiveStore):
         lifetime_s = self.options.period_s * self.options.neighbour_lifetime_periods
         self._neighbourhood = Neighbourhood(lifetime_s, self.options.neighbours)
         self.handovers = Handovers(host, self.options, self.buffer, self._neighbourhood.forget)
-        self.score: CarrierScore = self._make_score()
-        self._router = self._make_router()
+        self.score = score_of(self.options)
+        self._router = router_of(self.options, self.score, host.random)
         self._wanted: tuple[Wanted, ...] = ()
         self._timer: Timer | None = None
         self._sampled_s = 0.0
@@ -353,24 +344,6 @@ class SocialCast(ReactiveStore):
 
     def _drop(self, name: str, reason: str) -> None:
         self.host.record(Counted(TrafficKind.DROPPED, name, reason=reason))
-
-    def _make_score(self) -> CarrierScore:
-        if self.options.routing == "prophet":
-            return Predictabilities(self.options.prophet)
-        return Utilities(self.options.utilities)
-
-    def _make_router(self) -> Router:
-        match self.options.routing:
-            case "prediction":
-                return BestCarrier(self.score, round(UNIT * self.options.hysteresis))
-            case "none":
-                return RandomCarrier(self.host.random)
-            case "epidemic":
-                return Epidemic()
-            case "spray":
-                return SprayAndWait()
-            case "prophet":
-                return Prophet(self.score)
 
 
 def _wanted(subscriptions: Iterable[Subscription]) -> tuple[Wanted, ...]:
