@@ -28,9 +28,9 @@ def test_the_summary_is_json_with_mean_and_deviation_of_each_measure() -> None:
 
 
 def test_options_reach_the_walks() -> None:
-    arguments = ["--networks", "2", "--reading", "steps-on,each-meets", "--method", "second", "--branches", "2"]
+    arguments = ["--networks", "2", "--reading", "looks-around,each-meets", "--method", "second", "--branches", "2"]
     printed = json.loads(CliRunner().invoke(app, arguments).stdout)
-    assert printed["reading"] == "each-meets,steps-on"
+    assert printed["reading"] == "each-meets,looks-around"
     assert printed["method"] == "second"
     pure = json.loads(CliRunner().invoke(app, ["--networks", "2", "--pure"]).stdout)
     assert pure["active_nodes"]["mean"] > printed["active_nodes"]["mean"]

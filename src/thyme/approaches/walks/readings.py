@@ -2,8 +2,9 @@
 
 Each field of `Reading` is one question that Algorithms 1 and 2 and the text of §V–VI do not settle; each value
 is one answer, with a name that is used nowhere else, so that `parse_reading("each-meets,pruned")` needs no
-keys. The defaults agree best with the paper's figures and text; what every other answer changes has been
-measured (docs/approaches/walks.md). `WalkOptions` holds what the paper itself varies: the three cost functions
+keys. The defaults are the answers that agree with most of the paper's own statements about its figures, and with its
+text where the figures do not tell answers apart; what every other answer changes has been measured
+(docs/approaches/walks.md). `WalkOptions` holds what the paper itself varies: the three cost functions
 and their parameters, one or two branches, pure walks.
 """
 
@@ -39,8 +40,9 @@ class Reading(msgspec.Struct, frozen=True):
     initiator: lines 4 and 7 test the same condition. `joins`: line 4 is taken to ask whether the initiator is
         itself on a walk; then it is the broker. `as-printed`: a neighbour on a walk ends the construction at
         line 4, and no second node is added.
-    meeting: `looks-around`: a walk meets as soon as any neighbour of its last node is on another walk (lines
-        7 and 22). `steps-on`: only when the node it chose is.
+    meeting: `steps-on`: a walk meets when the node it chose is on another walk. `looks-around`: as soon as any
+        neighbour of its last node is (lines 7 and 22); then a denser network needs fewer active nodes, against all
+        that the paper says of Figure 8.
     marking: the indices of lines 12–19 run one ahead of the nodes. `penultimate`: when a node is chosen, the
         neighbours of all but the last node are marked (Figure 5). `last`: those of the last node too (Eq. 4).
     ties: between nodes of equal cost. `random-tie`, or `first-tie` in the order of node numbers.
@@ -51,9 +53,9 @@ class Reading(msgspec.Struct, frozen=True):
     """
 
     first_walks: FirstWalks = "both-stop"
-    backtracked: Backtracked = "counted"
+    backtracked: Backtracked = "pruned"
     initiator: Initiator = "joins"
-    meeting: Meeting = "looks-around"
+    meeting: Meeting = "steps-on"
     marking: Marking = "penultimate"
     ties: Ties = "random-tie"
     pure_step: PureStep = "revisits"
