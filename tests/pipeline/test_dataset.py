@@ -47,3 +47,39 @@ def test_a_dataset_of_another_kind_is_refused_by_name(spark: SparkSession, tmp_p
         dataset.read(spark, tmp_path / "numbers", POSTS)
     with pytest.raises(InputError, match="no complete dataset"):
         dataset.read(spark, tmp_path / "nothing", POSTS)
+
+
+@pytest.mark.parametrize("name", ["a b", "a%20b", "[1]{x,y}", "col:on#?*", "ü'\"\\"])
+def test_any_name_that_a_folder_can_have_will_do(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    dataset.write_once(spark.range(3), tmp_path / name / "numbers", files=1)
+    numbers = dataset.read(spark, tmp_path / name / "numbers", spark_schema((("id", "int64"),)))
+    assert numbers.count() == 3
+
+
+def test_spark_is_told_of_this_file_system_whatever_its_own_is(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = spark.sparkContext._jsc.hadoopConfiguration()
+    before = settings.get("fs.defaultFS")
+    settings.set("fs.defaultFS", "hdfs://nobody.invalid:9000")
+    monkeypatch.chdir(tmp_path)
+    try:
+        dataset.write_once(spark.range(3), "numbers", files=1)
+        assert dataset.read(spark, "numbers", spark_schema((("id", "int64"),))).count() == 3
+    finally:
+        settings.set("fs.defaultFS", before)
+    assert dataset.exists(tmp_path / "numbers")
+
+
+@pytest.mark.parametrize("place", ["/proc/nope/posts", "file/posts", "x" * 300])
+def test_a_place_that_cannot_be_written_is_told_in_one_line(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").write_text("")
+    table = pa.Table.from_pylist([ROW], schema=arrow_schema(POST_COLUMNS))
+    with pytest.raises(InputError, match=r": cannot be written \(.+\); choose another place"):
+        dataset.write_table_once(table, tmp_path / place)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_looking_whether_a_place_can_be_written_leaves_nothing(tmp_path: Path) -> None:
+    dataset.check_place(tmp_path / "new" / "folders" / "posts")
+    assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -30,7 +31,7 @@ def exists(path: Path | str) -> bool:
 def write_once(frame: DataFrame, path: Path | str, files: int | None = None) -> Path:
     """Write the frame as a dataset, in the given number of files if any; refuses to replace one."""
     shaped = frame if files is None else frame.coalesce(files)
-    return draft_then_move(Path(path), lambda draft: shaped.write.parquet(str(draft)))
+    return draft_then_move(Path(path), lambda draft: shaped.write.parquet(local_uri(draft)))
 
 
 def write_table_once(table: pa.Table, path: Path | str) -> Path:
@@ -52,7 +53,7 @@ def read(spark: SparkSession, path: Path | str, schema: StructType) -> DataFrame
     """A dataset as written, after checking that it is whole and has the expected columns."""
     if not exists(path):
         raise InputError(f"{path}: no complete dataset is there")
-    frame = spark.read.parquet(str(path))
+    frame = read_folder(spark, path)
     missing = [field.name for field in schema.fields if field.name not in frame.columns]
     if missing:
         raise InputError(
@@ -61,15 +62,65 @@ def read(spark: SparkSession, path: Path | str, schema: StructType) -> DataFrame
     return conform(frame, schema)
 
 
+def read_folder(spark: SparkSession, path: Path | str, schema: StructType | None = None) -> DataFrame:
+    """The Parquet in a folder of this machine, or of one that all machines see, whatever signs its name has."""
+    reader = spark.read if schema is None else spark.read.schema(schema)
+    return reader.option("__globPaths__", "false").parquet(local_uri(path))
+
+
+def local_uri(path: Path | str) -> str:
+    """A place in the file system as Spark has to be told: where it runs, a bare path may mean another file system.
+    Hadoop wants these without the usual `%` signs."""
+    given = Path(path)
+    return f"file://{given.resolve() if '..' in given.parts else given.absolute()}"
+
+
 def draft_then_move(path: Path, write: Callable[[Path], None]) -> Path:
     """Let `write` fill a folder beside the place of a dataset, and move it there when it is whole."""
-    if path.exists():
-        raise InputError(f"{path}: exists already, and a dataset is never changed; choose another place")
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    draft.parent.mkdir(parents=True, exist_ok=True)
-    try:
+    with drafting(path) as draft:
         write(draft)
         draft.rename(path)
+    return path
+
+
+@contextmanager
+def drafting(path: Path) -> Iterator[Path]:
+    """A folder to be made beside the place of a dataset, gone when this is over."""
+    check_place(path)
+    draft = _draft_of(path)
+    try:
+        draft.parent.mkdir(parents=True, exist_ok=True)
+        yield draft
+    except ConnectionError:  # Spark's Java has ended, which no other place helps against
+        raise
+    except OSError as error:
+        raise _unwritable(path, error) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    return path
+
+
+def check_place(path: Path) -> None:
+    """InputError unless a dataset can be written there; leaves nothing behind."""
+    draft = _draft_of(path)
+    made: list[Path] = []
+    try:
+        if path.exists() or path.is_symlink():
+            raise InputError(f"{path}: exists already, and a dataset is never changed; choose another place")
+        for folder in (*reversed(draft.parents), draft):
+            if not folder.exists():
+                folder.mkdir()
+                made.append(folder)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    finally:
+        for folder in reversed(made):
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _draft_of(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.draft")
+
+
+def _unwritable(path: Path, error: OSError) -> InputError:
+    return InputError(f"{path}: cannot be written ({error.strerror or error}); choose another place")
