@@ -13,6 +13,7 @@ import pytest
 from thyme.model.errors import InputError
 from thyme.model.tags import tags_in_text
 from thyme.pipeline import generate
+from thyme.pipeline.bursts import BurstOptions, MatchClock
 from thyme.pipeline.draws import exponentials, uniforms
 from thyme.pipeline.generate import PostOptions, generate_posts, write_posts
 
@@ -134,3 +135,22 @@ def test_a_draw_depends_on_its_names_alone() -> None:
     assert abs(drawn.mean() - 0.5) < 0.01
     assert abs(np.corrcoef(drawn[1:], drawn[:-1])[0, 1]) < 0.02
     assert abs(exponentials(3, "test", users, 2).mean() - 1.0) < 0.03
+
+
+@pytest.mark.parametrize("goals", [-1, 101])
+def test_impossible_matches_are_refused(goals: int) -> None:
+    with pytest.raises(InputError, match=f"a match with {goals} goals; expected from 0 to 100"):
+        BurstOptions(goals=goals)
+
+
+def test_options_that_draw_nothing_sensible_are_refused() -> None:
+    with pytest.raises(InputError, match="a seed of -1; expected 0 or more"):
+        PostOptions(seed=-1)
+    with pytest.raises(InputError, match="as seconds of kick-off"):
+        MatchClock(kickoff_s=9_000.0)
+    with pytest.raises(InputError, match="heights of goals"):
+        BurstOptions(goal_height_low=10.0)
+    with pytest.raises(InputError, match="heights of other bursts"):
+        BurstOptions(other_height_low=0.0)
+    with pytest.raises(InputError, match="a decay of more than 0 s"):
+        BurstOptions(decay_s=0.0)

@@ -10,9 +10,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from thyme.model.errors import InputError
+
 Floats = npt.NDArray[np.float64]
 
 GRID_S = 1.0
+MAX_GOALS = 100
 
 
 class MatchClock(msgspec.Struct, frozen=True):
@@ -23,6 +26,11 @@ class MatchClock(msgspec.Struct, frozen=True):
     half_time_s: float = 6_360.0
     second_half_s: float = 7_320.0
     end_s: float = 10_200.0
+
+    def __post_init__(self) -> None:
+        order = (self.kickoff_s, self.half_time_s, self.second_half_s, self.end_s, self.duration_s)
+        if self.kickoff_s < 0.0 or self.duration_s < GRID_S or list(order) != sorted(order):
+            raise InputError(f"a match with {order} as seconds of kick-off, half-time, second half, end and duration")
 
 
 class BurstOptions(msgspec.Struct, frozen=True):
@@ -37,6 +45,16 @@ class BurstOptions(msgspec.Struct, frozen=True):
     decay_s: float = 240.0
     early_share: float = 0.3
     """The base rate at the very start, as a share of the base during the match."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.goals <= MAX_GOALS:
+            raise InputError(f"a match with {self.goals} goals; expected from 0 to {MAX_GOALS}")
+        if not 1.0 <= self.goal_height_low <= self.goal_height_high:
+            raise InputError("expected heights of goals of at least 1, the lower one first")
+        if not 1.0 <= self.other_height_low <= self.other_height_high:
+            raise InputError("expected heights of other bursts of at least 1, the lower one first")
+        if self.rise_s <= 0.0 or self.decay_s <= 0.0 or not 0.0 <= self.early_share <= 1.0:
+            raise InputError("expected a rise and a decay of more than 0 s, and an early share from 0 to 1")
 
 
 def intensity(clock: MatchClock, options: BurstOptions, random: np.random.Generator) -> Floats:

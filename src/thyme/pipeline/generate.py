@@ -57,6 +57,8 @@ class PostOptions(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         if not 1 <= self.posts <= MAX_POSTS:
             raise InputError(f"cannot generate {self.posts} posts; expected from 1 to {MAX_POSTS}")
+        if self.seed < 0:
+            raise InputError(f"a seed of {self.seed}; expected 0 or more")
         if abs(sum(self.tag_counts) - 1.0) > 1e-9:
             raise InputError(f"the shares of posts by number of tags sum to {sum(self.tag_counts)}, not to 1")
         if len(self.head_weights) != len(HEAD_TAGS) or not 0.0 < sum(self.head_weights) < 1.0:
