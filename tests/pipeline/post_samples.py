@@ -1,4 +1,4 @@
-"""Small files of posts in every format that people have, with the traps seen in real ones."""
+"""Small files of posts in every format that people have, with the traps seen in real ones; and how to read some."""
 
 from __future__ import annotations
 
@@ -12,9 +12,30 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from thyme.pipeline.formats.mapped import ColumnMap
+from thyme.pipeline.formats.posts import ParsedPost, Skipped
+from thyme.pipeline.formats.reading import Rejected, read_source
+from thyme.pipeline.formats.sources import plan_sources
+
+Read = tuple[list[ParsedPost], list[Rejected], int]
 KICKOFF_ID = "741344187491811328"
 """A Twitter id whose time is 2016-06-10T19:00:02.464Z."""
 KICKOFF_S = 1465585202.464
+
+
+def read_file(path: Path, columns: ColumnMap | None = None) -> Read:
+    """The posts of a file, what was rejected, and how much was skipped."""
+    results = [one for source in plan_sources([path], columns) for one in read_source(source)]
+    posts = [one for one in results if isinstance(one, ParsedPost)]
+    rejected = [one for one in results if isinstance(one, Rejected)]
+    return posts, rejected, sum(isinstance(one, Skipped) for one in results)
+
+
+def read_content(folder: Path, content: str | bytes, name: str = "file", columns: ColumnMap | None = None) -> Read:
+    """The same of a file with this content."""
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return read_file(path, columns)
 
 
 def status(identity: str = KICKOFF_ID, text: str = "Allez! #Euro2016", **more: Any) -> dict[str, Any]:

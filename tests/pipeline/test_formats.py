@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ from post_samples import (
     OLD_TWEETS,
     OLD_TWEETS_3,
     TAGS,
+    Read,
     page,
+    read_content,
     scraped,
     skeet,
     status,
@@ -23,26 +26,17 @@ from post_samples import (
 
 from thyme.model.errors import InputError
 from thyme.pipeline.formats import sources
-from thyme.pipeline.formats.mapped import ColumnMap, parse_map
-from thyme.pipeline.formats.posts import ParsedPost, Pseudonyms, Skipped, Unreadable
+from thyme.pipeline.formats.posts import ParsedPost, Unreadable
 from thyme.pipeline.formats.reading import Rejected, read_source
 from thyme.pipeline.formats.sources import find_files, plan_sources
 from thyme.pipeline.formats.times import best_time, parse_time
 
-Write = Callable[..., tuple[list[ParsedPost], list[Rejected], int]]
+Write = Callable[..., Read]
 
 
 @pytest.fixture
 def read(tmp_path: Path) -> Write:
-    def write_and_read(content: str | bytes, name: str = "file", columns: ColumnMap | None = None):  # type: ignore[no-untyped-def]
-        path = tmp_path / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        results = [one for source in plan_sources([path], columns) for one in read_source(source)]
-        posts = [one for one in results if isinstance(one, ParsedPost)]
-        rejected = [one for one in results if isinstance(one, Rejected)]
-        return posts, rejected, sum(isinstance(one, Skipped) for one in results)
-
-    return write_and_read
+    return partial(read_content, tmp_path)
 
 
 def test_twitter_statuses_keep_exact_ids_and_milliseconds(read: Write) -> None:
@@ -137,23 +131,6 @@ def test_jetstream_gives_created_posts_only(read: Write) -> None:
     assert (rejected, skipped) == ([], 3)
 
 
-def test_files_of_their_own_format_are_mapped(read: Write) -> None:
-    columns = parse_map("id=key,author=by.name,at=when,text=body,tags=labels")
-    record = {"key": 5, "by": {"name": "ana"}, "when": "2016-06-10 19:00", "body": "hello", "labels": ["A", "b"]}
-    posts, _, _ = read(json.dumps(record), columns=columns)
-    assert posts == [ParsedPost("5", "ana", 1465585200.0, "hello", ("a", "b"))]
-    flat = ColumnMap(author="who", at="when", text="said")
-    posts, rejected, _ = read("when\twho\tsaid\n1465585200\tana\thi #there\n\tbob\tx\n", columns=flat)
-    assert [(post.author, post.tags) for post in posts] == [("ana", ("there",))]
-    assert [(one.line, one.reason[:8]) for one in rejected] == [(3, "its time")]
-
-
-@pytest.mark.parametrize("text", ["author=x", "author=a,at=b,text=c,color=d", "nonsense"])
-def test_a_map_that_lacks_something_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match=r"--map: .* expected"):
-        parse_map(text)
-
-
 @pytest.mark.parametrize(
     ("content", "seen"),
     [
@@ -172,7 +149,7 @@ def test_an_unknown_file_is_an_error_that_shows_what_was_seen(read: Write, conte
 def test_lines_that_are_not_text_are_rejected_alone(read: Write) -> None:
     posts, rejected, _ = read(json.dumps(status()).encode() + b"\n\xff\xfe{}\n" + json.dumps(status("5")).encode())
     assert [post.id for post in posts] == [KICKOFF_ID, "5"]
-    assert [(one.line, one.reason) for one in rejected] == [(2, "it is not UTF-8 at byte 1")]
+    assert [(one.line, one.reason) for one in rejected] == [(2, "it is not UTF-8 at character 1")]
     row = b"741344187491811329,b\xe9b,x,Fri Jun 10 19:00:02 +0000 2016,,\n"
     posts, rejected, _ = read(TAGS.encode() + row)
     assert len(posts) == 1
@@ -233,15 +210,3 @@ def test_the_id_tells_the_time_better_than_a_date_of_minutes() -> None:
     assert best_time(KICKOFF_ID, "") == KICKOFF_S
     with pytest.raises(Unreadable):
         best_time(KICKOFF_ID, "yesterday")
-
-
-def test_pseudonyms_hide_author_mentions_and_id_and_depend_on_the_key() -> None:
-    post = ParsedPost("did:plc:ana/3k", "ana", 1.0, "thanks @Ana and @bob@social.example! a@b.c #goal", ("goal",))
-    hidden = Pseudonyms(b"secret").of(post)
-    again = Pseudonyms(b"secret").of(ParsedPost("2", "ANA", 1.0, "", ()))
-    assert "ana" not in hidden.id
-    assert hidden.author == again.author != "ana"
-    assert hidden.text.startswith(f"thanks @{hidden.author} and @user")
-    assert "bob" not in hidden.text
-    assert hidden.tags == ("goal",)
-    assert Pseudonyms(b"other").of(post).author != hidden.author

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from post_samples import KICKOFF_ID, write_all
+from post_samples import KICKOFF_ID, page, scraped, status, write_all
 from pyspark.sql import SparkSession
 
 from thyme.model.errors import InputError
 from thyme.pipeline import dataset
 from thyme.pipeline.formats.mapped import parse_map
-from thyme.pipeline.formats.posts import Pseudonyms
-from thyme.pipeline.ingest import REJECTED_PART, IngestOptions, ingest
+from thyme.pipeline.formats.pseudonyms import Pseudonyms
+from thyme.pipeline.ingest import REJECTED_PART, IngestOptions, ingest, ingest_sources, plan_ingestion
 from thyme.pipeline.schemas import POSTS
 
 MAP = parse_map("author=who,at=when,text=said")
@@ -58,7 +59,7 @@ def test_pseudonymised_posts_name_nobody(spark: SparkSession, tmp_path: Path) ->
     ingest(spark, [str(tmp_path / "in" / "*")], tmp_path / "posts", hidden)
     everything = str(pq.read_table(tmp_path / "posts").to_pylist())
     everything += str(pq.read_table(tmp_path / "posts" / REJECTED_PART).to_pylist()).replace(str(tmp_path), "")
-    for name in ("ana'", "bob", "eve", "did:plc", "social.example", KICKOFF_ID):
+    for name in ("ana'", "yesterday", "bob", "eve", "did:plc", "social.example", KICKOFF_ID):
         assert name not in everything
 
 
@@ -67,3 +68,52 @@ def test_an_unknown_file_stops_before_anything_is_written(spark: SparkSession, t
     with pytest.raises(InputError, match=r"own\.parquet: a Parquet file with the columns who, when, said; expected"):
         ingest(spark, [str(tmp_path / "in")], tmp_path / "posts")
     assert not (tmp_path / "posts").exists()
+
+
+def mapped_file(path: Path, rows: list[tuple[str, str, int, str]]) -> str:
+    lines = [f"{key},{who},{1465585200 + second},{said}\n" for key, who, second, said in rows]
+    path.write_text("key,who,when,said\n" + "".join(lines))
+    return str(path)
+
+
+def test_posts_of_different_files_that_share_a_counted_id_stay_whole(spark: SparkSession, tmp_path: Path) -> None:
+    one = mapped_file(tmp_path / "one.csv", [("1", "ana", 0, "a long text of ana #a"), ("2", "ana", 5, "again #x")])
+    two = mapped_file(tmp_path / "two.csv", [("1", "bob", 9, "of bob #b"), ("2", "Ana", 5, "again #y")])
+    columns = parse_map("id=key,author=who,at=when,text=said")
+    summary = ingest(spark, [one, two], tmp_path / "posts", IngestOptions(columns))
+    rows = dataset.read(spark, tmp_path / "posts", POSTS).orderBy("at_s").collect()
+    assert [(row.author.lower(), row.text[:9], row.tags) for row in rows] == [
+        ("ana", "a long te", ["a"]),
+        ("ana", "again #y", ["x", "y"]),
+        ("bob", "of bob #b", ["b"]),
+    ]
+    assert [row.id.split("~")[0] for row in rows] == ["1", "2", "1"]
+    assert len({row.id for row in rows}) == 3
+    assert rows[1].id == "2"
+    assert (summary.posts, summary.repeated) == (3, 1)
+
+
+def test_a_tweet_is_one_post_in_whatever_format_it_comes(spark: SparkSession, tmp_path: Path) -> None:
+    short = {**page()["data"][0], "author_id": "7"}
+    (tmp_path / "v1.json").write_text(json.dumps(status()))
+    (tmp_path / "v2.json").write_text(json.dumps({"data": [short]}))
+    (tmp_path / "sns.json").write_text(json.dumps(scraped()))
+    own = mapped_file(tmp_path / "own.csv", [(KICKOFF_ID, "ana", 0, "mine #own"), ("9", "ana", 0, "x")])
+    columns = parse_map("id=key,author=who,at=when,text=said")
+    files = [str(tmp_path / name) for name in ("v1.json", "v2.json", "sns.json")]
+    ingest(spark, [*files, own], tmp_path / "posts", IngestOptions(columns))
+    posts = {row.id: row for row in dataset.read(spark, tmp_path / "posts", POSTS).collect()}
+    assert sorted(posts) == [KICKOFF_ID, "9"]
+    assert (posts[KICKOFF_ID].author, posts[KICKOFF_ID].text) == ("ana", "a long one #EURO2016")
+    assert posts[KICKOFF_ID].tags == ["euro2016", "own"]
+    again = ingest(spark, [str(tmp_path / "posts"), files[0], own], tmp_path / "again", IngestOptions(columns))
+    assert (again.posts, again.repeated) == (2, 3)
+
+
+def test_a_file_gone_missing_fails_the_job_in_one_line(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "v1.json").write_text(json.dumps(status()))
+    sources = plan_ingestion([str(tmp_path / "v1.json")], tmp_path / "posts", IngestOptions())
+    (tmp_path / "v1.json").unlink()
+    with pytest.raises(InputError, match=r"^/.*v1\.json: not there for the workers.*at the same path$"):
+        ingest_sources(spark, sources, tmp_path / "posts", IngestOptions())
+    assert list(tmp_path.iterdir()) == []

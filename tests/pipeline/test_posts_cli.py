@@ -71,6 +71,40 @@ def test_a_short_key_is_refused(tmp_path: Path) -> None:
         say("posts", "ingest", "x", "--out", str(tmp_path / "out"), "--key-file", str(tmp_path / "key"))
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("posts", "generate", "--out", "{}/new", "--goals", "-1"), "a match with -1 goals"),
+        (
+            ("posts", "generate", "--out", "/proc/nope/x"),
+            "/proc/nope/x: cannot be written",
+        ),
+        (("posts", "ingest", "{}/sheet.csv", "--out", "/proc/nope/x"), "/proc/nope/x: cannot be written"),
+        (("posts", "ingest", "{}/nothing", "--out", "{}/new"), "nothing: no such file"),
+        (("posts", "ingest", "{}/sheet.csv", "--out", "{}/new", "--map", ""), "--map: '' is not understood"),
+        (("posts", "ingest", "{}/sheet.csv", "--out", "{}/new", "--map", "author=a,at=b,text=c"), "fits none of"),
+    ],
+)
+def test_what_a_person_gets_wrong_is_told_before_spark_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], told: str
+) -> None:
+    def no_spark(*asked: str) -> None:
+        raise AssertionError("Spark was asked for")
+
+    monkeypatch.setattr("thyme.pipeline.session.spark_session", no_spark)
+    (tmp_path / "sheet.csv").write_text(TAGS)
+    with pytest.raises(InputError, match=told):
+        say(*(word.format(tmp_path) for word in words))
+    assert [path.name for path in tmp_path.iterdir()] == ["sheet.csv"]
+
+
+def test_posts_without_tags_are_not_described(tmp_path: Path, spark: SparkSession) -> None:
+    (tmp_path / "sheet.csv").write_text(TAGS.replace("#", ""))
+    say("posts", "ingest", str(tmp_path / "sheet.csv"), "--out", str(tmp_path / "posts"))
+    with pytest.raises(InputError, match="posts: none of the posts has a tag"):
+        say("posts", "describe", str(tmp_path / "posts"))
+
+
 def test_every_command_shows_an_example() -> None:
     for words in (
         ("posts", "generate"),

@@ -14,7 +14,7 @@ from rich.table import Table
 from thyme.model.errors import InputError
 
 if TYPE_CHECKING:
-    from thyme.pipeline.formats.posts import Pseudonyms
+    from thyme.pipeline.formats.pseudonyms import Pseudonyms
 
 MAX_COMPARED_POSTS = 100_000
 MAX_KEY_BYTES = 64
@@ -54,7 +54,7 @@ def ingest(
         str | None, typer.Option("--map", help="Columns of a format of its own: author=…,at=…,text=…[,id=…,tags=…].")
     ] = None,
     pseudonymise: Annotated[
-        bool, typer.Option("--pseudonymise", help="Replace authors, mentions and ids by keyed hashes.")
+        bool, typer.Option("--pseudonymise", help="Replace authors, ids, mentions and links by keyed hashes.")
     ] = False,
     key_file: Annotated[
         Path | None, typer.Option(help="The key of the pseudonyms; without one, a new key is made and forgotten.")
@@ -70,15 +70,16 @@ def ingest(
     reason in the folder `_rejected` of the posts.
     """
     from thyme.pipeline.formats.mapped import parse_map
-    from thyme.pipeline.ingest import IngestOptions
-    from thyme.pipeline.ingest import ingest as ingest_files
+    from thyme.pipeline.ingest import IngestOptions, ingest_sources, plan_ingestion
     from thyme.pipeline.session import spark_session
 
     pseudonyms = _pseudonyms(key_file) if pseudonymise or key_file else None
-    options = IngestOptions(parse_map(columns) if columns else None, pseudonyms, not keep_accents)
-    with Console(stderr=True).status("Starting Spark …") as status:
+    options = IngestOptions(None if columns is None else parse_map(columns), pseudonyms, not keep_accents)
+    with Console(stderr=True).status("Recognising files …") as status:
+        sources = plan_ingestion(files, out, options)
+        status.update("Starting Spark …")
         spark = spark_session("ingest", master)
-        summary = ingest_files(spark, files, out, options, lambda stage: status.update(f"Ingesting: {stage} …"))
+        summary = ingest_sources(spark, sources, out, options, lambda stage: status.update(f"Ingesting: {stage} …"))
     print(f"{summary.posts:,} posts written to {out}")
     table = Table("what", "number")
     for name, number in summary.formats.items():
@@ -118,7 +119,10 @@ def describe(
 
     with Console(stderr=True).status("Describing posts on Spark …"):
         spark = spark_session("describe", master)
-        own = describe_posts(dataset.read(spark, posts, POSTS))
+        frame = dataset.read(spark, posts, POSTS)
+        if frame.where("size(tags) > 0").isEmpty():
+            raise InputError(f"{posts}: none of the posts has a tag, and most of the statistics are about tags")
+        own = describe_posts(frame)
         options = PostOptions(posts=min(own.posts, MAX_COMPARED_POSTS))
         made = describe_posts(from_arrow(spark, pa.concat_tables(generate_posts(options)), POSTS))
     table = Table("", str(posts), f"generator, {made.posts:,} posts")
@@ -139,7 +143,7 @@ def _bars(minutes: tuple[int, ...], width_minutes: int = 3) -> str:
 
 
 def _pseudonyms(key_file: Path | None) -> Pseudonyms:
-    from thyme.pipeline.formats.posts import Pseudonyms
+    from thyme.pipeline.formats.pseudonyms import Pseudonyms
 
     if key_file is None:
         return Pseudonyms(secrets.token_bytes(MAX_KEY_BYTES))

@@ -2,35 +2,41 @@
 
 Files are split into parts that tasks read on their own. Records that should have been posts and are none are kept with
 file, line and reason, in the part `_rejected` of the dataset, which readers of posts do not see. The same post met
-several times is one post, with all its tags; spellings of a tag that differ in accents only become the most used one.
+several times (`thyme.pipeline.formats.identity`) is one post, with all its tags; spellings of a tag that differ in
+accents only become the most used one.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
 from thyme.model.errors import InputError
+from thyme.pipeline import dataset
 from thyme.pipeline.arrow import from_arrow, map_arrow
+from thyme.pipeline.formats.identity import id_owner, is_worldwide
 from thyme.pipeline.formats.mapped import ColumnMap
-from thyme.pipeline.formats.posts import ParsedPost, Pseudonyms, Skipped
+from thyme.pipeline.formats.opening import Source
+from thyme.pipeline.formats.posts import ParsedPost, Skipped
+from thyme.pipeline.formats.pseudonyms import Pseudonyms
 from thyme.pipeline.formats.reading import Rejected, read_source
-from thyme.pipeline.formats.sources import Source, find_files, plan_sources
+from thyme.pipeline.formats.sources import find_files, plan_sources
 from thyme.pipeline.schemas import POSTS, REJECTED, arrow_schema, conform, spark_schema
 
 BATCH_ROWS = 5_000
 MAX_SPELLINGS = 200_000
 REJECTED_PART = "_rejected"
+OWNER_SIGN = "~"
 _PARSED = (
     ("status", "string"),
     ("file", "string"),
@@ -38,12 +44,14 @@ _PARSED = (
     ("reason", "string"),
     ("record", "string"),
     ("id", "string"),
+    ("owner", "string"),
     ("author", "string"),
     ("at_s", "float64"),
     ("text", "string"),
     ("tags", "list<string>"),
     ("skipped", "int64"),
 )
+_TOLD = re.compile(r"thyme\.model\.errors\.InputError: (.+)")
 _SOURCES = StructType([StructField("source", StringType())])
 
 
@@ -72,28 +80,52 @@ def ingest(
     tell: Callable[[str], None] = lambda stage: None,
 ) -> IngestSummary:
     """Read all files into the dataset `out`; `tell` hears what is being done."""
-    if out.exists():
-        raise InputError(f"{out}: exists already, and a dataset is never changed; choose another place")
     tell("recognising files")
-    sources = plan_sources(find_files(patterns), options.columns)
-    draft = out.with_name(f".{out.name}.{os.getpid()}.draft")
-    try:
+    return ingest_sources(spark, plan_ingestion(patterns, out, options), out, options, tell)
+
+
+def plan_ingestion(patterns: Sequence[str], out: Path, options: IngestOptions) -> list[Source]:
+    """All that can be found out, and found wrong, before Spark is needed."""
+    dataset.check_place(out)
+    return plan_sources(find_files(patterns), options.columns)
+
+
+def ingest_sources(
+    spark: SparkSession,
+    sources: Sequence[Source],
+    out: Path,
+    options: IngestOptions,
+    tell: Callable[[str], None] = lambda stage: None,
+) -> IngestSummary:
+    """Read what was planned into the dataset `out`."""
+    with dataset.drafting(out) as draft:
         tell(f"reading {len({source.path for source in sources})} files in {len(sources)} parts")
-        read_all(spark, sources, options.pseudonyms).write.parquet(str(draft / "parsed"))
-        parsed = spark.read.schema(spark_schema(_PARSED)).parquet(str(draft / "parsed"))
+        with _told_by_workers():
+            read_all(spark, sources, options.pseudonyms).write.parquet(dataset.local_uri(draft / "parsed"))
+        parsed = dataset.read_folder(spark, draft / "parsed", spark_schema(_PARSED))
         tell("removing repetitions")
         posts = distinct_posts(parsed.where(sf.col("status") == "post"))
         if options.merge_accents:
             posts = merge_accents(posts)
-        posts.orderBy("at_s", "id").write.parquet(str(draft / "posts"))
+        posts.orderBy("at_s", "id").write.parquet(dataset.local_uri(draft / "posts"))
         rejected = parsed.where(sf.col("status") == "rejected")
         ordered = conform(rejected, REJECTED).orderBy("file", "line", "reason", "record")
-        ordered.write.parquet(str(draft / "posts" / REJECTED_PART))
+        ordered.write.parquet(dataset.local_uri(draft / "posts" / REJECTED_PART))
         summary = _summary(spark, parsed, draft / "posts", sources)
         (draft / "posts").rename(out)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
     return summary
+
+
+@contextmanager
+def _told_by_workers() -> Iterator[None]:
+    """What workers found wrong with the input, as they said it, instead of Spark's account of how they ended."""
+    try:
+        yield
+    except Exception as error:
+        told = _TOLD.search(str(error))
+        if told is None:
+            raise
+        raise InputError(told[1].strip()) from error
 
 
 def read_all(spark: SparkSession, sources: Sequence[Source], pseudonyms: Pseudonyms | None = None) -> DataFrame:
@@ -131,13 +163,14 @@ class ReadSources(msgspec.Struct, frozen=True):
     def _row(self, source: Source, result: ParsedPost | Rejected) -> dict[str, object]:
         if isinstance(result, Rejected):
             record = "" if self.pseudonyms else _clean(result.record)
-            reason = _clean(result.reason)
+            reason = _clean(result.public_reason if self.pseudonyms else result.reason)
             return {"status": "rejected", "file": source.name, "line": result.line, "reason": reason, "record": record}
         post = self.pseudonyms.of(result) if self.pseudonyms else result
         return {
             "status": "post",
             "file": source.name,
             "id": _clean(post.id),
+            "owner": "" if is_worldwide(result) else id_owner(post),
             "author": _clean(post.author),
             "at_s": post.at_s,
             "text": _clean(post.text),
@@ -146,17 +179,24 @@ class ReadSources(msgspec.Struct, frozen=True):
 
 
 def distinct_posts(posts: DataFrame) -> DataFrame:
-    """Each id once, with the longest text, the earliest time and the tags of all copies."""
-    longest = sf.struct(sf.length("text").alias("length"), "text", "author")
-    merged = posts.groupBy("id").agg(
+    """Each post once, with the longest text, the earliest time, the tags of all copies, and a name as author rather
+    than a number. Posts of different owners that share an id get their owner added to it."""
+    longest = sf.struct(sf.length("text").alias("length"), "text")
+    merged = posts.groupBy("id", "owner").agg(
         sf.max(longest).alias("best"),
+        sf.max(sf.struct(~sf.col("author").rlike("^[0-9]+$"), "author")).alias("by"),
         sf.min("at_s").alias("at_s"),
         sf.array_sort(sf.array_distinct(sf.flatten(sf.collect_list("tags")))).alias("tags"),
     )
     named = merged.select(
-        "id", sf.col("best.author").alias("author"), "at_s", sf.col("best.text").alias("text"), "tags"
+        "id", "owner", sf.col("by.author").alias("author"), "at_s", sf.col("best.text").alias("text"), "tags"
     )
-    return conform(named, POSTS)
+    if posts.where(sf.col("owner") != "").isEmpty():
+        return conform(named, POSTS)
+    sharing = sf.count("*").over(Window.partitionBy("id"))
+    told_apart = sf.concat_ws(OWNER_SIGN, "id", "owner")
+    ambiguous = (sharing > 1) & (sf.col("owner") != "")
+    return conform(named.withColumn("id", sf.when(ambiguous, told_apart).otherwise(sf.col("id"))), POSTS)
 
 
 def merge_accents(posts: DataFrame) -> DataFrame:
@@ -208,7 +248,7 @@ def _summary(spark: SparkSession, parsed: DataFrame, posts: Path, sources: Seque
         sf.count("*").alias("rows"), sf.sum("skipped").alias("skipped")
     )
     rows = counts.orderBy(sf.desc("rows"), "reason").collect()
-    number = spark.read.parquet(str(posts)).count()
+    number = dataset.read_folder(spark, posts).count()
     read = sum(row["rows"] for row in rows if row["status"] == "post")
     formats = Counter(form for _, form in sorted({(source.name, source.format) for source in sources}))
     return IngestSummary(

@@ -30,11 +30,20 @@ class ColumnMap(msgspec.Struct, frozen=True):
     id: str = ""
     tags: str = ""
 
+    def pairs(self) -> list[tuple[str, str]]:
+        """⟨our name, the source's column⟩ of all that are mapped."""
+        return [(name, column) for name in NAMES if (column := getattr(self, name))]
+
     def columns(self) -> list[str]:
-        return [column for column in (self.id, self.author, self.at, self.text, self.tags) if column]
+        return [column for _, column in self.pairs()]
 
     def fits(self, present: Collection[str]) -> bool:
         return all(column in present for column in self.columns())
+
+    def misfit(self, present: Collection[str], seen: str) -> str:
+        """Which columns are missing where only some are present; `seen` says what is there."""
+        missing = [f"{name}={column}" for name, column in self.pairs() if column not in present]
+        return f"--map {','.join(missing)}: no such column; {seen}"
 
 
 OURS = ColumnMap(author="author", at="at_s", text="text", id="id", tags="tags")
@@ -48,6 +57,8 @@ def parse_map(text: str) -> ColumnMap:
         name, equals, column = part.partition("=")
         if not equals or name.strip() not in NAMES or not column.strip():
             raise InputError(f"--map: {part!r} is not understood; expected {','.join(f'{n}=COLUMN' for n in NAMES)}")
+        if name.strip() in pairs:
+            raise InputError(f"--map: {name.strip()} is given twice; expected each of {', '.join(NAMES)} at most once")
         pairs[name.strip()] = column.strip()
     missing = [name for name in NEEDED if name not in pairs]
     if missing:
@@ -77,3 +88,12 @@ def look_up(record: dict[str, Any], path: str) -> Any:
     for step in path.split("."):
         value = value.get(step) if isinstance(value, dict) else None
     return value
+
+
+def leads_somewhere(record: dict[str, Any], path: str) -> bool:
+    """Whether there is something at a dotted path, be it null."""
+    if path in record:
+        return True
+    *steps, last = path.split(".")
+    value = look_up(record, ".".join(steps)) if steps else record
+    return isinstance(value, dict) and last in value

@@ -1,85 +1,116 @@
-"""Reading a source record by record: each gives posts, is skipped, or is rejected with file, line and reason."""
+"""Reading a source record by record: each gives posts, is skipped, or is rejected with line and reason."""
 
 from __future__ import annotations
 
 import json
-import zlib
-from collections.abc import Iterable, Iterator
-from gzip import GzipFile
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
-from typing import IO
 
 import msgspec
 import pyarrow.parquet as pq
 
 from thyme.pipeline.formats.mapped import read_mapped
-from thyme.pipeline.formats.objects import objects_in, placed_objects_in, read_object
-from thyme.pipeline.formats.posts import ParsedPost, Skipped, Unreadable
-from thyme.pipeline.formats.sources import MAX_DOCUMENT_BYTES, Source, open_source
+from thyme.pipeline.formats.objects import read_object, recognise_object
+from thyme.pipeline.formats.opening import DAMAGE, Source, Stream, chunks_of, open_source, raise_if_unseen, text_of
+from thyme.pipeline.formats.posts import Outcome, ParsedPost, Skipped, Unreadable, attempt
+from thyme.pipeline.formats.scanning import MAX_SHOWN_CHARS, scan
 from thyme.pipeline.formats.tables import csv_records, read_row
 
-MAX_LINE_BYTES = 64 * 1024 * 1024
-MAX_SHOWN_CHARS = 300
+LINE_BYTES = 8 * 1024 * 1024
+"""A longer line of JSON is read bit by bit; of a table it is rejected."""
+BATCH_ROWS = 5_000
+_ENDS = b", \t\r\n"
 
 
 class Rejected(msgspec.Struct, frozen=True):
+    """Why a record is no post; `public_reason` is the same with nothing of the record in it."""
+
     line: int
     reason: str
     record: str
+    public_reason: str
 
 
 Result = ParsedPost | Rejected | Skipped
 
 
 def read_source(source: Source) -> Iterator[Result]:
-    """Everything in a source, in order. A file that breaks off is read up to there, and the break is rejected."""
+    """Everything in a source, in order. A file that breaks off is read up to there, and the break is rejected; one
+    that is not there is an InputError."""
     reader = {"lines": _read_lines, "document": _read_document, "table": _read_table, "parquet": _read_parquet}
     try:
         yield from reader[source.kind](source)
-    except (OSError, EOFError, zlib.error) as error:
-        yield Rejected(0, f"the file breaks off or is damaged: {error}", "")
+    except DAMAGE as error:
+        if isinstance(error, OSError):
+            raise_if_unseen(source, error)
+        reason = f"the file breaks off or is damaged: {str(error) or type(error).__name__}"
+        yield Rejected(0, reason, "", reason)
 
 
 def _read_lines(source: Source) -> Iterator[Result]:
+    """Each line on its own. Most hold one value, which is read the quick way; all others are scanned."""
+    decode = msgspec.json.decode
     with open_source(source) as stream:
-        for number, raw in _lines(stream, source):
+        lines = _lines(stream, source)
+        for number, raw in lines:
             try:
-                text = _decoded(raw, source.encoding)
-                for value in _values(text):
-                    yield from _results(read_object(value, source.columns), number, text)
-            except Unreadable as error:
-                yield Rejected(number, str(error), _shown(raw))
+                value = decode(raw.rstrip(_ENDS))
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                yield from _scanned(text_of(_whole_line(raw, lines), "utf-8"), source, number)
+                continue
+            for outcome in read_object(value, source.columns):
+                yield _result(outcome, number, value, raw) if isinstance(outcome, Unreadable) else outcome
 
 
-def _values(text: str) -> Iterable[object]:
-    """The JSON values of a line. Most lines hold one, which is read the quick way."""
-    try:
-        return (msgspec.json.decode(text),)
-    except msgspec.DecodeError:
-        return objects_in(text)
+def _read_document(source: Source) -> Iterator[Result]:
+    with open_source(source) as stream:
+        yield from _scanned(text_of(chunks_of(stream), source.encoding), source, 1)
 
 
-def _lines(stream: IO[bytes] | GzipFile, source: Source) -> Iterator[tuple[int, bytes]]:
-    """The lines that start in the source's range, numbered from 1 in the whole file."""
+def _scanned(text: Iterator[str], source: Source, line: int) -> Iterator[Result]:
+    columns = source.columns
+    for piece in scan(text, lambda value: recognise_object(value, columns) is not None, line):
+        if piece.damage is not None:
+            yield _rejected(piece.line, piece.damage, piece.shown)
+            continue
+        for outcome in read_object(piece.value, columns):
+            yield _result(outcome, piece.line, piece.value, piece.shown)
+
+
+def _lines(stream: Stream, source: Source) -> Iterator[tuple[int, bytes]]:
+    """The lines that start in the source's range, numbered from 1 in the whole file; a very long one comes in parts."""
     number, place = 1, source.start
-    if source.encoding == "utf-16":
-        text = stream.read(MAX_DOCUMENT_BYTES).decode("utf-16", errors="replace")
-        for number, part in enumerate(text.splitlines(keepends=True), start=1):
-            yield number, part.encode()
-        return
     if place:
         number += _newlines_before(source.path, place)
         stream.seek(place - 1)
-        skipped = stream.readline()
+        skipped = stream.readline(LINE_BYTES)
+        if skipped != b"\n":
+            number += 1
         place += len(skipped) - 1
-        number += 0 if skipped == b"\n" else 1
-    while source.end is None or place < source.end:
-        line = stream.readline(MAX_LINE_BYTES)
+        while _goes_on(skipped):
+            skipped = stream.readline(LINE_BYTES)
+            place += len(skipped)
+    line = b""
+    while source.end is None or place < source.end or _goes_on(line):
+        line = stream.readline(LINE_BYTES)
         if not line:
             return
         place += len(line)
         yield number, line
-        number += 1
+        number += not _goes_on(line)
+
+
+def _goes_on(line: bytes) -> bool:
+    return len(line) == LINE_BYTES and not line.endswith(b"\n")
+
+
+def _whole_line(raw: bytes, lines: Iterator[tuple[int, bytes]]) -> Iterator[bytes]:
+    """A line with those of its parts that are still to come."""
+    yield raw
+    while _goes_on(raw) and (following := next(lines, None)) is not None:
+        raw = following[1]
+        yield raw
 
 
 def _newlines_before(path: str, place: int) -> int:
@@ -94,76 +125,83 @@ def _newlines_before(path: str, place: int) -> int:
     return count
 
 
-def _read_document(source: Source) -> Iterator[Result]:
-    with open_source(source) as stream:
-        text = stream.read().decode(source.encoding, errors="replace")
-    number, counted = 1, 0
-    try:
-        for value, place in placed_objects_in(text):
-            number += text.count("\n", counted, place)
-            counted = place
-            yield from _results(read_object(value, source.columns), number, "")
-    except Unreadable as error:
-        yield Rejected(number, str(error), "")
-
-
 def _read_table(source: Source) -> Iterator[Result]:
     shape = source.shape
     assert shape is not None
-    broken: set[int] = set()
+    broken: dict[int, Unreadable] = {}
     with open_source(source) as stream:
-        records = csv_records(_text_lines(stream, source, broken), shape)
-        for number, cells in records:
-            shown = shape.delimiter.join(cells)
-            try:
-                if number in broken:
-                    raise Unreadable(f"it is not {source.encoding}")
-                yield read_row(cells, shape)
-            except Unreadable as error:
-                yield Rejected(number, str(error), shown[:MAX_SHOWN_CHARS])
+        split = source.line_end != "\n" or source.encoding == "utf-16"
+        lines = _split_lines(stream, source, broken) if split else _text_lines(stream, source, broken)
+        for number, cells in csv_records(lines, shape):
+            damage = broken.pop(number, None)
+            outcome = damage or attempt(read_row, cells, shape)
+            yield _result(outcome, number, cells, shape.delimiter.join(cells)[:MAX_SHOWN_CHARS])
 
 
-def _text_lines(stream: IO[bytes] | GzipFile, source: Source, broken: set[int]) -> Iterator[tuple[int, str]]:
-    for number, raw in _lines(stream, source):
+def _text_lines(stream: Stream, source: Source, broken: dict[int, Unreadable]) -> Iterator[tuple[int, str]]:
+    lines = _lines(stream, source)
+    for number, raw in lines:
+        if _goes_on(raw):
+            broken[number] = Unreadable(f"a line of more than {LINE_BYTES} bytes")
+            for _ in _whole_line(raw, lines):
+                pass
+            raw = raw[:MAX_SHOWN_CHARS]
         if number == 1:
             continue
         try:
-            yield number, _decoded(raw, source.encoding)
-        except Unreadable:
-            broken.add(number)
+            yield number, raw.decode("utf-8")
+        except UnicodeDecodeError:
+            broken.setdefault(number, Unreadable("it is not utf-8"))
             yield number, raw.decode("utf-8", errors="replace")
+
+
+def _split_lines(stream: Stream, source: Source, broken: dict[int, Unreadable]) -> Iterator[tuple[int, str]]:
+    """Lines of text whose ends cannot be found among the bytes, or are another sign than usual."""
+    number, rest = 0, ""
+    for text in chain(text_of(chunks_of(stream), source.encoding), [source.line_end]):
+        *whole, rest = (rest + text).split(source.line_end)
+        for line in whole:
+            number += 1
+            if not line.isascii() and any("\udc80" <= sign <= "\udcff" for sign in line):
+                broken[number] = Unreadable("it is not utf-8")
+                line = line.encode(errors="replace").decode()
+            if number > 1 and line:
+                yield number, f"{line}\n"
+        if len(rest) > LINE_BYTES:
+            broken[number + 1] = Unreadable(f"a line of more than {LINE_BYTES} characters")
+            rest = rest[:MAX_SHOWN_CHARS]
 
 
 def _read_parquet(source: Source) -> Iterator[Result]:
     columns = source.columns
     assert columns is not None
     with pq.ParquetFile(source.path) as file:
-        before = sum(file.metadata.row_group(group).num_rows for group in range(source.start))
+        number = sum(file.metadata.row_group(group).num_rows for group in range(source.start))
         group = file.read_row_group(source.start, columns=columns.columns())
-    for number, row in enumerate(group.to_pylist(), start=before + 1):
-        try:
-            yield read_mapped(row, columns)
-        except Unreadable as error:
-            yield Rejected(number, str(error), str(row)[:MAX_SHOWN_CHARS])
+    for batch in group.to_batches(BATCH_ROWS):
+        for row in batch.to_pylist():
+            number += 1
+            outcome = attempt(read_mapped, row, columns)
+            yield _result(outcome, number, row, str(row)) if isinstance(outcome, Unreadable) else outcome
 
 
-def _results(outcomes: Iterator[ParsedPost | Skipped | Unreadable], number: int, text: str) -> Iterator[Result]:
-    for outcome in outcomes:
-        if isinstance(outcome, Unreadable):
-            shown = text or ("" if outcome.record is None else json.dumps(outcome.record, ensure_ascii=False))
-            yield Rejected(number, str(outcome), shown[:MAX_SHOWN_CHARS].rstrip())
-        else:
-            yield outcome
+def _result(outcome: Outcome, line: int, value: object, shown: str | bytes) -> Result:
+    """An outcome as told; of a record that is a part of a larger value, the part is shown."""
+    if not isinstance(outcome, Unreadable):
+        return outcome
+    if outcome.record is not None and outcome.record is not value:
+        return _rejected(line, outcome, _dumped(outcome.record))
+    if isinstance(shown, bytes):
+        shown = shown[: 4 * MAX_SHOWN_CHARS].decode("utf-8", errors="replace")
+    return _rejected(line, outcome, shown)
 
 
-def _decoded(raw: bytes, encoding: str) -> str:
-    if len(raw) >= MAX_LINE_BYTES:
-        raise Unreadable(f"a line of more than {MAX_LINE_BYTES} bytes")
+def _dumped(record: object) -> str:
     try:
-        return raw.decode("utf-8").lstrip("\ufeff")
-    except UnicodeDecodeError as error:
-        raise Unreadable(f"it is not UTF-8 at byte {error.start + 1}") from error
+        return json.dumps(record, ensure_ascii=False)
+    except (RecursionError, ValueError):
+        return ""
 
 
-def _shown(raw: bytes) -> str:
-    return raw[: 4 * MAX_SHOWN_CHARS].decode("utf-8", errors="replace")[:MAX_SHOWN_CHARS].rstrip()
+def _rejected(line: int, why: Unreadable, shown: str) -> Rejected:
+    return Rejected(line, str(why), shown[:MAX_SHOWN_CHARS].rstrip(), why.without_content)

@@ -1,22 +1,16 @@
 """Where posts come from: files and folders, compressed or not, each recognised by its content.
 
-A source is a part of a file that one task reads: a byte range of a large file of JSON lines, a row group of Parquet,
-a member of a zip archive, or a whole file. A file that is nothing known is an error that shows what was seen.
+Large files are split into parts that tasks read on their own. A file that is nothing known is an error that shows what
+was seen; so is a map of columns that fits no file.
 """
 
 from __future__ import annotations
 
-import bz2
 import glob
-import gzip
-import io
-import lzma
+import os
 import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
-from itertools import islice
-from pathlib import Path
-from typing import IO, Literal
+from pathlib import Path, PurePosixPath
 
 import msgspec
 import pyarrow as pa
@@ -24,197 +18,136 @@ import pyarrow.parquet as pq
 
 from thyme.model.errors import InputError
 from thyme.pipeline.formats.mapped import OURS, ColumnMap
-from thyme.pipeline.formats.objects import objects_in, recognise_object
-from thyme.pipeline.formats.posts import Unreadable
-from thyme.pipeline.formats.tables import TableShape, recognise_header
+from thyme.pipeline.formats.opening import DAMAGE, Source
+from thyme.pipeline.formats.recognition import EXPECTED, recognise_text
 
-HEAD_BYTES = 4 * 1024 * 1024
-HEAD_BLOCK_BYTES = 16 * 1024
-HEAD_LINES = 200
 PART_BYTES = 32 * 1024 * 1024
-MAX_DOCUMENT_BYTES = 512 * 1024 * 1024
-EXPECTED = (
-    "Twitter v1.1 JSON lines, a stream archive, X API v2 pages, snscrape JSON lines, GetOldTweets or TAGS CSV, "
-    "Mastodon statuses, Bluesky Jetstream, or any CSV, JSON or Parquet with --map id=…,author=…,at=…,text=…,tags=…"
-)
+NEWLINE_WITHIN_BYTES = 4 * 1024 * 1024
+"""A file whose first line is longer is not split: all its parts would look for the end of the same line."""
+MAX_NAMED_FILES = 3
 _MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
-
-_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
-
-
-class Source(msgspec.Struct, frozen=True):
-    """What one task reads; `start` and `end` are bytes of JSON lines or row groups of Parquet."""
-
-    path: str
-    kind: Literal["lines", "document", "table", "parquet"]
-    format: str
-    compression: str = ""
-    member: str = ""
-    encoding: str = "utf-8"
-    shape: TableShape | None = None
-    columns: ColumnMap | None = None
-    start: int = 0
-    end: int | None = None
-
-    @property
-    def name(self) -> str:
-        return f"{self.path}!{self.member}" if self.member else self.path
 
 
 def find_files(patterns: Sequence[str]) -> list[Path]:
     """The files that paths, folders and globs lead to, each once, in order."""
-    found: dict[Path, None] = {}
+    found: dict[str, Path] = {}
     for pattern in patterns:
-        path = Path(pattern)
-        matches = [path] if path.exists() else _matches(pattern)
+        matches = _matches(pattern)
         if not matches:
             raise InputError(f"{pattern}: no such file, folder or pattern")
         for match in matches:
             inside = sorted(match.rglob("*")) if match.is_dir() else [match]
-            shown = [one for one in inside if one.is_file() and not _hidden(one, match)]
+            shown = [one for one in inside if one.is_file() and not _hidden(one.relative_to(match))]
             if not shown:
-                raise InputError(f"{match}: the folder holds no files")
-            found.update(dict.fromkeys(shown))
-    return list(found)
+                what = "the folder holds no files" if match.is_dir() else "neither a file nor a folder"
+                raise InputError(f"{match}: {what}")
+            for one in shown:
+                found.setdefault(os.path.realpath(one), one)
+    return list(found.values())
 
 
 def plan_sources(files: Sequence[Path], columns: ColumnMap | None = None) -> list[Source]:
     """What there is to read, in parts; InputError for a file of no known format."""
-    sources: list[Source] = []
-    for file in files:
-        try:
-            with file.open("rb") as stream:
-                magic = stream.read(8)
-        except OSError as error:
-            raise InputError(f"{file}: cannot be read ({error.strerror})") from error
-        compression = next((name for start, name in _MAGIC.items() if magic.startswith(start)), "")
-        if magic.startswith(b"PAR1"):
-            sources.extend(_parquet_sources(file, columns))
-        elif compression == "zip":
-            with zipfile.ZipFile(file) as archive:
-                members = [one.filename for one in archive.infolist() if not one.is_dir() and one.file_size]
-            sources.extend(_text_source(Source(str(file), "lines", "", "zip", one), columns) for one in members)
-        elif file.stat().st_size:
-            sources.extend(_parts(_text_source(Source(str(file), "lines", "", compression), columns), file))
+    sources = [source for file in files for source in _sources_of(file, columns)]
     if not sources:
-        raise InputError(f"{', '.join(map(str, files))}: all files are empty; expected {EXPECTED}")
+        raise InputError(f"{_some(list(map(str, files)))}: all files are empty; expected {EXPECTED}")
+    if columns is not None and not any(_is_mapped(source, columns) for source in sources):
+        read_as = _some([f"{name} ({form})" for name, form in dict.fromkeys((one.name, one.format) for one in sources)])
+        raise InputError(
+            f"--map {','.join('='.join(pair) for pair in columns.pairs())}: fits none of the files, {read_as}; "
+            "leave it out, or name the columns of one of them"
+        )
     return sources
 
 
-def open_source(source: Source) -> IO[bytes] | gzip.GzipFile:
-    """The bytes of a file or an archive's member, decompressed."""
-    match source.compression:
-        case "gz":
-            return gzip.open(source.path, "rb")
-        case "bz2":
-            return bz2.open(source.path, "rb")
-        case "xz":
-            return lzma.open(source.path, "rb")
-        case "zstd":
-            return io.BufferedReader(pa.CompressedInputStream(pa.OSFile(source.path), "zstd"))
-        case "zip":
-            return zipfile.ZipFile(source.path).open(source.member)
-        case _:
-            return Path(source.path).open("rb")
+def _is_mapped(source: Source, columns: ColumnMap) -> bool:
+    return source.format == "mapped" or (source.kind == "parquet" and source.columns == columns)
+
+
+def _sources_of(file: Path, columns: ColumnMap | None) -> Iterator[Source]:
+    try:
+        with file.open("rb") as stream:
+            magic = stream.read(8)
+        size = file.stat().st_size
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read ({error.strerror})") from error
+    compression = next((name for start, name in _MAGIC.items() if magic.startswith(start)), "")
+    whole = Source(str(file.absolute()), "lines", "", shown=str(file), compression=compression)
+    if magic.startswith(b"PAR1"):
+        yield from _parquet_sources(whole, columns)
+    elif compression == "zip":
+        for member in _members(file):
+            yield recognise_text(msgspec.structs.replace(whole, member=member), columns)
+    elif size:
+        yield from _parts(recognise_text(whole, columns), size)
 
 
 def _matches(pattern: str) -> list[Path]:
-    return [Path(one) for one in sorted(glob.glob(pattern, recursive=True))]  # noqa: PTH207 - it may be absolute
-
-
-def _hidden(file: Path, root: Path) -> bool:
-    return any(part.startswith((".", "_")) for part in file.relative_to(root).parts)
-
-
-def _parquet_sources(file: Path, columns: ColumnMap | None) -> Iterator[Source]:
     try:
-        described = pq.ParquetFile(file)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{file}: a broken Parquet file ({error})") from error
+        path = Path(pattern)
+        if path.exists():
+            return [path]
+        return [Path(one) for one in sorted(glob.glob(pattern, recursive=True))]  # noqa: PTH207 - it may be absolute
+    except OSError as error:
+        raise InputError(f"{pattern[:200]}: cannot be looked for ({error.strerror})") from error
+
+
+def _hidden(path: Path | PurePosixPath) -> bool:
+    return any(part.startswith((".", "_")) for part in path.parts)
+
+
+def _members(file: Path) -> list[str]:
+    """The files in a zip archive, without what a Mac adds to it."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            listed = [one.filename for one in archive.infolist() if not one.is_dir() and one.file_size]
+    except (zipfile.BadZipFile, OSError, ValueError) as error:
+        raise InputError(f"{file}: a damaged zip archive ({error}); fetch it again, or unpack what is left") from error
+    return [name for name in listed if not _hidden(PurePosixPath(name))]
+
+
+def _parquet_sources(whole: Source, columns: ColumnMap | None) -> Iterator[Source]:
+    try:
+        described = pq.ParquetFile(whole.path)
+    except DAMAGE as error:
+        raise InputError(f"{whole.name}: a broken Parquet file ({error})") from error
     with described:
-        names = described.schema_arrow.names
+        schema = described.schema_arrow
         groups = described.num_row_groups
-    chosen = next((one for one in (columns, OURS) if one is not None and one.fits(names)), None)
+    paths = frozenset(_paths(schema))
+    chosen = next((one for one in (columns, OURS) if one is not None and one.fits(paths)), None)
     if chosen is None:
-        raise InputError(f"{file}: a Parquet file with the columns {', '.join(names)}; expected {EXPECTED}")
+        seen = f"a Parquet file with the columns {', '.join(schema.names)}"
+        if columns is not None:
+            raise InputError(f"{whole.name}: {columns.misfit(paths, seen)}")
+        raise InputError(f"{whole.name}: {seen}; expected {EXPECTED}")
     for group in range(groups):
-        yield Source(str(file), "parquet", "Parquet", columns=chosen, start=group, end=group + 1)
+        yield msgspec.structs.replace(
+            whole, kind="parquet", format="Parquet", columns=chosen, start=group, end=group + 1
+        )
 
 
-def _text_source(source: Source, columns: ColumnMap | None) -> Source:
-    head, encoding = _head(source)
-    source = msgspec.structs.replace(source, encoding=encoding, columns=columns)
-    if head.lstrip()[:1] in ("{", "["):
-        lines = head.splitlines()
-        name = _recognise_lines(lines[:HEAD_LINES], columns)
-        if name is not None:
-            return msgspec.structs.replace(source, format=name)
-        name = _recognise_document(source, columns)
-        if name is not None:
-            return msgspec.structs.replace(source, kind="document", format=name)
-    else:
-        shape = recognise_header(head.split("\n", 1)[0].rstrip("\r"), columns)
-        if shape is not None:
-            return msgspec.structs.replace(source, kind="table", format=shape.family, shape=shape)
-    raise InputError(f"{source.name}: not recognised; {_seen(head)}; expected {EXPECTED}")
+def _paths(fields: pa.Schema | pa.StructType, before: str = "") -> Iterator[str]:
+    """The columns, and the dotted paths into those that are structures."""
+    for field in fields:
+        yield before + field.name
+        if pa.types.is_struct(field.type):
+            yield from _paths(field.type, f"{before}{field.name}.")
 
 
-def _head(source: Source) -> tuple[str, str]:
-    raw = bytearray()
-    try:
-        with open_source(source) as stream:
-            while len(raw) < HEAD_BYTES and (block := stream.read(HEAD_BLOCK_BYTES)):
-                raw += block
-    except (OSError, EOFError, zipfile.BadZipFile, lzma.LZMAError, zlib.error, RuntimeError) as error:
-        if not raw:
-            raise InputError(f"{source.name}: cannot be decompressed ({error})") from error
-    encoding = next((name for mark, name in _MARKS.items() if raw.startswith(mark)), "utf-8")
-    return raw.decode(encoding, errors="replace"), encoding
-
-
-def _recognise_lines(lines: Sequence[str], columns: ColumnMap | None) -> str | None:
-    """The format of the first line that is JSON of a known kind; notices name none."""
-    fallback = None
-    for line in lines:
-        try:
-            values = list(islice(objects_in(line), 20))
-        except Unreadable:
-            continue
-        for value in values:
-            name = recognise_object(value, columns)
-            if name == "a stream's notice":
-                fallback = "a stream archive"
-            elif name is not None:
-                return name
-    return fallback
-
-
-def _recognise_document(source: Source, columns: ColumnMap | None) -> str | None:
-    with open_source(source) as stream:
-        raw = stream.read(MAX_DOCUMENT_BYTES + 1)
-    if len(raw) > MAX_DOCUMENT_BYTES:
-        raise InputError(f"{source.name}: a JSON document of more than {MAX_DOCUMENT_BYTES} bytes; split it into lines")
-    try:
-        values = objects_in(raw.decode(source.encoding, errors="replace"))
-        return next((name for value in values if (name := recognise_object(value, columns))), None)
-    except Unreadable:
-        return None
-
-
-def _seen(head: str) -> str:
-    try:
-        first = next(objects_in(head.split("\n", 1)[0]), None)
-    except Unreadable:
-        first = None
-    if isinstance(first, dict):
-        return f"its first object has the keys {', '.join(map(str, list(first)[:10]))}"
-    return f"it starts with {head[:80]!r}"
-
-
-def _parts(source: Source, file: Path) -> Iterator[Source]:
-    size = file.stat().st_size
-    if source.kind != "lines" or source.compression or source.encoding == "utf-16" or size <= PART_BYTES:
+def _parts(source: Source, size: int) -> Iterator[Source]:
+    if source.kind != "lines" or source.compression or size <= PART_BYTES or not _has_newlines(source.path):
         yield source
         return
     for start in range(0, size, PART_BYTES):
         yield msgspec.structs.replace(source, start=start, end=min(size, start + PART_BYTES))
+
+
+def _has_newlines(path: str) -> bool:
+    with Path(path).open("rb") as stream:
+        return b"\n" in stream.read(NEWLINE_WITHIN_BYTES)
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - MAX_NAMED_FILES
+    return ", ".join(names[:MAX_NAMED_FILES]) + (f" and {more} more" if more > 0 else "")

@@ -19,6 +19,7 @@ from thyme.pipeline.formats.posts import ParsedPost, Unreadable, finish
 from thyme.pipeline.formats.times import best_time, whole_id
 
 MAX_LINES_PER_RECORD = 50
+MAX_GROWN_TOGETHER_CHARS = 80
 DELIMITERS = (",", ";", "\t")
 _KNOWN = frozenset(
     [
@@ -70,10 +71,7 @@ class TableShape(msgspec.Struct, frozen=True):
 
 def recognise_header(line: str, columns: ColumnMap | None = None) -> TableShape | None:
     """What a first line says about a file, or None if it is not the header of a known table."""
-    for delimiter in DELIMITERS:
-        header = split_header(line, delimiter)
-        if len(header) < 2:
-            continue
+    for delimiter, header in _headers(line):
         present = frozenset(header)
         if columns is not None and columns.fits(present):
             return TableShape("mapped", delimiter, header, columns)
@@ -86,9 +84,25 @@ def recognise_header(line: str, columns: ColumnMap | None = None) -> TableShape 
     return None
 
 
+def likeliest_header(line: str) -> tuple[str, ...]:
+    """The names that a first line gives if it is a header: by the delimiter that makes most of it."""
+    return max((header for _, header in _headers(line)), key=len, default=())
+
+
+def _headers(line: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for delimiter in DELIMITERS:
+        header = split_header(line, delimiter)
+        if len(header) >= 2:
+            yield delimiter, header
+
+
 def split_header(line: str, delimiter: str) -> tuple[str, ...]:
-    """The names of a header; a name that is two known ones without a separator becomes two."""
-    cells = next(csv.reader([line], delimiter=delimiter), [])
+    """The names of a header; a name that is two known ones without a separator becomes two. None if it is too long
+    for a table, or no line of one."""
+    try:
+        cells = next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:
+        return ()
     names: list[str] = []
     for cell in cells:
         name = cell.strip().lstrip("\ufeff").strip('"')
@@ -97,7 +111,7 @@ def split_header(line: str, delimiter: str) -> tuple[str, ...]:
 
 
 def _taken_apart(name: str) -> list[str]:
-    for cut in range(1, len(name)):
+    for cut in range(1, min(len(name), MAX_GROWN_TOGETHER_CHARS)):
         first, second = name[:cut].strip(' "'), name[cut:].strip(' "')
         if first in _KNOWN and second in _KNOWN:
             return [first, second]

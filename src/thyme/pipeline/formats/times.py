@@ -13,8 +13,11 @@ from thyme.pipeline.formats.posts import Unreadable
 TWITTER_EPOCH_MS = 1_288_834_974_657
 FIRST_SNOWFLAKE = 29_700_859_247
 """Ids from here on (November 2010) carry their time."""
+MAX_ID_DIGITS = 20
+"""As many as 64 bits have; a longer number is no id of Twitter's."""
 ZONES_S = 26 * 3600.0
 """How far a local time may be from UTC, with some slack."""
+MAX_ROUNDED_CHARS = 40
 _TWITTER = "%a %b %d %H:%M:%S %z %Y"
 _OTHERS = (
     "%Y-%m-%d %H:%M",
@@ -43,14 +46,15 @@ def parse_time(value: object) -> float:
             return _stamp(datetime.fromisoformat(text) if spelling is None else datetime.strptime(text, spelling))
         except ValueError:
             continue
-    raise Unreadable(f"its time {text[:40]!r} cannot be read; expected a date such as 2016-07-10T20:00:00Z")
+    raise Unreadable("its time {} cannot be read; expected a date such as 2016-07-10T20:00:00Z", text[:40])
 
 
 def snowflake_s(identity: str | None) -> float | None:
     """The time that a Twitter id carries, if it is one that does."""
-    if identity is None or not identity.isdigit() or int(identity) < FIRST_SNOWFLAKE:
+    if identity is None or len(identity) > MAX_ID_DIGITS or not (identity.isascii() and identity.isdigit()):
         return None
-    return ((int(identity) >> 22) + TWITTER_EPOCH_MS) / 1000.0
+    number = int(identity)
+    return ((number >> 22) + TWITTER_EPOCH_MS) / 1000.0 if number >= FIRST_SNOWFLAKE else None
 
 
 def best_time(identity: str | None, stated: object) -> float:
@@ -66,15 +70,15 @@ def best_time(identity: str | None, stated: object) -> float:
 
 
 def whole_id(value: object) -> str | None:
-    """An id as text; None if it is missing or was rounded to a float on its way (8.01496E+17)."""
-    if isinstance(value, bool) or value is None or isinstance(value, float):
+    """An id as text; None if it is missing, no text or number, or was rounded to a float on its way (8.01496E+17)."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
         return None
     text = str(value).strip().strip('"')
     return text if text and not _is_rounded(text) else None
 
 
 def _is_rounded(text: str) -> bool:
-    if text.isdigit():
+    if len(text) > MAX_ROUNDED_CHARS or not text.isascii() or text.isdigit():
         return False
     try:
         float(text.replace(",", "."))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from thyme.pipeline.formats.posts import ParsedPost, Skipped, Unreadable, finish
+from thyme.pipeline.formats.posts import Outcome, ParsedPost, Skipped, Unreadable, attempt, finish
 from thyme.pipeline.formats.times import best_time, parse_time, whole_id
 
 Record = dict[str, Any]
@@ -17,6 +17,8 @@ Record = dict[str, Any]
 STREAM_NOTICES = frozenset(
     ["delete", "scrub_geo", "limit", "status_withheld", "user_withheld", "disconnect", "warning", "event", "friends"]
 )
+
+PAGE_KEYS = frozenset(["data", "includes", "meta", "errors", "matching_rules"])
 
 
 def is_status(record: Record) -> bool:
@@ -50,39 +52,53 @@ def _whole_text(record: Record) -> tuple[str, list[str]]:
 
 
 def is_page(record: Record) -> bool:
-    """A page of the v2 API: one post or several under `data`."""
+    """A page of the v2 API: one post or several under `data`, some of which may be damaged; or none at all."""
     data = record.get("data")
     items = data if isinstance(data, list) else [data]
-    return bool(items) and all(isinstance(one, dict) and "id" in one and "text" in one for one in items)
+    return any(isinstance(one, dict) and "id" in one and "text" in one for one in items) or _is_empty_page(record)
 
 
-def read_page(record: Record) -> Iterator[ParsedPost | Unreadable]:
+def _is_empty_page(record: Record) -> bool:
+    if not record or not record.keys() <= PAGE_KEYS or record.get("data"):
+        return False
+    meta = record.get("meta")
+    return record.get("data") == [] or "errors" in record or (isinstance(meta, dict) and "result_count" in meta)
+
+
+def read_page(record: Record) -> Iterator[Outcome]:
     """The posts of a page; one that is unreadable does not spoil the others."""
-    includes = record.get("includes") or {}
-    names = {user.get("id"): user.get("username") for user in includes.get("users") or []}
-    data = record["data"]
-    for item in data if isinstance(data, list) else [data]:
-        try:
-            yield read_item(item, names)
-        except Unreadable as error:
-            error.record = item
-            yield error
+    data = record.get("data") or []
+    items = data if isinstance(data, list) else [data]
+    if not items:
+        yield Skipped("a page without results")
+    names = _usernames(record)
+    for item in items:
+        yield attempt(read_item, item, names)
+
+
+def _usernames(page: Record) -> dict[str, Any]:
+    includes = page.get("includes")
+    users = includes.get("users") if isinstance(includes, dict) else None
+    listed = [user for user in users if isinstance(user, dict)] if isinstance(users, list) else []
+    return {user["id"]: user.get("username") for user in listed if isinstance(user.get("id"), str)}
 
 
 def is_item(record: Record) -> bool:
     return "author_id" in record and "id" in record and "text" in record
 
 
-def read_item(item: Record, names: dict[Any, Any] | None = None) -> ParsedPost:
+def read_item(item: object, names: dict[str, Any] | None = None) -> ParsedPost:
     """A single v2 post; its author's name if the page tells it, else the author's id."""
+    if not isinstance(item, dict):
+        raise Unreadable(f"a JSON {type(item).__name__}; expected an object")
     identity = whole_id(item.get("id"))
-    author_id = item.get("author_id")
+    author_id = whole_id(item.get("author_id"))
     own = item.get("author")
-    author = (names or {}).get(author_id) or (own.get("username") if isinstance(own, dict) else None) or author_id
+    author = (names or {}).get(author_id or "") or (own.get("username") if isinstance(own, dict) else None) or author_id
     note = item.get("note_tweet")
     source = note if isinstance(note, dict) and isinstance(note.get("text"), str) else item
     tags = _entities(source, "tag") or _entities(item, "tag")
-    return finish(identity, author, best_time(identity, item.get("created_at")), source["text"], tags)
+    return finish(identity, author, best_time(identity, item.get("created_at")), source.get("text"), tags)
 
 
 def is_scraped(record: Record) -> bool:

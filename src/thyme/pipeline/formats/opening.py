@@ -1,0 +1,123 @@
+"""What one task reads, and how its bytes and its text are come by.
+
+A source is a part of a file: a byte range of a large file of JSON lines, a row group of Parquet, a member of a zip
+archive, or a whole file. Its path is a whole one, because whoever reads it may work in another folder. A file that
+cannot be opened at all ends the work; one that breaks off later is read up to there (`DAMAGE`).
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import errno
+import gzip
+import io
+import lzma
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Literal
+
+import msgspec
+import pyarrow as pa
+
+from thyme.model.errors import InputError
+from thyme.pipeline.formats.mapped import ColumnMap
+from thyme.pipeline.formats.tables import TableShape
+
+CHUNK_BYTES = 1024 * 1024
+DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, pa.ArrowException)
+"""What reading a damaged file raises."""
+_UNSEEN = frozenset([errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ESTALE])
+Stream = IO[bytes] | gzip.GzipFile
+
+
+class Source(msgspec.Struct, frozen=True):
+    """What one task reads; `start` and `end` are bytes of JSON lines or row groups of Parquet. `shown` is the path as
+    it was given."""
+
+    path: str
+    kind: Literal["lines", "document", "table", "parquet"]
+    format: str
+    shown: str = ""
+    compression: str = ""
+    member: str = ""
+    encoding: str = "utf-8"
+    line_end: str = "\n"
+    shape: TableShape | None = None
+    columns: ColumnMap | None = None
+    start: int = 0
+    end: int | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.shown or self.path}!{self.member}" if self.member else self.shown or self.path
+
+
+def open_source(source: Source) -> Stream:
+    """The bytes of a file or an archive's member, decompressed; InputError if the file is not there for us."""
+    try:
+        return _opened(source)
+    except OSError as error:
+        raise_if_unseen(source, error)
+        raise
+
+
+def raise_if_unseen(source: Source, error: OSError) -> None:
+    """A file that was there when the work was planned and is not there for whoever reads it is no damage."""
+    if error.errno in _UNSEEN:
+        raise InputError(
+            f"{source.path}: not there for the workers, or they may not read it ({error.strerror}); "
+            "put the files where all machines see them at the same path"
+        ) from error
+
+
+def _opened(source: Source) -> Stream:
+    match source.compression:
+        case "gz":
+            return gzip.open(source.path, "rb")
+        case "bz2":
+            return bz2.open(source.path, "rb")
+        case "xz":
+            return lzma.open(source.path, "rb")
+        case "zstd":
+            return io.BufferedReader(pa.CompressedInputStream(pa.OSFile(source.path), "zstd"))
+        case "zip":
+            return zipfile.ZipFile(source.path).open(source.member)
+        case _:
+            return Path(source.path).open("rb")
+
+
+def chunks_of(stream: Stream, size_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
+    """The bytes in chunks of about this size. Before an error is raised, all that could be read has been given."""
+    read = getattr(stream, "read1", stream.read)
+    ended = False
+    while not ended:
+        blocks: list[bytes] = []
+        broken: Exception | None = None
+        waiting = size_bytes
+        try:
+            while waiting > 0 and not ended:
+                block = read(waiting)
+                blocks.append(block)
+                waiting -= len(block)
+                ended = not block
+        except DAMAGE as error:
+            broken = error
+        if chunk := b"".join(blocks):
+            yield chunk
+        if broken is not None:
+            raise broken
+
+
+def text_of(chunks: Iterable[bytes], encoding: str) -> Iterator[str]:
+    """Bytes as text. What is not text stays recognisable as lone surrogates; in UTF-16 it is replaced, as every other
+    byte of it could be part of something else."""
+    errors = "replace" if encoding == "utf-16" else "surrogateescape"
+    decoder = codecs.getincrementaldecoder(encoding)(errors)
+    for chunk in chunks:
+        if text := decoder.decode(chunk):
+            yield text
+    if rest := decoder.decode(b"", final=True):
+        yield rest
