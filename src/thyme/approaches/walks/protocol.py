@@ -6,9 +6,10 @@ counting filter per branch (branches.py), and where walks meet, these decide whi
 subscriber checks the event against its whole query. Contents stay with their publisher and are fetched back
 along the way that the event came.
 
-Where the paper is silent: nothing is stored for later subscribers, so only the future is answered; a branch that
-cannot be reached any more is dropped with all that was behind it, and a node that is left without any walks
-again if it has subscriptions of its own.
+Where the paper is silent: nothing is stored for later subscribers, so only the future is answered, but an event still
+goes to those who had subscribed before it and become known only afterwards (events.py); a branch that cannot be
+reached any more is dropped with all that was behind it, and a node that is left without any walks again if it has
+subscriptions of its own.
 """
 
 from __future__ import annotations
