@@ -92,15 +92,18 @@ def test_regions_meet_at_a_rate_that_movement_decides() -> None:
 def test_figures_tables_and_claims_of_made_up_runs(tmp_path: Path) -> None:
     points = drip_points(duration_s=20.0)
     found = {point.key: [_made_up(point, seed) for seed in (1, 2)] for point in points}
-    claims = {claim.id: claim for claim in write_evaluation(points, found, tmp_path)}
+    evaluated = write_evaluation(points, found, tmp_path, 2 * len(found))
+    claims = {claim.id: claim for claim in evaluated.claims}
     assert {id_: claim.holds for id_, claim in claims.items()} == {
         "D01": True, "D02": True, "D03": True, "D04": True, "D05": True, "D06": True,
     }  # fmt: skip
-    assert claims["D06"].runs == 2
     assert "k = 20: 18 s against 40 s (-22 ± 0)" in claims["D06"].measured
     assert "over bridges 39.9 s" in claims["D03"].measured
-    names = {path.name for path in (tmp_path / "figures").iterdir()}
-    assert names >= {f"drip_{name}.png" for name in ("figure_3a", "figure_3b", "figure_4", "analysis")}
+    assert [picture.name for picture in evaluated.pictures] == [
+        f"drip_{name}" for name in ("figure_3a", "figure_3b", "figure_4", "analysis")
+    ]
+    delays = [one for one in evaluated.measured if one.metric == "delay_s" and one.place["series"] == "DRIP, m = 4"]
+    assert [one.summary.runs for one in delays] == [2] * 8
     assert len((tmp_path / "drip.csv").read_text().splitlines()) == 1 + len(points)
     rows = {row.likely: row for row in analysis_table(points, found) if row.copies == 2 and row.brokers == 10}
     assert rows[4].series_s == pytest.approx(rows[4].meeting_s * 4.0 / 8.0)

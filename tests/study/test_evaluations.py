@@ -35,15 +35,20 @@ def test_method_and_branches_reach_the_walks(tmp_path: Path) -> None:
     other = run_evaluation(
         "walks", tmp_path / "other", {**small, "method": "second", "branches": 2}, "local[1]", unwatched
     )
-    assert [claim.id for claim in plain] == [claim.id for claim in other]
+    assert [claim.id for claim in plain.claims] == [claim.id for claim in other.claims]
     assert (tmp_path / "plain" / "walks_evaluation.csv").read_text("utf-8") != (
         tmp_path / "other" / "walks_evaluation.csv"
     ).read_text("utf-8")
+    numbers = (tmp_path / "plain" / "metrics.csv").read_text("utf-8").splitlines()
+    assert numbers[0] == "nodes,kind,initiators,metric,mean,deviation,low,high,runs"
+    assert len(numbers) == 1 + 2 * 20 * 4
+    assert "statements of the paper hold here too" in (tmp_path / "plain" / "report.html").read_text("utf-8")
+    assert len(list((tmp_path / "plain" / "figures").glob("walks_*.svg"))) == 3
 
 
 def test_readings_are_compared_on_spark_and_written(tmp_path: Path) -> None:
     changes = {"compare": True, "networks": 1, "draws": 1, "sizes": [1000]}
-    claims = run_evaluation("walks", tmp_path, changes, "local[1]", unwatched)
+    claims = run_evaluation("walks", tmp_path, changes, "local[1]", unwatched).claims
     rows = list(csv.DictReader((tmp_path / "walks_readings.csv").read_text("utf-8").splitlines()))
     assert {row["reading"] for row in rows} == {variant.name for variant in variants()}
     assert [f"{row['reading']}: {row['claim']}" for row in rows] == [claim.id for claim in claims]
@@ -59,8 +64,11 @@ def test_readings_are_compared_on_spark_and_written(tmp_path: Path) -> None:
         ("walks", {"sizes": [7]}, "sizes has 7; expected some of 1000"),
         ("walks", {"method": "fastest"}, "method is 'fastest'"),
         ("walks", {"branches": 3}, "branches is 3"),
-        ("walks", {"compare": True, "reading": "pruned"}, "leave out reading, method and branches"),
+        ("walks", {"compare": True, "reading": "counted"}, "leave out reading, method and branches"),
+        ("walks", {"sizes": []}, "sizes has nothing"),
+        ("thyme-analysis", {"sizes": ["a"]}, "sizes has 'a'; expected numbers of nodes from 4"),
         ("drip", {"repetitions": 0}, "expected at least 1"),
+        ("drip", {"figures": ["5"]}, "figures has '5'; expected some of 3a, 3b, 4"),
     ],
 )
 def test_wrong_settings_are_named(name: str, changes: dict[str, object], said: str, tmp_path: Path) -> None:

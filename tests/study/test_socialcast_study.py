@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from thyme.model.errors import InputError
 from thyme.model.records import OperationKind
-from thyme.pipeline.social_sweep import sweep_social
-from thyme.pipeline.sweep import SweepProgress
+from thyme.pipeline import social_sweep
+from thyme.pipeline.social_sweep import KeptRun, sweep_social
+from thyme.pipeline.sweep import Outcome, SweepProgress
 from thyme.sim.run import simulate
 from thyme.sim.scenario import Scenario
 from thyme.study.socialcast_claims import judge_socialcast
@@ -117,10 +121,11 @@ def test_figures_table_and_claims_come_from_whatever_was_run(tmp_path: Path) -> 
     told: list[str] = []
     found = measure_points(points, [1], lambda point, _: told.append(point.series))
     assert told == [PREDICTION, RANDOM]
-    claims = write_evaluation(points, found, tmp_path)
-    assert [claim.id for claim in claims] == ["S01", "S02", "S04"]
-    assert all(claim.runs == 1 for claim in claims)
-    assert (tmp_path / "figures" / "socialcast_figure_3.png").read_bytes().startswith(b"\x89PNG")
+    evaluated = write_evaluation(points, found, tmp_path, 2)
+    assert [claim.id for claim in evaluated.claims] == ["S01", "S02", "S04"]
+    assert {one.summary.runs for one in evaluated.measured} == {1}
+    assert evaluated.pictures[0].name == "socialcast_figure_3"
+    assert evaluated.pictures[0].png.startswith(b"\x89PNG")
     assert (tmp_path / "socialcast.csv").read_text().count("\n") == 3
 
 
@@ -128,16 +133,34 @@ def test_compiled_runs_on_spark_are_kept_and_are_those_of_the_classes(spark: Spa
     table = [(short_point("prediction"), 1), (short_point("none"), 1), (short_point("prediction"), 2)]
     specs = run_specs(table)
     told: list[SweepProgress] = []
-    runs, errors = sweep_social(lambda: spark, specs, tmp_path, told.append)
-    assert errors == []
+    runs = sweep_social(lambda: spark, specs, tmp_path, told.append)
     assert told[-1].done == 3
     for (point, seed), spec, run in zip(table, specs, runs, strict=True):
-        assert run is not None
+        assert isinstance(run, KeptRun)
         compiled = measure_compiled(run.found, spec.trace.unpack(), seed)
         assert compiled == run_point(point, seed)
         assert compiled.delivered > 0
-    again, _ = sweep_social(_nobody, specs, tmp_path)
-    assert again == runs
+    assert sweep_social(_nobody, specs, tmp_path) == runs
+
+
+def test_a_compiled_run_that_takes_its_process_along_fails_alone(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    specs = run_specs([(short_point("prediction"), 1), (short_point("none"), 1)])
+    deadly = msgspec.msgpack.encode(specs[1].scenario)
+    play = social_sweep._play_batches
+
+    def vanish(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if deadly in batch["scenario"].to_pylist():
+                os._exit(3)
+            yield from play(iter([batch]))
+
+    monkeypatch.setattr(social_sweep, "_play_batches", vanish)
+    good, bad = sweep_social(lambda: spark, specs, tmp_path)
+    assert isinstance(good, KeptRun)
+    assert isinstance(bad, Outcome)
+    assert (bad.status, bad.attempts) == ("failed", 2)
 
 
 def _nobody() -> SparkSession:

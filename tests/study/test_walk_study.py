@@ -11,7 +11,7 @@ import pytest
 
 from thyme.approaches.walks.batch import BatchOptions as Options
 from thyme.approaches.walks.batch import Columns, join_columns, run_network
-from thyme.approaches.walks.readings import WalkOptions
+from thyme.approaches.walks.readings import WalkOptions, answers
 from thyme.study.walk_claims import check_claims
 from thyme.study.walk_evaluation import compared_counts, readings_csv, variants, write_evaluation
 from thyme.study.walk_figures import summary_csv, walk_figures
@@ -43,7 +43,7 @@ def test_a_straight_line_is_fitted_exactly() -> None:
 
 
 def test_each_statement_of_the_paper_gets_a_verdict(table: Columns) -> None:
-    results = {result.claim: result for result in check_claims(table)}
+    results = {result.id: result for result in check_claims(table)}
     assert set(results) == set(CLAIMS)
     assert results["W01"].holds
 
@@ -51,7 +51,7 @@ def test_each_statement_of_the_paper_gets_a_verdict(table: Columns) -> None:
 def test_a_statement_fails_where_the_numbers_say_otherwise(table: Columns) -> None:
     swapped = dict(table)
     swapped["pure"] = ~table["pure"]
-    results = {result.claim: result for result in check_claims(swapped)}
+    results = {result.id: result for result in check_claims(swapped)}
     assert not results["W01"].holds
     assert not results["W01s"].holds
 
@@ -59,16 +59,16 @@ def test_a_statement_fails_where_the_numbers_say_otherwise(table: Columns) -> No
 def test_depths_are_similar_where_their_boxes_overlap(table: Columns) -> None:
     shifted = dict(table)
     shifted["depth"] = np.where(table["pure"], table["depth"] / 3, table["depth"])
-    results = {result.claim: result for result in check_claims(shifted)}
+    results = {result.id: result for result in check_claims(shifted)}
     assert not results["W04"].holds
     same = dict(table)
     same["depth"] = np.full_like(table["depth"], 0.95)
-    assert {result.claim: result for result in check_claims(same)}["W04"].holds
+    assert {result.id: result for result in check_claims(same)}["W04"].holds
 
 
 def test_one_overlay_per_point_has_no_spread_to_compare(table: Columns) -> None:
     one = (table["network"] == 0) & (table["draw"] == 0)
-    results = {result.claim: result for result in check_claims({k: v[one] for k, v in table.items()})}
+    results = {result.id: result for result in check_claims({k: v[one] for k, v in table.items()})}
     assert not results["W01s"].holds
 
 
@@ -90,16 +90,22 @@ def test_the_three_figures_are_drawn(table: Columns) -> None:
 
 
 def test_the_evaluation_is_written_whole(table: Columns, tmp_path: Path) -> None:
-    results = write_evaluation(table, tmp_path / "data", tmp_path / "figures")
-    assert results == check_claims(table)
-    assert (tmp_path / "data" / "walks_evaluation.csv").read_text("utf-8") == summary_csv(table)
-    assert len(list((tmp_path / "figures").glob("walks_*.png"))) == 3
+    evaluated = write_evaluation(table, tmp_path)
+    assert list(evaluated.claims) == check_claims(table)
+    assert (tmp_path / "walks_evaluation.csv").read_text("utf-8") == summary_csv(table)
+    assert len(evaluated.pictures) == 3
+    assert evaluated.runs == len(table["nodes"])
+    one = evaluated.measured[0]
+    chosen = (table["nodes"] == one.place["nodes"]) & (table["initiators"] == one.place["initiators"])
+    assert one.summary.mean == pytest.approx(np.mean(table["active_nodes"][chosen & ~table["pure"]]))
 
 
 def test_every_single_answer_and_earlier_method_is_compared() -> None:
     names = [variant.name for variant in variants()]
     assert names[0] == "default"
-    assert {"each-meets", "pruned", "as-printed", "steps-on", "last", "first-tie", "fresh", "per-walk"} < set(names)
+    others = {value for values in answers().values() for value in values[1:]}
+    assert {"each-meets", "counted", "looks-around"} < others
+    assert set(names) == {"default", *others, "method second", "method weights", "two branches"}
     assert [len(counts) for counts in compared_counts((1000, 3000)).values()] == [13, 13]
 
 

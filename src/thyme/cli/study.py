@@ -60,7 +60,7 @@ def study(
         return
     changes = dict(parse_setting(text) for text in settings or [])
     if preset in EVALUATIONS and file is None:
-        _evaluate(console, preset, out or Path("out") / preset, changes, master)
+        _evaluate(console, preset, out or Path("out") / preset, changes, master, fresh)
         return
     definition = _definition(file, preset, changes)
     out = out or Path("out") / definition.name
@@ -99,22 +99,35 @@ def _presets() -> dict[str, str]:
     return presets() | {name: evaluation.title for name, evaluation in EVALUATIONS.items()}
 
 
-def _evaluate(console: Console, name: str, out: Path, changes: dict[str, object], master: str) -> None:
+def _evaluate(console: Console, name: str, out: Path, changes: dict[str, object], master: str, fresh: bool) -> None:
     """One of the other papers' evaluations: its figures and tables in `out`, its claims in the terminal."""
     from rich.table import Table
 
+    from thyme.study.evaluated import answer_of
     from thyme.study.evaluations import EVALUATIONS, run_evaluation
+    from thyme.study.report import REPORT_FILE
+    from thyme.study.results import METRICS_FILE
 
     console.print(f"[bold]{EVALUATIONS[name].title}[/bold]  →  {out}")
     with _Screen(console) as screen:
-        claims = run_evaluation(name, out, changes, master, screen.sweep)
+        evaluated = run_evaluation(name, out, changes, master, screen.sweep, fresh)
+    claims = evaluated.claims
     if claims:
         table = Table("claim", "the paper says", "measured here", "", box=None, pad_edge=False)
         for claim in claims:
             verdict = "[green]holds[/green]" if claim.holds else "[yellow]differs[/yellow]"
             table.add_row(claim.id, claim.statement, claim.measured, verdict)
         console.print(table)
-    console.print(f"Written to {out}")
+    console.print(f"[bold]{answer_of(evaluated)}[/bold]")
+    if evaluated.failed:
+        first = evaluated.failed[0]
+        console.print(
+            f"[red]{len(evaluated.failed)} of {evaluated.runs} runs failed[/red]: {first.what}: {first.error}"
+        )
+    report, numbers = (out / file for file in (REPORT_FILE, METRICS_FILE))
+    console.print(f"\nReport:  {report.resolve()}\nNumbers: {numbers.resolve()}", soft_wrap=True)
+    if len(evaluated.failed) == evaluated.runs:
+        raise typer.Exit(1)
 
 
 class _Screen:

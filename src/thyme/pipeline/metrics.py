@@ -61,7 +61,7 @@ def point_metrics(metrics: DataFrame, points: DataFrame, by: Sequence[str]) -> D
         "values", sf.lit(0.0), lambda total, value: total + (value - sf.col("mean")) * (value - sf.col("mean"))
     )
     deviation = sf.when(sf.col("runs") > 1, sf.sqrt(squares / (sf.col("runs") - 1)))
-    quantiles = sf.array(*[sf.lit(_quantile(number)) for number in range(2, MAX_TABLED_RUNS + 1)])
+    quantiles = sf.array(*[sf.lit(student_quantile(number)) for number in range(2, MAX_TABLED_RUNS + 1)])
     place = sf.least(sf.greatest(sf.col("runs"), sf.lit(2)), sf.lit(MAX_TABLED_RUNS)) - 1
     half = sf.col("deviation") * sf.element_at(quantiles, place.cast("int")) / sf.sqrt("runs")
     summed = (
@@ -72,5 +72,6 @@ def point_metrics(metrics: DataFrame, points: DataFrame, by: Sequence[str]) -> D
     return conform(summed, SUMMARIES, *by).orderBy(*by, "metric")
 
 
-def _quantile(runs: int) -> float:
+def student_quantile(runs: int) -> float:
+    """By how many standard errors a mean over so many runs, two or more, may be off, with CONFIDENCE."""
     return float(student.ppf(0.5 + CONFIDENCE / 2.0, runs - 1))

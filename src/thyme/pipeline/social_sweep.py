@@ -20,7 +20,7 @@ from pyspark.sql.types import BinaryType, DoubleType, StringType, StructField, S
 from thyme.model.operations import Operation
 from thyme.pipeline.arrow import from_arrow, map_arrow
 from thyme.pipeline.runs import RunSpec, describe_error, run_identity
-from thyme.pipeline.sweep import TASK, TASK_ARROW, SweepProgress
+from thyme.pipeline.sweep import MAX_ATTEMPTS, TASK, TASK_ARROW, Outcome, SweepProgress
 from thyme.sim.dtn_social import SocialRun, contacts_for, contacts_key, play_compiled
 from thyme.sim.scenario import Scenario
 from thyme.world.contacts import Contacts
@@ -61,39 +61,47 @@ class KeptRun(msgspec.Struct, frozen=True):
 _KEPT = msgspec.msgpack.Decoder(KeptRun)
 
 
-def kept_run(folder: Path, run: str) -> KeptRun | None:
-    """What was kept of a run, if it was played."""
-    file = folder / f"{run}.msgpack"
-    return _KEPT.decode(file.read_bytes()) if file.is_file() else None
-
-
 def sweep_social(
     spark: Callable[[], SparkSession],
     specs: Sequence[RunSpec],
     folder: Path,
     watch: Callable[[SweepProgress], None] = lambda progress: None,
-) -> tuple[list[KeptRun | None], list[str]]:
-    """Every run, in the order of the table (None if it failed), and what went wrong; Spark starts only if needed."""
+) -> list[KeptRun | Outcome]:
+    """Every run, in the order of the table, or what became of it if it failed; Spark starts only if needed.
+
+    A run that fails is tried once more, alone, so that one that takes its whole process along fails alone.
+    """
     names = [run_identity(spec, CODE) for spec in specs]
     table = dict(zip(names, specs, strict=True))
     todo = [run for run in table if not (folder / f"{run}.msgpack").is_file()]
     folder.mkdir(parents=True, exist_ok=True)
-    errors: list[str] = []
     reused, started_s = len(table) - len(todo), time.monotonic()
-    watch(SweepProgress(total=len(table), reused=reused, share=reused / len(table) if table else 1.0))
-    for first in range(0, len(todo), RUNS_PER_JOB):
-        answers = _play_job(spark(), [(run, table[run]) for run in todo[first : first + RUNS_PER_JOB]])
-        for answer in answers:
-            if answer["error"]:
-                errors.append(f"run {answer['run']}: {answer['error']}")
-            else:
-                _keep(folder, answer)
-        done = min(first + RUNS_PER_JOB, len(todo))
-        left_s = (time.monotonic() - started_s) / done * (len(todo) - done)
-        share = (reused + done) / len(table)
-        failed = len(errors)
-        watch(SweepProgress(len(table), done - failed, reused, failed, min(1, len(todo) - done), left_s, share))
-    return [kept_run(folder, run) for run in names], errors
+    failed: dict[str, Outcome] = {}
+
+    def tell(left: int) -> None:
+        ended = len(todo) - left
+        left_s = (time.monotonic() - started_s) / ended * left if ended else None
+        share = (reused + ended) / len(table) if table else 1.0
+        watch(SweepProgress(len(table), ended - len(failed), reused, len(failed), min(1, left), left_s, share))
+
+    tell(len(todo))
+    left, job = todo, RUNS_PER_JOB
+    for attempt in range(1, MAX_ATTEMPTS + 1):
+        for first in range(0, len(left), job):
+            for answer in _play_job(spark(), [(run, table[run]) for run in left[first : first + job]]):
+                run, error = answer["run"], answer["error"]
+                if error:
+                    failed[run] = Outcome(run, "failed", answer["seconds"], attempt, error)
+                else:
+                    failed.pop(run, None)
+                    _keep(folder, answer)
+            tell(max(0, len(left) - first - job))
+        left, job = list(failed), 1
+    return [failed[run] if run in failed else _kept(folder, run) for run in names]
+
+
+def _kept(folder: Path, run: str) -> KeptRun:
+    return _KEPT.decode((folder / f"{run}.msgpack").read_bytes())
 
 
 def _play_job(spark: SparkSession, runs: Sequence[tuple[str, RunSpec]]) -> list[dict[str, Any]]:
@@ -103,7 +111,10 @@ def _play_job(spark: SparkSession, runs: Sequence[tuple[str, RunSpec]]) -> list[
     frame = from_arrow(spark, pa.Table.from_pylist(rows, schema=TASK_ARROW), TASK)
     cores = spark.sparkContext.defaultParallelism
     frame = frame.repartition(min(len(runs), cores)) if cores > 1 else frame.coalesce(1)
-    answers: list[dict[str, Any]] = map_arrow(frame, _play_batches, _PLAYED).toArrow().to_pylist()
+    try:
+        answers: list[dict[str, Any]] = map_arrow(frame, _play_batches, _PLAYED).toArrow().to_pylist()
+    except Exception as error:
+        return [{"run": run, "error": describe_error(error), "seconds": 0.0, "found": b""} for run, _ in runs]
     return answers
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import log, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +24,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 
 from thyme.approaches.registry import find_approach
 from thyme.model.errors import InputError
+from thyme.pipeline.sweep import SweepProgress
+from thyme.study import evaluated
 from thyme.study.analysis import (
     ANALYSED,
     TABLE_6,
@@ -42,6 +44,8 @@ from thyme.study.stages import write_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+Watch = Callable[[SweepProgress], None]
 
 SIZES = (16, 36, 64, 100, 144, 196)
 """The paper's crowds (§9.2), two nodes per cell."""
@@ -93,19 +97,29 @@ class Counts(msgspec.Struct, frozen=True):
         return log(last / first) / log(high / low) if low < high and first > 0.0 and last > 0.0 else None
 
 
-def measure_all(sizes: Sequence[int] = SIZES, topologies: int = TOPOLOGIES, operations: int = 40) -> list[Counts]:
-    """All approaches on the same places."""
+def measure_all(
+    sizes: Sequence[int] = SIZES,
+    topologies: int = TOPOLOGIES,
+    operations: int = 40,
+    watch: Watch = lambda progress: None,
+) -> list[Counts]:
+    """All approaches on the same places; `watch` hears of each crowd."""
     if not sizes or topologies < 1:
         raise InputError("the analytical study needs at least one size and one topology")
-    found = []
+    found: list[Counts] = []
+    total = len(ANALYSED) * len(sizes) * topologies
     for approach in ANALYSED:
         options = [
             CrowdOptions(nodes=nodes, operations=operations, seed=seed)
             for nodes in sizes
             for seed in range(1, topologies + 1)
         ]
-        runs = tuple(measure_crowd(approach, each) for each in options)
-        found.append(Counts(approach, options[0].per_cell, runs))
+        runs: list[Measured] = []
+        for each in options:
+            done = len(found) * len(options) + len(runs)
+            watch(SweepProgress(total, done=done, running=1, share=done / total))
+            runs.append(measure_crowd(approach, each))
+        found.append(Counts(approach, options[0].per_cell, tuple(runs)))
     return found
 
 
@@ -210,16 +224,25 @@ def formula_text(shape: Shape) -> str:
     return " + ".join(terms) or "∅"
 
 
-def thyme_analysis(out: Path, sizes: Sequence[int] = SIZES, topologies: int = TOPOLOGIES) -> list[Counts]:
-    """Measure, and write analysis.csv, analysis.md and both figures as PNG and SVG to `out`."""
-    found = measure_all(sizes, topologies)
+def thyme_analysis(
+    out: Path, sizes: Sequence[int] = SIZES, topologies: int = TOPOLOGIES, watch: Watch = lambda progress: None
+) -> evaluated.Evaluated:
+    """Measure, and write analysis.csv and analysis.md to `out`; gives the counts as metrics, and both figures."""
+    found = measure_all(sizes, topologies, watch=watch)
     shared = [measure_shared(per_cell) for per_cell in PER_CELL]
     write_file(out / "analysis.csv", analysis_csv(found).encode())
     write_file(out / "analysis.md", analysis_table(found).encode())
-    for picture in (messages_figure(found), shared_figure(shared)):
-        write_file(out / f"{picture.name}.png", picture.png)
-        write_file(out / f"{picture.name}.svg", picture.svg)
-    return found
+    measured = [one for counts in found for one in _measured(counts)]
+    runs = sum(len(counts.runs) for counts in found) + len(shared)
+    return evaluated.Evaluated((), tuple(measured), (messages_figure(found), shared_figure(shared)), runs)
+
+
+def _measured(counts: Counts) -> Iterator[evaluated.Measured]:
+    for nodes in counts.sizes:
+        place = {"approach": find_approach(counts.approach).title, "nodes": nodes}
+        sent = {f"{cost.value}.frames": counts.each(cost, nodes) for cost in Cost}
+        busiest = [float(run.hot_spot) for run in counts.runs if run.nodes == nodes]
+        yield from evaluated.measured_at(place, {**sent, "hot_spot.frames": busiest})
 
 
 def _ends(counts: Counts) -> tuple[int, int]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-import msgspec
 import numpy as np
 
 from thyme.study.drip_points import (
@@ -23,21 +22,14 @@ from thyme.study.drip_points import (
     DripPoint,
     copies_series,
 )
+from thyme.study.evaluated import Claim
 
 Found = Mapping[bytes, Sequence[DripMeasure]]
 """Runs by `DripPoint.key`."""
 Read = Callable[[DripMeasure], float]
 
 
-class DripClaim(msgspec.Struct, frozen=True):
-    id: str
-    statement: str
-    measured: str
-    holds: bool
-    runs: int
-
-
-def judge_drip(points: Sequence[DripPoint], found: Found) -> Iterator[DripClaim]:
+def judge_drip(points: Sequence[DripPoint], found: Found) -> Iterator[Claim]:
     table = _Table(points, found)
     for id_, statement, parts in (
         ("D01", "broker coverage grows with m", _over_copies(table, "3a", _coverage, grows=True)),
@@ -49,7 +41,7 @@ def judge_drip(points: Sequence[DripPoint], found: Found) -> Iterator[DripClaim]
     ):
         if parts:
             measured = "; ".join(text for text, _ in parts)
-            yield DripClaim(id_, statement, measured, all(holds for _, holds in parts), table.fewest_runs)
+            yield Claim(id_, statement, measured, all(holds for _, holds in parts))
 
 
 Place = tuple[str, str, int]
@@ -63,7 +55,6 @@ class _Table:
 
     def __init__(self, points: Sequence[DripPoint], found: Found) -> None:
         self._runs = {(point.figure, point.series, point.x): found.get(point.key, ()) for point in points}
-        self.fewest_runs = min((len(runs) for runs in self._runs.values() if runs), default=0)
 
     def mean(self, place: Place, read: Read) -> float | None:
         runs = self._runs.get(place, ())

@@ -5,7 +5,7 @@ Runs are played by Spark as those of any study, kept under their identity, and n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -14,9 +14,11 @@ from thyme.model.errors import InputError
 from thyme.pipeline.lazy_session import LazySession
 from thyme.pipeline.runs import EVENTS_FILE, RunSpec, pack_trace
 from thyme.pipeline.sweep import SweepProgress, reuse, sweep
-from thyme.study.drip_claims import DripClaim, judge_drip
+from thyme.study.drip_claims import judge_drip
 from thyme.study.drip_figures import analysis_csv, analysis_table, drip_figures, points_csv
 from thyme.study.drip_points import DURATION_S, FIGURES, DripMeasure, DripPoint, drip_points, measure, seeded
+from thyme.study.evaluated import Evaluated, Measured, measured_at
+from thyme.study.report import FailedRun
 
 RUNS = 10
 """The paper reports averages and does not say of how many runs."""
@@ -35,8 +37,8 @@ def run_evaluation(
     duration_s: float = DURATION_S,
     master: str = "local[*]",
     watch: Callable[[SweepProgress], None] = lambda progress: None,
-) -> list[DripClaim]:
-    """Play what was not played before; write the tables and the figures; give the claims."""
+) -> Evaluated:
+    """Play what was not played before; write the tables; give what was measured."""
     if repetitions < 1:
         raise InputError(f"repetitions is {repetitions}; expected at least 1")
     points = drip_points(figures, duration_s)
@@ -51,19 +53,48 @@ def run_evaluation(
         finally:
             session.close()
     found: dict[bytes, list[DripMeasure]] = {}
+    failed = []
     for (point, seed), spec, outcome in zip(table, specs, outcomes, strict=True):
         if outcome.ok:
             events = pq.read_table(out / "runs" / outcome.run / EVENTS_FILE)
             found.setdefault(point.key, []).append(measure(events, list(spec.trace.unpack()), point.x, seed))
-    return write_evaluation(points, found, out)
+        else:
+            what = f"{point.series}, k {point.x}, seed {seed}"
+            failed.append(FailedRun(outcome.run, what, outcome.attempts, outcome.error))
+    return write_evaluation(points, found, out, len(table), failed)
 
 
-def write_evaluation(points: list[DripPoint], found: dict[bytes, list[DripMeasure]], out: Path) -> list[DripClaim]:
-    """The tables and the figures of whatever was run; gives the claims that can be judged."""
-    (out / "figures").mkdir(parents=True, exist_ok=True)
+def write_evaluation(
+    points: list[DripPoint],
+    found: dict[bytes, list[DripMeasure]],
+    out: Path,
+    runs: int,
+    failed: Sequence[FailedRun] = (),
+) -> Evaluated:
+    """The paper's tables of whatever was run, in `out`; gives them as metrics, with figures and claims."""
+    out.mkdir(parents=True, exist_ok=True)
     (out / "drip.csv").write_text(points_csv(points, found), "utf-8")
     (out / "drip_analysis.csv").write_text(analysis_csv(analysis_table(points, found)), "utf-8")
-    for picture in drip_figures(points, found):
-        (out / "figures" / f"{picture.name}.png").write_bytes(picture.png)
-        (out / "figures" / f"{picture.name}.svg").write_bytes(picture.svg)
-    return list(judge_drip(points, found))
+    return Evaluated(
+        claims=tuple(judge_drip(points, found)),
+        measured=tuple(one for point in points for one in _measured(point, found.get(point.key, ()))),
+        pictures=tuple(drip_figures(points, found)),
+        runs=runs,
+        failed=tuple(failed),
+    )
+
+
+def _measured(point: DripPoint, runs: Sequence[DripMeasure]) -> list[Measured]:
+    settings = point.scenario.settings
+    place = {
+        "figure": point.figure, "series": point.series, "brokers": point.x,
+        "likely_brokers": settings["likely_brokers"], "copies": settings["copies"],
+    }  # fmt: skip
+    readers: dict[str, Callable[[DripMeasure], float]] = {
+        "coverage": lambda run: run.coverage,
+        "delay_s": lambda run: run.delay_s,
+        "delivery": lambda run: run.delivery,
+        "frames": lambda run: run.frames,
+        "first_broker_s": lambda run: run.step_s,
+    }
+    return measured_at(place, {metric: [read(run) for run in runs] for metric, read in readers.items()})

@@ -1,12 +1,14 @@
 """The other papers' evaluations, as presets of `thyme study`: DRIP, SocialCast, walks, and the analysis of Thyme.
 
 They ask other questions than a study of posts does, on workloads of their own, and each has figures and claims of its
-own; what they share is how they are called: a name, a folder, a few settings, and a list of claims beside what was
-measured.
+own; what they share is how they are called (a name, a folder, a few settings) and what they leave: `metrics.csv`,
+figures and a report (`thyme.study.evaluated`).
 """
 
 from __future__ import annotations
 
+import shutil
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,17 +17,11 @@ import msgspec
 
 from thyme.model.errors import InputError
 from thyme.pipeline.sweep import SweepProgress
+from thyme.study.evaluated import Evaluated, write_evaluated
 
+MIN_ANALYSED = 4
+"""Nodes of the smallest crowd whose messages are counted."""
 Watch = Callable[[SweepProgress], None]
-
-
-class Claim(msgspec.Struct, frozen=True):
-    """A statement of a paper, and what came of it here."""
-
-    id: str
-    statement: str
-    measured: str
-    holds: bool
 
 
 class Evaluation(msgspec.Struct, frozen=True):
@@ -33,28 +29,26 @@ class Evaluation(msgspec.Struct, frozen=True):
 
     title: str
     settings: dict[str, Any]
-    run: Callable[[Path, dict[str, Any], str, Watch], list[Claim]]
+    run: Callable[[Path, dict[str, Any], str, Watch], Evaluated]
 
 
-def _drip(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> list[Claim]:
+def _drip(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Evaluated:
     from thyme.study.drip_evaluation import run_evaluation
 
-    claims = run_evaluation(
+    return run_evaluation(
         out, settings["repetitions"], settings["figures"], float(settings["duration_s"]), master, watch
     )
-    return [Claim(claim.id, claim.statement, claim.measured, claim.holds) for claim in claims]
 
 
-def _socialcast(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> list[Claim]:
+def _socialcast(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Evaluated:
     from thyme.study.socialcast_evaluation import run_evaluation
 
-    claims = run_evaluation(
+    return run_evaluation(
         out, settings["repetitions"], settings["figures"], master, watch, settings["engine"], settings["memory_ids"]
     )
-    return [Claim(claim.id, claim.statement, claim.measured, claim.holds) for claim in claims]
 
 
-def _walks(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> list[Claim]:
+def _walks(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Evaluated:
     from thyme.approaches.walks.batch import PAPER_INITIATORS, BatchOptions, Columns
     from thyme.approaches.walks.readings import WalkOptions, parse_reading
     from thyme.pipeline.walk_sweep import sweep_walks
@@ -62,15 +56,16 @@ def _walks(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> li
 
     sizes, networks, draws = settings["sizes"], settings["networks"], settings["draws"]
     wrong = [size for size in sizes if size not in PAPER_INITIATORS]
-    if wrong:
-        raise InputError(f"sizes has {wrong[0]}; expected some of {', '.join(map(str, PAPER_INITIATORS))}")
+    if wrong or not sizes:
+        raise InputError(
+            f"sizes has {wrong[0] if wrong else 'nothing'}; expected some of {', '.join(map(str, PAPER_INITIATORS))}"
+        )
     walk = WalkOptions(method=settings["method"], branches=settings["branches"])
     batch = BatchOptions(seed=settings["seed"], walk=walk, reading=parse_reading(settings["reading"]))
     watch(SweepProgress(total=len(sizes) * networks, running=1))
     if not settings["compare"]:
         table = sweep_walks(networks, draws, {nodes: PAPER_INITIATORS[nodes] for nodes in sizes}, batch, master)
-        claims = write_evaluation(table, out, out / "figures")
-        return [Claim(claim.claim, claim.statement, claim.measured, claim.holds) for claim in claims]
+        return write_evaluation(table, out)
     if batch != BatchOptions(seed=batch.seed):
         raise InputError(
             "compare=true tries every reading and method by itself: leave out reading, method and branches"
@@ -81,18 +76,23 @@ def _walks(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> li
 
     compared = list(compare_readings(play, batch.seed))
     write_readings(compared, out)
-    return [
-        Claim(f"{variant.name}: {claim.claim}", claim.statement, claim.measured, claim.holds)
+    claims = [
+        msgspec.structs.replace(claim, id=f"{variant.name}: {claim.id}")
         for variant, claims in compared
         for claim in claims
     ]
+    overlays = 2 * networks * draws * sum(map(len, compared_counts(sizes).values())) * len(compared)
+    return Evaluated(tuple(claims), (), (), overlays)
 
 
-def _analysis(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> list[Claim]:
+def _analysis(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Evaluated:
     from thyme.study.analysis_figures import thyme_analysis
 
-    thyme_analysis(out, tuple(settings["sizes"]), settings["topologies"])
-    return []
+    wrong = [size for size in settings["sizes"] if not isinstance(size, int) or size < MIN_ANALYSED]
+    if wrong or not settings["sizes"]:
+        given = repr(wrong[0]) if wrong else "nothing"
+        raise InputError(f"sizes has {given}; expected numbers of nodes from {MIN_ANALYSED}")
+    return thyme_analysis(out, tuple(settings["sizes"]), settings["topologies"], watch)
 
 
 EVALUATIONS: dict[str, Evaluation] = {
@@ -133,8 +133,11 @@ EVALUATIONS: dict[str, Evaluation] = {
 }
 
 
-def run_evaluation(name: str, out: Path, changes: Mapping[str, Any], master: str, watch: Watch) -> list[Claim]:
-    """Run one of the evaluations; keys that it does not have, or of another type, are refused."""
+def run_evaluation(
+    name: str, out: Path, changes: Mapping[str, Any], master: str, watch: Watch, fresh: bool = False
+) -> Evaluated:
+    """Run one of the evaluations; keys that it does not have, or of another type, are refused. What was played before
+    is played again if `fresh`."""
     evaluation = EVALUATIONS[name]
     settings = dict(evaluation.settings)
     for key, value in changes.items():
@@ -148,4 +151,9 @@ def run_evaluation(name: str, out: Path, changes: Mapping[str, Any], master: str
         if key in settings and settings[key] < 1:
             raise InputError(f"--set {key}={settings[key]}: expected at least 1")
     out.mkdir(parents=True, exist_ok=True)
-    return evaluation.run(out, settings, master, watch)
+    if fresh:
+        shutil.rmtree(out / "runs", ignore_errors=True)
+    began_s = time.monotonic()
+    evaluated = evaluation.run(out, settings, master, watch)
+    write_evaluated(name, evaluation.title, evaluated, settings, time.monotonic() - began_s, out)
+    return evaluated

@@ -23,6 +23,7 @@ from thyme.study.plan import Plan
 from thyme.study.results import Results, readable
 from thyme.study.stages import StageReport
 
+REPORT_FILE = "report.html"
 MEGABYTE = 1_000_000.0
 
 
@@ -72,7 +73,7 @@ def render(report: Report) -> str:
             _papers(report.judgements),
             section("How the answer was found", items(RULES, "ol", "rules")),
             _settings(report.plan),
-            _failures(report),
+            failures_section(report.failed, len(report.plan.runs)),
             _effort(report.effort),
         ]
     )
@@ -211,9 +212,10 @@ def _pretty(record: msgspec.Struct) -> str:
     return json.dumps(msgspec.to_builtins(record), indent=2, ensure_ascii=False)
 
 
-def _failures(report: Report) -> str:
-    if not report.failed:
-        return section("What failed", f"<p>Nothing: all {len(report.plan.runs)} runs finished.</p>")
+def failures_section(failed: Sequence[FailedRun], runs: int) -> str:
+    """The runs that gave no result, of so many, with their errors."""
+    if not failed:
+        return section("What failed", f"<p>Nothing: all {runs:,} runs finished.</p>")
     rows = [
         Row(
             (
@@ -222,9 +224,9 @@ def _failures(report: Report) -> str:
                 Cell("", html=f'<span class="error">{escape(failure.error)}</span>'),
             )
         )
-        for failure in report.failed
+        for failure in failed
     ]
-    lead = f"{len(rows)} of {len(report.plan.runs)} runs gave no result; the numbers above are without them."
+    lead = f"{len(rows)} of {runs:,} runs gave no result; the numbers above are without them."
     return section("What failed", table(["run", "attempts", "error"], rows), lead)
 
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping
+from math import isfinite, sqrt
 
 import msgspec
 
+from thyme.pipeline.metrics import MAX_TABLED_RUNS, student_quantile
 from thyme.study.plan import Plan, Point
 
+METRICS_FILE = "metrics.csv"
 SUMMARY_NAMES = ("metric", "mean", "deviation", "low", "high", "runs")
 
 
@@ -29,6 +32,19 @@ class Summary(msgspec.Struct, frozen=True):
     @property
     def half_width(self) -> float:
         return (self.high - self.low) / 2 if self.high is not None and self.low is not None else 0.0
+
+
+def summary_of(values: Iterable[float]) -> Summary | None:
+    """The same of values that are at hand, as the pipeline has it of runs; None without any."""
+    found = sorted(value for value in values if isfinite(value))
+    if not found:
+        return None
+    mean = sum(found) / len(found)
+    if len(found) == 1:
+        return Summary(mean, None, None, None, 1)
+    deviation = sqrt(sum((value - mean) ** 2 for value in found) / (len(found) - 1))
+    half = student_quantile(min(len(found), MAX_TABLED_RUNS)) * deviation / sqrt(len(found))
+    return Summary(mean, deviation, mean - half, mean + half, len(found))
 
 
 class Results:
@@ -56,19 +72,26 @@ class Results:
     def rows(self) -> list[dict[str, str]]:
         """The lines of `metrics.csv`, in the order of points and metrics."""
         return [
-            {name: _cell(value) for name, value in self.points[point].columns().items()}
-            | {"metric": metric}
-            | {name: _cell(value) for name, value in msgspec.structs.asdict(summary).items()}
+            tidy_row(self.points[point].columns(), metric, summary)
             for (point, metric), summary in self._summaries.items()
         ]
 
     def csv(self) -> str:
-        columns = ["approach", *self.plan.definition.grid, *SUMMARY_NAMES]
-        sink = io.StringIO()
-        writer = csv.DictWriter(sink, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.rows())
-        return sink.getvalue()
+        return tidy_csv(["approach", *self.plan.definition.grid], self.rows())
+
+
+def tidy_csv(columns: Iterable[str], rows: Iterable[Mapping[str, str]]) -> str:
+    """`metrics.csv`: the given columns, then those of a summary."""
+    sink = io.StringIO()
+    writer = csv.DictWriter(sink, [*columns, *SUMMARY_NAMES], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return sink.getvalue()
+
+
+def tidy_row(columns: Mapping[str, object], metric: str, summary: Summary) -> dict[str, str]:
+    cells = {**columns, "metric": metric, **msgspec.structs.asdict(summary)}
+    return {name: _cell(value) for name, value in cells.items()}
 
 
 def _cell(value: object) -> str:

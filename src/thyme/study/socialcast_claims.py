@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-import msgspec
 import numpy as np
 from scipy.stats import t as student
 
+from thyme.study.evaluated import Claim
 from thyme.study.socialcast_figures import Found
 from thyme.study.socialcast_points import PREDICTION, RANDOM, SocialMeasure, SocialPoint
 
@@ -24,27 +24,17 @@ SATURATED = 1.05
 """Traffic has levelled off if twice the hops add less than this."""
 
 
-class SocialClaim(msgspec.Struct, frozen=True):
-    id: str
-    statement: str
-    measured: str
-    holds: bool
-    runs: int
-
-
 class _Runs:
     """Looks up runs by figure, series and place; `Missing` if there are none."""
 
     def __init__(self, points: Sequence[SocialPoint], found: Found) -> None:
         self._keys = {(point.figure, point.series, float(point.x)): point.key for point in points}
         self._found = found
-        self.used: list[int] = []
 
     def at(self, figure: str, series: str, x: float) -> Sequence[SocialMeasure]:
         runs = self._found.get(self._keys.get((figure, series, float(x)), b""), ())
         if not runs:
             raise _Missing
-        self.used.append(len(runs))
         return runs
 
     def repeated(self) -> list[Sequence[SocialMeasure]]:
@@ -62,14 +52,14 @@ class _Missing(Exception):
 Judged = tuple[str, bool]
 
 
-def judge_socialcast(points: Sequence[SocialPoint], found: Found) -> Iterator[SocialClaim]:
+def judge_socialcast(points: Sequence[SocialPoint], found: Found) -> Iterator[Claim]:
     for id_, statement, rule in _RULES:
         runs = _Runs(points, found)
         try:
             measured, holds = rule(runs)
         except _Missing:
             continue
-        yield SocialClaim(id_, statement, measured, holds, min(runs.used))
+        yield Claim(id_, statement, measured, holds)
 
 
 def _delivery(runs: Sequence[SocialMeasure]) -> float:

@@ -17,9 +17,11 @@ from thyme.model.errors import InputError
 from thyme.pipeline.lazy_session import LazySession
 from thyme.pipeline.runs import EVENTS_FILE, PackedTrace, RunSpec, pack_trace
 from thyme.pipeline.social_sweep import sweep_social
-from thyme.pipeline.sweep import SweepProgress, reuse, sweep
+from thyme.pipeline.sweep import Outcome, SweepProgress, reuse, sweep
 from thyme.sim.scenario import Scenario
-from thyme.study.socialcast_claims import SocialClaim, judge_socialcast
+from thyme.study.evaluated import Evaluated, Measured, measured_at
+from thyme.study.report import FailedRun
+from thyme.study.socialcast_claims import judge_socialcast
 from thyme.study.socialcast_figures import points_csv, socialcast_figures
 from thyme.study.socialcast_points import SocialMeasure, SocialPoint, measure, measure_compiled, socialcast_points
 from thyme.study.socialcast_workload import communities_of, social_operations
@@ -64,8 +66,8 @@ def run_evaluation(
     watch: Watch = lambda progress: None,
     engine: Engine = "compiled",
     memory_ids: int = 100,
-) -> list[SocialClaim]:
-    """Play what was not played before; write `socialcast.csv` and the figures; give the claims."""
+) -> Evaluated:
+    """Play what was not played before; write `socialcast.csv`; give what was measured."""
     if repetitions < 1:
         raise InputError(f"repetitions is {repetitions}; expected at least 1")
     if engine not in ("compiled", "classes"):
@@ -80,28 +82,30 @@ def run_evaluation(
     finally:
         session.close()
     found: dict[bytes, list[SocialMeasure]] = {}
-    for (point, _), measured in zip(table, measures, strict=True):
-        if measured is not None:
+    failed: list[FailedRun] = []
+    for (point, seed), measured in zip(table, measures, strict=True):
+        if isinstance(measured, SocialMeasure):
             found.setdefault(point.key, []).append(measured)
-    return write_evaluation(points, found, out)
+        else:
+            what = f"figure {point.figure}, {point.series}, x {point.x:g}, seed {seed}"
+            failed.append(FailedRun(measured.run, what, measured.attempts, measured.error))
+    return write_evaluation(points, found, out, len(table), failed)
 
 
 def _compiled(
     session: LazySession, table: Sequence[tuple[SocialPoint, int]], out: Path, watch: Watch
-) -> list[SocialMeasure | None]:
+) -> list[SocialMeasure | Outcome]:
     specs = run_specs(table)
-    runs, errors = sweep_social(lambda: session.spark, specs, out / "runs", watch)
-    if errors:
-        (out / "errors.txt").write_text("\n".join(errors) + "\n", "utf-8")
+    runs = sweep_social(lambda: session.spark, specs, out / "runs", watch)
     return [
-        None if run is None else measure_compiled(run.found, spec.trace.unpack(), seed)
+        run if isinstance(run, Outcome) else measure_compiled(run.found, spec.trace.unpack(), seed)
         for (_, seed), spec, run in zip(table, specs, runs, strict=True)
     ]
 
 
 def _with_classes(
     session: LazySession, table: Sequence[tuple[SocialPoint, int]], out: Path, watch: Watch
-) -> list[SocialMeasure | None]:
+) -> list[SocialMeasure | Outcome]:
     specs = run_specs(table)
     outcomes = reuse(specs, out / "runs")
     if outcomes is None:
@@ -109,18 +113,43 @@ def _with_classes(
     return [
         measure(pq.read_table(out / "runs" / outcome.run / EVENTS_FILE), spec.trace.unpack(), seed)
         if outcome.ok
-        else None
+        else outcome
         for (_, seed), spec, outcome in zip(table, specs, outcomes, strict=True)
     ]
 
 
 def write_evaluation(
-    points: list[SocialPoint], found: dict[bytes, list[SocialMeasure]], out: Path
-) -> list[SocialClaim]:
-    """The table and the figures of whatever was run; gives the claims that can be judged."""
-    (out / "figures").mkdir(parents=True, exist_ok=True)
+    points: list[SocialPoint],
+    found: dict[bytes, list[SocialMeasure]],
+    out: Path,
+    runs: int,
+    failed: Sequence[FailedRun] = (),
+) -> Evaluated:
+    """The paper's table of whatever was run, in `out`; gives the same as metrics, with figures and claims."""
+    out.mkdir(parents=True, exist_ok=True)
     (out / "socialcast.csv").write_text(points_csv(points, found), "utf-8")
-    for picture in socialcast_figures(points, found):
-        (out / "figures" / f"{picture.name}.png").write_bytes(picture.png)
-        (out / "figures" / f"{picture.name}.svg").write_bytes(picture.svg)
-    return list(judge_socialcast(points, found))
+    return Evaluated(
+        claims=tuple(judge_socialcast(points, found)),
+        measured=tuple(one for point in points for one in _measured(point, found.get(point.key, ()))),
+        pictures=tuple(socialcast_figures(points, found)),
+        runs=runs,
+        failed=tuple(failed),
+    )
+
+
+def _measured(point: SocialPoint, runs: Sequence[SocialMeasure]) -> list[Measured]:
+    readers: dict[str, Callable[[SocialMeasure], float]] = {
+        "delivery": lambda run: run.delivery,
+        "traffic.messages": lambda run: run.traffic,
+        "latency_s": lambda run: run.latency_s,
+        "hops.mean": lambda run: _mean(run.hops),
+        "hops.max": lambda run: max(run.hops, default=0),
+        "buffer.mean": lambda run: _mean(run.buffered),
+        "buffer.below_5.share": lambda run: _mean([size < 5 for size in run.buffered]),
+    }
+    place = {"figure": point.figure, "series": point.series, "x": point.x}
+    return measured_at(place, {metric: [read(run) for run in runs] for metric, read in readers.items()})
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else float("nan")

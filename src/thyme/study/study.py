@@ -24,14 +24,12 @@ from thyme.study.drawing import draw, write_pictures
 from thyme.study.headline import Headline, headline
 from thyme.study.measuring import find_metrics
 from thyme.study.plan import Plan, make_plan
-from thyme.study.report import Effort, FailedRun, Report, describe_run, render
-from thyme.study.results import Results, axis_of
+from thyme.study.report import REPORT_FILE, Effort, FailedRun, Report, describe_run, render
+from thyme.study.results import METRICS_FILE, Results, axis_of
 from thyme.study.stages import Silence, StageNotes, Stages, Watcher, write_file
 from thyme.study.workload import PlayedTrace, find_posts, find_traces, run_specs
 
 STUDY_FILE = "study.json"
-METRICS_FILE = "metrics.csv"
-REPORT_FILE = "report.html"
 REPORT_ROOMS = ("model", "pipeline", "study")
 FOLDERS = ("posts", "traces", "runs", "metrics", "figures")
 FILES = (STUDY_FILE, METRICS_FILE, REPORT_FILE, ".report")

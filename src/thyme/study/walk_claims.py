@@ -8,9 +8,9 @@ the boxes of all panels of Figure 9 have a value in common, or nearly: less than
 
 from __future__ import annotations
 
-import msgspec
 import numpy as np
 
+from thyme.study.evaluated import Claim
 from thyme.study.walk_points import Points, Table
 
 BOX_GAP = 0.01
@@ -19,14 +19,7 @@ EARLY_INITIATORS = 10
 NO_CORRELATION = 0.2
 
 
-class ClaimResult(msgspec.Struct, frozen=True):
-    claim: str
-    statement: str
-    measured: str
-    holds: bool
-
-
-def check_claims(table: Table) -> list[ClaimResult]:
+def check_claims(table: Table) -> list[Claim]:
     means = Points(table)
     return [
         _fewer_nodes(means),
@@ -45,10 +38,10 @@ def check_claims(table: Table) -> list[ClaimResult]:
     ]
 
 
-def _fewer_nodes(means: Points) -> ClaimResult:
+def _fewer_nodes(means: Points) -> Claim:
     ratios = [means.active[n, i, False] / means.active[n, i, True] for n in means.sizes for i in means.counts(n)]
     below = sum(ratio < 1 for ratio in ratios)
-    return ClaimResult(
+    return Claim(
         "W01",
         "DRW uses fewer active nodes than PRW",
         f"ratio {min(ratios):.2f} to {max(ratios):.2f}, below 1 at {below} of {len(ratios)} points",
@@ -56,9 +49,9 @@ def _fewer_nodes(means: Points) -> ClaimResult:
     )
 
 
-def _fewer_outliers(means: Points) -> ClaimResult:
+def _fewer_outliers(means: Points) -> Claim:
     directional, pure = (sum(v for k, v in means.outliers.items() if k[2] == kind) for kind in (False, True))
-    return ClaimResult(
+    return Claim(
         "W01o",
         "DRW has fewer outliers than PRW",
         f"{directional} against {pure} outliers",
@@ -66,10 +59,10 @@ def _fewer_outliers(means: Points) -> ClaimResult:
     )
 
 
-def _less_spread(means: Points) -> ClaimResult:
+def _less_spread(means: Points) -> Claim:
     points = [(n, i) for n in means.sizes for i in means.counts(n) if means.spread[n, i, True] > 0.0]
     ratios = [means.spread[n, i, False] / means.spread[n, i, True] for n, i in points] or [float("nan")]
-    return ClaimResult(
+    return Claim(
         "W01s",
         "DRW is the more reliable: its active nodes spread less than those of PRW",
         f"ratio of deviations {min(ratios):.2f} to {max(ratios):.2f}, median {np.median(ratios):.2f}",
@@ -77,14 +70,14 @@ def _less_spread(means: Points) -> ClaimResult:
     )
 
 
-def _logarithmic(means: Points) -> ClaimResult:
+def _logarithmic(means: Points) -> Claim:
     growth = means.growth(pure=False)
     parts = [
         f"{nodes}: R² {by_log:.3f} (line {by_line:.3f})"
         for nodes, (_, by_log, by_line) in zip(means.sizes, growth, strict=True)
     ]
     slopes = [slope for slope, _, _ in growth]
-    return ClaimResult(
+    return Claim(
         "W02",
         "DRW active nodes grow with the logarithm of the initiators, its base falling with density",
         "; ".join(parts),
@@ -97,11 +90,11 @@ def _per_thousand(means: Points, pure: bool) -> list[float]:
     return [1000.0 * slope / n for n, (slope, _, _) in zip(means.sizes, means.growth(pure), strict=True)]
 
 
-def _proportional(means: Points) -> ClaimResult:
+def _proportional(means: Points) -> Claim:
     directional, pure = _per_thousand(means, pure=False), _per_thousand(means, pure=True)
     apart = max(directional) / min(directional)
     other = max(pure) / min(pure)
-    return ClaimResult(
+    return Claim(
         "W02a",
         "DRW curves are proportionally almost identical at all sizes, and more so than those of PRW",
         "growth per ln and 1,000 nodes "
@@ -111,9 +104,9 @@ def _proportional(means: Points) -> ClaimResult:
     )
 
 
-def _pure_grow_apart(means: Points) -> ClaimResult:
+def _pure_grow_apart(means: Points) -> Claim:
     pure = _per_thousand(means, pure=True)
-    return ClaimResult(
+    return Claim(
         "W02b",
         "PRW active nodes grow faster, proportionally, in less dense networks",
         "growth per ln and 1,000 nodes "
@@ -122,9 +115,9 @@ def _pure_grow_apart(means: Points) -> ClaimResult:
     )
 
 
-def _base_changes(means: Points) -> ClaimResult:
+def _base_changes(means: Points) -> Claim:
     directional, pure = (growth[-1][0] / growth[0][0] for growth in (means.growth(pure=False), means.growth(pure=True)))
-    return ClaimResult(
+    return Claim(
         "W02c",
         "the base of the logarithm changes more with density for DRW than for PRW",
         f"growth per ln is {directional:.2f} times as large in the largest network as in the smallest (PRW {pure:.2f})",
@@ -132,7 +125,7 @@ def _base_changes(means: Points) -> ClaimResult:
     )
 
 
-def _grows_with_size(means: Points, pure: bool) -> ClaimResult:
+def _grows_with_size(means: Points, pure: bool) -> Claim:
     shared = means.shared_counts()
     rising = [
         i
@@ -142,7 +135,7 @@ def _grows_with_size(means: Points, pure: bool) -> ClaimResult:
             for a, b in zip(means.sizes, means.sizes[1:], strict=False)
         )
     ]
-    return ClaimResult(
+    return Claim(
         "W03p" if pure else "W03d",
         f"{'PRW' if pure else 'DRW'} active nodes grow with the network for the same initiators",
         f"at {len(rising)} of {len(shared)} initiator counts"
@@ -151,7 +144,7 @@ def _grows_with_size(means: Points, pure: bool) -> ClaimResult:
     )
 
 
-def _similar_depth(means: Points) -> ClaimResult:
+def _similar_depth(means: Points) -> Claim:
     apart = []
     for initiators in means.shared_counts():
         if initiators > 2:
@@ -159,7 +152,7 @@ def _similar_depth(means: Points) -> ClaimResult:
             apart.append(max(low for low, _ in boxes) - min(high for _, high in boxes))
     early = min(means.depth[n, EARLY_INITIATORS, kind] for n in means.sizes for kind in (False, True))
     overlap = sum(gap <= 0.0 for gap in apart)
-    return ClaimResult(
+    return Claim(
         "W04",
         "depths are very similar in all cases, and the largest distance is reached early",
         f"all boxes overlap at {overlap} of {len(apart)} initiator counts from 3 on and are at most "
@@ -168,9 +161,9 @@ def _similar_depth(means: Points) -> ClaimResult:
     )
 
 
-def _deeper_at_two(means: Points) -> ClaimResult:
+def _deeper_at_two(means: Points) -> Claim:
     ratios = [means.depth[n, 2, False] / means.depth[n, 2, True] for n in means.sizes]
-    return ClaimResult(
+    return Claim(
         "W05",
         "with two initiators DRW is deeper than PRW",
         "ratio " + ", ".join(f"{n}: {r:.3f}" for n, r in zip(means.sizes, ratios, strict=True)),
@@ -178,7 +171,7 @@ def _deeper_at_two(means: Points) -> ClaimResult:
     )
 
 
-def _third_walk_deepens(means: Points) -> ClaimResult:
+def _third_walk_deepens(means: Points) -> Claim:
     gains = []
     largest = True
     for nodes in means.sizes:
@@ -187,7 +180,7 @@ def _third_walk_deepens(means: Points) -> ClaimResult:
             steps = np.diff(depths)
             gains.append(float(steps[0]))
             largest = largest and bool(steps[0] == steps.max())
-    return ClaimResult(
+    return Claim(
         "T1",
         "depth rises most from two initiators to three",
         f"by {min(gains):.3f} to {max(gains):.3f}",
@@ -195,10 +188,10 @@ def _third_walk_deepens(means: Points) -> ClaimResult:
     )
 
 
-def _no_correlation(means: Points) -> ClaimResult:
+def _no_correlation(means: Points) -> Claim:
     two = [r for k, r in means.correlation.items() if k[1] == 2]
     many = [r for k, r in means.correlation.items() if k[1] >= EARLY_INITIATORS]
-    return ClaimResult(
+    return Claim(
         "W06",
         "active nodes and depth are not correlated",
         f"r within a point: {np.mean(two):.2f} at 2 initiators, "

@@ -16,8 +16,9 @@ import msgspec
 
 from thyme.approaches.walks.batch import PAPER_INITIATORS, BatchOptions, Columns
 from thyme.approaches.walks.readings import WalkOptions, answers, parse_reading
-from thyme.study.walk_claims import ClaimResult, check_claims
-from thyme.study.walk_figures import summary_csv, walk_figures
+from thyme.study.evaluated import Claim, Evaluated, Measured, measured_at
+from thyme.study.walk_claims import check_claims
+from thyme.study.walk_figures import MEASURES, boxes_of, summary_csv, walk_figures
 
 COMPARED_COUNTS = (2, 3, 4, 5, 7, 10, 20, 50, 100, 250, 500)
 
@@ -42,14 +43,19 @@ def variants() -> tuple[Variant, ...]:
     )
 
 
-def write_evaluation(table: Columns, data: Path, figures: Path) -> list[ClaimResult]:
-    """Writes walks_evaluation.csv and the three figures; gives the claims beside what was measured."""
-    data.mkdir(parents=True, exist_ok=True)
-    figures.mkdir(parents=True, exist_ok=True)
-    (data / "walks_evaluation.csv").write_text(summary_csv(table), "utf-8")
-    for picture in walk_figures(table):
-        (figures / f"{picture.name}.png").write_bytes(picture.png)
-    return check_claims(table)
+def write_evaluation(table: Columns, out: Path) -> Evaluated:
+    """The paper's table, in `out`; gives the same as metrics, with figures and claims."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "walks_evaluation.csv").write_text(summary_csv(table), "utf-8")
+    return Evaluated(
+        tuple(check_claims(table)), tuple(_measured(table)), tuple(walk_figures(table)), len(table["nodes"])
+    )
+
+
+def _measured(table: Columns) -> Iterator[Measured]:
+    """Each overlay is a run."""
+    for place, rows in boxes_of(table):
+        yield from measured_at(place, {metric: table[metric][rows].astype(float).tolist() for metric in MEASURES})
 
 
 def compared_counts(sizes: Sequence[int]) -> dict[int, tuple[int, ...]]:
@@ -57,21 +63,19 @@ def compared_counts(sizes: Sequence[int]) -> dict[int, tuple[int, ...]]:
     return {nodes: (*COMPARED_COUNTS, *PAPER_INITIATORS[nodes][-2:]) for nodes in sizes}
 
 
-def compare_readings(
-    play: Callable[[BatchOptions], Columns], seed: int = 1
-) -> Iterator[tuple[Variant, list[ClaimResult]]]:
+def compare_readings(play: Callable[[BatchOptions], Columns], seed: int = 1) -> Iterator[tuple[Variant, list[Claim]]]:
     """What each variant makes of the paper's statements; `play` gives the columns of a batch, both kinds of walks."""
     for variant in variants():
         batch = BatchOptions(seed=seed, walk=variant.walk, reading=parse_reading(variant.reading))
         yield variant, check_claims(play(batch))
 
 
-def write_readings(compared: Sequence[tuple[Variant, Sequence[ClaimResult]]], data: Path) -> None:
+def write_readings(compared: Sequence[tuple[Variant, Sequence[Claim]]], data: Path) -> None:
     data.mkdir(parents=True, exist_ok=True)
     (data / "walks_readings.csv").write_text(readings_csv(compared), "utf-8")
 
 
-def readings_csv(compared: Sequence[tuple[Variant, Sequence[ClaimResult]]]) -> str:
+def readings_csv(compared: Sequence[tuple[Variant, Sequence[Claim]]]) -> str:
     """One row per reading and claim."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -79,6 +83,6 @@ def readings_csv(compared: Sequence[tuple[Variant, Sequence[ClaimResult]]]) -> s
     for variant, results in compared:
         for result in results:
             writer.writerow(
-                [variant.name, result.claim, result.statement, result.measured, "yes" if result.holds else "no"]
+                [variant.name, result.id, result.statement, result.measured, "yes" if result.holds else "no"]
             )
     return text.getvalue()

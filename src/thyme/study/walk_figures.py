@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -26,6 +26,7 @@ FEW_INITIATORS = 10
 DPI = 130
 PANEL_IN = (5.6, 2.9)
 KINDS = ((False, "directional"), (True, "pure"))
+MEASURES = ("active_nodes", "visited_nodes", "hops", "depth")
 QUARTILES = (0, 25, 50, 75, 100)
 
 
@@ -49,22 +50,26 @@ def walk_figures(table: Table) -> list[Picture]:
 
 def summary_csv(table: Table) -> str:
     """One row per point: how many overlays, and mean, deviation, quartiles and outliers of each measure."""
-    measures = ("active_nodes", "visited_nodes", "hops", "depth")
     parts = ("mean", "deviation", "min", "q1", "median", "q3", "max", "outliers")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(
-        ["nodes", "kind", "initiators", "overlays", *(f"{measure}_{part}" for measure in measures for part in parts)]
+        ["nodes", "kind", "initiators", "overlays", *(f"{measure}_{part}" for measure in MEASURES for part in parts)]
     )
+    for place, rows in boxes_of(table):
+        numbers = [number for measure in MEASURES for number in _describe(table[measure][rows])]
+        writer.writerow([*place.values(), int(rows.sum()), *numbers])
+    return text.getvalue()
+
+
+def boxes_of(table: Table) -> Iterator[tuple[dict[str, Any], NDArray[np.bool_]]]:
+    """Each box of the figures: its nodes, kind and initiators, and which rows of the table are in it."""
     for nodes in _distinct(table["nodes"]):
         for pure, kind in KINDS:
             for initiators in _distinct(table["initiators"][table["nodes"] == nodes]):
                 rows = _rows_of(table, nodes, pure) & (table["initiators"] == initiators)
-                if not rows.any():
-                    continue
-                numbers = [number for measure in measures for number in _describe(table[measure][rows])]
-                writer.writerow([nodes, kind, initiators, int(rows.sum()), *numbers])
-    return text.getvalue()
+                if rows.any():
+                    yield {"nodes": nodes, "kind": kind, "initiators": initiators}, rows
 
 
 def _describe(values: NDArray[Any]) -> list[str]:

@@ -1,0 +1,147 @@
+"""What one of the papers' evaluations gave, and how it is kept: `metrics.csv`, figures and a report, as of any study.
+
+The other papers ask other questions than which approach to choose, so their report begins with how many of the paper's
+statements came out here, and goes on with figures, numbers, settings and what failed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from thyme.study.figures import Picture
+from thyme.study.headline import duration
+from thyme.study.pages import Cell, Row, badge, figure, folded, page, section, table
+from thyme.study.report import REPORT_FILE, FailedRun, failures_section
+from thyme.study.results import METRICS_FILE, Summary, readable, summary_of, tidy_csv, tidy_row
+from thyme.study.stages import write_file
+
+MAX_TOLD_NUMBERS = 400
+"""Rows of the report's table of numbers; `metrics.csv` has all."""
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A statement of a paper, and what came of it here."""
+
+    id: str
+    statement: str
+    measured: str
+    holds: bool
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """A metric at one point of the evaluation's grid."""
+
+    place: dict[str, Any]
+    metric: str
+    summary: Summary
+
+
+class Evaluated(msgspec.Struct, frozen=True):
+    claims: tuple[Claim, ...]
+    measured: tuple[Measured, ...]
+    pictures: tuple[Picture, ...]
+    runs: int
+    """How many were to be played."""
+    failed: tuple[FailedRun, ...] = ()
+
+
+def measured_at(place: Mapping[str, Any], values: Mapping[str, Iterable[float]]) -> list[Measured]:
+    """The metrics of one point from what each of its runs gave; a metric that no run gave is left out."""
+    found = ((metric, summary_of(of_runs)) for metric, of_runs in values.items())
+    return [Measured(dict(place), metric, summary) for metric, summary in found if summary is not None]
+
+
+def write_evaluated(
+    name: str, title: str, evaluated: Evaluated, settings: Mapping[str, Any], took_s: float, out: Path
+) -> None:
+    """Everything that a person looks at, in the folder of the evaluation."""
+    columns = list(dict.fromkeys(key for one in evaluated.measured for key in one.place))
+    rows = [tidy_row(one.place, one.metric, one.summary) for one in evaluated.measured]
+    write_file(out / METRICS_FILE, tidy_csv(columns, rows).encode())
+    for picture in evaluated.pictures:
+        write_file(out / "figures" / f"{picture.name}.png", picture.png)
+        write_file(out / "figures" / f"{picture.name}.svg", picture.svg)
+    write_file(out / REPORT_FILE, render_evaluated(name, title, evaluated, settings, took_s).encode())
+
+
+def answer_of(evaluated: Evaluated) -> str:
+    """The evaluation in one sentence."""
+    if not evaluated.claims:
+        return f"{len(evaluated.measured)} numbers were measured."
+    holding = sum(claim.holds for claim in evaluated.claims)
+    return f"{holding} of {len(evaluated.claims)} statements of the paper hold here too."
+
+
+def render_evaluated(name: str, title: str, evaluated: Evaluated, settings: Mapping[str, Any], took_s: float) -> str:
+    masthead = f'<p class="brand">Thyme · evaluation {escape(name)}</p><h1>{escape(title)}</h1>'
+    played = evaluated.runs - len(evaluated.failed)
+    lead = f"{played:,} of {evaluated.runs:,} runs were played or found; {duration(took_s)} this time."
+    answer = (
+        f'<section class="answer"><p class="eyebrow">The answer</p><h2>{escape(answer_of(evaluated))}</h2>'
+        f"<p>{escape(lead)}</p></section>\n"
+    )
+    body = "".join(
+        [
+            answer,
+            _claims(evaluated.claims),
+            _pictures(evaluated.pictures),
+            _numbers(evaluated.measured),
+            failures_section(evaluated.failed, evaluated.runs),
+            section("Settings", folded("All of them", json.dumps(settings, indent=2, ensure_ascii=False))),
+        ]
+    )
+    footer = f"Made by Thyme {escape(version('thyme'))}. All numbers of this page are in {METRICS_FILE} beside it."
+    css = files("thyme.study").joinpath("report.css").read_text("utf-8")
+    return page(f"{title} – Thyme", css, masthead, body, footer)
+
+
+def _claims(claims: Sequence[Claim]) -> str:
+    if not claims:
+        return ""
+    rows = [
+        Row(
+            (
+                Cell(claim.id),
+                Cell(claim.statement),
+                Cell(claim.measured),
+                Cell("", html=badge("holds", "good") if claim.holds else badge("differs", "fair")),
+            )
+        )
+        for claim in claims
+    ]
+    return section("Beside the paper", table(["claim", "the paper says", "measured here", ""], rows))
+
+
+def _pictures(pictures: Sequence[Picture]) -> str:
+    if not pictures:
+        return ""
+    drawn = "".join(figure(picture.title, picture.caption, picture.svg) for picture in pictures)
+    return section("Figures", f'<div class="figures">{drawn}</div>')
+
+
+def _numbers(measured: Sequence[Measured]) -> str:
+    rows = [
+        Row(
+            (
+                Cell(readable(one.place)),
+                Cell(one.metric),
+                Cell(f"{one.summary.mean:.4g}", numeric=True),
+                Cell(f"± {one.summary.half_width:.2g}" if one.summary.half_width else "–", numeric=True),
+                Cell(f"{one.summary.runs:,}", numeric=True),
+            )
+        )
+        for one in measured[:MAX_TOLD_NUMBERS]
+    ]
+    left = len(measured) - len(rows)
+    lead = "Means over the runs of each point, with the half width of the 95 % interval."
+    if left > 0:
+        lead += f" {left:,} more are in {METRICS_FILE}."
+    return section("Numbers", table(["where", "metric", "mean", "95 %", "runs"], rows), lead) if rows else ""
