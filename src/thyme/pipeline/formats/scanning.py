@@ -21,9 +21,12 @@ MAX_SHOWN_CHARS = 300
 SEEN_CHARS = 30
 CONTEXT_CHARS = 200
 """How far back is looked for what stands before an object."""
+MAX_INNER_TRIES = 100
+"""How many objects inside a damaged one are looked at; text that is nested without end has very many."""
 _END_CHARS = 16
 """An error so near to the end of what was read may be no error once more is read."""
 _BETWEEN = re.compile(r"[\s,\[\]}\x1e\ufeff]*")
+_SEPARATORS = re.compile(r"[\s,]*")
 _UNDECODED = re.compile(r"[\udc80-\udcff]")
 _DECODER = json.JSONDecoder()
 
@@ -65,14 +68,19 @@ def _resumed(window: _Window, known: Callable[[object], bool], damage: Unreadabl
     """The damage from here on, and the value that ends it, if one does."""
     start, first, shown = window.position(), window.line(), window.shown(window.place)
     window.place += 1
+    inside = 0
     while window.find_start():
-        at, line = window.position(), window.line()
+        at, line, begins = window.position(), window.line(), window.begins_record()
+        inside += not begins
+        if not begins and inside > MAX_INNER_TRIES:
+            window.place += 1
+            continue
         try:
             value = window.take()
         except Unreadable:
             window.place += 1
             continue
-        if known(value):
+        if known(value) and (begins or window.stands_alone()):
             yield Piece(first, shown[: at - start].rstrip(), damage=damage)
             yield _piece(window, value, line)
             return
@@ -116,17 +124,26 @@ class _Window:
                 return False
 
     def find_start(self) -> bool:
-        """Go on to an object that may be a record: one that is not the value of a key, or begins a line."""
-        while True:
-            at = self._text.find("{", self.place)
-            self.place = len(self._text) if at < 0 else at
-            if at < 0 and not self._read_on():
+        """Go on to where an object may begin; False if none does."""
+        while (at := self._text.find("{", self.place)) < 0:
+            self.place = len(self._text)
+            if not self._read_on():
                 return False
-            if at >= 0:
-                before = self._text[max(0, at - CONTEXT_CHARS) : at].rstrip(" \t\r")
-                if before.endswith("\n") or not before.rstrip().endswith(":"):
-                    return True
-                self.place += 1
+        self.place = at
+        return True
+
+    def begins_record(self) -> bool:
+        """Whether what is here begins a line, or is neither the value of a key nor the first of a list."""
+        before = self._text[max(0, self.place - CONTEXT_CHARS) : self.place].rstrip(" \t\r")
+        return before.endswith("\n") or not before.rstrip().endswith((":", "["))
+
+    def stands_alone(self) -> bool:
+        """Whether what was taken is followed by another object, by the end of a list or by nothing: then it is not part
+        of an object, although the text before it broke off at a key."""
+        while (end := _SEPARATORS.match(self._text, self.place).end()) >= len(self._text):  # type: ignore[union-attr]
+            if not self._read_on(self.taken):
+                return True
+        return self._text[end] in "{[]"
 
     def take(self) -> object:
         """Decode the value here and go on behind it; Unreadable, without going on, where none is. One that is whole
@@ -166,10 +183,11 @@ class _Window:
         found = _UNDECODED.search(self._text, start, end) if self._undecoded else None
         return Unreadable(f"it is not UTF-8 at character {found.start() - start + 1}") if found else None
 
-    def _read_on(self) -> bool:
-        """Read as much again as is waiting here; False if there is no more."""
+    def _read_on(self, needed: int | None = None) -> bool:
+        """Read as much again as is waiting here; False if there is no more. What is before the place is dropped, but
+        for a little and for what is still needed."""
         self.line()
-        keep = max(0, self.place - CONTEXT_CHARS)
+        keep = max(0, min(self.place, self.place if needed is None else needed) - CONTEXT_CHARS)
         parts = [self._text[keep:]]
         wanted, got = len(self._text) - self.place, 0
         while got <= wanted and (chunk := next(self._chunks, None)) is not None:
@@ -179,5 +197,6 @@ class _Window:
         self._text = "".join(parts)
         self._dropped += keep
         self.place -= keep
+        self.taken -= keep
         self._counted -= keep
         return got > 0
