@@ -137,6 +137,15 @@ def test_a_subscriber_retrieves_what_it_was_notified_of(world: SmallWorld) -> No
     assert world.retrieve(0, metadata) == bytes(range(256)) * 3
 
 
+def test_contents_that_come_with_the_notification_are_there_at_once(crowd: str, world: SmallWorld) -> None:
+    needs(crowd, "delivers_contents")
+    world.subscribe(4, "goal")
+    metadata = world.insert(0, "first", "goal")
+    fetched: list[bytes] = []
+    world.node(4).retrieve(metadata, lambda outcome, data: fetched.append(data))
+    assert fetched == [b"data"], "no message had the time to travel"
+
+
 def test_a_subscriber_is_notified_over_a_real_radio(crowd: str, tmp_path: Path) -> None:
     world = SmallWorld(tmp_path, in_a_row(3, crowd), *CROWDS[crowd], radio={"model": "wifi"})
     world.wait(60.0)

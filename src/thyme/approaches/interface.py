@@ -50,6 +50,8 @@ class Capabilities(msgspec.Struct, frozen=True):
 
     stores: bool = True
     answers_past: bool = True
+    delivers_contents: bool = False
+    """Contents come with the notification: retrieving reads what is there and asks nobody."""
     retrieves: bool = True
     deletes: bool = True
     needs_positive_literal: bool = False

@@ -53,7 +53,7 @@ PUBLISHED = "drip published"
 class Drip(ReactiveStore):
     """One node of DRIP."""
 
-    capabilities = Capabilities(deletes=False)
+    capabilities = Capabilities(delivers_contents=True, deletes=False)
 
     def __init__(self, host: Host, options: DripOptions | None = None) -> None:
         self.options = options or DripOptions()

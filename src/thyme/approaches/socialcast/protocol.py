@@ -47,7 +47,7 @@ BUFFERED = "buffered copies"
 class SocialCast(ReactiveStore):
     """One node of SocialCast."""
 
-    capabilities = Capabilities(stores=False, answers_past=False, deletes=False)
+    capabilities = Capabilities(stores=False, answers_past=False, delivers_contents=True, deletes=False)
 
     def __init__(self, host: Host, options: SocialCastOptions | None = None) -> None:
         self.options = options or SocialCastOptions()
