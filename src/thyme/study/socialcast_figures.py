@@ -1,7 +1,8 @@
 """Figures 3 to 10 of the SocialCast paper, from runs of the points of `socialcast_points`, and the table behind them.
 
 Every figure has panels for what the paper plots over the same axis (delivery, traffic, latency), or the distribution
-of hops and of buffer sizes. Lines are means over runs; bands are the lowest and the highest run.
+of hops and of buffer sizes. Lines are means over runs; bands are the lowest and the highest run; hollow marks are what
+the paper states in numbers.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from thyme.study.figures import COLOURS, INK, MARKERS, STYLE, Picture
-from thyme.study.socialcast_points import SocialMeasure, SocialPoint
+from thyme.study.socialcast_points import PREDICTION, RANDOM, SocialMeasure, SocialPoint
 
 DPI = 130
 PANEL_IN = (4.6, 3.3)
@@ -46,6 +47,24 @@ _LINES = {
     "9": _Layout("Number of interests (Figure 9)", "interests", (DELIVERY, TRAFFIC)),
     "10": _Layout("Density, without a limit of hops (Figure 10)", "side of the area, m", (DELIVERY, TRAFFIC)),
 }
+
+Stated = tuple[str, str, str, float, float]
+"""⟨figure, series, what a panel shows, x, y⟩."""
+SHARE = "share with at most as many"
+STATED: tuple[Stated, ...] = (
+    ("3", PREDICTION, DELIVERY[0], 5.0, 0.93),
+    ("3", RANDOM, DELIVERY[0], 5.0, 0.40),
+    ("3", RANDOM, DELIVERY[0], 15.0, 0.90),
+    ("5", PREDICTION, DELIVERY[0], 15.0, 0.90),
+    ("5", RANDOM, DELIVERY[0], 35.0, 0.90),
+    ("6", PREDICTION, SHARE, 31.0, 1.0),
+    ("6", RANDOM, SHARE, 93.0, 1.0),
+    ("7", PREDICTION, SHARE, 4.0, 0.5),
+    ("7", PREDICTION, SHARE, 30.0, 0.98),
+    ("9", f"{PREDICTION}, γ = 3", TRAFFIC[0], 7.0, 15_000.0),
+    ("9", f"{PREDICTION}, γ = 3", TRAFFIC[0], 20.0, 11_000.0),
+)
+"""Numbers that the paper gives in its text (S01–S03, S06, S07, S09, S10, S14); figures mark them."""
 
 
 def socialcast_figures(points: Sequence[SocialPoint], found: Found) -> list[Picture]:
@@ -96,6 +115,7 @@ def _lines(figure: str, layout: _Layout, points: Sequence[SocialPoint], found: F
                 own = [point for point in points if point.series == series]
                 line = sorted((point.x, [read(run) for run in found[point.key]]) for point in own)
                 _draw_line(axes, line, series, number)
+                _mark(axes, figure, series, label, number)
             axes.set_xlabel(layout.axis)
             axes.set_ylabel(label)
             axes.set_ylim(bottom=0.0, top=1.03 if (label, read) == DELIVERY else None)
@@ -112,6 +132,16 @@ def _draw_line(axes: Axes, line: Sequence[tuple[float, list[float]]], series: st
     lows, highs = [min(values) for _, values in line], [max(values) for _, values in line]
     axes.plot(xs, means, marker=MARKERS[number % len(MARKERS)], color=colour, label=series)
     axes.fill_between(xs, lows, highs, color=colour, alpha=0.15, linewidth=0)
+
+
+def _mark(axes: Axes, figure: str, series: str, shown: str, number: int) -> None:
+    """Hollow marks for what the paper states about a line."""
+    stated = [(x, y) for of, line, what, x, y in STATED if (of, line, what) == (figure, series, shown)]
+    if stated:
+        axes.plot(
+            *zip(*stated, strict=True), linestyle="none", marker="D", markersize=9, markerfacecolor="none",
+            markeredgecolor=COLOURS[number % len(COLOURS)], markeredgewidth=1.8, label=f"paper, {series}", zorder=5,
+        )  # fmt: skip
 
 
 def _hops(run: SocialMeasure) -> Sequence[int]:
@@ -136,8 +166,9 @@ def _distribution(
             values = np.sort([value for run in found[point.key] for value in read(run)])
             shares = np.arange(1, len(values) + 1) / max(len(values), 1)
             panels[0].step(values, shares, where="post", color=COLOURS[number % len(COLOURS)], label=point.series)
+            _mark(panels[0], figure, point.series, SHARE, number)
         panels[0].set_xlabel(axis)
-        panels[0].set_ylabel("share with at most as many")
+        panels[0].set_ylabel(SHARE)
         panels[0].set_ylim(0.0, 1.03)
         panels[0].legend(loc="lower right")
         caption = "Over all runs of the default setting."
