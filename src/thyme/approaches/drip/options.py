@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from thyme.approaches.drip.bounds import check_at_least, check_longer, check_positive
+from thyme.approaches.bounds import check_at_least, check_longer, check_positive
 from thyme.approaches.interface import StoreLimits
 from thyme.approaches.requests import RetryOptions
 from thyme.model.errors import InputError

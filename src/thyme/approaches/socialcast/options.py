@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
 from typing import Literal
 
 import msgspec
 
+from thyme.approaches.bounds import expect, expect_positive
 from thyme.approaches.interface import StoreLimits
 from thyme.approaches.socialcast.prophet import ProphetOptions
 from thyme.approaches.socialcast.routers import Routing
@@ -68,38 +68,27 @@ class SocialCastOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     limits: StoreLimits = StoreLimits()
 
     def __post_init__(self) -> None:
-        _expect("copies (γ)", self.copies, 1, MAX_COPIES)
-        _expect("ttl_hops", self.ttl_hops, 0, None)
-        _expect("hysteresis (ε)", self.hysteresis, 0.0, 1.0)
-        _expect("memory_ids (λ)", self.memory_ids, 1, MAX_MEMORY_IDS)
-        _expect("buffer_copies (β)", self.buffer_copies, 1, None)
-        _expect("neighbours", self.neighbours, 1, None)
-        _expect("neighbour_lifetime_periods", self.neighbour_lifetime_periods, 1.0, None)
-        _expect("content_bytes", self.content_bytes, 0, MAX_CONTENT_BYTES)
-        _expect("control_bytes", self.control_bytes, 100, 30_000)
-        _expect("lifetime_s", self.lifetime_s, 0.0, None)
-        _expect("the number of tags in lifetimes_s", len(self.lifetimes_s), 0, MAX_LIFETIMES)
+        expect("copies (γ)", self.copies, 1, MAX_COPIES)
+        expect("ttl_hops", self.ttl_hops, 0)
+        expect("hysteresis (ε)", self.hysteresis, 0.0, 1.0)
+        expect("memory_ids (λ)", self.memory_ids, 1, MAX_MEMORY_IDS)
+        expect("buffer_copies (β)", self.buffer_copies, 1)
+        expect("neighbours", self.neighbours, 1)
+        expect("neighbour_lifetime_periods", self.neighbour_lifetime_periods, 1.0)
+        expect("content_bytes", self.content_bytes, 0, MAX_CONTENT_BYTES)
+        expect("control_bytes", self.control_bytes, 100, 30_000)
+        expect("lifetime_s", self.lifetime_s, 0.0)
+        expect("the number of tags in lifetimes_s", len(self.lifetimes_s), 0, MAX_LIFETIMES)
         for tag, lifetime_s in self.lifetimes_s.items():
-            _expect_positive(f"lifetimes_s of {tag!r}", lifetime_s)
+            expect_positive(f"lifetimes_s of {tag!r}", lifetime_s)
             if normalise_tag(tag) != tag:
                 raise InputError(f"lifetimes_s has {tag!r}; expected the tag as it is stored: {normalise_tag(tag)!r}")
-        _expect("sample_every_s", self.sample_every_s, 0.0, None)
-        _expect("pending_handovers", self.pending_handovers, 1, None)
-        _expect_positive("answer_wait_s", self.answer_wait_s)
-        _expect_positive("unreleased_s", self.unreleased_s)
-        _expect_positive("period_s (T)", self.period_s)
+        expect("sample_every_s", self.sample_every_s, 0.0)
+        expect("pending_handovers", self.pending_handovers, 1)
+        expect_positive("answer_wait_s", self.answer_wait_s)
+        expect_positive("unreleased_s", self.unreleased_s)
+        expect_positive("period_s (T)", self.period_s)
 
     def lifetime_of(self, tags: Sequence[str]) -> float:
         """How long a message with these tags is worth carrying; 0 for no limit."""
         return min((self.lifetimes_s[tag] for tag in tags if tag in self.lifetimes_s), default=self.lifetime_s)
-
-
-def _expect_positive(name: str, value: float) -> None:
-    if not (value > 0.0 and isfinite(value)):
-        raise InputError(f"{name} is {value:g}; expected a finite number of seconds above 0")
-
-
-def _expect(name: str, value: float, low: float, high: float | None) -> None:
-    if not (isfinite(value) and value >= low and (high is None or value <= high)):
-        bound = f"a finite number, at least {low:g}" if high is None else f"{low:g} to {high:g}"
-        raise InputError(f"{name} is {value:g}; expected {bound}")

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import get_args
 
 import msgspec
 
+from thyme.approaches.bounds import check_at_least, check_positive
 from thyme.approaches.contents import ContentOptions
 from thyme.approaches.interface import StoreLimits
 from thyme.approaches.requests import RetryOptions
 from thyme.approaches.walks.filters import FilterOptions
 from thyme.approaches.walks.readings import Method, check_weights
 from thyme.model.errors import InputError
-
-
-def _check_time(name: str, value: float, *, positive: bool) -> None:
-    if not (isfinite(value) and (value > 0.0 if positive else value >= 0.0)):
-        bound = "it has to be positive" if positive else "it is at least 0"
-        raise InputError(f"{name} is {value}: {bound} and finite")
 
 
 class WalkerOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,16 +50,12 @@ class WalkerOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if self.method not in get_args(Method):
-            raise InputError(f"walk method is {self.method!r}: it is one of {', '.join(get_args(Method))}")
+            raise InputError(f"walker.method is {self.method!r}; expected one of {', '.join(get_args(Method))}")
         check_weights(self.alpha, self.beta)
-        for name in ("offer_window_s", "rest_s", "slow_step_s", "longest_pause_s"):
-            _check_time("walk " + name, getattr(self, name), positive=True)
-        for name in ("steps_after_met", "eager_steps"):
-            if getattr(self, name) < 0:
-                raise InputError(f"walk {name} is {getattr(self, name)}: it is at least 0")
-        for name in ("lonely_steps", "attempts", "shut_attempts", "walks_remembered", "adverts_per_frame"):
-            if getattr(self, name) < 1:
-                raise InputError(f"walk {name} is {getattr(self, name)}: it is at least 1")
+        check_positive(self, "walker.", "offer_window_s", "rest_s", "slow_step_s", "longest_pause_s")
+        check_at_least(self, "walker.", 0, "steps_after_met", "eager_steps")
+        check_at_least(self, "walker.", 1, "lonely_steps", "attempts", "shut_attempts")
+        check_at_least(self, "walker.", 1, "walks_remembered", "adverts_per_frame")
 
     def pause_s(self, step: int) -> float:
         """How long a walker that has come so far waits before its next step."""
@@ -96,9 +86,6 @@ class DirectionalWalksOptions(msgspec.Struct, frozen=True, forbid_unknown_fields
     limits: StoreLimits = StoreLimits()
 
     def __post_init__(self) -> None:
-        for name in ("settle_s", "late_s"):
-            _check_time(name, getattr(self, name), positive=False)
-        _check_time("link_retry_s", self.link_retry_s, positive=True)
-        for name in ("link_tries", "late_events", "subscriptions_known", "events_remembered"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}: it is at least 1")
+        check_at_least(self, "", 0.0, "settle_s", "late_s")
+        check_positive(self, "", "link_retry_s")
+        check_at_least(self, "", 1, "link_tries", "late_events", "subscriptions_known", "events_remembered")
