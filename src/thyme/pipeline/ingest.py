@@ -179,18 +179,17 @@ class ReadSources(msgspec.Struct, frozen=True):
 
 
 def distinct_posts(posts: DataFrame) -> DataFrame:
-    """Each post once, with the longest text, the earliest time, the tags of all copies, and a name as author rather
-    than a number. Posts of different owners that share an id get their owner added to it."""
+    """Each post once, with the longest text, the earliest time and the tags of all copies. Where copies name the author
+    differently, the last by spelling is taken: a name rather than a number. Posts of different owners that share an id
+    get their owner added to it."""
     longest = sf.struct(sf.length("text").alias("length"), "text")
     merged = posts.groupBy("id", "owner").agg(
         sf.max(longest).alias("best"),
-        sf.max(sf.struct(~sf.col("author").rlike("^[0-9]+$"), "author")).alias("by"),
+        sf.max("author").alias("author"),
         sf.min("at_s").alias("at_s"),
         sf.array_sort(sf.array_distinct(sf.flatten(sf.collect_list("tags")))).alias("tags"),
     )
-    named = merged.select(
-        "id", "owner", sf.col("by.author").alias("author"), "at_s", sf.col("best.text").alias("text"), "tags"
-    )
+    named = merged.select("id", "owner", "author", "at_s", sf.col("best.text").alias("text"), "tags")
     if posts.where(sf.col("owner") != "").isEmpty():
         return conform(named, POSTS)
     sharing = sf.count("*").over(Window.partitionBy("id"))
