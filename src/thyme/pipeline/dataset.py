@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -64,8 +64,13 @@ def read(spark: SparkSession, path: Path | str, schema: StructType) -> DataFrame
 
 def read_folder(spark: SparkSession, path: Path | str, schema: StructType | None = None) -> DataFrame:
     """The Parquet in a folder of this machine, or of one that all machines see, whatever signs its name has."""
+    return read_files(spark, [path], schema)
+
+
+def read_files(spark: SparkSession, paths: Iterable[Path | str], schema: StructType | None = None) -> DataFrame:
+    """The same of several files or folders in one frame."""
     reader = spark.read if schema is None else spark.read.schema(schema)
-    return reader.option("__globPaths__", "false").parquet(local_uri(path))
+    return reader.option("__globPaths__", "false").parquet(*map(local_uri, paths))
 
 
 def local_uri(path: Path | str) -> str:

@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from thyme.model.errors import InputError
 from thyme.model.operations import Operation
+from thyme.pipeline.dataset import read_files
 from thyme.pipeline.identity import RUN_ROOMS, bytes_identity, code_identity, identity_of
 from thyme.pipeline.schemas import EVENTS, conform
 from thyme.sim.run import simulate
@@ -156,4 +157,4 @@ def read_events(spark: SparkSession, folder: Path, runs: Sequence[str]) -> DataF
     """The events of finished runs in one frame, with the column `run`."""
     if not runs:
         return spark.createDataFrame([], EVENTS)
-    return conform(spark.read.parquet(*(str(folder / run / EVENTS_FILE) for run in runs)), EVENTS)
+    return conform(read_files(spark, (folder / run / EVENTS_FILE for run in runs)), EVENTS)
