@@ -14,6 +14,7 @@ import json
 import multiprocessing
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -30,6 +31,7 @@ SIZES = (500_000, 1_000_000, 2_000_000, 5_000_000)
 WARM_UP_POSTS = 20_000
 POSTS_PER_SUBSCRIPTION = 25
 WANTED_OVER_DUCKDB = 4.0
+FILE_COLUMNS = 120
 _STAGES = ("ingest", "trace", "oracle", "oracle, DuckDB", "oracle, Polars", "metrics")
 
 
@@ -90,7 +92,8 @@ def render(rows: Sequence[PipelineRow], console: Console | None = None) -> None:
             end_section=row.stage == _STAGES[-1],
         )
         before[row.stage] = row
-    console = console or Console()
+    # Into a file goes the whole table, whatever width a terminal would have.
+    console = console or Console(width=None if sys.stdout.isatty() else FILE_COLUMNS)
     console.print(table)
     console.print("growth: CPU time over that of the size before, relative to the number of posts; 1 is linear")
     for told in over_duckdb(rows):
