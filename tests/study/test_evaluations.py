@@ -10,6 +10,7 @@ import pytest
 
 from thyme.approaches.walks.batch import PAPER_INITIATORS, BatchOptions, run_network
 from thyme.model.errors import InputError
+from thyme.pipeline.lazy_session import LazySession
 from thyme.pipeline.sweep import SweepProgress
 from thyme.pipeline.walk_sweep import sweep_walks
 from thyme.study.evaluations import EVALUATIONS, run_evaluation
@@ -20,13 +21,32 @@ def unwatched(progress: SweepProgress) -> None:
     """Nobody looks."""
 
 
-def test_walks_swept_on_spark_are_those_of_a_plain_loop() -> None:
-    table = sweep_walks(networks=2, draws=1, counts={1000: PAPER_INITIATORS[1000]})
+def test_walks_swept_on_spark_are_those_of_a_plain_loop_and_are_kept(tmp_path: Path) -> None:
+    told: list[SweepProgress] = []
+    counts = {1000: PAPER_INITIATORS[1000]}
+    swept = sweep_walks(2, 1, tmp_path, counts, watch=told.append)
+    table = swept.columns
     assert len(table["depth"]) == 2 * 2 * 20
+    assert (told[0].done, told[-1].done, swept.runs, swept.failed) == (0, 2, 2, ())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LazySession, "spark", property(lambda session: pytest.fail("Spark was started")))
+        again = sweep_walks(2, 1, tmp_path, counts, watch=told.append).columns
+    assert told[-1].reused == 2
+    assert all((again[name] == table[name]).all() for name in table)
+    next(tmp_path.iterdir()).unlink()
+    assert all((sweep_walks(2, 1, tmp_path, counts).columns[name] == table[name]).all() for name in table)
     plain = run_network(1000, 1, [10], 1, BatchOptions())
     chosen = (table["network"] == 1) & (table["initiators"] == 10) & ~table["pure"]
     assert table["active_nodes"][chosen].tolist() == np.asarray(plain["active_nodes"]).tolist()
     assert table["depth"][chosen].tolist() == np.asarray(plain["depth"]).tolist()
+
+
+def test_a_network_that_cannot_be_drawn_is_told_and_spoils_nothing_else(tmp_path: Path) -> None:
+    lost = BatchOptions(radius=0.045, max_graph_draws=1)
+    swept = sweep_walks(3, 1, tmp_path, {1000: (2,), 3000: (2,)}, lost, "local[1]")
+    assert {network.nodes for network, _ in swept.failed} == {1000}
+    assert all(outcome.attempts == 2 and "max_graph_draws" in outcome.error for _, outcome in swept.failed)
+    assert set(swept.columns["nodes"].tolist()) == {3000}
 
 
 def test_method_and_branches_reach_the_walks(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from thyme.approaches.walks.batch import BatchOptions as Options
 from thyme.approaches.walks.batch import Columns, join_columns, run_network
 from thyme.approaches.walks.readings import WalkOptions, answers
+from thyme.pipeline.walk_sweep import WalkSweep
 from thyme.study.walk_claims import check_claims
 from thyme.study.walk_evaluation import compared_counts, readings_csv, variants, write_evaluation
 from thyme.study.walk_figures import summary_csv, walk_figures
@@ -90,11 +91,11 @@ def test_the_three_figures_are_drawn(table: Columns) -> None:
 
 
 def test_the_evaluation_is_written_whole(table: Columns, tmp_path: Path) -> None:
-    evaluated = write_evaluation(table, tmp_path)
+    evaluated = write_evaluation(WalkSweep(table, (), 8), tmp_path)
     assert list(evaluated.claims) == check_claims(table)
     assert (tmp_path / "walks_evaluation.csv").read_text("utf-8") == summary_csv(table)
     assert len(evaluated.pictures) == 3
-    assert evaluated.runs == len(table["nodes"])
+    assert evaluated.runs == 8
     one = evaluated.measured[0]
     chosen = (table["nodes"] == one.place["nodes"]) & (table["initiators"] == one.place["initiators"])
     assert one.summary.mean == pytest.approx(np.mean(table["active_nodes"][chosen & ~table["pure"]]))

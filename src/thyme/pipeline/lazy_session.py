@@ -26,6 +26,10 @@ class LazySession:
             self._spark = spark_session(self._app, self._master, **settings)
         return self._spark
 
+    def start(self) -> None:
+        """Have it now, so that everything until `close` shares it."""
+        self._spark = self.spark
+
     @property
     def started(self) -> bool:
         return self._spark is not None

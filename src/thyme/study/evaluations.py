@@ -51,6 +51,7 @@ def _socialcast(out: Path, settings: dict[str, Any], master: str, watch: Watch) 
 def _walks(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Evaluated:
     from thyme.approaches.walks.batch import PAPER_INITIATORS, BatchOptions, Columns
     from thyme.approaches.walks.readings import WalkOptions, parse_reading
+    from thyme.pipeline.lazy_session import LazySession
     from thyme.pipeline.walk_sweep import sweep_walks
     from thyme.study.walk_evaluation import compare_readings, compared_counts, write_evaluation, write_readings
 
@@ -62,19 +63,27 @@ def _walks(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Ev
         )
     walk = WalkOptions(method=settings["method"], branches=settings["branches"])
     batch = BatchOptions(seed=settings["seed"], walk=walk, reading=parse_reading(settings["reading"]))
-    watch(SweepProgress(total=len(sizes) * networks, running=1))
+    runs = out / "runs"
     if not settings["compare"]:
-        table = sweep_walks(networks, draws, {nodes: PAPER_INITIATORS[nodes] for nodes in sizes}, batch, master)
-        return write_evaluation(table, out)
+        counts = {nodes: PAPER_INITIATORS[nodes] for nodes in sizes}
+        return write_evaluation(sweep_walks(networks, draws, runs, counts, batch, master, watch), out)
     if batch != BatchOptions(seed=batch.seed):
         raise InputError(
             "compare=true tries every reading and method by itself: leave out reading, method and branches"
         )
 
     def play(variant: BatchOptions) -> Columns:
-        return sweep_walks(networks, draws, compared_counts(sizes), variant, master)
+        swept = sweep_walks(networks, draws, runs, compared_counts(sizes), variant, master, watch)
+        if swept.failed:
+            raise InputError(f"a network failed: {swept.failed[0][1].error}")
+        return swept.columns
 
-    compared = list(compare_readings(play, batch.seed))
+    session = LazySession("thyme walks", master, brief=True)
+    try:
+        session.start()
+        compared = list(compare_readings(play, batch.seed))
+    finally:
+        session.close()
     write_readings(compared, out)
     claims = [
         msgspec.structs.replace(claim, id=f"{variant.name}: {claim.id}")

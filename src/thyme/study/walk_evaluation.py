@@ -16,7 +16,9 @@ import msgspec
 
 from thyme.approaches.walks.batch import PAPER_INITIATORS, BatchOptions, Columns
 from thyme.approaches.walks.readings import WalkOptions, answers, parse_reading
+from thyme.pipeline.walk_sweep import WalkSweep
 from thyme.study.evaluated import Claim, Evaluated, Measured, measured_at
+from thyme.study.report import FailedRun
 from thyme.study.walk_claims import check_claims
 from thyme.study.walk_figures import MEASURES, boxes_of, summary_csv, walk_figures
 
@@ -43,13 +45,19 @@ def variants() -> tuple[Variant, ...]:
     )
 
 
-def write_evaluation(table: Columns, out: Path) -> Evaluated:
+def write_evaluation(swept: WalkSweep, out: Path) -> Evaluated:
     """The paper's table, in `out`; gives the same as metrics, with figures and claims."""
+    failed = tuple(
+        FailedRun(network.name, f"{network.nodes} nodes, network {network.number}", outcome.attempts, outcome.error)
+        for network, outcome in swept.failed
+    )
+    if len(failed) == swept.runs:
+        return Evaluated((), (), (), swept.runs, failed)
+    table = swept.columns
     out.mkdir(parents=True, exist_ok=True)
     (out / "walks_evaluation.csv").write_text(summary_csv(table), "utf-8")
-    return Evaluated(
-        tuple(check_claims(table)), tuple(_measured(table)), tuple(walk_figures(table)), len(table["nodes"])
-    )
+    claims, measured, pictures = check_claims(table), _measured(table), walk_figures(table)
+    return Evaluated(tuple(claims), tuple(measured), tuple(pictures), swept.runs, failed)
 
 
 def _measured(table: Columns) -> Iterator[Measured]:
