@@ -51,6 +51,51 @@ def test_the_trace_is_valid(trace: list[Operation]) -> None:
     check_operations(trace, "trace")
 
 
+def test_subscriptions_may_be_on_the_past_or_on_a_frame_around_them(posts: DataFrame, trace: list[Operation]) -> None:
+    rates = Rates(always_share=0.4, past_share=0.2, frame_share=0.3, frame_s=1_800.0)
+    other = played(posts, TraceOptions(users=60, rates=rates))
+    check_operations(other, "trace")
+    found = of_kind(other, OperationKind.SUBSCRIBE)
+    half_s = 1_800.0 / 18.0 / 2.0
+    forms = Counter(
+        "always" if (o.start_s, o.end_s) == (None, None)
+        else "past" if o.start_s is None and o.end_s == o.at_s
+        else "future" if o.start_s == o.at_s and o.end_s is None
+        else "frame" if o.end_s == pytest.approx(o.at_s + half_s) and o.start_s == pytest.approx(o.at_s - half_s)
+        else "frame from the start" if o.end_s == pytest.approx(o.at_s + half_s) and o.start_s == 0.0
+        else "what?"
+        for o in found
+    )  # fmt: skip
+    shares = {form: count / len(found) for form, count in forms.items()}
+    assert shares["always"] == pytest.approx(0.4, abs=0.08)
+    assert shares["past"] == pytest.approx(0.2, abs=0.08)
+    assert shares["frame"] + shares.get("frame from the start", 0.0) == pytest.approx(0.3, abs=0.08)
+    assert shares["future"] == pytest.approx(0.1, abs=0.06)
+    assert [(o.at_s, o.node, o.query) for o in found] == [
+        (o.at_s, o.node, o.query) for o in of_kind(trace, OperationKind.SUBSCRIBE)
+    ], "only frames differ"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"always_share": 0.8, "past_share": 0.3}, "0.8, 0.3, 0; expected shares that sum to 1 at most"),
+        ({"always_share": float("nan")}, "always_share is nan"),
+        ({"subscriptions_first_per_hour": 1e9}, "subscriptions_first_per_hour is 1e"),
+        ({"frame_s": float("inf")}, "frame_s is inf"),
+    ],
+)
+def test_rates_out_of_bounds_are_refused(wrong: dict[str, float], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        Rates(**wrong)
+
+
+@pytest.mark.parametrize("wrong", [{"window_s": float("nan")}, {"duration_s": 0.0}, {"first_s": 1e300}])
+def test_times_out_of_bounds_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(InputError, match=f"{next(iter(wrong))} is .*; expected seconds from"):
+        Compression(**wrong)
+
+
 def test_posts_of_the_most_active_users_are_inserted_at_compressed_times(
     trace: list[Operation], table: pa.Table
 ) -> None:

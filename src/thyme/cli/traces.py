@@ -30,6 +30,9 @@ def make(
     first: Annotated[float, typer.Option(help="When operations start, in seconds.")] = 60.0,
     popular: Annotated[float, typer.Option(help="Share of the most used tags that are subscribed to.")] = 0.6,
     always: Annotated[float, typer.Option(help="Share of subscriptions that do not depend on time.")] = 0.6,
+    past: Annotated[float, typer.Option(help="Share of subscriptions on what there was before them.")] = 0.0,
+    framed: Annotated[float, typer.Option(help="Share of subscriptions on a frame around them.")] = 0.0,
+    frame: Annotated[float, typer.Option(help="Length of such a frame, in minutes of the event.")] = 30.0,
     subscribe_first: Annotated[float, typer.Option(help="Subscriptions per user and hour until half-time.")] = 3.0,
     subscribe_rest: Annotated[float, typer.Option(help="Subscriptions per user and hour afterwards.")] = 1.0,
     delete: Annotated[float, typer.Option(help="Deletes per user and hour in the second half.")] = 0.5,
@@ -66,12 +69,24 @@ def make(
     from thyme.pipeline.traces import TraceOptions, make_trace
 
     several = conjunctions + disjunctions + negations
+    rates = Rates(
+        half_time_s=half_time * 60.0,
+        second_half_s=second_half * 60.0,
+        subscriptions_first_per_hour=subscribe_first,
+        subscriptions_rest_per_hour=subscribe_rest,
+        deletes_per_hour=delete,
+        unsubscribes_per_hour=unsubscribe,
+        always_share=always,
+        past_share=past,
+        frame_share=framed,
+        frame_s=frame * 60.0,
+    )
     options = TraceOptions(
         users=users,
         seed=seed,
         window_start_s=start,
         compression=Compression(hours * 3600.0, minutes * 60.0, first),
-        rates=Rates(half_time * 60.0, second_half * 60.0, subscribe_first, subscribe_rest, delete, unsubscribe, always),
+        rates=rates,
         popular_share=popular,
         queries=QueryMix(1.0 - several, conjunctions, disjunctions, negations, tags),
         sizes=ObjectSizes(sizes, size, size_spread, largest or max(size, 1_000_000), summary),  # type: ignore[arg-type]

@@ -31,6 +31,7 @@ DRAWN_COLUMNS = (
     ("oid", "string"),
     ("sid", "int64"),
     ("start_s", "float64"),
+    ("end_s", "float64"),
     ("tag_draw", "float64"),
     ("companion_draw", "float64"),
     ("shape", "string"),
@@ -67,7 +68,12 @@ class Rates(msgspec.Struct, frozen=True):
     deletes_per_hour: float = 0.5
     unsubscribes_per_hour: float = 0.2
     always_share: float = 0.6
-    """Subscriptions that are time independent; the others ask for the future."""
+    """Subscriptions that are time independent; the others ask for the future, unless the shares below say otherwise."""
+    past_share: float = 0.0
+    """Subscriptions on what there was before them."""
+    frame_share: float = 0.0
+    """Subscriptions on a frame of `frame_s` of the event, half of it before them and half of it after."""
+    frame_s: float = 1_800.0
 
     def __post_init__(self) -> None:
         figures = msgspec.structs.asdict(self)
@@ -75,8 +81,15 @@ class Rates(msgspec.Struct, frozen=True):
             most = MAX_PER_HOUR if name.endswith("_per_hour") else MAX_EVENT_S
             if not 0.0 <= value <= most:
                 raise InputError(f"{name} is {value:g}; expected a number from 0 to {most:,g}")
-        if self.always_share > 1.0:
-            raise InputError(f"always_share is {self.always_share}; expected a share from 0 to 1")
+        if sum(self.form_shares()) > 1.0:
+            shares = ", ".join(f"{share:g}" for share in self.form_shares())
+            raise InputError(
+                f"always_share, past_share and frame_share are {shares}; expected shares that sum to 1 at most"
+            )
+
+    def form_shares(self) -> tuple[float, float, float]:
+        """Of subscriptions that do not depend on time, on the past, and on a frame; the rest is on the future."""
+        return (self.always_share, self.past_share, self.frame_share)
 
 
 class Compression(msgspec.Struct, frozen=True):
@@ -160,7 +173,9 @@ class UserOperations(msgspec.Struct, frozen=True):
         who, at_s, index = arrivals(self.seed, "subscriptions", nodes, phases)
         nodes = nodes[who]
         played_s = self.compression.played_s(at_s)
-        always = uniforms(self.seed, "frames", nodes, index) < rates.always_share
+        forms = np.cumsum(rates.form_shares())
+        form = np.searchsorted(forms, uniforms(self.seed, "frames", nodes, index), side="right")
+        starts_s, ends_s = self._frames(form, played_s)
         borders = np.cumsum(self.mix.shares())[:-1]
         shapes = np.searchsorted(borders, uniforms(self.seed, "shapes", nodes, index), side="right")
         count = len(nodes)
@@ -170,11 +185,24 @@ class UserOperations(msgspec.Struct, frozen=True):
             "at_s": played_s.tolist(),
             "oid": [""] * count,
             "sid": index.tolist(),
-            "start_s": [None if one else at for one, at in zip(always, played_s.tolist(), strict=True)],
+            "start_s": starts_s,
+            "end_s": ends_s,
             "tag_draw": uniforms(self.seed, "tags", nodes, index).tolist(),
             "companion_draw": uniforms(self.seed, "companions", nodes, index).tolist(),
             "shape": [SHAPES[shape] for shape in shapes],
         }
+
+    def _frames(self, form: Ints, played_s: Floats) -> tuple[list[float | None], list[float | None]]:
+        """Where the frame of each subscription begins and ends, by its form: always, past, a frame, future."""
+        pace = self.compression.duration_s / self.compression.window_s
+        half_s = self.rates.frame_s * pace / 2.0
+        starts_s, ends_s = [], []
+        for which, at_s in zip(form.tolist(), played_s.tolist(), strict=True):
+            around = (round(max(0.0, at_s - half_s), 6), round(at_s + half_s, 6))
+            start_s, end_s = ((None, None), (None, at_s), around, (at_s, None))[which]
+            starts_s.append(start_s)
+            ends_s.append(end_s)
+        return starts_s, ends_s
 
     def _removals(
         self,
@@ -199,7 +227,7 @@ class UserOperations(msgspec.Struct, frozen=True):
                 chosen = open_ones[int(draw * len(open_ones))]
                 gone.add((node, chosen))
                 oid = batch["object_ids"][position][chosen].as_py() if kind == "delete" else ""
-                values = (node, kind, at, oid, chosen if kind == "unsubscribe" else -1, None, 0.0, 0.0, "")
+                values = (node, kind, at, oid, chosen if kind == "unsubscribe" else -1, None, None, 0.0, 0.0, "")
                 for (name, _), value in zip(DRAWN_COLUMNS, values, strict=True):
                     rows[name].append(value)
 

@@ -173,7 +173,7 @@ def _with_queries(subscribes: DataFrame, popular: DataFrame, inserts: DataFrame,
             .when(sf.col("shape") == "disjunction", sf.array_join(several, " | "))
             .otherwise(sf.concat("literal", sf.lit(" & !"), sf.array_join(others, " & !")))
         )
-    return asked.select("at_s", "node", "kind", "sid", "start_s", query.alias("query"))
+    return asked.select("at_s", "node", "kind", "sid", "start_s", "end_s", query.alias("query"))
 
 
 def _companions(inserts: DataFrame, popular: DataFrame) -> DataFrame:
@@ -221,5 +221,5 @@ def _numbered(inserts: DataFrame, subscribes: DataFrame, removals: DataFrame) ->
         sf.coalesce("sid", sf.lit(-1)).alias("sid"),
         sf.coalesce("query", sf.lit("")).alias("query"),
         "start_s",
-        sf.lit(None).cast("double").alias("end_s"),
+        "end_s",
     ).transform(conform, TRACE)
