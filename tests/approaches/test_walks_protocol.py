@@ -350,7 +350,7 @@ def test_the_measured_false_positive_rate_is_the_expected_one() -> None:
         (lambda: FilterOptions(cells=4), "cells is 4"),
         (lambda: FilterOptions(hashes=0), "hashes is 0"),
         (lambda: WalkerOptions(lonely_steps=0), "lonely_steps is 0"),
-        (lambda: WalkerOptions(offer_window_s=0.0), "offer_window_s is 0.0"),
+        (lambda: WalkerOptions(offer_window_s=0.0), "offer_window_s is 0; "),
     ],
 )
 def test_a_broken_bound_is_named(make: object, said: str) -> None:
