@@ -24,6 +24,7 @@ from thyme.study.definition import load_study
 from thyme.study.study import run_study
 
 PATIENCE_S = 120.0
+JOB_PATIENCE_S = 900.0
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 PROGRAM = """
 import sys
@@ -101,7 +102,9 @@ def test_a_cluster_gives_what_this_machine_gives(
     (away / "trace.csv").write_text((study_file.parent / "trace.csv").read_text())
     environment = os.environ | {"PYTHONHASHSEED": "7", "JDK_JAVA_OPTIONS": QUICK_JAVA}
     command = [sys.executable, "-c", PROGRAM, master]
-    done = subprocess.run(command, cwd=away, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=away, env=environment, capture_output=True, text=True, check=False, timeout=JOB_PATIENCE_S
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "20"
 
