@@ -20,7 +20,8 @@ from pyspark.sql.types import BinaryType, DoubleType, StringType, StructField, S
 from thyme.model.operations import Operation
 from thyme.pipeline.arrow import from_arrow, map_arrow
 from thyme.pipeline.runs import RunSpec, describe_error, run_identity
-from thyme.pipeline.sweep import MAX_ATTEMPTS, TASK, TASK_ARROW, Outcome, SweepProgress
+from thyme.pipeline.short_runs import play_in_jobs
+from thyme.pipeline.sweep import TASK, TASK_ARROW, Outcome, SweepProgress
 from thyme.sim.dtn_social import SocialRun, contacts_for, contacts_key, play_compiled
 from thyme.sim.scenario import Scenario
 from thyme.world.contacts import Contacts
@@ -67,36 +68,21 @@ def sweep_social(
     folder: Path,
     watch: Callable[[SweepProgress], None] = lambda progress: None,
 ) -> list[KeptRun | Outcome]:
-    """Every run, in the order of the table, or what became of it if it failed; Spark starts only if needed.
-
-    A run that fails is tried once more, alone, so that one that takes its whole process along fails alone.
-    """
+    """Every run, in the order of the table, or what became of it if it failed; Spark starts only if needed."""
     names = [run_identity(spec, CODE) for spec in specs]
     table = dict(zip(names, specs, strict=True))
     todo = [run for run in table if not (folder / f"{run}.msgpack").is_file()]
     folder.mkdir(parents=True, exist_ok=True)
-    reused, started_s = len(table) - len(todo), time.monotonic()
-    failed: dict[str, Outcome] = {}
 
-    def tell(left: int) -> None:
-        ended = len(todo) - left
-        left_s = (time.monotonic() - started_s) / ended * left if ended else None
-        share = (reused + ended) / len(table) if table else 1.0
-        watch(SweepProgress(len(table), ended - len(failed), reused, len(failed), min(1, left), left_s, share))
+    def play(runs: Sequence[str]) -> Iterator[tuple[str, dict[str, Any] | Outcome]]:
+        for answer in _play_job(spark(), [(run, table[run]) for run in runs]):
+            run, error = answer["run"], answer["error"]
+            yield run, Outcome(run, "failed", answer["seconds"], error=error) if error else answer
 
-    tell(len(todo))
-    left, job = todo, RUNS_PER_JOB
-    for attempt in range(1, MAX_ATTEMPTS + 1):
-        for first in range(0, len(left), job):
-            for answer in _play_job(spark(), [(run, table[run]) for run in left[first : first + job]]):
-                run, error = answer["run"], answer["error"]
-                if error:
-                    failed[run] = Outcome(run, "failed", answer["seconds"], attempt, error)
-                else:
-                    failed.pop(run, None)
-                    _keep(folder, answer)
-            tell(max(0, len(left) - first - job))
-        left, job = list(failed), 1
+    def keep(run: str, answer: dict[str, Any]) -> None:
+        _keep(folder, answer)
+
+    failed = play_in_jobs(todo, len(table), lambda: RUNS_PER_JOB, play, keep, watch)
     return [failed[run] if run in failed else _kept(folder, run) for run in names]
 
 

@@ -7,7 +7,6 @@ decides it; an interrupted evaluation goes on where it stopped. A run that fails
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -24,7 +23,8 @@ from thyme.pipeline.arrow import from_arrow, map_arrow
 from thyme.pipeline.identity import code_identity, identity_of
 from thyme.pipeline.lazy_session import LazySession
 from thyme.pipeline.runs import describe_error
-from thyme.pipeline.sweep import MAX_ATTEMPTS, Outcome, SweepProgress
+from thyme.pipeline.short_runs import play_in_jobs
+from thyme.pipeline.sweep import Outcome, SweepProgress
 
 NETWORKS_PER_CORE = 5
 """Of one job; a network of 3,000 nodes takes some seconds."""
@@ -76,32 +76,16 @@ def sweep_walks(
     runs = [Network(nodes, number, play.identity(nodes, number)) for nodes in counts for number in range(networks)]
     todo = [run for run in runs if not _file(folder, run).is_file()]
     folder.mkdir(parents=True, exist_ok=True)
-    failed: dict[Network, Outcome] = {}
-    reused, started_s = len(runs) - len(todo), time.monotonic()
-
-    def tell(left: int) -> None:
-        ended = len(todo) - left
-        left_s = (time.monotonic() - started_s) / ended * left if ended else None
-        share = (reused + ended) / len(runs)
-        watch(SweepProgress(len(runs), ended - len(failed), reused, len(failed), min(1, left), left_s, share))
-
-    tell(len(todo))
     session = LazySession("thyme walks", master, brief=True)
     try:
-        left = todo
-        for attempt in range(1, MAX_ATTEMPTS + 1):
-            size = (
-                1 if attempt > 1 else NETWORKS_PER_CORE * (session.spark.sparkContext.defaultParallelism if left else 1)
-            )
-            for first in range(0, len(left), size):
-                for run, answer in _play_job(session.spark, left[first : first + size], play):
-                    if isinstance(answer, str):
-                        failed[run] = Outcome(run.name, "failed", 0.0, attempt, answer)
-                    else:
-                        failed.pop(run, None)
-                        _keep(folder, run, answer)
-                tell(max(0, len(left) - first - size))
-            left = list(failed)
+        failed = play_in_jobs(
+            todo,
+            len(runs),
+            lambda: NETWORKS_PER_CORE * session.spark.sparkContext.defaultParallelism,
+            lambda some: _play_job(session.spark, some, play),
+            lambda run, table: _keep(folder, run, table),
+            watch,
+        )
     finally:
         session.close()
     tables = [pq.read_table(_file(folder, run)) for run in runs if run not in failed]
@@ -139,19 +123,21 @@ class _Play:
                 yield from map(_as_rows, parts)
 
 
-def _play_job(spark: SparkSession, runs: Sequence[Network], play: _Play) -> Iterator[tuple[Network, pa.Table | str]]:
+def _play_job(
+    spark: SparkSession, runs: Sequence[Network], play: _Play
+) -> Iterator[tuple[Network, pa.Table | Outcome]]:
     """What each run gave, or its error; if a process was lost, that is the error of all."""
     table = pa.table({"nodes": [run.nodes for run in runs], "network": [run.number for run in runs]})
     frame = from_arrow(spark, table, _TASKS).repartition(min(len(runs), 4 * spark.sparkContext.defaultParallelism))
     try:
         found = map_arrow(frame, play, _ANSWERS).toArrow()
     except Exception as error:
-        yield from ((run, describe_error(error)) for run in runs)
+        yield from ((run, Outcome(run.name, "failed", error=describe_error(error))) for run in runs)
         return
     for run in runs:
         own = found.filter((pc.field("nodes") == run.nodes) & (pc.field("network") == run.number)).sort_by(_ORDER)
         wrong = own["error"][0].as_py()
-        yield run, wrong or own.drop_columns(["error"])
+        yield run, Outcome(run.name, "failed", error=wrong) if wrong else own.drop_columns(["error"])
 
 
 def _file(folder: Path, run: Network) -> Path:

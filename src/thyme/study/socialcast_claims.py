@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from scipy.stats import t as student
 
 from thyme.study.evaluated import Claim
+from thyme.study.results import summary_of
 from thyme.study.socialcast_figures import Found
 from thyme.study.socialcast_points import PREDICTION, RANDOM, SocialMeasure, SocialPoint
 
@@ -76,10 +76,8 @@ def _latency(runs: Sequence[SocialMeasure]) -> float:
 
 def half_width(values: Sequence[float]) -> float:
     """Of the 95 % interval of the mean, by Student's distribution; 0 for a single run."""
-    if len(values) < 2:
-        return 0.0
-    quantile = float(student.ppf(0.975, len(values) - 1))
-    return float(quantile * np.std(values, ddof=1) / np.sqrt(len(values)))
+    summary = summary_of(values)
+    return summary.half_width if summary is not None else 0.0
 
 
 def _share(runs: Sequence[SocialMeasure]) -> str:
