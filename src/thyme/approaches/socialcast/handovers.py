@@ -9,8 +9,7 @@ dropped in the end. Whatever is lost, copies are never doubled, and one is lost 
 the acceptance and the release and do not meet again in time.
 
 Copies on offer stay in the host's store as carried, so a restart takes them back; they leave it before the release is
-sent. Numbers of offers are never used
-again, so what others kept aside before the restart is never released by mistake.
+sent. Numbers of offers are never used again, so what others kept aside before the restart is never released by mistake.
 """
 
 from __future__ import annotations
