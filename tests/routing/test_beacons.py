@@ -10,8 +10,8 @@ from net import FakeHost, Net
 from thyme.model.geometry import Point
 from thyme.model.ids import CellId, NodeId
 from thyme.model.records import TrafficKind
-from thyme.routing.beacons import BeaconEvents, BeaconOptions, Beacons, Neighbour
-from thyme.routing.grid import Grid
+from thyme.routing.cells.beacons import BeaconEvents, BeaconOptions, Beacons, Neighbour
+from thyme.routing.cells.grid import Grid
 from thyme.wire.beacons import Beacon
 from thyme.wire.flooding import Flooded
 

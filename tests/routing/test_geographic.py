@@ -14,10 +14,10 @@ from net import FakeHost, Net, total
 from thyme.model.errors import InputError
 from thyme.model.ids import CellId, NodeId
 from thyme.model.records import TrafficKind
-from thyme.routing.addresses import Arrival, Destination, Form, GeographicOptions
-from thyme.routing.beacons import Beacons
-from thyme.routing.geographic import GeographicRouter
-from thyme.routing.grid import Grid
+from thyme.routing.cells.addresses import Arrival, Destination, Form, GeographicOptions
+from thyme.routing.cells.beacons import Beacons
+from thyme.routing.cells.geographic import GeographicRouter
+from thyme.routing.cells.grid import Grid
 from thyme.wire.beacons import Beacon
 from thyme.wire.flooding import Flooded
 from thyme.wire.geographic import CellPacket, Heading, NodeAbsent

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 from thyme.model.ids import CellId
-from thyme.routing.grid import Grid, cell_side_m
+from thyme.routing.cells.grid import Grid, cell_side_m
 
 
 def test_the_papers_areas_have_two_nodes_per_cell() -> None:

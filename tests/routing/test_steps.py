@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thyme.model.ids import CellId
-from thyme.routing.grid import Grid
-from thyme.routing.planar import edges
-from thyme.routing.steps import End, Onward, next_step
+from thyme.routing.cells.grid import Grid
+from thyme.routing.cells.planar import edges
+from thyme.routing.cells.steps import End, Onward, next_step
 from thyme.wire.geographic import Heading
 
 

@@ -17,7 +17,7 @@ from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import Left, Stored
-from thyme.routing.grid import Grid
+from thyme.routing.cells.grid import Grid
 from thyme.sim.contact_radio import contact_radio
 from thyme.sim.disc import DiscRadio
 from thyme.sim.energy import record_energy

@@ -25,7 +25,7 @@ from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
 from thyme.model.objects import Metadata
 from thyme.model.queries import parse_query
-from thyme.routing.grid import Grid
+from thyme.routing.cells.grid import Grid
 from thyme.sim.disc import DiscOptions, DiscRadio
 from thyme.sim.radio import Radio
 from thyme.sim.simulation import Simulation

@@ -21,9 +21,9 @@ from thyme.host import Host
 from thyme.model.ids import CellId, ObjectKey, SubscriptionKey
 from thyme.model.matching import Batch, IndexFull
 from thyme.model.objects import Metadata, Replica
-from thyme.routing.addresses import Arrival, Form
-from thyme.routing.geographic import GeographicRouter
-from thyme.routing.grid import Grid
+from thyme.routing.cells.addresses import Arrival, Form
+from thyme.routing.cells.geographic import GeographicRouter
+from thyme.routing.cells.grid import Grid
 from thyme.wire.cells import (
     CellAnswer,
     CellState,

@@ -12,8 +12,8 @@ from thyme.model.ids import CellId, NodeId, ObjectKey
 from thyme.model.objects import Metadata
 from thyme.model.queries import Conjunction
 from thyme.model.subscriptions import Subscription
-from thyme.routing.addresses import Destination
-from thyme.routing.grid import Grid
+from thyme.routing.cells.addresses import Destination
+from thyme.routing.cells.grid import Grid
 from thyme.wire.cells import WHOLE_CELL
 
 

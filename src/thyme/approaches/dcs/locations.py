@@ -18,8 +18,8 @@ from thyme.approaches.interface import Outcome
 from thyme.host import Host
 from thyme.model.ids import CellId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
-from thyme.routing.geographic import GeographicRouter
-from thyme.routing.grid import Grid
+from thyme.routing.cells.geographic import GeographicRouter
+from thyme.routing.cells.grid import Grid
 from thyme.wire.cells import LocationUpdate
 
 OWN = "own object"

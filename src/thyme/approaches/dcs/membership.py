@@ -16,9 +16,9 @@ from thyme.approaches.dcs.options import CellStorageOptions
 from thyme.host import Host, Timer
 from thyme.model.ids import CellId, NodeId
 from thyme.model.records import Joined, Moved
-from thyme.routing.beacons import Beacons
-from thyme.routing.geographic import GeographicRouter
-from thyme.routing.grid import Grid
+from thyme.routing.cells.beacons import Beacons
+from thyme.routing.cells.geographic import GeographicRouter
+from thyme.routing.cells.grid import Grid
 from thyme.wire.cells import CellState, JoinCell, JoinedState
 
 

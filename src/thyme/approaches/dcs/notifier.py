@@ -18,8 +18,8 @@ from thyme.model.ids import CellId, NodeId, SubscriptionKey
 from thyme.model.matching import Batch
 from thyme.model.objects import Metadata
 from thyme.model.records import Counted, TrafficKind
-from thyme.routing.addresses import Destination
-from thyme.routing.geographic import GeographicRouter
+from thyme.routing.cells.addresses import Destination
+from thyme.routing.cells.geographic import GeographicRouter
 from thyme.wire.cells import CellNotification
 
 MATCHES_PER_MESSAGE = 8

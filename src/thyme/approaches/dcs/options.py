@@ -8,8 +8,8 @@ from thyme.approaches.contents import ContentOptions
 from thyme.approaches.interface import StoreLimits
 from thyme.approaches.requests import RetryOptions
 from thyme.model.errors import InputError
-from thyme.routing.addresses import GeographicOptions
-from thyme.routing.beacons import BeaconOptions
+from thyme.routing.cells.addresses import GeographicOptions
+from thyme.routing.cells.beacons import BeaconOptions
 
 
 class GridOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

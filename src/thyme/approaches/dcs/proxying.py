@@ -20,10 +20,10 @@ from thyme.approaches.interface import Outcome
 from thyme.approaches.requests import Requests
 from thyme.host import Host
 from thyme.model.ids import CellId
-from thyme.routing.addresses import Arrival, Form
-from thyme.routing.beacons import Beacons
-from thyme.routing.geographic import GeographicRouter
-from thyme.routing.grid import Grid
+from thyme.routing.cells.addresses import Arrival, Form
+from thyme.routing.cells.beacons import Beacons
+from thyme.routing.cells.geographic import GeographicRouter
+from thyme.routing.cells.grid import Grid
 from thyme.wire.cells import CellAnswer, CellState, KeptHere, Released, TakeBack, WhoKeeps
 from thyme.wire.message import Message
 

@@ -17,7 +17,7 @@ from thyme.approaches.dcs.options import CellStorageOptions
 from thyme.host import Host
 from thyme.model.ids import CellId, NodeId
 from thyme.model.records import Counted, TrafficKind
-from thyme.routing.beacons import Neighbour
+from thyme.routing.cells.beacons import Neighbour
 from thyme.wire.cells import BucketItems, Buckets, CellState, ItemsWanted
 from thyme.wire.message import Message
 

@@ -22,9 +22,9 @@ from thyme.approaches.requests import Requests
 from thyme.host import Host
 from thyme.model.ids import ObjectKey
 from thyme.model.objects import DataObject, Metadata, Replica
-from thyme.routing.addresses import Arrival, Destination
-from thyme.routing.geographic import GeographicRouter
-from thyme.routing.grid import Grid
+from thyme.routing.cells.addresses import Arrival, Destination
+from thyme.routing.cells.geographic import GeographicRouter
+from thyme.routing.cells.grid import Grid
 from thyme.wire.cells import WHOLE_CELL, CellState, ReplicaAdded
 from thyme.wire.storage import PartReply, PartRequest
 

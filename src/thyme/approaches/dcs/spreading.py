@@ -14,9 +14,9 @@ from thyme.approaches.dcs.holdings import Holdings
 from thyme.approaches.dcs.options import CellStorageOptions
 from thyme.model.ids import CellId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
-from thyme.routing.addresses import Arrival, Destination
-from thyme.routing.geographic import GeographicRouter
-from thyme.routing.grid import Grid
+from thyme.routing.cells.addresses import Arrival, Destination
+from thyme.routing.cells.geographic import GeographicRouter
+from thyme.routing.cells.grid import Grid
 from thyme.wire.cells import CellState, InsertMetadata, SpreadInsert, SubscribePart
 from thyme.wire.message import Message
 

@@ -44,10 +44,10 @@ from thyme.model.matching import Cursor
 from thyme.model.objects import Metadata, Replica
 from thyme.model.queries import Query
 from thyme.model.subscriptions import Subscription
-from thyme.routing.addresses import Arrival, Destination, Form
-from thyme.routing.beacons import BeaconEvents, Beacons, Neighbour
-from thyme.routing.geographic import GeographicRouter
-from thyme.routing.grid import Grid
+from thyme.routing.cells.addresses import Arrival, Destination, Form
+from thyme.routing.cells.beacons import BeaconEvents, Beacons, Neighbour
+from thyme.routing.cells.geographic import GeographicRouter
+from thyme.routing.cells.grid import Grid
 from thyme.wire.cells import (
     WHOLE_CELL,
     CellAnswer,

@@ -24,8 +24,8 @@ from enum import Enum, auto
 import msgspec
 
 from thyme.model.ids import CellId
-from thyme.routing.grid import Grid
-from thyme.routing.planar import edges, next_counterclockwise
+from thyme.routing.cells.grid import Grid
+from thyme.routing.cells.planar import edges, next_counterclockwise
 from thyme.wire.geographic import Detour, Heading
 
 

@@ -20,7 +20,7 @@ from thyme.host import Host, Timer
 from thyme.model.geometry import Point
 from thyme.model.ids import CellId, NodeId
 from thyme.model.records import Counted, TrafficKind
-from thyme.routing.grid import Grid
+from thyme.routing.cells.grid import Grid
 from thyme.wire.beacons import Beacon
 from thyme.wire.message import Message
 

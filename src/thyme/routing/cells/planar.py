@@ -16,7 +16,7 @@ from collections.abc import Collection
 from math import atan2, tau
 
 from thyme.model.ids import CellId
-from thyme.routing.grid import Grid
+from thyme.routing.cells.grid import Grid
 
 
 def edges(grid: Grid, cell: CellId, populated: Collection[CellId]) -> list[CellId]:

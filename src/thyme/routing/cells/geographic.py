@@ -29,12 +29,12 @@ import msgspec
 from thyme.host import Host
 from thyme.model.ids import CellId, NodeId
 from thyme.model.records import Counted, TrafficKind
-from thyme.routing.addresses import Arrival, Deliver, Destination, Form, GeographicOptions, Undelivered
-from thyme.routing.beacons import Beacons
-from thyme.routing.forwarding import NO_FAILURES, Failures, Forwarder, Hop
-from thyme.routing.grid import Grid
-from thyme.routing.proxies import Proxies
-from thyme.routing.steps import End, Onward, next_step
+from thyme.routing.cells.addresses import Arrival, Deliver, Destination, Form, GeographicOptions, Undelivered
+from thyme.routing.cells.beacons import Beacons
+from thyme.routing.cells.forwarding import NO_FAILURES, Failures, Forwarder, Hop
+from thyme.routing.cells.grid import Grid
+from thyme.routing.cells.proxies import Proxies
+from thyme.routing.cells.steps import End, Onward, next_step
 from thyme.wire.codec import DecodeError, decode, encode
 from thyme.wire.geographic import ANY_NODE, CellBroadcast, CellPacket, Heading, NodeAbsent
 from thyme.wire.message import Message

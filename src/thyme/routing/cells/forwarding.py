@@ -15,8 +15,8 @@ import msgspec
 from thyme.host import Host
 from thyme.model.ids import CellId, NodeId
 from thyme.model.records import Counted, TrafficKind
-from thyme.routing.addresses import GeographicOptions
-from thyme.routing.beacons import Beacons
+from thyme.routing.cells.addresses import GeographicOptions
+from thyme.routing.cells.beacons import Beacons
 from thyme.wire.geographic import CellPacket, Heading
 
 Leg = tuple[Heading, Heading]
