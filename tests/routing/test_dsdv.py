@@ -13,7 +13,7 @@ from net import FakeHost, Net, total
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import TrafficKind
-from thyme.routing.dsdv_.protocol import Dsdv, DsdvOptions
+from thyme.routing.dsdv.protocol import Dsdv, DsdvOptions
 from thyme.wire.codec import encode
 from thyme.wire.dsdv import ENTRY_BYTES, Carried, Entry, TableUpdate, pack, unpack
 from thyme.wire.flooding import Flooded

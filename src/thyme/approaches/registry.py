@@ -23,7 +23,7 @@ from thyme.approaches.walks.options import DirectionalWalksOptions
 from thyme.approaches.walks.protocol import DirectionalWalks
 from thyme.host import Host
 from thyme.model.errors import InputError
-from thyme.routing.dsdv_.protocol import Dsdv, DsdvOptions
+from thyme.routing.dsdv.protocol import Dsdv, DsdvOptions
 from thyme.routing.layer import Deliver, UnicastRouter
 from thyme.routing.ondemand import OnDemandOptions, OnDemandRouter
 

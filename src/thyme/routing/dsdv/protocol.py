@@ -23,15 +23,15 @@ from thyme.host import Host, Timer
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, TrafficKind
-from thyme.routing.dsdv_.options import SEQUENCE_TICK_S, DsdvOptions
-from thyme.routing.dsdv_.waiting import Waiting
+from thyme.routing.dsdv.options import SEQUENCE_TICK_S, DsdvOptions
+from thyme.routing.dsdv.waiting import Waiting
 from thyme.routing.layer import Deliver
 from thyme.wire.codec import DecodeError, decode, encode
 from thyme.wire.dsdv import ENTRY_BYTES, Carried, TableUpdate
 from thyme.wire.message import Message
 
 if TYPE_CHECKING:
-    from thyme.routing.dsdv_.table import Route
+    from thyme.routing.dsdv.table import Route
 
 __all__ = ["Dsdv", "DsdvOptions"]
 
@@ -43,8 +43,8 @@ class Dsdv:
 
     def __init__(self, host: Host, deliver: Deliver, options: DsdvOptions | None = None) -> None:
         # Compiled code takes a while to load, and most approaches never route by DSDV.
-        from thyme.routing.dsdv_.kernel import READY, RESETTLED
-        from thyme.routing.dsdv_.table import DsdvTable
+        from thyme.routing.dsdv.kernel import READY, RESETTLED
+        from thyme.routing.dsdv.table import DsdvTable
 
         if not 0 <= host.node < _NUMBERS:
             raise InputError(

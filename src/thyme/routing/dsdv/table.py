@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thyme.model.ids import NodeId
-from thyme.routing.dsdv_ import kernel as kernel
+from thyme.routing.dsdv import kernel as kernel
 
 _FIRST_ROWS = 16
 _IDS = 1 << 32
