@@ -16,9 +16,9 @@ from thyme.model.queries import parse_query
 from thyme.sim.faults import Rule
 from thyme.sim.run import Run
 from thyme.sim.scenario import scenario_of
-from thyme.world.movement import movement_of_legs, walk
-from thyme.world.movement_traces import write_movement
-from thyme.world.placement import write_topology
+from thyme.world.files.movement import write_movement
+from thyme.world.mobility.movement import movement_of_legs, walk
+from thyme.world.mobility.placement import write_topology
 
 
 class SmallWorld:

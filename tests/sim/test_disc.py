@@ -9,8 +9,8 @@ from thyme.model.errors import InputError
 from thyme.sim.disc import DiscOptions, DiscRadio
 from thyme.sim.neighbours import Neighbours
 from thyme.sim.radio import Happening
-from thyme.world.placement import static, uniform_places
-from thyme.world.waypoint import Waypoint, random_waypoint
+from thyme.world.mobility.placement import static, uniform_places
+from thyme.world.mobility.waypoint import Waypoint, random_waypoint
 
 
 def line(*xs: float) -> DiscRadio:

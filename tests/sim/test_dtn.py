@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from thyme.model.errors import InputError
 from thyme.sim.dtn import SprayAndWait, spray_and_wait
-from thyme.world.contacts import contacts_from
-from thyme.world.encounters import contacts_of
-from thyme.world.placement import uniform_places
-from thyme.world.waypoint import Waypoint, random_waypoint
+from thyme.world.contacts_.encounters import contacts_of
+from thyme.world.contacts_.table import contacts_from
+from thyme.world.mobility.placement import uniform_places
+from thyme.world.mobility.waypoint import Waypoint, random_waypoint
 
 ONE_MESSAGE = SprayAndWait(every_s=1000.0)
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from thyme.model.errors import InputError
-from thyme.world.community import Community, community_movement
-from thyme.world.contact_statistics import statistics_of, time_together
-from thyme.world.encounters import contacts_of
-from thyme.world.social import Caves, caveman
+from thyme.world.contacts_.encounters import contacts_of
+from thyme.world.contacts_.statistics import statistics_of, time_together
+from thyme.world.mobility.community import Community, community_movement
+from thyme.world.mobility.social import Caves, caveman
 
 HOURS_S = 28_800.0
 

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thyme.model.errors import InputError
-from thyme.world.contact_statistics import gaps_s, statistics_of, time_together
-from thyme.world.contacts import Contacts, contacts_from
-from thyme.world.encounters import contacts_of
-from thyme.world.movement import Leg, Movement, movement_of_legs
-from thyme.world.placement import uniform_places, uniform_static
-from thyme.world.waypoint import Waypoint, random_waypoint
+from thyme.world.contacts_.encounters import contacts_of
+from thyme.world.contacts_.statistics import gaps_s, statistics_of, time_together
+from thyme.world.contacts_.table import Contacts, contacts_from
+from thyme.world.mobility.movement import Leg, Movement, movement_of_legs
+from thyme.world.mobility.placement import uniform_places, uniform_static
+from thyme.world.mobility.waypoint import Waypoint, random_waypoint
 
 UNTIL_S = 300.0
 

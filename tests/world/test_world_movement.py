@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
-from thyme.world.movement import Leg, Movement, movement_of_legs, trip, walk
+from thyme.world.mobility.movement import Leg, Movement, movement_of_legs, trip, walk
 
 INSTANT = st.floats(-5.0, 120.0)
 

@@ -22,7 +22,7 @@ from thyme.world.churn import (
     joining,
     leaving,
 )
-from thyme.world.placement import read_places, read_topology, uniform_places, uniform_static, write_topology
+from thyme.world.mobility.placement import read_places, read_topology, uniform_places, uniform_static, write_topology
 from thyme.world.streams import chosen, stream
 from thyme.world.venue import PAPER_AREAS_M, Venue, paper_venue, venue_for
 

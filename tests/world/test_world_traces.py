@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
-from thyme.world.contact_traces import ContactFormat, read_contacts, write_contacts
-from thyme.world.contacts import Contacts, contacts_from
-from thyme.world.movement import Leg, movement_of_legs
-from thyme.world.movement_traces import MovementFormat, read_movement, write_movement
-from thyme.world.placement import uniform_places
-from thyme.world.waypoint import Waypoint, random_waypoint
+from thyme.world.contacts_.table import Contacts, contacts_from
+from thyme.world.files.contacts import ContactFormat, read_contacts, write_contacts
+from thyme.world.files.movement import MovementFormat, read_movement, write_movement
+from thyme.world.mobility.movement import Leg, movement_of_legs
+from thyme.world.mobility.placement import uniform_places
+from thyme.world.mobility.waypoint import Waypoint, random_waypoint
 
 CONTACT_FORMATS: tuple[ContactFormat, ...] = get_args(ContactFormat)
 MOVEMENT_FORMATS: tuple[MovementFormat, ...] = get_args(MovementFormat)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
-from thyme.world.cells import cell_of, crossed_cells
-from thyme.world.movement import Movement
-from thyme.world.placement import uniform_places
-from thyme.world.waypoint import DRIP_WALK, THYME_WALK, Waypoint, random_waypoint
+from thyme.world.mobility.cells import cell_of, crossed_cells
+from thyme.world.mobility.movement import Movement
+from thyme.world.mobility.placement import uniform_places
+from thyme.world.mobility.waypoint import DRIP_WALK, THYME_WALK, Waypoint, random_waypoint
 
 UNTIL_S = 720.0
 

@@ -18,11 +18,11 @@ from rich.console import Console
 from rich.table import Table
 
 from thyme.sim.dtn import SprayAndWait, spray_and_wait
-from thyme.world.community import Community, community_movement
-from thyme.world.encounters import contacts_of
-from thyme.world.movement import Movement
-from thyme.world.placement import uniform_places
-from thyme.world.waypoint import Waypoint, random_waypoint
+from thyme.world.contacts_.encounters import contacts_of
+from thyme.world.mobility.community import Community, community_movement
+from thyme.world.mobility.movement import Movement
+from thyme.world.mobility.placement import uniform_places
+from thyme.world.mobility.waypoint import Waypoint, random_waypoint
 
 SIDE_M = 4_000.0
 RANGE_M = 250.0

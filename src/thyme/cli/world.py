@@ -32,7 +32,7 @@ def movement(
     """
     from thyme.sim.run import movement_for
     from thyme.sim.scenario import load_scenario
-    from thyme.world.movement_traces import read_movement, write_movement
+    from thyme.world.files.movement import read_movement, write_movement
 
     wanted = _one_of(form, ("ns2", "bonnmotion", "one"))
     if source.suffix == ".toml":
@@ -58,8 +58,8 @@ def contacts(
 
       thyme world contacts office.dat.zip office.conn --to one
     """
-    from thyme.world.contact_statistics import statistics_of
-    from thyme.world.contact_traces import read_contacts, write_contacts
+    from thyme.world.contacts_.statistics import statistics_of
+    from thyme.world.files.contacts import read_contacts, write_contacts
 
     traced = read_contacts(source)
     figures = statistics_of(traced.contacts)

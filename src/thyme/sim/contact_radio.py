@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thyme.sim.disc import DiscOptions, DiscRadio
-from thyme.world.contacts import Contacts
-from thyme.world.movement import Floats, Ints, Movement
+from thyme.world.contacts_.table import Contacts
+from thyme.world.mobility.movement import Floats, Ints, Movement
 
 
 def changes_of(contacts: Contacts) -> tuple[Floats, NDArray[np.bool_], Ints, Ints]:

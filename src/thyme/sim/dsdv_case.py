@@ -20,7 +20,7 @@ from thyme.wire.codec import encode
 from thyme.wire.dsdv import Carried
 from thyme.wire.flooding import Flooded
 from thyme.wire.message import Message
-from thyme.world.placement import read_topology
+from thyme.world.mobility.placement import read_topology
 
 Figures = dict[str, float | int | str]
 

@@ -39,7 +39,7 @@ from thyme.sim.dtn_social_state import (
     State,
     Table,
 )
-from thyme.world.movement import Floats, Ints
+from thyme.world.mobility.movement import Floats, Ints
 
 _FIRST_BYTES = 4
 """Version, array and tag of a control message; the header of its interests is among theirs."""

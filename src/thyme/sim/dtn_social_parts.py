@@ -11,7 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from thyme.sim.dtn_social_state import Bits, Buffer, Kalman, Memory, Predictors
-from thyme.world.movement import Ints
+from thyme.world.mobility.movement import Ints
 
 _WORDS, _SHIFT = 624, 397
 

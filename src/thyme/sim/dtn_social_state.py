@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thyme.world.movement import Floats, Ints
+from thyme.world.mobility.movement import Floats, Ints
 
 Bits = NDArray[np.uint64]
 Flags = NDArray[np.bool_]

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from thyme.world.movement import Movement
+from thyme.world.mobility.movement import Movement
 
 
 class Reach(Protocol):

@@ -26,13 +26,13 @@ from thyme.sim.scenario import Scenario, community_of
 from thyme.sim.simulation import Simulation
 from thyme.sim.users import Numbers, User
 from thyme.world.churn import Churn, alternating, chosen_sparing_cells, crashing, joining, leaving
-from thyme.world.contact_traces import read_contacts
-from thyme.world.contacts import Contacts
-from thyme.world.movement import Leg, Movement, movement_of_legs
-from thyme.world.movement_traces import read_movement
-from thyme.world.placement import read_topology, static, uniform_places
+from thyme.world.contacts_.table import Contacts
+from thyme.world.files.contacts import read_contacts
+from thyme.world.files.movement import read_movement
+from thyme.world.mobility.movement import Leg, Movement, movement_of_legs
+from thyme.world.mobility.placement import read_topology, static, uniform_places
+from thyme.world.mobility.waypoint import random_waypoint
 from thyme.world.streams import chosen, stream
-from thyme.world.waypoint import random_waypoint
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -70,7 +70,7 @@ def _crowd_movement(scenario: Scenario) -> Movement:
         return static(np.zeros((scenario.nodes, 2)), area.width_m, area.height_m)
     places = uniform_places(scenario.nodes, area.width_m, area.height_m, scenario.place_seed)
     if section.model == "community":
-        from thyme.world.community import community_movement
+        from thyme.world.mobility.community import community_movement
 
         how, until_s = community_of(section.community), scenario.time.until_s
         crowd = community_movement(scenario.nodes, area.width_m, area.height_m, how, until_s, scenario.place_seed)
@@ -128,7 +128,7 @@ def radio_for(scenario: Scenario, movement: Movement) -> Radio:
     if scenario.movement.model == "contacts":
         return contact_radio(movement, recorded_contacts(scenario), section.disc, scenario.run_seed)
     if section.model == "disc" and scenario.movement.model == "community":
-        from thyme.world.encounters import contacts_of
+        from thyme.world.contacts_.encounters import contacts_of
 
         contacts = contacts_of(movement, section.disc.range_m, scenario.time.until_s)
         return contact_radio(movement, contacts, section.disc, scenario.run_seed)

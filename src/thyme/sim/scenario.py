@@ -22,11 +22,11 @@ from thyme.sim.faults import Rule
 from thyme.sim.users import UserOptions
 from thyme.sim.wifi.profiles import WifiOptions
 from thyme.world.churn import Alternation
+from thyme.world.mobility.waypoint import Waypoint
 from thyme.world.venue import Venue, paper_venue, venue_for
-from thyme.world.waypoint import Waypoint
 
 if TYPE_CHECKING:
-    from thyme.world.community import Community
+    from thyme.world.mobility.community import Community
 
 MAX_NODES = 100_000
 PAPER_SIZES = (16, 36, 64, 100, 144, 196)
@@ -49,7 +49,7 @@ class MovementSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     file: str = ""
     waypoint: Waypoint = Waypoint()
     community: dict[str, Any] = {}
-    """Keys of `thyme.world.community.Community`."""
+    """Keys of `thyme.world.mobility.community.Community`."""
     begin_s: float | None = None
     """The instant of a contact trace at which the run begins; that of the first contact if none is given."""
 
@@ -154,8 +154,8 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def community_of(given: Mapping[str, Any], where: str = "[movement.community]") -> Community:
     """The options of community mobility, checked."""
     # Imported here because the compiled code behind it takes a while to load, and few scenarios need it.
-    from thyme.world.community import Community
-    from thyme.world.social import Caves
+    from thyme.world.mobility.community import Community
+    from thyme.world.mobility.social import Caves
 
     for table, record in ((given, Community), (given.get("caves", {}), Caves)):
         fields = [field.name for field in msgspec.structs.fields(record)]

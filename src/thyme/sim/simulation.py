@@ -25,7 +25,7 @@ from thyme.sim.radio import Happening, Radio, Told
 from thyme.sim.recorder import Recorder, Tally, add
 from thyme.wire.codec import encode
 from thyme.wire.message import Message
-from thyme.world.movement import Leg, Movement
+from thyme.world.mobility.movement import Leg, Movement
 
 MAX_KEPT_FRAMES = 2_000_000
 FRAME_MEMORY_S = 0.01

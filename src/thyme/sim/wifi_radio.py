@@ -10,7 +10,7 @@ from thyme.sim.radio import RadioTotals
 from thyme.sim.wifi.ether import Wifi
 from thyme.sim.wifi.profiles import WifiOptions, profile_named
 from thyme.sim.wifi.state import ACK, BROADCAST, CTS, RTS, UNICAST
-from thyme.world.movement import Movement
+from thyme.world.mobility.movement import Movement
 
 _SENT = (("broadcast", BROADCAST), ("unicast", UNICAST), ("ack", ACK), ("rts", RTS), ("cts", CTS))
 _LOST = (("failed", "collision or noise"), ("deaf", "busy with another frame"), ("undetected", "preamble lost"))

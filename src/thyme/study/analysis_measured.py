@@ -37,8 +37,8 @@ from thyme.wire.geographic import CellBroadcast, CellPacket
 from thyme.wire.message import Message
 from thyme.wire.ondemand import Routed
 from thyme.wire.storage import Notification
-from thyme.world.movement import Floats, Movement
-from thyme.world.placement import static, uniform_places
+from thyme.world.mobility.movement import Floats, Movement
+from thyme.world.mobility.placement import static, uniform_places
 from thyme.world.streams import stream
 from thyme.world.venue import Venue, venue_for
 

@@ -26,7 +26,7 @@ from thyme.model.records import OperationKind
 from thyme.sim.run import simulate
 from thyme.sim.scenario import Scenario, scenario_of
 from thyme.study.drip_workload import NumberIntervals, number_intervals
-from thyme.world.waypoint import DRIP_WALK
+from thyme.world.mobility.waypoint import DRIP_WALK
 
 BROKERS = (10, 20, 30, 40)
 COPIES = (2, 4, 6)

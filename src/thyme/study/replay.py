@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from thyme.model.errors import InputError
-from thyme.world.movement import Leg, Movement, movement_of_legs
+from thyme.world.mobility.movement import Leg, Movement, movement_of_legs
 
 MAX_SHOTS = 2_000
 MAX_MESSAGES_PER_SHOT = 400

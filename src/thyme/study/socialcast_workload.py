@@ -21,8 +21,8 @@ from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
 from thyme.sim.scenario import Scenario, community_of
-from thyme.world.contact_statistics import time_together
-from thyme.world.contact_traces import read_contacts
+from thyme.world.contacts_.statistics import time_together
+from thyme.world.files.contacts import read_contacts
 
 
 class SocialWorkload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,7 +66,7 @@ def communities_of(scenario: Scenario) -> list[int]:
         return [of_node[node] for node in range(scenario.nodes)]
     if scenario.movement.model != "community":
         raise InputError("interests of communities need [movement] model = community or contacts")
-    from thyme.world.social import caveman
+    from thyme.world.mobility.social import caveman
 
     network = caveman(scenario.nodes, community_of(scenario.movement.community).caves, scenario.place_seed)
     return [int(community) for community in network.community]

@@ -18,7 +18,7 @@ from thyme.model.queries import parse_query
 from thyme.sim.disc import DiscOptions, DiscRadio
 from thyme.sim.faults import Rule
 from thyme.sim.simulation import Simulation
-from thyme.world.movement import Leg, Movement, movement_of_legs
+from thyme.world.mobility.movement import Leg, Movement, movement_of_legs
 
 Place = tuple[float, float]
 SETTLED_S = 20.0

@@ -16,7 +16,7 @@ from thyme.model.objects import DataObject, Metadata
 from thyme.model.queries import parse_query
 from thyme.model.subscriptions import Subscription
 from thyme.wire.drip import Interest
-from thyme.world.movement import movement_of_legs, walk
+from thyme.world.mobility.movement import movement_of_legs, walk
 
 THREE = (1, 4, 7)
 """Brokers in a line of nine: regions 0–2, 3–5 and 6–8."""

@@ -15,9 +15,9 @@ from thyme.model.ids import NodeId
 from thyme.sim.simulation import Receive
 from thyme.wire.drip import NOBODY, Presence
 from thyme.wire.message import Message
-from thyme.world.movement import movement_of_legs, walk
-from thyme.world.placement import uniform_places
-from thyme.world.waypoint import DRIP_WALK, random_waypoint
+from thyme.world.mobility.movement import movement_of_legs, walk
+from thyme.world.mobility.placement import uniform_places
+from thyme.world.mobility.waypoint import DRIP_WALK, random_waypoint
 
 
 def crowd(seed: int, nodes: int = 40, side_m: float = 400.0) -> list[Place]:

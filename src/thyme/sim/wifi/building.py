@@ -32,7 +32,7 @@ from thyme.sim.wifi.state import (
     free_rows,
 )
 from thyme.sim.wifi.timing import DSSS_ACK_NS, LIGHT_M_PER_NS
-from thyme.world.movement import Movement
+from thyme.world.mobility.movement import Movement
 
 BOLTZMANN = 1.3803e-23
 BANDWIDTH_HZ = 20e6

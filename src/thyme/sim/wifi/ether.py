@@ -18,7 +18,7 @@ from thyme.sim.wifi.kernel import OUT_OF_ORDER, SHORT, queue, run, switch
 from thyme.sim.wifi.profiles import WifiOptions, WifiProfile, check
 from thyme.sim.wifi.queues import DROPPED, GIVEN_UP, RECEIVED, SENT
 from thyme.sim.wifi.state import EVERYBODY, Table
-from thyme.world.movement import Movement
+from thyme.world.mobility.movement import Movement
 
 __all__ = ["DROPPED", "GIVEN_UP", "RECEIVED", "SENT", "Wifi"]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from thyme.sim.wifi.ether import RECEIVED, Wifi
 from thyme.sim.wifi.state import EVERYBODY
-from thyme.world.movement import Movement
+from thyme.world.mobility.movement import Movement
 
 Send = tuple[float, int, int]  # when, by whom, to whom (EVERYBODY for a broadcast)
 

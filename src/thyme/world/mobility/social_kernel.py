@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from thyme.world.movement import Floats, Ints
+from thyme.world.mobility.movement import Floats, Ints
 
 SAME_BETWEENNESS = 1e-9
 """Two ties whose betweenness differs by less (relatively) are equal: the order of sums must not decide."""

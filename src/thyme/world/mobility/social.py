@@ -14,8 +14,8 @@ import msgspec
 import numpy as np
 
 from thyme.model.errors import InputError
-from thyme.world.movement import Floats, Ints
-from thyme.world.social_kernel import split_by_betweenness
+from thyme.world.mobility.movement import Floats, Ints
+from thyme.world.mobility.social_kernel import split_by_betweenness
 from thyme.world.streams import stream
 
 FURTHER_SPLITS = 4

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Literal
 
 from thyme.model.errors import InputError
-from thyme.world.contacts import Contacts, contacts_from
-from thyme.world.trace_lines import Line, in_order, read_lines
+from thyme.world.contacts_.table import Contacts, contacts_from
+from thyme.world.files.lines import Line, in_order, read_lines
 
 ContactFormat = Literal["tij", "one", "haggle"]
 WINDOW_S = 20.0

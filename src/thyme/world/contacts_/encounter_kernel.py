@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from thyme.world.movement import Floats, Ints
+from thyme.world.mobility.movement import Floats, Ints
 
 EMPTY = -1
 MAX_CELLS_PER_NODE = 4

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from thyme.world.movement import Floats, Ints
+from thyme.world.mobility.movement import Floats, Ints
 
 DRAWS_PER_STEP = 5
 """Square, x, y, speed, pause."""

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.random import Generator
 
 from thyme.model.errors import InputError
-from thyme.world.community_kernel import DRAWS_PER_STEP, walk_on
-from thyme.world.movement import Floats, Ints, Movement
-from thyme.world.social import Caves, SocialNetwork, caveman
+from thyme.world.mobility.community_kernel import DRAWS_PER_STEP, walk_on
+from thyme.world.mobility.movement import Floats, Ints, Movement
+from thyme.world.mobility.social import Caves, SocialNetwork, caveman
 from thyme.world.streams import stream
 
 DRAWS = 512 * DRAWS_PER_STEP

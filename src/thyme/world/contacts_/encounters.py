@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from thyme.model.errors import InputError
-from thyme.world.contacts import Contacts, contacts_from
-from thyme.world.encounter_kernel import find_encounters
-from thyme.world.movement import Floats, Movement
+from thyme.world.contacts_.encounter_kernel import find_encounters
+from thyme.world.contacts_.table import Contacts, contacts_from
+from thyme.world.mobility.movement import Floats, Movement
 
 WINDOW_REACH = 2.0
 """A typical walker covers this share of the range in one window: longer windows solve more pairs in vain,

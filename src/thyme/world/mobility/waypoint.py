@@ -16,8 +16,8 @@ from numpy.random import Generator
 
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
-from thyme.world.cells import Cell, Occupation, cell_of, crossed_cells
-from thyme.world.movement import Floats, Leg, Movement, movement_of_legs, trip
+from thyme.world.mobility.cells import Cell, Occupation, cell_of, crossed_cells
+from thyme.world.mobility.movement import Floats, Leg, Movement, movement_of_legs, trip
 from thyme.world.streams import chosen, stream
 from thyme.world.venue import PAPER_CELL_M
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thyme.model.errors import InputError
-from thyme.world.movement import Floats, Ints
+from thyme.world.mobility.movement import Floats, Ints
 
 TOUCHING_S = 1e-6
 """Contacts of one pair that are less than this apart are one: a rounding error is not a separation."""

@@ -10,8 +10,8 @@ import msgspec
 import networkx as nx
 import numpy as np
 
-from thyme.world.contacts import Contacts
-from thyme.world.movement import Floats
+from thyme.world.contacts_.table import Contacts
+from thyme.world.mobility.movement import Floats
 
 HOUR_S = 3600.0
 

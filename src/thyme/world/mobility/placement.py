@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from thyme.model.errors import InputError
-from thyme.world.movement import Floats, Leg, Movement, movement_of_legs
+from thyme.world.mobility.movement import Floats, Leg, Movement, movement_of_legs
 from thyme.world.streams import stream
 
 TOPOLOGY_HEADER = ("node", "x_m", "y_m")
