@@ -15,8 +15,8 @@ from thyme.sim.contact_radio import ContactReach
 from thyme.sim.neighbours import Neighbours
 from thyme.sim.run import Run, movement_for, radio_for, recorded_contacts
 from thyme.sim.scenario import Scenario, scenario_of
-from thyme.world.contacts_.encounters import contacts_of
-from thyme.world.contacts_.table import contacts_from
+from thyme.world.contacts.encounters import contacts_of
+from thyme.world.contacts.table import contacts_from
 from thyme.world.mobility.placement import uniform_places
 from thyme.world.mobility.waypoint import Waypoint, random_waypoint
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from thyme.model.errors import InputError
-from thyme.world.contacts_.encounters import contacts_of
-from thyme.world.contacts_.statistics import statistics_of, time_together
+from thyme.world.contacts.encounters import contacts_of
+from thyme.world.contacts.statistics import statistics_of, time_together
 from thyme.world.mobility.community import Community, community_movement
 from thyme.world.mobility.social import Caves, caveman
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thyme.model.errors import InputError
-from thyme.world.contacts_.encounters import contacts_of
-from thyme.world.contacts_.statistics import gaps_s, statistics_of, time_together
-from thyme.world.contacts_.table import Contacts, contacts_from
+from thyme.world.contacts.encounters import contacts_of
+from thyme.world.contacts.statistics import gaps_s, statistics_of, time_together
+from thyme.world.contacts.table import Contacts, contacts_from
 from thyme.world.mobility.movement import Leg, Movement, movement_of_legs
 from thyme.world.mobility.placement import uniform_places, uniform_static
 from thyme.world.mobility.waypoint import Waypoint, random_waypoint

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
-from thyme.world.contacts_.table import Contacts, contacts_from
+from thyme.world.contacts.table import Contacts, contacts_from
 from thyme.world.files.contacts import ContactFormat, read_contacts, write_contacts
 from thyme.world.files.movement import MovementFormat, read_movement, write_movement
 from thyme.world.mobility.movement import Leg, movement_of_legs

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from thyme.sim.dtn import SprayAndWait, spray_and_wait
-from thyme.world.contacts_.encounters import contacts_of
+from thyme.world.contacts.encounters import contacts_of
 from thyme.world.mobility.community import Community, community_movement
 from thyme.world.mobility.movement import Movement
 from thyme.world.mobility.placement import uniform_places

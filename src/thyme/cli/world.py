@@ -58,7 +58,7 @@ def contacts(
 
       thyme world contacts office.dat.zip office.conn --to one
     """
-    from thyme.world.contacts_.statistics import statistics_of
+    from thyme.world.contacts.statistics import statistics_of
     from thyme.world.files.contacts import read_contacts, write_contacts
 
     traced = read_contacts(source)

@@ -24,7 +24,7 @@ from thyme.pipeline.short_runs import play_in_jobs
 from thyme.pipeline.sweep import TASK, TASK_ARROW, Outcome, SweepProgress
 from thyme.sim.dtn_social import SocialRun, contacts_for, contacts_key, play_compiled
 from thyme.sim.scenario import Scenario
-from thyme.world.contacts_.table import Contacts
+from thyme.world.contacts.table import Contacts
 
 RUNS_PER_JOB = 76
 """So many points has the paper's evaluation, and points of one seed share their crowd's contacts."""

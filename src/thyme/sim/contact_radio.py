@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thyme.sim.disc import DiscOptions, DiscRadio
-from thyme.world.contacts_.table import Contacts
+from thyme.world.contacts.table import Contacts
 from thyme.world.mobility.movement import Floats, Ints, Movement
 
 

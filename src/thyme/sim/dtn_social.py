@@ -28,7 +28,7 @@ from thyme.sim.run import movement_for, recorded_contacts
 from thyme.sim.scenario import Scenario
 from thyme.wire.codec import encode
 from thyme.wire.socialcast import UNIT, Data, Wanted, identifier
-from thyme.world.contacts_.table import Contacts
+from thyme.world.contacts.table import Contacts
 from thyme.world.mobility.movement import Floats, Ints
 
 _ROUTINGS = ("prediction", "none")
@@ -200,7 +200,7 @@ def contacts_key(scenario: Scenario) -> bytes:
 def contacts_for(scenario: Scenario) -> Contacts:
     if scenario.movement.model == "contacts":
         return recorded_contacts(scenario)
-    from thyme.world.contacts_.encounters import contacts_of
+    from thyme.world.contacts.encounters import contacts_of
 
     return contacts_of(movement_for(scenario), scenario.radio.disc.range_m, scenario.time.until_s)
 

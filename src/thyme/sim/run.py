@@ -26,7 +26,7 @@ from thyme.sim.scenario import Scenario, community_of
 from thyme.sim.simulation import Simulation
 from thyme.sim.users import Numbers, User
 from thyme.world.churn import Churn, alternating, chosen_sparing_cells, crashing, joining, leaving
-from thyme.world.contacts_.table import Contacts
+from thyme.world.contacts.table import Contacts
 from thyme.world.files.contacts import read_contacts
 from thyme.world.files.movement import read_movement
 from thyme.world.mobility.movement import Leg, Movement, movement_of_legs
@@ -128,7 +128,7 @@ def radio_for(scenario: Scenario, movement: Movement) -> Radio:
     if scenario.movement.model == "contacts":
         return contact_radio(movement, recorded_contacts(scenario), section.disc, scenario.run_seed)
     if section.model == "disc" and scenario.movement.model == "community":
-        from thyme.world.contacts_.encounters import contacts_of
+        from thyme.world.contacts.encounters import contacts_of
 
         contacts = contacts_of(movement, section.disc.range_m, scenario.time.until_s)
         return contact_radio(movement, contacts, section.disc, scenario.run_seed)

@@ -21,7 +21,7 @@ from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
 from thyme.sim.scenario import Scenario, community_of
-from thyme.world.contacts_.statistics import time_together
+from thyme.world.contacts.statistics import time_together
 from thyme.world.files.contacts import read_contacts
 
 

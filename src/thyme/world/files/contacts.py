@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from thyme.model.errors import InputError
-from thyme.world.contacts_.table import Contacts, contacts_from
+from thyme.world.contacts.table import Contacts, contacts_from
 from thyme.world.files.lines import Line, in_order, read_lines
 
 ContactFormat = Literal["tij", "one", "haggle"]

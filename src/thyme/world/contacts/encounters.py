@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from thyme.model.errors import InputError
-from thyme.world.contacts_.encounter_kernel import find_encounters
-from thyme.world.contacts_.table import Contacts, contacts_from
+from thyme.world.contacts.encounter_kernel import find_encounters
+from thyme.world.contacts.table import Contacts, contacts_from
 from thyme.world.mobility.movement import Floats, Movement
 
 WINDOW_REACH = 2.0
