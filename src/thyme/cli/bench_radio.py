@@ -25,10 +25,10 @@ from rich.table import Table
 
 from thyme.cli.bench_ns3 import REFERENCE, Ns3Figures, find_ns3, ns3_figures
 from thyme.sim.dsdv_case import dsdv
-from thyme.sim.wifi import Wifi, WifiOptions, profile_named
-from thyme.sim.wifi.calibration import read_topology, reception
-from thyme.sim.wifi.play import Send, jittered, play, standing
-from thyme.sim.wifi.state import EVERYBODY
+from thyme.sim.radios.wifi import Wifi, WifiOptions, profile_named
+from thyme.sim.radios.wifi.calibration import read_topology, reception
+from thyme.sim.radios.wifi.play import Send, jittered, play, standing
+from thyme.sim.radios.wifi.state import EVERYBODY
 
 NODE_M2 = 800.0
 PAYLOAD_BYTES = 50

@@ -14,9 +14,9 @@ from typing import Annotated
 
 import typer
 
-from thyme.sim.wifi import calibration
-from thyme.sim.wifi.calibration import Figures
-from thyme.sim.wifi.profiles import BROADCAST_MODES, PROFILES
+from thyme.sim.radios.wifi import calibration
+from thyme.sim.radios.wifi.calibration import Figures
+from thyme.sim.radios.wifi.profiles import BROADCAST_MODES, PROFILES
 
 radio_app = typer.Typer(
     help="Measure one calibration case of the 802.11g radio and print it as JSON.", no_args_is_help=True

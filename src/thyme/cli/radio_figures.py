@@ -18,7 +18,7 @@ import matplotlib as mpl
 mpl.use("Agg")
 from matplotlib import pyplot as plt
 
-from thyme.sim.wifi import calibration
+from thyme.sim.radios.wifi import calibration
 
 Rows = list[dict[str, str]]
 SIZE = (7.0, 4.2)

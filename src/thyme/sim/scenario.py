@@ -19,8 +19,8 @@ from thyme.model.errors import InputError
 from thyme.sim.disc import DiscOptions
 from thyme.sim.energy import EnergyOptions
 from thyme.sim.faults import Rule
+from thyme.sim.radios.wifi.profiles import WifiOptions
 from thyme.sim.users import UserOptions
-from thyme.sim.wifi.profiles import WifiOptions
 from thyme.world.churn import Alternation
 from thyme.world.mobility.waypoint import Waypoint
 from thyme.world.venue import Venue, paper_venue, venue_for

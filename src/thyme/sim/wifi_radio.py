@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from thyme.sim.radio import RadioTotals
-from thyme.sim.wifi.ether import Wifi
-from thyme.sim.wifi.profiles import WifiOptions, profile_named
-from thyme.sim.wifi.state import ACK, BROADCAST, CTS, RTS, UNICAST
+from thyme.sim.radios.wifi.ether import Wifi
+from thyme.sim.radios.wifi.profiles import WifiOptions, profile_named
+from thyme.sim.radios.wifi.state import ACK, BROADCAST, CTS, RTS, UNICAST
 from thyme.world.mobility.movement import Movement
 
 _SENT = (("broadcast", BROADCAST), ("unicast", UNICAST), ("ack", ACK), ("rts", RTS), ("cts", CTS))

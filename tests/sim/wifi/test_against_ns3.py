@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from thyme.sim.wifi import PROFILES, Wifi, WifiOptions
-from thyme.sim.wifi.calibration import (
+from thyme.sim.radios.wifi import PROFILES, Wifi, WifiOptions
+from thyme.sim.radios.wifi.calibration import (
     beacons,
     broadcast,
     carrier_sense,
@@ -22,8 +22,8 @@ from thyme.sim.wifi.calibration import (
     reception,
     saturation,
 )
-from thyme.sim.wifi.play import jittered, play, standing
-from thyme.sim.wifi.state import EVERYBODY
+from thyme.sim.radios.wifi.play import jittered, play, standing
+from thyme.sim.radios.wifi.state import EVERYBODY
 
 Rows = Callable[..., list[dict[str, str]]]
 MODES = {"6": "ofdm6", "default": "dsss1"}

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thyme.sim.wifi.error_model import NIST, TABLE, chunk_success
-from thyme.sim.wifi.timing import DSSS1, OFDM6, frame_ns
+from thyme.sim.radios.wifi.error_model import NIST, TABLE, chunk_success
+from thyme.sim.radios.wifi.timing import DSSS1, OFDM6, frame_ns
 
 MODELS = [(NIST, OFDM6), (TABLE, OFDM6), (NIST, DSSS1)]
 

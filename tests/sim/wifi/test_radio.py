@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thyme.model.errors import InputError
-from thyme.sim.wifi import DROPPED, GIVEN_UP, PROFILES, RECEIVED, SENT, Wifi, WifiOptions, profile_named
-from thyme.sim.wifi.play import on_circle, standing
+from thyme.sim.radios.wifi import DROPPED, GIVEN_UP, PROFILES, RECEIVED, SENT, Wifi, WifiOptions, profile_named
+from thyme.sim.radios.wifi.play import on_circle, standing
 from thyme.world.mobility.movement import Leg, Movement, movement_of_legs
 
 Told = list[tuple[float, int, int, int, int]]

@@ -14,8 +14,8 @@ from numba.extending import intrinsic
 from numba.np.numpy_support import carray
 from numpy.typing import NDArray
 
-from thyme.sim.wifi.compiled import opening
-from thyme.sim.wifi.state import (
+from thyme.sim.radios.wifi.compiled import opening
+from thyme.sim.radios.wifi.state import (
     CHUNK,
     CONFIG,
     COUNT,

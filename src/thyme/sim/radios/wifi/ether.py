@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from thyme.model.errors import InputError
 from thyme.sim.radio import Told
-from thyme.sim.wifi.book import address_book
-from thyme.sim.wifi.building import build, with_more_room
-from thyme.sim.wifi.counters import WifiTotals, totals
-from thyme.sim.wifi.kernel import OUT_OF_ORDER, SHORT, queue, run, switch
-from thyme.sim.wifi.profiles import WifiOptions, WifiProfile, check
-from thyme.sim.wifi.queues import DROPPED, GIVEN_UP, RECEIVED, SENT
-from thyme.sim.wifi.state import EVERYBODY, Table
+from thyme.sim.radios.wifi.book import address_book
+from thyme.sim.radios.wifi.building import build, with_more_room
+from thyme.sim.radios.wifi.counters import WifiTotals, totals
+from thyme.sim.radios.wifi.kernel import OUT_OF_ORDER, SHORT, queue, run, switch
+from thyme.sim.radios.wifi.profiles import WifiOptions, WifiProfile, check
+from thyme.sim.radios.wifi.queues import DROPPED, GIVEN_UP, RECEIVED, SENT
+from thyme.sim.radios.wifi.state import EVERYBODY, Table
 from thyme.world.mobility.movement import Movement
 
 __all__ = ["DROPPED", "GIVEN_UP", "RECEIVED", "SENT", "Wifi"]

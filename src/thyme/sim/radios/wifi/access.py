@@ -8,10 +8,10 @@ a backoff; and every transmission is followed by a backoff, whether or not anoth
 
 from __future__ import annotations
 
-from thyme.sim.wifi.compiled import compiled
-from thyme.sim.wifi.events import ACCESS, schedule
-from thyme.sim.wifi.randomness import below
-from thyme.sim.wifi.state import IDLE, NEVER, REQUESTED, Ether
+from thyme.sim.radios.wifi.compiled import compiled
+from thyme.sim.radios.wifi.events import ACCESS, schedule
+from thyme.sim.radios.wifi.randomness import below
+from thyme.sim.radios.wifi.state import IDLE, NEVER, REQUESTED, Ether
 
 
 @compiled

@@ -6,7 +6,7 @@ ERP-OFDM at 6 Mbit/s: 16 µs preamble, 4 µs SIGNAL, 4 µs symbols of 24 bits th
 
 from __future__ import annotations
 
-from thyme.sim.wifi.compiled import compiled
+from thyme.sim.radios.wifi.compiled import compiled
 
 OFDM6, DSSS1 = 0, 1
 

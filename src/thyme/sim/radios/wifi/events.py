@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from thyme.sim.wifi.compiled import compiled
-from thyme.sim.wifi.state import Ether
+from thyme.sim.radios.wifi.compiled import compiled
+from thyme.sim.radios.wifi.state import Ether
 
 # what may happen: to a node (`who`) or to a frame on the air
 ACCESS, SENT_OUT, WAITED, ANSWER, AFTER_CTS, NAV_RESET, DETECT, ARRIVED = 0, 1, 2, 3, 4, 5, 6, 7

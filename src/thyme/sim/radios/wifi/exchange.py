@@ -6,7 +6,7 @@ slot and a PHY header after it was due, unless something is being received by th
 
 from __future__ import annotations
 
-from thyme.sim.wifi.access import (
+from thyme.sim.radios.wifi.access import (
     backoff_end,
     draw_backoff,
     medium_busy,
@@ -15,13 +15,13 @@ from thyme.sim.wifi.access import (
     set_alarm,
     take_idle_slots,
 )
-from thyme.sim.wifi.air import transmit
-from thyme.sim.wifi.compiled import compiled
-from thyme.sim.wifi.events import AFTER_CTS, ANSWER, NAV_RESET, SENT_OUT, WAITED, schedule
-from thyme.sim.wifi.interference import header_success, payload_success, take_off_air
-from thyme.sim.wifi.queues import GIVEN_UP, RECEIVED, SENT, append_packet, drop_expired, finish_head, tell
-from thyme.sim.wifi.randomness import uniform
-from thyme.sim.wifi.state import (
+from thyme.sim.radios.wifi.air import transmit
+from thyme.sim.radios.wifi.compiled import compiled
+from thyme.sim.radios.wifi.events import AFTER_CTS, ANSWER, NAV_RESET, SENT_OUT, WAITED, schedule
+from thyme.sim.radios.wifi.interference import header_success, payload_success, take_off_air
+from thyme.sim.radios.wifi.queues import GIVEN_UP, RECEIVED, SENT, append_packet, drop_expired, finish_head, tell
+from thyme.sim.radios.wifi.randomness import uniform
+from thyme.sim.radios.wifi.state import (
     ACK,
     BROADCAST,
     CTS,
@@ -36,7 +36,7 @@ from thyme.sim.wifi.state import (
     WAIT_CTS,
     Ether,
 )
-from thyme.sim.wifi.timing import ACK_BYTES, CTS_BYTES, OFDM6, OFDM_HEADER_NS, RTS_BYTES, SHORT_NS, frame_ns
+from thyme.sim.radios.wifi.timing import ACK_BYTES, CTS_BYTES, OFDM6, OFDM_HEADER_NS, RTS_BYTES, SHORT_NS, frame_ns
 
 TELL_AT_ONCE = 64  # expired packets one look at a queue may report; the next look goes on
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 
-from thyme.sim.wifi.compiled import compiled
-from thyme.sim.wifi.timing import DSSS1
+from thyme.sim.radios.wifi.compiled import compiled
+from thyme.sim.radios.wifi.timing import DSSS1
 
 NIST, TABLE = 0, 1
 

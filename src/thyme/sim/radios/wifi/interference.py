@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 
-from thyme.sim.wifi.compiled import compiled
-from thyme.sim.wifi.error_model import chunk_success
-from thyme.sim.wifi.places import column, line, received_mw
-from thyme.sim.wifi.state import Ether
-from thyme.sim.wifi.timing import LIGHT_M_PER_NS, header_ns, preamble_ns
+from thyme.sim.radios.wifi.compiled import compiled
+from thyme.sim.radios.wifi.error_model import chunk_success
+from thyme.sim.radios.wifi.places import column, line, received_mw
+from thyme.sim.radios.wifi.state import Ether
+from thyme.sim.radios.wifi.timing import LIGHT_M_PER_NS, header_ns, preamble_ns
 
 
 @compiled

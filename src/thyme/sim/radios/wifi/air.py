@@ -9,13 +9,13 @@ that transmits is deaf altogether. Whatever reaches the carrier sense threshold 
 
 from __future__ import annotations
 
-from thyme.sim.wifi.access import take_idle_slots
-from thyme.sim.wifi.compiled import compiled
-from thyme.sim.wifi.events import ARRIVED, DETECT, schedule
-from thyme.sim.wifi.interference import others_at, put_on_air, stronger_follows
-from thyme.sim.wifi.places import bin_nodes, gather, locate
-from thyme.sim.wifi.state import BROADCAST, Ether
-from thyme.sim.wifi.timing import OFDM6, frame_ns
+from thyme.sim.radios.wifi.access import take_idle_slots
+from thyme.sim.radios.wifi.compiled import compiled
+from thyme.sim.radios.wifi.events import ARRIVED, DETECT, schedule
+from thyme.sim.radios.wifi.interference import others_at, put_on_air, stronger_follows
+from thyme.sim.radios.wifi.places import bin_nodes, gather, locate
+from thyme.sim.radios.wifi.state import BROADCAST, Ether
+from thyme.sim.radios.wifi.timing import OFDM6, frame_ns
 
 
 @compiled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from thyme.sim.wifi.state import ACK, BROADCAST, CTS, RTS, UNICAST, Table
+from thyme.sim.radios.wifi.state import ACK, BROADCAST, CTS, RTS, UNICAST, Table
 
 
 class WifiTotals(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,10 +8,10 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from thyme.sim.wifi.book import address_book
-from thyme.sim.wifi.kernel import prepare
-from thyme.sim.wifi.profiles import BROADCAST_MODES, ERROR_MODELS, WifiOptions, WifiProfile
-from thyme.sim.wifi.state import (
+from thyme.sim.radios.wifi.book import address_book
+from thyme.sim.radios.wifi.kernel import prepare
+from thyme.sim.radios.wifi.profiles import BROADCAST_MODES, ERROR_MODELS, WifiOptions, WifiProfile
+from thyme.sim.radios.wifi.state import (
     CHUNK,
     CONFIG,
     COUNT,
@@ -31,7 +31,7 @@ from thyme.sim.wifi.state import (
     Table,
     free_rows,
 )
-from thyme.sim.wifi.timing import DSSS_ACK_NS, LIGHT_M_PER_NS
+from thyme.sim.radios.wifi.timing import DSSS_ACK_NS, LIGHT_M_PER_NS
 from thyme.world.mobility.movement import Movement
 
 BOLTZMANN = 1.3803e-23

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from thyme.sim.wifi.compiled import compiled
-from thyme.sim.wifi.state import Table
+from thyme.sim.radios.wifi.compiled import compiled
+from thyme.sim.radios.wifi.state import Table
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX_A = np.uint64(0xBF58476D1CE4E5B9)

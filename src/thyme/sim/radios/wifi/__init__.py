@@ -1,7 +1,7 @@
 """802.11g as ns-3 models it: PHY and MAC of all nodes as one compiled state machine over arrays."""
 
-from thyme.sim.wifi.ether import DROPPED, GIVEN_UP, RECEIVED, SENT, Wifi
-from thyme.sim.wifi.profiles import PROFILES, WifiOptions, WifiProfile, profile_named
+from thyme.sim.radios.wifi.ether import DROPPED, GIVEN_UP, RECEIVED, SENT, Wifi
+from thyme.sim.radios.wifi.profiles import PROFILES, WifiOptions, WifiProfile, profile_named
 
 __all__ = [
     "DROPPED",

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from thyme.sim.wifi.access import draw_backoff, forget_access
-from thyme.sim.wifi.air import detect
-from thyme.sim.wifi.book import Book, opened
-from thyme.sim.wifi.compiled import cached, compiled, sources_digest
-from thyme.sim.wifi.events import (
+from thyme.sim.radios.wifi.access import draw_backoff, forget_access
+from thyme.sim.radios.wifi.air import detect
+from thyme.sim.radios.wifi.book import Book, opened
+from thyme.sim.radios.wifi.compiled import cached, compiled, sources_digest
+from thyme.sim.radios.wifi.events import (
     ACCESS,
     AFTER_CTS,
     ANSWER,
@@ -24,7 +24,7 @@ from thyme.sim.wifi.events import (
     WAITED,
     remove_first,
 )
-from thyme.sim.wifi.exchange import (
+from thyme.sim.radios.wifi.exchange import (
     TELL_AT_ONCE,
     after_cts,
     answer,
@@ -35,10 +35,10 @@ from thyme.sim.wifi.exchange import (
     sent_out,
     waited,
 )
-from thyme.sim.wifi.places import bin_nodes, gather
-from thyme.sim.wifi.queues import DROPPED, finish_head
-from thyme.sim.wifi.randomness import seeded
-from thyme.sim.wifi.state import NOTHING, Ether
+from thyme.sim.radios.wifi.places import bin_nodes, gather
+from thyme.sim.radios.wifi.queues import DROPPED, finish_head
+from thyme.sim.radios.wifi.randomness import seeded
+from thyme.sim.radios.wifi.state import NOTHING, Ether
 
 SHORT, OUT_OF_ORDER = -1, -2
 

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thyme.model.errors import InputError
-from thyme.sim.wifi.ether import RECEIVED, Wifi
-from thyme.sim.wifi.play import Send, in_disc, jittered, on_circle, periodic, play, poisson, standing
-from thyme.sim.wifi.profiles import WifiOptions, profile_named
-from thyme.sim.wifi.state import EVERYBODY
+from thyme.sim.radios.wifi.ether import RECEIVED, Wifi
+from thyme.sim.radios.wifi.play import Send, in_disc, jittered, on_circle, periodic, play, poisson, standing
+from thyme.sim.radios.wifi.profiles import WifiOptions, profile_named
+from thyme.sim.radios.wifi.state import EVERYBODY
 
 Figures = dict[str, float | int | str]
 

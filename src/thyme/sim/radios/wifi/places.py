@@ -12,9 +12,9 @@ import math
 
 import numpy as np
 
-from thyme.sim.wifi.compiled import compiled
-from thyme.sim.wifi.state import NEVER, Ether, Row
-from thyme.sim.wifi.timing import LIGHT_M_PER_NS
+from thyme.sim.radios.wifi.compiled import compiled
+from thyme.sim.radios.wifi.state import NEVER, Ether, Row
+from thyme.sim.radios.wifi.timing import LIGHT_M_PER_NS
 
 
 @compiled

@@ -10,8 +10,8 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from thyme.sim.wifi.ether import RECEIVED, Wifi
-from thyme.sim.wifi.state import EVERYBODY
+from thyme.sim.radios.wifi.ether import RECEIVED, Wifi
+from thyme.sim.radios.wifi.state import EVERYBODY
 from thyme.world.mobility.movement import Movement
 
 Send = tuple[float, int, int]  # when, by whom, to whom (EVERYBODY for a broadcast)

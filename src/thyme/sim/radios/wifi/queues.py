@@ -6,8 +6,8 @@ waited longer than its lifetime, which is noticed the next time the node looks a
 
 from __future__ import annotations
 
-from thyme.sim.wifi.compiled import compiled
-from thyme.sim.wifi.state import Ether
+from thyme.sim.radios.wifi.compiled import compiled
+from thyme.sim.radios.wifi.state import Ether
 
 # what a protocol is told
 RECEIVED, SENT, GIVEN_UP, DROPPED = 0, 1, 2, 3
