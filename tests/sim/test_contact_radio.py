@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thyme.model.errors import InputError
-from thyme.sim.contact_radio import ContactReach
-from thyme.sim.neighbours import Neighbours
+from thyme.sim.radios.contacts import ContactReach
+from thyme.sim.radios.neighbours import Neighbours
 from thyme.sim.run import Run, movement_for, radio_for, recorded_contacts
 from thyme.sim.scenario import Scenario, scenario_of
 from thyme.world.contacts.encounters import contacts_of

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thyme.model.errors import InputError
-from thyme.sim.disc import DiscOptions, DiscRadio
-from thyme.sim.neighbours import Neighbours
-from thyme.sim.radio import Happening
+from thyme.sim.radios.disc import DiscOptions, DiscRadio
+from thyme.sim.radios.neighbours import Neighbours
+from thyme.sim.radios.radio import Happening
 from thyme.world.mobility.placement import static, uniform_places
 from thyme.world.mobility.waypoint import Waypoint, random_waypoint
 

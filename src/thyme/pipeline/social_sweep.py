@@ -31,7 +31,7 @@ RUNS_PER_JOB = 76
 MAX_KEPT_CONTACTS = 4
 CODE = (
     "model", "wire", "world", "approaches/socialcast/options.py", "approaches/socialcast/kalman.py",
-    "approaches/socialcast/utilities.py", "sim/contact_radio.py", "sim/dtn_social.py", "sim/dtn_social_air.py",
+    "approaches/socialcast/utilities.py", "sim/radios/contacts.py", "sim/dtn_social.py", "sim/dtn_social_air.py",
     "sim/dtn_social_kernel.py", "sim/dtn_social_parts.py", "sim/dtn_social_state.py", "sim/run.py", "sim/scenario.py",
 )  # fmt: skip
 """What decides a compiled run."""

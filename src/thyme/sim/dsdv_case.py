@@ -14,8 +14,8 @@ from thyme.model.ids import NodeId
 from thyme.model.records import TrafficKind
 from thyme.routing.dsdv.protocol import Dsdv, DsdvOptions
 from thyme.sim.radios.wifi.profiles import WifiOptions
+from thyme.sim.radios.wifi.radio import WifiRadio
 from thyme.sim.simulation import SimulatedHost, Simulation
-from thyme.sim.wifi_radio import WifiRadio
 from thyme.wire.codec import encode
 from thyme.wire.dsdv import Carried
 from thyme.wire.flooding import Flooded

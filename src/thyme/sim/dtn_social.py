@@ -22,8 +22,8 @@ from thyme.model.operations import Operation
 from thyme.model.queries import parse_query
 from thyme.model.records import OperationKind
 from thyme.model.tags import normalise_tag
-from thyme.sim.contact_radio import changes_of
 from thyme.sim.dtn_social_state import INSERT, NOTHING, SUBSCRIBE, Asked, Changes, Kalman, Rules, Sizes, new_state
+from thyme.sim.radios.contacts import changes_of
 from thyme.sim.run import movement_for, recorded_contacts
 from thyme.sim.scenario import Scenario
 from thyme.wire.codec import encode

@@ -18,10 +18,10 @@ from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import Left, Stored
 from thyme.routing.cells.grid import Grid
-from thyme.sim.contact_radio import contact_radio
-from thyme.sim.disc import DiscRadio
 from thyme.sim.energy import record_energy
-from thyme.sim.radio import Radio
+from thyme.sim.radios.contacts import contact_radio
+from thyme.sim.radios.disc import DiscRadio
+from thyme.sim.radios.radio import Radio
 from thyme.sim.scenario import Scenario, community_of
 from thyme.sim.simulation import Simulation
 from thyme.sim.users import Numbers, User
@@ -135,7 +135,7 @@ def radio_for(scenario: Scenario, movement: Movement) -> Radio:
     if section.model == "disc":
         return DiscRadio(movement, section.disc, scenario.run_seed)
     # Compiled code takes a while to load, and a unit disc does not need it.
-    from thyme.sim.wifi_radio import WifiRadio
+    from thyme.sim.radios.wifi.radio import WifiRadio
 
     return WifiRadio(movement, section.profile, section.wifi, scenario.run_seed)
 

@@ -16,9 +16,9 @@ import msgspec
 
 from thyme.approaches.registry import find_approach
 from thyme.model.errors import InputError
-from thyme.sim.disc import DiscOptions
 from thyme.sim.energy import EnergyOptions
 from thyme.sim.faults import Rule
+from thyme.sim.radios.disc import DiscOptions
 from thyme.sim.radios.wifi.profiles import WifiOptions
 from thyme.sim.users import UserOptions
 from thyme.world.churn import Alternation

@@ -21,7 +21,7 @@ from thyme.model.ids import NodeId
 from thyme.model.records import LogRecord, TrafficKind
 from thyme.sim.engine import Engine
 from thyme.sim.faults import Pass, Rule, verdict
-from thyme.sim.radio import Happening, Radio, Told
+from thyme.sim.radios.radio import Happening, Radio, Told
 from thyme.sim.recorder import Recorder, Tally, add
 from thyme.wire.codec import encode
 from thyme.wire.message import Message

@@ -26,8 +26,8 @@ from thyme.model.ids import NodeId
 from thyme.model.objects import Metadata
 from thyme.model.queries import parse_query
 from thyme.routing.cells.grid import Grid
-from thyme.sim.disc import DiscOptions, DiscRadio
-from thyme.sim.radio import Radio
+from thyme.sim.radios.disc import DiscOptions, DiscRadio
+from thyme.sim.radios.radio import Radio
 from thyme.sim.simulation import Simulation
 from thyme.study.analysis import ApproachName, Cost
 from thyme.wire.cells import CellNotification

@@ -15,8 +15,8 @@ from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, SubscriptionKey
 from thyme.model.objects import Metadata
 from thyme.model.queries import parse_query
-from thyme.sim.disc import DiscOptions, DiscRadio
 from thyme.sim.faults import Rule
+from thyme.sim.radios.disc import DiscOptions, DiscRadio
 from thyme.sim.simulation import Simulation
 from thyme.world.mobility.movement import Leg, Movement, movement_of_legs
 

@@ -20,7 +20,7 @@ from thyme.host import Host, MemoryStore
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.objects import Metadata
 from thyme.sim.faults import Rule
-from thyme.sim.radio import Happening, Radio, Told
+from thyme.sim.radios.radio import Happening, Radio, Told
 from thyme.sim.run import Run
 from thyme.sim.scenario import scenario_of
 from thyme.wire.socialcast import Data

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thyme.model.errors import InputError
-from thyme.sim.radio import Told
+from thyme.sim.radios.radio import Told
 from thyme.sim.radios.wifi.book import address_book
 from thyme.sim.radios.wifi.building import build, with_more_room
 from thyme.sim.radios.wifi.counters import WifiTotals, totals

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from thyme.sim.radio import RadioTotals
+from thyme.sim.radios.radio import RadioTotals
 from thyme.sim.radios.wifi.ether import Wifi
 from thyme.sim.radios.wifi.profiles import WifiOptions, profile_named
 from thyme.sim.radios.wifi.state import ACK, BROADCAST, CTS, RTS, UNICAST

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from thyme.sim.disc import DiscOptions, DiscRadio
+from thyme.sim.radios.disc import DiscOptions, DiscRadio
 from thyme.world.contacts.table import Contacts
 from thyme.world.mobility.movement import Floats, Ints, Movement
 

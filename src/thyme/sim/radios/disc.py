@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 
 from thyme.model.errors import InputError
-from thyme.sim.neighbours import Neighbours, Reach
-from thyme.sim.radio import Happening, RadioTotals, Told
+from thyme.sim.radios.neighbours import Neighbours, Reach
+from thyme.sim.radios.radio import Happening, RadioTotals, Told
 from thyme.world.mobility.movement import Movement
 
 LIGHT_MPS = 299_792_458.0
