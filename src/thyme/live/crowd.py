@@ -18,11 +18,11 @@ from typing import Any
 
 import msgspec
 
-from thyme.live.clock import Clock
-from thyme.live.log import MemoryLog
-from thyme.live.node import Node
-from thyme.live.notifications import Notice, Notifications
-from thyme.live.ongoing import OperationError
+from thyme.live.node_.clock import Clock
+from thyme.live.node_.log import MemoryLog
+from thyme.live.node_.node import Node
+from thyme.live.node_.notifications import Notice, Notifications
+from thyme.live.node_.ongoing import OperationError
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation, RetrievalPolicy
