@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 from thyme.live import Node
-from thyme.live.shell_.commands import PARSERS
-from thyme.live.shell_.reports import Left
-from thyme.live.shell_.shell import Shell
+from thyme.live.shell.commands import PARSERS
+from thyme.live.shell.reports import Left
+from thyme.live.shell.shell import Shell
 
 PAGE = (Path(__file__).parents[2] / "docs" / "live.md").read_text()
 PATIENCE_S = 120.0

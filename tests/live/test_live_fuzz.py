@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from thyme.live import Node
-from thyme.live.link_.addresses import Address
-from thyme.live.link_.frames import EVERYBODY, Frame, FrameError, Kind, pack, unpack
-from thyme.live.node_.log import MemoryLog
+from thyme.live.link.addresses import Address
+from thyme.live.link.frames import EVERYBODY, Frame, FrameError, Kind, pack, unpack
+from thyme.live.node.log import MemoryLog
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thyme.live.link_.addresses import Address, address_text, parse_address
-from thyme.live.link_.frames import HEADER_BYTES, Frame, FrameError, Kind, pack, unpack
-from thyme.live.link_.udp import LinkOptions, UdpLink
-from thyme.live.link_.unicasts import UnicastOptions
+from thyme.live.link.addresses import Address, address_text, parse_address
+from thyme.live.link.frames import HEADER_BYTES, Frame, FrameError, Kind, pack, unpack
+from thyme.live.link.udp import LinkOptions, UdpLink
+from thyme.live.link.unicasts import UnicastOptions
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import TrafficKind

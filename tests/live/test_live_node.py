@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from thyme.live import Node, OperationError
-from thyme.live.node_.clock import Clock
-from thyme.live.node_.log import FileLog, MemoryLog, read_log
-from thyme.live.node_.notifications import MAX_WAITING_NOTIFICATIONS, Notice, Notifications
+from thyme.live.node.clock import Clock
+from thyme.live.node.log import FileLog, MemoryLog, read_log
+from thyme.live.node.notifications import MAX_WAITING_NOTIFICATIONS, Notice, Notifications
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.geometry import Point

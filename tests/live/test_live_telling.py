@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from thyme.live import Node
-from thyme.live.link_.addresses import address_text
-from thyme.live.node_.telling import TellingOptions, ToldLog
-from thyme.live.shell_.spools import Following, FollowingOptions
+from thyme.live.link.addresses import address_text
+from thyme.live.node.telling import TellingOptions, ToldLog
+from thyme.live.shell.spools import Following, FollowingOptions
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import Joined, Left

@@ -91,8 +91,8 @@ def _place(text: str) -> Point:
 
 
 async def _run(node_id: int, options: dict[str, Any], as_json: bool, stay: bool) -> None:
-    from thyme.live.node_.node import Node
-    from thyme.live.shell_.terminal import run_node
+    from thyme.live.node.node import Node
+    from thyme.live.shell.terminal import run_node
 
     live = Node(node_id, **options)
     terminal = sys.stdin.isatty() and sys.stdout.isatty()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console, Group
     from rich.table import Table
 
-    from thyme.live.shell_.spools import Following
+    from thyme.live.shell.spools import Following
     from thyme.pipeline.live_windows import WatchOptions, WindowFigures
     from thyme.pipeline.watching import Watched
 
@@ -70,7 +70,7 @@ def watch(
     if isinstance(places, Path):
         _watch_folder(console, places, options, master, once, last)
         return
-    from thyme.live.shell_.spools import Following
+    from thyme.live.shell.spools import Following
 
     with TemporaryDirectory(prefix="thyme-follow-") as spool, Following(places, Path(spool)) as following:
         _watch_folder(console, Path(spool), options, master, once, last, following)

@@ -18,11 +18,11 @@ from typing import Any
 
 import msgspec
 
-from thyme.live.node_.clock import Clock
-from thyme.live.node_.log import MemoryLog
-from thyme.live.node_.node import Node
-from thyme.live.node_.notifications import Notice, Notifications
-from thyme.live.node_.ongoing import OperationError
+from thyme.live.node.clock import Clock
+from thyme.live.node.log import MemoryLog
+from thyme.live.node.node import Node
+from thyme.live.node.notifications import Notice, Notifications
+from thyme.live.node.ongoing import OperationError
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation, RetrievalPolicy

@@ -17,13 +17,13 @@ import msgspec
 
 from thyme.approaches.registry import Approach, find_approach
 from thyme.host import Store
-from thyme.live.link_.addresses import Address, address_text, family_of, parse_address, resolve
-from thyme.live.link_.frames import MAX_NODE
-from thyme.live.link_.udp import LinkOptions
-from thyme.live.node_.clock import Clock
-from thyme.live.node_.host import ORIGIN, LiveHost
-from thyme.live.node_.log import FileLog, Log, SeveralLogs
-from thyme.live.node_.telling import ToldLog
+from thyme.live.link.addresses import Address, address_text, family_of, parse_address, resolve
+from thyme.live.link.frames import MAX_NODE
+from thyme.live.link.udp import LinkOptions
+from thyme.live.node.clock import Clock
+from thyme.live.node.host import ORIGIN, LiveHost
+from thyme.live.node.log import FileLog, Log, SeveralLogs
+from thyme.live.node.telling import ToldLog
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 from thyme.model.ids import NodeId

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from thyme.live.link_.addresses import Address
+from thyme.live.link.addresses import Address
 from thyme.model.ids import NodeId
 
 

@@ -17,7 +17,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from thyme.live.node_.event_lines import EventLines, Traffic, columns
+from thyme.live.node.event_lines import EventLines, Traffic, columns
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import EVENT_COLUMNS, Counted, LoggedAt, LogRecord

@@ -15,9 +15,9 @@ from contextlib import suppress
 
 import msgspec
 
-from thyme.live.node_.node import Node
-from thyme.live.shell_.reports import Left, Report
-from thyme.live.shell_.shell import Shell
+from thyme.live.node.node import Node
+from thyme.live.shell.reports import Left, Report
+from thyme.live.shell.shell import Shell
 
 MAX_WAITING_COMMANDS = 100
 """Lines read ahead of the command that is being carried out."""

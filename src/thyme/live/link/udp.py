@@ -16,10 +16,10 @@ from typing import Any, cast
 
 import msgspec
 
-from thyme.live.link_.addresses import Address, address_text, family_of
-from thyme.live.link_.frames import EVERYBODY, Frame, FrameError, Kind, pack, unpack
-from thyme.live.link_.peers import Peers
-from thyme.live.link_.unicasts import Failed, UnicastOptions, Unicasts
+from thyme.live.link.addresses import Address, address_text, family_of
+from thyme.live.link.frames import EVERYBODY, Frame, FrameError, Kind, pack, unpack
+from thyme.live.link.peers import Peers
+from thyme.live.link.unicasts import Failed, UnicastOptions, Unicasts
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import TrafficKind

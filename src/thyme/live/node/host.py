@@ -13,9 +13,9 @@ from random import Random
 from secrets import randbits
 
 from thyme.host import MemoryStore, Store, Timer
-from thyme.live.link_.udp import LinkOptions, UdpLink
-from thyme.live.node_.clock import Clock
-from thyme.live.node_.log import Log, NoLog
+from thyme.live.link.udp import LinkOptions, UdpLink
+from thyme.live.node.clock import Clock
+from thyme.live.node.log import Log, NoLog
 from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, LogRecord, TrafficKind

@@ -20,12 +20,12 @@ import msgspec
 
 from thyme.approaches.interface import Done, Outcome
 from thyme.host import Store
-from thyme.live.link_.addresses import address_text
-from thyme.live.node_.clock import Clock
-from thyme.live.node_.device import Device, DeviceOptions
-from thyme.live.node_.log import Log
-from thyme.live.node_.notifications import Notice, Notifications
-from thyme.live.node_.ongoing import Ongoing, OperationError, Subject
+from thyme.live.link.addresses import address_text
+from thyme.live.node.clock import Clock
+from thyme.live.node.device import Device, DeviceOptions
+from thyme.live.node.log import Log
+from thyme.live.node.notifications import Notice, Notifications
+from thyme.live.node.ongoing import Ongoing, OperationError, Subject
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from thyme.approaches.interface import Done
-from thyme.live.node_.host import LiveHost
+from thyme.live.node.host import LiveHost
 from thyme.model.errors import InputError
 from thyme.model.ids import ObjectKey, SubscriptionKey
 from thyme.model.records import OperationFailed, OperationIssued, OperationKind, OperationSucceeded
