@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from thyme.pipeline.session import spark_session
+from thyme.pipeline.spark.session import spark_session
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from thyme.model.errors import InputError
-from thyme.pipeline import dataset
 from thyme.pipeline.schemas import POST_COLUMNS, POSTS, arrow_schema, spark_schema
+from thyme.pipeline.spark import dataset
 
 ROW = {"id": "1", "author": "ana", "at_s": 1.5, "text": "olá #Golo", "tags": ["golo"]}
 

@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from thyme.pipeline.arrow import from_arrow
 from thyme.pipeline.describe import describe_posts, statistic_rows
 from thyme.pipeline.generate import PostOptions, generate_posts
 from thyme.pipeline.schemas import POST_COLUMNS, POSTS, arrow_schema
+from thyme.pipeline.spark.arrow import from_arrow
 
 
 def test_generated_posts_are_described_as_a_match(spark: SparkSession) -> None:

@@ -11,11 +11,11 @@ from post_samples import KICKOFF_ID, page, scraped, status, write_all
 from pyspark.sql import SparkSession
 
 from thyme.model.errors import InputError
-from thyme.pipeline import dataset
 from thyme.pipeline.formats.mapped import parse_map
 from thyme.pipeline.formats.pseudonyms import Pseudonyms
 from thyme.pipeline.ingest import REJECTED_PART, IngestOptions, ingest, ingest_sources, plan_ingestion
 from thyme.pipeline.schemas import POSTS
+from thyme.pipeline.spark import dataset
 
 MAP = parse_map("author=who,at=when,text=said")
 

@@ -7,7 +7,7 @@ from pyspark import StorageLevel
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from thyme.pipeline.keeping import job, keep
+from thyme.pipeline.spark.keeping import job, keep
 
 
 def test_a_job_lets_go_of_what_it_kept(spark: SparkSession) -> None:

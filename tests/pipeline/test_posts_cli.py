@@ -91,7 +91,7 @@ def test_what_a_person_gets_wrong_is_told_before_spark_starts(
     def no_spark(*asked: str) -> None:
         raise AssertionError("Spark was asked for")
 
-    monkeypatch.setattr("thyme.pipeline.session.spark_session", no_spark)
+    monkeypatch.setattr("thyme.pipeline.spark.session.spark_session", no_spark)
     (tmp_path / "sheet.csv").write_text(TAGS)
     with pytest.raises(InputError, match=told):
         say(*(word.format(tmp_path) for word in words))

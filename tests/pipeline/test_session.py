@@ -11,14 +11,14 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from thyme.pipeline.session import describe_java, local_memory_mb, spark_session
+from thyme.pipeline.spark.session import describe_java, local_memory_mb, spark_session
 
 TOOLS = ["bash", "cat", "chmod", "dirname", "env", "grep", "mkdir", "ps", "rm", "sed", "sh", "tr", "uname"]
 PROGRAM = """
 import pyarrow as pa
 import pyarrow.compute as pc
-from thyme.pipeline.arrow import map_arrow
-from thyme.pipeline.session import describe_java, spark_session
+from thyme.pipeline.spark.arrow import map_arrow
+from thyme.pipeline.spark.session import describe_java, spark_session
 print(describe_java())
 spark = spark_session("hidden", "local[1]")
 def twice(batches):

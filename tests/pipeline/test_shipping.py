@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import thyme
-from thyme.pipeline.shipping import package_archive
-from thyme.pipeline.unpacking import unpack
+from thyme.pipeline.spark.shipping import package_archive
+from thyme.pipeline.spark.unpacking import unpack
 
 PROGRAM = """
 import sys

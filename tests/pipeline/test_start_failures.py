@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from thyme.pipeline.start_failures import NoMasterError, master_addresses, told_by, why_not_started
+from thyme.pipeline.spark.start_failures import NoMasterError, master_addresses, told_by, why_not_started
 
 PAGE = """An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.
 : org.apache.spark.SparkException: Invalid master URL: spark://

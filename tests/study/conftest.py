@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from thyme.pipeline.session import spark_session
+from thyme.pipeline.spark.session import spark_session
 from thyme.study.definition import StudyDefinition, load_study
 
 TRACE = """at_s,node,kind,oid,tags,text,sid,query,start_s,end_s

@@ -19,7 +19,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from thyme.pipeline.ingest import ingest
-from thyme.pipeline.java import find_java
+from thyme.pipeline.spark.java import find_java
 from thyme.study.definition import load_study
 from thyme.study.study import run_study
 
@@ -30,7 +30,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from thyme.pipeline.ingest import ingest
-from thyme.pipeline.session import spark_session
+from thyme.pipeline.spark.session import spark_session
 from thyme.study.definition import load_study
 from thyme.study.study import run_study
 master = sys.argv[1]

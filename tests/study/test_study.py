@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from thyme.model.errors import InputError
-from thyme.pipeline.lazy_session import LazySession
+from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.study.definition import StudyDefinition, load_study
 from thyme.study.pages import prose
 from thyme.study.study import run_study

@@ -54,7 +54,7 @@ def bench_pipeline(
     measured: Callable[[list[PipelineRow]], None] = lambda rows: None,
 ) -> list[PipelineRow]:
     """Measure every stage at every size; `tell` hears what is being done, `measured` gets the rows of each size."""
-    from thyme.pipeline.session import spark_session, steady_java
+    from thyme.pipeline.spark.session import spark_session, steady_java
 
     rows: list[PipelineRow] = []
     folder = Path(tempfile.mkdtemp(prefix="thyme-bench-"))

@@ -73,7 +73,7 @@ def bench_sweep(
     tell: Callable[[str], None] = lambda stage: None,
 ) -> SweepBench:
     """Play all runs by both ways, `rounds` times in turns."""
-    from thyme.pipeline.session import spark_session, steady_java
+    from thyme.pipeline.spark.session import spark_session, steady_java
     from thyme.pipeline.sweep import sweep
 
     specs = _specs(runs, nodes, simulated_s)

@@ -71,7 +71,7 @@ def ingest(
     """
     from thyme.pipeline.formats.mapped import parse_map
     from thyme.pipeline.ingest import IngestOptions, ingest_sources, plan_ingestion
-    from thyme.pipeline.session import spark_session
+    from thyme.pipeline.spark.session import spark_session
 
     pseudonyms = _pseudonyms(key_file) if pseudonymise or key_file else None
     options = IngestOptions(None if columns is None else parse_map(columns), pseudonyms, not keep_accents)
@@ -108,12 +108,12 @@ def describe(
     """Show what posts look like (users, tags, rates, bursts), beside as many generated ones, as table and picture."""
     import pyarrow as pa
 
-    from thyme.pipeline import dataset
-    from thyme.pipeline.arrow import from_arrow
     from thyme.pipeline.describe import describe_posts, statistic_rows
     from thyme.pipeline.generate import PostOptions, generate_posts
     from thyme.pipeline.schemas import POSTS
-    from thyme.pipeline.session import spark_session
+    from thyme.pipeline.spark import dataset
+    from thyme.pipeline.spark.arrow import from_arrow
+    from thyme.pipeline.spark.session import spark_session
     from thyme.study.picture_files import save_picture
     from thyme.study.post_figures import posts_figure
 

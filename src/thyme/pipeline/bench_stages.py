@@ -7,13 +7,13 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from thyme.pipeline import dataset
 from thyme.pipeline.ingest import ingest
-from thyme.pipeline.keeping import job
 from thyme.pipeline.metrics import run_metrics
 from thyme.pipeline.oracle import expected_counts
 from thyme.pipeline.schemas import EVENTS, EXPECTED, POSTS, TRACE, conform
-from thyme.pipeline.session import spark_session
+from thyme.pipeline.spark import dataset
+from thyme.pipeline.spark.keeping import job
+from thyme.pipeline.spark.session import spark_session
 from thyme.pipeline.trace_draws import Rates
 from thyme.pipeline.traces import TraceOptions, make_trace
 

@@ -14,7 +14,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
 
 from thyme.model.queries import parse_query
-from thyme.pipeline.arrow import map_arrow
+from thyme.pipeline.spark.arrow import map_arrow
 
 _TAGS = ArrayType(StringType())
 _CONJUNCTION = StructType([StructField("positive", _TAGS), StructField("negative", _TAGS)])

@@ -22,8 +22,6 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
 from thyme.model.errors import InputError
-from thyme.pipeline import dataset
-from thyme.pipeline.arrow import from_arrow, map_arrow
 from thyme.pipeline.formats.identity import id_owner, is_worldwide
 from thyme.pipeline.formats.mapped import ColumnMap
 from thyme.pipeline.formats.opening import Source
@@ -32,6 +30,8 @@ from thyme.pipeline.formats.pseudonyms import Pseudonyms
 from thyme.pipeline.formats.reading import Rejected, read_source
 from thyme.pipeline.formats.sources import find_files, plan_sources
 from thyme.pipeline.schemas import POSTS, REJECTED, arrow_schema, conform, spark_schema
+from thyme.pipeline.spark import dataset
+from thyme.pipeline.spark.arrow import from_arrow, map_arrow
 
 BATCH_ROWS = 5_000
 MAX_SPELLINGS = 200_000

@@ -15,14 +15,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from thyme.pipeline import dataset
-from thyme.pipeline.arrow import from_arrow
 from thyme.pipeline.issued import issued_trace
-from thyme.pipeline.keeping import keep
 from thyme.pipeline.metrics import point_metrics, run_metrics
 from thyme.pipeline.oracle import expected_counts
 from thyme.pipeline.runs import read_events
 from thyme.pipeline.schemas import METRICS, TRACE, arrow_schema, spark_schema
+from thyme.pipeline.spark import dataset
+from thyme.pipeline.spark.arrow import from_arrow
+from thyme.pipeline.spark.keeping import keep
 
 _RUNS = (("run", "string"), ("trace", "string"), ("nodes", "int64"), ("churn", "bool"))
 _POINTS = (("run", "string"), ("point", "int64"))

@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from thyme.pipeline.conjunctions import any_holds, expand_queries, holds, is_single_tag, numbered_conjunctions
-from thyme.pipeline.keeping import keep
 from thyme.pipeline.running_counts import count_matches, countable
 from thyme.pipeline.schemas import EXPECTED, PAIRS, conform
+from thyme.pipeline.spark.keeping import keep
 from thyme.pipeline.truth import in_time, named_trace, objects_of, subscriptions_of
 
 EVERYTHING = ""

@@ -22,9 +22,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from thyme.model.errors import InputError
 from thyme.model.operations import Operation
-from thyme.pipeline.dataset import read_files
 from thyme.pipeline.identity import RUN_ROOMS, bytes_identity, code_identity, identity_of
 from thyme.pipeline.schemas import EVENTS, conform
+from thyme.pipeline.spark.dataset import read_files
 from thyme.sim.run import simulate
 from thyme.sim.scenario import Scenario
 

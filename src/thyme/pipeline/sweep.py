@@ -22,7 +22,6 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.types import BinaryType, DoubleType, LongType, StringType, StructField, StructType
 
-from thyme.pipeline.arrow import from_arrow, map_arrow
 from thyme.pipeline.runs import (
     Played,
     RunSpec,
@@ -33,7 +32,8 @@ from thyme.pipeline.runs import (
     run_identity,
     run_seconds,
 )
-from thyme.pipeline.session import TASK_ATTEMPTS
+from thyme.pipeline.spark.arrow import from_arrow, map_arrow
+from thyme.pipeline.spark.session import TASK_ATTEMPTS
 
 MAX_ATTEMPTS = 2
 """A run that fails is tried once more: the machine may have been at fault."""

@@ -19,11 +19,11 @@ from pyspark.sql import functions as sf
 from thyme.model.errors import InputError
 from thyme.model.formulas import tag_text
 from thyme.model.objects import MAX_TAGS
-from thyme.pipeline.arrow import from_arrow, map_arrow
 from thyme.pipeline.draws import uniforms
-from thyme.pipeline.keeping import keep
 from thyme.pipeline.schemas import POSTS, TRACE, arrow_schema, conform, spark_schema
 from thyme.pipeline.sizes import ObjectSizes, sized
+from thyme.pipeline.spark.arrow import from_arrow, map_arrow
+from thyme.pipeline.spark.keeping import keep
 from thyme.pipeline.trace_draws import DRAWN_COLUMNS, Compression, QueryMix, Rates, UserOperations
 
 MAX_LIGHT_USERS = 100_000

@@ -27,7 +27,7 @@ from thyme.pipeline.live_windows import (
     read_lines,
     sliding_windows,
 )
-from thyme.pipeline.session import spark_session
+from thyme.pipeline.spark.session import spark_session
 
 
 class Watched(msgspec.Struct, frozen=True):

@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from thyme.model.errors import InputError
-from thyme.pipeline.lazy_session import LazySession
 from thyme.pipeline.runs import EVENTS_FILE, RunSpec, pack_trace
+from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.pipeline.sweep import SweepProgress, reuse, sweep
 from thyme.study.drip_claims import judge_drip
 from thyme.study.drip_figures import analysis_csv, analysis_table, drip_figures, points_csv

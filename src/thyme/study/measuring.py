@@ -12,12 +12,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from thyme.pipeline import dataset
 from thyme.pipeline.identity import PIPELINE_ROOMS, code_identity, identity_of
-from thyme.pipeline.keeping import job
-from thyme.pipeline.lazy_session import LazySession
 from thyme.pipeline.measured import PlayedRuns, measure_runs, summarise_points
 from thyme.pipeline.runs import RunSpec
+from thyme.pipeline.spark import dataset
+from thyme.pipeline.spark.keeping import job
+from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.pipeline.sweep import Outcome
 from thyme.study.plan import Plan
 from thyme.study.results import Summary

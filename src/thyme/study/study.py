@@ -15,8 +15,8 @@ import msgspec
 
 from thyme.model.errors import InputError
 from thyme.pipeline.identity import code_identity, identity_of
-from thyme.pipeline.lazy_session import LazySession
 from thyme.pipeline.runs import RunSpec
+from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.pipeline.sweep import Outcome, reuse, sweep
 from thyme.study.claims import claims_for, judge
 from thyme.study.definition import StudyDefinition

@@ -10,13 +10,13 @@ import msgspec
 from thyme.model.errors import InputError
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
-from thyme.pipeline import dataset
 from thyme.pipeline.generate import write_posts
 from thyme.pipeline.identity import PIPELINE_ROOMS, code_identity, folder_identity, identity_of
-from thyme.pipeline.keeping import job
-from thyme.pipeline.lazy_session import LazySession
 from thyme.pipeline.runs import PackedTrace, RunSpec, pack_trace
 from thyme.pipeline.schemas import POSTS
+from thyme.pipeline.spark import dataset
+from thyme.pipeline.spark.keeping import job
+from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.pipeline.traces import make_trace
 from thyme.sim.run import check_end
 from thyme.sim.scenario import Scenario

@@ -13,8 +13,8 @@ import zipfile
 from pathlib import Path
 
 import thyme
-from thyme.pipeline import unpacking
-from thyme.pipeline.java import cache_folder
+from thyme.pipeline.spark import unpacking
+from thyme.pipeline.spark.java import cache_folder
 
 _EPOCH = (2020, 1, 1, 0, 0, 0)
 """The time of every file in the archive: equal packages give equal archives."""

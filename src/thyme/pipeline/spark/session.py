@@ -19,9 +19,9 @@ from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
 from thyme.model.errors import InputError
-from thyme.pipeline.java import cache_folder, describe_java, find_java
-from thyme.pipeline.shipping import package_archive
-from thyme.pipeline.start_failures import call_masters, why_not_started
+from thyme.pipeline.spark.java import cache_folder, describe_java, find_java
+from thyme.pipeline.spark.shipping import package_archive
+from thyme.pipeline.spark.start_failures import call_masters, why_not_started
 
 LOCAL_SHUFFLE_PARTITIONS = 8
 TASK_ATTEMPTS = 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from thyme.pipeline.session import spark_session, steady_java
+from thyme.pipeline.spark.session import spark_session, steady_java
 
 
 class LazySession:
