@@ -12,10 +12,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from thyme.pipeline.formats.mapped import ColumnMap
-from thyme.pipeline.formats.posts import ParsedPost, Skipped
-from thyme.pipeline.formats.reading import Rejected, read_source
-from thyme.pipeline.formats.sources import plan_sources
+from thyme.pipeline.posts.formats.mapped import ColumnMap
+from thyme.pipeline.posts.formats.posts import ParsedPost, Skipped
+from thyme.pipeline.posts.formats.reading import Rejected, read_source
+from thyme.pipeline.posts.formats.sources import plan_sources
 
 Read = tuple[list[ParsedPost], list[Rejected], int]
 KICKOFF_ID = "741344187491811328"

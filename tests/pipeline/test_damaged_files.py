@@ -18,11 +18,11 @@ import pytest
 from post_samples import KICKOFF_ID, TAGS, page, read_content, read_file, scraped, skeet, status, toot
 
 from thyme.model.errors import InputError
-from thyme.pipeline.formats import reading
-from thyme.pipeline.formats.mapped import ColumnMap
-from thyme.pipeline.formats.posts import ParsedPost
-from thyme.pipeline.formats.reading import read_source
-from thyme.pipeline.formats.sources import plan_sources
+from thyme.pipeline.posts.formats import reading
+from thyme.pipeline.posts.formats.mapped import ColumnMap
+from thyme.pipeline.posts.formats.posts import ParsedPost
+from thyme.pipeline.posts.formats.reading import read_source
+from thyme.pipeline.posts.formats.sources import plan_sources
 
 PLAIN = ColumnMap(author="who", at="when", text="said", id="key")
 
@@ -35,7 +35,7 @@ def test_objects_with_nothing_between_them_are_read_to_the_end_whatever_their_si
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "LINE_BYTES", 1_000)
-    monkeypatch.setattr("thyme.pipeline.formats.sources.PART_BYTES", 2_000)
+    monkeypatch.setattr("thyme.pipeline.posts.formats.sources.PART_BYTES", 2_000)
     glued = "".join(map(json.dumps, numbered(200)))
     posts, rejected, _ = read_content(tmp_path, glued)
     assert [post.id for post in posts] == [str(number) for number in range(10, 210)]

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from thyme.pipeline.describe import describe_posts, statistic_rows
-from thyme.pipeline.generate import PostOptions, generate_posts
+from thyme.pipeline.posts.describe import describe_posts, statistic_rows
+from thyme.pipeline.posts.generate import PostOptions, generate_posts
 from thyme.pipeline.schemas import POST_COLUMNS, POSTS, arrow_schema
 from thyme.pipeline.spark.arrow import from_arrow
 

@@ -25,11 +25,11 @@ from post_samples import (
 )
 
 from thyme.model.errors import InputError
-from thyme.pipeline.formats import sources
-from thyme.pipeline.formats.posts import ParsedPost, Unreadable
-from thyme.pipeline.formats.reading import Rejected, read_source
-from thyme.pipeline.formats.sources import find_files, plan_sources
-from thyme.pipeline.formats.times import best_time, parse_time
+from thyme.pipeline.posts.formats import sources
+from thyme.pipeline.posts.formats.posts import ParsedPost, Unreadable
+from thyme.pipeline.posts.formats.reading import Rejected, read_source
+from thyme.pipeline.posts.formats.sources import find_files, plan_sources
+from thyme.pipeline.posts.formats.times import best_time, parse_time
 
 Write = Callable[..., Read]
 

@@ -12,10 +12,10 @@ import pytest
 
 from thyme.model.errors import InputError
 from thyme.model.tags import tags_in_text
-from thyme.pipeline import generate
-from thyme.pipeline.bursts import BurstOptions, MatchClock
 from thyme.pipeline.draws import exponentials, uniforms
-from thyme.pipeline.generate import PostOptions, generate_posts, write_posts
+from thyme.pipeline.posts import generate
+from thyme.pipeline.posts.bursts import BurstOptions, MatchClock
+from thyme.pipeline.posts.generate import PostOptions, generate_posts, write_posts
 
 
 @pytest.fixture(scope="module", params=[1, 2, 3])

@@ -11,9 +11,9 @@ from post_samples import KICKOFF_ID, page, scraped, status, write_all
 from pyspark.sql import SparkSession
 
 from thyme.model.errors import InputError
-from thyme.pipeline.formats.mapped import parse_map
-from thyme.pipeline.formats.pseudonyms import Pseudonyms
-from thyme.pipeline.ingest import REJECTED_PART, IngestOptions, ingest, ingest_sources, plan_ingestion
+from thyme.pipeline.posts.formats.mapped import parse_map
+from thyme.pipeline.posts.formats.pseudonyms import Pseudonyms
+from thyme.pipeline.posts.ingest import REJECTED_PART, IngestOptions, ingest, ingest_sources, plan_ingestion
 from thyme.pipeline.schemas import POSTS
 from thyme.pipeline.spark import dataset
 

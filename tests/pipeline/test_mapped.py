@@ -13,8 +13,8 @@ import pytest
 from post_samples import TAGS, Read, read_content, read_file, status
 
 from thyme.model.errors import InputError
-from thyme.pipeline.formats.mapped import ColumnMap, parse_map
-from thyme.pipeline.formats.posts import ParsedPost
+from thyme.pipeline.posts.formats.mapped import ColumnMap, parse_map
+from thyme.pipeline.posts.formats.posts import ParsedPost
 
 Write = Callable[..., Read]
 

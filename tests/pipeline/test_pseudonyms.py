@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from post_samples import Read, read_content, status
 
-from thyme.pipeline.formats.posts import ParsedPost
-from thyme.pipeline.formats.pseudonyms import Pseudonyms
+from thyme.pipeline.posts.formats.posts import ParsedPost
+from thyme.pipeline.posts.formats.pseudonyms import Pseudonyms
 
 Write = Callable[..., Read]
 

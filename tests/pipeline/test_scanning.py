@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thyme.pipeline.formats import scanning
-from thyme.pipeline.formats.scanning import Piece, scan
+from thyme.pipeline.posts.formats import scanning
+from thyme.pipeline.posts.formats.scanning import Piece, scan
 
 
 def known(value: object) -> bool:

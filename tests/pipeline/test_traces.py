@@ -14,7 +14,7 @@ from thyme.model.errors import InputError
 from thyme.model.operations import Operation
 from thyme.model.queries import parse_query
 from thyme.model.records import OperationKind
-from thyme.pipeline.generate import PostOptions, generate_posts
+from thyme.pipeline.posts.generate import PostOptions, generate_posts
 from thyme.pipeline.schemas import POST_COLUMNS, POSTS, arrow_schema
 from thyme.pipeline.sizes import ObjectSizes
 from thyme.pipeline.spark import dataset

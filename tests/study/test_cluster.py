@@ -18,7 +18,7 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from thyme.pipeline.ingest import ingest
+from thyme.pipeline.posts.ingest import ingest
 from thyme.pipeline.spark.java import find_java
 from thyme.study.definition import load_study
 from thyme.study.study import run_study
@@ -29,7 +29,7 @@ QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 PROGRAM = """
 import sys
 from pathlib import Path
-from thyme.pipeline.ingest import ingest
+from thyme.pipeline.posts.ingest import ingest
 from thyme.pipeline.spark.session import spark_session
 from thyme.study.definition import load_study
 from thyme.study.study import run_study

@@ -156,7 +156,7 @@ def _bench_size(folder: Path, posts: int, cores: int, tell: Callable[[str], None
 
 def write_lines(path: Path, posts: int) -> None:
     """Generated posts as JSON lines of Twitter's v1.1 form."""
-    from thyme.pipeline.generate import PostOptions, generate_posts
+    from thyme.pipeline.posts.generate import PostOptions, generate_posts
 
     with path.open("w", encoding="utf-8") as file:
         for block in generate_posts(PostOptions(posts=posts)):

@@ -14,7 +14,7 @@ from rich.table import Table
 from thyme.model.errors import InputError
 
 if TYPE_CHECKING:
-    from thyme.pipeline.formats.pseudonyms import Pseudonyms
+    from thyme.pipeline.posts.formats.pseudonyms import Pseudonyms
 
 MAX_COMPARED_POSTS = 100_000
 MAX_KEY_BYTES = 64
@@ -32,8 +32,8 @@ def generate(
     goals: Annotated[int, typer.Option(help="How many goals the match has; each is a burst.")] = 2,
 ) -> None:
     """Generate the posts of a three-hour match, with the statistics of real ones."""
-    from thyme.pipeline.bursts import BurstOptions
-    from thyme.pipeline.generate import PostOptions, write_posts
+    from thyme.pipeline.posts.bursts import BurstOptions
+    from thyme.pipeline.posts.generate import PostOptions, write_posts
 
     options = PostOptions(posts=posts, seed=seed, bursts=BurstOptions(goals=goals))
     columns = (TextColumn("Generating posts"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -69,8 +69,8 @@ def ingest(
     Formats are recognised by content, compressed or not. Records that cannot be read are kept with file, line and
     reason in the folder `_rejected` of the posts.
     """
-    from thyme.pipeline.formats.mapped import parse_map
-    from thyme.pipeline.ingest import IngestOptions, ingest_sources, plan_ingestion
+    from thyme.pipeline.posts.formats.mapped import parse_map
+    from thyme.pipeline.posts.ingest import IngestOptions, ingest_sources, plan_ingestion
     from thyme.pipeline.spark.session import spark_session
 
     pseudonyms = _pseudonyms(key_file) if pseudonymise or key_file else None
@@ -108,8 +108,8 @@ def describe(
     """Show what posts look like (users, tags, rates, bursts), beside as many generated ones, as table and picture."""
     import pyarrow as pa
 
-    from thyme.pipeline.describe import describe_posts, statistic_rows
-    from thyme.pipeline.generate import PostOptions, generate_posts
+    from thyme.pipeline.posts.describe import describe_posts, statistic_rows
+    from thyme.pipeline.posts.generate import PostOptions, generate_posts
     from thyme.pipeline.schemas import POSTS
     from thyme.pipeline.spark import dataset
     from thyme.pipeline.spark.arrow import from_arrow
@@ -143,7 +143,7 @@ def _bars(minutes: tuple[int, ...], width_minutes: int = 3) -> str:
 
 
 def _pseudonyms(key_file: Path | None) -> Pseudonyms:
-    from thyme.pipeline.formats.pseudonyms import Pseudonyms
+    from thyme.pipeline.posts.formats.pseudonyms import Pseudonyms
 
     if key_file is None:
         return Pseudonyms(secrets.token_bytes(MAX_KEY_BYTES))

@@ -7,9 +7,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from thyme.pipeline.ingest import ingest
 from thyme.pipeline.metrics import run_metrics
 from thyme.pipeline.oracle import expected_counts
+from thyme.pipeline.posts.ingest import ingest
 from thyme.pipeline.schemas import EVENTS, EXPECTED, POSTS, TRACE, conform
 from thyme.pipeline.spark import dataset
 from thyme.pipeline.spark.keeping import job

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from thyme.model.errors import InputError
-from thyme.pipeline.generate import PostOptions
+from thyme.pipeline.posts.generate import PostOptions
 from thyme.pipeline.traces import TraceOptions
 from thyme.sim.scenario import Scenario, scenario_of, set_key
 from thyme.study.definition import ApproachChoice, StudyDefinition

@@ -16,7 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from thyme.pipeline.describe import PostStatistics
+from thyme.pipeline.posts.describe import PostStatistics
 from thyme.study.figures import COLOURS, STYLE, Picture, to_picture
 
 SIZE_IN = (9.2, 6.4)

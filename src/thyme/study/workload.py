@@ -10,8 +10,8 @@ import msgspec
 from thyme.model.errors import InputError
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
-from thyme.pipeline.generate import write_posts
 from thyme.pipeline.identity import PIPELINE_ROOMS, code_identity, folder_identity, identity_of
+from thyme.pipeline.posts.generate import write_posts
 from thyme.pipeline.runs import PackedTrace, RunSpec, pack_trace
 from thyme.pipeline.schemas import POSTS
 from thyme.pipeline.spark import dataset

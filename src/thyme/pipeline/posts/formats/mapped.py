@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from thyme.model.errors import InputError
-from thyme.pipeline.formats.posts import ParsedPost, finish
-from thyme.pipeline.formats.times import parse_time, whole_id
+from thyme.pipeline.posts.formats.posts import ParsedPost, finish
+from thyme.pipeline.posts.formats.times import parse_time, whole_id
 
 NAMES = ("id", "author", "at", "text", "tags")
 NEEDED = ("author", "at", "text")

@@ -17,11 +17,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from thyme.model.errors import InputError
-from thyme.pipeline.bursts import BurstOptions, Floats, MatchClock, draw_times, intensity
 from thyme.pipeline.draws import uniforms
+from thyme.pipeline.posts.bursts import BurstOptions, Floats, MatchClock, draw_times, intensity
+from thyme.pipeline.posts.vocabulary import HEAD_TAGS, cut_text, tag_name, text_stream
 from thyme.pipeline.schemas import POST_COLUMNS, arrow_schema
 from thyme.pipeline.spark import dataset
-from thyme.pipeline.vocabulary import HEAD_TAGS, cut_text, tag_name, text_stream
 
 Ints = npt.NDArray[np.int64]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import hashlib
 
-from thyme.pipeline.formats.posts import ParsedPost
-from thyme.pipeline.formats.times import ZONES_S, snowflake_s
+from thyme.pipeline.posts.formats.posts import ParsedPost
+from thyme.pipeline.posts.formats.times import ZONES_S, snowflake_s
 
 WORLDWIDE = ("did:", "made-")
 

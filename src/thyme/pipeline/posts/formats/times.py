@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from thyme.pipeline.formats.posts import Unreadable
+from thyme.pipeline.posts.formats.posts import Unreadable
 
 TWITTER_EPOCH_MS = 1_288_834_974_657
 FIRST_SNOWFLAKE = 29_700_859_247

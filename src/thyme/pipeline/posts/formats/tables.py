@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-from thyme.pipeline.formats.mapped import OURS, ColumnMap, read_mapped
-from thyme.pipeline.formats.posts import ParsedPost, Unreadable, finish
-from thyme.pipeline.formats.times import best_time, whole_id
+from thyme.pipeline.posts.formats.mapped import OURS, ColumnMap, read_mapped
+from thyme.pipeline.posts.formats.posts import ParsedPost, Unreadable, finish
+from thyme.pipeline.posts.formats.times import best_time, whole_id
 
 MAX_LINES_PER_RECORD = 50
 MAX_GROWN_TOGETHER_CHARS = 80

@@ -2,7 +2,7 @@
 
 Files are split into parts that tasks read on their own. Records that should have been posts and are none are kept with
 file, line and reason, in the part `_rejected` of the dataset, which readers of posts do not see. The same post met
-several times (`thyme.pipeline.formats.identity`) is one post, with all its tags; spellings of a tag that differ in
+several times (`thyme.pipeline.posts.formats.identity`) is one post, with all its tags; spellings of a tag that differ in
 accents only become the most used one.
 """
 
@@ -22,13 +22,13 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
 from thyme.model.errors import InputError
-from thyme.pipeline.formats.identity import id_owner, is_worldwide
-from thyme.pipeline.formats.mapped import ColumnMap
-from thyme.pipeline.formats.opening import Source
-from thyme.pipeline.formats.posts import ParsedPost, Skipped
-from thyme.pipeline.formats.pseudonyms import Pseudonyms
-from thyme.pipeline.formats.reading import Rejected, read_source
-from thyme.pipeline.formats.sources import find_files, plan_sources
+from thyme.pipeline.posts.formats.identity import id_owner, is_worldwide
+from thyme.pipeline.posts.formats.mapped import ColumnMap
+from thyme.pipeline.posts.formats.opening import Source
+from thyme.pipeline.posts.formats.posts import ParsedPost, Skipped
+from thyme.pipeline.posts.formats.pseudonyms import Pseudonyms
+from thyme.pipeline.posts.formats.reading import Rejected, read_source
+from thyme.pipeline.posts.formats.sources import find_files, plan_sources
 from thyme.pipeline.schemas import POSTS, REJECTED, arrow_schema, conform, spark_schema
 from thyme.pipeline.spark import dataset
 from thyme.pipeline.spark.arrow import from_arrow, map_arrow

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from thyme.pipeline.formats import fediverse, twitter
-from thyme.pipeline.formats.mapped import ColumnMap, look_up, read_mapped
-from thyme.pipeline.formats.posts import Outcome, ParsedPost, Unreadable, attempt
+from thyme.pipeline.posts.formats import fediverse, twitter
+from thyme.pipeline.posts.formats.mapped import ColumnMap, look_up, read_mapped
+from thyme.pipeline.posts.formats.posts import Outcome, ParsedPost, Unreadable, attempt
 
 Record = dict[str, Any]
 

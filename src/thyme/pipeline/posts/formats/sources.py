@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from thyme.model.errors import InputError
-from thyme.pipeline.formats.mapped import OURS, ColumnMap
-from thyme.pipeline.formats.opening import DAMAGE, Source
-from thyme.pipeline.formats.recognition import EXPECTED, recognise_text
+from thyme.pipeline.posts.formats.mapped import OURS, ColumnMap
+from thyme.pipeline.posts.formats.opening import DAMAGE, Source
+from thyme.pipeline.posts.formats.recognition import EXPECTED, recognise_text
 
 PART_BYTES = 32 * 1024 * 1024
 NEWLINE_WITHIN_BYTES = 4 * 1024 * 1024

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 import msgspec
 
 from thyme.model.errors import InputError
-from thyme.pipeline.formats.mapped import ColumnMap, leads_somewhere
-from thyme.pipeline.formats.objects import NOTICE, recognise_object
-from thyme.pipeline.formats.opening import DAMAGE, Source, chunks_of, open_source, text_of
-from thyme.pipeline.formats.scanning import MAX_RECORD_CHARS, Piece, scan
-from thyme.pipeline.formats.tables import likeliest_header, recognise_header
+from thyme.pipeline.posts.formats.mapped import ColumnMap, leads_somewhere
+from thyme.pipeline.posts.formats.objects import NOTICE, recognise_object
+from thyme.pipeline.posts.formats.opening import DAMAGE, Source, chunks_of, open_source, text_of
+from thyme.pipeline.posts.formats.scanning import MAX_RECORD_CHARS, Piece, scan
+from thyme.pipeline.posts.formats.tables import likeliest_header, recognise_header
 
 HEAD_BYTES = 64 * 1024
 MAX_KEYS_SHOWN = 10

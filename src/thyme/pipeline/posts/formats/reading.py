@@ -10,12 +10,20 @@ from pathlib import Path
 import msgspec
 import pyarrow.parquet as pq
 
-from thyme.pipeline.formats.mapped import read_mapped
-from thyme.pipeline.formats.objects import read_object, recognise_object
-from thyme.pipeline.formats.opening import DAMAGE, Source, Stream, chunks_of, open_source, raise_if_unseen, text_of
-from thyme.pipeline.formats.posts import Outcome, ParsedPost, Skipped, Unreadable, attempt
-from thyme.pipeline.formats.scanning import MAX_SHOWN_CHARS, scan
-from thyme.pipeline.formats.tables import csv_records, read_row
+from thyme.pipeline.posts.formats.mapped import read_mapped
+from thyme.pipeline.posts.formats.objects import read_object, recognise_object
+from thyme.pipeline.posts.formats.opening import (
+    DAMAGE,
+    Source,
+    Stream,
+    chunks_of,
+    open_source,
+    raise_if_unseen,
+    text_of,
+)
+from thyme.pipeline.posts.formats.posts import Outcome, ParsedPost, Skipped, Unreadable, attempt
+from thyme.pipeline.posts.formats.scanning import MAX_SHOWN_CHARS, scan
+from thyme.pipeline.posts.formats.tables import csv_records, read_row
 
 LINE_BYTES = 8 * 1024 * 1024
 """A longer line of JSON is read bit by bit; of a table it is rejected."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from typing import Any
 
-from thyme.pipeline.formats.posts import ParsedPost, Skipped, Unreadable, finish
-from thyme.pipeline.formats.times import parse_time
+from thyme.pipeline.posts.formats.posts import ParsedPost, Skipped, Unreadable, finish
+from thyme.pipeline.posts.formats.times import parse_time
 
 Record = dict[str, Any]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from thyme.pipeline.formats.posts import Outcome, ParsedPost, Skipped, Unreadable, attempt, finish
-from thyme.pipeline.formats.times import best_time, parse_time, whole_id
+from thyme.pipeline.posts.formats.posts import Outcome, ParsedPost, Skipped, Unreadable, attempt, finish
+from thyme.pipeline.posts.formats.times import best_time, parse_time, whole_id
 
 Record = dict[str, Any]
 

@@ -12,7 +12,7 @@ import re
 
 import msgspec
 
-from thyme.pipeline.formats.posts import ParsedPost
+from thyme.pipeline.posts.formats.posts import ParsedPost
 
 _LEADS = re.compile(
     r"""

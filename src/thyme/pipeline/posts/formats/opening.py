@@ -23,8 +23,8 @@ import msgspec
 import pyarrow as pa
 
 from thyme.model.errors import InputError
-from thyme.pipeline.formats.mapped import ColumnMap
-from thyme.pipeline.formats.tables import TableShape
+from thyme.pipeline.posts.formats.mapped import ColumnMap
+from thyme.pipeline.posts.formats.tables import TableShape
 
 CHUNK_BYTES = 1024 * 1024
 DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, pa.ArrowException)

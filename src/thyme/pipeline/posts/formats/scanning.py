@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from thyme.pipeline.formats.posts import Unreadable
+from thyme.pipeline.posts.formats.posts import Unreadable
 
 MAX_RECORD_CHARS = 64 * 1024 * 1024
 """A value that is longer counts as damage; what can be read inside it is still found."""
