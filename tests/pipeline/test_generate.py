@@ -12,7 +12,7 @@ import pytest
 
 from thyme.model.errors import InputError
 from thyme.model.tags import tags_in_text
-from thyme.pipeline.draws import exponentials, uniforms
+from thyme.pipeline.chance import exponentials, uniforms
 from thyme.pipeline.posts import generate
 from thyme.pipeline.posts.bursts import BurstOptions, MatchClock
 from thyme.pipeline.posts.generate import PostOptions, generate_posts, write_posts

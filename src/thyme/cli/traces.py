@@ -61,12 +61,12 @@ def make(
     The most active users become nodes, their tagged posts become inserts. Defaults are the paper's.
     """
     from thyme.pipeline.schemas import POSTS
-    from thyme.pipeline.sizes import ObjectSizes
     from thyme.pipeline.spark import dataset
     from thyme.pipeline.spark.keeping import job
     from thyme.pipeline.spark.session import spark_session
-    from thyme.pipeline.trace_draws import Compression, QueryMix, Rates
-    from thyme.pipeline.traces import TraceOptions, make_trace
+    from thyme.pipeline.traces_.behaviour import Compression, QueryMix, Rates
+    from thyme.pipeline.traces_.sizes import ObjectSizes
+    from thyme.pipeline.traces_.trace import TraceOptions, make_trace
 
     several = conjunctions + disjunctions + negations
     rates = Rates(

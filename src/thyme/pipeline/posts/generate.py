@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from thyme.model.errors import InputError
-from thyme.pipeline.draws import uniforms
+from thyme.pipeline.chance import uniforms
 from thyme.pipeline.posts.bursts import BurstOptions, Floats, MatchClock, draw_times, intensity
 from thyme.pipeline.posts.vocabulary import HEAD_TAGS, cut_text, tag_name, text_stream
 from thyme.pipeline.schemas import POST_COLUMNS, arrow_schema

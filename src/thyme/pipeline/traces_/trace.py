@@ -19,12 +19,12 @@ from pyspark.sql import functions as sf
 from thyme.model.errors import InputError
 from thyme.model.formulas import tag_text
 from thyme.model.objects import MAX_TAGS
-from thyme.pipeline.draws import uniforms
+from thyme.pipeline.chance import uniforms
 from thyme.pipeline.schemas import POSTS, TRACE, arrow_schema, conform, spark_schema
-from thyme.pipeline.sizes import ObjectSizes, sized
 from thyme.pipeline.spark.arrow import from_arrow, map_arrow
 from thyme.pipeline.spark.keeping import keep
-from thyme.pipeline.trace_draws import DRAWN_COLUMNS, Compression, QueryMix, Rates, UserOperations
+from thyme.pipeline.traces_.behaviour import DRAWN_COLUMNS, Compression, QueryMix, Rates, UserOperations
+from thyme.pipeline.traces_.sizes import ObjectSizes, sized
 
 MAX_LIGHT_USERS = 100_000
 """Up to so many, users are sent to where the posts are."""

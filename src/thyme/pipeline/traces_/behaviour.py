@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from thyme.model.errors import InputError
-from thyme.pipeline.draws import exponentials, uniforms
+from thyme.pipeline.chance import exponentials, uniforms
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -20,7 +20,7 @@ from scipy.special import ndtri
 
 from thyme.model.errors import InputError
 from thyme.model.objects import MAX_DATA_BYTES, MAX_SUMMARY_BYTES
-from thyme.pipeline.draws import uniforms
+from thyme.pipeline.chance import uniforms
 from thyme.pipeline.spark.arrow import map_arrow
 
 MAX_SPREAD = 10.0
