@@ -18,9 +18,9 @@ from thyme.pipeline.posts.generate import PostOptions, generate_posts
 from thyme.pipeline.schemas import POST_COLUMNS, POSTS, arrow_schema
 from thyme.pipeline.spark import dataset
 from thyme.pipeline.spark.arrow import from_arrow
-from thyme.pipeline.traces_.behaviour import Compression, QueryMix, Rates, arrivals
-from thyme.pipeline.traces_.sizes import ObjectSizes
-from thyme.pipeline.traces_.trace import TraceOptions, make_trace
+from thyme.pipeline.traces.behaviour import Compression, QueryMix, Rates, arrivals
+from thyme.pipeline.traces.sizes import ObjectSizes
+from thyme.pipeline.traces.trace import TraceOptions, make_trace
 from thyme.sim.traces import check_operations, operations_from_table, read_trace
 
 

@@ -64,9 +64,9 @@ def make(
     from thyme.pipeline.spark import dataset
     from thyme.pipeline.spark.keeping import job
     from thyme.pipeline.spark.session import spark_session
-    from thyme.pipeline.traces_.behaviour import Compression, QueryMix, Rates
-    from thyme.pipeline.traces_.sizes import ObjectSizes
-    from thyme.pipeline.traces_.trace import TraceOptions, make_trace
+    from thyme.pipeline.traces.behaviour import Compression, QueryMix, Rates
+    from thyme.pipeline.traces.sizes import ObjectSizes
+    from thyme.pipeline.traces.trace import TraceOptions, make_trace
 
     several = conjunctions + disjunctions + negations
     rates = Rates(

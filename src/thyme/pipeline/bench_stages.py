@@ -14,8 +14,8 @@ from thyme.pipeline.schemas import EVENTS, EXPECTED, POSTS, TRACE, conform
 from thyme.pipeline.spark import dataset
 from thyme.pipeline.spark.keeping import job
 from thyme.pipeline.spark.session import spark_session
-from thyme.pipeline.traces_.behaviour import Rates
-from thyme.pipeline.traces_.trace import TraceOptions, make_trace
+from thyme.pipeline.traces.behaviour import Rates
+from thyme.pipeline.traces.trace import TraceOptions, make_trace
 
 _RUN = "bench"
 

@@ -17,7 +17,7 @@ import msgspec
 
 from thyme.model.errors import InputError
 from thyme.pipeline.posts.generate import PostOptions
-from thyme.pipeline.traces_.trace import TraceOptions
+from thyme.pipeline.traces.trace import TraceOptions
 from thyme.sim.scenario import Scenario, scenario_of, set_key
 from thyme.study.definition import ApproachChoice, StudyDefinition
 

@@ -17,7 +17,7 @@ from thyme.pipeline.schemas import POSTS
 from thyme.pipeline.spark import dataset
 from thyme.pipeline.spark.keeping import job
 from thyme.pipeline.spark.lazy_session import LazySession
-from thyme.pipeline.traces_.trace import make_trace
+from thyme.pipeline.traces.trace import make_trace
 from thyme.sim.run import check_end
 from thyme.sim.scenario import Scenario
 from thyme.sim.traces import read_trace, table_from_operations

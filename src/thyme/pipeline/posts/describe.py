@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from thyme.pipeline.schemas import POSTS, conform
-from thyme.pipeline.traces_.trace import busiest_start_s
+from thyme.pipeline.traces.trace import busiest_start_s
 
 WINDOW_S = 10_800.0
 SLOPE_RANKS = (2, 50)

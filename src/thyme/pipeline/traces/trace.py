@@ -23,8 +23,8 @@ from thyme.pipeline.chance import uniforms
 from thyme.pipeline.schemas import POSTS, TRACE, arrow_schema, conform, spark_schema
 from thyme.pipeline.spark.arrow import from_arrow, map_arrow
 from thyme.pipeline.spark.keeping import keep
-from thyme.pipeline.traces_.behaviour import DRAWN_COLUMNS, Compression, QueryMix, Rates, UserOperations
-from thyme.pipeline.traces_.sizes import ObjectSizes, sized
+from thyme.pipeline.traces.behaviour import DRAWN_COLUMNS, Compression, QueryMix, Rates, UserOperations
+from thyme.pipeline.traces.sizes import ObjectSizes, sized
 
 MAX_LIGHT_USERS = 100_000
 """Up to so many, users are sent to where the posts are."""
