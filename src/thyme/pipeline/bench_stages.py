@@ -8,7 +8,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from thyme.pipeline.metrics import run_metrics
-from thyme.pipeline.oracle import expected_counts
 from thyme.pipeline.posts.ingest import ingest
 from thyme.pipeline.schemas import EVENTS, EXPECTED, POSTS, TRACE, conform
 from thyme.pipeline.spark import dataset
@@ -16,6 +15,7 @@ from thyme.pipeline.spark.keeping import job
 from thyme.pipeline.spark.session import spark_session
 from thyme.pipeline.traces.behaviour import Rates
 from thyme.pipeline.traces.trace import TraceOptions, make_trace
+from thyme.pipeline.truth_.oracle import expected_counts
 
 _RUN = "bench"
 
