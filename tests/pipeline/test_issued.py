@@ -11,8 +11,8 @@ from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
 from thyme.pipeline.schemas import EVENTS, TRACE, spark_schema
 from thyme.pipeline.spark.arrow import from_arrow
-from thyme.pipeline.truth_.issued import issued_trace
-from thyme.pipeline.truth_.oracle import expected_counts
+from thyme.pipeline.truth.issued import issued_trace
+from thyme.pipeline.truth.oracle import expected_counts
 from thyme.sim.run import simulate
 from thyme.sim.scenario import scenario_of
 from thyme.sim.traces import table_from_operations

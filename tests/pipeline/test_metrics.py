@@ -29,7 +29,7 @@ from thyme.pipeline.metrics import point_metrics, run_metrics
 from thyme.pipeline.outcomes import failure_reasons
 from thyme.pipeline.schemas import EVENTS, spark_schema
 from thyme.pipeline.spark.arrow import from_arrow
-from thyme.pipeline.truth_.oracle import expected_counts
+from thyme.pipeline.truth.oracle import expected_counts
 from thyme.sim.recorder import Recorder
 from thyme.sim.traces import table_from_operations
 

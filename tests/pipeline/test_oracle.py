@@ -13,7 +13,7 @@ from pyspark.sql import functions as sf
 from thyme.model.operations import TRACE_COLUMNS, Operation
 from thyme.pipeline.schemas import TRACE, spark_schema
 from thyme.pipeline.spark.arrow import from_arrow
-from thyme.pipeline.truth_ import oracle
+from thyme.pipeline.truth import oracle
 from thyme.sim.traces import check_operations, table_from_operations
 
 WORLDS = 120

@@ -15,7 +15,7 @@ from thyme.pipeline.spark.keeping import job
 from thyme.pipeline.spark.session import spark_session
 from thyme.pipeline.traces.behaviour import Rates
 from thyme.pipeline.traces.trace import TraceOptions, make_trace
-from thyme.pipeline.truth_.oracle import expected_counts
+from thyme.pipeline.truth.oracle import expected_counts
 
 _RUN = "bench"
 

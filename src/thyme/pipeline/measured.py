@@ -1,7 +1,7 @@
 """Finished runs measured: their events, the truth that belongs to each, and the metrics per run and per point.
 
 Runs without churn share the truth of the trace that they played; a run with churn has one of its own, which is that of
-the operations that were issued in it (`thyme.pipeline.truth_.issued`).
+the operations that were issued in it (`thyme.pipeline.truth.issued`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from thyme.pipeline.schemas import METRICS, TRACE, arrow_schema, spark_schema
 from thyme.pipeline.spark import dataset
 from thyme.pipeline.spark.arrow import from_arrow
 from thyme.pipeline.spark.keeping import keep
-from thyme.pipeline.truth_.issued import issued_trace
-from thyme.pipeline.truth_.oracle import expected_counts
+from thyme.pipeline.truth.issued import issued_trace
+from thyme.pipeline.truth.oracle import expected_counts
 
 _RUNS = (("run", "string"), ("trace", "string"), ("nodes", "int64"), ("churn", "bool"))
 _POINTS = (("run", "string"), ("point", "int64"))

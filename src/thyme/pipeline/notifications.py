@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from thyme.pipeline.tallies import aggregate, exact_mean, spread
-from thyme.pipeline.truth_.oracle import judge_pairs
+from thyme.pipeline.truth.oracle import judge_pairs
 
 
 def delivery_totals() -> dict[str, Column]:

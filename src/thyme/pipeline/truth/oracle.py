@@ -14,9 +14,9 @@ from pyspark.sql import functions as sf
 
 from thyme.pipeline.schemas import EXPECTED, PAIRS, conform
 from thyme.pipeline.spark.keeping import keep
-from thyme.pipeline.truth_.conjunctions import any_holds, expand_queries, holds, is_single_tag, numbered_conjunctions
-from thyme.pipeline.truth_.lives import in_time, named_trace, objects_of, subscriptions_of
-from thyme.pipeline.truth_.running_counts import count_matches, countable
+from thyme.pipeline.truth.conjunctions import any_holds, expand_queries, holds, is_single_tag, numbered_conjunctions
+from thyme.pipeline.truth.lives import in_time, named_trace, objects_of, subscriptions_of
+from thyme.pipeline.truth.running_counts import count_matches, countable
 
 EVERYTHING = ""
 """Stands for a tag that all objects have: the key of conjunctions that ask for no tag, only for absences."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
-from thyme.pipeline.truth_.lives import light
+from thyme.pipeline.truth.lives import light
 
 _FOREVER_S = float("inf")
 _BEFORE_ALL = -1

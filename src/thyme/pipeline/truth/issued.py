@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from thyme.pipeline.schemas import TRACE, conform
-from thyme.pipeline.truth_.lives import named_trace
+from thyme.pipeline.truth.lives import named_trace
 
 CRASHED = "crashed"
 
