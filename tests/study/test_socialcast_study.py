@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from thyme.model.errors import InputError
 from thyme.model.records import OperationKind
 from thyme.pipeline import social_sweep
+from thyme.pipeline.runs_.sweep import Outcome, SweepProgress
 from thyme.pipeline.social_sweep import KeptRun, sweep_social
-from thyme.pipeline.sweep import Outcome, SweepProgress
 from thyme.sim.run import simulate
 from thyme.sim.scenario import Scenario
 from thyme.study.socialcast_claims import judge_socialcast

@@ -11,9 +11,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from thyme.model.errors import InputError
-from thyme.pipeline.runs import EVENTS_FILE, RunSpec, pack_trace
+from thyme.pipeline.runs_.run import EVENTS_FILE, RunSpec, pack_trace
+from thyme.pipeline.runs_.sweep import SweepProgress, reuse, sweep
 from thyme.pipeline.spark.lazy_session import LazySession
-from thyme.pipeline.sweep import SweepProgress, reuse, sweep
 from thyme.study.drip_claims import judge_drip
 from thyme.study.drip_figures import analysis_csv, analysis_table, drip_figures, points_csv
 from thyme.study.drip_points import DURATION_S, FIGURES, DripMeasure, DripPoint, drip_points, measure, seeded

@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 
 from thyme.pipeline.identity import PIPELINE_ROOMS, code_identity, identity_of
 from thyme.pipeline.measured import PlayedRuns, measure_runs, summarise_points
-from thyme.pipeline.runs import RunSpec
+from thyme.pipeline.runs_.run import RunSpec
+from thyme.pipeline.runs_.sweep import Outcome
 from thyme.pipeline.spark import dataset
 from thyme.pipeline.spark.keeping import job
 from thyme.pipeline.spark.lazy_session import LazySession
-from thyme.pipeline.sweep import Outcome
 from thyme.study.plan import Plan
 from thyme.study.results import Summary
 from thyme.study.stages import StageNotes

@@ -14,10 +14,10 @@ import msgspec
 import pyarrow.parquet as pq
 
 from thyme.model.errors import InputError
-from thyme.pipeline.runs import EVENTS_FILE, PackedTrace, RunSpec, pack_trace
+from thyme.pipeline.runs_.run import EVENTS_FILE, PackedTrace, RunSpec, pack_trace
+from thyme.pipeline.runs_.sweep import Outcome, SweepProgress, reuse, sweep
 from thyme.pipeline.social_sweep import sweep_social
 from thyme.pipeline.spark.lazy_session import LazySession
-from thyme.pipeline.sweep import Outcome, SweepProgress, reuse, sweep
 from thyme.sim.scenario import Scenario
 from thyme.study.evaluated import Evaluated, Measured, measured_at
 from thyme.study.report import FailedRun

@@ -15,9 +15,9 @@ import msgspec
 
 from thyme.model.errors import InputError
 from thyme.pipeline.identity import code_identity, identity_of
-from thyme.pipeline.runs import RunSpec
+from thyme.pipeline.runs_.run import RunSpec
+from thyme.pipeline.runs_.sweep import Outcome, reuse, sweep
 from thyme.pipeline.spark.lazy_session import LazySession
-from thyme.pipeline.sweep import Outcome, reuse, sweep
 from thyme.study.claims import claims_for, judge
 from thyme.study.definition import StudyDefinition
 from thyme.study.drawing import draw, write_pictures
