@@ -14,9 +14,9 @@ from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
-from thyme.pipeline.runs_ import sweep as sweeping
-from thyme.pipeline.runs_.run import EVENTS_FILE, PackedTrace, RunSpec, pack_trace, read_events, run_identity
-from thyme.pipeline.runs_.sweep import SweepProgress, reuse, sweep
+from thyme.pipeline.runs import sweep as sweeping
+from thyme.pipeline.runs.run import EVENTS_FILE, PackedTrace, RunSpec, pack_trace, read_events, run_identity
+from thyme.pipeline.runs.sweep import SweepProgress, reuse, sweep
 from thyme.sim.scenario import Scenario, scenario_of
 
 OPERATIONS = (

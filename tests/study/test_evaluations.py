@@ -10,7 +10,7 @@ import pytest
 
 from thyme.approaches.walks.batch import PAPER_INITIATORS, BatchOptions, run_network
 from thyme.model.errors import InputError
-from thyme.pipeline.runs_.sweep import SweepProgress
+from thyme.pipeline.runs.sweep import SweepProgress
 from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.pipeline.walk_sweep import sweep_walks
 from thyme.study.evaluations import EVALUATIONS, run_evaluation

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from thyme.model.errors import InputError
 from thyme.model.records import OperationKind
 from thyme.pipeline import social_sweep
-from thyme.pipeline.runs_.sweep import Outcome, SweepProgress
+from thyme.pipeline.runs.sweep import Outcome, SweepProgress
 from thyme.pipeline.social_sweep import KeptRun, sweep_social
 from thyme.sim.run import simulate
 from thyme.sim.scenario import Scenario

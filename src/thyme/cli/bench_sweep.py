@@ -26,7 +26,7 @@ from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
 from thyme.pipeline.effort import Effort, measure
-from thyme.pipeline.runs_.run import RunSpec, keep_run, pack_trace, play, run_identity, run_seconds
+from thyme.pipeline.runs.run import RunSpec, keep_run, pack_trace, play, run_identity, run_seconds
 from thyme.sim.scenario import RadioSection, Scenario, TimeLine
 
 RUNS = 16
@@ -73,7 +73,7 @@ def bench_sweep(
     tell: Callable[[str], None] = lambda stage: None,
 ) -> SweepBench:
     """Play all runs by both ways, `rounds` times in turns."""
-    from thyme.pipeline.runs_.sweep import sweep
+    from thyme.pipeline.runs.sweep import sweep
     from thyme.pipeline.spark.session import spark_session, steady_java
 
     specs = _specs(runs, nodes, simulated_s)

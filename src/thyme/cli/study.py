@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from thyme.pipeline.runs_.sweep import SweepProgress
+    from thyme.pipeline.runs.sweep import SweepProgress
     from thyme.study.definition import StudyDefinition
     from thyme.study.stages import StageReport
     from thyme.study.study import StudyResult

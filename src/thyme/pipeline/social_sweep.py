@@ -18,9 +18,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import BinaryType, DoubleType, StringType, StructField, StructType
 
 from thyme.model.operations import Operation
-from thyme.pipeline.runs_.run import RunSpec, describe_error, run_identity
-from thyme.pipeline.runs_.short_runs import play_in_jobs
-from thyme.pipeline.runs_.sweep import TASK, TASK_ARROW, Outcome, SweepProgress
+from thyme.pipeline.runs.run import RunSpec, describe_error, run_identity
+from thyme.pipeline.runs.short_runs import play_in_jobs
+from thyme.pipeline.runs.sweep import TASK, TASK_ARROW, Outcome, SweepProgress
 from thyme.pipeline.spark.arrow import from_arrow, map_arrow
 from thyme.sim.dtn_social import SocialRun, contacts_for, contacts_key, play_compiled
 from thyme.sim.scenario import Scenario

@@ -20,9 +20,9 @@ from pyspark.sql import types as t
 
 from thyme.approaches.walks.batch import DEFAULT_BATCH, PAPER_INITIATORS, BatchOptions, Columns, run_network
 from thyme.pipeline.identity import code_identity, identity_of
-from thyme.pipeline.runs_.run import describe_error
-from thyme.pipeline.runs_.short_runs import play_in_jobs
-from thyme.pipeline.runs_.sweep import Outcome, SweepProgress
+from thyme.pipeline.runs.run import describe_error
+from thyme.pipeline.runs.short_runs import play_in_jobs
+from thyme.pipeline.runs.sweep import Outcome, SweepProgress
 from thyme.pipeline.spark.arrow import from_arrow, map_arrow
 from thyme.pipeline.spark.lazy_session import LazySession
 

@@ -24,7 +24,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 
 from thyme.approaches.registry import find_approach
 from thyme.model.errors import InputError
-from thyme.pipeline.runs_.sweep import SweepProgress
+from thyme.pipeline.runs.sweep import SweepProgress
 from thyme.study import evaluated
 from thyme.study.analysis import (
     ANALYSED,

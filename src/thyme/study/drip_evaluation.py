@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from thyme.model.errors import InputError
-from thyme.pipeline.runs_.run import EVENTS_FILE, RunSpec, pack_trace
-from thyme.pipeline.runs_.sweep import SweepProgress, reuse, sweep
+from thyme.pipeline.runs.run import EVENTS_FILE, RunSpec, pack_trace
+from thyme.pipeline.runs.sweep import SweepProgress, reuse, sweep
 from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.study.drip_claims import judge_drip
 from thyme.study.drip_figures import analysis_csv, analysis_table, drip_figures, points_csv

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from thyme.model.errors import InputError
-from thyme.pipeline.runs_.sweep import SweepProgress
+from thyme.pipeline.runs.sweep import SweepProgress
 from thyme.study.evaluated import Evaluated, write_evaluated
 
 MIN_ANALYSED = 4

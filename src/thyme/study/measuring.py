@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 
 from thyme.pipeline.identity import PIPELINE_ROOMS, code_identity, identity_of
 from thyme.pipeline.measured import PlayedRuns, measure_runs, summarise_points
-from thyme.pipeline.runs_.run import RunSpec
-from thyme.pipeline.runs_.sweep import Outcome
+from thyme.pipeline.runs.run import RunSpec
+from thyme.pipeline.runs.sweep import Outcome
 from thyme.pipeline.spark import dataset
 from thyme.pipeline.spark.keeping import job
 from thyme.pipeline.spark.lazy_session import LazySession

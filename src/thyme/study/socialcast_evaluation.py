@@ -14,8 +14,8 @@ import msgspec
 import pyarrow.parquet as pq
 
 from thyme.model.errors import InputError
-from thyme.pipeline.runs_.run import EVENTS_FILE, PackedTrace, RunSpec, pack_trace
-from thyme.pipeline.runs_.sweep import Outcome, SweepProgress, reuse, sweep
+from thyme.pipeline.runs.run import EVENTS_FILE, PackedTrace, RunSpec, pack_trace
+from thyme.pipeline.runs.sweep import Outcome, SweepProgress, reuse, sweep
 from thyme.pipeline.social_sweep import sweep_social
 from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.sim.scenario import Scenario

@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from thyme.pipeline.runs_.sweep import SweepProgress
+from thyme.pipeline.runs.sweep import SweepProgress
 
 
 class StageReport(msgspec.Struct, frozen=True):

@@ -15,8 +15,8 @@ import msgspec
 
 from thyme.model.errors import InputError
 from thyme.pipeline.identity import code_identity, identity_of
-from thyme.pipeline.runs_.run import RunSpec
-from thyme.pipeline.runs_.sweep import Outcome, reuse, sweep
+from thyme.pipeline.runs.run import RunSpec
+from thyme.pipeline.runs.sweep import Outcome, reuse, sweep
 from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.study.claims import claims_for, judge
 from thyme.study.definition import StudyDefinition

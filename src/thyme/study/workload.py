@@ -12,7 +12,7 @@ from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
 from thyme.pipeline.identity import PIPELINE_ROOMS, code_identity, folder_identity, identity_of
 from thyme.pipeline.posts.generate import write_posts
-from thyme.pipeline.runs_.run import PackedTrace, RunSpec, pack_trace
+from thyme.pipeline.runs.run import PackedTrace, RunSpec, pack_trace
 from thyme.pipeline.schemas import POSTS
 from thyme.pipeline.spark import dataset
 from thyme.pipeline.spark.keeping import job

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
-from thyme.pipeline.runs_.sweep import MAX_ATTEMPTS, Outcome, SweepProgress
+from thyme.pipeline.runs.sweep import MAX_ATTEMPTS, Outcome, SweepProgress
 
 Run = TypeVar("Run", bound=Hashable)
 Found = TypeVar("Found")

@@ -22,7 +22,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.types import BinaryType, DoubleType, LongType, StringType, StructField, StructType
 
-from thyme.pipeline.runs_.run import (
+from thyme.pipeline.runs.run import (
     Played,
     RunSpec,
     describe_error,
