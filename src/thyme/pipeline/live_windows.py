@@ -17,8 +17,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from thyme.model.errors import InputError
 from thyme.model.records import EVENT_COLUMNS, OperationKind, TrafficKind
+from thyme.pipeline.metrics_.tallies import exact_mean
 from thyme.pipeline.schemas import Columns, conform, spark_schema
-from thyme.pipeline.tallies import exact_mean
 
 NOTIFICATIONS = "notifications"
 TRAFFIC = "traffic"

@@ -12,11 +12,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from scipy.stats import t as student
 
-from thyme.pipeline.notifications import delivery_totals, recall_metrics, received_metrics
-from thyme.pipeline.outcomes import operation_metrics
+from thyme.pipeline.metrics_.notifications import delivery_totals, recall_metrics, received_metrics
+from thyme.pipeline.metrics_.outcomes import operation_metrics
+from thyme.pipeline.metrics_.tallies import aggregate
+from thyme.pipeline.metrics_.traffic import energy_metrics, held_metrics, load_metrics, presence_totals, traffic_totals
 from thyme.pipeline.schemas import EVENTS, METRICS, SUMMARIES, conform
-from thyme.pipeline.tallies import aggregate
-from thyme.pipeline.traffic import energy_metrics, held_metrics, load_metrics, presence_totals, traffic_totals
 
 CONFIDENCE = 0.95
 MAX_TABLED_RUNS = 200
