@@ -25,8 +25,8 @@ from thyme.model.records import (
     Stored,
     TrafficKind,
 )
-from thyme.pipeline.metrics_.outcomes import failure_reasons
-from thyme.pipeline.metrics_.table import point_metrics, run_metrics
+from thyme.pipeline.metrics.outcomes import failure_reasons
+from thyme.pipeline.metrics.table import point_metrics, run_metrics
 from thyme.pipeline.schemas import EVENTS, spark_schema
 from thyme.pipeline.spark.arrow import from_arrow
 from thyme.pipeline.truth.oracle import expected_counts

@@ -7,7 +7,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from thyme.pipeline.metrics_.table import run_metrics
+from thyme.pipeline.metrics.table import run_metrics
 from thyme.pipeline.posts.ingest import ingest
 from thyme.pipeline.schemas import EVENTS, EXPECTED, POSTS, TRACE, conform
 from thyme.pipeline.spark import dataset

@@ -17,7 +17,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from thyme.model.errors import InputError
 from thyme.model.records import EVENT_COLUMNS, OperationKind, TrafficKind
-from thyme.pipeline.metrics_.tallies import exact_mean
+from thyme.pipeline.metrics.tallies import exact_mean
 from thyme.pipeline.schemas import Columns, conform, spark_schema
 
 NOTIFICATIONS = "notifications"

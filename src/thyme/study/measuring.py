@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from thyme.pipeline.identity import PIPELINE_ROOMS, code_identity, identity_of
-from thyme.pipeline.metrics_.finished import PlayedRuns, measure_runs, summarise_points
+from thyme.pipeline.metrics.finished import PlayedRuns, measure_runs, summarise_points
 from thyme.pipeline.runs.run import RunSpec
 from thyme.pipeline.runs.sweep import Outcome
 from thyme.pipeline.spark import dataset

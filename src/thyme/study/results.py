@@ -13,7 +13,7 @@ from math import isfinite, sqrt
 
 import msgspec
 
-from thyme.pipeline.metrics_.table import MAX_TABLED_RUNS, student_quantile
+from thyme.pipeline.metrics.table import MAX_TABLED_RUNS, student_quantile
 from thyme.study.plan import Plan, Point
 
 METRICS_FILE = "metrics.csv"

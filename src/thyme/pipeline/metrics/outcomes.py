@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from thyme.pipeline.metrics_.tallies import aggregate, spread
+from thyme.pipeline.metrics.tallies import aggregate, spread
 
 _ALL = "all"
 

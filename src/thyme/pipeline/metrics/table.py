@@ -12,10 +12,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from scipy.stats import t as student
 
-from thyme.pipeline.metrics_.notifications import delivery_totals, recall_metrics, received_metrics
-from thyme.pipeline.metrics_.outcomes import operation_metrics
-from thyme.pipeline.metrics_.tallies import aggregate
-from thyme.pipeline.metrics_.traffic import energy_metrics, held_metrics, load_metrics, presence_totals, traffic_totals
+from thyme.pipeline.metrics.notifications import delivery_totals, recall_metrics, received_metrics
+from thyme.pipeline.metrics.outcomes import operation_metrics
+from thyme.pipeline.metrics.tallies import aggregate
+from thyme.pipeline.metrics.traffic import energy_metrics, held_metrics, load_metrics, presence_totals, traffic_totals
 from thyme.pipeline.schemas import EVENTS, METRICS, SUMMARIES, conform
 
 CONFIDENCE = 0.95

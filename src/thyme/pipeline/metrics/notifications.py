@@ -10,7 +10,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from thyme.pipeline.metrics_.tallies import aggregate, exact_mean, spread
+from thyme.pipeline.metrics.tallies import aggregate, exact_mean, spread
 from thyme.pipeline.truth.oracle import judge_pairs
 
 

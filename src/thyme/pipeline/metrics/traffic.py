@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
 from thyme.model.records import TrafficKind
-from thyme.pipeline.metrics_.tallies import aggregate, exact_mean, exact_sum
+from thyme.pipeline.metrics.tallies import aggregate, exact_mean, exact_sum
 
 
 def traffic_totals() -> dict[str, Column]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from thyme.pipeline.metrics_.table import point_metrics, run_metrics
+from thyme.pipeline.metrics.table import point_metrics, run_metrics
 from thyme.pipeline.runs.run import read_events
 from thyme.pipeline.schemas import METRICS, TRACE, arrow_schema, spark_schema
 from thyme.pipeline.spark import dataset
