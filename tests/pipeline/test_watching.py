@@ -37,9 +37,9 @@ from thyme.model.records import (
     OperationSucceeded,
     TrafficKind,
 )
-from thyme.pipeline.increments import LogFolder
-from thyme.pipeline.live_windows import NOTIFICATIONS, TRAFFIC, WatchOptions
-from thyme.pipeline.watching import Watch, Watched, watch_once
+from thyme.pipeline.watch.increments import LogFolder
+from thyme.pipeline.watch.stream import Watch, Watched, watch_once
+from thyme.pipeline.watch.windows import NOTIFICATIONS, TRAFFIC, WatchOptions
 
 GOAL = SubscriptionKey(0, NodeId(2))
 PHOTO = ObjectKey("photo", NodeId(1))

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from thyme.live.shell.spools import Following
-    from thyme.pipeline.live_windows import WatchOptions, WindowFigures
-    from thyme.pipeline.watching import Watched
+    from thyme.pipeline.watch.stream import Watched
+    from thyme.pipeline.watch.windows import WatchOptions, WindowFigures
 
 CALENDAR_FROM_S = 1_000_000_000.0
 """Times from here on are seconds since 1970; earlier ones are those of a trace that a crowd played."""
@@ -63,7 +63,7 @@ def watch(
     places = _places(where)
     from rich.console import Console
 
-    from thyme.pipeline.live_windows import WatchOptions
+    from thyme.pipeline.watch.windows import WatchOptions
 
     options = WatchOptions(window_s, slide_s, late_s, every_s)
     console = Console(highlight=False)
@@ -89,7 +89,7 @@ def _watch_folder(
     from rich.console import Console, Group
     from rich.live import Live
 
-    from thyme.pipeline.watching import watch_on, watch_once
+    from thyme.pipeline.watch.stream import watch_on, watch_once
 
     def shown(watched: Watched) -> Group:
         if following is None:
@@ -180,7 +180,7 @@ def _table(windows: Sequence[Sequence[WindowFigures]]) -> Table:
 
 
 def _lines(row: WindowFigures) -> Iterator[tuple[str, ...]]:
-    from thyme.pipeline.live_windows import NOTIFICATIONS, TRAFFIC
+    from thyme.pipeline.watch.windows import NOTIFICATIONS, TRAFFIC
     from thyme.study.headline import duration, share
 
     if row.what == TRAFFIC:

@@ -17,8 +17,9 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from thyme.model.errors import InputError
-from thyme.pipeline.increments import LogFolder
-from thyme.pipeline.live_windows import (
+from thyme.pipeline.spark.session import spark_session
+from thyme.pipeline.watch.increments import LogFolder
+from thyme.pipeline.watch.windows import (
     OBSERVED,
     WatchOptions,
     WindowFigures,
@@ -27,7 +28,6 @@ from thyme.pipeline.live_windows import (
     read_lines,
     sliding_windows,
 )
-from thyme.pipeline.spark.session import spark_session
 
 
 class Watched(msgspec.Struct, frozen=True):
