@@ -14,9 +14,9 @@ from thyme.approaches.dcs.options import CellStorageOptions
 from thyme.approaches.dcs.store import CellStorage
 from thyme.approaches.drip.options import DripOptions
 from thyme.approaches.drip.protocol import Drip
-from thyme.approaches.es_.protocol import ExternalStorage, ExternalStorageOptions
+from thyme.approaches.es.protocol import ExternalStorage, ExternalStorageOptions
 from thyme.approaches.interface import Capabilities, ReactiveStore
-from thyme.approaches.ls_.protocol import LocalStorage, LocalStorageOptions
+from thyme.approaches.ls.protocol import LocalStorage, LocalStorageOptions
 from thyme.approaches.socialcast.options import SocialCastOptions
 from thyme.approaches.socialcast.protocol import SocialCast
 from thyme.approaches.walks.options import DirectionalWalksOptions

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from thyme.approaches.contents import ContentOptions, Contents, Fetches
-from thyme.approaches.es_.server import Server
+from thyme.approaches.es.server import Server
 from thyme.approaches.inbox import Inbox
 from thyme.approaches.interface import (
     Capabilities,

@@ -29,7 +29,7 @@ from thyme.approaches.interface import (
     ReactiveStore,
     StoreLimits,
 )
-from thyme.approaches.ls_.joining import Joining, JoinOptions
+from thyme.approaches.ls.joining import Joining, JoinOptions
 from thyme.approaches.paging import ask_for_more, pieces_of
 from thyme.approaches.requests import Requests, RetryOptions
 from thyme.host import Host
