@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from thyme.cli.bench_contacts import ContactsRow, bench_contacts, render
+from thyme.bench.contacts import ContactsRow, bench_contacts, render
 
 
 def test_rows_cover_every_size_and_the_community() -> None:

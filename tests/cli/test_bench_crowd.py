@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from thyme.cli.bench_crowd import CrowdRow, measure, render
+from thyme.bench.crowd import CrowdRow, measure, render
 
 
 def test_a_small_crowd_is_measured_whole() -> None:

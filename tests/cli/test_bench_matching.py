@@ -7,7 +7,7 @@ import io
 import msgspec
 from rich.console import Console
 
-from thyme.cli.bench_matching import MatchingRow, Subscribed, bench_matching, render
+from thyme.bench.matching import MatchingRow, Subscribed, bench_matching, render
 
 
 def test_rows_cover_every_size_and_way_of_drawing_in_one_table() -> None:

@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from thyme.cli.bench_ns3 import Ns3Figures
-from thyme.cli.bench_radio import DsdvRow, bench_radio, print_radio
+from thyme.bench.ns3.peer import Ns3Figures
+from thyme.bench.radio import DsdvRow, bench_radio, print_radio
 from thyme.cli.radio import radio_app
 from thyme.model.errors import InputError
 

@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from thyme.approaches.walks.batch import run_point
-from thyme.cli.bench_walks import bench_walks, render
+from thyme.bench.walks import bench_walks, render
 from thyme.cli.walks import walks
 from thyme.model.errors import InputError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from thyme.cli.bench_pipeline import bench_pipeline, render
+from thyme.bench.pipeline import bench_pipeline, render
 
 
 @pytest.mark.usefixtures("spark")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from thyme.cli.bench_sweep import WAYS, bench_sweep, render
+from thyme.bench.sweep import WAYS, bench_sweep, render
 
 
 @pytest.mark.usefixtures("spark")

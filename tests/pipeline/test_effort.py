@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from thyme.pipeline.effort import measure
+from thyme.bench.effort import measure
 
 BUSY = """
 import time

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from thyme.sim.dsdv_case import dsdv
+from thyme.bench.dsdv_case import dsdv
 
 TOPOLOGY = Path(__file__).parents[1] / "data" / "ns3" / "topology_n16_run1.csv"
 

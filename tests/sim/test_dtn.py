@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from thyme.bench.spray_and_wait import SprayAndWait, spray_and_wait
 from thyme.model.errors import InputError
-from thyme.sim.dtn import SprayAndWait, spray_and_wait
 from thyme.world.contacts.encounters import contacts_of
 from thyme.world.contacts.table import contacts_from
 from thyme.world.mobility.placement import uniform_places

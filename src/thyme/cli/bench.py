@@ -26,7 +26,7 @@ def matching(
     """
     from rich.progress import Progress
 
-    from thyme.cli.bench_matching import SIZES, bench_matching, render
+    from thyme.bench.matching import SIZES, bench_matching, render
 
     sizes = [size for size in SIZES if size <= largest] or [largest]
     with Progress(transient=True) as progress:
@@ -43,7 +43,7 @@ def radio(ns3_python: Ns3Python = None) -> None:
     """
     from rich.console import Console
 
-    from thyme.cli.bench_radio import bench_radio, print_radio
+    from thyme.bench.radio import bench_radio, print_radio
 
     print_radio(bench_radio(ns3_python=ns3_python), Console())
 
@@ -54,7 +54,7 @@ def contacts() -> None:
 
     Example: thyme bench contacts
     """
-    from thyme.cli.bench_contacts import bench_contacts, render
+    from thyme.bench.contacts import bench_contacts, render
 
     render(bench_contacts())
 
@@ -65,7 +65,7 @@ def walks() -> None:
 
     Example: thyme bench walks
     """
-    from thyme.cli.bench_walks import bench_walks, render
+    from thyme.bench.walks import bench_walks, render
 
     render(bench_walks())
 
@@ -76,7 +76,7 @@ def simulation() -> None:
 
     Example: thyme bench simulation
     """
-    from thyme.cli.bench_simulation import bench_simulation, render
+    from thyme.bench.simulation import bench_simulation, render
 
     render(bench_simulation())
 
@@ -91,7 +91,7 @@ def crowd(
     """
     from rich.progress import Progress
 
-    from thyme.cli.bench_crowd import SIZES, bench_crowd, render
+    from thyme.bench.crowd import SIZES, bench_crowd, render
 
     sizes = [size for size in SIZES if size <= largest] or [largest]
     with Progress(transient=True) as progress:
@@ -111,7 +111,7 @@ def pipeline(
     """
     from rich.progress import Progress
 
-    from thyme.cli.bench_pipeline import SIZES, PipelineRow, bench_pipeline, render
+    from thyme.bench.pipeline import SIZES, PipelineRow, bench_pipeline, render
 
     sizes = tuple(size for size in SIZES if size <= largest) or (largest,)
     with Progress(transient=True) as progress:
@@ -139,7 +139,7 @@ def sweep(
     """
     from rich.progress import Progress
 
-    from thyme.cli.bench_sweep import bench_sweep, render
+    from thyme.bench.sweep import bench_sweep, render
 
     with Progress(transient=True) as progress:
         task = progress.add_task("sweep", total=None)

@@ -14,8 +14,8 @@ from typing import Annotated
 
 import typer
 
-from thyme.sim.radios.wifi import calibration
-from thyme.sim.radios.wifi.calibration import Figures
+from thyme.bench import radio_cases as calibration
+from thyme.bench.radio_cases import Figures
 from thyme.sim.radios.wifi.profiles import BROADCAST_MODES, PROFILES
 
 radio_app = typer.Typer(
@@ -165,6 +165,6 @@ def dsdv(
     seed: Seed = 1,
 ) -> None:
     """Every node of a topology routes with DSDV; from 60 s on, each sends packets to random others."""
-    from thyme.sim.dsdv_case import dsdv as play
+    from thyme.bench.dsdv_case import dsdv as play
 
     _report("dsdv", lambda: play(topology, seconds, profile, broadcast_mode, seed))

@@ -11,8 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from thyme.sim.radios.wifi import PROFILES, Wifi, WifiOptions
-from thyme.sim.radios.wifi.calibration import (
+from thyme.bench.radio_cases import (
     beacons,
     broadcast,
     carrier_sense,
@@ -22,6 +21,7 @@ from thyme.sim.radios.wifi.calibration import (
     reception,
     saturation,
 )
+from thyme.sim.radios.wifi import PROFILES, Wifi, WifiOptions
 from thyme.sim.radios.wifi.play import jittered, play, standing
 from thyme.sim.radios.wifi.state import EVERYBODY
 

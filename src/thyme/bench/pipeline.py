@@ -24,8 +24,8 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from thyme.cli.bench_truth import count_with_duckdb, count_with_polars
-from thyme.pipeline.effort import Effort, measure
+from thyme.bench.effort import Effort, measure
+from thyme.bench.truth import count_with_duckdb, count_with_polars
 
 SIZES = (500_000, 1_000_000, 2_000_000, 5_000_000)
 WARM_UP_POSTS = 20_000
@@ -113,7 +113,7 @@ def over_duckdb(rows: Sequence[PipelineRow]) -> Iterator[str]:
 
 
 def _bench_size(folder: Path, posts: int, cores: int, tell: Callable[[str], None]) -> list[PipelineRow]:
-    from thyme.pipeline.bench_stages import (
+    from thyme.bench.stages import (
         count_truth,
         ingest_lines,
         make_bench_events,

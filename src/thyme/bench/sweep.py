@@ -22,10 +22,10 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from thyme.bench.effort import Effort, measure
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
-from thyme.pipeline.effort import Effort, measure
 from thyme.pipeline.runs.run import RunSpec, keep_run, pack_trace, play, run_identity, run_seconds
 from thyme.sim.scenario import RadioSection, Scenario, TimeLine
 

@@ -23,10 +23,10 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from thyme.cli.bench_ns3 import REFERENCE, Ns3Figures, find_ns3, ns3_figures
-from thyme.sim.dsdv_case import dsdv
+from thyme.bench.dsdv_case import dsdv
+from thyme.bench.ns3.peer import REFERENCE, Ns3Figures, find_ns3, ns3_figures
+from thyme.bench.radio_cases import read_topology, reception
 from thyme.sim.radios.wifi import Wifi, WifiOptions, profile_named
-from thyme.sim.radios.wifi.calibration import read_topology, reception
 from thyme.sim.radios.wifi.play import Send, jittered, play, standing
 from thyme.sim.radios.wifi.state import EVERYBODY
 

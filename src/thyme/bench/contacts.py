@@ -17,7 +17,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from thyme.sim.dtn import SprayAndWait, spray_and_wait
+from thyme.bench.spray_and_wait import SprayAndWait, spray_and_wait
 from thyme.world.contacts.encounters import contacts_of
 from thyme.world.mobility.community import Community, community_movement
 from thyme.world.mobility.movement import Movement

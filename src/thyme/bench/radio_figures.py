@@ -1,6 +1,6 @@
 """The figures of docs/radio.md: ours over ns-3.44's, case by case.
 
-    python -m thyme.cli.radio_figures [DATA] [OUT]
+    python -m thyme.bench.radio_figures [DATA] [OUT]
 
 reads the reference tables (tests/data/ns3), measures the same cases here and writes radio_*.png.
 """
@@ -18,7 +18,7 @@ import matplotlib as mpl
 mpl.use("Agg")
 from matplotlib import pyplot as plt
 
-from thyme.sim.radios.wifi import calibration
+from thyme.bench import radio_cases as calibration
 
 Rows = list[dict[str, str]]
 SIZE = (7.0, 4.2)
