@@ -14,11 +14,11 @@ from thyme.model.errors import InputError
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.operations import Operation
 from thyme.model.records import Notified, OperationKind, Sampled
+from thyme.papers.drip.claims import judge_drip
+from thyme.papers.drip.evaluation import write_evaluation
+from thyme.papers.drip.figures import analysis_table, meeting_time_s
+from thyme.papers.drip.points import SF, DripMeasure, DripPoint, drip_points, measure, measure_points, run_point, seeded
 from thyme.sim.recorder import Recorder
-from thyme.study.drip_claims import judge_drip
-from thyme.study.drip_evaluation import write_evaluation
-from thyme.study.drip_figures import analysis_table, meeting_time_s
-from thyme.study.drip_points import SF, DripMeasure, DripPoint, drip_points, measure, measure_points, run_point, seeded
 
 
 def small_point(**settings: object) -> DripPoint:

@@ -10,7 +10,7 @@ from thyme.approaches.drip.abilities import detecting_ability
 from thyme.model.errors import InputError
 from thyme.model.queries import parse_query
 from thyme.model.records import OperationKind
-from thyme.study.drip_workload import NumberIntervals, number_intervals, range_query
+from thyme.papers.drip.workload import NumberIntervals, number_intervals, range_query
 
 
 def test_the_same_options_give_the_same_operations_in_order_of_time() -> None:

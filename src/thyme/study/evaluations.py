@@ -33,7 +33,7 @@ class Evaluation(msgspec.Struct, frozen=True):
 
 
 def _drip(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Evaluated:
-    from thyme.study.drip_evaluation import run_evaluation
+    from thyme.papers.drip.evaluation import run_evaluation
 
     return run_evaluation(
         out, settings["repetitions"], settings["figures"], float(settings["duration_s"]), master, watch

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thyme.approaches.drip.analysis import (
+from thyme.model.errors import InputError
+from thyme.papers.drip.analysis import (
     delay_distribution,
     delays,
     equation_2,
@@ -17,7 +18,6 @@ from thyme.approaches.drip.analysis import (
     printed_delay,
     series_delay,
 )
-from thyme.model.errors import InputError
 
 
 @settings(max_examples=25, deadline=None)

@@ -23,9 +23,9 @@ from thyme.model.errors import InputError
 from thyme.model.operations import Operation
 from thyme.model.queries import parse_query
 from thyme.model.records import OperationKind
+from thyme.papers.drip.workload import NumberIntervals, number_intervals
 from thyme.sim.run import simulate
 from thyme.sim.scenario import Scenario, scenario_of
-from thyme.study.drip_workload import NumberIntervals, number_intervals
 from thyme.world.mobility.waypoint import DRIP_WALK
 
 BROKERS = (10, 20, 30, 40)

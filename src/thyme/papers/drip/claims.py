@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from thyme.study.drip_points import (
+from thyme.papers.drip.points import (
     ABILITY,
     BROKERS,
     COPIES,

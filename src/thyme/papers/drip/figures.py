@@ -19,12 +19,12 @@ from matplotlib.figure import Figure
 from scipy.spatial import Delaunay
 
 from thyme.approaches.drip.abilities import standing_of
-from thyme.approaches.drip.analysis import delays, equation_2
 from thyme.approaches.drip.options import DripOptions
+from thyme.papers.drip.analysis import delays, equation_2
+from thyme.papers.drip.claims import Found, Read
+from thyme.papers.drip.points import WARM_UP_S, DripMeasure, DripPoint, seeded
 from thyme.sim.run import movement_for
 from thyme.sim.scenario import Scenario
-from thyme.study.drip_claims import Found, Read
-from thyme.study.drip_points import WARM_UP_S, DripMeasure, DripPoint, seeded
 from thyme.study.figures import COLOURS, INK, MARKERS, STYLE, Picture
 
 DPI = 130
