@@ -17,7 +17,7 @@ from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
-from thyme.sim.dtn_social import SocialRun, play_compiled
+from thyme.papers.socialcast.twin.run import SocialRun, play_compiled
 from thyme.sim.run import simulate
 from thyme.sim.scenario import Scenario, scenario_of
 

@@ -13,14 +13,10 @@ from pyspark.sql import SparkSession
 
 from thyme.model.errors import InputError
 from thyme.model.records import OperationKind
-from thyme.pipeline import social_sweep
-from thyme.pipeline.runs.sweep import Outcome, SweepProgress
-from thyme.pipeline.social_sweep import KeptRun, sweep_social
-from thyme.sim.run import simulate
-from thyme.sim.scenario import Scenario
-from thyme.study.socialcast_claims import judge_socialcast
-from thyme.study.socialcast_evaluation import run_evaluation, run_specs, write_evaluation
-from thyme.study.socialcast_points import (
+from thyme.papers.socialcast import sweep as social_sweep
+from thyme.papers.socialcast.claims import judge_socialcast
+from thyme.papers.socialcast.evaluation import run_evaluation, run_specs, write_evaluation
+from thyme.papers.socialcast.points import (
     PREDICTION,
     RANDOM,
     SocialMeasure,
@@ -32,7 +28,11 @@ from thyme.study.socialcast_points import (
     run_point,
     socialcast_points,
 )
-from thyme.study.socialcast_workload import SocialWorkload, communities_of, social_operations, tag_of
+from thyme.papers.socialcast.sweep import KeptRun, sweep_social
+from thyme.papers.socialcast.workload import SocialWorkload, communities_of, social_operations, tag_of
+from thyme.pipeline.runs.sweep import Outcome, SweepProgress
+from thyme.sim.run import simulate
+from thyme.sim.scenario import Scenario
 
 COMMUNITIES = [node // 10 for node in range(100)]
 SHORT = SocialWorkload(interval_s=120.0, from_s=300.0, to_s=500.0)

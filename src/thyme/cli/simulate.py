@@ -127,9 +127,9 @@ def interests(
     Example: thyme scenario interests office.toml --from 3000 --to 32000 --every 1800 --out interests.csv
     """
     from thyme.model.records import OperationKind
+    from thyme.papers.socialcast.workload import SocialWorkload, communities_of, social_operations
     from thyme.sim.scenario import load_scenario, parse_setting
     from thyme.sim.traces import write_csv
-    from thyme.study.socialcast_workload import SocialWorkload, communities_of, social_operations
 
     scenario = load_scenario(scenario_file, dict(parse_setting(text) for text in settings or []))
     how = SocialWorkload(publishers, subscribers, "uniform", every_s, from_s, to_s)

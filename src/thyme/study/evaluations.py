@@ -41,7 +41,7 @@ def _drip(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Eva
 
 
 def _socialcast(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Evaluated:
-    from thyme.study.socialcast_evaluation import run_evaluation
+    from thyme.papers.socialcast.evaluation import run_evaluation
 
     return run_evaluation(
         out, settings["repetitions"], settings["figures"], master, watch, settings["engine"], settings["memory_ids"]

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from thyme.papers.socialcast.figures import Found
+from thyme.papers.socialcast.points import PREDICTION, RANDOM, SocialMeasure, SocialPoint
 from thyme.study.evaluated import Claim
 from thyme.study.results import summary_of
-from thyme.study.socialcast_figures import Found
-from thyme.study.socialcast_points import PREDICTION, RANDOM, SocialMeasure, SocialPoint
 
 NEAR = 0.05
 """How far a share may be from a stated one."""

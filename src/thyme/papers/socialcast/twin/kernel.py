@@ -13,8 +13,8 @@ from heapq import heappop, heappush
 import numpy as np
 from numba import njit
 
-from thyme.sim.dtn_social_air import Frame, advance, complete, deliver, hear_control, send
-from thyme.sim.dtn_social_parts import (
+from thyme.papers.socialcast.twin.air import Frame, advance, complete, deliver, hear_control, send
+from thyme.papers.socialcast.twin.parts import (
     add_copy,
     draw_below,
     elsewhere_of,
@@ -27,7 +27,7 @@ from thyme.sim.dtn_social_parts import (
     remember,
     remove_copy,
 )
-from thyme.sim.dtn_social_state import (
+from thyme.papers.socialcast.twin.state import (
     INSERT,
     NOBODY,
     NOTHING,

@@ -19,10 +19,10 @@ from thyme.approaches.socialcast.protocol import BUFFERED
 from thyme.model.errors import InputError
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
-from thyme.sim.dtn_social import SocialRun
+from thyme.papers.socialcast.twin.run import SocialRun
+from thyme.papers.socialcast.workload import SocialWorkload, communities_of, social_operations
 from thyme.sim.run import simulate
 from thyme.sim.scenario import Scenario, scenario_of
-from thyme.study.socialcast_workload import SocialWorkload, communities_of, social_operations
 
 SNAPSHOT_S = 10_000.0
 """When Figure 7 looks into the buffers."""

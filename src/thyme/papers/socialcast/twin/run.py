@@ -22,7 +22,17 @@ from thyme.model.operations import Operation
 from thyme.model.queries import parse_query
 from thyme.model.records import OperationKind
 from thyme.model.tags import normalise_tag
-from thyme.sim.dtn_social_state import INSERT, NOTHING, SUBSCRIBE, Asked, Changes, Kalman, Rules, Sizes, new_state
+from thyme.papers.socialcast.twin.state import (
+    INSERT,
+    NOTHING,
+    SUBSCRIBE,
+    Asked,
+    Changes,
+    Kalman,
+    Rules,
+    Sizes,
+    new_state,
+)
 from thyme.sim.radios.contacts import changes_of
 from thyme.sim.run import movement_for, recorded_contacts
 from thyme.sim.scenario import Scenario
@@ -54,7 +64,7 @@ def play_compiled(scenario: Scenario, operations: Sequence[Operation], contacts:
     """Play a run of SocialCast; an `InputError` says what of it is not known here. Runs with the same
     `contacts_key` may share their contacts (`contacts_for`)."""
     # Compiled code takes a while to load; whoever only reads what runs gave does not need it.
-    from thyme.sim.dtn_social_kernel import play
+    from thyme.papers.socialcast.twin.kernel import play
 
     options = options_of(scenario)
     wrong = refusal(scenario, options, operations)

@@ -10,8 +10,8 @@ from heapq import heappush
 
 from numba import njit
 
-from thyme.sim.dtn_social_parts import add_copy, remember
-from thyme.sim.dtn_social_state import (
+from thyme.papers.socialcast.twin.parts import add_copy, remember
+from thyme.papers.socialcast.twin.state import (
     NOBODY,
     NOTHING,
     Air,

@@ -18,8 +18,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from thyme.papers.socialcast.points import PREDICTION, RANDOM, SocialMeasure, SocialPoint
 from thyme.study.figures import COLOURS, INK, MARKERS, STYLE, Picture
-from thyme.study.socialcast_points import PREDICTION, RANDOM, SocialMeasure, SocialPoint
 
 DPI = 130
 PANEL_IN = (4.6, 3.3)

@@ -14,17 +14,17 @@ import msgspec
 import pyarrow.parquet as pq
 
 from thyme.model.errors import InputError
+from thyme.papers.socialcast.claims import judge_socialcast
+from thyme.papers.socialcast.figures import points_csv, socialcast_figures
+from thyme.papers.socialcast.points import SocialMeasure, SocialPoint, measure, measure_compiled, socialcast_points
+from thyme.papers.socialcast.sweep import sweep_social
+from thyme.papers.socialcast.workload import communities_of, social_operations
 from thyme.pipeline.runs.run import EVENTS_FILE, PackedTrace, RunSpec, pack_trace
 from thyme.pipeline.runs.sweep import Outcome, SweepProgress, reuse, sweep
-from thyme.pipeline.social_sweep import sweep_social
 from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.sim.scenario import Scenario
 from thyme.study.evaluated import Evaluated, Measured, measured_at
 from thyme.study.report import FailedRun
-from thyme.study.socialcast_claims import judge_socialcast
-from thyme.study.socialcast_figures import points_csv, socialcast_figures
-from thyme.study.socialcast_points import SocialMeasure, SocialPoint, measure, measure_compiled, socialcast_points
-from thyme.study.socialcast_workload import communities_of, social_operations
 
 PAPER_RUNS = 20
 ALL_FIGURES = ("3", "4", "5", "6", "7", "8", "9", "10")

@@ -18,11 +18,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import BinaryType, DoubleType, StringType, StructField, StructType
 
 from thyme.model.operations import Operation
+from thyme.papers.socialcast.twin.run import SocialRun, contacts_for, contacts_key, play_compiled
 from thyme.pipeline.runs.run import RunSpec, describe_error, run_identity
 from thyme.pipeline.runs.short_runs import play_in_jobs
 from thyme.pipeline.runs.sweep import TASK, TASK_ARROW, Outcome, SweepProgress
 from thyme.pipeline.spark.arrow import from_arrow, map_arrow
-from thyme.sim.dtn_social import SocialRun, contacts_for, contacts_key, play_compiled
 from thyme.sim.scenario import Scenario
 from thyme.world.contacts.table import Contacts
 
@@ -31,8 +31,8 @@ RUNS_PER_JOB = 76
 MAX_KEPT_CONTACTS = 4
 CODE = (
     "model", "wire", "world", "approaches/socialcast/options.py", "approaches/socialcast/kalman.py",
-    "approaches/socialcast/utilities.py", "sim/radios/contacts.py", "sim/dtn_social.py", "sim/dtn_social_air.py",
-    "sim/dtn_social_kernel.py", "sim/dtn_social_parts.py", "sim/dtn_social_state.py", "sim/run.py", "sim/scenario.py",
+    "approaches/socialcast/utilities.py", "sim/radios/contacts.py", "papers/socialcast/twin/run.py", "papers/socialcast/twin/air.py",
+    "papers/socialcast/twin/kernel.py", "papers/socialcast/twin/parts.py", "papers/socialcast/twin/state.py", "sim/run.py", "sim/scenario.py",
 )  # fmt: skip
 """What decides a compiled run."""
 

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from thyme.sim.dtn_social_state import Bits, Buffer, Kalman, Memory, Predictors
+from thyme.papers.socialcast.twin.state import Bits, Buffer, Kalman, Memory, Predictors
 from thyme.world.mobility.movement import Ints
 
 _WORDS, _SHIFT = 624, 397
