@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from small_world import SmallWorld
 
-from thyme.approaches.walks.graph import draw_graph
 from thyme.approaches.walks.walker import Walker
 from thyme.model.ids import NodeId
+from thyme.papers.walks.graph import draw_graph
 from thyme.wire.walks import Offer
 
 NODES, RADIUS = 50, 0.25

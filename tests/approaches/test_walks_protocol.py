@@ -20,13 +20,13 @@ from thyme.approaches.walks.filters import (
     cells_of_tag,
     expected_false_positives,
 )
-from thyme.approaches.walks.graph import draw_graph
 from thyme.approaches.walks.options import WalkerOptions
 from thyme.approaches.walks.protocol import DirectionalWalks
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
+from thyme.papers.walks.graph import draw_graph
 from thyme.wire import walks as wire
 from thyme.wire.codec import encode
 from thyme.wire.message import Message

@@ -8,10 +8,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from thyme.approaches.walks.batch import run_point
 from thyme.bench.walks import bench_walks, render
 from thyme.cli.walks import walks
 from thyme.model.errors import InputError
+from thyme.papers.walks.batch import run_point
 
 app = typer.Typer()
 app.command()(walks)

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from thyme.approaches.walks.batch import PAPER_INITIATORS, BatchOptions, run_network
 from thyme.model.errors import InputError
+from thyme.papers.walks.batch import PAPER_INITIATORS, BatchOptions, run_network
+from thyme.papers.walks.evaluation import variants
+from thyme.papers.walks.sweep import sweep_walks
 from thyme.pipeline.runs.sweep import SweepProgress
 from thyme.pipeline.spark.lazy_session import LazySession
-from thyme.pipeline.walk_sweep import sweep_walks
 from thyme.study.evaluations import EVALUATIONS, run_evaluation
-from thyme.study.walk_evaluation import variants
 
 
 def unwatched(progress: SweepProgress) -> None:

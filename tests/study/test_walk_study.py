@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from thyme.approaches.walks.batch import BatchOptions as Options
-from thyme.approaches.walks.batch import Columns, join_columns, run_network
-from thyme.approaches.walks.readings import WalkOptions, answers
-from thyme.pipeline.walk_sweep import WalkSweep
-from thyme.study.walk_claims import check_claims
-from thyme.study.walk_evaluation import compared_counts, readings_csv, variants, write_evaluation
-from thyme.study.walk_figures import summary_csv, walk_figures
-from thyme.study.walk_points import count_outliers, fit_quality
+from thyme.papers.walks.batch import BatchOptions as Options
+from thyme.papers.walks.batch import Columns, join_columns, run_network
+from thyme.papers.walks.claims import check_claims
+from thyme.papers.walks.evaluation import compared_counts, readings_csv, variants, write_evaluation
+from thyme.papers.walks.figures import summary_csv, walk_figures
+from thyme.papers.walks.points import count_outliers, fit_quality
+from thyme.papers.walks.readings import WalkOptions, answers
+from thyme.papers.walks.sweep import WalkSweep
 
 CLAIMS = ["W01", "W01o", "W01s", "W02", "W02a", "W02b", "W02c", "W03d", "W03p", "W04", "W05", "T1", "W06"]
 

@@ -15,15 +15,15 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from thyme.approaches.walks.batch import (
+from thyme.papers.walks.batch import (
     PAPER_DRAWS,
     PAPER_INITIATORS,
     PAPER_NETWORKS,
     BatchOptions,
     run_on_graph,
 )
-from thyme.approaches.walks.graph import draw_graph
-from thyme.approaches.walks.readings import WalkOptions
+from thyme.papers.walks.graph import draw_graph
+from thyme.papers.walks.readings import WalkOptions
 
 WANTED_MINUTES = 30.0
 SAMPLE_NETWORKS = 10

@@ -7,8 +7,8 @@ from typing import Annotated, cast
 import msgspec
 import typer
 
-from thyme.approaches.walks.limits import MAX_GRAPH_DRAWS, RADIUS
-from thyme.approaches.walks.readings import Method, WalkOptions, answers, parse_reading
+from thyme.papers.walks.limits import MAX_GRAPH_DRAWS, RADIUS
+from thyme.papers.walks.readings import Method, WalkOptions, answers, parse_reading
 
 _READINGS = "; ".join(f"{field}: {' | '.join(values)}" for field, values in answers().items())
 
@@ -34,7 +34,7 @@ def walks(
     seed: Annotated[int, typer.Option(help="Seed of networks, initiators and walks.")] = 1,
 ) -> None:
     """Build overlays of directional (or pure) random walks and print how large and how deep they are."""
-    from thyme.approaches.walks.batch import METRICS, BatchOptions, run_point
+    from thyme.papers.walks.batch import METRICS, BatchOptions, run_point
 
     batch = BatchOptions(
         radius=radius,

@@ -49,11 +49,11 @@ def _socialcast(out: Path, settings: dict[str, Any], master: str, watch: Watch) 
 
 
 def _walks(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Evaluated:
-    from thyme.approaches.walks.batch import PAPER_INITIATORS, BatchOptions, Columns
-    from thyme.approaches.walks.readings import WalkOptions, parse_reading
+    from thyme.papers.walks.batch import PAPER_INITIATORS, BatchOptions, Columns
+    from thyme.papers.walks.evaluation import compare_readings, compared_counts, write_evaluation, write_readings
+    from thyme.papers.walks.readings import WalkOptions, parse_reading
+    from thyme.papers.walks.sweep import sweep_walks
     from thyme.pipeline.spark.lazy_session import LazySession
-    from thyme.pipeline.walk_sweep import sweep_walks
-    from thyme.study.walk_evaluation import compare_readings, compared_counts, write_evaluation, write_readings
 
     sizes, networks, draws = settings["sizes"], settings["networks"], settings["draws"]
     wrong = [size for size in sizes if size not in PAPER_INITIATORS]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from thyme.approaches.walks.batch import (
+from thyme.model.errors import InputError
+from thyme.papers.walks.batch import (
     COLUMNS,
     PAPER_DRAWS,
     PAPER_NETWORKS,
@@ -15,8 +16,7 @@ from thyme.approaches.walks.batch import (
     run_network,
     run_point,
 )
-from thyme.approaches.walks.readings import WalkOptions, parse_reading
-from thyme.model.errors import InputError
+from thyme.papers.walks.readings import WalkOptions, parse_reading
 
 
 def test_the_points_make_126000_overlays() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from thyme.approaches.walks.board import new_board, take
-from thyme.approaches.walks.costs import Links, cost_of, mark_around
-from thyme.approaches.walks.graph import graph_of_edges
-from thyme.approaches.walks.overlay import Overlay, lay_open
-from thyme.approaches.walks.readings import Reading, WalkOptions, parse_reading, rules_of
+from thyme.papers.walks.board import new_board, take
+from thyme.papers.walks.costs import Links, cost_of, mark_around
+from thyme.papers.walks.graph import graph_of_edges
+from thyme.papers.walks.overlay import Overlay, lay_open
+from thyme.papers.walks.readings import Reading, WalkOptions, parse_reading, rules_of
 
 X, Y, A, B, C, D, Z, P, Q = range(9)
 FROM_X_AND_Y = [(X, Y), (X, P), (X, Q), (Y, A), (Y, B), (Y, C), (Y, D), (Y, Z)]

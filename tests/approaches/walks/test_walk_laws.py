@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thyme.approaches.walks.graph import UnitDiscGraph, draw_graph
-from thyme.approaches.walks.overlay import Overlay, Walk, lay_open
-from thyme.approaches.walks.readings import Reading, WalkOptions, answers, parse_reading
+from thyme.papers.walks.graph import UnitDiscGraph, draw_graph
+from thyme.papers.walks.overlay import Overlay, Walk, lay_open
+from thyme.papers.walks.readings import Reading, WalkOptions, answers, parse_reading
 
 readings = st.tuples(*(st.sampled_from(values) for values in answers().values())).map(
     lambda chosen: parse_reading(",".join(chosen))

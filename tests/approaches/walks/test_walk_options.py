@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from thyme.approaches.registry import find_approach
-from thyme.approaches.walks.readings import WalkOptions
 from thyme.model.errors import InputError
+from thyme.papers.walks.readings import WalkOptions
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from math import isfinite, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from thyme.approaches.walks.compiled import compiled
-from thyme.approaches.walks.dice import Dice, reseed, unit
-from thyme.approaches.walks.hull import widest_distance
-from thyme.approaches.walks.limits import MAX_GRAPH_DRAWS, MAX_NODES, MAX_SEED, RADIUS
 from thyme.model.errors import InputError
+from thyme.papers.walks.compiled import compiled
+from thyme.papers.walks.dice import Dice, reseed, unit
+from thyme.papers.walks.hull import widest_distance
+from thyme.papers.walks.limits import MAX_GRAPH_DRAWS, MAX_NODES, MAX_SEED, RADIUS
 
 
 @dataclass(frozen=True)

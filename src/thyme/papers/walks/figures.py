@@ -2,7 +2,7 @@
 
 A box per number of initiators, a panel per network size and kind of walk, laid out as the paper lays them out:
 directional walks on the left, pure ones on the right. Works on the columns of a batch
-(`thyme.approaches.walks.batch`).
+(`thyme.papers.walks.batch`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from thyme.papers.walks.points import Table, count_outliers
 from thyme.study.figures import COLOURS, INK, STYLE, Picture
-from thyme.study.walk_points import Table, count_outliers
 
 FEW_INITIATORS = 10
 DPI = 130

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from thyme.approaches.walks.board import (
+from thyme.papers.walks.board import (
     HOPS,
     MEMBERS,
     MET,
@@ -27,10 +27,10 @@ from thyme.approaches.walks.board import (
     take,
     write_trace,
 )
-from thyme.approaches.walks.compiled import compiled
-from thyme.approaches.walks.costs import Links, beside, cost_of, mark_around
-from thyme.approaches.walks.dice import Dice, below
-from thyme.approaches.walks.readings import Rules
+from thyme.papers.walks.compiled import compiled
+from thyme.papers.walks.costs import Links, beside, cost_of, mark_around
+from thyme.papers.walks.dice import Dice, below
+from thyme.papers.walks.readings import Rules
 
 
 @compiled

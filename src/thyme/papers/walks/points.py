@@ -1,6 +1,6 @@
 """The points of the walks evaluation: what each box of Figures 8–10 comes to, and how active nodes grow.
 
-Works on the columns of a batch (`thyme.approaches.walks.batch`).
+Works on the columns of a batch (`thyme.papers.walks.batch`).
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thyme.approaches.walks.board import Board, slot_of
-from thyme.approaches.walks.compiled import compiled
-from thyme.approaches.walks.readings import Rules
+from thyme.papers.walks.board import Board, slot_of
+from thyme.papers.walks.compiled import compiled
+from thyme.papers.walks.readings import Rules
 
 
 class Links(NamedTuple):

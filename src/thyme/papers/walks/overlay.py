@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thyme.approaches.walks.board import LEFT, MET, NOBODY, STARTED, TRACED, WENT_BACK, new_board
-from thyme.approaches.walks.costs import Links
-from thyme.approaches.walks.dice import reseed
-from thyme.approaches.walks.graph import UnitDiscGraph
-from thyme.approaches.walks.kernel import build_overlay
-from thyme.approaches.walks.limits import MAX_TRACE_ROWS
-from thyme.approaches.walks.readings import DEFAULT_READING, Reading, WalkOptions, rules_of
 from thyme.model.errors import InputError
+from thyme.papers.walks.board import LEFT, MET, NOBODY, STARTED, TRACED, WENT_BACK, new_board
+from thyme.papers.walks.costs import Links
+from thyme.papers.walks.dice import reseed
+from thyme.papers.walks.graph import UnitDiscGraph
+from thyme.papers.walks.kernel import build_overlay
+from thyme.papers.walks.limits import MAX_TRACE_ROWS
+from thyme.papers.walks.readings import DEFAULT_READING, Reading, WalkOptions, rules_of
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql import types as t
 
-from thyme.approaches.walks.batch import DEFAULT_BATCH, PAPER_INITIATORS, BatchOptions, Columns, run_network
+from thyme.papers.walks.batch import DEFAULT_BATCH, PAPER_INITIATORS, BatchOptions, Columns, run_network
 from thyme.pipeline.identity import code_identity, identity_of
 from thyme.pipeline.runs.run import describe_error
 from thyme.pipeline.runs.short_runs import play_in_jobs

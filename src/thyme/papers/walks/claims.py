@@ -1,6 +1,6 @@
 """The walks paper's statements about its evaluation, put as numbers that our own evaluation gives (§VI).
 
-Works on the columns of a batch (`thyme.approaches.walks.batch`). Each claim becomes a few numbers, and holds or
+Works on the columns of a batch (`thyme.papers.walks.batch`). Each claim becomes a few numbers, and holds or
 not by a rule that is stated here. W-ids follow the order of §VI, with a letter where one paragraph makes several
 statements; T1 is a sentence on Figure 10. "Proportionally" is per node of the network. Depths are "very similar" when
 the boxes of all panels of Figure 9 have a value in common, or nearly: less than `BOX_GAP` of the axis apart.
@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from thyme.papers.walks.points import Points, Table
 from thyme.study.evaluated import Claim
-from thyme.study.walk_points import Points, Table
 
 BOX_GAP = 0.01
 EARLY_DEPTH = 0.85

@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple, get_args, get_type_hints
 
 import msgspec
 
-from thyme.approaches.walks.limits import MAX_BRANCHES, MAX_WEIGHT
 from thyme.model.errors import InputError
+from thyme.papers.walks.limits import MAX_BRANCHES, MAX_WEIGHT
 
 FirstWalks = Literal["both-stop", "each-meets"]
 Backtracked = Literal["counted", "pruned"]

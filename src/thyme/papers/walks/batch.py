@@ -14,16 +14,16 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from thyme.approaches.walks.board import ACTIVE, BROKERS, HOPS, MEMBERS, NOBODY, VISITED, Board, clear, new_board
-from thyme.approaches.walks.compiled import compiled
-from thyme.approaches.walks.costs import Links
-from thyme.approaches.walks.dice import choose_distinct, reseed
-from thyme.approaches.walks.graph import UnitDiscGraph, draw_graph
-from thyme.approaches.walks.hull import widest_distance
-from thyme.approaches.walks.kernel import build_overlay
-from thyme.approaches.walks.limits import MAX_DRAWS, MAX_GRAPH_DRAWS, MAX_NETWORKS, RADIUS
-from thyme.approaches.walks.readings import DEFAULT_READING, Reading, Rules, WalkOptions, rules_of
 from thyme.model.errors import InputError
+from thyme.papers.walks.board import ACTIVE, BROKERS, HOPS, MEMBERS, NOBODY, VISITED, Board, clear, new_board
+from thyme.papers.walks.compiled import compiled
+from thyme.papers.walks.costs import Links
+from thyme.papers.walks.dice import choose_distinct, reseed
+from thyme.papers.walks.graph import UnitDiscGraph, draw_graph
+from thyme.papers.walks.hull import widest_distance
+from thyme.papers.walks.kernel import build_overlay
+from thyme.papers.walks.limits import MAX_DRAWS, MAX_GRAPH_DRAWS, MAX_NETWORKS, RADIUS
+from thyme.papers.walks.readings import DEFAULT_READING, Reading, Rules, WalkOptions, rules_of
 
 METRICS = ("active_nodes", "visited_nodes", "hops", "depth")
 COLUMNS = ("nodes", "initiators", "pure", "network", "draw", *METRICS, "brokers")
