@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from thyme.model.errors import InputError
 from thyme.model.records import OperationKind
-from thyme.study.analysis import (
+from thyme.papers.thyme.analysis import (
     ANALYSED,
     TABLE_6,
     ApproachName,
@@ -25,7 +25,7 @@ from thyme.study.analysis import (
     time_complexity,
     total_messages,
 )
-from thyme.study.analysis_figures import (
+from thyme.papers.thyme.figures import (
     Counts,
     analysis_csv,
     analysis_table,
@@ -34,7 +34,7 @@ from thyme.study.analysis_figures import (
     messages_figure,
     shared_figure,
 )
-from thyme.study.analysis_measured import CrowdOptions, Shared, measure_crowd, measure_shared
+from thyme.papers.thyme.measured import CrowdOptions, Shared, measure_crowd, measure_shared
 
 SIZES = (16, 64, 100)
 OPERATIONS = 24

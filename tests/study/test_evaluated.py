@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from thyme.study.evaluated import Claim, Evaluated, answer_of, measured_at, write_evaluated
+from thyme.papers.evaluated import Claim, Evaluated, answer_of, measured_at, write_evaluated
 from thyme.study.figures import Picture
 from thyme.study.report import FailedRun
 from thyme.study.results import summary_of

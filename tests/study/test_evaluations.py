@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from thyme.model.errors import InputError
+from thyme.papers.evaluations import EVALUATIONS, run_evaluation
 from thyme.papers.walks.batch import PAPER_INITIATORS, BatchOptions, run_network
 from thyme.papers.walks.evaluation import variants
 from thyme.papers.walks.sweep import sweep_walks
 from thyme.pipeline.runs.sweep import SweepProgress
 from thyme.pipeline.spark.lazy_session import LazySession
-from thyme.study.evaluations import EVALUATIONS, run_evaluation
 
 
 def unwatched(progress: SweepProgress) -> None:

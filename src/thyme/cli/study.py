@@ -50,8 +50,8 @@ def study(
     """
     from rich.console import Console
 
+    from thyme.papers.evaluations import EVALUATIONS
     from thyme.sim.scenario import parse_setting
-    from thyme.study.evaluations import EVALUATIONS
     from thyme.study.study import run_study
 
     console = Console(highlight=False)
@@ -93,8 +93,8 @@ def _list_presets(console: Console) -> None:
 
 def _presets() -> dict[str, str]:
     """Studies and evaluations that come with Thyme, with their titles."""
+    from thyme.papers.evaluations import EVALUATIONS
     from thyme.study.definition import presets
-    from thyme.study.evaluations import EVALUATIONS
 
     return presets() | {name: evaluation.title for name, evaluation in EVALUATIONS.items()}
 
@@ -103,8 +103,8 @@ def _evaluate(console: Console, name: str, out: Path, changes: dict[str, object]
     """One of the other papers' evaluations: its figures and tables in `out`, its claims in the terminal."""
     from rich.table import Table
 
-    from thyme.study.evaluated import answer_of
-    from thyme.study.evaluations import EVALUATIONS, run_evaluation
+    from thyme.papers.evaluated import answer_of
+    from thyme.papers.evaluations import EVALUATIONS, run_evaluation
     from thyme.study.report import REPORT_FILE
     from thyme.study.results import METRICS_FILE
 

@@ -22,7 +22,7 @@ from thyme.papers.drip.points import (
     DripPoint,
     copies_series,
 )
-from thyme.study.evaluated import Claim
+from thyme.papers.evaluated import Claim
 
 Found = Mapping[bytes, Sequence[DripMeasure]]
 """Runs by `DripPoint.key`."""

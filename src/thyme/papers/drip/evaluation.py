@@ -14,10 +14,10 @@ from thyme.model.errors import InputError
 from thyme.papers.drip.claims import judge_drip
 from thyme.papers.drip.figures import analysis_csv, analysis_table, drip_figures, points_csv
 from thyme.papers.drip.points import DURATION_S, FIGURES, DripMeasure, DripPoint, drip_points, measure, seeded
+from thyme.papers.evaluated import Evaluated, Measured, measured_at
 from thyme.pipeline.runs.run import EVENTS_FILE, RunSpec, pack_trace
 from thyme.pipeline.runs.sweep import SweepProgress, reuse, sweep
 from thyme.pipeline.spark.lazy_session import LazySession
-from thyme.study.evaluated import Evaluated, Measured, measured_at
 from thyme.study.report import FailedRun
 
 RUNS = 10

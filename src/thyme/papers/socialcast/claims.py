@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from thyme.papers.evaluated import Claim
 from thyme.papers.socialcast.figures import Found
 from thyme.papers.socialcast.points import PREDICTION, RANDOM, SocialMeasure, SocialPoint
-from thyme.study.evaluated import Claim
 from thyme.study.results import summary_of
 
 NEAR = 0.05

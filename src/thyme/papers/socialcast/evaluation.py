@@ -14,6 +14,7 @@ import msgspec
 import pyarrow.parquet as pq
 
 from thyme.model.errors import InputError
+from thyme.papers.evaluated import Evaluated, Measured, measured_at
 from thyme.papers.socialcast.claims import judge_socialcast
 from thyme.papers.socialcast.figures import points_csv, socialcast_figures
 from thyme.papers.socialcast.points import SocialMeasure, SocialPoint, measure, measure_compiled, socialcast_points
@@ -23,7 +24,6 @@ from thyme.pipeline.runs.run import EVENTS_FILE, PackedTrace, RunSpec, pack_trac
 from thyme.pipeline.runs.sweep import Outcome, SweepProgress, reuse, sweep
 from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.sim.scenario import Scenario
-from thyme.study.evaluated import Evaluated, Measured, measured_at
 from thyme.study.report import FailedRun
 
 PAPER_RUNS = 20

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from thyme.papers.evaluated import Claim
 from thyme.papers.walks.points import Points, Table
-from thyme.study.evaluated import Claim
 
 BOX_GAP = 0.01
 EARLY_DEPTH = 0.85

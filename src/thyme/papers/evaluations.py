@@ -2,7 +2,7 @@
 
 They ask other questions than a study of posts does, on workloads of their own, and each has figures and claims of its
 own; what they share is how they are called (a name, a folder, a few settings) and what they leave: `metrics.csv`,
-figures and a report (`thyme.study.evaluated`).
+figures and a report (`thyme.papers.evaluated`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from thyme.model.errors import InputError
+from thyme.papers.evaluated import Evaluated, write_evaluated
 from thyme.pipeline.runs.sweep import SweepProgress
-from thyme.study.evaluated import Evaluated, write_evaluated
 
 MIN_ANALYSED = 4
 """Nodes of the smallest crowd whose messages are counted."""
@@ -95,7 +95,7 @@ def _walks(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Ev
 
 
 def _analysis(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Evaluated:
-    from thyme.study.analysis_figures import thyme_analysis
+    from thyme.papers.thyme.figures import thyme_analysis
 
     wrong = [size for size in settings["sizes"] if not isinstance(size, int) or size < MIN_ANALYSED]
     if wrong or not settings["sizes"]:

@@ -24,9 +24,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 
 from thyme.approaches.registry import find_approach
 from thyme.model.errors import InputError
-from thyme.pipeline.runs.sweep import SweepProgress
-from thyme.study import evaluated
-from thyme.study.analysis import (
+from thyme.papers import evaluated
+from thyme.papers.thyme.analysis import (
     ANALYSED,
     TABLE_6,
     ApproachName,
@@ -38,7 +37,8 @@ from thyme.study.analysis import (
     messages_each,
     notifications_per_member,
 )
-from thyme.study.analysis_measured import CrowdOptions, Measured, Shared, measure_crowd, measure_shared
+from thyme.papers.thyme.measured import CrowdOptions, Measured, Shared, measure_crowd, measure_shared
+from thyme.pipeline.runs.sweep import SweepProgress
 from thyme.study.figures import COLOURS, INK, MARKERS, MUTED, STYLE, Picture
 from thyme.study.stages import write_file
 

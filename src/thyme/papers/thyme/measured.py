@@ -25,11 +25,11 @@ from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
 from thyme.model.objects import Metadata
 from thyme.model.queries import parse_query
+from thyme.papers.thyme.analysis import ApproachName, Cost
 from thyme.routing.cells.grid import Grid
 from thyme.sim.radios.disc import DiscOptions, DiscRadio
 from thyme.sim.radios.radio import Radio
 from thyme.sim.simulation import Simulation
-from thyme.study.analysis import ApproachName, Cost
 from thyme.wire.cells import CellNotification
 from thyme.wire.codec import decode
 from thyme.wire.flooding import Flooded
