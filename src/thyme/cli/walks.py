@@ -7,8 +7,9 @@ from typing import Annotated, cast
 import msgspec
 import typer
 
+from thyme.approaches.walks.methods import Method
 from thyme.papers.walks.limits import MAX_GRAPH_DRAWS, RADIUS
-from thyme.papers.walks.readings import Method, WalkOptions, answers, parse_reading
+from thyme.papers.walks.readings import WalkOptions, answers, parse_reading
 
 _READINGS = "; ".join(f"{field}: {' | '.join(values)}" for field, values in answers().items())
 

@@ -11,8 +11,8 @@ from thyme.approaches.contents import ContentOptions
 from thyme.approaches.interface import StoreLimits
 from thyme.approaches.requests import RetryOptions
 from thyme.approaches.walks.filters import FilterOptions
+from thyme.approaches.walks.methods import Method, check_weights
 from thyme.model.errors import InputError
-from thyme.papers.walks.readings import Method, check_weights
 
 
 class WalkerOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

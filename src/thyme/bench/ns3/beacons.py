@@ -1,6 +1,6 @@
 """The reference beacon scenario in ns-3, run by an interpreter that has the PyPI package `ns3` (not by ours).
 
-    python ns3_beacons.py TOPOLOGY.csv SECONDS RUN
+    python beacons.py TOPOLOGY.csv SECONDS RUN
 
 prints frames, bytes, receptions and the CPU seconds of the event loop as JSON. The whole scenario is C++ that the
 bindings compile; no Python is called while it runs, so the time is ns-3's own. Nothing of Thyme is imported here:

@@ -1,6 +1,6 @@
 """The reference DSDV scenario in ns-3, run by an interpreter that has the PyPI package `ns3` (not by ours).
 
-    python ns3_dsdv.py TOPOLOGY.csv SECONDS RUN
+    python dsdv.py TOPOLOGY.csv SECONDS RUN
 
 prints frames, bytes, packets sent and received, and the CPU seconds of the event loop as JSON. Every node routes by
 ns-3's DSDV with its defaults; from 60 to 660 s it sends 200 bytes to a random other, with exponential gaps of 20 s

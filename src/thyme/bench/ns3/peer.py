@@ -18,7 +18,7 @@ import msgspec
 from thyme.model.errors import InputError
 
 NS3_PYTHON = Path(".venv-ns3/bin/python")
-REFERENCE = Path(__file__).parents[3] / "tests" / "data" / "ns3"
+REFERENCE = Path(__file__).parents[4] / "tests" / "data" / "ns3"
 
 
 class Ns3Figures(msgspec.Struct, frozen=True):
@@ -46,7 +46,7 @@ def ns3_figures(scenario: str, python: Path | None, topology: Path, seconds: flo
 
 
 def _measure(scenario: str, python: Path, topology: Path, seconds: float, seed: int) -> Ns3Figures:
-    script = Path(__file__).with_name(f"ns3_{scenario}.py")
+    script = Path(__file__).with_name(f"{scenario}.py")
     command = [str(python), str(script), str(topology), str(seconds), str(seed)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = done.stdout.strip().splitlines()

@@ -31,8 +31,8 @@ RUNS_PER_JOB = 76
 MAX_KEPT_CONTACTS = 4
 CODE = (
     "model", "wire", "world", "approaches/socialcast/options.py", "approaches/socialcast/kalman.py",
-    "approaches/socialcast/utilities.py", "sim/radios/contacts.py", "papers/socialcast/twin/run.py", "papers/socialcast/twin/air.py",
-    "papers/socialcast/twin/kernel.py", "papers/socialcast/twin/parts.py", "papers/socialcast/twin/state.py", "sim/run.py", "sim/scenario.py",
+    "approaches/socialcast/utilities.py", "sim/radios/contacts.py", "papers/socialcast/twin", "sim/run.py",
+    "sim/scenario.py",
 )  # fmt: skip
 """What decides a compiled run."""
 

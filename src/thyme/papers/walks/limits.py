@@ -11,7 +11,5 @@ MAX_GRAPH_DRAWS = 10_000
 MAX_NETWORKS = 1_000_000
 MAX_DRAWS = 1_000_000
 MAX_BRANCHES = 2
-MAX_WEIGHT = 1_000_000.0
-"""Of alpha, beta and the penalty: costs stay far from where floating-point numbers run out."""
 
 MAX_TRACE_ROWS = 1_000_000

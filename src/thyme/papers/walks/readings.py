@@ -14,8 +14,9 @@ from typing import Literal, NamedTuple, get_args, get_type_hints
 
 import msgspec
 
+from thyme.approaches.walks.methods import MAX_WEIGHT, Method, check_weights
 from thyme.model.errors import InputError
-from thyme.papers.walks.limits import MAX_BRANCHES, MAX_WEIGHT
+from thyme.papers.walks.limits import MAX_BRANCHES
 
 FirstWalks = Literal["both-stop", "each-meets"]
 Backtracked = Literal["counted", "pruned"]
@@ -25,7 +26,6 @@ Marking = Literal["penultimate", "last"]
 Ties = Literal["random-tie", "first-tie"]
 PureStep = Literal["revisits", "fresh", "loop-erased"]
 ActiveNodes = Literal["distinct", "per-walk"]
-Method = Literal["neighbourhood", "second", "weights"]
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -96,15 +96,6 @@ def parse_reading(text: str) -> Reading:
             raise InputError(f"reading answers {field} twice: {chosen[field]} and {word}; give one of them")
         chosen[field] = word
     return msgspec.convert(chosen, Reading)
-
-
-def check_weights(alpha: float, beta: float) -> None:
-    """The weights of cost (2): none negative, one of them positive."""
-    for name, weight in (("alpha", alpha), ("beta", beta)):
-        if not 0.0 <= weight <= MAX_WEIGHT:
-            raise InputError(f"{name} is {weight}: a weight lies between 0 and {MAX_WEIGHT:.0f}")
-    if alpha + beta == 0.0:
-        raise InputError("alpha + beta is 0: one of the two weights has to be positive")
 
 
 class WalkOptions(msgspec.Struct, frozen=True):

@@ -28,7 +28,7 @@ from thyme.pipeline.spark.lazy_session import LazySession
 
 NETWORKS_PER_CORE = 5
 """Of one job; a network of 3,000 nodes takes some seconds."""
-CODE = ("model", "approaches/walks")
+CODE = ("model", "approaches/walks", "papers/walks")
 """What decides a run."""
 _TASKS = t.StructType([t.StructField("nodes", t.LongType()), t.StructField("network", t.LongType())])
 _INTEGERS = ("nodes", "network", "initiators", "draw", "active_nodes", "visited_nodes", "hops")

@@ -2,7 +2,7 @@
 
 Files are split into parts that tasks read on their own. Records that should have been posts and are none are kept with
 file, line and reason, in the part `_rejected` of the dataset, which readers of posts do not see. The same post met
-several times (`thyme.pipeline.posts.formats.identity`) is one post, with all its tags; spellings of a tag that differ in
+several times (`posts.formats.identity`) is one post, with all its tags; spellings of a tag that differ in
 accents only become the most used one.
 """
 

@@ -1,6 +1,6 @@
 """How the package stands up on a machine of a cluster that does not have it.
 
-The archive that travels to executors (`thyme.pipeline.spark.shipping`) has this file as its `thyme/__init__.py`, and the
+The archive that travels to executors (`pipeline.spark.shipping`) has this file as its `thyme/__init__.py`, and the
 package itself under `package/`. Importing `thyme` there unpacks the package once per machine and content into the
 user's cache and goes on from there: code that reads its own files finds them, and what is compiled for this machine
 stays compiled for the next study. Nothing but the standard library may be imported here.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 Rows = list[dict[str, str]]
-DATA = Path(__file__).parents[2] / "data" / "ns3"
+DATA = Path(__file__).parents[3] / "data" / "ns3"
 
 
 @pytest.fixture(scope="session")
