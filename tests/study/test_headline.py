@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from thyme.study.definition import StudyDefinition
-from thyme.study.headline import Score, choose, duration, headline
+from thyme.study.headline import Score, choose, headline
 from thyme.study.measures import AIR_BYTES, NOTIFICATION_LATENCY, RECALL, SUCCESS
 from thyme.study.plan import make_plan
 from thyme.study.results import Results, Summary
@@ -60,10 +58,3 @@ def test_an_answer_never_praises_what_does_not_suffice(small: StudyDefinition) -
 
 def test_without_results_there_is_no_choice(small: StudyDefinition) -> None:
     assert headline(Results(make_plan(small), {})).answer.startswith("No run finished")
-
-
-@pytest.mark.parametrize(
-    ("seconds", "told"), [(0.0, "0 ms"), (0.0021, "2.1 ms"), (0.25, "250 ms"), (61.0, "61.0 s"), (3700.0, "1 h 1 min")]
-)
-def test_durations_read_well(seconds: float, told: str) -> None:
-    assert duration(seconds) == told

@@ -28,6 +28,7 @@ from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
 from thyme.pipeline.runs.run import RunSpec, keep_run, pack_trace, play, run_identity, run_seconds
 from thyme.sim.scenario import RadioSection, Scenario, TimeLine
+from thyme.study.wording import duration
 
 RUNS = 16
 ROUNDS = 3
@@ -99,7 +100,7 @@ def bench_sweep(
 def render(bench: SweepBench, console: Console | None = None) -> None:
     table = Table(
         title=f"{bench.rows[0].runs} runs by {bench.workers} workers",
-        caption=f"Spark started in {bench.start_s:.1f} s, once; load at the end {bench.load:.1f}",
+        caption=f"Spark started in {duration(bench.start_s)}, once; load at the end {bench.load:.1f}",
         box=SIMPLE_HEAD,
     )
     table.add_column("way")

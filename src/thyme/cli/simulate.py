@@ -40,6 +40,7 @@ def simulate(
     from thyme.sim.run import Run
     from thyme.sim.scenario import load_scenario, parse_setting
     from thyme.sim.traces import read_trace
+    from thyme.study.wording import size
 
     changes = dict(parse_setting(text) for text in settings or [])
     if seed is not None:
@@ -58,7 +59,7 @@ def simulate(
     for kind, share in summary["success"].items():
         print(f"  {kind:12s} {share['succeeded']:7d} of {share['issued']:7d} succeeded")
     print(f"  notified     {summary['notified']:7d} times")
-    print(f"  sent         {summary['phy_sent_frames']:7d} frames, {summary['phy_sent_bytes'] / 1e6:.2f} MB on the air")
+    print(f"  sent         {summary['phy_sent_frames']:7d} frames, {size(summary['phy_sent_bytes'])} on the air")
     print(f"written to {out}")
 
 

@@ -157,7 +157,7 @@ class _Screen:
         self._progress.stop()
 
     def stage(self, report: StageReport) -> None:
-        from thyme.study.headline import duration
+        from thyme.study.wording import duration
 
         if report.state == "running":
             if report.name != self._name:
@@ -169,7 +169,7 @@ class _Screen:
         self._console.print(f"  [green]✓[/green] {report.name:8s} {report.detail}  [dim]{took}[/dim]")
 
     def sweep(self, progress: SweepProgress) -> None:
-        from thyme.study.headline import duration
+        from thyme.study.wording import duration
 
         ended = progress.done + progress.reused + progress.failed
         told = f"{ended} of {progress.total} done, {progress.running} running"
@@ -198,7 +198,7 @@ def _headline_table(result: StudyResult) -> Table:
     from rich import box
     from rich.table import Table
 
-    from thyme.study.headline import duration, share
+    from thyme.study.wording import duration, share, size
 
     keys = list(result.results.plan.definition.grid)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -219,7 +219,7 @@ def _headline_table(result: StudyResult) -> Table:
                 share(score.success),
                 share(score.recall),
                 "–" if score.latency_s is None else duration(score.latency_s),
-                "–" if score.air_bytes is None else f"{score.air_bytes / 1e6:.1f} MB",
+                "–" if score.air_bytes is None else size(score.air_bytes),
                 verdict,
             )
     return table

@@ -181,7 +181,7 @@ def _table(windows: Sequence[Sequence[WindowFigures]]) -> Table:
 
 def _lines(row: WindowFigures) -> Iterator[tuple[str, ...]]:
     from thyme.pipeline.watch.windows import NOTIFICATIONS, TRAFFIC
-    from thyme.study.headline import duration, share
+    from thyme.study.wording import duration, share
 
     if row.what == TRAFFIC:
         yield ("on the air", f"{row.air_frames:,}", "", "", "", f"{row.air_bytes:,}")

@@ -58,14 +58,15 @@ def contacts(
 
       thyme world contacts office.dat.zip office.conn --to one
     """
+    from thyme.study.wording import duration, share
     from thyme.world.contacts.statistics import statistics_of
     from thyme.world.files.contacts import read_contacts, write_contacts
 
     traced = read_contacts(source)
     figures = statistics_of(traced.contacts)
-    print(f"{figures.nodes} people, {figures.contacts} contacts over {figures.hours:.1f} h")
-    print(f"  pairs that met {figures.pair_share:.2f}, median gap {figures.gap_median_s:.0f} s")
-    print(f"  gaps over 1 h {figures.gap_over_1h:.3f}, over 12 h {figures.gap_over_12h:.3f}")
+    print(f"{figures.nodes} people, {figures.contacts} contacts over {duration(3_600.0 * figures.hours)}")
+    print(f"  pairs that met {share(figures.pair_share)}, median gap {duration(figures.gap_median_s)}")
+    print(f"  gaps over 1 h {share(figures.gap_over_1h)}, over 12 h {share(figures.gap_over_12h)}")
     print(f"  {figures.communities} communities, modularity {figures.modularity:.2f}")
     if target is not None:
         wanted = _one_of(form, ("tij", "one", "haggle"))

@@ -22,6 +22,7 @@ from thyme.model.operations import Operation
 from thyme.study.claims import Claim
 from thyme.study.measures import Measure
 from thyme.study.results import Axis, Results, Summary
+from thyme.study.wording import round_share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -212,7 +213,7 @@ def _draw_claims(axes: Axes, axis: Axis, measure: Measure, claims: Sequence[Clai
         marker = {">=": "^", ">": "^", "<": "v", "<=": "v"}.get(claim.relation, "D")
         sign = {">=": "≥ ", ">": "> ", "<": "< ", "<=": "≤ "}.get(claim.relation, "")
         stated = [value for value in (claim.value, claim.upper) if value is not None]
-        shown = "–".join(f"{value:.0%}" if measure.is_share else f"{value * measure.scale:g}" for value in stated)
+        shown = "–".join(round_share(value) if measure.is_share else f"{value * measure.scale:g}" for value in stated)
         for number, value in enumerate(stated):
             axes.plot(
                 places, [value * measure.scale] * len(places), linestyle="none", marker=marker, markersize=10,

@@ -15,6 +15,7 @@ import msgspec
 
 from thyme.study.measures import AIR_BYTES, NOTIFICATION_LATENCY, RECALL, SUCCESS
 from thyme.study.results import Results, readable
+from thyme.study.wording import duration, round_share, share, span
 
 DEPENDABLE_SUCCESS = 0.95
 DEPENDABLE_RECALL = 0.90
@@ -23,12 +24,12 @@ HARDLY_MORE = 0.10
 
 RULES = (
     (
-        f"An approach is dependable where at least {DEPENDABLE_SUCCESS:.0%} of operations succeed and at least "
-        f"{DEPENDABLE_RECALL:.0%} of expected notifications arrive."
+        f"An approach is dependable where at least {round_share(DEPENDABLE_SUCCESS)} of operations succeed and at "
+        f"least {round_share(DEPENDABLE_RECALL)} of expected notifications arrive."
     ),
     (
         f"Among dependable approaches, the one with the least traffic on the air is chosen; if others need at most "
-        f"{HARDLY_MORE:.0%} more, the one of them that notifies soonest."
+        f"{round_share(HARDLY_MORE)} more, the one of them that notifies soonest."
     ),
     (
         "Where no approach is dependable, the one with the largest product of success and recall is named as the "
@@ -130,11 +131,11 @@ def _answer(winner: str, choices: Sequence[Choice]) -> str:
 
 def _reasons(winner: str, choices: Sequence[Choice]) -> list[str]:
     own = [score for choice in choices for score in choice.scores if score.approach == winner]
-    succeed, arrive = _span([score.success for score in own]), _span([score.recall for score in own])
+    succeed, arrive = _shares([score.success for score in own]), _shares([score.recall for score in own])
     reasons = [f"{succeed} of its operations succeed and {arrive} of the expected notifications arrive."]
     latencies = [score.latency_s for score in own if score.latency_s is not None]
     if latencies:
-        reasons.append(f"A notification takes {_seconds(min(latencies), max(latencies))} on average.")
+        reasons.append(f"A notification takes {span(duration(min(latencies)), duration(max(latencies)))} on average.")
     reasons.extend(_compare(winner, choices))
     for choice in choices:
         where = readable(choice.values) or "the only point"
@@ -160,7 +161,7 @@ def _compare(winner: str, choices: Sequence[Choice]) -> list[str]:
     sentences = []
     for approach, values in ratios.items():
         low, high = min(values), max(values)
-        times = f"{low:.1f}" if f"{low:.1f}" == f"{high:.1f}" else f"{low:.1f} to {high:.1f}"
+        times = span(f"{low:.1f}", f"{high:.1f}")
         failing = undependable.get(approach, 0)
         weak = f", and is not dependable at {failing} of {len(values)} points" if failing else ""
         sentences.append(f"{approach} sends {times} times as much over the air{weak}.")
@@ -181,27 +182,5 @@ def why(choice: Choice) -> str:
     return "the least traffic of the dependable ones" if least is chosen else "the soonest of those with least traffic"
 
 
-def _span(values: Sequence[float]) -> str:
-    low, high = share(min(values)), share(max(values))
-    return low if low == high else f"{low} to {high}"
-
-
-def _seconds(low_s: float, high_s: float) -> str:
-    low, high = duration(low_s), duration(high_s)
-    return low if low == high else f"{low} to {high}"
-
-
-def share(value: float) -> str:
-    """A percentage for a person, in which only all is 100 %."""
-    text = f"{value:.1%}"
-    return "100%" if value == 1.0 else ">99.9%" if text == "100.0%" else text
-
-
-def duration(seconds: float) -> str:
-    """A span of time for a person."""
-    if seconds < 1.0:
-        return f"{seconds * 1_000:.0f} ms" if seconds >= 0.01 or seconds == 0.0 else f"{seconds * 1_000:.1f} ms"
-    if seconds < 120.0:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+def _shares(values: Sequence[float]) -> str:
+    return span(share(min(values)), share(max(values)))

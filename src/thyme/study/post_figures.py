@@ -18,6 +18,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from thyme.pipeline.posts.describe import PostStatistics
 from thyme.study.figures import COLOURS, STYLE, Picture, to_picture
+from thyme.study.wording import round_share
 
 SIZE_IN = (9.2, 6.4)
 BEHIND = {"color": COLOURS[2], "linewidth": 3.6, "alpha": 0.55}
@@ -49,7 +50,9 @@ def posts_figure(own: PostStatistics, made: PostStatistics, title: str) -> Pictu
             bursts, f"Bursts: share of minutes that reach a level, up to {own.peak_over_mean:.1f}", "level, × the mean"
         )
         _label(
-            users, f"Posts of {own.users:,} users, of whom {own.users_posting_once:.0%} post once", "rank of the user"
+            users,
+            f"Posts of {own.users:,} users, of whom {round_share(own.users_posting_once)} post once",
+            "rank of the user",
         )
         _label(tags, f"Uses of {own.distinct_tags:,} tags", "rank of the tag")
         handles, names = rates.get_legend_handles_labels()

@@ -16,15 +16,15 @@ import msgspec
 
 from thyme.study.claims import Judgement
 from thyme.study.figures import Picture, axis_title
-from thyme.study.headline import RULES, Choice, Headline, Score, duration, share
+from thyme.study.headline import RULES, Choice, Headline, Score
 from thyme.study.measures import AIR_BYTES, NOTIFICATION_LATENCY, RECALL, SUCCESS
 from thyme.study.pages import Cell, Row, badge, figure, folded, items, page, prose, section, table
 from thyme.study.plan import Plan
 from thyme.study.results import Results, readable
 from thyme.study.stages import StageReport
+from thyme.study.wording import counted, duration, share, size
 
 REPORT_FILE = "report.html"
-MEGABYTE = 1_000_000.0
 
 
 class FailedRun(msgspec.Struct, frozen=True):
@@ -88,14 +88,10 @@ def _facts(report: Report) -> list[str]:
     return [
         ", ".join(choice.title for choice in definition.approaches),
         *grid,
-        _counted(definition.topologies, "topology", "topologies"),
-        _counted(definition.repetitions, "run") + " of each",
+        counted(definition.topologies, "topology", "topologies"),
+        counted(definition.repetitions, "run") + " of each",
         f"{len(report.plan.runs) - len(report.failed)} of {len(report.plan.runs)} runs finished",
     ]
-
-
-def _counted(number: int, one: str, several: str = "") -> str:
-    return f"{number} {one if number == 1 else several or one + 's'}"
 
 
 def _listed(values: Sequence[Any]) -> str:
@@ -143,7 +139,7 @@ def _score_row(results: Results, keys: list[str], choice: Choice, score: Score) 
         _share_cell(results, point, SUCCESS),
         _share_cell(results, point, RECALL),
         _cell(results, point, NOTIFICATION_LATENCY, duration),
-        _cell(results, point, AIR_BYTES, _megabytes),
+        _cell(results, point, AIR_BYTES, size),
         Cell("", html=verdict),
     ]
     return Row(tuple(cells), chosen=chosen and len(choice.scores) > 1)
@@ -159,13 +155,6 @@ def _cell(results: Results, point: int, metric: str, show: Any) -> Cell:
         return Cell("–", numeric=True)
     spread = f' <span class="spread">± {escape(show(found.half_width))}</span>' if found.half_width else ""
     return Cell("", numeric=True, html=escape(show(found.mean)) + spread)
-
-
-def _megabytes(size_bytes: float) -> str:
-    value = size_bytes / MEGABYTE
-    if value < 1.0:
-        return f"{size_bytes / 1_000.0:.0f} kB"
-    return f"{value:,.0f} MB" if value >= 100 else f"{value:.1f} MB"
 
 
 def _figures(pictures: dict[str, list[Picture]]) -> list[str]:

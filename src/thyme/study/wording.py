@@ -1,0 +1,51 @@
+"""How numbers read: shares, spans of time, sizes and counts, in the same words in every report, table and terminal.
+
+What could not be measured (NaN) reads as a dash.
+"""
+
+from __future__ import annotations
+
+from math import isnan
+
+NOTHING = "–"
+KILOBYTE, MEGABYTE = 1_000.0, 1_000_000.0
+
+
+def share(value: float) -> str:
+    """A percentage, in which only all is 100 %."""
+    if isnan(value):
+        return NOTHING
+    text = f"{value:.1%}"
+    return "100%" if value == 1.0 else ">99.9%" if text == "100.0%" else text
+
+
+def round_share(value: float) -> str:
+    """A percentage that is a whole number, such as a limit that somebody set."""
+    return f"{value:.0%}"
+
+
+def duration(seconds: float) -> str:
+    if isnan(seconds):
+        return NOTHING
+    if seconds < 1.0:
+        return f"{seconds * 1_000:.0f} ms" if seconds >= 0.01 or seconds == 0.0 else f"{seconds * 1_000:.1f} ms"
+    if seconds < 120.0:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def size(size_bytes: float) -> str:
+    if size_bytes < MEGABYTE:
+        return f"{size_bytes / KILOBYTE:.0f} kB"
+    return f"{size_bytes / MEGABYTE:,.0f} MB" if size_bytes >= 100 * MEGABYTE else f"{size_bytes / MEGABYTE:.1f} MB"
+
+
+def span(low: str, high: str) -> str:
+    """From one to the other, or just the one if they read the same."""
+    return low if low == high else f"{low} to {high}"
+
+
+def counted(number: int, one: str, several: str = "") -> str:
+    """`1 run`, `2 runs`."""
+    return f"{number} {one if number == 1 else several or one + 's'}"

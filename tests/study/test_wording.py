@@ -1,0 +1,37 @@
+"""Numbers read the same wherever they are told."""
+
+from __future__ import annotations
+
+from math import nan
+
+import pytest
+
+from thyme.study.wording import counted, duration, share, size, span
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(0.0, "0 ms"), (0.0021, "2.1 ms"), (0.25, "250 ms"), (61.0, "61.0 s"), (3700.0, "1 h 1 min"), (nan, "–")],
+)
+def test_durations_read_well(seconds: float, told: str) -> None:
+    assert duration(seconds) == told
+
+
+@pytest.mark.parametrize(
+    ("value", "told"), [(1.0, "100%"), (0.99999, ">99.9%"), (0.951, "95.1%"), (0.0, "0.0%"), (nan, "–")]
+)
+def test_only_all_is_a_hundred_percent(value: float, told: str) -> None:
+    assert share(value) == told
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "told"), [(999.0, "1 kB"), (640_000.0, "640 kB"), (1_250_000.0, "1.2 MB"), (2.5e9, "2,500 MB")]
+)
+def test_sizes_are_in_kilobytes_or_megabytes(size_bytes: float, told: str) -> None:
+    assert size(size_bytes) == told
+
+
+def test_a_span_of_equals_is_one_and_counts_know_their_plural() -> None:
+    assert (span("4 s", "4 s"), span("4 s", "5 s")) == ("4 s", "4 s to 5 s")
+    assert [counted(number, "run") for number in (1, 2)] == ["1 run", "2 runs"]
+    assert counted(0, "topology", "topologies") == "0 topologies"
