@@ -15,6 +15,7 @@ import msgspec
 
 from thyme.approaches.interface import Notify
 from thyme.host import Host
+from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.ids import ObjectKey, SubscriptionKey
 from thyme.model.matching import Cursor
@@ -47,9 +48,8 @@ class Inbox(Generic[Source]):
     def __init__(self, host: Host, maximum: int, notified_memory: int) -> None:
         self._host = host
         self._maximum = maximum
-        self._notified_memory = notified_memory
         self._own: dict[int, OwnSubscription[Source]] = {}
-        self._notified: dict[tuple[int, ObjectKey], None] = {}
+        self._notified: Bounded[tuple[int, ObjectKey], None] = Bounded(notified_memory)
         for _, value in host.store.items(KIND):
             subscription = _decoder.decode(value)
             self._own[subscription.key.sid] = OwnSubscription(subscription, _ignore)
@@ -102,8 +102,6 @@ class Inbox(Generic[Source]):
         if own is None or seen in self._notified or not own.subscription.matches(metadata):
             return False
         self._notified[seen] = None
-        if len(self._notified) > self._notified_memory:
-            del self._notified[next(iter(self._notified))]
         own.notify(key, metadata, hops)
         return True
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.ids import ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
@@ -48,10 +49,9 @@ class MatchingIndex:
         self.limits = limits
         self.refused_objects = 0
         self.refused_subscriptions = 0
-        self.evicted_tombstones = 0
         self._stored = StoredObjects()
         self._standing = StandingSubscriptions(self._stored.count)
-        self._tombstones: dict[ObjectKey, None] = {}
+        self._tombstones: Bounded[ObjectKey, None] = Bounded(limits.tombstones)
 
     def insert(self, metadata: Metadata) -> list[Subscription]:
         """Store an object; the subscriptions that it matches, each once. None for one known or deleted."""
@@ -76,11 +76,7 @@ class MatchingIndex:
 
     def delete(self, key: ObjectKey) -> bool:
         """Make the object invisible from now on, even if it only arrives later; whether it was stored."""
-        if key not in self._tombstones:
-            self._tombstones[key] = None
-            while len(self._tombstones) > self.limits.tombstones:
-                del self._tombstones[next(iter(self._tombstones))]
-                self.evicted_tombstones += 1
+        self._tombstones[key] = None
         return self._stored.remove(key)
 
     def withdraw(self, key: ObjectKey) -> bool:
@@ -150,6 +146,10 @@ class MatchingIndex:
     def subscriptions(self) -> Iterator[Subscription]:
         """In insertion order."""
         return iter(self._standing)
+
+    @property
+    def evicted_tombstones(self) -> int:
+        return self._tombstones.evicted
 
     def tombstones(self) -> Iterator[ObjectKey]:
         """In the order of their deletion."""

@@ -16,11 +16,11 @@ from typing import Any
 
 import msgspec
 
+from thyme.drafts import write_file
 from thyme.study.figures import Picture
 from thyme.study.pages import Cell, Row, badge, figure, folded, page, section, table
 from thyme.study.report import REPORT_FILE, FailedRun, failures_section
 from thyme.study.results import METRICS_FILE, Summary, readable, summary_of, tidy_csv, tidy_row
-from thyme.study.stages import write_file
 from thyme.study.wording import duration
 
 MAX_TOLD_NUMBERS = 400

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from thyme.host import Host
+from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, TrafficKind
 from thyme.routing.layer import Deliver
@@ -37,9 +38,9 @@ class Flooding:
         self._host = host
         self._deliver = deliver
         self._options = options or FloodingOptions()
-        self._seen: dict[tuple[NodeId, int], None] = {}
+        self._seen: Bounded[tuple[NodeId, int], None] = Bounded(self._options.memory)
         self._numbers = host.random.getrandbits(40) << 20
-        self._echoes: dict[int, Callable[[], None]] = {}
+        self._echoes: Bounded[int, Callable[[], None]] = Bounded(self._options.awaited_echoes)
         self.hops = 0
         """How many hops the message now being delivered has travelled."""
 
@@ -51,8 +52,6 @@ class Flooding:
         self._numbers += 1
         if echoed:
             self._echoes[self._numbers] = echoed
-            if len(self._echoes) > self._options.awaited_echoes:
-                del self._echoes[next(iter(self._echoes))]
         flooded = Flooded(self._host.node, self._numbers, 0, encode(message))
         self._remember(flooded)
         self._host.broadcast(flooded)
@@ -83,5 +82,3 @@ class Flooding:
 
     def _remember(self, message: Flooded) -> None:
         self._seen[(message.origin, message.number)] = None
-        if len(self._seen) > self._options.memory:
-            del self._seen[next(iter(self._seen))]

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import msgspec
 
 from thyme.host import Host, Timer
+from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, TrafficKind
 from thyme.routing.layer import Deliver
@@ -64,7 +65,7 @@ class OnDemandRouter:
         self._options = options or OnDemandOptions()
         self._routes: dict[NodeId, Route] = {}
         self._searches: dict[NodeId, _Search] = {}
-        self._seen: dict[tuple[NodeId, int], None] = {}
+        self._seen: Bounded[tuple[NodeId, int], None] = Bounded(self._options.memory)
         self._requests = host.random.getrandbits(30) << 20
         # A sequence number that grows across restarts, so that neighbours' old routes never look newer.
         self._sequence = int(host.now() * 1000.0)
@@ -248,8 +249,6 @@ class OnDemandRouter:
 
     def _remember(self, request: RouteRequest) -> None:
         self._seen[(request.origin, request.number)] = None
-        if len(self._seen) > self._options.memory:
-            del self._seen[next(iter(self._seen))]
 
     def _drop(self, reason: str) -> None:
         self._host.record(Counted(TrafficKind.DROPPED, "Routed", reason=reason))

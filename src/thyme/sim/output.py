@@ -1,7 +1,6 @@
 """What a run leaves behind on disk: its events, the way nodes went, its scenario and a summary.
 
-Parquet for what the pipeline and the replay read, JSON for people. Everything is written next to its place and
-renamed, so a folder never holds half a file.
+Parquet for what the pipeline and the replay read, JSON for people. A folder never holds half a file.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from thyme.drafts import drafted, write_file
 from thyme.sim.run import Result
 
 
@@ -63,13 +63,10 @@ def write_result(result: Result, folder: Path, frames: pa.Table | None = None) -
     _write_table(legs_table(result), folder / "movement.parquet")
     if frames is not None:
         _write_table(frames, folder / "frames.parquet")
-    partial = folder / "summary.json.partial"
-    partial.write_bytes(msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n")
-    partial.rename(folder / "summary.json")
+    write_file(folder / "summary.json", msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n")
     return summary
 
 
 def _write_table(table: pa.Table, path: Path) -> None:
-    partial = path.with_suffix(".partial")
-    pq.write_table(table, partial, compression="zstd")
-    partial.rename(path)
+    with drafted(path) as draft:
+        pq.write_table(table, draft, compression="zstd")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from thyme.drafts import write_file
 from thyme.study.claims import Claim
 from thyme.study.figures import Picture, breakdown_figure, measure_figure, trace_figure
 from thyme.study.measures import COSTS, FAST, LATENCY_PARTS, MEASURES, SUCCESS_PARTS, WORKS
 from thyme.study.results import Axis, Results
-from thyme.study.stages import write_file
 from thyme.study.workload import PlayedTrace
 
 WORKLOAD = "What the crowd does"

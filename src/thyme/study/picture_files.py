@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from thyme.drafts import write_file
 from thyme.model.errors import InputError
 from thyme.study.figures import Picture
-from thyme.study.stages import write_file
 
 SUFFIXES = (".png", ".svg")
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Literal, Protocol
 
 import msgspec
@@ -77,17 +74,3 @@ class StageNotes:
         """Something has to be computed, so the stage is not merely reused."""
         self.worked = True
         self._tell(detail)
-
-
-def write_file(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, in place of an older one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        Path(draft).chmod(0o644)
-        Path(draft).replace(path)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from thyme.drafts import write_file
 from thyme.model.errors import InputError
 from thyme.pipeline.identity import code_identity, identity_of
 from thyme.pipeline.runs.run import RunSpec
@@ -26,7 +27,7 @@ from thyme.study.measuring import find_metrics
 from thyme.study.plan import Plan, make_plan
 from thyme.study.report import REPORT_FILE, Effort, FailedRun, Report, describe_run, render
 from thyme.study.results import METRICS_FILE, Results, axis_of
-from thyme.study.stages import Silence, StageNotes, Stages, Watcher, write_file
+from thyme.study.stages import Silence, StageNotes, Stages, Watcher
 from thyme.study.workload import PlayedTrace, find_posts, find_traces, run_specs
 
 STUDY_FILE = "study.json"

@@ -14,6 +14,7 @@ import msgspec
 
 from thyme.approaches.drip.options import DripOptions
 from thyme.host import Host
+from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.objects import DataObject, Metadata
 from thyme.model.standing import StandingSubscriptions
@@ -39,7 +40,7 @@ class Memory:
         self._stored = StoredObjects()
         self._standing = StandingSubscriptions(self._stored.count)
         self._contents: dict[ObjectKey, bytes] = {}
-        self._seen: dict[ObjectKey, None] = {}
+        self._seen: Bounded[ObjectKey, None] = Bounded(self._options.seen_events)
         self._interests: dict[NodeId, Interest] = {}
         for _, value in host.store.items(KIND):
             event = _decoder.decode(value)
@@ -137,8 +138,6 @@ class Memory:
         self._stored.add(event.metadata)
         self._contents[key] = event.data
         self._seen[key] = None
-        if len(self._seen) > self._options.seen_events:
-            del self._seen[next(iter(self._seen))]
 
 
 def forget_events(host: Host) -> None:

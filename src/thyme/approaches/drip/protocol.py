@@ -24,6 +24,7 @@ from thyme.approaches.drip.subscriber import Subscriber
 from thyme.approaches.interface import Capabilities, Done, Failure, Fetched, Notify, Outcome, ReactiveStore
 from thyme.approaches.requests import Requests
 from thyme.host import Host, Timer
+from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
@@ -71,7 +72,7 @@ class Drip(ReactiveStore):
         self._requests = Requests(host, self.options.retry)
         self.subscriber = Subscriber(host, self.options, self.regions, self.routes, self._requests)
         self.broker: Broker | None = None
-        self._flooded: dict[tuple[int, ObjectKey], None] = {}
+        self._flooded: Bounded[tuple[int, ObjectKey], None] = Bounded(self.options.flood_memory)
         self._timer: Timer | None = None
         self._joins_s = -1.0
         self._joined = False
@@ -238,7 +239,7 @@ class Drip(ReactiveStore):
         flooded = (message.region, message.event.metadata.key)
         if flooded in self._flooded:
             return
-        self._remember_flooded(flooded)
+        self._flooded[flooded] = None
         self.subscriber.deliver(message.event, message.hops + 1)
         if message.region == self.regions.region and message.hops + 1 < self.options.regions.hop_limit:
             onward = RegionEvent(message.region, message.event, message.hops + 1)
@@ -249,7 +250,7 @@ class Drip(ReactiveStore):
         """The broker side got a new event."""
         self.subscriber.deliver(event, 0)
         if in_region:
-            self._remember_flooded((self.regions.own_region, event.metadata.key))
+            self._flooded[(self.regions.own_region, event.metadata.key)] = None
             self.host.broadcast(RegionEvent(self.regions.own_region, event, 0))
 
     def _on_elected(self) -> None:
@@ -291,11 +292,6 @@ class Drip(ReactiveStore):
             if now_s - self._orphan_since_s >= self.options.regions.orphan_s:
                 self._orphan_since_s = now_s
                 self.election.begin_anew()
-
-    def _remember_flooded(self, flooded: tuple[int, ObjectKey]) -> None:
-        self._flooded[flooded] = None
-        if len(self._flooded) > self.options.flood_memory:
-            del self._flooded[next(iter(self._flooded))]
 
     def _drop(self, message: Message, reason: str) -> None:
         self.host.record(Counted(TrafficKind.DROPPED, type(message).__name__, reason=reason))

@@ -17,6 +17,7 @@ from thyme.approaches.inbox import Inbox
 from thyme.approaches.interface import Done, Outcome
 from thyme.approaches.requests import Requests
 from thyme.host import Host
+from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
 from thyme.model.objects import DataObject
 from thyme.wire.drip import NOBODY, Interest, Quit, Registered, Registration
@@ -37,7 +38,7 @@ class Subscriber:
         self.inbox: Inbox[NodeId] = Inbox(host, options.limits.own_subscriptions, options.limits.notified_memory)
         self._asked_s = host.now() if len(self.inbox) else -1.0
         self._moved_s = -1.0
-        self._known: dict[int, None] = {}
+        self._known: Bounded[int, None] = Bounded(self._options.known_events)
         self._round = 0
         self._waiting: list[Done] = []
 
@@ -90,8 +91,6 @@ class Subscriber:
         if not self.contents.has(metadata.key):
             self.contents.keep(metadata.key, event.data)
         self._known[event_number(metadata.key)] = None
-        if len(self._known) > self._options.known_events:
-            del self._known[next(iter(self._known))]
         accepted = [self.inbox.accept(subscription.key, metadata, hops) for subscription in matching]
         return any(accepted)
 

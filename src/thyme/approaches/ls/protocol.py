@@ -33,6 +33,7 @@ from thyme.approaches.ls.joining import Joining, JoinOptions
 from thyme.approaches.paging import ask_for_more, pieces_of
 from thyme.approaches.requests import Requests, RetryOptions
 from thyme.host import Host
+from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
@@ -82,7 +83,7 @@ class LocalStorage(ReactiveStore):
         limits = self.options.limits
         self._inbox: Inbox[NodeId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
         self._index = MatchingIndex()
-        self._revoked: dict[SubscriptionKey, None] = {}
+        self._revoked: Bounded[SubscriptionKey, None] = Bounded(self.options.revoked_memory)
         self._joining = Joining(host, self.options.join, self._subscriptions_to_hand_over, self._learn)
 
     def start(self) -> None:
@@ -207,8 +208,6 @@ class LocalStorage(ReactiveStore):
     def _revoke(self, key: SubscriptionKey) -> None:
         self._index.unsubscribe(key)
         self._revoked[key] = None
-        if len(self._revoked) > self.options.revoked_memory:
-            del self._revoked[next(iter(self._revoked))]
 
     def _notify(self, key: SubscriptionKey, batch: Batch, remaining: int = 0, request: int = -1) -> None:
         if key.subscriber == self.node:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from thyme.host import Host
+from thyme.model.bounded import Bounded
 from thyme.model.objects import Metadata
 from thyme.wire.socialcast import Data, identifier
 
@@ -136,15 +137,11 @@ class Memory:
     """The last λ messages that this node received or published, oldest first."""
 
     def __init__(self, maximum: int) -> None:
-        self._maximum = maximum
-        self._ids: dict[int, None] = {}
+        self._ids: Bounded[int, None] = Bounded(maximum, renewing=True)
         self._told: tuple[int, ...] | None = ()
 
     def add(self, id_: int) -> None:
-        self._ids.pop(id_, None)
         self._ids[id_] = None
-        if len(self._ids) > self._maximum:
-            del self._ids[next(iter(self._ids))]
         self._told = None
 
     def told(self) -> tuple[int, ...]:

@@ -21,6 +21,7 @@ from typing import NamedTuple
 from thyme.approaches.socialcast.buffers import Buffer
 from thyme.approaches.socialcast.options import SocialCastOptions
 from thyme.host import Host
+from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.records import Counted, TrafficKind
 from thyme.wire.socialcast import Accept, Data, Offer, Release, identifier
@@ -42,7 +43,7 @@ class Offers:
         self._host = host
         self._maximum = maximum
         self._open: dict[int, _Open] = {}
-        self._undelivered: dict[int, tuple[NodeId, float]] = {}
+        self._undelivered: Bounded[int, tuple[NodeId, float]] = Bounded(maximum)
         self._last = int(host.store.get(NUMBERS, LAST) or b"0")
 
     def __iter__(self) -> Iterator[Data]:
@@ -75,8 +76,6 @@ class Offers:
     def keep_release(self, to: NodeId, number: int, until_s: float) -> None:
         """The link could not deliver it; beyond the maximum the oldest is given up."""
         self._undelivered[number] = to, until_s
-        if len(self._undelivered) > self._maximum:
-            del self._undelivered[next(iter(self._undelivered))]
 
     def releases_for(self, node: NodeId) -> list[tuple[int, float]]:
         """Releases to send again now that this node was heard: number, and until when it waits for it."""
@@ -93,7 +92,7 @@ class Aside:
     def __init__(self, maximum: int) -> None:
         self._maximum = maximum
         self._kept: dict[tuple[NodeId, int], tuple[Data, float]] = {}
-        self._released: dict[tuple[NodeId, int], ObjectKey] = {}
+        self._released: Bounded[tuple[NodeId, int], ObjectKey] = Bounded(maximum)
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -113,8 +112,6 @@ class Aside:
         if kept is None:
             return None
         self._released[(sender, number)] = kept[0].metadata.key
-        if len(self._released) > self._maximum:
-            del self._released[next(iter(self._released))]
         return kept[0]
 
     def drop_overdue(self, now_s: float) -> int:

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 import msgspec
 
 from thyme.approaches.walks.filters import ANY_OBJECT, FilterOptions, cells_of_tag
+from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
 from thyme.wire.walks import Advert
@@ -22,9 +23,8 @@ class Passages:
     """Over which branch each event came, the latest `maximum` of them."""
 
     def __init__(self, maximum: int) -> None:
-        self._maximum = maximum
-        self._came_over: dict[ObjectKey, NodeId] = {}
-        self._spread: dict[ObjectKey, None] = {}
+        self._came_over: Bounded[ObjectKey, NodeId] = Bounded(maximum)
+        self._spread: Bounded[ObjectKey, None] = Bounded(maximum)
 
     def __contains__(self, key: object) -> bool:
         return key in self._came_over
@@ -35,8 +35,6 @@ class Passages:
     def note(self, key: ObjectKey, source: NodeId) -> None:
         """An event came by; the first way it came is the way back."""
         self._came_over.setdefault(key, source)
-        if len(self._came_over) > self._maximum:
-            del self._came_over[next(iter(self._came_over))]
 
     def spread(self, key: ObjectKey, source: NodeId) -> bool:
         """An event came to be spread; False if it was before."""
@@ -44,8 +42,6 @@ class Passages:
         if key in self._spread:
             return False
         self._spread[key] = None
-        if len(self._spread) > self._maximum:
-            del self._spread[next(iter(self._spread))]
         return True
 
 
@@ -63,17 +59,14 @@ class Outbox:
 
     def __init__(self, filters: FilterOptions, maximum: int, late_s: float) -> None:
         self._filters = filters
-        self._maximum = maximum
         self._late_s = late_s
-        self._sent: dict[ObjectKey, _Sent] = {}
+        self._sent: Bounded[ObjectKey, _Sent] = Bounded(maximum)
 
     def add(self, metadata: Metadata, known: Iterable[Advert]) -> None:
         """An event went out when these subscriptions were known."""
         cells = tuple(cells_of_tag(tag, self._filters) for tag in (*metadata.tags, ANY_OBJECT))
         sent = self._sent[metadata.key] = _Sent(metadata, cells, {})
         sent.to.update((advert.key, None) for advert in known if sent.may_match(advert))
-        if len(self._sent) > self._maximum:
-            del self._sent[next(iter(self._sent))]
 
     def drop(self, key: ObjectKey) -> None:
         self._sent.pop(key, None)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import msgspec
 
 from thyme.approaches.walks.options import WalkerOptions
+from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
 from thyme.wire.walks import Beside, Offer, Probe, WalkName
 
@@ -32,14 +33,12 @@ class Trails:
 
     def __init__(self, options: WalkerOptions) -> None:
         self._options = options
-        self._trails: dict[WalkName, Trail] = {}
+        self._trails: Bounded[WalkName, Trail] = Bounded(self._options.walks_remembered)
 
     def of(self, walk: WalkName) -> Trail:
         trail = self._trails.get(walk)
         if trail is None:
             trail = self._trails[walk] = Trail()
-            while len(self._trails) > self._options.walks_remembered:
-                del self._trails[next(iter(self._trails))]
         return trail
 
     def overhear_offer(self, sender: NodeId, offer: Offer) -> Beside | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
 
 Failed = Callable[[], None] | None
@@ -47,7 +48,7 @@ class Unicasts:
         self._given_up = given_up
         self._loop = asyncio.get_running_loop()
         self._under_way: dict[int, _Unicast] = {}
-        self._heard: dict[tuple[NodeId, int], None] = {}
+        self._heard: Bounded[tuple[NodeId, int], None] = Bounded(self._options.heard)
 
     def __len__(self) -> int:
         return len(self._under_way)
@@ -72,8 +73,6 @@ class Unicasts:
         if (sender, number) in self._heard:
             return False
         self._heard[(sender, number)] = None
-        if len(self._heard) > self._options.heard:
-            del self._heard[next(iter(self._heard))]
         return True
 
     def cancel(self) -> None:

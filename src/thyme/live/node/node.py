@@ -26,6 +26,7 @@ from thyme.live.node.device import Device, DeviceOptions
 from thyme.live.node.log import Log
 from thyme.live.node.notifications import Notice, Notifications
 from thyme.live.node.ongoing import Ongoing, OperationError, Subject
+from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
@@ -64,7 +65,7 @@ class Node:
         self._next_sid = 0
         self._streams: dict[int, Notifications] = {}
         self._subscribed_s: dict[SubscriptionKey, float] = {}
-        self._known: dict[ObjectKey, Metadata] = {}
+        self._known: Bounded[ObjectKey, Metadata] = Bounded(MAX_KNOWN_OBJECTS)
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -152,7 +153,7 @@ class Node:
 
         subject = Subject(ObjectKey(oid, self.id), size_bytes=len(data), number=number)
         await self.ongoing.carry_out(OperationKind.INSERT, subject, ask)
-        self._know(inserted[0])
+        self._known[inserted[0].key] = inserted[0]
         return inserted[0]
 
     async def delete(self, oid: str, *, number: int | None = None) -> None:
@@ -234,17 +235,12 @@ class Node:
         host = self.device.host
         delay_s = host.now() - max(metadata.published_s, self._subscribed_s.get(key, 0.0))
         host.record(Notified(key, metadata.key, delay_s, hops))
-        self._know(metadata)
+        self._known[metadata.key] = metadata
         notice = Notice(key, metadata, delay_s)
         if stream := self._streams.get(key.sid):
             stream.put(notice)
         if self.on_notice:
             self.on_notice(notice)
-
-    def _know(self, metadata: Metadata) -> None:
-        self._known[metadata.key] = metadata
-        if len(self._known) > MAX_KNOWN_OBJECTS:
-            del self._known[next(iter(self._known))]
 
     def _forget(self, key: SubscriptionKey) -> None:
         self._subscribed_s.pop(key, None)

@@ -23,6 +23,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator, ScalarFormatter
 
 from thyme.approaches.registry import find_approach
+from thyme.drafts import write_file
 from thyme.model.errors import InputError
 from thyme.papers import evaluated
 from thyme.papers.thyme.analysis import (
@@ -40,7 +41,6 @@ from thyme.papers.thyme.analysis import (
 from thyme.papers.thyme.measured import CrowdOptions, Measured, Shared, measure_crowd, measure_shared
 from thyme.pipeline.runs.sweep import SweepProgress
 from thyme.study.figures import COLOURS, INK, MARKERS, MUTED, STYLE, Picture
-from thyme.study.stages import write_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

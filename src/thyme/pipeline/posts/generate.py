@@ -82,15 +82,13 @@ def generate_posts(options: PostOptions) -> Iterator[pa.Table]:
 
 def write_posts(options: PostOptions, path: Path, progress: Callable[[int], None] = lambda done: None) -> Path:
     """Generate into a dataset (one Parquet file per block); `progress` is told how many posts are done."""
-
-    def write(draft: Path) -> None:
-        draft.mkdir(parents=True)
+    with dataset.drafting(path) as draft:
+        draft.mkdir()
         for number, block in enumerate(generate_posts(options)):
             dataset.write_part(block, draft, number)
             progress(block.num_rows)
         (draft / dataset.DONE).touch()
-
-    return dataset.draft_then_move(path, write)
+    return path
 
 
 def _authors(options: PostOptions) -> Ints:

@@ -99,21 +99,20 @@ def ingest_sources(
 ) -> IngestSummary:
     """Read what was planned into the dataset `out`."""
     with dataset.drafting(out) as draft:
+        beside = draft.with_name("parsed")
         tell(f"reading {len({source.path for source in sources})} files in {len(sources)} parts")
         with _told_by_workers():
-            read_all(spark, sources, options.pseudonyms).write.parquet(dataset.local_uri(draft / "parsed"))
-        parsed = dataset.read_folder(spark, draft / "parsed", spark_schema(_PARSED))
+            read_all(spark, sources, options.pseudonyms).write.parquet(dataset.local_uri(beside))
+        parsed = dataset.read_folder(spark, beside, spark_schema(_PARSED))
         tell("removing repetitions")
         posts = distinct_posts(parsed.where(sf.col("status") == "post"))
         if options.merge_accents:
             posts = merge_accents(posts)
-        posts.orderBy("at_s", "id").write.parquet(dataset.local_uri(draft / "posts"))
+        posts.orderBy("at_s", "id").write.parquet(dataset.local_uri(draft))
         rejected = parsed.where(sf.col("status") == "rejected")
         ordered = conform(rejected, REJECTED).orderBy("file", "line", "reason", "record")
-        ordered.write.parquet(dataset.local_uri(draft / "posts" / REJECTED_PART))
-        summary = _summary(spark, parsed, draft / "posts", sources)
-        (draft / "posts").rename(out)
-    return summary
+        ordered.write.parquet(dataset.local_uri(draft / REJECTED_PART))
+        return _summary(spark, parsed, draft, sources)
 
 
 @contextmanager

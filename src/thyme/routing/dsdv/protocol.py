@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from thyme.host import Host, Timer
+from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, TrafficKind
@@ -67,7 +68,7 @@ class Dsdv:
         self._waiting = Waiting(host, o.max_waiting, o.max_waiting_per_node, o.max_wait_s)
         self._dump_timer: Timer | None = None
         self._number = host.random.getrandbits(32)
-        self._arrived: dict[tuple[NodeId, int], None] = {}
+        self._arrived: Bounded[tuple[NodeId, int], None] = Bounded(self._options.memory)
 
     def start(self) -> None:
         # The clock runs faster than dumps raise the number: a node that was away is not taken for its older self.
@@ -211,8 +212,6 @@ class Dsdv:
         if key in self._arrived:
             return
         self._arrived[key] = None
-        if len(self._arrived) > self._options.memory:
-            del self._arrived[next(iter(self._arrived))]
         try:
             message = decode(packet.payload)
         except DecodeError:

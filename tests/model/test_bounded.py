@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thyme.model.bounded import Bounded
+
+KEYS = st.lists(st.integers(0, 9), max_size=60)
+
+
+def test_the_entry_that_came_first_makes_room() -> None:
+    memory: Bounded[str, int] = Bounded(2)
+    memory["a"] = 1
+    memory["b"] = 2
+    memory["a"] = 3
+    memory["c"] = 4
+    assert memory == {"b": 2, "c": 4}
+    assert memory.evicted == 1
+
+
+def test_a_renewing_memory_gives_up_what_was_set_longest_ago() -> None:
+    memory: Bounded[str, int] = Bounded(2, renewing=True)
+    memory["a"] = 1
+    memory["b"] = 2
+    memory["a"] = 3
+    memory["c"] = 4
+    assert list(memory.items()) == [("a", 3), ("c", 4)]
+
+
+@given(KEYS, st.integers(0, 5), st.booleans())
+def test_a_memory_holds_the_newest_distinct_keys_and_never_more(keys: list[int], maximum: int, renewing: bool) -> None:
+    memory: Bounded[int, None] = Bounded(maximum, renewing=renewing)
+    expected: list[int] = []
+    for key in keys:
+        memory[key] = None
+        if renewing and key in expected:
+            expected.remove(key)
+        if key not in expected:
+            expected.append(key)
+        expected = expected[max(0, len(expected) - maximum) :]
+        assert list(memory) == expected
+
+
+def test_a_default_is_bounded_too_and_leaves_what_is_there() -> None:
+    memory: Bounded[str, int] = Bounded(1)
+    assert memory.setdefault("a", 1) == 1
+    assert memory.setdefault("a", 2) == 1
+    assert memory.setdefault("b", 3) == 3
+    assert memory == {"b": 3}
+
+
+def test_many_entries_at_once_are_refused() -> None:
+    memory: Bounded[str, int] = Bounded(1)
+    with pytest.raises(TypeError):
+        memory.update(a=1, b=2)
+    with pytest.raises(TypeError):
+        memory |= {"a": 1, "b": 2}  # type: ignore[misc]
+    assert memory == {}
