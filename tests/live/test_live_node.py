@@ -144,7 +144,7 @@ def test_wrong_use_is_refused_and_changes_nothing() -> None:
             await one.unsubscribe(5)
         assert one.known() == []
         assert one.subscriptions() == []
-        assert len(one.ongoing) == 0
+        assert not one.user.busy
 
     scene(play)
 
@@ -156,7 +156,7 @@ def test_operations_under_way_fail_when_the_node_leaves() -> None:
         async with asyncio.timeout(PATIENCE_S):
             async with node:
                 subscribing = asyncio.create_task(node.subscribe("photo"))
-                while not len(node.ongoing):
+                while not node.user.busy:
                     await asyncio.sleep(0)
             with pytest.raises(OperationError, match="node left"):
                 await subscribing

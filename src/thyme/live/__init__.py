@@ -1,7 +1,7 @@
 """The live runtime: the same approaches as in the simulator, on real devices over UDP."""
 
+from thyme.live.node.awaiting import OperationError
 from thyme.live.node.node import Node
 from thyme.live.node.notifications import Notice, Notifications
-from thyme.live.node.ongoing import OperationError
 
 __all__ = ["Node", "Notice", "Notifications", "OperationError"]

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from thyme.approaches.interface import ReactiveStore
 from thyme.approaches.registry import find_approach
+from thyme.approaches.user import Numbers, User
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
@@ -24,7 +25,7 @@ from thyme.sim.radios.disc import DiscRadio
 from thyme.sim.radios.radio import Radio
 from thyme.sim.scenario import Scenario, community_of
 from thyme.sim.simulation import Simulation
-from thyme.sim.users import Numbers, User
+from thyme.sim.surroundings import SimulatedSurroundings
 from thyme.world.churn import Churn, alternating, chosen_sparing_cells, crashing, joining, leaving
 from thyme.world.contacts.table import Contacts
 from thyme.world.files.contacts import read_contacts
@@ -174,7 +175,10 @@ class Run:
         self._settings = self._approach.configure(given, "[settings]")
         numbers = Numbers()
         engine, recorder = self.world.engine, self.world.recorder
-        self.users = [User(i, engine, recorder, scenario.users, numbers, seed) for i in range(self.movement.nodes)]
+        self.users = [
+            User(node, SimulatedSurroundings(node, engine, recorder), scenario.users, numbers, seed)
+            for node in map(NodeId, range(self.movement.nodes))
+        ]
         self.stores: dict[int, ReactiveStore] = {}
         self._schedule(operations)
 

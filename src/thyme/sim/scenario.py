@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from thyme.approaches.registry import find_approach
+from thyme.approaches.user import UserOptions
 from thyme.model.errors import InputError
 from thyme.sim.energy import EnergyOptions
 from thyme.sim.faults import Rule
 from thyme.sim.radios.disc import DiscOptions
 from thyme.sim.radios.wifi.profiles import WifiOptions
-from thyme.sim.users import UserOptions
 from thyme.world.churn import Alternation
 from thyme.world.mobility.waypoint import Waypoint
 from thyme.world.venue import Venue, paper_venue, venue_for

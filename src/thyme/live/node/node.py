@@ -18,21 +18,22 @@ from typing import Any, Self
 
 import msgspec
 
-from thyme.approaches.interface import Done, Outcome
-from thyme.host import Store
+from thyme.approaches.ledger import Ended
+from thyme.approaches.user import BY_HAND, Numbers, User
+from thyme.host import Store, Timer
 from thyme.live.link.addresses import address_text
+from thyme.live.node.awaiting import OperationError, carried_out
 from thyme.live.node.clock import Clock
 from thyme.live.node.device import Device, DeviceOptions
 from thyme.live.node.log import Log
 from thyme.live.node.notifications import Notice, Notifications
-from thyme.live.node.ongoing import Ongoing, OperationError, Subject
 from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
 from thyme.model.queries import parse_query
-from thyme.model.records import Notified, OperationKind
+from thyme.model.records import LogRecord, OperationKind
 
 MAX_KNOWN_OBJECTS = 10_000
 """Objects that can be retrieved by key alone; beyond that, the one known longest is forgotten."""
@@ -40,7 +41,7 @@ SID_CYCLE = 1_000_000
 
 
 class Node:
-    """One live node and the bookkeeping of its user's operations."""
+    """One live node and its user, who does nothing but what the application asks for."""
 
     def __init__(
         self,
@@ -61,10 +62,10 @@ class Node:
         """Told of every notification at once, besides the streams."""
         self._brought = (store, clock, log_to)
         self._device: Device | None = None
-        self._ongoing: Ongoing | None = None
+        self.user = User(self.id, _Surroundings(self), BY_HAND, Numbers(0), seed=0)
+        self.user.told = self._told
         self._next_sid = 0
         self._streams: dict[int, Notifications] = {}
-        self._subscribed_s: dict[SubscriptionKey, float] = {}
         self._known: Bounded[ObjectKey, Metadata] = Bounded(MAX_KNOWN_OBJECTS)
 
     async def __aenter__(self) -> Self:
@@ -92,8 +93,7 @@ class Node:
             await device.host.close()
             raise
         self._device = device
-        self._ongoing = Ongoing(device.host)
-        known = device.store.resume(self._notified)
+        known = self.user.take(device.store)
         self._next_sid = max([int(device.host.now()) % SID_CYCLE, *(key.sid + 1 for key in known)])
         for key in known:
             self._streams[key.sid] = Notifications(key, "")
@@ -108,7 +108,7 @@ class Node:
         """Leave. Operations under way fail, and streams of notifications end."""
         if self._device is None:
             return
-        self.ongoing.abandon("node left")
+        self.user.lose()
         for stream in self._streams.values():
             stream.end()
         device, self._device = self._device, None
@@ -128,13 +128,6 @@ class Node:
     def address(self) -> str:
         return address_text(self.device.address)
 
-    @property
-    def ongoing(self) -> Ongoing:
-        """The operations under way."""
-        if self._ongoing is None:
-            raise InputError(f"node {self.options.node} is not running; use it within `async with`")
-        return self._ongoing
-
     def known(self) -> list[Metadata]:
         """Objects that this node inserted or was notified of, in that order."""
         return list(self._known.values())
@@ -142,99 +135,80 @@ class Node:
     def subscriptions(self) -> list[Notifications]:
         return list(self._streams.values())
 
-    async def insert(
-        self, oid: str, data: bytes, tags: Iterable[str], summary: bytes = b"", *, number: int | None = None
-    ) -> Metadata:
-        inserted: list[Metadata] = []
-        store = self.device.store
+    async def insert(self, oid: str, data: bytes, tags: Iterable[str], summary: bytes = b"") -> Metadata:
+        """Store an object under its tags, and notify whoever subscribed to them."""
+        user = self.user
 
-        def ask(done: Done) -> None:
-            inserted.append(store.insert(oid, data, tags, summary, done))
+        def issue(number: int, ended: Ended) -> Metadata:
+            return user.insert(number, oid, data, tags, summary, ended)
 
-        subject = Subject(ObjectKey(oid, self.id), size_bytes=len(data), number=number)
-        await self.ongoing.carry_out(OperationKind.INSERT, subject, ask)
-        self._known[inserted[0].key] = inserted[0]
-        return inserted[0]
+        metadata = await carried_out(user, OperationKind.INSERT, issue)
+        self._known[metadata.key] = metadata
+        return metadata
 
-    async def delete(self, oid: str, *, number: int | None = None) -> None:
-        store = self.device.store
-        subject = Subject(ObjectKey(oid, self.id), number=number)
-        await self.ongoing.carry_out(OperationKind.DELETE, subject, lambda done: store.delete(oid, done))
+    async def delete(self, oid: str) -> None:
+        """Remove one of this node's own objects."""
+        user = self.user
+        await carried_out(user, OperationKind.DELETE, lambda number, ended: user.delete(number, oid, ended))
         self._known.pop(ObjectKey(oid, self.id), None)
 
-    async def subscribe(
-        self, query: str, frame: TimeFrame | None = None, *, sid: int | None = None, number: int | None = None
-    ) -> Notifications:
+    async def subscribe(self, query: str, frame: TimeFrame | None = None) -> Notifications:
         """Subscribe, and iterate over what matches. If the crowd could not be told, there is no subscription."""
-        store = self.device.store
+        user, store = self.user, self.device.store
         asked = parse_query(query)
-        chosen = self._next_sid if sid is None else sid
-        key = SubscriptionKey(chosen, self.id)
-        if chosen in self._streams:
-            raise InputError(f"subscription {chosen} of this node exists already; choose another number")
-        self._next_sid = max(self._next_sid, chosen + 1)
-        stream = self._streams[chosen] = Notifications(key, asked.text)
-        self._subscribed_s[key] = self.device.host.now()
+        key = SubscriptionKey(self._next_sid, self.id)
+        self._next_sid += 1
+        stream = self._streams[key.sid] = Notifications(key, asked.text)
 
-        def ask(done: Done) -> None:
-            store.subscribe(asked, frame or TimeFrame.always(), self._notified, done, sid=chosen)
+        def issue(number: int, ended: Ended) -> None:
+            user.subscribe(number, asked, frame or TimeFrame.always(), key.sid, ended)
 
         try:
-            await self.ongoing.carry_out(OperationKind.SUBSCRIBE, Subject(subscription=key, number=number), ask)
+            await carried_out(user, OperationKind.SUBSCRIBE, issue)
         except InputError:
             self._forget(key)
             raise
         except OperationError:
             self._forget(key)
             if self._device is not None:
-                store.unsubscribe(chosen, lambda _: None)
+                store.unsubscribe(key.sid, lambda _: None)
             raise
         return stream
 
-    async def unsubscribe(self, sid: int, *, number: int | None = None) -> None:
-        store = self.device.store
-        key = SubscriptionKey(sid, self.id)
+    async def unsubscribe(self, sid: int) -> None:
+        user = self.user
 
-        def ask(done: Done) -> None:
-            store.unsubscribe(sid, done)
-            self._forget(key)
+        def issue(number: int, ended: Ended) -> None:
+            user.unsubscribe(number, sid, ended)
+            self._forget(SubscriptionKey(sid, self.id))
 
-        await self.ongoing.carry_out(OperationKind.UNSUBSCRIBE, Subject(subscription=key, number=number), ask)
+        await carried_out(user, OperationKind.UNSUBSCRIBE, issue)
 
-    async def retrieve(self, what: Metadata | ObjectKey, *, number: int | None = None) -> bytes:
+    async def retrieve(self, what: Metadata | ObjectKey) -> bytes:
         """The content of an object of which this node was notified."""
-        store = self.device.store
+        user = self.user
         metadata = what if isinstance(what, Metadata) else self._known.get(what)
         if metadata is None:
             raise InputError(f"this node was not notified of {what}; subscribe to one of its tags first")
         content: list[bytes] = []
 
-        def ask(done: Done) -> None:
-            def fetched(outcome: Outcome, data: bytes) -> None:
-                content.append(data)
-                done(outcome)
+        def issue(number: int, ended: Ended) -> None:
+            user.retrieve(number, metadata, ended, content.append)
 
-            store.retrieve(metadata, fetched)
-
-        subject = Subject(metadata.key, size_bytes=metadata.size_bytes, number=number)
-        await self.ongoing.carry_out(OperationKind.RETRIEVE, subject, ask)
+        await carried_out(user, OperationKind.RETRIEVE, issue)
         return content[0]
 
-    async def more(self, sid: int, *, number: int | None = None) -> int:
+    async def more(self, sid: int) -> int:
         """Ask for the next past matches; how many are left after them."""
-        store = self.device.store
-        subject = Subject(subscription=SubscriptionKey(sid, self.id), number=number)
-        await self.ongoing.carry_out(OperationKind.MORE, subject, lambda done: store.more(sid, done))
-        return store.remaining(sid)
+        user = self.user
+        await carried_out(user, OperationKind.MORE, lambda number, ended: user.more(number, sid, ended))
+        return self.remaining(sid)
 
     def remaining(self, sid: int) -> int:
         """Past matches of a subscription that can still be asked for with `more`."""
         return self.device.store.remaining(sid)
 
-    def _notified(self, key: SubscriptionKey, metadata: Metadata, hops: int) -> None:
-        host = self.device.host
-        delay_s = host.now() - max(metadata.published_s, self._subscribed_s.get(key, 0.0))
-        host.record(Notified(key, metadata.key, delay_s, hops))
+    def _told(self, key: SubscriptionKey, metadata: Metadata, delay_s: float) -> None:
         self._known[metadata.key] = metadata
         notice = Notice(key, metadata, delay_s)
         if stream := self._streams.get(key.sid):
@@ -243,7 +217,22 @@ class Node:
             self.on_notice(notice)
 
     def _forget(self, key: SubscriptionKey) -> None:
-        self._subscribed_s.pop(key, None)
         stream = self._streams.pop(key.sid, None)
         if stream is not None:
             stream.end()
+
+
+class _Surroundings:
+    """What surrounds the user of a node: whatever device it runs on now."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    def now(self) -> float:
+        return self._node.device.host.now()
+
+    def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
+        return self._node.device.host.after(delay_s, action)
+
+    def record(self, event: LogRecord) -> None:
+        self._node.device.host.record(event)

@@ -1,0 +1,88 @@
+"""The ledger of one user's operations: what is under way, and the records of its beginning and end.
+
+Whoever uses a store, in the simulator or on a device, carries operations out through a ledger, so that all approaches
+are measured by the same ruler. An operation is recorded when it is issued and once when it ends, at the instant at
+which the approach says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol as Interface
+from typing import TypeVar
+
+import msgspec
+
+from thyme.approaches.interface import Done
+from thyme.host import Timer
+from thyme.model.errors import InputError
+from thyme.model.ids import ObjectKey, SubscriptionKey
+from thyme.model.records import LogRecord, OperationFailed, OperationIssued, OperationKind, OperationSucceeded
+
+Ended = Callable[[str], None]
+"""Told why an operation failed: an empty text if it did not."""
+Answer = TypeVar("Answer")
+
+
+class Surroundings(Interface):
+    """What a user needs of the life that they are in. A host offers it, too."""
+
+    def now(self) -> float: ...
+    def after(self, delay_s: float, action: Callable[[], None]) -> Timer: ...
+    def record(self, event: LogRecord) -> None: ...
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """What an operation is about."""
+
+    object: ObjectKey | None = None
+    subscription: SubscriptionKey | None = None
+    size_bytes: int = 0
+
+
+class _Operation(msgspec.Struct, frozen=True):
+    kind: OperationKind
+    issued_s: float
+    ended: Ended
+
+
+class Ledger:
+    """One user's operations under way, by number."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
+        self._operations: dict[int, _Operation] = {}
+
+    def __len__(self) -> int:
+        return len(self._operations)
+
+    def carry_out(
+        self, number: int, kind: OperationKind, subject: Subject, ask: Callable[[Done], Answer], ended: Ended
+    ) -> Answer:
+        """Ask for an operation; `ended` is told of its end. A refused one has failed, and its InputError goes on."""
+        self._operations[number] = _Operation(kind, self._surroundings.now(), ended)
+        self._surroundings.record(
+            OperationIssued(number, kind, subject.object, subject.subscription, subject.size_bytes)
+        )
+        try:
+            return ask(lambda outcome: self.end(number, outcome.failure.value))
+        except InputError as error:
+            self.end(number, f"refused: {error}")
+            raise
+
+    def end(self, number: int, reason: str) -> None:
+        """An operation succeeded, or failed if there is a reason. What has ended before stays as it ended."""
+        operation = self._operations.pop(number, None)
+        if operation is None:
+            return
+        latency_s = self._surroundings.now() - operation.issued_s
+        if reason:
+            self._surroundings.record(OperationFailed(number, operation.kind, latency_s, reason))
+        else:
+            self._surroundings.record(OperationSucceeded(number, operation.kind, latency_s))
+        operation.ended(reason)
+
+    def abandon(self, reason: str) -> None:
+        """Whatever is under way has failed."""
+        for number in list(self._operations):
+            self.end(number, reason)

@@ -1,0 +1,234 @@
+"""The user of one device, the same in both lives: issues operations, looks at notifications, and reacts to them.
+
+A user plays the operations of a trace, fetches the notified objects that the retrieval policy tells them to, and asks
+for older matches as long as there are any; or, with the reactions of `BY_HAND`, does nothing but what an application
+asks for. They outlive their device's crashes: what they have seen stays seen, and when it is on again they attach
+themselves to their subscriptions. An operation of a trace whose time comes while the device is off is not issued; one
+under way when it goes off has failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from random import Random
+
+import msgspec
+
+from thyme.approaches.interface import Done, Outcome, ReactiveStore
+from thyme.approaches.ledger import Ended, Ledger, Subject, Surroundings
+from thyme.model.bounded import Bounded
+from thyme.model.errors import InputError
+from thyme.model.frames import TimeFrame
+from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.objects import Metadata
+from thyme.model.operations import Operation, RetrievalPolicy
+from thyme.model.queries import Query, parse_query
+from thyme.model.records import Notified, OperationKind
+
+FIRST_REACTION = 1_000_000_001
+"""Operations that users issue in reaction to notifications are numbered from here on, apart from a trace's."""
+MAX_SEEN = 100_000
+"""Notifications, and fetched objects, that a user remembers; beyond that, the oldest is forgotten."""
+MAX_SUBSCRIBED = 10_000
+"""Subscriptions whose time is remembered, those that have ended included: a notification may still be on its way."""
+
+Fetched = Callable[[bytes], None]
+Told = Callable[[SubscriptionKey, Metadata, float], None]
+"""(subscription, object, seconds since the earliest instant at which it could have been notified)"""
+
+
+class UserOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    retrieval: RetrievalPolicy = RetrievalPolicy()
+    ask_more: bool = True
+    """Whether a user pages through all past matches of a subscription (Thyme FGCS §3.3)."""
+    ask_more_after_s: float = 1.0
+
+
+BY_HAND = UserOptions(RetrievalPolicy(probability=0.0), ask_more=False)
+"""A user who does not react: an application decides what to fetch, and when to ask for more."""
+
+
+class Numbers:
+    """Numbers for operations that are not a trace's. Users who share a log of operations share one."""
+
+    def __init__(self, first: int = FIRST_REACTION) -> None:
+        self._next = first
+
+    def take(self) -> int:
+        self._next += 1
+        return self._next - 1
+
+
+def ignored(reason: str) -> None:
+    """For operations of which only the records matter."""
+
+
+def thrown_away(data: bytes) -> None:
+    """For contents that nobody looks at."""
+
+
+class User:
+    """The user of one node."""
+
+    def __init__(
+        self, node: NodeId, surroundings: Surroundings, options: UserOptions, numbers: Numbers, seed: int
+    ) -> None:
+        self.node = node
+        self.numbers = numbers
+        self.told: Told | None = None
+        """Told of every notification, before the user reacts to it."""
+        self._surroundings = surroundings
+        self._options = options
+        self._random = Random(f"{seed}/{node}/user")
+        self._ledger = Ledger(surroundings)
+        self._store: ReactiveStore | None = None
+        self._intended = 0
+        self._asking: set[int] = set()
+        self._seen: Bounded[tuple[SubscriptionKey, ObjectKey], None] = Bounded(MAX_SEEN)
+        self._fetched: Bounded[ObjectKey, None] = Bounded(MAX_SEEN)
+        self._subscribed_s: Bounded[SubscriptionKey, float] = Bounded(MAX_SUBSCRIBED)
+
+    @property
+    def busy(self) -> bool:
+        """Whether an operation is under way, or one will be issued in reaction to what was seen."""
+        return bool(self._intended or len(self._ledger))
+
+    def take(self, store: ReactiveStore) -> tuple[SubscriptionKey, ...]:
+        """The device is on, with this store; the subscriptions that it knows from before."""
+        self._store = store
+        return store.resume(self._notified)
+
+    def lose(self, reason: str = "node left") -> None:
+        """The device is off: what was under way has failed."""
+        self._store = None
+        self._ledger.abandon(reason)
+        self._asking.clear()
+
+    def give_up(self, number: int) -> None:
+        """Wait no longer for an operation; it may still be carried out."""
+        self._ledger.end(number, "cancelled")
+
+    def issue(self, operation: Operation) -> None:
+        """Play an operation of a trace, if the device is on. How it ends is in the records."""
+        if self._store is None:
+            return
+        number = operation.operation
+        match operation.kind:
+            case OperationKind.INSERT:
+                content, summary = operation.content(), operation.summary()
+                with suppress(InputError):
+                    self.insert(number, operation.oid, content, operation.tags, summary)
+            case OperationKind.DELETE:
+                with suppress(InputError):
+                    self.delete(number, operation.oid)
+            case OperationKind.SUBSCRIBE:
+                query = parse_query(operation.query)
+                with suppress(InputError):
+                    self.subscribe(number, query, operation.frame, operation.sid)
+            case OperationKind.UNSUBSCRIBE:
+                with suppress(InputError):
+                    self.unsubscribe(number, operation.sid)
+            case _:
+                raise InputError(f"operation {number}: a trace cannot contain {operation.kind.value!r}")
+
+    def insert(
+        self, number: int, oid: str, data: bytes, tags: Iterable[str], summary: bytes, ended: Ended = ignored
+    ) -> Metadata:
+        store = self._present()
+        subject = Subject(ObjectKey(oid, self.node), size_bytes=len(data))
+        return self._ledger.carry_out(
+            number, OperationKind.INSERT, subject, lambda done: store.insert(oid, data, tags, summary, done), ended
+        )
+
+    def delete(self, number: int, oid: str, ended: Ended = ignored) -> None:
+        store = self._present()
+        subject = Subject(ObjectKey(oid, self.node))
+        self._ledger.carry_out(number, OperationKind.DELETE, subject, lambda done: store.delete(oid, done), ended)
+
+    def subscribe(self, number: int, query: Query, frame: TimeFrame, sid: int, ended: Ended = ignored) -> None:
+        store = self._present()
+        key = SubscriptionKey(sid, self.node)
+        self._subscribed_s[key] = self._surroundings.now()
+        self._ledger.carry_out(
+            number,
+            OperationKind.SUBSCRIBE,
+            Subject(subscription=key),
+            lambda done: store.subscribe(query, frame, self._notified, done, sid=sid),
+            ended,
+        )
+
+    def unsubscribe(self, number: int, sid: int, ended: Ended = ignored) -> None:
+        store = self._present()
+        subject = Subject(subscription=SubscriptionKey(sid, self.node))
+        self._ledger.carry_out(
+            number, OperationKind.UNSUBSCRIBE, subject, lambda done: store.unsubscribe(sid, done), ended
+        )
+
+    def retrieve(self, number: int, metadata: Metadata, ended: Ended = ignored, fetched: Fetched = thrown_away) -> None:
+        store = self._present()
+
+        def ask(done: Done) -> None:
+            def handed_over(outcome: Outcome, data: bytes) -> None:
+                fetched(data)
+                done(outcome)
+
+            store.retrieve(metadata, handed_over)
+
+        subject = Subject(metadata.key, size_bytes=metadata.size_bytes)
+        self._ledger.carry_out(number, OperationKind.RETRIEVE, subject, ask, ended)
+
+    def more(self, number: int, sid: int, ended: Ended = ignored) -> None:
+        store = self._present()
+        subject = Subject(subscription=SubscriptionKey(sid, self.node))
+        self._ledger.carry_out(number, OperationKind.MORE, subject, lambda done: store.more(sid, done), ended)
+
+    def _present(self) -> ReactiveStore:
+        if self._store is None:
+            raise InputError(f"node {self.node} is not running; switch its device on first")
+        return self._store
+
+    def _notified(self, key: SubscriptionKey, metadata: Metadata, hops: int) -> None:
+        if (key, metadata.key) in self._seen:
+            return  # a notification too many; nobody is told of it yet
+        self._seen[(key, metadata.key)] = None
+        due_s = max(metadata.published_s, self._subscribed_s.get(key, 0.0))
+        delay_s = self._surroundings.now() - due_s
+        self._surroundings.record(Notified(key, metadata.key, delay_s, hops))
+        if self.told is not None:
+            self.told(key, metadata, delay_s)
+        self._consider_more(key.sid)
+        self._consider_fetching(metadata)
+
+    def _consider_more(self, sid: int) -> None:
+        if self._options.ask_more and sid not in self._asking:
+            self._asking.add(sid)
+            self._intend(self._options.ask_more_after_s, lambda: self._page(sid))
+
+    def _page(self, sid: int) -> None:
+        self._asking.discard(sid)
+        with suppress(InputError):  # unsubscribed meanwhile, or off
+            if self._present().remaining(sid) > 0:
+                self.more(self.numbers.take(), sid)
+
+    def _consider_fetching(self, metadata: Metadata) -> None:
+        policy = self._options.retrieval
+        if metadata.key in self._fetched or self._random.random() >= policy.probability:
+            return
+        if self._store is None or not self._store.capabilities.retrieves:
+            return
+        self._fetched[metadata.key] = None
+        self._intend(self._random.uniform(policy.delay_low_s, policy.delay_high_s), lambda: self._fetch(metadata))
+
+    def _fetch(self, metadata: Metadata) -> None:
+        if self._store is not None:
+            with suppress(InputError):
+                self.retrieve(self.numbers.take(), metadata)
+
+    def _intend(self, delay_s: float, action: Callable[[], None]) -> None:
+        def act() -> None:
+            self._intended -= 1
+            action()
+
+        self._intended += 1
+        self._surroundings.after(delay_s, act)
