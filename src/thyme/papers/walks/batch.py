@@ -14,9 +14,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from thyme.compiled import compiled
 from thyme.model.errors import InputError
 from thyme.papers.walks.board import ACTIVE, BROKERS, HOPS, MEMBERS, NOBODY, VISITED, Board, clear, new_board
-from thyme.papers.walks.compiled import compiled
 from thyme.papers.walks.costs import Links
 from thyme.papers.walks.dice import choose_distinct, reseed
 from thyme.papers.walks.graph import UnitDiscGraph, draw_graph

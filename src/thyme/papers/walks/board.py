@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thyme.papers.walks.compiled import compiled
+from thyme.compiled import compiled
 
 NOBODY = -1
 

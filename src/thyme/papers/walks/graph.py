@@ -14,8 +14,8 @@ from math import isfinite, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from thyme.compiled import compiled
 from thyme.model.errors import InputError
-from thyme.papers.walks.compiled import compiled
 from thyme.papers.walks.dice import Dice, reseed, unit
 from thyme.papers.walks.hull import widest_distance
 from thyme.papers.walks.limits import MAX_GRAPH_DRAWS, MAX_NODES, MAX_SEED, RADIUS

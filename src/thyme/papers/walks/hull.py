@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from thyme.papers.walks.compiled import compiled
+from thyme.compiled import compiled
 
 
 @compiled

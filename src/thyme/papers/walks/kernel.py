@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from thyme.compiled import compiled
 from thyme.papers.walks.board import (
     HOPS,
     MEMBERS,
@@ -27,7 +28,6 @@ from thyme.papers.walks.board import (
     take,
     write_trace,
 )
-from thyme.papers.walks.compiled import compiled
 from thyme.papers.walks.costs import Links, beside, cost_of, mark_around
 from thyme.papers.walks.dice import Dice, below
 from thyme.papers.walks.readings import Rules

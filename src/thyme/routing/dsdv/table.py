@@ -10,7 +10,7 @@ Sequence numbers are a destination's own and even; whoever loses a route tells o
 Where `remember_lost` is set, a node does not take back an older route to a destination it has lost, which keeps
 routes free of loops; ns-3 does take it back.
 
-The rules themselves are compiled (`dsdv_kernel`); this class owns the memory that they work in.
+The rules themselves are compiled (`dsdv.kernel`); this class owns the memory that they work in.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thyme.model.ids import NodeId
-from thyme.routing.dsdv import kernel as kernel
+from thyme.routing.dsdv import kernel
+from thyme.routing.dsdv.rows import DESK, ROW
 
 _FIRST_ROWS = 16
 _IDS = 1 << 32
@@ -53,14 +54,14 @@ class DsdvTable:
         max_routes: int,
     ) -> None:
         """`weight` is the part of the old settling time in the new one; None keeps the settling time as it is."""
-        self._desk: NDArray[Any] = np.zeros(1, kernel.DESK)
+        self._desk: NDArray[Any] = np.zeros(1, DESK)
         desk = self._desk[0]
         desk["own"], desk["max_routes"], desk["remember_lost"] = own, max_routes, remember_lost
         desk["settling_s"], desk["hold_s"], desk["due_s"] = settling_s, hold_s, inf
         desk["weight"] = -1.0 if weight is None else weight
         self._address: int = self._desk.ctypes.data
         self._due_s = self._desk["due_s"]
-        self._place(np.zeros(0, kernel.ROW), _FIRST_ROWS)
+        self._place(np.zeros(0, ROW), _FIRST_ROWS)
 
     @property
     def due_s(self) -> float:
@@ -134,7 +135,7 @@ class DsdvTable:
         self._place(rows, len(self._rows) if fits else max(2 * len(self._rows), needed + needed // 2))
 
     def _place(self, rows: NDArray[Any], capacity: int) -> None:
-        self._rows: NDArray[Any] = np.zeros(capacity, kernel.ROW)
+        self._rows: NDArray[Any] = np.zeros(capacity, ROW)
         self._rows[: len(rows)] = rows
         self._out: NDArray[np.uint8] = np.zeros((2 * capacity + 1) * kernel.ENTRY, np.uint8)
         desk = self._desk[0]

@@ -7,8 +7,8 @@ of a window is carried on, so that what comes out is one row per contact, in no 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from thyme.compiled import compiled
 from thyme.world.mobility.movement import Floats, Ints
 
 EMPTY = -1
@@ -16,7 +16,7 @@ MAX_CELLS_PER_NODE = 4
 """The grid never has more cells than this per node, however short the range: empty cells cost time, too."""
 
 
-@njit(cache=True)
+@compiled
 def _advance(cursor: Ints, first: Ints, leg_start_s: Floats, at_s: float) -> None:
     for node in range(len(cursor)):
         leg = cursor[node]
@@ -25,7 +25,7 @@ def _advance(cursor: Ints, first: Ints, leg_start_s: Floats, at_s: float) -> Non
         cursor[node] = leg
 
 
-@njit(cache=True)
+@compiled
 def _bound(
     cursor: Ints,
     first: Ints,
@@ -58,7 +58,7 @@ def _bound(
         reach_m[node] = 0.5 * np.hypot(high_x - low_x, high_y - low_y)
 
 
-@njit(cache=True)
+@compiled
 def _grid(centre_m: Floats, cell_m: float) -> tuple[Ints, Ints, Ints, int]:
     """Nodes sorted by cell: (first entry of each cell, nodes, each node's cell, columns)."""
     nodes = len(centre_m)
@@ -82,7 +82,7 @@ def _grid(centre_m: Floats, cell_m: float) -> tuple[Ints, Ints, Ints, int]:
     return first, members, cell, columns
 
 
-@njit(cache=True)
+@compiled
 def _slot(keys: Ints, key: int) -> int:
     """Where `key` is or would be in an open-addressing table whose length is a power of two."""
     mask = len(keys) - 1
@@ -92,7 +92,7 @@ def _slot(keys: Ints, key: int) -> int:
     return slot
 
 
-@njit(cache=True)
+@compiled
 def _table(pairs: Ints, count: int) -> tuple[Ints, Ints]:
     size = 16
     while size < 2 * count:
@@ -104,7 +104,7 @@ def _table(pairs: Ints, count: int) -> tuple[Ints, Ints]:
     return keys, rows
 
 
-@njit(cache=True)
+@compiled
 def _solve(
     one: int,
     other: int,
@@ -156,7 +156,7 @@ def _solve(
     return count
 
 
-@njit(cache=True)
+@compiled
 def _within(x: float, y: float, vx: float, vy: float, range_m: float, lasting_s: float) -> tuple[float, float]:
     """From when to when |(x, y) + t (vx, vy)| ≤ range for t in [0, lasting]; low ≥ high if never."""
     apart = x * x + y * y - range_m * range_m
@@ -171,7 +171,7 @@ def _within(x: float, y: float, vx: float, vy: float, range_m: float, lasting_s:
     return max(0.0, (-toward - root) / speed), min(lasting_s, (-toward + root) / speed)
 
 
-@njit(cache=True)
+@compiled
 def _with_room(rows: Floats, count: int) -> Floats:
     if count < len(rows):
         return rows
@@ -180,14 +180,14 @@ def _with_room(rows: Floats, count: int) -> Floats:
     return wider
 
 
-@njit(cache=True)
+@compiled
 def _append(rows: Floats, count: int, pair: int, since_s: float, till_s: float) -> Floats:
     rows = _with_room(rows, count)
     rows[count, 0], rows[count, 1], rows[count, 2] = pair, since_s, till_s
     return rows
 
 
-@njit(cache=True)
+@compiled
 def find_encounters(
     first: Ints,
     start_s: Floats,

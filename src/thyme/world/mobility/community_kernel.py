@@ -8,16 +8,16 @@ numbers (or −1 when time is up), so that the caller can draw more and call aga
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from thyme.compiled import compiled
 from thyme.world.mobility.movement import Floats, Ints
 
 DRAWS_PER_STEP = 5
 """Square, x, y, speed, pause."""
 
 
-@njit(cache=True)
+@compiled
 def walk_on(
     ties: Floats,
     community: Ints,
@@ -83,7 +83,7 @@ def walk_on(
         due_s[host], arrived[host] = at_s + lasting_s, True
 
 
-@njit(cache=True)
+@compiled
 def _attract(tie: Floats, square: Ints, host: int, mean: bool, pull: Floats, there: Floats) -> None:
     """The attraction of each square: ties of the host to the others there, summed or averaged."""
     pull[:], there[:] = 0.0, 0.0
@@ -97,7 +97,7 @@ def _attract(tie: Floats, square: Ints, host: int, mean: bool, pull: Floats, the
                 pull[place] /= there[place]
 
 
-@njit(cache=True)
+@compiled
 def _choose(pull: Floats, here: int, deterministic: bool, drift: float, draw: float) -> int:
     if deterministic:
         best = int(np.argmax(pull))

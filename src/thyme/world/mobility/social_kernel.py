@@ -7,16 +7,16 @@ modularity. Only the component that lost a tie is counted again. Among equals th
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from thyme.compiled import compiled
 from thyme.world.mobility.movement import Floats, Ints
 
 SAME_BETWEENNESS = 1e-9
 """Two ties whose betweenness differs by less (relatively) are equal: the order of sums must not decide."""
 
 
-@njit(cache=True)
+@compiled
 def split_by_betweenness(adjacency: NDArray[np.bool_], further_splits: int) -> Ints:
     """The community of each node in the partition with the largest modularity on the way down."""
     remaining = adjacency.copy()
@@ -44,7 +44,7 @@ def split_by_betweenness(adjacency: NDArray[np.bool_], further_splits: int) -> I
     return best
 
 
-@njit(cache=True)
+@compiled
 def _components(adjacency: NDArray[np.bool_]) -> Ints:
     """Components numbered from 0 by their lowest member."""
     nodes = len(adjacency)
@@ -67,7 +67,7 @@ def _components(adjacency: NDArray[np.bool_]) -> Ints:
     return label
 
 
-@njit(cache=True)
+@compiled
 def _count_paths(adjacency: NDArray[np.bool_], label: Ints, component: int, between: Floats) -> None:
     """Brandes' count of shortest paths over each tie of one component, into `between`."""
     members = np.flatnonzero(label == component)
@@ -101,7 +101,7 @@ def _count_paths(adjacency: NDArray[np.bool_], label: Ints, component: int, betw
                     between[near, node] += share
 
 
-@njit(cache=True)
+@compiled
 def _heaviest(adjacency: NDArray[np.bool_], between: Floats) -> tuple[int, int]:
     best_one, best_other, best = -1, -1, -1.0
     for one in range(len(adjacency)):
@@ -111,7 +111,7 @@ def _heaviest(adjacency: NDArray[np.bool_], between: Floats) -> tuple[int, int]:
     return best_one, best_other
 
 
-@njit(cache=True)
+@compiled
 def _modularity(adjacency: NDArray[np.bool_], label: Ints) -> float:
     degree = np.zeros(len(label))
     inside, ends = 0.0, np.zeros(label.max() + 1)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from heapq import heappush
 
-from numba import njit
-
+from thyme.compiled import compiled
 from thyme.papers.socialcast.twin.parts import add_copy, remember
 from thyme.papers.socialcast.twin.state import (
     NOBODY,
@@ -31,7 +30,7 @@ Frame = tuple[float, int, int, int, int, int, int, int, int]
 RECEIVED, SENT, CONTROL, CONTROL_BYTES, FRAMES = 0, 1, 2, 3, 4
 
 
-@njit(cache=True)
+@compiled
 def advance(changes: Changes, near: Flags, changed: int, at_s: float) -> int:
     """Who is near whom at this instant; a contact lasts to the very instant of its end."""
     while changed < len(changes.at_s):
@@ -44,7 +43,7 @@ def advance(changes: Changes, near: Flags, changed: int, at_s: float) -> int:
     return changed
 
 
-@njit(cache=True)
+@compiled
 def send(rules: Rules, air: Air, frame: Frame, now_s: float, frames: list[Frame]) -> None:
     _, _, sender, to, message, hops, number, tries, size_bytes = frame
     size_bytes += rules.header_bytes
@@ -56,7 +55,7 @@ def send(rules: Rules, air: Air, frame: Frame, now_s: float, frames: list[Frame]
     _enqueue(rules, air, (0.0, 0, sender, to, message, hops, number, tries, size_bytes), now_s, frames)
 
 
-@njit(cache=True)
+@compiled
 def _enqueue(rules: Rules, air: Air, frame: Frame, now_s: float, frames: list[Frame]) -> None:
     _, _, sender, to, message, hops, number, tries, size_bytes = frame
     end_s = max(now_s, air.busy_until_s[sender]) + size_bytes * 8.0 / rules.rate_bps
@@ -65,7 +64,7 @@ def _enqueue(rules: Rules, air: Air, frame: Frame, now_s: float, frames: list[Fr
     heappush(frames, (end_s, air.tally[FRAMES], sender, to, message, hops, number, tries, size_bytes))
 
 
-@njit(cache=True)
+@compiled
 def complete(rules: Rules, sizes: Sizes, state: State, frame: Frame, frames: list[Frame]) -> None:
     """A data message has left the air: it is heard, or tried again, or given up."""
     end_s, _, sender, to, message, hops, number, tries, size_bytes = frame
@@ -84,7 +83,7 @@ def complete(rules: Rules, sizes: Sizes, state: State, frame: Frame, frames: lis
             add_copy(state.buffer, sender, message, number, hops)
 
 
-@njit(cache=True)
+@compiled
 def hear_control(table: Table, spoken: Spoken, near: Flags, sender: int, now_s: float) -> None:
     """Everybody near hears what the sender says of itself."""
     known, heard_s, version, has, utility, wants = table
@@ -102,7 +101,7 @@ def hear_control(table: Table, spoken: Spoken, near: Flags, sender: int, now_s: 
             utility[node, sender, topic] = spoken.utility[sender, topic]
 
 
-@njit(cache=True)
+@compiled
 def deliver(readers: Readers, node: int, message: int, hops: int, now_s: float) -> None:
     if readers.interest[node] != readers.message_topic[message] or readers.notified[node, message]:
         return

@@ -11,8 +11,8 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 import numpy as np
-from numba import njit
 
+from thyme.compiled import compiled
 from thyme.papers.socialcast.twin.air import Frame, advance, complete, deliver, hear_control, send
 from thyme.papers.socialcast.twin.parts import (
     add_copy,
@@ -45,7 +45,7 @@ _FIRST_BYTES = 4
 """Version, array and tag of a control message; the header of its interests is among theirs."""
 
 
-@njit(cache=True)
+@compiled
 def play(
     rules: Rules, kalman: Kalman, changes: Changes, asked: Asked, sizes: Sizes, state: State, turns_s: Floats
 ) -> None:
@@ -77,7 +77,7 @@ def play(
             _turn(rules, kalman, sizes, state, node, now_s, frames)
 
 
-@njit(cache=True)
+@compiled
 def _issue(rules: Rules, sizes: Sizes, state: State, asked: Asked, issued: int) -> None:
     at_s, node, message = asked.at_s[issued], asked.node[issued], asked.message[issued]
     buffer = state.buffer
@@ -93,7 +93,7 @@ def _issue(rules: Rules, sizes: Sizes, state: State, asked: Asked, issued: int) 
         deliver(state.readers, node, held, fewest_hops(buffer, node, held), at_s)
 
 
-@njit(cache=True)
+@compiled
 def _turn(
     rules: Rules, kalman: Kalman, sizes: Sizes, state: State, node: int, now_s: float, frames: list[Frame]
 ) -> None:
@@ -131,7 +131,7 @@ def _turn(
             _disseminate(rules, sizes, state, node, message, present, better, now_s, frames)
 
 
-@njit(cache=True)
+@compiled
 def _present(table: Table, node: int, oldest_s: float) -> Ints:
     """Those heard of late; the others are forgotten."""
     known, heard_s = table.known, table.heard_s
@@ -147,7 +147,7 @@ def _present(table: Table, node: int, oldest_s: float) -> Ints:
     return present[:count]
 
 
-@njit(cache=True)
+@compiled
 def _announce(kalman: Kalman, sizes: Sizes, state: State, node: int) -> int:
     """Set down what the node's control message says; gives its size."""
     spoken, predictors, memory = state.spoken, state.predictors, state.memory
@@ -173,12 +173,12 @@ def _announce(kalman: Kalman, sizes: Sizes, state: State, node: int) -> int:
     return int(size_bytes + headers + memory.size_bytes[node])
 
 
-@njit(cache=True)
+@compiled
 def _header_bytes(items: int) -> int:
     return 1 if items < 16 else 3
 
 
-@njit(cache=True)
+@compiled
 def _rank(table: Table, node: int, topic: int, present: Ints, bound: int) -> Ints:
     """Those who beat the bound, the best first, and of equals the one with the lower number."""
     utility = table.utility
@@ -187,7 +187,7 @@ def _rank(table: Table, node: int, topic: int, present: Ints, bound: int) -> Int
     return np.array([other for _, other in better], np.int64)
 
 
-@njit(cache=True)
+@compiled
 def _disseminate(
     rules: Rules,
     sizes: Sizes,

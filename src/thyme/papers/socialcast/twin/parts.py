@@ -7,33 +7,33 @@ that floating-point numbers agree to the last bit; the dice are CPython's.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from thyme.compiled import compiled
 from thyme.papers.socialcast.twin.state import Bits, Buffer, Kalman, Memory, Predictors
 from thyme.world.mobility.movement import Ints
 
 _WORDS, _SHIFT = 624, 397
 
 
-@njit(cache=True)
+@compiled
 def bit(word: np.uint64, message: int) -> bool:
     """Whether a word of a set holds its message."""
     return bool((word >> np.uint64(message & 63)) & np.uint64(1))
 
 
-@njit(cache=True)
+@compiled
 def mask(message: int) -> np.uint64:
     return np.uint64(1) << np.uint64(message & 63)
 
 
-@njit(cache=True)
+@compiled
 def lacks(has: Bits, node: int, other: int, message: int) -> bool:
     """Whether `node` takes `other` for one that lacks the message."""
     return not bit(has[node, other, message >> 6], message)
 
 
-@njit(cache=True)
+@compiled
 def int_bytes(value: int) -> int:
     """A small number on the wire."""
     if value < 128:
@@ -41,7 +41,7 @@ def int_bytes(value: int) -> int:
     return 2 if value < 256 else 3
 
 
-@njit(cache=True)
+@compiled
 def learn_and_predict(kalman: Kalman, predictors: Predictors, node: int, present: Ints, wants: Ints) -> None:
     """A period has passed in which these neighbours were heard."""
     connectivity, colocation, learned, before = predictors
@@ -73,7 +73,7 @@ def learn_and_predict(kalman: Kalman, predictors: Predictors, node: int, present
     connectivity[node, 0], connectivity[node, 1], connectivity[node, 2] = one
 
 
-@njit(cache=True)
+@compiled
 def _observe(kalman: Kalman, one: tuple[float, float, float], value: float) -> tuple[float, float, float]:
     estimate, variance, error = one
     surprise = value - estimate
@@ -82,7 +82,7 @@ def _observe(kalman: Kalman, one: tuple[float, float, float], value: float) -> t
     return estimate + gain * surprise, variance + kalman.state_noise - gain * variance, error
 
 
-@njit(cache=True)
+@compiled
 def elsewhere_of(kalman: Kalman, predictors: Predictors, node: int) -> float:
     """A node's utility for topics of which it knows nothing."""
     if predictors.connectivity[node, 2] > kalman.error_bound:
@@ -90,7 +90,7 @@ def elsewhere_of(kalman: Kalman, predictors: Predictors, node: int) -> float:
     return float(kalman.unit_connectivity * predictors.connectivity[node, 0])
 
 
-@njit(cache=True)
+@compiled
 def own_score(kalman: Kalman, predictors: Predictors, node: int, topic: int) -> int:
     best = 0.0
     if predictors.learned[node, topic] and predictors.colocation[node, topic, 2] <= kalman.error_bound:
@@ -98,7 +98,7 @@ def own_score(kalman: Kalman, predictors: Predictors, node: int, topic: int) -> 
     return int(elsewhere_of(kalman, predictors, node) + best)
 
 
-@njit(cache=True)
+@compiled
 def remember(maximum: int, memory: Memory, id_bytes: Ints, node: int, message: int) -> None:
     """The message is the last received; beyond λ the oldest is forgotten."""
     ids, count = memory.ids[node], memory.known[node]
@@ -123,7 +123,7 @@ def remember(maximum: int, memory: Memory, id_bytes: Ints, node: int, message: i
     memory.version[node] += 1
 
 
-@njit(cache=True)
+@compiled
 def add_copy(buffer: Buffer, node: int, message: int, number: int, hops: int) -> None:
     """Carry a copy; one that is here already stays as it is."""
     count = buffer.carried[node, message]
@@ -138,7 +138,7 @@ def add_copy(buffer: Buffer, node: int, message: int, number: int, hops: int) ->
     buffer.carried[node, message] = count + 1
 
 
-@njit(cache=True)
+@compiled
 def remove_copy(buffer: Buffer, node: int, message: int, number: int) -> None:
     count = buffer.carried[node, message]
     copies = buffer.copy[node, message]
@@ -157,7 +157,7 @@ def remove_copy(buffer: Buffer, node: int, message: int, number: int) -> None:
     buffer.held[node] = held - 1
 
 
-@njit(cache=True)
+@compiled
 def fewest_hops(buffer: Buffer, node: int, message: int) -> int:
     hops = buffer.copy[node, message, 0, 1]
     for place in range(1, buffer.carried[node, message]):
@@ -165,7 +165,7 @@ def fewest_hops(buffer: Buffer, node: int, message: int) -> int:
     return int(hops)
 
 
-@njit(cache=True)
+@compiled
 def draw_below(dice: NDArray[np.uint32], bound: int) -> int:
     """As `Random.randrange` draws: as many bits as the bound has, again until they are below it."""
     bits = 0
@@ -177,7 +177,7 @@ def draw_below(dice: NDArray[np.uint32], bound: int) -> int:
             return drawn
 
 
-@njit(cache=True)
+@compiled
 def _next_word(dice: NDArray[np.uint32]) -> np.uint32:
     if dice[_WORDS] >= _WORDS:
         _twist(dice)
@@ -190,7 +190,7 @@ def _next_word(dice: NDArray[np.uint32]) -> np.uint32:
     return np.uint32(word ^ (word >> np.uint32(18)))
 
 
-@njit(cache=True)
+@compiled
 def _twist(dice: NDArray[np.uint32]) -> None:
     for k in range(_WORDS):
         mixed = (dice[k] & np.uint32(0x80000000)) | (dice[(k + 1) % _WORDS] & np.uint32(0x7FFFFFFF))

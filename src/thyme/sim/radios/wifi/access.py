@@ -8,13 +8,13 @@ a backoff; and every transmission is followed by a backoff, whether or not anoth
 
 from __future__ import annotations
 
-from thyme.sim.radios.wifi.compiled import compiled
+from thyme.compiled import borrowing
 from thyme.sim.radios.wifi.events import ACCESS, schedule
 from thyme.sim.radios.wifi.randomness import below
 from thyme.sim.radios.wifi.state import IDLE, NEVER, REQUESTED, Ether
 
 
-@compiled
+@borrowing
 def backoff_start(e: Ether, n: int, now: int) -> int:
     """When the backoff of node n may begin or go on, by what is known at `now`."""
     me, config = e.node[n], e.config[0]
@@ -25,12 +25,12 @@ def backoff_start(e: Ether, n: int, now: int) -> int:
     return int(max(me.backoff_from, free_from + config.difs))
 
 
-@compiled
+@borrowing
 def backoff_end(e: Ether, n: int, now: int) -> int:
     return int(backoff_start(e, n, now) + e.node[n].slots * e.config[0].slot)
 
 
-@compiled
+@borrowing
 def take_idle_slots(e: Ether, n: int, now: int) -> None:
     """Count the slots that were idle up to `now` off the backoff."""
     me, slot = e.node[n], e.config[0].slot
@@ -44,19 +44,19 @@ def take_idle_slots(e: Ether, n: int, now: int) -> None:
     me.backoff_from = start + slots * slot
 
 
-@compiled
+@borrowing
 def draw_backoff(e: Ether, n: int, now: int) -> None:
     e.node[n].slots = below(e.node, n, e.node[n].cw + 1)
     e.node[n].backoff_from = now
 
 
-@compiled
+@borrowing
 def medium_busy(e: Ether, n: int, now: int) -> bool:
     me = e.node[n]
     return bool(me.rx_end > now or me.tx_end > now or me.nav_end > now or me.busy_end > now)
 
 
-@compiled
+@borrowing
 def set_alarm(e: Ether, n: int, now: int) -> None:
     """See to it that node n looks at the medium again when its backoff ends, by what is known now."""
     me = e.node[n]
@@ -70,14 +70,14 @@ def set_alarm(e: Ether, n: int, now: int) -> None:
     schedule(e, due, ACCESS, n, me.alarm_number, 0)
 
 
-@compiled
+@borrowing
 def request_access(e: Ether, n: int, now: int) -> None:
     take_idle_slots(e, n, now)
     e.node[n].access = REQUESTED
     set_alarm(e, n, now)
 
 
-@compiled
+@borrowing
 def release_medium(e: Ether, n: int, now: int) -> None:
     """The exchange is over, one way or the other: back off, and ask again if something waits."""
     me = e.node[n]
@@ -87,7 +87,7 @@ def release_medium(e: Ether, n: int, now: int) -> None:
         request_access(e, n, now)
 
 
-@compiled
+@borrowing
 def forget_access(e: Ether, n: int) -> None:
     me = e.node[n]
     me.access = IDLE

@@ -9,8 +9,8 @@ that transmits is deaf altogether. Whatever reaches the carrier sense threshold 
 
 from __future__ import annotations
 
+from thyme.compiled import borrowing
 from thyme.sim.radios.wifi.access import take_idle_slots
-from thyme.sim.radios.wifi.compiled import compiled
 from thyme.sim.radios.wifi.events import ARRIVED, DETECT, schedule
 from thyme.sim.radios.wifi.interference import others_at, put_on_air, stronger_follows
 from thyme.sim.radios.wifi.places import bin_nodes, gather, locate
@@ -18,7 +18,7 @@ from thyme.sim.radios.wifi.state import BROADCAST, Ether
 from thyme.sim.radios.wifi.timing import OFDM6, frame_ns
 
 
-@compiled
+@borrowing
 def find_hearers(e: Ether, f: int, now: int) -> None:
     """Who may sense frame f, nearest delays included."""
     me, n = e.frame[f], e.frame[f].sender
@@ -38,7 +38,7 @@ def find_hearers(e: Ether, f: int, now: int) -> None:
     me.late = late
 
 
-@compiled
+@borrowing
 def transmit(e: Ether, n: int, kind: int, to: int, size_bytes: int, packet: int, nav: int, now: int) -> int:
     """Node n starts a frame now, whatever else it was doing; returns when the frame ends."""
     desk, node = e.desk[0], e.node[n]
@@ -70,7 +70,7 @@ def transmit(e: Ether, n: int, kind: int, to: int, size_bytes: int, packet: int,
     return int(now + length)
 
 
-@compiled
+@borrowing
 def sense(e: Ether, n: int, begin: int, end: int) -> None:
     """The medium is busy at node n from `begin` to `end`."""
     me = e.node[n]
@@ -78,7 +78,7 @@ def sense(e: Ether, n: int, begin: int, end: int) -> None:
     me.sensed_end = max(me.sensed_end, end)
 
 
-@compiled
+@borrowing
 def detect(e: Ether, f: int) -> None:
     """Every hearer has had the first microseconds of frame f: lock, sense or miss it."""
     config, me = e.config[0], e.frame[f]

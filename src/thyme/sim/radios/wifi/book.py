@@ -6,15 +6,10 @@ writes their addresses and lengths into one array of integers, and compiled code
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
-from numba.np.numpy_support import carray
 from numpy.typing import NDArray
 
-from thyme.sim.radios.wifi.compiled import opening
+from thyme.compiled import carray, inner, pointer
 from thyme.sim.radios.wifi.state import (
     CHUNK,
     CONFIG,
@@ -41,20 +36,7 @@ def address_book(ether: Ether) -> Book:
     return np.array([[table.ctypes.data, len(table)] for table in ether], dtype=np.int64)
 
 
-def _pointer(typing_context: Any, address: Any) -> Any:
-    """An address as something `carray` takes."""
-    signature = types.voidptr(address)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], context.get_value_type(types.voidptr))
-
-    return signature, generate
-
-
-pointer: Any = intrinsic(_pointer)
-
-
-@opening
+@inner
 def opened(book: Book) -> Ether:
     """The tables that a book tells of, in the order of `Ether`'s fields."""
     return Ether(

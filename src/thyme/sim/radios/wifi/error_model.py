@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from thyme.sim.radios.wifi.compiled import compiled
+from thyme.compiled import borrowing
 from thyme.sim.radios.wifi.timing import DSSS1
 
 NIST, TABLE = 0, 1
@@ -20,7 +20,7 @@ SURE_SNR = 6.0  # 7.8 dB: from here on no curve loses one frame in 10^9
 FIT_LONG_BYTES = 400.0
 
 
-@compiled
+@borrowing
 def nist_success(snr: float, bits: float) -> float:
     bit_error = 0.5 * math.erfc(math.sqrt(snr))
     d2 = 4.0 * bit_error * (1.0 - bit_error)
@@ -33,7 +33,7 @@ def nist_success(snr: float, bits: float) -> float:
     return math.exp(bits * math.log1p(-event))
 
 
-@compiled
+@borrowing
 def table_success(snr: float, bits: float) -> float:
     if snr <= 0.0:
         return 0.0
@@ -50,13 +50,13 @@ def table_success(snr: float, bits: float) -> float:
     return math.exp(-math.exp(log_rate) * size_bytes)
 
 
-@compiled
+@borrowing
 def dsss_success(snr: float, bits: float) -> float:
     bit_error = 0.5 * math.exp(-22.0 * snr)
     return math.exp(bits * math.log1p(-bit_error))
 
 
-@compiled
+@borrowing
 def chunk_success(model: int, mode: int, snr: float, length_ns: int) -> float:
     """The chance that `length_ns` of payload or header at a constant `snr` (a ratio) holds no error."""
     if length_ns <= 0 or snr >= SURE_SNR:

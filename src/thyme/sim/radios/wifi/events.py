@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from thyme.sim.radios.wifi.compiled import compiled
+from thyme.compiled import borrowing
 from thyme.sim.radios.wifi.state import Ether
 
 # what may happen: to a node (`who`) or to a frame on the air
 ACCESS, SENT_OUT, WAITED, ANSWER, AFTER_CTS, NAV_RESET, DETECT, ARRIVED = 0, 1, 2, 3, 4, 5, 6, 7
 
 
-@compiled
+@borrowing
 def schedule(e: Ether, at: int, kind: int, who: int, a: int, b: int) -> None:
     desk, event = e.desk[0], e.event
     place = desk.events
@@ -30,13 +30,13 @@ def schedule(e: Ether, at: int, kind: int, who: int, a: int, b: int) -> None:
     desk.order += 1
 
 
-@compiled
+@borrowing
 def earlier(e: Ether, left: int, right: int) -> bool:
     a, b = e.event[left], e.event[right]
     return bool(a.at < b.at or (a.at == b.at and a.order < b.order))
 
 
-@compiled
+@borrowing
 def remove_first(e: Ether) -> None:
     """Drop the top of the heap (its fields must have been read before)."""
     desk, event = e.desk[0], e.event

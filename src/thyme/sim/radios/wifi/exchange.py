@@ -6,6 +6,7 @@ slot and a PHY header after it was due, unless something is being received by th
 
 from __future__ import annotations
 
+from thyme.compiled import borrowing
 from thyme.sim.radios.wifi.access import (
     backoff_end,
     draw_backoff,
@@ -16,7 +17,6 @@ from thyme.sim.radios.wifi.access import (
     take_idle_slots,
 )
 from thyme.sim.radios.wifi.air import transmit
-from thyme.sim.radios.wifi.compiled import compiled
 from thyme.sim.radios.wifi.events import AFTER_CTS, ANSWER, NAV_RESET, SENT_OUT, WAITED, schedule
 from thyme.sim.radios.wifi.interference import header_success, payload_success, take_off_air
 from thyme.sim.radios.wifi.queues import GIVEN_UP, RECEIVED, SENT, append_packet, drop_expired, finish_head, tell
@@ -41,7 +41,7 @@ from thyme.sim.radios.wifi.timing import ACK_BYTES, CTS_BYTES, OFDM6, OFDM_HEADE
 TELL_AT_ONCE = 64  # expired packets one look at a queue may report; the next look goes on
 
 
-@compiled
+@borrowing
 def await_answer(e: Ether, n: int, what: int, sent: int) -> None:
     me, config = e.node[n], e.config[0]
     me.wait = what
@@ -50,7 +50,7 @@ def await_answer(e: Ether, n: int, what: int, sent: int) -> None:
     schedule(e, me.wait_end, WAITED, n, me.wait_number, 0)
 
 
-@compiled
+@borrowing
 def send_data(e: Ether, n: int, now: int) -> None:
     """Put the packet at the head of node n's queue on the air."""
     k = e.node[n].head
@@ -66,7 +66,7 @@ def send_data(e: Ether, n: int, now: int) -> None:
     await_answer(e, n, WAIT_ACK, end)
 
 
-@compiled
+@borrowing
 def begin_exchange(e: Ether, n: int, now: int) -> None:
     """The medium is node n's: send what waits first, after an RTS if it is long."""
     drop_expired(e, n, now, TELL_AT_ONCE)
@@ -84,7 +84,7 @@ def begin_exchange(e: Ether, n: int, now: int) -> None:
     await_answer(e, n, WAIT_CTS, end)
 
 
-@compiled
+@borrowing
 def look_at_medium(e: Ether, n: int, number: int, now: int) -> None:
     """The alarm of node n: its backoff may be over."""
     me = e.node[n]
@@ -98,7 +98,7 @@ def look_at_medium(e: Ether, n: int, number: int, now: int) -> None:
         set_alarm(e, n, now)
 
 
-@compiled
+@borrowing
 def try_failed(e: Ether, n: int, now: int) -> None:
     """No answer came: count it, widen the window, give up or try again."""
     me, config = e.node[n], e.config[0]
@@ -117,7 +117,7 @@ def try_failed(e: Ether, n: int, now: int) -> None:
     release_medium(e, n, now)
 
 
-@compiled
+@borrowing
 def waited(e: Ether, n: int, number: int, now: int) -> None:
     me = e.node[n]
     if number != me.wait_number or me.wait == NOTHING:
@@ -127,19 +127,19 @@ def waited(e: Ether, n: int, number: int, now: int) -> None:
     try_failed(e, n, now)
 
 
-@compiled
+@borrowing
 def after_cts(e: Ether, n: int, number: int, now: int) -> None:
     if number == e.node[n].wait_number:
         send_data(e, n, now)
 
 
-@compiled
+@borrowing
 def answer(e: Ether, n: int, kind: int, to: int, nav: int, now: int) -> None:
     if e.node[n].on != 0 and e.node[n].tx_end <= now:
         transmit(e, n, kind, to, ACK_BYTES if kind == ACK else CTS_BYTES, -1, nav, now)
 
 
-@compiled
+@borrowing
 def obey_nav(e: Ether, n: int, f: int, end: int) -> None:
     """A frame for somebody else reserves the medium."""
     me, frame, config = e.node[n], e.frame[f], e.config[0]
@@ -154,7 +154,7 @@ def obey_nav(e: Ether, n: int, f: int, end: int) -> None:
             schedule(e, reset, NAV_RESET, n, end, 0)
 
 
-@compiled
+@borrowing
 def nav_reset(e: Ether, n: int, since: int, now: int) -> None:
     """The exchange that an RTS announced never began: the medium is free again."""
     me = e.node[n]
@@ -165,7 +165,7 @@ def nav_reset(e: Ether, n: int, since: int, now: int) -> None:
     set_alarm(e, n, now)
 
 
-@compiled
+@borrowing
 def decoded(e: Ether, n: int, f: int, end: int) -> None:
     """Node n has frame f without error."""
     me, frame, config = e.node[n], e.frame[f], e.config[0]
@@ -196,7 +196,7 @@ def decoded(e: Ether, n: int, f: int, end: int) -> None:
         release_medium(e, n, end)
 
 
-@compiled
+@borrowing
 def arrived(e: Ether, f: int) -> None:
     """The last hearer has all of frame f: everyone who locked on to it either decodes it or not."""
     me = e.frame[f]
@@ -219,7 +219,7 @@ def arrived(e: Ether, f: int) -> None:
     take_off_air(e, f)
 
 
-@compiled
+@borrowing
 def sent_out(e: Ether, n: int, number: int, now: int) -> None:
     """A broadcast has left the air."""
     if number != e.node[n].wait_number:
@@ -228,7 +228,7 @@ def sent_out(e: Ether, n: int, number: int, now: int) -> None:
     release_medium(e, n, now)
 
 
-@compiled
+@borrowing
 def enqueue(e: Ether, n: int, to: int, token: int, size_bytes: int, now: int) -> bool:
     """A protocol wants a frame sent; False when the queue is full."""
     me, config = e.node[n], e.config[0]

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 
-from thyme.sim.radios.wifi.compiled import compiled
+from thyme.compiled import borrowing
 from thyme.sim.radios.wifi.error_model import chunk_success
 from thyme.sim.radios.wifi.places import column, line, received_mw
 from thyme.sim.radios.wifi.state import Ether
 from thyme.sim.radios.wifi.timing import LIGHT_M_PER_NS, header_ns, preamble_ns
 
 
-@compiled
+@borrowing
 def note_overlap(e: Ether, f: int, other: int) -> None:
     desk, frame = e.desk[0], e.frame
     k = desk.free_overlap
@@ -29,7 +29,7 @@ def note_overlap(e: Ether, f: int, other: int) -> None:
     frame[f].overlaps = k
 
 
-@compiled
+@borrowing
 def put_on_air(e: Ether, f: int) -> None:
     """Meet the frames that are on the air near enough to matter, then join them."""
     grid, me, frame = e.grid[1], e.frame[f], e.frame
@@ -51,7 +51,7 @@ def put_on_air(e: Ether, f: int) -> None:
     e.desk[0].active += 1
 
 
-@compiled
+@borrowing
 def take_off_air(e: Ether, f: int) -> None:
     """Leave the air and give the frame's rows back."""
     frame, desk = e.frame, e.desk[0]
@@ -76,7 +76,7 @@ def take_off_air(e: Ether, f: int) -> None:
     desk.active -= 1
 
 
-@compiled
+@borrowing
 def heard_at(e: Ether, k: int, n: int) -> tuple[float, int]:
     """The power (0 when inaudible) and the delay with which overlap k reaches node n."""
     config, row, me = e.config[0], e.overlap[k], e.node[n]
@@ -88,7 +88,7 @@ def heard_at(e: Ether, k: int, n: int) -> tuple[float, int]:
     return power, int(math.sqrt(d2) / LIGHT_M_PER_NS + 0.5)
 
 
-@compiled
+@borrowing
 def others_at(e: Ether, f: int, n: int, at: int) -> tuple[float, int]:
     """The power of all overlapping frames at node n at one instant, and when the last of them ends."""
     total, until = 0.0, 0
@@ -102,7 +102,7 @@ def others_at(e: Ether, f: int, n: int, at: int) -> tuple[float, int]:
     return total, until
 
 
-@compiled
+@borrowing
 def stronger_follows(e: Ether, f: int, n: int, power: float, arrival: int) -> bool:
     """Does a stronger preamble reach node n before this one has been noticed?"""
     k = e.frame[f].overlaps
@@ -114,7 +114,7 @@ def stronger_follows(e: Ether, f: int, n: int, power: float, arrival: int) -> bo
     return False
 
 
-@compiled
+@borrowing
 def collect_steps(e: Ether, f: int, n: int, begin: int, end: int) -> int:
     """Steps of interference at node n within a span as sorted (instant, change) rows of the scratch table."""
     steps = 0
@@ -136,7 +136,7 @@ def collect_steps(e: Ether, f: int, n: int, begin: int, end: int) -> int:
     return steps
 
 
-@compiled
+@borrowing
 def span_success(e: Ether, f: int, n: int, power: float, begin: int, end: int) -> float:
     """The chance that node n decodes frame f from `begin` to `end`: the product over chunks of constant SINR."""
     config, mode = e.config[0], e.frame[f].mode
@@ -152,12 +152,12 @@ def span_success(e: Ether, f: int, n: int, power: float, begin: int, end: int) -
     return chance * chunk_success(model, mode, power / noise, end - since)
 
 
-@compiled
+@borrowing
 def header_success(e: Ether, f: int, n: int, power: float, arrival: int) -> float:
     mode = e.frame[f].mode
     return span_success(e, f, n, power, arrival + preamble_ns(mode), arrival + header_ns(mode))
 
 
-@compiled
+@borrowing
 def payload_success(e: Ether, f: int, n: int, power: float, arrival: int) -> float:
     return span_success(e, f, n, power, arrival + header_ns(e.frame[f].mode), arrival + e.frame[f].length)

@@ -7,12 +7,10 @@ thing to be told, so that all hearers of one frame are told in one stop.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from thyme.compiled import borrowing, entry
 from thyme.sim.radios.wifi.access import draw_backoff, forget_access
 from thyme.sim.radios.wifi.air import detect
 from thyme.sim.radios.wifi.book import Book, opened
-from thyme.sim.radios.wifi.compiled import cached, compiled, sources_digest
 from thyme.sim.radios.wifi.events import (
     ACCESS,
     AFTER_CTS,
@@ -43,7 +41,7 @@ from thyme.sim.radios.wifi.state import NOTHING, Ether
 SHORT, OUT_OF_ORDER = -1, -2
 
 
-@compiled
+@borrowing
 def short_of_rows(e: Ether) -> bool:
     desk, most = e.desk[0], e.config[0].max_hearers
     return bool(
@@ -55,7 +53,7 @@ def short_of_rows(e: Ether) -> bool:
     )
 
 
-@compiled
+@borrowing
 def happen(e: Ether, kind: int, who: int, a: int, b: int, now: int) -> None:
     if kind == ACCESS:
         look_at_medium(e, who, a, now)
@@ -75,7 +73,7 @@ def happen(e: Ether, kind: int, who: int, a: int, b: int, now: int) -> None:
         nav_reset(e, who, a, now)
 
 
-@compiled
+@borrowing
 def run_until(e: Ether, until: int) -> int:
     desk = e.desk[0]
     waiting = desk.told - desk.reported
@@ -104,7 +102,7 @@ def run_until(e: Ether, until: int) -> int:
     return int(desk.told)
 
 
-@compiled
+@borrowing
 def enqueue_now(e: Ether, now: int, n: int, to: int, token: int, size_bytes: int) -> int:
     desk = e.desk[0]
     # a stop may end twice the longest delay after the first thing it tells, and reactions are dated by what was told
@@ -115,7 +113,7 @@ def enqueue_now(e: Ether, now: int, n: int, to: int, token: int, size_bytes: int
     return 1 if enqueue(e, n, to, token, size_bytes, now) else 0
 
 
-@compiled
+@borrowing
 def switch_node(e: Ether, now: int, n: int, on: int) -> int:
     me, desk = e.node[n], e.desk[0]
     if len(e.told) - desk.told < me.queued + e.config[0].max_hearers + TELL_AT_ONCE + 8:
@@ -142,14 +140,14 @@ def switch_node(e: Ether, now: int, n: int, on: int) -> int:
     return 0
 
 
-@compiled
+@borrowing
 def seed_nodes(e: Ether, seed: int) -> None:
     for n in range(len(e.node)):
         e.node[n].stream = seeded(seed, n)
         draw_backoff(e, n, 0)
 
 
-@compiled
+@borrowing
 def count_hearers(e: Ether) -> None:
     """How many hear every node, for a world in which nobody moves."""
     bin_nodes(e, 0)
@@ -157,42 +155,33 @@ def count_hearers(e: Ether) -> None:
         e.hearer_first[n + 1] = e.hearer_first[n] + gather(e, n, 0, 0, 0)
 
 
-@compiled
+@borrowing
 def write_hearers(e: Ether) -> None:
     for n in range(len(e.node)):
         gather(e, n, 0, e.hearer_first[n], e.hearer_first[n + 1] - e.hearer_first[n])
 
 
-Run = Callable[[Book, int], int]
-Queue = Callable[[Book, int, int, int, int, int], int]
-Switch = Callable[[Book, int, int, int], int]
-Prepare = Callable[[Book, int, bool], None]
+@entry
+def run(book: Book, until: int) -> int:
+    return run_until(opened(book), until)
 
 
-def _entry_points(digest: int) -> tuple[Run, Queue, Switch, Prepare]:
-    def run(book: Book, until: int) -> int:
-        assert digest != 0
-        return run_until(opened(book), until)
-
-    def queue(book: Book, now: int, n: int, to: int, token: int, size_bytes: int) -> int:
-        assert digest != 0
-        return enqueue_now(opened(book), now, n, to, token, size_bytes)
-
-    def switch(book: Book, now: int, n: int, on: int) -> int:
-        assert digest != 0
-        return switch_node(opened(book), now, n, on)
-
-    def prepare(book: Book, seed: int, write: bool) -> None:
-        assert digest != 0
-        e = opened(book)
-        if write:
-            write_hearers(e)
-        else:
-            seed_nodes(e, seed)
-            if e.config[0].static != 0:
-                count_hearers(e)
-
-    return cached(run), cached(queue), cached(switch), cached(prepare)
+@entry
+def queue(book: Book, now: int, n: int, to: int, token: int, size_bytes: int) -> int:
+    return enqueue_now(opened(book), now, n, to, token, size_bytes)
 
 
-run, queue, switch, prepare = _entry_points(sources_digest())
+@entry
+def switch(book: Book, now: int, n: int, on: int) -> int:
+    return switch_node(opened(book), now, n, on)
+
+
+@entry
+def prepare(book: Book, seed: int, write: bool) -> None:
+    e = opened(book)
+    if write:
+        write_hearers(e)
+    else:
+        seed_nodes(e, seed)
+        if e.config[0].static != 0:
+            count_hearers(e)

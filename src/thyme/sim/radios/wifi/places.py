@@ -12,12 +12,12 @@ import math
 
 import numpy as np
 
-from thyme.sim.radios.wifi.compiled import compiled
+from thyme.compiled import borrowing
 from thyme.sim.radios.wifi.state import NEVER, Ether, Row
 from thyme.sim.radios.wifi.timing import LIGHT_M_PER_NS
 
 
-@compiled
+@borrowing
 def locate(e: Ether, n: int, now: int) -> None:
     """Bring node n's position up to date."""
     me = e.node[n]
@@ -33,7 +33,7 @@ def locate(e: Ether, n: int, now: int) -> None:
     me.y = e.leg[leg].y + e.leg[leg].vy * elapsed_s
 
 
-@compiled
+@borrowing
 def received_mw(config: Row, distance2_m2: float) -> float:
     """Log-distance path loss; nothing is louder than at one metre."""
     d2 = max(1.0, distance2_m2)
@@ -42,17 +42,17 @@ def received_mw(config: Row, distance2_m2: float) -> float:
     return float(config.power_1m_mw * d2 ** (-0.5 * config.exponent))
 
 
-@compiled
+@borrowing
 def column(grid: Row, x: float) -> int:
     return int(min(max(math.floor((x - grid.x) / grid.cell_m), 0.0), grid.across - 1.0))
 
 
-@compiled
+@borrowing
 def line(grid: Row, y: float) -> int:
     return int(min(max(math.floor((y - grid.y) / grid.cell_m), 0.0), grid.down - 1.0))
 
 
-@compiled
+@borrowing
 def bin_nodes(e: Ether, now: int) -> None:
     """Sort all nodes into cells and say how long that stays good."""
     grid, node = e.grid[0], e.node
@@ -79,7 +79,7 @@ def bin_nodes(e: Ether, now: int) -> None:
         desk.grid_until = min(desk.grid_until, e.jump[desk.next_jump] - 1)
 
 
-@compiled
+@borrowing
 def gather(e: Ether, n: int, now: int, first: int, room: int) -> int:
     """Write the hearers of node n from row `first` on (counting only, when there is no `room`)."""
     config, grid, me = e.config[0], e.grid[0], e.node[n]

@@ -6,14 +6,14 @@ waited longer than its lifetime, which is noticed the next time the node looks a
 
 from __future__ import annotations
 
-from thyme.sim.radios.wifi.compiled import compiled
+from thyme.compiled import borrowing
 from thyme.sim.radios.wifi.state import Ether
 
 # what a protocol is told
 RECEIVED, SENT, GIVEN_UP, DROPPED = 0, 1, 2, 3
 
 
-@compiled
+@borrowing
 def tell(e: Ether, at: int, kind: int, n: int, peer: int, token: int) -> None:
     row = e.told[e.desk[0].told]
     row.at_s = at * 1e-9
@@ -21,7 +21,7 @@ def tell(e: Ether, at: int, kind: int, n: int, peer: int, token: int) -> None:
     e.desk[0].told += 1
 
 
-@compiled
+@borrowing
 def append_packet(e: Ether, n: int, to: int, token: int, size_bytes: int, now: int) -> None:
     desk, me = e.desk[0], e.node[n]
     k = desk.free_packet
@@ -38,7 +38,7 @@ def append_packet(e: Ether, n: int, to: int, token: int, size_bytes: int, now: i
     me.queued += 1
 
 
-@compiled
+@borrowing
 def drop_head(e: Ether, n: int) -> None:
     desk, me = e.desk[0], e.node[n]
     k = me.head
@@ -49,7 +49,7 @@ def drop_head(e: Ether, n: int) -> None:
     desk.packets_left += 1
 
 
-@compiled
+@borrowing
 def finish_head(e: Ether, n: int, kind: int, at: int) -> None:
     """The packet at the head is done with: tell whoever owns its token."""
     row = e.packet[e.node[n].head]
@@ -57,7 +57,7 @@ def finish_head(e: Ether, n: int, kind: int, at: int) -> None:
     drop_head(e, n)
 
 
-@compiled
+@borrowing
 def drop_expired(e: Ether, n: int, now: int, room: int) -> None:
     """Give up the packets that waited too long, as many as there is `room` to tell."""
     me = e.node[n]

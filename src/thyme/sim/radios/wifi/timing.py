@@ -6,7 +6,7 @@ ERP-OFDM at 6 Mbit/s: 16 µs preamble, 4 µs SIGNAL, 4 µs symbols of 24 bits th
 
 from __future__ import annotations
 
-from thyme.sim.radios.wifi.compiled import compiled
+from thyme.compiled import borrowing
 
 OFDM6, DSSS1 = 0, 1
 
@@ -18,7 +18,7 @@ DSSS_ACK_NS = 304_000  # what EIFS allows for: an ACK at the lowest rate
 LIGHT_M_PER_NS = 0.299792458
 
 
-@compiled
+@borrowing
 def frame_ns(mode: int, psdu_bytes: int) -> int:
     """The whole PPDU: preamble, header, payload and extension."""
     if mode == DSSS1:
@@ -27,12 +27,12 @@ def frame_ns(mode: int, psdu_bytes: int) -> int:
     return OFDM_HEADER_NS + symbols * 4_000 + 6_000
 
 
-@compiled
+@borrowing
 def preamble_ns(mode: int) -> int:
     return DSSS_PREAMBLE_NS if mode == DSSS1 else OFDM_PREAMBLE_NS
 
 
-@compiled
+@borrowing
 def header_ns(mode: int) -> int:
     """Preamble and header: what comes before the payload."""
     return DSSS_HEADER_NS if mode == DSSS1 else OFDM_HEADER_NS

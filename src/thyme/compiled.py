@@ -1,0 +1,169 @@
+"""The one way to numba: functions compiled at their first call, their machine code kept on disk, their types kept.
+
+numba's own cache sees a change of the file in which a function stands, and of no other; but a function is compiled
+together with the functions and constants that it uses, wherever they stand. So the code of all is kept in a folder
+named by the digest of all sources that are compiled (the modules that import this one, and what they reach) and of the
+versions of numba and llvmlite: whoever changes any of them begins an empty folder. Processes may share a folder, since
+files appear in it whole; if no folder can be written, functions are compiled in every process.
+
+Only modules whose functions are compiled may import this one: it takes numba along, which takes its time to start.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import llvmlite
+import numba
+from numba import njit, types
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
+from numba.extending import intrinsic
+from numba.np.numpy_support import carray
+from platformdirs import user_cache_path
+
+from thyme.sources import own_sources
+
+__all__ = ["borrowing", "carray", "compiled", "entry", "inner", "pointer"]
+
+MAX_KEPT = 16
+"""Folders of code that are kept; beyond them, the one not used for longest goes. A folder takes a few megabytes."""
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def compiled(function: Function) -> Function:
+    """A function that Python or compiled code calls, kept on disk; divisions by zero raise, as in Python."""
+    return _kept(function)
+
+
+def entry(function: Function) -> Function:
+    """A function that Python calls, kept on disk; divisions are not checked."""
+    return _kept(function, error_model="numpy")
+
+
+def inner(function: Function) -> Function:
+    """A function that only compiled code calls, as a part of its entries; divisions are not checked."""
+    return cast(Function, njit(error_model="numpy")(function))
+
+
+def borrowing(function: Function) -> Function:
+    """An inner function that makes no arrays of its own: those that it is given need not be counted."""
+    return cast(Function, njit(error_model="numpy", _nrt=False)(function))
+
+
+def _kept(function: Function, **options: Any) -> Function:
+    dispatcher = njit(**options)(function)
+    if dispatcher is not function:  # as it is where numba is told not to compile
+        dispatcher._cache = KeptCode(function)
+    return cast(Function, dispatcher)
+
+
+def _pointer(typing_context: Any, address: Any) -> Any:
+    """An address as something `carray` takes."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(types.voidptr))
+
+    return types.voidptr(address), generate
+
+
+pointer: Any = intrinsic(_pointer)
+
+
+@cache
+def code_folder() -> Path | None:
+    """Where the code of these sources is kept; nothing if no folder can be written."""
+    digest = sources_digest()
+    for root in (user_cache_path("thyme"), Path(__file__).parent / "__pycache__"):
+        folder = root / "compiled" / digest
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+            os.utime(folder)
+            forget_old(folder.parent)
+            return folder
+    return None
+
+
+def sources_digest() -> str:
+    """A name that changes with every source that is compiled, and with the compiler."""
+    versions = f"{numba.__version__} {llvmlite.__version__}".encode()
+    return hashlib.sha256(versions + own_sources().digest(compiled_modules())).hexdigest()[:20]
+
+
+@cache
+def compiled_modules() -> tuple[str, ...]:
+    """The modules that import this one, and whatever they reach."""
+    sources = own_sources()
+    return sources.reach(sources.importing(__name__))
+
+
+def forget_old(root: Path) -> None:
+    """Remove the folders not used for longest. Whoever uses one of them still compiles once more."""
+    ages = []
+    for folder in root.iterdir():
+        with suppress(OSError):
+            ages.append((folder.stat().st_mtime_ns, folder))
+    for _, folder in sorted(ages, reverse=True)[MAX_KEPT:]:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Place:
+    """What numba calls a locator."""
+
+    def __init__(self, file: str) -> None:
+        self._py_file = file
+
+    def ensure_cache_path(self) -> None:
+        folder = code_folder()
+        assert folder is not None
+        folder.mkdir(parents=True, exist_ok=True)
+
+
+class _Code(CompileResultCacheImpl):  # type: ignore[misc]
+    """How machine code becomes bytes and is called: by its module, since different ones may have equal functions."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        code = function.__code__
+        self._lineno = code.co_firstlineno
+        self._locator = _Place(code.co_filename)
+        version = f"py{sys.version_info[0]}{sys.version_info[1]}{getattr(sys, 'abiflags', '')}"
+        self._filename_base = f"{function.__module__}.{function.__name__}-{self._lineno}.{version}"
+
+
+class KeptCode(FunctionCache):  # type: ignore[misc]
+    """numba's cache of one function, in our folder. Nothing is looked for before the first call."""
+
+    _impl_class = _Code
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._name = repr(function)
+        self._py_func = function
+        self._impl = _Code(function)
+        self.enable()
+
+    @cached_property
+    def _cache_path(self) -> str:
+        return str(code_folder() or "")
+
+    @cached_property
+    def _cache_file(self) -> Any:
+        return IndexDataCacheFile(self._cache_path, self._impl.filename_base, Path(self._cache_path).name)
+
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        return super().load_overload(signature, context) if self._cache_path else None
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        """Nothing is kept if a source has changed since this process started: it may hold a mixture of both."""
+        with suppress(OSError):
+            if self._cache_path and sources_digest() == Path(self._cache_path).name:
+                super().save_overload(signature, result)

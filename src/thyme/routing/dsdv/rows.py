@@ -1,0 +1,156 @@
+"""DSDV's table in memory: an array of rows in the order of destinations, and what is done to one row.
+
+A row holds what packets follow (the route), what has changed and will be told (the news), what is remembered of a loss,
+and when its news have settled. Rows, and the buffer in which updates are written, are found through a desk, of which
+Python knows the address: handing over one number is what makes a call cheap. Python owns the memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from thyme.compiled import carray, inner, pointer
+
+ROW = np.dtype(
+    [
+        ("destination", np.int64),
+        ("next_hop", np.int64),
+        ("sequence", np.int64),
+        ("heard_s", np.float64),
+        ("settling_s", np.float64),
+        ("news_next_hop", np.int64),
+        ("news_sequence", np.int64),
+        ("news_heard_s", np.float64),
+        ("news_settling_s", np.float64),
+        ("due_s", np.float64),  # when the news have settled; infinite if they need not
+        ("due_order", np.int64),
+        ("lost_sequence", np.int64),
+        ("lost_s", np.float64),
+        ("hops", np.int32),
+        ("news_hops", np.int32),
+        ("known", np.uint8),
+        ("changed", np.uint8),
+        ("news", np.uint8),
+        ("news_changed", np.uint8),
+        ("lost", np.uint8),
+        ("purged", np.uint8),  # out of the routes just now, and not told yet
+    ],
+    align=True,
+)
+DESK = np.dtype(
+    [
+        ("rows", np.int64),
+        ("capacity", np.int64),
+        ("out", np.int64),
+        ("used", np.int64),
+        ("known", np.int64),
+        ("max_routes", np.int64),
+        ("own", np.int64),
+        ("orders", np.int64),
+        ("settling_s", np.float64),
+        ("weight", np.float64),  # negative: settling times stay as they are
+        ("hold_s", np.float64),
+        ("due_s", np.float64),  # the earliest of all rows
+        ("remember_lost", np.int64),
+    ],
+    align=True,
+)
+
+
+@inner
+def opened(address: int) -> Any:
+    """The desk, alone in a table, and the rows."""
+    desks = carray(pointer(address), 1, DESK)
+    return desks, carray(pointer(desks[0].rows), desks[0].capacity, ROW)
+
+
+@inner
+def find(desk: Any, rows: Any, destination: int, guess: int) -> int:
+    """The row of a destination; if there is none, -1 - the place where it belongs. Updates are mostly in the order
+    of destinations, so the row after the last one is looked at first."""
+    if guess < desk.used and rows[guess].destination == destination:
+        return guess
+    low, high = 0, desk.used
+    while low < high:
+        middle = (low + high) >> 1
+        if rows[middle].destination < destination:
+            low = middle + 1
+        else:
+            high = middle
+    if low < desk.used and rows[low].destination == destination:
+        return low
+    return -1 - low
+
+
+@inner
+def insert(desk: Any, rows: Any, at: int, destination: int) -> None:
+    for i in range(desk.used, at, -1):
+        rows[i] = rows[i - 1]
+    desk.used += 1
+    row = rows[at]
+    row.destination = destination
+    row.known = row.news = row.lost = row.purged = 0
+    row.due_s = np.inf
+
+
+@inner
+def follow(row: Any, changed: int) -> None:
+    """Packets take the way that the news tell of, if there is still a route."""
+    if row.known:
+        row.next_hop, row.hops, row.sequence = row.news_next_hop, row.news_hops, row.news_sequence
+        row.heard_s, row.settling_s, row.changed = row.news_heard_s, row.news_settling_s, changed
+
+
+@inner
+def note(row: Any, next_hop: int, hops: int, sequence: int, heard_s: float, settling_s: float, changed: int) -> None:
+    row.news, row.news_changed = 1, changed
+    row.news_next_hop, row.news_hops, row.news_sequence = next_hop, hops, sequence
+    row.news_heard_s, row.news_settling_s = heard_s, settling_s
+
+
+@inner
+def note_route(row: Any) -> None:
+    """The news are the route, unless there are news already."""
+    if not row.news:
+        note(row, row.next_hop, row.hops, row.sequence, row.heard_s, row.settling_s, row.changed)
+
+
+@inner
+def take_out(desk: Any, row: Any, sequence: int, now_s: float) -> None:
+    if row.known:
+        row.known = 0
+        desk.known -= 1
+    if desk.remember_lost:
+        row.lost, row.lost_sequence, row.lost_s = 1, sequence | 1, now_s
+
+
+@inner
+def tellable(row: Any) -> bool:
+    return bool(row.news and row.news_changed and row.due_s == np.inf)
+
+
+@inner
+def lose_over(desk: Any, rows: Any, neighbour: int, now_s: float, stop: bool) -> int:
+    """Every route over a neighbour is lost, and that is news; `stop` ends their settling too."""
+    gone = 0
+    for i in range(desk.used):
+        row = rows[i]
+        if row.known and row.next_hop == neighbour:
+            gone += 1
+            take_out(desk, row, row.sequence, now_s)
+            note(row, row.next_hop, row.hops, row.sequence | 1, row.heard_s, row.settling_s, 1)
+            if stop:
+                row.due_s = np.inf
+        if row.news and row.news_next_hop == neighbour and row.news_sequence & 1 == 0:
+            row.news = 0
+    return gone
+
+
+@inner
+def earliest(desk: Any, rows: Any) -> float:
+    due_s = np.inf
+    for i in range(desk.used):
+        due_s = min(due_s, rows[i].due_s)
+    return due_s

@@ -1,0 +1,93 @@
+"""The package's own source files: which module imports which, and the digest of all that some modules can reach.
+
+Read from the text, without importing anything: imports inside functions and those for types alone count, too. What a
+module reaches is its imports, theirs, and so on, with the `__init__` of every folder on the way. The front door,
+`thyme` itself, is not followed: it exists for people outside, and offers them everything.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+PACKAGE = "thyme"
+
+
+class Sources:
+    """The modules below one folder, by their dotted names."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.modules = {_name(file.relative_to(folder)): file for file in sorted(folder.rglob("*.py"))}
+        self._imports: dict[str, frozenset[str]] = {}
+
+    def reach(self, entries: Iterable[str]) -> tuple[str, ...]:
+        """These modules and all that they can reach, in the order of their names."""
+        reached: set[str] = set()
+        waiting = list(entries)
+        while waiting:
+            module = waiting.pop()
+            if module not in reached:
+                reached.add(module)
+                waiting.extend(self.imports(module))
+        return tuple(sorted(reached))
+
+    def imports(self, module: str) -> frozenset[str]:
+        """The modules of the package that run when this one does."""
+        found = self._imports.get(module)
+        if found is None:
+            file = self.file(module)
+            named = {part for name in _named(ast.parse(file.read_bytes(), file)) for part in _with_parents(name)}
+            found = frozenset(named & self.modules.keys() - {PACKAGE, module})
+            self._imports[module] = found
+        return found
+
+    def importing(self, module: str) -> tuple[str, ...]:
+        """The modules that import this one themselves."""
+        spelled = module.rpartition(".")[2].encode()
+        likely = [name for name, file in self.modules.items() if spelled in file.read_bytes()]
+        return tuple(name for name in likely if module in self.imports(name))
+
+    def digest(self, modules: Iterable[str]) -> bytes:
+        """A hash of the sources of these modules and of their names."""
+        digest = hashlib.sha256()
+        for module in sorted(modules):
+            digest.update(module.encode() + b"\0" + hashlib.sha256(self.file(module).read_bytes()).digest())
+        return digest.digest()
+
+    def file(self, module: str) -> Path:
+        """Where a module stands. One that does not exist is an error: it would fall out of a digest unseen."""
+        file = self.modules.get(module)
+        if file is None:
+            raise LookupError(f"{self.folder} has no module {module!r}: it was moved or renamed; name it as it is now")
+        return file
+
+
+@cache
+def own_sources() -> Sources:
+    """Those of this very package."""
+    return Sources(Path(__file__).parent)
+
+
+def _name(file: Path) -> str:
+    parts = (PACKAGE, *file.with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _named(tree: ast.Module) -> Iterator[str]:
+    """Every dotted name that may be a module: `from a import b` may mean the module a.b."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports of the package are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _with_parents(name: str) -> Iterator[str]:
+    while name:
+        yield name
+        name = name.rpartition(".")[0]
