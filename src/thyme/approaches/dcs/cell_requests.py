@@ -1,20 +1,33 @@
-"""Requests to cells: one request may go to several, and is done when all of them have answered."""
+"""Requests to cells: one request may go to several, and is done when all of them have answered.
+
+An answer also tells of hot tags (`spreading`), so that insertions under them go straight to their cell from then on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
+from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.interface import Done, Failure, Outcome
-from thyme.approaches.requests import Requests
 from thyme.model.ids import CellId
+from thyme.routing.cells.addresses import Arrival, Destination
+from thyme.wire.cells import CellAnswer
+from thyme.wire.message import Message
 
 
 class CellRequests:
     """The requests of one node that await answers of cells."""
 
-    def __init__(self, requests: Requests) -> None:
-        self._requests = requests
+    def __init__(self, cell: Cell) -> None:
+        self._cell = cell
         self._waiting: dict[int, dict[CellId, None]] = {}
+        self._hot: dict[str, int] = {}
+        cell.hear(CellAnswer, self._on_answer)
+
+    @property
+    def hot(self) -> Mapping[str, int]:
+        """The tags that are known to be spread, and over how many cells."""
+        return self._hot
 
     def begin(self, cells: Iterable[CellId], send: Callable[[int, list[CellId]], None], done: Done) -> None:
         """Call `send(number, cells)` now, and again for those cells that have not answered in time."""
@@ -31,16 +44,31 @@ class CellRequests:
             self._waiting.pop(numbers[0], None)
             done(outcome)
 
-        self._requests.begin(try_once, ended)
+        self._cell.requests.begin(try_once, ended)
 
-    def answered(self, number: int, cell: CellId, refusal: str) -> None:
+    def ask(self, cells: Iterable[CellId], message: Callable[[int], Message], done: Done) -> None:
+        """The same request to several cells; `message` is given its number."""
+
+        def send(number: int, waiting: list[CellId]) -> None:
+            self._cell.router.send_to_many(map(Destination, waiting), message(number))
+
+        self.begin(cells, send, done)
+
+    def _on_answer(self, arrival: Arrival, answer: CellAnswer) -> None:
         """A cell has carried a request out, or refused it."""
-        if refusal:
-            self._requests.resolve(number, Outcome(Failure.REFUSED))
+        self._remember_hot(answer.spread)
+        if answer.refusal:
+            self._cell.requests.resolve(answer.request, Outcome(Failure.REFUSED))
             return
-        waiting = self._waiting.get(number)
+        waiting = self._waiting.get(answer.request)
         if waiting is not None:
-            waiting.pop(cell, None)
+            waiting.pop(answer.cell, None)
             if waiting:
                 return
-        self._requests.resolve(number, Outcome())
+        self._cell.requests.resolve(answer.request, Outcome())
+
+    def _remember_hot(self, spread: tuple[tuple[str, int], ...]) -> None:
+        for tag, cells in spread:
+            self._hot[tag] = cells
+            if len(self._hot) > self._cell.options.spread_memory:
+                del self._hot[next(iter(self._hot))]

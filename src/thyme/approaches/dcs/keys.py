@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from random import Random
 
-from thyme.approaches.dcs.spreading import share_of
 from thyme.model.errors import InputError
 from thyme.model.ids import CellId, NodeId, ObjectKey
 from thyme.model.objects import Metadata
@@ -20,6 +19,11 @@ from thyme.wire.cells import WHOLE_CELL
 def cells_of_tags(grid: Grid, tags: Iterable[str]) -> list[CellId]:
     """The cells that keep an object's metadata, each once."""
     return sorted({grid.cell_for(tag) for tag in tags})
+
+
+def share_of(key: ObjectKey, cells: int) -> int:
+    """Which of a hot tag's cells an object belongs to."""
+    return int.from_bytes(blake2b(str(key).encode(), digest_size=4).digest(), "big") % cells
 
 
 def insertion_cells(grid: Grid, metadata: Metadata, hot: Mapping[str, int]) -> list[CellId]:

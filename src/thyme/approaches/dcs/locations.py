@@ -7,85 +7,80 @@ was empty for a while may have lost what it was told; it says so, and the node s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from functools import partial
 
 import msgspec
 
+from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.dcs.cell_requests import CellRequests
+from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.keys import cells_of_tags
-from thyme.approaches.inbox import Inbox
+from thyme.approaches.dcs.subscriber import Subscriber
 from thyme.approaches.interface import Outcome
-from thyme.host import Host
 from thyme.model.ids import CellId, ObjectKey, SubscriptionKey
-from thyme.model.objects import Metadata
-from thyme.routing.cells.geographic import GeographicRouter
-from thyme.routing.cells.grid import Grid
-from thyme.wire.cells import LocationUpdate
+from thyme.routing.cells.addresses import Arrival
+from thyme.routing.cells.beacons import Neighbour
+from thyme.wire.cells import InsertMetadata, LocationUpdate, Unknown
 
-OWN = "own object"
-REPLICA = "replica"
 LAST_SEEN = "last seen"
-SUBSCRIPTION_CELLS = "subscription cells"
 SEEN_EVERY_S = 1.0
 """How often a node notes that it is there: a node that returns asks for what it missed from then on."""
 
 KEYS_PER_UPDATE = 60
 """Subscriptions and objects named in one update; more go in several messages."""
 
-metadata_decoder = msgspec.msgpack.Decoder(Metadata)
-_cells = msgspec.msgpack.Decoder(list[CellId])
-
 
 class Locations:
     """What this node has told to which cells."""
 
-    def __init__(
-        self,
-        host: Host,
-        grid: Grid,
-        router: GeographicRouter,
-        requests: CellRequests,
-        inbox: Inbox[CellId],
-        place: Callable[[], CellId],
-    ) -> None:
-        self._host = host
-        self._grid = grid
-        self._router = router
+    def __init__(self, cell: Cell, requests: CellRequests, subscriber: Subscriber, copies: Copies) -> None:
+        self._cell = cell
+        self._host = cell.host
         self._requests = requests
-        self._inbox = inbox
-        self._place = place
+        self._subscriber = subscriber
+        self._copies = copies
         self._seen_s = -SEEN_EVERY_S
+        cell.settled.then(self._on_settled)
+        cell.crossed.then(self._on_crossed)
+        cell.heard.then(self._on_heard)
+        cell.hear(Unknown, self._send_again)
 
-    def subscribed(self, sid: int, cells: list[CellId]) -> None:
-        self._host.store.put(SUBSCRIPTION_CELLS, str(sid), msgspec.msgpack.encode(cells))
+    def join(self) -> None:
+        if self._cell.options.refresh_s > 0.0:
+            self._host.after(self._refresh_gap_s(), self._refresh)
 
-    def unsubscribed(self, sid: int) -> None:
-        self._host.store.remove(SUBSCRIPTION_CELLS, str(sid))
+    def _on_settled(self, alone: bool) -> None:
+        self._tell(objects=True, catch_up=self._cell.options.catch_up)
 
-    def cells_of(self, sid: int) -> list[CellId]:
-        """The cells that have a share of a subscription."""
-        value = self._host.store.get(SUBSCRIPTION_CELLS, str(sid))
-        return _cells.decode(value) if value else []
+    def _on_crossed(self) -> None:
+        self._tell(objects=False, catch_up=False)
 
-    def seen(self) -> None:
+    def _on_heard(self, neighbour: Neighbour, digest: bytes) -> None:
         """This node is a member and hears its neighbours: until now it has missed nothing."""
         now_s = self._host.now()
-        if now_s - self._seen_s >= SEEN_EVERY_S:
+        if self._cell.member and now_s - self._seen_s >= SEEN_EVERY_S:
             self._seen_s = now_s
             self._host.store.put(LAST_SEEN, "", msgspec.msgpack.encode(now_s))
 
-    def tell(self, *, objects: bool, catch_up: bool) -> None:
+    def _refresh(self) -> None:
+        """Remind the cells of subscriptions, in case one of them has lost all its members at once."""
+        self._host.after(self._refresh_gap_s(), self._refresh)
+        if self._cell.member:
+            self._tell(objects=False, catch_up=False)
+
+    def _refresh_gap_s(self) -> float:
+        return self._cell.options.refresh_s * self._host.random.uniform(0.5, 1.5)
+
+    def _tell(self, *, objects: bool, catch_up: bool) -> None:
         """Say where this node is, to every cell that has one of its subscriptions and, if its objects have settled with
         it, to those that list it as a replica. With `catch_up` the cells also tell what was missed, and the update is
         repeated until they answer."""
         subscriptions: dict[CellId, list[SubscriptionKey]] = {}
-        for own in self._inbox:
-            key = own.subscription.key
-            for cell in self.cells_of(key.sid):
-                subscriptions.setdefault(cell, []).append(key)
+        for key, cell in self._subscriber.shares():
+            subscriptions.setdefault(cell, []).append(key)
         replicas: dict[CellId, list[ObjectKey]] = {}
-        for metadata in self._held() if objects else ():
-            for cell in cells_of_tags(self._grid, metadata.tags):
+        for metadata in self._copies if objects else ():
+            for cell in cells_of_tags(self._cell.grid, metadata.tags):
                 replicas.setdefault(cell, []).append(metadata.key)
         since_s = self._last_seen_s() if catch_up else None
         for cell in sorted({*subscriptions, *replicas}):
@@ -102,18 +97,22 @@ class Locations:
         since_s: float | None,
     ) -> None:
         def send(number: int, cells: list[CellId]) -> None:
-            update = LocationUpdate(self._host.node, self._place(), self._host.now(), keys, held, since_s, number)
-            self._router.send_to_cell(cell, update)
+            update = LocationUpdate(self._host.node, self._cell.place, self._host.now(), keys, held, since_s, number)
+            self._cell.router.send_to_cell(cell, update)
 
         if since_s is None:
             send(-1, [cell])
         else:
             self._requests.begin([cell], send, _ignore)
 
-    def _held(self) -> Iterator[Metadata]:
-        for kind in (OWN, REPLICA):
-            for _, value in self._host.store.items(kind):
-                yield metadata_decoder.decode(value)
+    def _send_again(self, arrival: Arrival, message: Unknown) -> None:
+        """A cell has lost what this node told it before it was away."""
+        for key in message.objects:
+            metadata = self._copies.own(key.oid)
+            if metadata is not None:
+                self._requests.ask([message.cell], partial(InsertMetadata, metadata=metadata), _ignore)
+        for subscription in message.subscriptions:
+            self._subscriber.send_again(subscription, message.cell, _ignore)
 
     def _last_seen_s(self) -> float | None:
         value = self._host.store.get(LAST_SEEN, "")

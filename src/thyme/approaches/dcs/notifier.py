@@ -7,23 +7,24 @@ have failed. The papers stop there; with `resend_s` a kept notification is also 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import msgspec
 
-from thyme.approaches.dcs.options import CellStorageOptions
+from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.paging import pieces_of
-from thyme.host import Host
 from thyme.model.ids import CellId, NodeId, SubscriptionKey
 from thyme.model.matching import Batch
 from thyme.model.objects import Metadata
 from thyme.model.records import Counted, TrafficKind
+from thyme.model.subscriptions import Subscription
 from thyme.routing.cells.addresses import Destination
-from thyme.routing.cells.geographic import GeographicRouter
 from thyme.wire.cells import CellNotification
 
 MATCHES_PER_MESSAGE = 8
 KEYS_PER_MESSAGE = 60
+MOST_CAUGHT_UP = 1_000
+"""Matches that are told at once to a subscriber that was away, or whose subscription came from another cell."""
 SENT_MEMORY = 2_000
 """Notifications sent lately, to know what a NACK is about."""
 
@@ -38,20 +39,14 @@ class _Sent(msgspec.Struct, frozen=True):
 class Notifier:
     """Sends this node's notifications."""
 
-    def __init__(
-        self,
-        host: Host,
-        router: GeographicRouter,
-        options: CellStorageOptions,
-        place_of: Callable[[SubscriptionKey], CellId | None],
-    ) -> None:
-        self._host = host
-        self._router = router
-        self._options = options
-        self._place_of = place_of
+    def __init__(self, cell: Cell) -> None:
+        self._cell = cell
+        self._host = cell.host
+        self._options = cell.options
         self._sent: dict[int, _Sent] = {}
         self._kept: dict[NodeId, list[_Sent]] = {}
         self._kept_count = 0
+        cell.undelivered.then(self._on_undelivered)
 
     def notify(self, keys: Iterable[SubscriptionKey], metadata: Metadata, source: CellId) -> None:
         """Tell the subscribers of all these subscriptions of one object."""
@@ -79,11 +74,22 @@ class Notifier:
             )
             self._send(message, [Destination(cell, key.subscriber)])
 
-    def undelivered(self, node: NodeId, number: int) -> bool:
-        """A NACK: keep what `node` did not get; False if the number is not a notification's."""
+    def catch_up(self, subscription: Subscription, place: CellId, source: CellId) -> None:
+        """Tell a subscriber at once of all that is here and matches, old or new."""
+        batch = self._cell.holdings.index.search(subscription, MOST_CAUGHT_UP)
+        if batch.matches:
+            self.notify_batch(subscription.key, place, Batch(batch.matches, batch.total, None), 0, source)
+
+    def moved(self, node: NodeId) -> None:
+        """The subscriber said where it is: it gets what was kept."""
+        for sent in self._take_kept(node):
+            self._resend(node, sent)
+
+    def _on_undelivered(self, node: NodeId, cell: CellId, number: int) -> None:
+        """Keep what `node` did not get, if it was a notification."""
         sent = self._sent.get(number)
         if sent is None:
-            return False
+            return
         keys = tuple(key for key in sent.message.keys if key.subscriber == node)
         if sent.until_s <= self._host.now():
             self._drop("subscriber is silent")
@@ -91,15 +97,9 @@ class Notifier:
             self._drop("too many undelivered")
         elif keys:
             self._keep(node, _Sent(msgspec.structs.replace(sent.message, keys=keys), sent.until_s))
-        return True
-
-    def moved(self, node: NodeId) -> None:
-        """The subscriber said where it is: it gets what was kept."""
-        for sent in self._take_kept(node):
-            self._resend(node, sent)
 
     def _send(self, message: CellNotification, destinations: list[Destination]) -> None:
-        number = self._router.send_to_many(destinations, message)
+        number = self._cell.router.send_to_many(destinations, message)
         self._remember(number, _Sent(message, self._host.now() + self._options.undelivered_s))
 
     def _keep(self, node: NodeId, sent: _Sent) -> None:
@@ -126,7 +126,10 @@ class Notifier:
     def _resend(self, node: NodeId, sent: _Sent) -> None:
         cell = next((place for key in sent.message.keys if (place := self._place_of(key)) is not None), None)
         if cell is not None:
-            self._remember(self._router.send_to_node(node, cell, sent.message), sent)
+            self._remember(self._cell.router.send_to_node(node, cell, sent.message), sent)
+
+    def _place_of(self, key: SubscriptionKey) -> CellId | None:
+        return self._cell.holdings.parts.place_of(key)
 
     def _remember(self, number: int, sent: _Sent) -> None:
         self._sent[number] = sent

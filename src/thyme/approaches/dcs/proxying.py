@@ -11,19 +11,15 @@ that it has them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
-from thyme.approaches.dcs.holdings import Holdings, joined
-from thyme.approaches.dcs.options import CellStorageOptions
-from thyme.approaches.interface import Outcome
-from thyme.approaches.requests import Requests
-from thyme.host import Host
+from thyme.approaches.dcs.cell import Cell
+from thyme.approaches.dcs.items import joined
+from thyme.approaches.interface import Done, Outcome
 from thyme.model.ids import CellId
 from thyme.routing.cells.addresses import Arrival, Form
-from thyme.routing.cells.beacons import Beacons
-from thyme.routing.cells.geographic import GeographicRouter
-from thyme.routing.cells.grid import Grid
 from thyme.wire.cells import CellAnswer, CellState, KeptHere, Released, TakeBack, WhoKeeps
 from thyme.wire.message import Message
 
@@ -31,109 +27,89 @@ from thyme.wire.message import Message
 class Proxying:
     """A member's part in moving keys between cells."""
 
-    def __init__(
-        self,
-        host: Host,
-        grid: Grid,
-        router: GeographicRouter,
-        beacons: Beacons,
-        requests: Requests,
-        options: CellStorageOptions,
-        holdings: Callable[[], Holdings | None],
-        cell: Callable[[], CellId],
-    ) -> None:
-        self._host = host
-        self._grid = grid
-        self._router = router
-        self._beacons = beacons
-        self._requests = requests
-        self._options = options
-        self._holdings = holdings
+    def __init__(self, cell: Cell) -> None:
         self._cell = cell
+        self._options = cell.options
         self._moving: set[CellId] = set()
+        if cell.options.dynamic_cells:
+            cell.settled.then(self._on_settled)
+            cell.leaving.then(self._on_leaving)
+            cell.populated.then(self._on_populated)
+        cell.serve(TakeBack, self._on_take_back)
+        cell.serve(Released, self._on_released)
+        cell.serve(WhoKeeps, self._on_who_keeps)
+        cell.serve(KeptHere, self._on_kept_elsewhere)
 
     def start(self) -> None:
         if self._options.dynamic_cells:
-            self._host.after(self._jittered(), self._probe)
+            self._cell.host.after(self._jittered_s(), self._probe)
 
-    def settled(self, alone: bool) -> None:
+    def _on_settled(self, alone: bool) -> None:
         """This node is a member; if it is the first of its cell, the cell's keys are with a proxy."""
-        if alone and self._options.dynamic_cells and self._beacons.populated():
-            cell = self._cell()
+        if alone and self._cell.beacons.populated():
+            cell = self._cell.id
 
             def ask(number: int) -> None:
-                self._router.send_to_proxy(cell, TakeBack(number, cell))
+                self._cell.router.send_to_proxy(cell, TakeBack(number, cell))
 
-            self._requests.begin(ask, _ignore)
+            self._cell.requests.begin(ask, _ignore)
 
-    def leaving(self, cell: CellId) -> None:
-        """This node leaves the cell; if it was the last, everything goes to the proxy."""
-        holdings = self._holdings()
-        if holdings is None or not self._options.dynamic_cells or self._beacons.population(cell):
-            return
-        for state in joined(holdings.state(), self._options.state_bytes):
-            self._send_state(state, lambda message: self._router.send_to_proxy(cell, message), _ignore)
+    def _on_leaving(self) -> None:
+        """If this node is the last of its cell, everything goes to the proxy."""
+        cell = self._cell.id
+        if not self._cell.others:
+            for state in joined(self._cell.holdings.state(), self._options.state_bytes):
+                self._send_state(state, partial(self._cell.router.send_to_proxy, cell), _ignore)
 
-    def populated(self, cell: CellId) -> None:
+    def _on_populated(self, cell: CellId) -> None:
         """A cell around has become populated: it may be closer to the empty cells that this one stands in for."""
-        holdings = self._holdings()
-        if holdings is None or not self._options.dynamic_cells or not self._leads():
-            return
-        here = self._cell()
-        closer = [h for h in holdings.homes() if h != here and self._grid.rank(cell, h) < self._grid.rank(here, h)]
-        for home in closer:
-            self._ask_who_keeps(home)
+        if self._cell.member and self._cell.leads:
+            for home in self._stood_in_for():
+                if self._is_closer(cell, home):
+                    self._ask_who_keeps(home)
 
-    def receive(self, arrival: Arrival) -> bool:
-        holdings = self._holdings()
-        match arrival.message:
-            case TakeBack(request, cell):
-                if holdings:
-                    self._router.send_to_node(arrival.origin, arrival.origin_cell, CellAnswer(request, cell))
-                    self._give_back(holdings, cell)
-            case Released(homes):
-                if holdings and arrival.form is Form.BROADCAST:
-                    holdings.release(home for home in homes if home != self._cell())
-            case WhoKeeps(home, asker):
-                if holdings and self._cell() != asker:
-                    answer = KeptHere(home, self._cell())
-                    self._router.send_to_node(arrival.origin, arrival.origin_cell, answer)
-            case KeptHere(home, cell):
-                if holdings and cell != self._cell():
-                    self._move(holdings, home)
-            case _:
-                return False
-        return True
+    def _on_take_back(self, arrival: Arrival, message: TakeBack) -> None:
+        """A cell has filled: what belongs there, or is closer to it than to this one, goes there."""
+        cell = message.cell
+        self._cell.answer(arrival, CellAnswer(message.request, cell))
+        for home in self._cell.holdings.homes():
+            if home == cell or (home != self._cell.id and self._is_closer(cell, home)):
+                self._move(home)
+
+    def _on_released(self, arrival: Arrival, message: Released) -> None:
+        if arrival.form is Form.BROADCAST:
+            self._cell.holdings.release(home for home in message.homes if home != self._cell.id)
+
+    def _on_who_keeps(self, arrival: Arrival, message: WhoKeeps) -> None:
+        if self._cell.id != message.asker:
+            self._cell.answer(arrival, KeptHere(message.home, self._cell.id))
+
+    def _on_kept_elsewhere(self, arrival: Arrival, message: KeptHere) -> None:
+        if message.cell != self._cell.id:
+            self._move(message.home)
 
     def _probe(self) -> None:
-        self._host.after(self._jittered(), self._probe)
-        holdings = self._holdings()
-        if holdings is None or not self._leads():
-            return
-        for home in holdings.homes():
-            if home != self._cell():
+        self._cell.host.after(self._jittered_s(), self._probe)
+        if self._cell.member and self._cell.leads:
+            for home in self._stood_in_for():
                 self._ask_who_keeps(home)
 
+    def _stood_in_for(self) -> list[CellId]:
+        """The empty cells whose keys are kept here."""
+        return [home for home in self._cell.holdings.homes() if home != self._cell.id]
+
+    def _is_closer(self, cell: CellId, home: CellId) -> bool:
+        """Whether another cell is closer to a home than this one."""
+        return self._cell.grid.rank(cell, home) < self._cell.grid.rank(self._cell.id, home)
+
     def _ask_who_keeps(self, home: CellId) -> None:
-        self._router.send_to_cell(home, WhoKeeps(home, self._cell()))
+        self._cell.router.send_to_cell(home, WhoKeeps(home, self._cell.id))
 
-    def _leads(self) -> bool:
-        """Whether this node speaks for its cell: the lowest number of those heard."""
-        return all(self._host.node < member.node for member in self._beacons.in_cell(self._cell()))
-
-    def _give_back(self, holdings: Holdings, cell: CellId) -> None:
-        """A cell has filled: what belongs there, or is closer to it than to this one, goes there."""
-        here = self._cell()
-        for home in holdings.homes():
-            if home == cell or (home != here and self._grid.rank(cell, home) < self._grid.rank(here, home)):
-                self._move(holdings, home)
-
-    def _move(self, holdings: Holdings, home: CellId) -> None:
+    def _move(self, home: CellId) -> None:
         """Send what is kept for a home to where it belongs now, and forget it when it is there."""
-        if home in self._moving or home == self._cell():
+        if home in self._moving or home == self._cell.id:
             return
-        states = joined(holdings.state([home]), self._options.state_bytes)
-        self._moving.add(home)
+        states = joined(self._cell.holdings.state([home]), self._options.state_bytes)
         waiting = len(states)
 
         def arrived(outcome: Outcome) -> None:
@@ -142,24 +118,23 @@ class Proxying:
             if waiting > 0:
                 return
             self._moving.discard(home)
-            current = self._holdings()
-            if waiting == 0 and current is not None and home != self._cell():
-                current.release([home])
-                self._router.broadcast_in_cell(Released((home,)))
+            if waiting == 0 and self._cell.member and home != self._cell.id:
+                self._cell.holdings.release([home])
+                self._cell.tell_others(Released((home,)))
 
+        if states:
+            self._moving.add(home)
         for state in states:
-            self._send_state(state, lambda message: self._router.send_to_cell(home, message), arrived)
-        if not states:
-            self._moving.discard(home)
+            self._send_state(state, partial(self._cell.router.send_to_cell, home), arrived)
 
-    def _send_state(self, state: CellState, send: Callable[[Message], int], done: Callable[[Outcome], None]) -> None:
+    def _send_state(self, state: CellState, send: Callable[[Message], int], done: Done) -> None:
         def try_once(number: int) -> None:
             send(msgspec.structs.replace(state, request=number))
 
-        self._requests.begin(try_once, done)
+        self._cell.requests.begin(try_once, done)
 
-    def _jittered(self) -> float:
-        return self._options.probe_s * self._host.random.uniform(0.5, 1.5)
+    def _jittered_s(self) -> float:
+        return self._options.probe_s * self._cell.host.random.uniform(0.5, 1.5)
 
 
 def _ignore(outcome: Outcome) -> None:

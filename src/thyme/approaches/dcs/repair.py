@@ -9,79 +9,75 @@ that they do not both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
+from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.dcs.digests import Digests, pack, unpack
-from thyme.approaches.dcs.holdings import Holdings, joined
-from thyme.approaches.dcs.options import CellStorageOptions
-from thyme.host import Host
-from thyme.model.ids import CellId, NodeId
+from thyme.approaches.dcs.items import joined
+from thyme.model.ids import NodeId
 from thyme.model.records import Counted, TrafficKind
+from thyme.routing.cells.addresses import Arrival, Form
 from thyme.routing.cells.beacons import Neighbour
 from thyme.wire.cells import BucketItems, Buckets, CellState, ItemsWanted
-from thyme.wire.message import Message
 
 MAX_ITEMS = 120
 """Items listed in one message; a larger difference is repaired in several rounds."""
-
-Send = Callable[[NodeId, Message], None]
 
 
 class Repair:
     """One member's part in keeping its cell of one mind."""
 
-    def __init__(
-        self,
-        host: Host,
-        options: CellStorageOptions,
-        holdings: Callable[[], Holdings | None],
-        cell: Callable[[], CellId],
-        send: Send,
-    ) -> None:
-        self._host = host
-        self._options = options
-        self._holdings = holdings
+    def __init__(self, cell: Cell) -> None:
         self._cell = cell
-        self._send = send
+        self._host = cell.host
+        self._options = cell.options
         self._differs_since_s: dict[NodeId, float] = {}
         self._listings = 0
+        cell.heard.then(self._on_heard)
+        cell.settled.then(self._on_settled)
+        cell.serve(Buckets, self._on_buckets)
+        cell.serve(BucketItems, self._on_items)
+        cell.serve(ItemsWanted, self._on_wanted)
 
-    def digest(self) -> bytes:
-        holdings = self._holdings()
-        return holdings.digests.beacon() if holdings and self._options.repair else b""
-
-    def heard(self, neighbour: Neighbour, digest: bytes) -> None:
+    def _on_heard(self, neighbour: Neighbour, digest: bytes) -> None:
         """Compare a neighbour's beacon with what is held here."""
-        mine = self._options.repair and neighbour.cell == self._cell() and neighbour.stationary
-        holdings = self._holdings() if mine and digest else None
-        if holdings is None or digest == holdings.digests.beacon():
+        cell, digests = self._cell, self._cell.holdings.digests
+        mine = self._options.repair and neighbour.cell == cell.id and neighbour.stationary
+        if not (mine and digest and cell.member) or digest == digests.beacon():
             self._differs_since_s.pop(neighbour.node, None)
             return
         now_s = self._host.now()
         since_s = self._differs_since_s.setdefault(neighbour.node, now_s)
         if now_s - since_s >= self._options.repair_s and self._host.node < neighbour.node:
             self._differs_since_s[neighbour.node] = now_s
-            self._send(neighbour.node, Buckets(holdings.digests.buckets()))
+            cell.send_to_member(neighbour.node, Buckets(digests.buckets()))
 
-    def forget(self) -> None:
+    def _on_settled(self, alone: bool) -> None:
         self._differs_since_s.clear()
 
-    def receive(self, sender: NodeId, message: Message) -> bool:
-        holdings = self._holdings()
-        match message:
-            case Buckets(theirs):
-                if holdings:
-                    buckets = holdings.digests.differing(theirs)
-                    self._send(sender, self._listing(holdings.digests, buckets, reply=True))
-            case BucketItems():
-                if holdings:
-                    self._compare(holdings, sender, message)
-            case ItemsWanted(items):
-                if holdings:
-                    self._give(holdings, sender, unpack(items))
-            case _:
-                return False
-        return True
+    def _on_buckets(self, arrival: Arrival, message: Buckets) -> None:
+        if arrival.form is Form.NODE:
+            digests = self._cell.holdings.digests
+            differing = digests.differing(message.digests)
+            self._cell.send_to_member(arrival.origin, self._listing(digests, differing, reply=True))
+
+    def _on_items(self, arrival: Arrival, message: BucketItems) -> None:
+        """Ask for what is not here, and give what is not there."""
+        if arrival.form is not Form.NODE:
+            return
+        digests = self._cell.holdings.digests
+        theirs = set(unpack(message.items))
+        ours = list(digests.items(message.buckets))
+        wanted = [item for item in unpack(message.items) if item not in digests]
+        if wanted:
+            self._host.record(Counted(TrafficKind.DROPPED, "CellState", len(wanted), reason="missed, repaired"))
+            self._cell.send_to_member(arrival.origin, ItemsWanted(pack(wanted[:MAX_ITEMS])))
+        if message.reply:
+            self._give(arrival.origin, [item for item in ours if item not in theirs][:MAX_ITEMS])
+
+    def _on_wanted(self, arrival: Arrival, message: ItemsWanted) -> None:
+        if arrival.form is Form.NODE:
+            self._give(arrival.origin, unpack(message.items))
 
     def _listing(self, digests: Digests, buckets: list[int], *, reply: bool) -> BucketItems:
         """The items of as many buckets as fit one message, from another bucket on each time: where news never ends,
@@ -98,21 +94,11 @@ class Repair:
             items += more
         return BucketItems(tuple(chosen), pack(items), reply)
 
-    def _compare(self, holdings: Holdings, sender: NodeId, message: BucketItems) -> None:
-        theirs = set(unpack(message.items))
-        ours = list(holdings.digests.items(message.buckets))
-        wanted = [item for item in unpack(message.items) if item not in holdings.digests]
-        if wanted:
-            self._host.record(Counted(TrafficKind.DROPPED, "CellState", len(wanted), reason="missed, repaired"))
-            self._send(sender, ItemsWanted(pack(wanted[:MAX_ITEMS])))
-        if message.reply:
-            self._give(holdings, sender, [item for item in ours if item not in theirs][:MAX_ITEMS])
-
-    def _give(self, holdings: Holdings, to: NodeId, items: Iterable[int]) -> None:
+    def _give(self, to: NodeId, items: Iterable[int]) -> None:
         pieces: list[CellState] = []
         for item in items:
-            piece = holdings.item(item)
+            piece = self._cell.holdings.item(item)
             if piece is not None:
                 pieces.append(piece)
         for state in joined(pieces, self._options.state_bytes):
-            self._send(to, state)
+            self._cell.send_to_member(to, state)

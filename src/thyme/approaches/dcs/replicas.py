@@ -7,24 +7,15 @@ retrieval asks the closest replica, then the next, and the owner's cell last.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import msgspec
-
-from thyme.approaches.contents import Contents, Fetches
+from thyme.approaches.contents import Fetches
+from thyme.approaches.dcs.cell import Cell
+from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.holdings import Holdings
 from thyme.approaches.dcs.keys import cells_of_tags, keepers_of, sources_of
-from thyme.approaches.dcs.locations import OWN, REPLICA
-from thyme.approaches.dcs.membership import Membership
-from thyme.approaches.dcs.options import CellStorageOptions
 from thyme.approaches.interface import Failure, Fetched, Outcome
-from thyme.approaches.requests import Requests
-from thyme.host import Host
-from thyme.model.ids import ObjectKey
+from thyme.model.ids import CellId, NodeId, ObjectKey
 from thyme.model.objects import DataObject, Metadata, Replica
 from thyme.routing.cells.addresses import Arrival, Destination
-from thyme.routing.cells.geographic import GeographicRouter
-from thyme.routing.cells.grid import Grid
 from thyme.wire.cells import WHOLE_CELL, CellState, ReplicaAdded
 from thyme.wire.storage import PartReply, PartRequest
 
@@ -32,39 +23,29 @@ from thyme.wire.storage import PartReply, PartRequest
 class Replicas:
     """One node's copies, and those it asks for."""
 
-    def __init__(
-        self,
-        host: Host,
-        grid: Grid,
-        router: GeographicRouter,
-        membership: Membership,
-        requests: Requests,
-        contents: Contents,
-        options: CellStorageOptions,
-        holdings: Callable[[], Holdings],
-    ) -> None:
-        self._host = host
-        self._grid = grid
-        self._router = router
-        self._membership = membership
-        self._requests = requests
-        self._contents = contents
-        self._options = options
-        self._holdings = holdings
-        self._fetches: Fetches[Destination] = Fetches(requests, self._ask_for_part, options.contents)
+    def __init__(self, cell: Cell, copies: Copies) -> None:
+        self._cell = cell
+        self._copies = copies
+        self._contents = cell.contents
+        self._options = cell.options
+        self._fetches: Fetches[Destination] = Fetches(cell.requests, self._ask_for_part, cell.options.contents)
         self._asked_parts: dict[int, int] = {}
+        cell.discarded.then(self._on_discarded)
+        cell.undelivered.then(self._on_undelivered)
+        cell.hear(PartRequest, self._on_part_request)
+        cell.hear(PartReply, self._on_part)
 
     def keep_own(self, metadata: Metadata, data: bytes) -> None:
         """Keep an object of this node's user and, unless only its owner is to keep it, have the cell keep it too."""
         self._contents.keep(metadata.key, data)
-        self._host.store.put(OWN, metadata.key.oid, msgspec.msgpack.encode(metadata))
+        self._copies.put_own(metadata)
         if any(replica.node == WHOLE_CELL for replica in metadata.replicas):
             self._replicate(metadata, data)
 
     def drop_own(self, key: ObjectKey) -> None:
-        self._host.store.remove(OWN, key.oid)
+        self._copies.remove_own(key.oid)
         self._contents.drop(key)
-        self._holdings().drop_object(key)
+        self._cell.holdings.drop_object(key)
 
     def retrieve(self, metadata: Metadata, done: Fetched) -> None:
         if self._contents.has(metadata.key):
@@ -76,72 +57,67 @@ class Replicas:
                 self._become_replica(metadata, data)
             done(outcome, data)
 
-        sources = sources_of(self._grid, metadata, self._membership.place)
+        sources = sources_of(self._cell.grid, metadata, self._cell.place)
         self._fetches.fetch(metadata.key, metadata.size_bytes, sources, fetched)
 
     def fetch_for_cell(self, arrival: Arrival, state: CellState) -> None:
         """Large objects that the cell replicates come without their data: fetch them from whoever told of them."""
         for thing in state.objects:
             metadata = thing.metadata
-            if len(thing.data) == metadata.size_bytes or self._holdings().has_object(metadata.key):
+            if len(thing.data) == metadata.size_bytes or self._cell.holdings.has_object(metadata.key):
                 continue
             source = Destination(arrival.origin_cell, arrival.origin)
 
             def keep(outcome: Outcome, data: bytes, metadata: Metadata = metadata) -> None:
-                if outcome.ok and self._membership.member:
-                    self._holdings().put_object(metadata, data)
+                if outcome.ok and self._cell.member:
+                    self._cell.holdings.put_object(metadata, data)
 
             self._fetches.fetch(metadata.key, metadata.size_bytes, [source], keep)
 
-    def discard(self) -> None:
-        """The old cell's data stay with the old cell (§6.6.3); own and retrieved objects are kept."""
-        for metadata in list(self._holdings().objects()):
-            if not self._is_mine(metadata.key):
+    def _on_discarded(self, old: Holdings) -> None:
+        """The old cell's objects stay with the old cell (§6.6.3); own and retrieved ones are kept."""
+        for metadata in old.objects():
+            if metadata.key not in self._copies:
                 self._contents.drop(metadata.key)
 
-    def on_part_request(self, arrival: Arrival, request: PartRequest) -> None:
+    def _on_part_request(self, arrival: Arrival, request: PartRequest) -> None:
         """A proxy that does not know an object may be one by mistake, for want of a few beacons. It keeps silent, so
         that the question is put again, and then perhaps to the right cell."""
         if arrival.proxied and self._options.dynamic_cells and not self._contents.has(request.key):
             return
-        self._router.send_to_node(arrival.origin, arrival.origin_cell, self._contents.answer(request))
+        self._cell.answer(arrival, self._contents.answer(request))
 
-    def on_part(self, reply: PartReply) -> None:
+    def _on_part(self, arrival: Arrival, reply: PartReply) -> None:
         self._fetches.on_reply(reply)
 
-    def undelivered(self, number: int) -> None:
+    def _on_undelivered(self, node: NodeId, cell: CellId, number: int) -> None:
         """A question came back: that replica is not there."""
         request = self._asked_parts.pop(number, None)
         if request is not None:
-            self._requests.resolve(request, Outcome(Failure.NOT_FOUND))
+            self._cell.requests.resolve(request, Outcome(Failure.NOT_FOUND))
 
     def _replicate(self, metadata: Metadata, data: bytes) -> None:
         """Active replication in the cell this node is in (§6.2.1); a large object is announced and fetched."""
         small = len(data) <= self._options.contents.part_bytes
-        place = self._membership.place
-        members = [neighbour.node for neighbour in self._membership.beacons.in_cell(place)]
-        keepers = keepers_of(metadata.key, members, self._options.replicas_in_cell)
+        place = self._cell.place
+        keepers = keepers_of(metadata.key, self._cell.members_of(place), self._options.replicas_in_cell)
         state = CellState(objects=(DataObject(metadata, data if small else b""),), keepers=keepers)
-        self._router.tell_each_in_cell(state, place, self._options.sure_members)
-        if self._membership.member:
-            self._holdings().put_object(metadata, data)
+        self._cell.router.tell_each_in_cell(state, place, self._options.sure_members)
+        if self._cell.member:
+            self._cell.holdings.put_object(metadata, data)
 
     def _become_replica(self, metadata: Metadata, data: bytes) -> None:
         """Passive replication (§6.2.2): keep what was retrieved, and say so where its metadata is."""
         self._contents.keep(metadata.key, data)
-        self._host.store.put(REPLICA, str(metadata.key), msgspec.msgpack.encode(metadata))
-        added = ReplicaAdded(metadata.key, Replica(self._host.node, self._membership.place))
-        self._router.send_to_many(map(Destination, cells_of_tags(self._grid, metadata.tags)), added)
+        self._copies.put_retrieved(metadata)
+        added = ReplicaAdded(metadata.key, Replica(self._cell.host.node, self._cell.place))
+        self._cell.router.send_to_many(map(Destination, cells_of_tags(self._cell.grid, metadata.tags)), added)
 
     def _ask_for_part(self, source: Destination, request: PartRequest) -> None:
         if source.node == WHOLE_CELL:
-            self._router.send_to_cell(source.cell, request)
+            self._cell.router.send_to_cell(source.cell, request)
             return
-        number = self._router.send_to_node(source.node, source.cell, request)
+        number = self._cell.router.send_to_node(source.node, source.cell, request)
         self._asked_parts[number] = request.request
         if len(self._asked_parts) > self._options.retry.pending:
             del self._asked_parts[next(iter(self._asked_parts))]
-
-    def _is_mine(self, key: ObjectKey) -> bool:
-        own = key.owner == self._host.node and self._host.store.get(OWN, key.oid) is not None
-        return own or self._host.store.get(REPLICA, str(key)) is not None

@@ -8,84 +8,75 @@ asks, so that insertions go straight to their cell from then on. What was stored
 
 from __future__ import annotations
 
-from hashlib import blake2b
-
-from thyme.approaches.dcs.holdings import Holdings
-from thyme.approaches.dcs.options import CellStorageOptions
+from thyme.approaches.dcs.cell import Cell
+from thyme.approaches.dcs.keys import share_of
 from thyme.model.ids import CellId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
 from thyme.routing.cells.addresses import Arrival, Destination
-from thyme.routing.cells.geographic import GeographicRouter
-from thyme.routing.cells.grid import Grid
 from thyme.wire.cells import CellState, InsertMetadata, SpreadInsert, SubscribePart
 from thyme.wire.message import Message
-
-
-def share_of(key: ObjectKey, cells: int) -> int:
-    """Which of a hot tag's cells an object belongs to."""
-    return int.from_bytes(blake2b(str(key).encode(), digest_size=4).digest(), "big") % cells
 
 
 class Spreading:
     """A member's part in spreading the hot tags of its cell."""
 
-    def __init__(self, grid: Grid, router: GeographicRouter, options: CellStorageOptions) -> None:
-        self._grid = grid
-        self._router = router
-        self._options = options
+    def __init__(self, cell: Cell) -> None:
+        self._cell = cell
+        self._grid = cell.grid
+        self._options = cell.options
 
-    def hot_tags(self, holdings: Holdings, tags: tuple[str, ...], home: CellId) -> tuple[tuple[str, int], ...]:
-        return tuple((t, holdings.spread[t]) for t in tags if t in holdings.spread and self._grid.cell_for(t) == home)
+    def hot_tags(self, tags: tuple[str, ...], home: CellId) -> tuple[tuple[str, int], ...]:
+        """Those of some tags of this cell that are spread, and over how many cells."""
+        spread = self._cell.holdings.spread
+        return tuple((t, spread[t]) for t in tags if t in spread and self._grid.cell_for(t) == home)
 
-    def passed_on(self, holdings: Holdings, arrival: Arrival, message: InsertMetadata) -> bool:
+    def passed_on(self, arrival: Arrival, message: InsertMetadata) -> bool:
         """Whether an insertion for this cell belongs to another cell of its hot tags, and was sent there."""
-        metadata, home = message.metadata, arrival.target
+        metadata, home, spread = message.metadata, arrival.target, self._cell.holdings.spread
         mine = [tag for tag in metadata.tags if self._grid.cell_for(tag) == home]
-        if not mine or any(tag not in holdings.spread for tag in mine):
+        if not mine or any(tag not in spread for tag in mine):
             return False
-        cells = [self._cell(tag, share_of(metadata.key, holdings.spread[tag])) for tag in mine]
+        cells = [self._grid.cell_for(tag, share_of(metadata.key, spread[tag])) for tag in mine]
         if home in cells:
             return False
         relayed = SpreadInsert(message.request, metadata, arrival.origin_cell, home)
-        self._router.send_to_many([Destination(cell) for cell in dict.fromkeys(cells)], relayed)
+        self._cell.router.send_to_many([Destination(cell) for cell in dict.fromkeys(cells)], relayed)
         return True
 
-    def grown(self, holdings: Holdings, metadata: Metadata, home: CellId) -> CellState | None:
+    def grown(self, metadata: Metadata, home: CellId) -> CellState | None:
         """After an insertion: the news that tags have become hot, if they have."""
         if self._options.spread_load <= 0:
             return None
+        holdings = self._cell.holdings
         news: list[tuple[str, int]] = []
         for tag in metadata.tags:
             full = holdings.index.count(tag) > self._options.spread_load
             if full and self._grid.cell_for(tag) == home and holdings.spread_tag(tag, self._options.spread_cells):
                 news.append((tag, self._options.spread_cells))
-                for part in holdings.parts_about(tag, home):
+                for part in holdings.parts.about(tag, home):
                     copy = SubscribePart(-1, part.subscription, part.cell, 0)
                     self._to_others(tag, self._options.spread_cells, copy)
         return CellState(spread=tuple(news)) if news else None
 
-    def subscribed(self, holdings: Holdings, message: SubscribePart, home: CellId) -> None:
+    def subscribed(self, message: SubscribePart, home: CellId) -> None:
         """Copy a new subscription to the other cells of its hot tags."""
         copy = SubscribePart(-1, message.subscription, message.cell, message.past)
         tags = dict.fromkeys(tag for c in message.subscription.conjunctions for tag in c.positive)
-        for tag, cells in self.hot_tags(holdings, tuple(tags), home):
+        for tag, cells in self.hot_tags(tuple(tags), home):
             self._to_others(tag, cells, copy)
 
-    def everywhere(self, holdings: Holdings, message: Message, home: CellId) -> None:
+    def everywhere(self, message: Message, home: CellId) -> None:
         """Pass on what every cell that shares a hot tag with this one must know."""
-        for tag, cells in self.hot_tags(holdings, tuple(holdings.spread), home):
+        for tag, cells in self.hot_tags(tuple(self._cell.holdings.spread), home):
             self._to_others(tag, cells, message)
 
-    def deleted(self, holdings: Holdings, key: ObjectKey, home: CellId) -> None:
-        self.everywhere(holdings, CellState(deleted=(key,), request=0), home)
+    def deleted(self, key: ObjectKey, home: CellId) -> None:
+        self.everywhere(CellState(deleted=(key,), request=0), home)
 
-    def revoked(self, holdings: Holdings, key: SubscriptionKey, home: CellId) -> None:
-        self.everywhere(holdings, CellState(revoked=(key,), request=0), home)
+    def revoked(self, key: SubscriptionKey, home: CellId) -> None:
+        self.everywhere(CellState(revoked=(key,), request=0), home)
 
     def _to_others(self, tag: str, cells: int, message: Message) -> None:
         home = self._grid.cell_for(tag)
-        others = dict.fromkeys(self._cell(tag, share) for share in range(1, cells))
-        self._router.send_to_many([Destination(cell) for cell in others if cell != home], message)
-
-    def _cell(self, tag: str, share: int) -> CellId:
-        return self._grid.cell_for(tag, share)
+        others = dict.fromkeys(self._grid.cell_for(tag, share) for share in range(1, cells))
+        self._cell.router.send_to_many([Destination(cell) for cell in others if cell != home], message)

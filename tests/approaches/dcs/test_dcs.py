@@ -36,7 +36,7 @@ class CellWorld(SmallWorld):
 
     def tag_of(self, column: int, row: int) -> str:
         """A tag that hashes to a cell."""
-        grid = next(iter(self.run.stores.values())).grid  # type: ignore[attr-defined]
+        grid = self.store(next(iter(self.run.stores))).cell.grid
         cell = grid.at(column, row)
         return next(f"tag{i}" for i in range(10_000) if grid.cell_for(f"tag{i}") == cell)
 
@@ -45,7 +45,7 @@ class CellWorld(SmallWorld):
         return [
             node
             for node in sorted(self.run.stores)
-            if any(m.key.oid == oid for m in self.store(node).broker.holdings.index.objects())
+            if any(m.key.oid == oid for m in self.store(node).cell.holdings.index.objects())
         ]
 
     def keepers(self, oid: str) -> list[int]:
@@ -53,7 +53,7 @@ class CellWorld(SmallWorld):
         return [
             node
             for node in sorted(self.run.stores)
-            if any(m.key.oid == oid for m in self.store(node).broker.holdings.objects())
+            if any(m.key.oid == oid for m in self.store(node).cell.holdings.objects())
         ]
 
 
@@ -97,10 +97,10 @@ def test_whoever_retrieves_becomes_a_replica_and_serves_those_nearby(tmp_path: P
     first = world.insert(0, "photo", tag)
     world.retrieve(5, first)
     world.subscribe(4, tag)
-    (notified,) = (m for m in world.store(3).broker.holdings.index.objects())
+    (notified,) = (m for m in world.store(3).cell.holdings.index.objects())
     assert [(r.node, r.cell) for r in notified.replicas] == [(WHOLE_CELL, 0), (5, 3)]
     world.retrieve(2, first)
-    (notified,) = (m for m in world.store(3).broker.holdings.index.objects())
+    (notified,) = (m for m in world.store(3).cell.holdings.index.objects())
     assert [r.node for r in notified.replicas] == [WHOLE_CELL, 2], "bounded: the most recent, and the active one"
 
 
@@ -111,7 +111,7 @@ def test_a_replica_that_is_gone_is_passed_over(tmp_path: Path) -> None:
     world.retrieve(5, metadata)
     world.switch_off(5, keeps_store=False)
     world.wait(10.0)
-    seen = next(m for m in world.store(2).broker.holdings.index.objects())
+    seen = next(m for m in world.store(2).cell.holdings.index.objects())
     assert [r.node for r in seen.replicas] == [WHOLE_CELL, 5]
     assert world.retrieve(4, seen) == b"data"
 
@@ -120,7 +120,7 @@ def test_each_conjunction_is_kept_in_the_cell_of_one_of_its_tags(tmp_path: Path)
     world = CellWorld(tmp_path, ROW)
     a, b = world.tag_of(0, 0), world.tag_of(3, 0)
     world.subscribe(2, f"{a} | {b} & !other")
-    assert [n for n in range(6) if world.store(n).broker.holdings.index.subscription_count] == [0, 1, 5]
+    assert [n for n in range(6) if world.store(n).cell.holdings.index.subscription_count] == [0, 1, 5]
     world.insert(4, "both", a, b)
     assert world.names() == ["both"], "matched by two cells, notified once"
 
@@ -183,7 +183,7 @@ def test_two_clusters_that_meet_become_one(tmp_path: Path) -> None:
     world.insert(3, "photo", tag)
     assert world.names() == []
     world.switch_on(2, wait_s=120.0)
-    assert [n for n in range(5) if world.store(n).broker.holdings.index.subscription_count] == [4]
+    assert [n for n in range(5) if world.store(n).cell.holdings.index.subscription_count] == [4]
     world.insert(3, "second", tag)
     assert "second" in world.names()
 
@@ -196,7 +196,7 @@ def test_members_repair_what_a_broadcast_lost(tmp_path: Path) -> None:
     assert len(world.holders("photo")) == 1
     world.subscribe(1, world.tag_of(2, 0), wait_s=100.0)
     assert world.holders("photo") == [3, 4]
-    assert all(world.store(n).broker.holdings.index.subscription_count == 1 for n in (3, 4))
+    assert all(world.store(n).cell.holdings.index.subscription_count == 1 for n in (3, 4))
     assert world.names() == ["photo"], "whoever decided without knowing made up for it"
 
 
@@ -226,10 +226,10 @@ def test_a_joining_node_gets_the_state_of_its_cell(tmp_path: Path) -> None:
         world.insert(0, f"o{i}", tag, wait_s=2.0)
     world.subscribe(5, tag)
     world.switch_on(4, wait_s=20.0)
-    holdings = world.store(4).broker.holdings
+    holdings = world.store(4).cell.holdings
     assert holdings.index.object_count == 40
     assert holdings.index.subscription_count == 1
-    assert holdings.digests.beacon() == world.store(3).broker.holdings.digests.beacon()
+    assert holdings.digests.beacon() == world.store(3).cell.holdings.digests.beacon()
 
 
 def test_only_the_owner_deletes(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_a_hot_tag_is_spread_over_several_cells_and_loses_nothing(tmp_path: Path
     for i in range(40):
         world.insert(i % 8, f"o{i}", "goal", wait_s=2.0)
     assert sorted(world.names(0)) == sorted(f"o{i}" for i in range(40))
-    loads = [world.store(n).broker.holdings.index.object_count for n in range(8)]
+    loads = [world.store(n).cell.holdings.index.object_count for n in range(8)]
     assert sum(load > 4 for load in loads) >= 2, "other cells carry their share"
     assert max(loads) < 30
     world.subscribe(7, "goal")
@@ -306,7 +306,7 @@ def test_who_settles_elsewhere_works_for_the_new_cell_and_forgets_the_old_one(tm
     world.insert(5, "in new", new)
     assert world.holders("in old") == [0, 1]
     world.wait(60.0)
-    assert world.store(0).membership.cell == 4
+    assert world.store(0).cell.id == 4
     assert world.holders("in old") == [1]
     assert world.holders("in new") == [0, 8, 9]
 
@@ -316,7 +316,7 @@ def test_an_owner_that_moved_serves_as_a_passive_replica(tmp_path: Path) -> None
     tag = world.tag_of(2, 0)
     world.insert(0, "photo", tag)
     world.wait(100.0)
-    (metadata,) = [m for m in world.store(4).broker.holdings.index.objects() if m.key.oid == "photo"]
+    (metadata,) = [m for m in world.store(4).cell.holdings.index.objects() if m.key.oid == "photo"]
     assert [(r.node, r.cell) for r in metadata.replicas] == [(WHOLE_CELL, 0), (0, 4)]
     assert world.keepers("photo") == [1]
     assert world.retrieve(11, metadata) == b"data"
@@ -325,8 +325,8 @@ def test_an_owner_that_moved_serves_as_a_passive_replica(tmp_path: Path) -> None
 def test_a_node_on_its_way_does_not_route(tmp_path: Path) -> None:
     world = CellWorld(tmp_path, LONG_ROW, walks=there_and_on((150.0, 4)))
     world.wait(145.0 - world.now_s)
-    assert not world.store(0).membership.member
-    assert all(n.node != 0 for n in world.store(5).beacons.in_cell(world.store(0).membership.place))
+    assert not world.store(0).cell.member
+    assert all(n.node != 0 for n in world.store(5).cell.beacons.in_cell(world.store(0).cell.place))
     metadata = world.insert(0, "on the way", world.tag_of(5, 0), wait_s=60.0)
     assert world.outcomes[-1].ok
     assert world.retrieve(9, metadata) == b"data"

@@ -1,0 +1,170 @@
+"""A node's view of its cell (Thyme FGCS §4.3, §6.6, §7.3): what all parts of Thyme-DCS share.
+
+Where the node is and which cell it works for, who else works for it, what they hold together, and how to reach a cell,
+a member, or whoever asked. A part is given the cell when it is made, and says at once what it wants to be told: kinds
+of messages (`hear`; `serve` for those that only a member handles) and turns, such as `settled`. `Membership` alone
+changes where the node stands (`mode`, `id`, `place`, `attempt`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from thyme.approaches.contents import Contents
+from thyme.approaches.dcs.holdings import Holdings
+from thyme.approaches.dcs.options import CellStorageOptions
+from thyme.approaches.dcs.turns import Turn
+from thyme.approaches.requests import Requests
+from thyme.host import Host
+from thyme.model.errors import InputError
+from thyme.model.ids import CellId, NodeId
+from thyme.routing.cells.addresses import Arrival
+from thyme.routing.cells.beacons import BeaconEvents, Beacons, Neighbour
+from thyme.routing.cells.geographic import GeographicRouter
+from thyme.routing.cells.grid import Grid
+from thyme.wire.message import Message
+
+NOWHERE = CellId(-1)
+Kind = TypeVar("Kind", bound=Message)
+
+
+class Mode(StrEnum):
+    """What a node is to its cell."""
+
+    OUT = "out"
+    JOINING = "joining"
+    MEMBER = "member"
+    MOVING = "moving"
+
+
+class Cell:
+    """The cell as one of its nodes knows it."""
+
+    def __init__(self, host: Host, options: CellStorageOptions) -> None:
+        area = options.grid
+        if area.width_m <= 0.0 or area.height_m <= 0.0:
+            raise InputError("Thyme-DCS needs the area of its grid: set grid.width_m and grid.height_m")
+        self.host = host
+        self.options = options
+        self.grid = Grid(area.width_m, area.height_m, area.cell_m, area.namespace)
+        self.contents = Contents(host)
+        self.requests = Requests(host, options.retry)
+        self.mode = Mode.OUT
+        self.id = NOWHERE
+        """The cell this node works for, or the last one it worked for."""
+        self.place = NOWHERE
+        """The cell this node is in."""
+        self.attempt = host.random.getrandbits(40)
+        """Numbers this node's attempts to join. They must not repeat after a restart, as those of requests."""
+        self.holdings = self._nothing_held()
+        self._make_turns()
+        self._actions: dict[type[Message], tuple[bool, Callable[[Arrival, Any], None]]] = {}
+        events = BeaconEvents(population_changed=self._on_population, digest=self._digest, heard=self.heard)
+        self.beacons = Beacons(host, self.grid, events, options.beacons, self._takes_part)
+        self.router = GeographicRouter(host, self.grid, self.beacons, self.arrive, self.undelivered, options.routing)
+
+    def _make_turns(self) -> None:
+        self.settled: Turn[[bool]] = Turn()
+        """This node is a member now; True if it found nobody else in the cell."""
+        self.leaving: Turn[[]] = Turn()
+        """This node is about to leave the cell it is a member of."""
+        self.crossed: Turn[[]] = Turn()
+        """This node is in another place than before."""
+        self.discarded: Turn[[Holdings]] = Turn()
+        """What was held for another cell is no longer wanted."""
+        self.heard: Turn[[Neighbour, bytes]] = Turn()
+        """A neighbour's beacon, and the digest that it carried."""
+        self.populated: Turn[[CellId]] = Turn()
+        """The first member of a cell around was heard."""
+        self.undelivered: Turn[[NodeId, CellId, int]] = Turn()
+        """A NACK (§6.6.4): the node, the cell where it was not found, and the number that the send returned."""
+
+    @property
+    def member(self) -> bool:
+        """Whether this node works for the cell."""
+        return self.mode is Mode.MEMBER
+
+    @property
+    def others(self) -> list[NodeId]:
+        """The other members, as far as they are heard, in the order of their numbers."""
+        return self.members_of(self.id)
+
+    @property
+    def leads(self) -> bool:
+        """Whether this node speaks for its cell: the lowest number of those heard."""
+        return all(self.host.node < other for other in self.others)
+
+    def members_of(self, cell: CellId) -> list[NodeId]:
+        """Who works for a cell within reach, without this node."""
+        return [neighbour.node for neighbour in self.beacons.in_cell(cell)]
+
+    def start(self) -> None:
+        """The node is on: find out where, and take up what was held for that cell before a restart."""
+        self.place = self.position()
+        self.holdings.restore(self.place)
+        self.beacons.start()
+
+    def stop(self) -> None:
+        self.beacons.stop()
+
+    def position(self) -> CellId:
+        """The cell that this node's position lies in now."""
+        return self.grid.cell_of(self.host.position())
+
+    def discard(self) -> None:
+        """What was held for the old cell stays with the old cell (§6.6.3); begin anew where this node is."""
+        old = self.holdings
+        old.clear_saved()
+        self.holdings = self._nothing_held()
+        self.holdings.restore(self.place)
+        self.discarded(old)
+
+    def hear(self, kind: type[Kind], action: Callable[[Arrival, Kind], None]) -> None:
+        """Have `action` told of messages of a kind, whatever this node is to its cell. One action per kind."""
+        self._listen(kind, action, members_only=False)
+
+    def serve(self, kind: type[Kind], action: Callable[[Arrival, Kind], None]) -> None:
+        """As `hear`, while this node is a member: a node that is on the way hears such messages and lets them be."""
+        self._listen(kind, action, members_only=True)
+
+    def receive(self, sender: NodeId, message: Message) -> None:
+        """A frame from a neighbour."""
+        if not self.beacons.receive(sender, message):
+            self.router.receive(sender, message)
+
+    def arrive(self, arrival: Arrival) -> None:
+        """A message has come to its end here."""
+        members_only, action = self._actions.get(type(arrival.message), (False, None))
+        if action is not None and (self.member or not members_only):
+            action(arrival, arrival.message)
+
+    def answer(self, arrival: Arrival, message: Message) -> None:
+        """To whoever sent what has arrived."""
+        self.router.send_to_node(arrival.origin, arrival.origin_cell, message)
+
+    def send_to_member(self, node: NodeId, message: Message) -> None:
+        self.router.send_to_node(node, self.id, message)
+
+    def tell_others(self, message: Message) -> None:
+        """To all other members, once and unacknowledged (§6.6.1)."""
+        self.router.broadcast_in_cell(message)
+
+    def _listen(self, kind: type[Kind], action: Callable[[Arrival, Kind], None], *, members_only: bool) -> None:
+        assert kind not in self._actions, f"two parts want {kind.__name__}"
+        self._actions[kind] = (members_only, action)
+
+    def _nothing_held(self) -> Holdings:
+        return Holdings(self.host.store, self.contents, self.options)
+
+    def _takes_part(self) -> bool:
+        return self.mode is Mode.MEMBER
+
+    def _digest(self) -> bytes:
+        """What this node's beacons say about what it holds."""
+        return self.holdings.digests.beacon() if self.member and self.options.repair else b""
+
+    def _on_population(self, cell: CellId, count: int) -> None:
+        if count == 1:
+            self.populated(cell)

@@ -1,0 +1,91 @@
+"""The items of a member's state: each has a number, counts in the digests, can be given to others and is saved.
+
+An item is one entry of what a member holds: metadata for a home, a share of a subscription, a deletion, and so on. Its
+number is a hash of what it is (`digests`). A copy of each is in the host's store, so that a member that was off for a
+while still knows what its cell knew, even if it was the only one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import msgspec
+
+from thyme.approaches.dcs.digests import Digests
+from thyme.host import Store
+from thyme.model.ids import CellId
+from thyme.model.objects import DataObject
+from thyme.wire.cells import CellState
+
+SAVED = "cell item"
+SAVED_CELL = "cell of items"
+_state = msgspec.msgpack.Decoder(CellState)
+
+
+class Items:
+    """What is held, item by item."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._makers: dict[int, Callable[[], CellState]] = {}
+        self.digests = Digests()
+
+    def note(self, number: int, make: Callable[[], CellState], *, compared: bool = True) -> None:
+        """An item is held from now on; `make` says what it is whenever somebody asks. `compared`: whether every member
+        is to hold it, so that it counts in the digests."""
+        if compared:
+            self.digests.add(number)
+        self._makers[number] = make
+        saved = make()
+        if saved.objects:
+            saved = CellState(objects=(DataObject(saved.objects[0].metadata, b""),))
+        self._store.put(SAVED, f"{number:x}", msgspec.msgpack.encode(saved))
+
+    def forget(self, number: int) -> None:
+        self.digests.remove(number)
+        if self._makers.pop(number, None) is not None:
+            self._store.remove(SAVED, f"{number:x}")
+
+    def get(self, number: int) -> CellState | None:
+        """One item by its number, for a member that misses it."""
+        make = self._makers.get(number)
+        return make() if make else None
+
+    def take_saved(self, cell: CellId) -> Iterator[CellState]:
+        """What was saved for `cell` before a restart, to be noted again; what was saved for another cell is dropped."""
+        saved = list(self._store.items(SAVED))
+        same = self._store.get(SAVED_CELL, "") == msgspec.msgpack.encode(cell)
+        for name, value in saved:
+            self._store.remove(SAVED, name)
+            if same:
+                yield _state.decode(value)
+        self._store.put(SAVED_CELL, "", msgspec.msgpack.encode(cell))
+
+    def clear_saved(self) -> None:
+        """Forget on disk what is no longer wanted in memory either."""
+        for name, _ in self._store.items(SAVED):
+            self._store.remove(SAVED, name)
+
+
+def joined(pieces: Iterable[CellState], size_bytes: int) -> list[CellState]:
+    """Items put together into states of about `size_bytes` each."""
+    batches: list[CellState] = []
+    batch = CellState()
+    room = size_bytes
+    for piece in pieces:
+        size = len(msgspec.msgpack.encode(piece))
+        if size > room and batch != CellState():
+            batches.append(batch)
+            batch, room = CellState(), size_bytes
+        batch = CellState(
+            batch.held + piece.held,
+            batch.parts + piece.parts,
+            batch.deleted + piece.deleted,
+            batch.revoked + piece.revoked,
+            batch.objects + piece.objects,
+            spread=batch.spread + piece.spread,
+        )
+        room -= size
+    if batch != CellState():
+        batches.append(batch)
+    return batches

@@ -1,0 +1,95 @@
+"""Learning: what a member takes from other members, and from cells that hand their keys over (Thyme FGCS §6.1, §6.4.2).
+
+Whoever answered a request told the rest of its cell in one broadcast, which may be lost, so a member may decide without
+knowing all. It remembers what it decided of late (`inserted`, `subscribed`), and when it learns of something that would
+have matched, it notifies then. Of all else others have told already.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from thyme.approaches.dcs.answered import Answered
+from thyme.approaches.dcs.cell import Cell
+from thyme.approaches.dcs.notifier import Notifier
+from thyme.approaches.dcs.replicas import Replicas
+from thyme.model.ids import ObjectKey, SubscriptionKey
+from thyme.routing.cells.addresses import Arrival
+from thyme.wire.cells import CellAnswer, CellState, Part
+
+
+class Learning:
+    """How a member comes to know what its cell knows."""
+
+    def __init__(self, cell: Cell, notifier: Notifier, replicas: Replicas) -> None:
+        self._cell = cell
+        self._notifier = notifier
+        self._replicas = replicas
+        store, most = cell.host.store, cell.options.brokered
+        self.inserted = Answered(store, "answered insertion", ObjectKey, most)
+        self.subscribed = Answered(store, "answered subscription", SubscriptionKey, most)
+        cell.serve(CellState, self._on_state)
+
+    def learn(self, state: CellState) -> None:
+        """Take what is news from another member, and notify of matches that this node missed when it had to decide."""
+        holdings, here = self._cell.holdings, self._cell.id
+        for tag, cells in state.spread:
+            holdings.spread_tag(tag, cells)
+        for key in state.deleted:
+            holdings.delete(key)
+        for revoked in state.revoked:
+            holdings.parts.revoke(revoked)
+        for held in state.held:
+            new, matching = holdings.put(held)
+            if held.home != here:
+                self._cell.router.remember_proxy(held.home)
+            # Of what was published before a subscription, whoever answered that subscription should have told.
+            published_s = held.metadata.published_s
+            missed = [s.key for s in matching if new and self.subscribed.get(s.key, published_s) > published_s]
+            self._notifier.notify(missed, held.metadata, here)
+        for part in state.parts:
+            fresh = holdings.index.subscription(part.subscription.key) is None
+            if holdings.parts.put(part):
+                self._notifier.moved(part.subscription.key.subscriber)
+            if fresh:
+                self._notify_of_inserted(part)
+        if self._is_to_keep(state):
+            for thing in state.objects:
+                if len(thing.data) == thing.metadata.size_bytes:
+                    holdings.put_object(thing.metadata, thing.data)
+
+    def _on_state(self, arrival: Arrival, state: CellState) -> None:
+        """News from another member, or another cell's keys that this cell is to keep from now on."""
+        handed_over = state.request >= 0
+        if handed_over:
+            self._notify_of_handed_over(state)
+        self.learn(state)
+        if self._is_to_keep(state):
+            self._replicas.fetch_for_cell(arrival, state)
+        if handed_over:
+            self._cell.answer(arrival, CellAnswer(state.request, arrival.target))
+            self._cell.tell_others(msgspec.structs.replace(state, request=-1))
+
+    def _is_to_keep(self, state: CellState) -> bool:
+        """Whether the objects that a state tells of are for this member too."""
+        return not state.keepers or self._cell.host.node in state.keepers
+
+    def _notify_of_handed_over(self, state: CellState) -> None:
+        """What two cells kept apart meets here for the first time: nobody can have told of these matches."""
+        holdings, here = self._cell.holdings, self._cell.id
+        for part in state.parts:
+            if holdings.parts.get(part.subscription.key, part.home) is None and holdings.parts.put(part):
+                self._notifier.catch_up(part.subscription, part.cell, here)
+        for held in state.held:
+            new, matching = holdings.put(held)
+            if new:
+                self._notifier.notify([subscription.key for subscription in matching], held.metadata, here)
+
+    def _notify_of_inserted(self, part: Part) -> None:
+        """Of what was published after a subscription, whoever answered the insertion should have told."""
+        for key in self.inserted:
+            metadata = self._cell.holdings.index.get(key)
+            if metadata is None or metadata.published_s < part.since_s:
+                continue
+            if part.subscription.matches(metadata):
+                self._notifier.notify([part.subscription.key], metadata, self._cell.id)

@@ -1,0 +1,122 @@
+"""The shares of subscriptions that a member keeps for its cell (Thyme FGCS §6.4).
+
+A share is kept under its home, the cell that a conjunction key hashes to, with the place of its subscriber. All shares
+of one subscription that are kept here stand as one in the matching index. A subscription that was revoked stays so: a
+member that missed it cannot bring it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from thyme.approaches.dcs.digests import item_number
+from thyme.approaches.dcs.items import Items
+from thyme.model.ids import CellId, SubscriptionKey
+from thyme.model.matching import MatchingIndex
+from thyme.model.queries import Conjunction
+from thyme.model.subscriptions import Subscription
+from thyme.wire.cells import CellState, Part
+
+
+class Parts:
+    """Shares of subscriptions, by subscription and home."""
+
+    def __init__(self, items: Items, index: MatchingIndex, max_revoked: int) -> None:
+        self._items = items
+        self._index = index
+        self._max_revoked = max_revoked
+        self._parts: dict[SubscriptionKey, dict[CellId, Part]] = {}
+        self._revoked: dict[SubscriptionKey, None] = {}
+
+    def put(self, part: Part) -> bool:
+        """Keep a share of a subscription, or its subscriber's newer place; whether that is news."""
+        key = part.subscription.key
+        if key in self._revoked:
+            return False
+        parts = self._parts.setdefault(key, {})
+        known = parts.get(part.home)
+        if known is not None and (known.told_s >= part.told_s or known.cell == part.cell):
+            return False
+        if known is not None:
+            self._items.forget(_number(known))
+        parts[part.home] = part
+        self._items.note(_number(part), lambda: CellState(parts=(self._parts[key][part.home],)))
+        if known is None:
+            self._stand_as_one(key)
+        return True
+
+    def revoke(self, key: SubscriptionKey) -> bool:
+        """Forget a subscription for good; False if it was revoked before."""
+        if key in self._revoked:
+            return False
+        for part in self._parts.pop(key, {}).values():
+            self._items.forget(_number(part))
+        self._index.unsubscribe(key)
+        self._revoked[key] = None
+        self._items.note(item_number("revoked", key), lambda: CellState(revoked=(key,)))
+        if len(self._revoked) > self._max_revoked:
+            oldest = next(iter(self._revoked))
+            del self._revoked[oldest]
+            self._items.forget(item_number("revoked", oldest))
+        return True
+
+    def move_subscriber(self, key: SubscriptionKey, cell: CellId, told_s: float) -> bool:
+        """The subscriber is in another cell now; False if it has no subscription here or this is old news."""
+        moved = False
+        for part in list(self._parts.get(key, {}).values()):
+            moved |= self.put(msgspec.structs.replace(part, cell=cell, told_s=told_s))
+        return moved
+
+    def about(self, tag: str, home: CellId) -> list[Part]:
+        """The shares kept for a home that a tag's objects could match."""
+        parts = [kept[home] for kept in self._parts.values() if home in kept]
+        return [part for part in parts if any(tag in c.positive for c in part.subscription.conjunctions)]
+
+    def get(self, key: SubscriptionKey, home: CellId) -> Part | None:
+        return self._parts.get(key, {}).get(home)
+
+    def place_of(self, key: SubscriptionKey) -> CellId | None:
+        """Where the subscriber was last said to be."""
+        parts = self._parts.get(key)
+        return max(parts.values(), key=lambda part: part.told_s).cell if parts else None
+
+    def homes(self) -> set[CellId]:
+        return {home for parts in self._parts.values() for home in parts}
+
+    def revocations(self) -> Iterator[CellState]:
+        for key in list(self._revoked):
+            yield CellState(revoked=(key,))
+
+    def state(self, wanted: set[CellId] | None) -> Iterator[CellState]:
+        """All shares, or those of some homes, one by one."""
+        for key, parts in list(self._parts.items()):
+            for home in list(parts):
+                if wanted is None or home in wanted:
+                    yield CellState(parts=(self._parts[key][home],))
+
+    def release(self, gone: set[CellId]) -> None:
+        """Forget the shares that are kept for some homes."""
+        for key, parts in list(self._parts.items()):
+            lost = [home for home in parts if home in gone]
+            for home in lost:
+                self._items.forget(_number(parts.pop(home)))
+            if not parts:
+                del self._parts[key]
+                self._index.unsubscribe(key)
+            elif lost:
+                self._stand_as_one(key)
+
+    def _stand_as_one(self, key: SubscriptionKey) -> None:
+        parts = self._parts[key]
+        conjunctions: dict[Conjunction, None] = {}
+        for home in sorted(parts):
+            conjunctions.update(dict.fromkeys(parts[home].subscription.conjunctions))
+        frame = next(iter(parts.values())).subscription.frame
+        self._index.unsubscribe(key)
+        self._index.add_subscription(Subscription(key, tuple(conjunctions), frame))
+
+
+def _number(part: Part) -> int:
+    return item_number("part", part.subscription.key, part.home, part.cell, part.told_s)
