@@ -96,5 +96,25 @@ def test_wrong_settings_are_named(name: str, changes: dict[str, object], said: s
         run_evaluation(name, tmp_path, changes, "local[1]", unwatched)
 
 
+def test_only_a_folder_that_a_study_made_is_used_and_emptied(tmp_path: Path) -> None:
+    small = {"networks": 1, "draws": 1, "sizes": [1000]}
+    letter = tmp_path / "mine" / "runs" / "letter.txt"
+    letter.parent.mkdir(parents=True)
+    letter.write_text("dear")
+    with pytest.raises(InputError, match="--fresh would empty it, but no study is there"):
+        run_evaluation("walks", tmp_path / "mine", small, "local[1]", unwatched, fresh=True)
+    with pytest.raises(InputError, match="is not empty and holds no study"):
+        run_evaluation("walks", tmp_path / "mine", small, "local[1]", unwatched)
+    assert letter.read_text() == "dear"
+    told: list[SweepProgress] = []
+    out = tmp_path / "out"
+    for fresh in (True, False, True):
+        run_evaluation("walks", out, small, "local[1]", told.append, fresh)
+        (out / "notes.txt").write_text("beside the study")
+        played = (told[-1].done, told[-1].reused)
+        assert played == ((1, 0) if fresh else (0, 1))
+    assert (out / "notes.txt").read_text() == "beside the study"
+
+
 def test_every_paper_has_its_evaluation() -> None:
     assert set(EVALUATIONS) == {"drip", "socialcast", "walks", "thyme-analysis"}

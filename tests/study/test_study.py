@@ -13,10 +13,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from thyme.model.errors import InputError
+from thyme.model.operations import Operation
 from thyme.pipeline.spark.lazy_session import LazySession
+from thyme.sim.traces import read_trace
 from thyme.study.definition import StudyDefinition, load_study
 from thyme.study.pages import prose
+from thyme.study.plan import make_plan
+from thyme.study.stages import StageNotes
 from thyme.study.study import run_study
+from thyme.study.workload import Posts, find_traces
 
 GENERATED = """title = "Twelve runs"
 topologies = 12
@@ -121,6 +126,32 @@ def test_only_a_study_s_own_folder_is_used_and_emptied(small: StudyDefinition, t
     with pytest.raises(InputError, match="is a file; give a folder"):
         run_study(small, tmp_path / "mine" / "letter.txt")
     assert (tmp_path / "mine" / "letter.txt").read_text() == "dear"
+
+
+def test_a_fresh_study_forgets_what_it_computed_and_keeps_what_a_person_put_there(
+    spark: SparkSession, study_file: Path, tmp_path: Path
+) -> None:
+    definition = load_study(study_file, {"approaches": ["Thyme-LS"], "nodes": [8], "topologies": 1})
+    out = tmp_path / "out"
+    run_study(definition, out)
+    (out / "letter.txt").write_text("dear")
+    assert {outcome.status for outcome in run_study(definition, out, fresh=True).outcomes} == {"done"}
+    assert (out / "letter.txt").read_text() == "dear"
+
+
+def test_the_file_of_a_trace_is_read_once(small: StudyDefinition, tmp_path: Path) -> None:
+    read: list[Path] = []
+
+    def reading(path: Path | str) -> list[Operation]:
+        read.append(Path(path))
+        return read_trace(path)
+
+    plan, notes, session = make_plan(small), StageNotes(lambda detail: None), LazySession("none", "local[1]")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("thyme.study.workload.read_trace", reading)
+        trace = find_traces(plan, Posts(tmp_path, ""), tmp_path / "out", session, notes)[0]
+    assert [path.name for path in read] == ["trace.csv"]
+    assert trace.operations == tuple(read_trace(trace.path)), "the study's own copy says the same"
 
 
 def test_posts_that_are_no_dataset_are_told(study_file: Path, tmp_path: Path) -> None:

@@ -105,8 +105,7 @@ def _evaluate(console: Console, name: str, out: Path, changes: dict[str, object]
 
     from thyme.papers.evaluated import answer_of
     from thyme.papers.evaluations import EVALUATIONS, run_evaluation
-    from thyme.study.report import REPORT_FILE
-    from thyme.study.results import METRICS_FILE
+    from thyme.study.folder import METRICS_FILE, REPORT_FILE
 
     console.print(f"[bold]{EVALUATIONS[name].title}[/bold]  →  {out}")
     with _Screen(console) as screen:

@@ -18,9 +18,11 @@ import msgspec
 
 from thyme.drafts import write_file
 from thyme.study.figures import Picture
+from thyme.study.folder import FIGURES, METRICS_FILE, REPORT_FILE
 from thyme.study.pages import Cell, Row, badge, figure, folded, page, section, table
-from thyme.study.report import REPORT_FILE, FailedRun, failures_section
-from thyme.study.results import METRICS_FILE, Summary, readable, summary_of, tidy_csv, tidy_row
+from thyme.study.picture_files import write_pictures
+from thyme.study.report import FailedRun, failures_section
+from thyme.study.results import Summary, readable, summary_of, tidy_csv, tidy_row
 from thyme.study.wording import duration
 
 MAX_TOLD_NUMBERS = 400
@@ -66,9 +68,7 @@ def write_evaluated(
     columns = list(dict.fromkeys(key for one in evaluated.measured for key in one.place))
     rows = [tidy_row(one.place, one.metric, one.summary) for one in evaluated.measured]
     write_file(out / METRICS_FILE, tidy_csv(columns, rows).encode())
-    for picture in evaluated.pictures:
-        write_file(out / "figures" / f"{picture.name}.png", picture.png)
-        write_file(out / "figures" / f"{picture.name}.svg", picture.svg)
+    write_pictures(evaluated.pictures, out / FIGURES)
     write_file(out / REPORT_FILE, render_evaluated(name, title, evaluated, settings, took_s).encode())
 
 

@@ -7,7 +7,6 @@ figures and a report (`thyme.papers.evaluated`).
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ import msgspec
 from thyme.model.errors import InputError
 from thyme.papers.evaluated import Evaluated, write_evaluated
 from thyme.pipeline.runs.sweep import SweepProgress
+from thyme.study.folder import RUNS, take_folder
 
 MIN_ANALYSED = 4
 """Nodes of the smallest crowd whose messages are counted."""
@@ -44,7 +44,7 @@ def _socialcast(out: Path, settings: dict[str, Any], master: str, watch: Watch) 
     from thyme.papers.socialcast.evaluation import run_evaluation
 
     return run_evaluation(
-        out, settings["repetitions"], settings["figures"], master, watch, settings["engine"], settings["memory_ids"]
+        out, settings["repetitions"], settings["figures"], settings["engine"], settings["memory_ids"], master, watch
     )
 
 
@@ -63,7 +63,7 @@ def _walks(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Ev
         )
     walk = WalkOptions(method=settings["method"], branches=settings["branches"])
     batch = BatchOptions(seed=settings["seed"], walk=walk, reading=parse_reading(settings["reading"]))
-    runs = out / "runs"
+    runs = out / RUNS
     if not settings["compare"]:
         counts = {nodes: PAPER_INITIATORS[nodes] for nodes in sizes}
         return write_evaluation(sweep_walks(networks, draws, runs, counts, batch, master, watch), out)
@@ -107,6 +107,7 @@ def _analysis(out: Path, settings: dict[str, Any], master: str, watch: Watch) ->
 EVALUATIONS: dict[str, Evaluation] = {
     "drip": Evaluation(
         "DRIP: broker coverage and delivery delay over the number of brokers (Figures 3 and 4)",
+        # The paper reports averages and does not say of how many runs.
         {"repetitions": 5, "figures": ["3a", "3b", "4"], "duration_s": 500.0},
         _drip,
     ),
@@ -136,6 +137,7 @@ EVALUATIONS: dict[str, Evaluation] = {
     ),
     "thyme-analysis": Evaluation(
         "Thyme's analytical study beside message counts measured in simulated crowds (§8)",
+        # The paper's crowds (§9.2), two nodes per cell.
         {"sizes": [16, 36, 64, 100, 144, 196], "topologies": 3},
         _analysis,
     ),
@@ -145,8 +147,8 @@ EVALUATIONS: dict[str, Evaluation] = {
 def run_evaluation(
     name: str, out: Path, changes: Mapping[str, Any], master: str, watch: Watch, fresh: bool = False
 ) -> Evaluated:
-    """Run one of the evaluations; keys that it does not have, or of another type, are refused. What was played before
-    is played again if `fresh`."""
+    """Run one of the evaluations; keys that it does not have, or of another type, are refused. The folder
+    has to be new, empty or one that a study has made; what was played there before is played again if `fresh`."""
     evaluation = EVALUATIONS[name]
     settings = dict(evaluation.settings)
     for key, value in changes.items():
@@ -159,9 +161,7 @@ def run_evaluation(
     for key in ("repetitions", "networks", "draws", "topologies"):
         if key in settings and settings[key] < 1:
             raise InputError(f"--set {key}={settings[key]}: expected at least 1")
-    out.mkdir(parents=True, exist_ok=True)
-    if fresh:
-        shutil.rmtree(out / "runs", ignore_errors=True)
+    take_folder(out, {"evaluation": name, "settings": settings}, fresh)
     began_s = time.monotonic()
     evaluated = evaluation.run(out, settings, master, watch)
     write_evaluated(name, evaluation.title, evaluated, settings, time.monotonic() - began_s, out)

@@ -1,11 +1,9 @@
-"""Which figures a study has, and where they are kept."""
+"""Which figures a study has, by section of its report."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from thyme.drafts import write_file
 from thyme.study.claims import Claim
 from thyme.study.figures import Picture, breakdown_figure, measure_figure, trace_figure
 from thyme.study.measures import COSTS, FAST, LATENCY_PARTS, MEASURES, SUCCESS_PARTS, WORKS
@@ -49,14 +47,3 @@ def _break_down(results: Results, axis: Axis, series: str, pictures: dict[str, l
         pictures[WORKS].append(success)
     if latency is not None:
         pictures[FAST].append(latency)
-
-
-def write_pictures(pictures: dict[str, list[Picture]], folder: Path) -> int:
-    """Write every figure as PNG and SVG; how many there are."""
-    count = 0
-    for drawn in pictures.values():
-        for picture in drawn:
-            write_file(folder / f"{picture.name}.png", picture.png)
-            write_file(folder / f"{picture.name}.svg", picture.svg)
-            count += 1
-    return count

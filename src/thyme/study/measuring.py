@@ -19,6 +19,7 @@ from thyme.pipeline.runs.sweep import Outcome
 from thyme.pipeline.spark import dataset
 from thyme.pipeline.spark.keeping import job
 from thyme.pipeline.spark.lazy_session import LazySession
+from thyme.study.folder import METRICS, RUNS
 from thyme.study.plan import Plan
 from thyme.study.results import Summary
 from thyme.study.stages import StageNotes
@@ -41,14 +42,14 @@ def find_metrics(
         notes.detail = "no run to measure"
         return {}
     identity = identity_of([(point, run) for point, _, run in played], code_identity(PIPELINE_ROOMS))
-    of_runs, of_points = out / "metrics" / identity / "runs", out / "metrics" / identity / "points"
+    of_runs, of_points = out / METRICS / identity / "runs", out / METRICS / identity / "points"
     if not dataset.exists(of_points):
         notes.working(f"of {len(played)} runs")
         spark = session.spark
         if not dataset.exists(of_runs):
             paths = {trace.packed.identity: trace.path for trace in traces}
             with job():
-                dataset.write_once(measure_runs(spark, out / "runs", _played_runs(played, paths)), of_runs, files=1)
+                dataset.write_once(measure_runs(spark, out / RUNS, _played_runs(played, paths)), of_runs, files=1)
         pairs = [(run, point) for point, _, run in played]
         dataset.write_once(summarise_points(spark, of_runs, pairs), of_points, files=1)
     summaries = _read(of_points)

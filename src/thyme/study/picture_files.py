@@ -1,7 +1,8 @@
-"""A picture on disk: as PNG and as SVG, side by side under one name."""
+"""Pictures on disk: each as PNG and as SVG, side by side under one name."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from thyme.drafts import write_file
@@ -26,3 +27,10 @@ def save_picture(picture: Picture, path: Path) -> tuple[Path, Path]:
     except OSError as error:
         raise InputError(f"{path}: the picture cannot be written there ({error.strerror or error})") from error
     return png, svg
+
+
+def write_pictures(pictures: Sequence[Picture], folder: Path) -> None:
+    """Write every picture of a report into a folder."""
+    for picture in pictures:
+        write_file(folder / f"{picture.name}.png", picture.png)
+        write_file(folder / f"{picture.name}.svg", picture.svg)

@@ -24,8 +24,6 @@ from thyme.study.results import Results, readable
 from thyme.study.stages import StageReport
 from thyme.study.wording import counted, duration, share, size
 
-REPORT_FILE = "report.html"
-
 
 class FailedRun(msgspec.Struct, frozen=True):
     run: str

@@ -16,7 +16,6 @@ import msgspec
 from thyme.pipeline.metrics.table import MAX_TABLED_RUNS, student_quantile
 from thyme.study.plan import Plan, Point
 
-METRICS_FILE = "metrics.csv"
 SUMMARY_NAMES = ("metric", "mean", "deviation", "low", "high", "runs")
 
 

@@ -6,36 +6,32 @@ stopped, and one that is run again with nothing changed only looks. Runs that fa
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 
 import msgspec
 
 from thyme.drafts import write_file
-from thyme.model.errors import InputError
 from thyme.pipeline.identity import code_identity, identity_of
 from thyme.pipeline.runs.run import RunSpec
 from thyme.pipeline.runs.sweep import Outcome, reuse, sweep
 from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.study.claims import claims_for, judge
 from thyme.study.definition import StudyDefinition
-from thyme.study.drawing import draw, write_pictures
+from thyme.study.drawing import draw
+from thyme.study.folder import FIGURES, METRICS_FILE, REPORT_FILE, REPORT_STAMP, RUNS, take_folder
 from thyme.study.headline import Headline, headline
 from thyme.study.measuring import find_metrics
+from thyme.study.picture_files import write_pictures
 from thyme.study.plan import Plan, make_plan
-from thyme.study.report import REPORT_FILE, Effort, FailedRun, Report, describe_run, render
-from thyme.study.results import METRICS_FILE, Results, axis_of
+from thyme.study.report import Effort, FailedRun, Report, describe_run, render
+from thyme.study.results import Results, axis_of
 from thyme.study.stages import Silence, StageNotes, Stages, Watcher
 from thyme.study.workload import PlayedTrace, find_posts, find_traces, run_specs
 
-STUDY_FILE = "study.json"
 REPORT_ROOMS = ("model", "pipeline", "study")
-FOLDERS = ("posts", "traces", "runs", "metrics", "figures")
-FILES = (STUDY_FILE, METRICS_FILE, REPORT_FILE, ".report")
-
-
 BRIEF_POSTS = 100_000
 BRIEF_RUNS = 100
 """A study within both is over so soon that starting quickly matters more than running fast."""
@@ -61,9 +57,7 @@ def run_study(
 ) -> StudyResult:
     """Do whatever of the study is not done yet."""
     plan = make_plan(definition)
-    if fresh:
-        forget(out)
-    _claim_folder(plan, out)
+    take_folder(out, definition, fresh)
     watcher = watcher or Silence()
     stages = Stages(watcher)
     session = LazySession(f"thyme study {definition.name}", master, brief=_is_brief(plan))
@@ -74,7 +68,7 @@ def run_study(
             traces = find_traces(plan, posts, out, session, notes)
         specs = run_specs(plan, traces)
         with stages.stage("runs") as notes:
-            outcomes = _find_runs(specs, out / "runs", session, watcher, notes)
+            outcomes = _find_runs(specs, out / RUNS, session, watcher, notes)
         with stages.stage("metrics") as notes:
             results = Results(plan, find_metrics(plan, specs, outcomes, traces, out, session, notes))
             write_file(out / METRICS_FILE, results.csv().encode())
@@ -88,32 +82,6 @@ def run_study(
 
 def _is_brief(plan: Plan) -> bool:
     return not plan.definition.posts.dataset and plan.posts.posts <= BRIEF_POSTS and len(plan.runs) <= BRIEF_RUNS
-
-
-def forget(out: Path) -> None:
-    """Remove what an earlier study left in the folder, and nothing else."""
-    if not out.exists():
-        return
-    if not (out / STUDY_FILE).is_file():
-        raise InputError(
-            f"{out}: --fresh would empty it, but no study is there (no {STUDY_FILE}); choose another folder"
-        )
-    for name in FOLDERS:
-        shutil.rmtree(out / name, ignore_errors=True)
-    for name in FILES:
-        (out / name).unlink(missing_ok=True)
-
-
-def _claim_folder(plan: Plan, out: Path) -> None:
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out}: is a file; give a folder for the study")
-    if out.is_dir() and any(out.iterdir()) and not (out / STUDY_FILE).is_file():
-        raise InputError(f"{out}: is not empty and holds no study; give an empty or a new folder")
-    content = msgspec.json.format(msgspec.json.encode(plan.definition), indent=2)
-    try:
-        write_file(out / STUDY_FILE, content)
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written to ({error.strerror})") from error
 
 
 def _find_runs(
@@ -142,7 +110,7 @@ def _find_report(
 ) -> None:
     failed = tuple(_failures(plan, outcomes))
     identity = identity_of(plan.definition, results.csv(), failed, code_identity(REPORT_ROOMS))
-    stamp = out / ".report"
+    stamp = out / REPORT_STAMP
     notes.detail = REPORT_FILE
     if (out / REPORT_FILE).is_file() and stamp.is_file() and stamp.read_text() == identity:
         return
@@ -150,14 +118,15 @@ def _find_report(
     axis = axis_of(plan)
     claims = claims_for(results)
     pictures = draw(results, axis, claims, traces)
-    figures = write_pictures(pictures, out / "figures")
+    drawn = [*chain.from_iterable(pictures.values())]
+    write_pictures(drawn, out / FIGURES)
     judgements = tuple(judge(claims, results, axis))
     seconds = sum(outcome.seconds for outcome in outcomes)
     effort = Effort(tuple(stages.reports), len(outcomes), seconds, master, version("thyme"))
     page = render(Report(plan, results, answer, pictures, judgements, failed, effort))
     write_file(out / REPORT_FILE, page.encode())
     write_file(stamp, identity.encode())
-    notes.detail = f"{REPORT_FILE} and {figures} figures"
+    notes.detail = f"{REPORT_FILE} and {len(drawn)} figures"
 
 
 def _failures(plan: Plan, outcomes: Sequence[Outcome]) -> list[FailedRun]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -21,6 +22,8 @@ from thyme.pipeline.traces.trace import make_trace
 from thyme.sim.run import check_end
 from thyme.sim.scenario import Scenario
 from thyme.sim.traces import read_trace, table_from_operations
+from thyme.study.folder import POSTS as POSTS_FOLDER
+from thyme.study.folder import TRACES
 from thyme.study.plan import Plan, TraceChoice
 from thyme.study.stages import StageNotes
 
@@ -55,7 +58,7 @@ def find_posts(plan: Plan, out: Path, notes: StageNotes) -> Posts:
         notes.detail = f"from {path}"
         return Posts(path, folder_identity(path))
     identity = identity_of(plan.posts, code_identity(PIPELINE_ROOMS))
-    path = out / "posts" / identity
+    path = out / POSTS_FOLDER / identity
     if not dataset.exists(path):
         notes.working(f"writing {plan.posts.posts} posts")
         write_posts(plan.posts, path)
@@ -68,29 +71,37 @@ def find_traces(plan: Plan, posts: Posts, out: Path, session: LazySession, notes
     found = []
     wanted = plan.traces()
     for number, choice in enumerate(wanted):
-        path = out / "traces" / _trace_identity(choice, posts)
-        if not dataset.exists(path):
-            notes.working(f"{number + 1} of {len(wanted)}, {choice.title}")
-            _make(choice, posts, path, session)
-        operations = tuple(read_trace(path))
-        found.append(PlayedTrace(choice, path, operations, pack_trace(operations)))
+        working = partial(notes.working, f"{number + 1} of {len(wanted)}, {choice.title}")
+        if choice.file:
+            found.append(_given_trace(choice, out, working))
+        else:
+            found.append(_made_trace(choice, posts, out, session, working))
     notes.detail = f"{len(found)} with {sum(len(trace.operations) for trace in found):,} operations"
     return found
 
 
-def _trace_identity(choice: TraceChoice, posts: Posts) -> str:
-    if choice.file:
-        return pack_trace(read_trace(choice.file)).identity
-    return identity_of(posts.identity, choice.options, code_identity(PIPELINE_ROOMS))
+def _given_trace(choice: TraceChoice, out: Path, working: Callable[[], None]) -> PlayedTrace:
+    """A file's trace, as a dataset of the study's own."""
+    operations = tuple(read_trace(choice.file))
+    packed = pack_trace(operations)
+    path = out / TRACES / packed.identity
+    if not dataset.exists(path):
+        working()
+        dataset.write_table_once(table_from_operations(operations), path)
+    return PlayedTrace(choice, path, operations, packed)
 
 
-def _make(choice: TraceChoice, posts: Posts, path: Path, session: LazySession) -> None:
-    if choice.file:
-        dataset.write_table_once(table_from_operations(read_trace(choice.file)), path)
-        return
-    frame = dataset.read(session.spark, posts.path, POSTS)
-    with job():
-        dataset.write_once(make_trace(frame, choice.options), path, files=1)
+def _made_trace(
+    choice: TraceChoice, posts: Posts, out: Path, session: LazySession, working: Callable[[], None]
+) -> PlayedTrace:
+    path = out / TRACES / identity_of(posts.identity, choice.options, code_identity(PIPELINE_ROOMS))
+    if not dataset.exists(path):
+        working()
+        frame = dataset.read(session.spark, posts.path, POSTS)
+        with job():
+            dataset.write_once(make_trace(frame, choice.options), path, files=1)
+    operations = tuple(read_trace(path))
+    return PlayedTrace(choice, path, operations, pack_trace(operations))
 
 
 def run_specs(plan: Plan, traces: Sequence[PlayedTrace]) -> list[RunSpec]:

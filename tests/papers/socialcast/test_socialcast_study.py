@@ -196,9 +196,9 @@ def test_claims_are_judged_by_their_rules() -> None:
 
 def test_an_evaluation_says_what_it_cannot_do(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="figures has '11'"):
-        run_evaluation(tmp_path, 1, ["11"])
+        run_evaluation(tmp_path, 1, ["11"], "compiled", 100, "local[1]")
     with pytest.raises(InputError, match="engine is 'steam'"):
-        run_evaluation(tmp_path, 1, engine="steam")  # type: ignore[arg-type]
+        run_evaluation(tmp_path, 1, ["3"], "steam", 100, "local[1]")  # type: ignore[arg-type]
 
 
 def test_own_messages_do_not_count_as_delivered() -> None:

@@ -13,15 +13,13 @@ import pyarrow.parquet as pq
 from thyme.model.errors import InputError
 from thyme.papers.drip.claims import judge_drip
 from thyme.papers.drip.figures import analysis_csv, analysis_table, drip_figures, points_csv
-from thyme.papers.drip.points import DURATION_S, FIGURES, DripMeasure, DripPoint, drip_points, measure, seeded
+from thyme.papers.drip.points import DripMeasure, DripPoint, drip_points, measure, seeded
 from thyme.papers.evaluated import Evaluated, Measured, measured_at
 from thyme.pipeline.runs.run import EVENTS_FILE, RunSpec, pack_trace
 from thyme.pipeline.runs.sweep import SweepProgress, reuse, sweep
 from thyme.pipeline.spark.lazy_session import LazySession
+from thyme.study.folder import RUNS
 from thyme.study.report import FailedRun
-
-RUNS = 10
-"""The paper reports averages and does not say of how many runs."""
 
 
 def run_spec(point: DripPoint, seed: int) -> RunSpec:
@@ -32,10 +30,10 @@ def run_spec(point: DripPoint, seed: int) -> RunSpec:
 
 def run_evaluation(
     out: Path,
-    repetitions: int = RUNS,
-    figures: Iterable[str] = FIGURES,
-    duration_s: float = DURATION_S,
-    master: str = "local[*]",
+    repetitions: int,
+    figures: Iterable[str],
+    duration_s: float,
+    master: str,
     watch: Callable[[SweepProgress], None] = lambda progress: None,
 ) -> Evaluated:
     """Play what was not played before; write the tables; give what was measured."""
@@ -45,18 +43,18 @@ def run_evaluation(
     unique = list({point.key: point for point in points}.values())
     table = [(point, seed) for seed in range(1, repetitions + 1) for point in unique]
     specs = [run_spec(point, seed) for point, seed in table]
-    outcomes = reuse(specs, out / "runs")
+    outcomes = reuse(specs, out / RUNS)
     if outcomes is None:
         session = LazySession("thyme drip", master)
         try:
-            outcomes = sweep(session.spark, specs, out / "runs", watch)
+            outcomes = sweep(session.spark, specs, out / RUNS, watch)
         finally:
             session.close()
     found: dict[bytes, list[DripMeasure]] = {}
     failed = []
     for (point, seed), spec, outcome in zip(table, specs, outcomes, strict=True):
         if outcome.ok:
-            events = pq.read_table(out / "runs" / outcome.run / EVENTS_FILE)
+            events = pq.read_table(out / RUNS / outcome.run / EVENTS_FILE)
             found.setdefault(point.key, []).append(measure(events, list(spec.trace.unpack()), point.x, seed))
         else:
             what = f"{point.series}, k {point.x}, seed {seed}"

@@ -1,7 +1,7 @@
 """SocialCast's evaluation as a whole: a sweep of its points, the table, the figures and the claims, in one folder.
 
-Runs are played by Spark, kept under their identity, and not played again. They are compiled runs (`sim.dtn_social`)
-unless the approach's classes are asked for; both give the same, the latter in some twenty times the time.
+Runs are played by Spark, kept under their identity, and not played again. They are those of the compiled twin unless
+the approach's classes are asked for; both give the same, the latter in some twenty times the time.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ from thyme.pipeline.runs.run import EVENTS_FILE, PackedTrace, RunSpec, pack_trac
 from thyme.pipeline.runs.sweep import Outcome, SweepProgress, reuse, sweep
 from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.sim.scenario import Scenario
+from thyme.study.folder import RUNS
 from thyme.study.report import FailedRun
 
-PAPER_RUNS = 20
-ALL_FIGURES = ("3", "4", "5", "6", "7", "8", "9", "10")
 Engine = Literal["compiled", "classes"]
 Watch = Callable[[SweepProgress], None]
 
@@ -60,12 +59,12 @@ def run_specs(table: Iterable[tuple[SocialPoint, int]]) -> list[RunSpec]:
 
 def run_evaluation(
     out: Path,
-    repetitions: int = PAPER_RUNS,
-    figures: Iterable[str] = ALL_FIGURES,
-    master: str = "local[*]",
+    repetitions: int,
+    figures: Iterable[str],
+    engine: Engine,
+    memory_ids: int,
+    master: str,
     watch: Watch = lambda progress: None,
-    engine: Engine = "compiled",
-    memory_ids: int = 100,
 ) -> Evaluated:
     """Play what was not played before; write `socialcast.csv`; give what was measured."""
     if repetitions < 1:
@@ -96,7 +95,7 @@ def _compiled(
     session: LazySession, table: Sequence[tuple[SocialPoint, int]], out: Path, watch: Watch
 ) -> list[SocialMeasure | Outcome]:
     specs = run_specs(table)
-    runs = sweep_social(lambda: session.spark, specs, out / "runs", watch)
+    runs = sweep_social(lambda: session.spark, specs, out / RUNS, watch)
     return [
         run if isinstance(run, Outcome) else measure_compiled(run.found, spec.trace.unpack(), seed)
         for (_, seed), spec, run in zip(table, specs, runs, strict=True)
@@ -107,11 +106,11 @@ def _with_classes(
     session: LazySession, table: Sequence[tuple[SocialPoint, int]], out: Path, watch: Watch
 ) -> list[SocialMeasure | Outcome]:
     specs = run_specs(table)
-    outcomes = reuse(specs, out / "runs")
+    outcomes = reuse(specs, out / RUNS)
     if outcomes is None:
-        outcomes = sweep(session.spark, specs, out / "runs", watch)
+        outcomes = sweep(session.spark, specs, out / RUNS, watch)
     return [
-        measure(pq.read_table(out / "runs" / outcome.run / EVENTS_FILE), spec.trace.unpack(), seed)
+        measure(pq.read_table(out / RUNS / outcome.run / EVENTS_FILE), spec.trace.unpack(), seed)
         if outcome.ok
         else outcome
         for (_, seed), spec, outcome in zip(table, specs, outcomes, strict=True)

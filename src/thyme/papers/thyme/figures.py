@@ -47,9 +47,6 @@ if TYPE_CHECKING:
 
 Watch = Callable[[SweepProgress], None]
 
-SIZES = (16, 36, 64, 100, 144, 196)
-"""The paper's crowds (§9.2), two nodes per cell."""
-TOPOLOGIES = 3
 PER_CELL = (1, 2, 4, 8, 16)
 PNG_DPI = 140
 MANY_DRAWN = 60
@@ -98,8 +95,8 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 def measure_all(
-    sizes: Sequence[int] = SIZES,
-    topologies: int = TOPOLOGIES,
+    sizes: Sequence[int],
+    topologies: int,
     operations: int = 40,
     watch: Watch = lambda progress: None,
 ) -> list[Counts]:
@@ -225,7 +222,7 @@ def formula_text(shape: Shape) -> str:
 
 
 def thyme_analysis(
-    out: Path, sizes: Sequence[int] = SIZES, topologies: int = TOPOLOGIES, watch: Watch = lambda progress: None
+    out: Path, sizes: Sequence[int], topologies: int, watch: Watch = lambda progress: None
 ) -> evaluated.Evaluated:
     """Measure, and write analysis.csv and analysis.md to `out`; gives the counts as metrics, and both figures."""
     found = measure_all(sizes, topologies, watch=watch)
