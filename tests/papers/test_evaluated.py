@@ -7,12 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from thyme.papers.evaluated import Claim, Evaluated, answer_of, measured_at, write_evaluated
+from thyme.papers.evaluated import Evaluated, answer_of, measured_at, write_evaluated
+from thyme.study.claims import Claim
 from thyme.study.figures import Picture
 from thyme.study.report import FailedRun
 from thyme.study.results import summary_of
 
-CLAIMS = (Claim("D01", "coverage grows", "0.4 to 0.5", True), Claim("D06", "able is faster", "5 s < 4 s?", False))
+CLAIMS = (
+    Claim("D01", "Figure 3a", "coverage grows").judged("0.4 to 0.5", holds=True),
+    Claim("D03", "Figure 3b", "below SF"),
+    Claim("D06", "Figure 4", "able is faster").judged("5 s < 4 s?", holds=False),
+)
 
 
 def evaluated(*failed: FailedRun) -> Evaluated:

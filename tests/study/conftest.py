@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ from pyspark.sql import SparkSession
 
 from thyme.pipeline.spark.session import spark_session
 from thyme.study.definition import StudyDefinition, load_study
+from thyme.study.measures import MEASURES, SUCCESS_PARTS
+from thyme.study.plan import Plan, make_plan
+from thyme.study.results import Results, Summary
 
 TRACE = """at_s,node,kind,oid,tags,text,sid,query,start_s,end_s
 12.0,0,subscribe,,,,0,goal,,
@@ -61,3 +65,22 @@ def study_file(tmp_path: Path) -> Path:
 @pytest.fixture
 def small(study_file: Path) -> StudyDefinition:
     return load_study(study_file)
+
+
+@pytest.fixture
+def made_up() -> Callable[[Plan], Results]:
+    """Some number for every measure at every point, with an interval."""
+    names = [*(measure.metric for measure in (*MEASURES, *SUCCESS_PARTS))]
+
+    def of(plan: Plan) -> Results:
+        numbers = [(number, 0.95 - 0.01 * number) for number in range(len(plan.points))]
+        return Results(
+            plan, {(point, name): Summary(at, 0.01, at - 0.01, at + 0.01, 3) for point, at in numbers for name in names}
+        )
+
+    return of
+
+
+@pytest.fixture
+def results(small: StudyDefinition, made_up: Callable[[Plan], Results]) -> Results:
+    return made_up(make_plan(small))

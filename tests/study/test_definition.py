@@ -22,15 +22,6 @@ def test_every_preset_can_be_planned(name: str) -> None:
     assert len(plan.runs) == len(plan.points) * per_point
 
 
-def test_a_preset_is_narrowed_by_keys_of_its_grid_and_of_the_study() -> None:
-    changes = {"nodes": [100], "repetitions": 1, "approaches": ["ls"], "radio.disc.range_m": 80.0}
-    plan = make_plan(load_preset("thyme-static", changes))
-    assert [point.values for point in plan.points] == [{"nodes": 100}]
-    assert len(plan.runs) == plan.definition.topologies
-    assert plan.runs[0].scenario.radio.disc.range_m == 80.0
-    assert plan.runs[0].trace.options.users == 100
-
-
 def test_a_new_dimension_of_the_grid_can_be_set() -> None:
     plan = make_plan(load_preset("quick", {"nodes": 16, "grid.radio.disc.loss": [0.0, 0.1], "approaches": "ls"}))
     assert [point.values["radio.disc.loss"] for point in plan.points] == [0.0, 0.1]

@@ -3,42 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from html.parser import HTMLParser
-
-import msgspec
-import pytest
 
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
-from thyme.study.claims import Claim, claims_for, judge
-from thyme.study.definition import StudyDefinition, load_preset
+from thyme.study.definition import load_preset
 from thyme.study.figures import breakdown_figure, measure_figure, trace_figure
 from thyme.study.headline import headline
-from thyme.study.measures import MEASURES, RECALL, SUCCESS, SUCCESS_PARTS
+from thyme.study.measures import MEASURES, SUCCESS_PARTS
 from thyme.study.pages import prose
 from thyme.study.plan import Plan, make_plan
 from thyme.study.report import Effort, FailedRun, Report, render
-from thyme.study.results import Results, Summary, axis_of
+from thyme.study.results import Results, axis_of
 from thyme.study.stages import StageReport
-
-
-def made_up(plan: Plan) -> Results:
-    """Some number for every measure at every point, with an interval."""
-    names = [*(measure.metric for measure in (*MEASURES, *SUCCESS_PARTS))]
-    return Results(
-        plan,
-        {
-            (point, metric): Summary(0.95 - 0.01 * point, 0.01, 0.94 - 0.01 * point, 0.96 - 0.01 * point, 3)
-            for point in range(len(plan.points))
-            for metric in names
-        },
-    )
-
-
-@pytest.fixture
-def results(small: StudyDefinition) -> Results:
-    return made_up(make_plan(small))
 
 
 def rendered(results: Results, failed: tuple[FailedRun, ...] = ()) -> str:
@@ -95,7 +74,7 @@ def test_the_same_results_give_the_same_bytes(results: Results) -> None:
     assert rendered(results) == rendered(results)
 
 
-def test_a_figure_is_drawn_with_and_without_an_axis(results: Results) -> None:
+def test_a_figure_is_drawn_with_and_without_an_axis(results: Results, made_up: Callable[[Plan], Results]) -> None:
     assert axis_of(results.plan).key == "nodes"
     single = made_up(make_plan(load_preset("quick", {"nodes": [16]})))
     axis = axis_of(single.plan)
@@ -119,86 +98,3 @@ def test_metrics_are_tidy(results: Results) -> None:
     assert header == "approach,nodes,metric,mean,deviation,low,high,runs"
     assert len(lines) == len(results.points) * len(results.metrics)
     assert "Thyme-LS,8,recall,0.95,0.01,0.94,0.96,3" in lines
-
-
-def claim(relation: str, value: float | None = None, at: float | None = None, against: str = "") -> Claim:
-    return Claim("X", "§1", "Thyme-LS", RECALL, relation, value, at, against, "as it was")
-
-
-def test_claims_are_judged_by_their_rules(small: StudyDefinition) -> None:
-    plan = make_plan(small)
-    recall = {("Thyme-LS", 8): 0.9, ("Thyme-LS", 9): 0.8, ("one at a time", 8): 0.5, ("one at a time", 9): 0.5}
-    results = Results(
-        plan,
-        {
-            (number, RECALL): Summary(recall[(point.approach, point.values["nodes"])], None, None, None, 1)
-            for number, point in enumerate(plan.points)
-        },
-    )
-    claims = [
-        claim(">=", 0.85),
-        claim(">=", 0.75),
-        claim("=", 0.81, at=9.0),
-        claim("=", 0.84, at=9.0),
-        claim("falls"),
-        claim("holds"),
-        claim(">", 1.5, against="one at a time"),
-        claim(">", 1.7, against="one at a time"),
-    ]
-    verdicts = [judged.verdict for judged in judge(claims, results, axis_of(plan))]
-    assert verdicts == ["differs", "holds", "holds", "differs", "holds", "differs", "holds", "differs"]
-
-
-def test_figures_mark_numbers_and_not_ratios(results: Results) -> None:
-    axis = axis_of(results.plan)
-    recall = next(measure for measure in MEASURES if measure.metric == RECALL)
-    bare = measure_figure(results, axis, recall)
-    ratio = measure_figure(results, axis, recall, [claim(">", 1.5, against="one at a time")])
-    number = measure_figure(results, axis, recall, [claim(">=", 0.85)])
-    assert bare is not None
-    assert ratio is not None
-    assert number is not None
-    assert ratio.png == bare.png
-    assert number.png != bare.png
-
-
-def test_numbers_of_another_place_are_not_marked_nor_judged() -> None:
-    recall = next(measure for measure in MEASURES if measure.metric == RECALL)
-    results = made_up(make_plan(load_preset("quick", {"nodes": [16]})))
-    axis = axis_of(results.plan)
-    assert (axis.key, axis.values) == ("nodes", (16.0,))
-    bare, elsewhere, here = (
-        measure_figure(results, axis, recall, claims)
-        for claims in ([], [claim("=", 0.95, at=196.0)], [claim("=", 0.95, at=16.0)])
-    )
-    assert bare is not None
-    assert elsewhere is not None
-    assert here is not None
-    assert elsewhere.png == bare.png
-    assert here.png != bare.png
-    assert [one.claim.at for one in judge([claim("=", 0.95, at=at) for at in (16.0, 196.0)], results, axis)] == [16.0]
-
-
-def test_a_range_holds_from_its_lower_to_its_upper_end(results: Results) -> None:
-    axis = axis_of(results.plan)
-    ranges = [
-        msgspec.structs.replace(claim("between", low), upper=high)
-        for low, high in ((0.9, 0.99), (0.96, 0.99), (0.5, 0.94))
-    ]
-    judged = judge(ranges, results, axis)
-    assert [one.verdict for one in judged] == ["holds", "differs", "differs"]
-    assert judged[0].stated == "90%–99%"
-
-
-def test_the_papers_statements_are_about_the_papers_configuration() -> None:
-    claims = claims_for(made_up(make_plan(load_preset("thyme-static"))))
-    assert {one.approach for one in claims} == {"Thyme-ES", "Thyme-LS", "Thyme-DCS of the papers"}
-
-
-def test_the_papers_claims_name_metrics_that_are_measured() -> None:
-    known = {measure.metric for measure in (*MEASURES, *SUCCESS_PARTS)}
-    for preset in ("thyme-static", "thyme-crash", "thyme-transient", "thyme-mobile"):
-        found = claims_for(made_up(make_plan(load_preset(preset))))
-        assert found
-        assert {one.metric for one in found} <= known | {SUCCESS}
-    assert not claims_for(made_up(make_plan(load_preset("quick"))))

@@ -51,6 +51,7 @@ def study(
     from rich.console import Console
 
     from thyme.papers.evaluations import EVALUATIONS
+    from thyme.papers.thyme.claims import expectations_of
     from thyme.sim.scenario import parse_setting
     from thyme.study.study import run_study
 
@@ -66,7 +67,7 @@ def study(
     out = out or Path("out") / definition.name
     console.print(f"[bold]{definition.title or definition.name}[/bold]  →  {out}")
     with _Screen(console) as screen:
-        result = run_study(definition, out, master, screen, fresh)
+        result = run_study(definition, out, master, screen, fresh, expectations_of(definition))
     _tell(console, result)
     if not any(outcome.ok for outcome in result.outcomes):
         raise typer.Exit(1)
@@ -74,6 +75,7 @@ def study(
 
 def _definition(file: Path | None, preset: str | None, changes: dict[str, object]) -> StudyDefinition:
     from thyme.model.errors import InputError
+    from thyme.papers.thyme.claims import PRESETS
     from thyme.study.definition import load_preset, load_study
 
     if (file is None) == (preset is None):
@@ -83,7 +85,7 @@ def _definition(file: Path | None, preset: str | None, changes: dict[str, object
     if file is not None:
         return load_study(file, changes)
     assert preset is not None
-    return load_preset(preset, changes)
+    return load_preset(preset, changes, PRESETS)
 
 
 def _list_presets(console: Console) -> None:
@@ -94,9 +96,10 @@ def _list_presets(console: Console) -> None:
 def _presets() -> dict[str, str]:
     """Studies and evaluations that come with Thyme, with their titles."""
     from thyme.papers.evaluations import EVALUATIONS
+    from thyme.papers.thyme.claims import PRESETS
     from thyme.study.definition import presets
 
-    return presets() | {name: evaluation.title for name, evaluation in EVALUATIONS.items()}
+    return presets(PRESETS) | {name: evaluation.title for name, evaluation in EVALUATIONS.items()}
 
 
 def _evaluate(console: Console, name: str, out: Path, changes: dict[str, object], master: str, fresh: bool) -> None:
@@ -105,12 +108,13 @@ def _evaluate(console: Console, name: str, out: Path, changes: dict[str, object]
 
     from thyme.papers.evaluated import answer_of
     from thyme.papers.evaluations import EVALUATIONS, run_evaluation
+    from thyme.study.claims import those_tested
     from thyme.study.folder import METRICS_FILE, REPORT_FILE
 
     console.print(f"[bold]{EVALUATIONS[name].title}[/bold]  →  {out}")
     with _Screen(console) as screen:
         evaluated = run_evaluation(name, out, changes, master, screen.sweep, fresh)
-    claims = evaluated.claims
+    claims = those_tested(evaluated.claims)
     if claims:
         table = Table("claim", "the paper says", "measured here", "", box=None, pad_edge=False)
         for claim in claims:

@@ -17,25 +17,17 @@ from typing import Any
 import msgspec
 
 from thyme.drafts import write_file
+from thyme.study.claims import Claim, agreement, those_tested
 from thyme.study.figures import Picture
 from thyme.study.folder import FIGURES, METRICS_FILE, REPORT_FILE
-from thyme.study.pages import Cell, Row, badge, figure, folded, page, section, table
+from thyme.study.pages import Cell, Row, figure, folded, page, section, table
 from thyme.study.picture_files import write_pictures
-from thyme.study.report import FailedRun, failures_section
+from thyme.study.report import FailedRun, claims_section, failures_section
 from thyme.study.results import Summary, readable, summary_of, tidy_csv, tidy_row
 from thyme.study.wording import duration
 
 MAX_TOLD_NUMBERS = 400
 """Rows of the report's table of numbers; `metrics.csv` has all."""
-
-
-class Claim(msgspec.Struct, frozen=True):
-    """A statement of a paper, and what came of it here."""
-
-    id: str
-    statement: str
-    measured: str
-    holds: bool
 
 
 class Measured(msgspec.Struct, frozen=True):
@@ -74,10 +66,9 @@ def write_evaluated(
 
 def answer_of(evaluated: Evaluated) -> str:
     """The evaluation in one sentence."""
-    if not evaluated.claims:
+    if not those_tested(evaluated.claims):
         return f"{len(evaluated.measured)} numbers were measured."
-    holding = sum(claim.holds for claim in evaluated.claims)
-    return f"{holding} of {len(evaluated.claims)} statements of the paper hold here too."
+    return agreement(evaluated.claims)
 
 
 def render_evaluated(name: str, title: str, evaluated: Evaluated, settings: Mapping[str, Any], took_s: float) -> str:
@@ -91,7 +82,7 @@ def render_evaluated(name: str, title: str, evaluated: Evaluated, settings: Mapp
     body = "".join(
         [
             answer,
-            _claims(evaluated.claims),
+            claims_section(evaluated.claims),
             _pictures(evaluated.pictures),
             _numbers(evaluated.measured),
             failures_section(evaluated.failed, evaluated.runs),
@@ -101,23 +92,6 @@ def render_evaluated(name: str, title: str, evaluated: Evaluated, settings: Mapp
     footer = f"Made by Thyme {escape(version('thyme'))}. All numbers of this page are in {METRICS_FILE} beside it."
     css = files("thyme.study").joinpath("report.css").read_text("utf-8")
     return page(f"{title} – Thyme", css, masthead, body, footer)
-
-
-def _claims(claims: Sequence[Claim]) -> str:
-    if not claims:
-        return ""
-    rows = [
-        Row(
-            (
-                Cell(claim.id),
-                Cell(claim.statement),
-                Cell(claim.measured),
-                Cell("", html=badge("holds", "good") if claim.holds else badge("differs", "fair")),
-            )
-        )
-        for claim in claims
-    ]
-    return section("Beside the paper", table(["claim", "the paper says", "measured here", ""], rows))
 
 
 def _pictures(pictures: Sequence[Picture]) -> str:

@@ -1,157 +1,152 @@
-"""What the papers state about their own evaluation, beside what a study measured.
+"""What a paper states about its own evaluation, and how it is judged beside what was measured here.
 
-A claim is a number or a range at a place of the axis (or at every place), a ratio of two approaches, or a trend along
-the axis. It is judged by a stated rule: a number that is said to be equal holds within TOLERANCE_SHARE (of shares) or
-TOLERANCE_OTHER (of anything else, relative), or if the 95 % interval covers it; bounds, ratios and the direction of a
-trend hold or not. A trend falls (or grows) if first and last differ by more than TREND_CHANGE of the first, and holds
-otherwise. Claims belong to the study of the paper's own setting; other studies are not judged by them.
+`Claim` is the one record of a statement, whichever paper makes it. Two rules judge it. A `Bound` is a number, a range
+or a ratio, and has to hold wherever it was measured: a number that is said to be equal holds within its tolerance;
+where the paper leaves that open, within TOLERANCE_SHARE (of shares) or TOLERANCE_OTHER (of anything else, relative), or
+if the 95 % interval covers it. A `Trend` is a direction from the first place of a line to its last. A statement for
+which nothing was run is not tested.
 """
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Sequence
-from importlib.resources import files
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import msgspec
 
-from thyme.study.measures import is_share
-from thyme.study.results import Axis, Results, Summary
+from thyme.study.results import Summary
+from thyme.study.wording import round_share, share
 
 TOLERANCE_SHARE = 0.02
 TOLERANCE_OTHER = 0.2
 TREND_CHANGE = 0.05
+Verdict = Literal["holds", "differs", "not tested"]
+Relation = Literal["=", ">=", ">", "<=", "<", "between"]
+Direction = Literal["falls", "grows", "holds"]
+Found = Summary | float
+"""What was measured in one place: with its interval, or a number that has none."""
+SIGNS: dict[Relation, str] = {">=": "≥ ", "<=": "≤ ", ">": "> ", "<": "< "}
+
+
+class Bound(msgspec.Struct, frozen=True, tag="bound"):
+    relation: Relation
+    value: float
+    upper: float | None = None
+    """Of `between`: from `value` to this."""
+    near: float | None = None
+    """How far a number may be from one that it is said to equal; the rule above if not given."""
+    is_share: bool = False
+    against: str = ""
+    """What the number is a ratio to, if it is one."""
+
+    def holds(self, line: Sequence[Found]) -> bool:
+        """Whether it holds in every place."""
+        return all(self._holds(found) for found in line)
+
+    def _holds(self, found: Found) -> bool:
+        match self.relation:
+            case ">":
+                return _mean(found) > self.value
+            case "<":
+                return _mean(found) < self.value
+            case _:
+                return self.distance(found) <= 0.0
+
+    def distance(self, found: Found) -> float:
+        """How far from holding, not above 0 where it holds."""
+        mean = _mean(found)
+        match self.relation:
+            case "between":
+                return max(self.value - mean, mean - (self.value if self.upper is None else self.upper))
+            case ">=" | ">":
+                return self.value - mean
+            case "<=" | "<":
+                return mean - self.value
+        if self.near is not None:
+            return abs(mean - self.value) - self.near
+        if isinstance(found, Summary) and found.covers(self.value):
+            return 0.0
+        tolerance = TOLERANCE_SHARE if 0.0 <= self.value <= 1.0 else TOLERANCE_OTHER * abs(self.value)
+        return abs(mean - self.value) - tolerance
+
+    def stated(self) -> str:
+        ends = [end for end in (self.value, self.upper) if end is not None]
+        shown = "–".join(round_share(end) if self.is_share else f"{end:g}" for end in ends)
+        return f"{SIGNS.get(self.relation, '')}{shown}{self._times}"
+
+    def told(self, line: Sequence[Found]) -> str:
+        """The place that is farthest from holding."""
+        worst = _mean(max(line, key=self.distance))
+        if self.against:
+            return f"{worst:.2f}{self._times}"
+        return share(worst) if self.is_share else f"{worst:.3g}"
+
+    @property
+    def _times(self) -> str:
+        return f" × {self.against}" if self.against else ""
+
+
+class Trend(msgspec.Struct, frozen=True, tag="trend"):
+    direction: Direction
+    change: float = TREND_CHANGE
+    """The share of the first by which the last has to differ."""
+    is_share: bool = False
+
+    def holds(self, line: Sequence[Found]) -> bool:
+        first, last = _mean(line[0]), _mean(line[-1])
+        least = self.change * abs(first)
+        seen = "falls" if last - first < -least else "grows" if last - first > least else "holds"
+        return seen == self.direction
+
+    def stated(self) -> str:
+        return self.direction
+
+    def told(self, line: Sequence[Found]) -> str:
+        ends = (_mean(line[0]), _mean(line[-1]))
+        return " → ".join(share(end) if self.is_share else f"{end:.3g}" for end in ends)
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """One statement. `approach` and `against` are titles as the study calls them."""
+    """A statement of a paper, how it is judged, and what came of it here."""
 
     id: str
     place: str
-    approach: str
-    metric: str
-    relation: str
-    value: float | None
-    at: float | None
-    against: str
+    """Where the paper makes it: a section or a figure."""
     statement: str
-    upper: float | None = None
-    """Of `between`: from `value` to this."""
+    rule: Bound | Trend | None = None
+    """None where a statement is judged by several numbers at once, each by a rule."""
+    subject: str = ""
+    """The approach that it is about, where a study has several."""
+    measured: str = ""
+    verdict: Verdict = "not tested"
+
+    @property
+    def stated(self) -> str:
+        return "" if self.rule is None else self.rule.stated()
+
+    @property
+    def holds(self) -> bool:
+        return self.verdict == "holds"
+
+    def judged(self, measured: str, holds: bool) -> Claim:
+        return msgspec.structs.replace(self, measured=measured, verdict="holds" if holds else "differs")
+
+    def judged_by_rule(self, line: Sequence[Found]) -> Claim:
+        """With what was measured along a line; of too few places it stays untested."""
+        if self.rule is None or len(line) < (2 if isinstance(self.rule, Trend) else 1):
+            return self
+        return self.judged(self.rule.told(line), self.rule.holds(line))
 
 
-class Judgement(msgspec.Struct, frozen=True):
-    claim: Claim
-    stated: str
-    measured: str
-    verdict: Literal["holds", "differs"]
+def those_tested(claims: Iterable[Claim]) -> list[Claim]:
+    return [claim for claim in claims if claim.verdict != "not tested"]
 
 
-def claims_for(results: Results) -> list[Claim]:
-    """The claims of the paper about this study and its approaches."""
-    definition = results.plan.definition
-    # Where an approach runs twice, the paper's statements are about the paper's configuration.
-    by_paper = sorted(definition.approaches, key=lambda choice: bool(choice.settings.get("paper")))
-    titles = {choice.name: choice.title for choice in by_paper}
-    text = files("thyme.study").joinpath("claims.csv").read_text("utf-8")
-    found = []
-    for row in csv.DictReader(text.splitlines()):
-        known = row["approach"] in titles and (not row["against"] or row["against"] in titles)
-        if row["study"] == definition.name and known:
-            found.append(_claim(row, titles))
-    return found
+def agreement(claims: Iterable[Claim]) -> str:
+    """How many of those that were tested hold, in a sentence."""
+    judged = those_tested(claims)
+    return f"{sum(claim.holds for claim in judged)} of {len(judged)} statements of the paper hold here too."
 
 
-def _claim(row: dict[str, str], titles: dict[str, str]) -> Claim:
-    return Claim(
-        id=row["id"],
-        place=row["place"],
-        approach=titles[row["approach"]],
-        metric=row["metric"],
-        relation=row["relation"],
-        value=_number(row["value"]),
-        at=_number(row["at"]),
-        against=titles.get(row["against"], ""),
-        statement=row["statement"],
-        upper=_number(row["upper"]),
-    )
-
-
-def judge(claims: Sequence[Claim], results: Results, axis: Axis) -> list[Judgement]:
-    """Every claim that the study measured, with what it gave."""
-    judged = []
-    for claim in claims:
-        line = _line(results, axis, claim.approach, claim.metric)
-        if claim.at is not None:
-            line = {x: summary for x, summary in line.items() if x == claim.at}
-        if claim.against:
-            other = _line(results, axis, claim.against, claim.metric)
-            answer = _judge_ratio(claim, line, other)
-        elif claim.relation in ("falls", "grows", "holds"):
-            answer = _judge_trend(claim, line)
-        else:
-            answer = _judge_number(claim, line)
-        if answer is not None:
-            judged.append(answer)
-    return judged
-
-
-def _line(results: Results, axis: Axis, approach: str, metric: str) -> dict[float, Summary]:
-    places = axis.series.get(approach, {})
-    return {x: found for x, point in sorted(places.items()) if (found := results.get(point, metric))}
-
-
-def _judge_number(claim: Claim, line: dict[float, Summary]) -> Judgement | None:
-    if not line or claim.value is None:
-        return None
-    value = claim.value
-    worst = max(line.values(), key=lambda summary: _distance(claim, summary, value))
-    stated = [value] if claim.upper is None else [value, claim.upper]
-    show = "–".join(f"{one:.0%}" if is_share(claim.metric) else f"{one:g}" for one in stated)
-    seen = f"{worst.mean:.1%}" if is_share(claim.metric) else f"{worst.mean:.3g}"
-    holds = _distance(claim, worst, value) <= 0.0
-    return Judgement(claim, f"{_sign(claim.relation)}{show}", seen, "holds" if holds else "differs")
-
-
-def _distance(claim: Claim, summary: Summary, value: float) -> float:
-    """How far from holding: not above 0 means that it holds."""
-    match claim.relation:
-        case "between":
-            return max(value - summary.mean, summary.mean - (claim.upper if claim.upper is not None else value))
-        case ">=" | ">":
-            return value - summary.mean
-        case "<=" | "<":
-            return summary.mean - value
-        case _:
-            if summary.low is not None and summary.high is not None and summary.low <= value <= summary.high:
-                return 0.0
-            tolerance = TOLERANCE_SHARE if 0.0 <= value <= 1.0 else TOLERANCE_OTHER * abs(value)
-            return abs(summary.mean - value) - tolerance
-
-
-def _judge_ratio(claim: Claim, line: dict[float, Summary], other: dict[float, Summary]) -> Judgement | None:
-    ratios = [line[x].mean / other[x].mean for x in line if x in other and other[x].mean > 0.0]
-    if not ratios or claim.value is None:
-        return None
-    worst = min(ratios) if claim.relation.startswith(">") else max(ratios)
-    holds = worst > claim.value if claim.relation.startswith(">") else worst < claim.value
-    stated = f"{_sign(claim.relation)}{claim.value:g} × {claim.against}"
-    return Judgement(claim, stated, f"{worst:.2f} × {claim.against}", "holds" if holds else "differs")
-
-
-def _judge_trend(claim: Claim, line: dict[float, Summary]) -> Judgement | None:
-    if len(line) < 2:
-        return None
-    first, last = line[min(line)].mean, line[max(line)].mean
-    change = (last - first) / first if first else 0.0
-    trend = "falls" if change < -TREND_CHANGE else "grows" if change > TREND_CHANGE else "holds"
-    seen = f"{first:.1%} → {last:.1%}" if is_share(claim.metric) else f"{first:.3g} → {last:.3g}"
-    return Judgement(claim, claim.relation, seen, "holds" if trend == claim.relation else "differs")
-
-
-def _sign(relation: str) -> str:
-    return {">=": "≥ ", "<=": "≤ ", "=": "", "between": ""}.get(relation, f"{relation} ")
-
-
-def _number(text: str) -> float | None:
-    return float(text) if text else None
+def _mean(found: Found) -> float:
+    return found.mean if isinstance(found, Summary) else found

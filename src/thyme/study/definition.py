@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -94,21 +95,29 @@ def _check_grid(key: str, values: Sequence[Any]) -> None:
         raise InputError(f"[grid] {key}: use approaches, topologies, repetitions or seed of the study instead")
 
 
-def presets() -> dict[str, str]:
+OWN_PRESETS = files("thyme.study").joinpath("presets")
+Presets = Sequence[Traversable]
+"""Folders of studies as TOML files; who starts a study says which there are."""
+
+
+def presets(folders: Presets = (OWN_PRESETS,)) -> dict[str, str]:
     """The names of the presets and what each asks."""
     found = {}
-    for file in sorted(files("thyme.study").joinpath("presets").iterdir(), key=lambda file: file.name):
-        if file.name.endswith(".toml"):
-            name = file.name.removesuffix(".toml")
-            found[name] = load_preset(name).title
+    for folder in folders:
+        for file in sorted(folder.iterdir(), key=lambda file: file.name):
+            if file.name.endswith(".toml"):
+                name = file.name.removesuffix(".toml")
+                found[name] = load_preset(name, folders=folders).title
     return found
 
 
-def load_preset(name: str, changes: Mapping[str, Any] | None = None) -> StudyDefinition:
-    with_suffix = files("thyme.study").joinpath("presets", f"{name}.toml")
-    if not name or "/" in name or not with_suffix.is_file():
-        raise InputError(f"--preset {name}: there is no such preset; expected one of {', '.join(presets())}")
-    return _definition(load_toml(Path(str(with_suffix))), changes, f"preset {name}")
+def load_preset(
+    name: str, changes: Mapping[str, Any] | None = None, folders: Presets = (OWN_PRESETS,)
+) -> StudyDefinition:
+    known = [file for folder in folders if (file := folder.joinpath(f"{name}.toml")).is_file()]
+    if not name or "/" in name or not known:
+        raise InputError(f"--preset {name}: there is no such preset; expected one of {', '.join(presets(folders))}")
+    return _definition(load_toml(Path(str(known[0]))), changes, f"preset {name}")
 
 
 def load_study(path: Path, changes: Mapping[str, Any] | None = None) -> StudyDefinition:

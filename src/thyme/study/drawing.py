@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from thyme.study.claims import Claim
+from thyme.study.expectations import Expectation
 from thyme.study.figures import Picture, breakdown_figure, measure_figure, trace_figure
 from thyme.study.measures import COSTS, FAST, LATENCY_PARTS, MEASURES, SUCCESS_PARTS, WORKS
 from thyme.study.results import Axis, Results
@@ -16,12 +16,12 @@ MAX_BREAKDOWNS = 6
 
 
 def draw(
-    results: Results, axis: Axis, claims: Sequence[Claim], traces: Sequence[PlayedTrace]
+    results: Results, axis: Axis, expectations: Sequence[Expectation], traces: Sequence[PlayedTrace]
 ) -> dict[str, list[Picture]]:
     """The study's figures by section of the report."""
     pictures: dict[str, list[Picture]] = {WORKS: [], FAST: [], COSTS: [], WORKLOAD: []}
     for measure in MEASURES:
-        drawn = measure_figure(results, axis, measure, claims)
+        drawn = measure_figure(results, axis, measure, expectations)
         if drawn is not None:
             pictures[measure.group].append(drawn)
     for series in list(axis.series)[:MAX_BREAKDOWNS]:

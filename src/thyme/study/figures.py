@@ -19,7 +19,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, ScalarFormatter
 
 from thyme.model.operations import Operation
-from thyme.study.claims import Claim
+from thyme.study.claims import SIGNS, Bound
+from thyme.study.expectations import Expectation
 from thyme.study.measures import Measure
 from thyme.study.results import Axis, Results, Summary
 from thyme.study.wording import round_share
@@ -72,7 +73,9 @@ class Picture(msgspec.Struct, frozen=True):
     svg: bytes
 
 
-def measure_figure(results: Results, axis: Axis, measure: Measure, claims: Sequence[Claim] = ()) -> Picture | None:
+def measure_figure(
+    results: Results, axis: Axis, measure: Measure, expectations: Sequence[Expectation] = ()
+) -> Picture | None:
     """The measure along the axis; None if no run gave it."""
     drawn = {
         name: [(x, found) for x, point in sorted(places.items()) if (found := results.get(point, measure.metric))]
@@ -90,7 +93,7 @@ def measure_figure(results: Results, axis: Axis, measure: Measure, claims: Seque
             axes.set_xticks(axis.values, [f"{value:g}" for value in axis.values])
         else:
             _draw_bars(axes, drawn, measure, list(axis.series))
-        marked = _draw_claims(axes, axis, measure, claims)
+        marked = _draw_stated(axes, axis, measure, expectations)
         _finish(axes, measure, legend=axis.is_line or marked)
         return to_picture(figure, f"{measure.file}", measure.title, measure.caption)
 
@@ -197,28 +200,29 @@ def _draw_bars(axes: Axes, drawn: dict[str, list[tuple[float, Summary]]], measur
     axes.grid(axis="x", visible=False)
 
 
-def _draw_claims(axes: Axes, axis: Axis, measure: Measure, claims: Sequence[Claim]) -> bool:
+def _draw_stated(axes: Axes, axis: Axis, measure: Measure, expectations: Sequence[Expectation]) -> bool:
     """Hollow marks where a paper states a number for a place on the axis, or for a bar."""
     marked = False
-    for claim in claims:
-        lines = [i for i, name in enumerate(axis.series) if name.split(",")[0] == claim.approach]
+    for expected in expectations:
+        lines = [i for i, name in enumerate(axis.series) if name.split(",")[0] == expected.approach]
+        rule = expected.claim.rule
         # A ratio of two approaches is no place on this axis; the table of claims has it.
-        if claim.metric != measure.metric or not lines or claim.value is None or claim.against:
+        if expected.metric != measure.metric or not lines or not isinstance(rule, Bound) or expected.against:
             continue
-        if claim.at is not None and claim.at not in axis.values:
+        if expected.at is not None and expected.at not in axis.values:
             continue
         places: Sequence[float] = lines
         if axis.is_line:
-            places = axis.values if claim.at is None else [claim.at]
-        marker = {">=": "^", ">": "^", "<": "v", "<=": "v"}.get(claim.relation, "D")
-        sign = {">=": "≥ ", ">": "> ", "<": "< ", "<=": "≤ "}.get(claim.relation, "")
-        stated = [value for value in (claim.value, claim.upper) if value is not None]
+            places = axis.values if expected.at is None else [expected.at]
+        marker = {">=": "^", ">": "^", "<": "v", "<=": "v"}.get(rule.relation, "D")
+        stated = [value for value in (rule.value, rule.upper) if value is not None]
         shown = "–".join(round_share(value) if measure.is_share else f"{value * measure.scale:g}" for value in stated)
+        label = f"paper, {expected.approach}: {SIGNS.get(rule.relation, '')}{shown} {measure.unit}".strip()
         for number, value in enumerate(stated):
             axes.plot(
                 places, [value * measure.scale] * len(places), linestyle="none", marker=marker, markersize=10,
                 markerfacecolor="none", markeredgecolor=COLOURS[lines[0] % len(COLOURS)], markeredgewidth=1.8,
-                label=None if number else f"paper, {claim.approach}: {sign}{shown} {measure.unit}".strip(), zorder=5,
+                label=None if number else label, zorder=5,
             )  # fmt: skip
         marked = True
     return marked

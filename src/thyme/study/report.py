@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from thyme.study.claims import Judgement
+from thyme.study.claims import Claim, agreement, those_tested
 from thyme.study.figures import Picture, axis_title
 from thyme.study.headline import RULES, Choice, Headline, Score
 from thyme.study.measures import AIR_BYTES, NOTIFICATION_LATENCY, RECALL, SUCCESS
@@ -50,7 +50,7 @@ class Report(msgspec.Struct, frozen=True):
     headline: Headline
     pictures: dict[str, list[Picture]]
     """Figures by section."""
-    judgements: tuple[Judgement, ...]
+    claims: tuple[Claim, ...]
     failed: tuple[FailedRun, ...]
     effort: Effort
 
@@ -68,7 +68,7 @@ def render(report: Report) -> str:
             _answer(report.headline),
             _numbers(report),
             *_figures(report.pictures),
-            _papers(report.judgements),
+            claims_section(report.claims),
             section("How the answer was found", items(RULES, "ol", "rules")),
             _settings(report.plan),
             failures_section(report.failed, len(report.plan.runs)),
@@ -163,26 +163,27 @@ def _figures(pictures: dict[str, list[Picture]]) -> list[str]:
     ]
 
 
-def _papers(judgements: Sequence[Judgement]) -> str:
-    if not judgements:
+def claims_section(claims: Sequence[Claim]) -> str:
+    """What a paper states, beside what was measured; columns that no claim fills are left out."""
+    judged = those_tested(claims)
+    if not judged:
         return ""
-    rows = [
-        Row(
-            (
-                Cell(one.claim.place),
-                Cell(one.claim.approach),
-                Cell(f"{one.claim.metric}: {one.claim.statement}"),
-                Cell(one.stated, numeric=True),
-                Cell(one.measured, numeric=True),
-                Cell("", html=badge(one.verdict, "good" if one.verdict == "holds" else "fair")),
-            )
-        )
-        for one in judgements
-    ]
-    headers = ["where", "approach", "what", "the paper", "here", ""]
-    agree = sum(one.verdict == "holds" for one in judgements)
-    lead = f"{agree} of {len(judgements)} statements of the paper hold here too."
-    return section("Beside the paper", table(headers, rows), lead)
+    columns: dict[str, list[Cell]] = {
+        "claim": [Cell(claim.id) for claim in judged],
+        "where": [Cell(claim.place) for claim in judged],
+        "approach": [Cell(claim.subject) for claim in judged],
+        "the paper says": [Cell(claim.statement) for claim in judged],
+        "stated": [Cell(claim.stated, numeric=True) for claim in judged],
+        "measured here": [Cell(claim.measured, numeric=claim.rule is not None) for claim in judged],
+        "": [Cell("", html=badge(claim.verdict, "good" if claim.holds else "fair")) for claim in judged],
+    }
+    filled = {name: cells for name, cells in columns.items() if any(cell.text or cell.html for cell in cells)}
+    lead = agreement(claims)
+    untested = len(claims) - len(judged)
+    if untested:
+        lead += f" {untested} more could not be tested by what was run."
+    rows = [Row(cells) for cells in zip(*filled.values(), strict=True)]
+    return section("Beside the paper", table(list(filled), rows), lead)
 
 
 def _settings(plan: Plan) -> str:

@@ -28,6 +28,10 @@ class Summary(msgspec.Struct, frozen=True):
     high: float | None
     runs: int
 
+    def covers(self, value: float) -> bool:
+        """Whether a value lies in the interval."""
+        return self.low is not None and self.high is not None and self.low <= value <= self.high
+
     @property
     def half_width(self) -> float:
         return (self.high - self.low) / 2 if self.high is not None and self.low is not None else 0.0

@@ -18,9 +18,9 @@ from thyme.pipeline.identity import code_identity, identity_of
 from thyme.pipeline.runs.run import RunSpec
 from thyme.pipeline.runs.sweep import Outcome, reuse, sweep
 from thyme.pipeline.spark.lazy_session import LazySession
-from thyme.study.claims import claims_for, judge
 from thyme.study.definition import StudyDefinition
 from thyme.study.drawing import draw
+from thyme.study.expectations import Expectation, judge_study
 from thyme.study.folder import FIGURES, METRICS_FILE, REPORT_FILE, REPORT_STAMP, RUNS, take_folder
 from thyme.study.headline import Headline, headline
 from thyme.study.measuring import find_metrics
@@ -54,8 +54,9 @@ def run_study(
     master: str = "local[*]",
     watcher: Watcher | None = None,
     fresh: bool = False,
+    expectations: Sequence[Expectation] = (),
 ) -> StudyResult:
-    """Do whatever of the study is not done yet."""
+    """Do whatever of the study is not done yet; the report judges what a paper lets one expect of it."""
     plan = make_plan(definition)
     take_folder(out, definition, fresh)
     watcher = watcher or Silence()
@@ -76,7 +77,7 @@ def run_study(
         session.close()
     answer = headline(results)
     with stages.stage("report") as notes:
-        _find_report(plan, results, answer, outcomes, traces, stages, master, out, notes)
+        _find_report(plan, results, answer, outcomes, traces, expectations, stages, master, out, notes)
     return StudyResult(results, answer, tuple(outcomes), out / REPORT_FILE, out / METRICS_FILE, stages.all_reused)
 
 
@@ -103,27 +104,27 @@ def _find_report(
     answer: Headline,
     outcomes: Sequence[Outcome],
     traces: Sequence[PlayedTrace],
+    expectations: Sequence[Expectation],
     stages: Stages,
     master: str,
     out: Path,
     notes: StageNotes,
 ) -> None:
     failed = tuple(_failures(plan, outcomes))
-    identity = identity_of(plan.definition, results.csv(), failed, code_identity(REPORT_ROOMS))
+    identity = identity_of(plan.definition, results.csv(), failed, list(expectations), code_identity(REPORT_ROOMS))
     stamp = out / REPORT_STAMP
     notes.detail = REPORT_FILE
     if (out / REPORT_FILE).is_file() and stamp.is_file() and stamp.read_text() == identity:
         return
     notes.working("drawing")
     axis = axis_of(plan)
-    claims = claims_for(results)
-    pictures = draw(results, axis, claims, traces)
+    pictures = draw(results, axis, expectations, traces)
     drawn = [*chain.from_iterable(pictures.values())]
     write_pictures(drawn, out / FIGURES)
-    judgements = tuple(judge(claims, results, axis))
+    claims = tuple(judge_study(expectations, results, axis))
     seconds = sum(outcome.seconds for outcome in outcomes)
     effort = Effort(tuple(stages.reports), len(outcomes), seconds, master, version("thyme"))
-    page = render(Report(plan, results, answer, pictures, judgements, failed, effort))
+    page = render(Report(plan, results, answer, pictures, claims, failed, effort))
     write_file(out / REPORT_FILE, page.encode())
     write_file(stamp, identity.encode())
     notes.detail = f"{REPORT_FILE} and {len(drawn)} figures"

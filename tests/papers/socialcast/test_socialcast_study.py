@@ -33,6 +33,7 @@ from thyme.papers.socialcast.workload import SocialWorkload, communities_of, soc
 from thyme.pipeline.runs.sweep import Outcome, SweepProgress
 from thyme.sim.run import simulate
 from thyme.sim.scenario import Scenario
+from thyme.study.claims import those_tested
 
 COMMUNITIES = [node // 10 for node in range(100)]
 SHORT = SocialWorkload(interval_s=120.0, from_s=300.0, to_s=500.0)
@@ -122,7 +123,7 @@ def test_figures_table_and_claims_come_from_whatever_was_run(tmp_path: Path) -> 
     found = measure_points(points, [1], lambda point, _: told.append(point.series))
     assert told == [PREDICTION, RANDOM]
     evaluated = write_evaluation(points, found, tmp_path, 2)
-    assert [claim.id for claim in evaluated.claims] == ["S01", "S02", "S04"]
+    assert [claim.id for claim in those_tested(evaluated.claims)] == ["S01", "S02", "S04"]
     assert {one.summary.runs for one in evaluated.measured} == {1}
     assert evaluated.pictures[0].name == "socialcast_figure_3"
     assert evaluated.pictures[0].png.startswith(b"\x89PNG")
@@ -175,7 +176,7 @@ def test_the_deviation_between_runs_is_the_largest_of_all_points() -> None:
         return [SocialMeasure(seed, each, 100, 10, 1.0, (1,), (0,)) for seed, each in enumerate(delivered)]
 
     def judged(found: dict[bytes, list[SocialMeasure]]) -> dict[str, bool]:
-        return {claim.id: claim.holds for claim in judge_socialcast(points, found)}
+        return {claim.id: claim.holds for claim in those_tested(judge_socialcast(points, found))}
 
     assert judged({points[0].key: runs(90, 91), points[1].key: runs(40, 41)})["S16"]
     assert not judged({points[0].key: runs(90, 91), points[1].key: runs(40, 49)})["S16"]
@@ -189,9 +190,9 @@ def test_claims_are_judged_by_their_rules() -> None:
         return [SocialMeasure(1, delivered, 100, traffic, 1.0, (1,), (0,))]
 
     holding = judge_socialcast(points, {points[0].key: runs(93, 1000), points[1].key: runs(40, 1100)})
-    assert [claim.holds for claim in holding] == [True, True, True]
+    assert [claim.holds for claim in those_tested(holding)] == [True, True, True]
     failing = judge_socialcast(points, {points[0].key: runs(80, 1000), points[1].key: runs(50, 2000)})
-    assert [claim.holds for claim in failing] == [False, False, False]
+    assert [claim.holds for claim in those_tested(failing)] == [False, False, False]
 
 
 def test_an_evaluation_says_what_it_cannot_do(tmp_path: Path) -> None:

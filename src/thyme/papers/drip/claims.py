@@ -2,7 +2,7 @@
 
 A claim is put as numbers that runs give, and holds or not by the rule that stands beside it here: a trend holds if the
 means of the first and the last point of every line differ that way, a comparison if it holds at every k. Claims whose
-points were not run are left out.
+points were not run are not tested.
 """
 
 from __future__ import annotations
@@ -22,26 +22,37 @@ from thyme.papers.drip.points import (
     DripPoint,
     copies_series,
 )
-from thyme.papers.evaluated import Claim
+from thyme.study.claims import Bound, Claim, Trend
 
 Found = Mapping[bytes, Sequence[DripMeasure]]
 """Runs by `DripPoint.key`."""
 Read = Callable[[DripMeasure], float]
 
 
+GROWS, FALLS = Trend("grows", change=0.0), Trend("falls", change=0.0)
+CLAIMS = (
+    Claim("D01", "Figure 3a", "broker coverage grows with m"),
+    Claim("D02", "Figure 3a", "broker coverage falls with k"),
+    Claim("D03", "Figure 3b", "DRIP's delay is below SF's"),
+    Claim("D04", "Figure 3b", "delay falls with m"),
+    Claim("D05", "Figure 3b", "delay grows with k"),
+    Claim("D06", "Figure 4", "selection by ability has the lower delay"),
+)
+
+
 def judge_drip(points: Sequence[DripPoint], found: Found) -> Iterator[Claim]:
     table = _Table(points, found)
-    for id_, statement, parts in (
-        ("D01", "broker coverage grows with m", _over_copies(table, "3a", _coverage, grows=True)),
-        ("D02", "broker coverage falls with k", _over_brokers(table, "3a", _coverage, grows=False)),
-        ("D03", "DRIP's delay is below SF's", _below_sf(table)),
-        ("D04", "delay falls with m", _over_copies(table, "3b", _delay, grows=False)),
-        ("D05", "delay grows with k", _over_brokers(table, "3b", _delay, grows=True)),
-        ("D06", "selection by ability has the lower delay", _below_random(table)),
-    ):
-        if parts:
-            measured = "; ".join(text for text, _ in parts)
-            yield Claim(id_, statement, measured, all(holds for _, holds in parts))
+    tests = (
+        _over_copies(table, "3a", _coverage, GROWS),
+        _over_brokers(table, "3a", _coverage, FALLS),
+        _below_sf(table),
+        _over_copies(table, "3b", _delay, FALLS),
+        _over_brokers(table, "3b", _delay, GROWS),
+        _below_random(table),
+    )
+    for claim, parts in zip(CLAIMS, tests, strict=True):
+        told = "; ".join(text for text, _ in parts)
+        yield claim.judged(told, all(holds for _, holds in parts)) if parts else claim
 
 
 Place = tuple[str, str, int]
@@ -79,17 +90,17 @@ def _delay(run: DripMeasure) -> float:
     return run.delay_s
 
 
-def _over_copies(table: _Table, figure: str, read: Read, *, grows: bool) -> Parts:
+def _over_copies(table: _Table, figure: str, read: Read, trend: Trend) -> Parts:
     lines = {f"k = {k}": {m: (figure, copies_series(m), k) for m in COPIES} for k in BROKERS}
-    return _trends(table, lines, "m", read, grows)
+    return _trends(table, lines, "m", read, trend)
 
 
-def _over_brokers(table: _Table, figure: str, read: Read, *, grows: bool) -> Parts:
+def _over_brokers(table: _Table, figure: str, read: Read, trend: Trend) -> Parts:
     lines = {f"m = {m}": {k: (figure, copies_series(m), k) for k in BROKERS} for m in COPIES}
-    return _trends(table, lines, "k", read, grows)
+    return _trends(table, lines, "k", read, trend)
 
 
-def _trends(table: _Table, lines: dict[str, dict[int, Place]], axis: str, read: Read, grows: bool) -> Parts:
+def _trends(table: _Table, lines: dict[str, dict[int, Place]], axis: str, read: Read, trend: Trend) -> Parts:
     parts: Parts = []
     for name, line in lines.items():
         known = {x: value for x, place in line.items() if (value := table.mean(place, read)) is not None}
@@ -97,7 +108,7 @@ def _trends(table: _Table, lines: dict[str, dict[int, Place]], axis: str, read: 
             low, high = min(known), max(known)
             change = table.difference(line[high], line[low], read)
             text = f"{name}: {known[low]:.3g} at {axis} = {low}, {known[high]:.3g} at {axis} = {high}{change}"
-            parts.append((text, (known[high] > known[low]) == grows and known[high] != known[low]))
+            parts.append((text, trend.holds([known[low], known[high]])))
     return parts
 
 
@@ -110,7 +121,7 @@ def _below_sf(table: _Table) -> Parts:
             text = f"k = {k}: {min(drip):.3g} to {max(drip):.3g} s against {sf:.3g} s"
             if wider is not None:
                 text += f" (over bridges {wider:.3g} s)"
-            parts.append((text, max(drip) < sf))
+            parts.append((text, Bound("<", sf).holds(drip)))
     return parts
 
 
@@ -121,5 +132,5 @@ def _below_random(table: _Table) -> Parts:
         able, chance = (table.mean(place, _delay) for place in places)
         if able is not None and chance is not None:
             change = table.difference(*places, _delay)
-            parts.append((f"k = {k}: {able:.3g} s against {chance:.3g} s{change}", able < chance))
+            parts.append((f"k = {k}: {able:.3g} s against {chance:.3g} s{change}", Bound("<", chance).holds([able])))
     return parts

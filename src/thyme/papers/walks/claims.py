@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from thyme.papers.evaluated import Claim
 from thyme.papers.walks.points import Points, Table
+from thyme.study.claims import Bound, Claim
 
 BOX_GAP = 0.01
 EARLY_DEPTH = 0.85
 EARLY_INITIATORS = 10
 NO_CORRELATION = 0.2
+FEWER, MORE = Bound("<", 1.0), Bound(">", 1.0)
+"""Of ratios."""
 
 
 def check_claims(table: Table) -> list[Claim]:
@@ -40,20 +42,16 @@ def check_claims(table: Table) -> list[Claim]:
 
 def _fewer_nodes(means: Points) -> Claim:
     ratios = [means.active[n, i, False] / means.active[n, i, True] for n in means.sizes for i in means.counts(n)]
-    below = sum(ratio < 1 for ratio in ratios)
-    return Claim(
-        "W01",
-        "DRW uses fewer active nodes than PRW",
+    below = sum(FEWER.holds([ratio]) for ratio in ratios)
+    return Claim("W01", "Figure 8", "DRW uses fewer active nodes than PRW").judged(
         f"ratio {min(ratios):.2f} to {max(ratios):.2f}, below 1 at {below} of {len(ratios)} points",
-        below == len(ratios),
+        FEWER.holds(ratios),
     )
 
 
 def _fewer_outliers(means: Points) -> Claim:
     directional, pure = (sum(v for k, v in means.outliers.items() if k[2] == kind) for kind in (False, True))
-    return Claim(
-        "W01o",
-        "DRW has fewer outliers than PRW",
+    return Claim("W01o", "Figure 8", "DRW has fewer outliers than PRW").judged(
         f"{directional} against {pure} outliers",
         directional < pure,
     )
@@ -62,11 +60,9 @@ def _fewer_outliers(means: Points) -> Claim:
 def _less_spread(means: Points) -> Claim:
     points = [(n, i) for n in means.sizes for i in means.counts(n) if means.spread[n, i, True] > 0.0]
     ratios = [means.spread[n, i, False] / means.spread[n, i, True] for n, i in points] or [float("nan")]
-    return Claim(
-        "W01s",
-        "DRW is the more reliable: its active nodes spread less than those of PRW",
+    return Claim("W01s", "Figure 8", "DRW is the more reliable: its active nodes spread less than those of PRW").judged(
         f"ratio of deviations {min(ratios):.2f} to {max(ratios):.2f}, median {np.median(ratios):.2f}",
-        bool(np.median(ratios) < 1),
+        FEWER.holds([float(np.median(ratios))]),
     )
 
 
@@ -78,8 +74,8 @@ def _logarithmic(means: Points) -> Claim:
     ]
     slopes = [slope for slope, _, _ in growth]
     return Claim(
-        "W02",
-        "DRW active nodes grow with the logarithm of the initiators, its base falling with density",
+        "W02", "Figure 8", "DRW active nodes grow with the logarithm of the initiators, its base falling with density"
+    ).judged(
         "; ".join(parts),
         all(by_log > by_line for _, by_log, by_line in growth) and slopes == sorted(slopes),
     )
@@ -95,8 +91,8 @@ def _proportional(means: Points) -> Claim:
     apart = max(directional) / min(directional)
     other = max(pure) / min(pure)
     return Claim(
-        "W02a",
-        "DRW curves are proportionally almost identical at all sizes, and more so than those of PRW",
+        "W02a", "Figure 8", "DRW curves are proportionally almost identical at all sizes, and more so than those of PRW"
+    ).judged(
         "growth per ln and 1,000 nodes "
         + ", ".join(f"{n}: {slope:.0f}" for n, slope in zip(means.sizes, directional, strict=True))
         + f", largest over smallest {apart:.2f} (PRW {other:.2f})",
@@ -106,9 +102,7 @@ def _proportional(means: Points) -> Claim:
 
 def _pure_grow_apart(means: Points) -> Claim:
     pure = _per_thousand(means, pure=True)
-    return Claim(
-        "W02b",
-        "PRW active nodes grow faster, proportionally, in less dense networks",
+    return Claim("W02b", "Figure 8", "PRW active nodes grow faster, proportionally, in less dense networks").judged(
         "growth per ln and 1,000 nodes "
         + ", ".join(f"{n}: {slope:.0f}" for n, slope in zip(means.sizes, pure, strict=True)),
         pure == sorted(pure, reverse=True),
@@ -117,9 +111,7 @@ def _pure_grow_apart(means: Points) -> Claim:
 
 def _base_changes(means: Points) -> Claim:
     directional, pure = (growth[-1][0] / growth[0][0] for growth in (means.growth(pure=False), means.growth(pure=True)))
-    return Claim(
-        "W02c",
-        "the base of the logarithm changes more with density for DRW than for PRW",
+    return Claim("W02c", "Figure 8", "the base of the logarithm changes more with density for DRW than for PRW").judged(
         f"growth per ln is {directional:.2f} times as large in the largest network as in the smallest (PRW {pure:.2f})",
         directional > pure,
     )
@@ -137,7 +129,9 @@ def _grows_with_size(means: Points, pure: bool) -> Claim:
     ]
     return Claim(
         "W03p" if pure else "W03d",
+        "Figure 8",
         f"{'PRW' if pure else 'DRW'} active nodes grow with the network for the same initiators",
+    ).judged(
         f"at {len(rising)} of {len(shared)} initiator counts"
         + (f" ({', '.join(map(str, rising))})" if 0 < len(rising) < len(shared) else ""),
         len(rising) == len(shared),
@@ -153,21 +147,19 @@ def _similar_depth(means: Points) -> Claim:
     early = min(means.depth[n, EARLY_INITIATORS, kind] for n in means.sizes for kind in (False, True))
     overlap = sum(gap <= 0.0 for gap in apart)
     return Claim(
-        "W04",
-        "depths are very similar in all cases, and the largest distance is reached early",
+        "W04", "Figure 9", "depths are very similar in all cases, and the largest distance is reached early"
+    ).judged(
         f"all boxes overlap at {overlap} of {len(apart)} initiator counts from 3 on and are at most "
         f"{max(0.0, *apart):.3f} apart; mean {early:.2f} or more at {EARLY_INITIATORS}",
-        max(apart) < BOX_GAP and early >= EARLY_DEPTH,
+        Bound("<", BOX_GAP).holds(apart) and Bound(">=", EARLY_DEPTH).holds([early]),
     )
 
 
 def _deeper_at_two(means: Points) -> Claim:
     ratios = [means.depth[n, 2, False] / means.depth[n, 2, True] for n in means.sizes]
-    return Claim(
-        "W05",
-        "with two initiators DRW is deeper than PRW",
+    return Claim("W05", "Figure 9", "with two initiators DRW is deeper than PRW").judged(
         "ratio " + ", ".join(f"{n}: {r:.3f}" for n, r in zip(means.sizes, ratios, strict=True)),
-        all(r > 1 for r in ratios),
+        MORE.holds(ratios),
     )
 
 
@@ -180,9 +172,7 @@ def _third_walk_deepens(means: Points) -> Claim:
             steps = np.diff(depths)
             gains.append(float(steps[0]))
             largest = largest and bool(steps[0] == steps.max())
-    return Claim(
-        "T1",
-        "depth rises most from two initiators to three",
+    return Claim("T1", "Figure 10", "depth rises most from two initiators to three").judged(
         f"by {min(gains):.3f} to {max(gains):.3f}",
         largest,
     )
@@ -191,10 +181,8 @@ def _third_walk_deepens(means: Points) -> Claim:
 def _no_correlation(means: Points) -> Claim:
     two = [r for k, r in means.correlation.items() if k[1] == 2]
     many = [r for k, r in means.correlation.items() if k[1] >= EARLY_INITIATORS]
-    return Claim(
-        "W06",
-        "active nodes and depth are not correlated",
+    return Claim("W06", "§VI", "active nodes and depth are not correlated").judged(
         f"r within a point: {np.mean(two):.2f} at 2 initiators, "
         f"{np.mean(many):.2f} on average from {EARLY_INITIATORS} on",
-        bool(abs(np.mean(many)) < NO_CORRELATION and abs(np.mean(two)) < NO_CORRELATION),
+        Bound("<", NO_CORRELATION).holds([abs(float(np.mean(some))) for some in (many, two)]),
     )

@@ -14,12 +14,13 @@ from pathlib import Path
 
 import msgspec
 
-from thyme.papers.evaluated import Claim, Evaluated, Measured, measured_at
+from thyme.papers.evaluated import Evaluated, Measured, measured_at
 from thyme.papers.walks.batch import PAPER_INITIATORS, BatchOptions, Columns
 from thyme.papers.walks.claims import check_claims
 from thyme.papers.walks.figures import MEASURES, boxes_of, summary_csv, walk_figures
 from thyme.papers.walks.readings import WalkOptions, answers, parse_reading
 from thyme.papers.walks.sweep import WalkSweep
+from thyme.study.claims import Claim
 from thyme.study.report import FailedRun
 
 COMPARED_COUNTS = (2, 3, 4, 5, 7, 10, 20, 50, 100, 250, 500)
