@@ -1,8 +1,9 @@
 """The package's own source files: which module imports which, and the digest of all that some modules can reach.
 
 Read from the text, without importing anything: imports inside functions and those for types alone count, too. What a
-module reaches is its imports, theirs, and so on, with the `__init__` of every folder on the way. The front door,
-`thyme` itself, is not followed: it exists for people outside, and offers them everything.
+module reaches is its imports, theirs, and so on, with the `__init__` of every folder on the way; data files count for
+the modules beside which they stand. The front door, `thyme` itself, is not followed: it exists for people outside, and
+offers them everything. Nor is the registry of approaches, which names modules but imports none.
 """
 
 from __future__ import annotations
@@ -52,10 +53,13 @@ class Sources:
         return tuple(name for name in likely if module in self.imports(name))
 
     def digest(self, modules: Iterable[str]) -> bytes:
-        """A hash of the sources of these modules and of their names."""
+        """A hash of the sources of these modules, of the data files beside them, and of all their names."""
+        files = {self.file(module) for module in modules}
+        data = {file for folder in {file.parent for file in files} for file in _data_files(folder)}
         digest = hashlib.sha256()
-        for module in sorted(modules):
-            digest.update(module.encode() + b"\0" + hashlib.sha256(self.file(module).read_bytes()).digest())
+        for file in sorted(files | data):
+            digest.update(file.relative_to(self.folder).as_posix().encode() + b"\0")
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
         return digest.digest()
 
     def file(self, module: str) -> Path:
@@ -91,3 +95,13 @@ def _with_parents(name: str) -> Iterator[str]:
     while name:
         yield name
         name = name.rpartition(".")[0]
+
+
+def _data_files(folder: Path) -> Iterator[Path]:
+    """The files of a folder that are not Python, and those of its folders that hold no modules."""
+    for file in folder.iterdir():
+        if file.is_dir():
+            if file.name != "__pycache__" and not (file / "__init__.py").exists():
+                yield from _data_files(file)
+        elif file.suffix not in (".py", ".pyc"):
+            yield file

@@ -1,8 +1,8 @@
 """Identities: short names of contents, so that what was computed once is found again.
 
 An identity is a hash of everything that decides a result: the inputs, the options and the code. The code counts
-through the package's version and the sources of the rooms that take part, so results of an older program are never
-taken for those of a newer one.
+through the package's version and all sources that its entries can reach by imports, so results of an older program are
+never taken for those of a newer one, and a change elsewhere leaves them valid.
 """
 
 from __future__ import annotations
@@ -16,11 +16,8 @@ from typing import Any
 
 import msgspec
 
-import thyme
+from thyme.sources import Sources, own_sources
 
-RUN_ROOMS = ("model", "wire", "host.py", "routing", "approaches", "world", "sim")
-"""The rooms that decide what happens in a run."""
-PIPELINE_ROOMS = ("model", "pipeline")
 _DIGEST_BYTES = 8
 
 
@@ -46,15 +43,11 @@ def folder_identity(path: Path) -> str:
 
 
 @cache
-def code_identity(rooms: tuple[str, ...]) -> str:
-    """The version of the package and the sources of these rooms."""
-    root = Path(thyme.__path__[0])
+def code_identity(*entries: str, sources: Sources | None = None) -> str:
+    """The version of the package, and the sources and data files that these modules can reach."""
+    sources = sources or own_sources()
     digest = hashlib.blake2b(version("thyme").encode(), digest_size=_DIGEST_BYTES)
-    for room in rooms:
-        place = root / room
-        for file in [place] if place.is_file() else sorted(place.rglob("*.py")):
-            digest.update(str(file.relative_to(root)).encode())
-            digest.update(file.read_bytes())
+    digest.update(sources.digest(sources.reach(entries)))
     return digest.hexdigest()
 
 

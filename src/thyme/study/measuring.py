@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from thyme.pipeline.identity import PIPELINE_ROOMS, code_identity, identity_of
+from thyme.pipeline.identity import code_identity, identity_of
 from thyme.pipeline.metrics.finished import PlayedRuns, measure_runs, summarise_points
 from thyme.pipeline.runs.run import RunSpec
 from thyme.pipeline.runs.sweep import Outcome
@@ -41,7 +41,7 @@ def find_metrics(
     if not played:
         notes.detail = "no run to measure"
         return {}
-    identity = identity_of([(point, run) for point, _, run in played], code_identity(PIPELINE_ROOMS))
+    identity = identity_of([(point, run) for point, _, run in played], code_identity(measure_runs.__module__))
     of_runs, of_points = out / METRICS / identity / "runs", out / METRICS / identity / "points"
     if not dataset.exists(of_points):
         notes.working(f"of {len(played)} runs")

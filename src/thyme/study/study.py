@@ -31,7 +31,6 @@ from thyme.study.results import Results, axis_of
 from thyme.study.stages import Silence, StageNotes, Stages, Watcher
 from thyme.study.workload import PlayedTrace, find_posts, find_traces, run_specs
 
-REPORT_ROOMS = ("model", "pipeline", "study")
 BRIEF_POSTS = 100_000
 BRIEF_RUNS = 100
 """A study within both is over so soon that starting quickly matters more than running fast."""
@@ -111,7 +110,7 @@ def _find_report(
     notes: StageNotes,
 ) -> None:
     failed = tuple(_failures(plan, outcomes))
-    identity = identity_of(plan.definition, results.csv(), failed, list(expectations), code_identity(REPORT_ROOMS))
+    identity = identity_of(plan.definition, results.csv(), failed, list(expectations), code_identity(__name__))
     stamp = out / REPORT_STAMP
     notes.detail = REPORT_FILE
     if (out / REPORT_FILE).is_file() and stamp.is_file() and stamp.read_text() == identity:

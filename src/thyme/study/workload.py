@@ -11,7 +11,7 @@ import msgspec
 from thyme.model.errors import InputError
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
-from thyme.pipeline.identity import PIPELINE_ROOMS, code_identity, folder_identity, identity_of
+from thyme.pipeline.identity import code_identity, folder_identity, identity_of
 from thyme.pipeline.posts.generate import write_posts
 from thyme.pipeline.runs.run import PackedTrace, RunSpec, pack_trace
 from thyme.pipeline.schemas import POSTS
@@ -57,7 +57,7 @@ def find_posts(plan: Plan, out: Path, notes: StageNotes) -> Posts:
             raise InputError(f"posts.dataset: {path} is not a dataset of posts; make one with `thyme posts ingest`")
         notes.detail = f"from {path}"
         return Posts(path, folder_identity(path))
-    identity = identity_of(plan.posts, code_identity(PIPELINE_ROOMS))
+    identity = identity_of(plan.posts, code_identity(write_posts.__module__))
     path = out / POSTS_FOLDER / identity
     if not dataset.exists(path):
         notes.working(f"writing {plan.posts.posts} posts")
@@ -94,7 +94,7 @@ def _given_trace(choice: TraceChoice, out: Path, working: Callable[[], None]) ->
 def _made_trace(
     choice: TraceChoice, posts: Posts, out: Path, session: LazySession, working: Callable[[], None]
 ) -> PlayedTrace:
-    path = out / TRACES / identity_of(posts.identity, choice.options, code_identity(PIPELINE_ROOMS))
+    path = out / TRACES / identity_of(posts.identity, choice.options, code_identity(make_trace.__module__))
     if not dataset.exists(path):
         working()
         frame = dataset.read(session.spark, posts.path, POSTS)

@@ -29,12 +29,8 @@ from thyme.world.contacts.table import Contacts
 RUNS_PER_JOB = 76
 """So many points has the paper's evaluation, and points of one seed share their crowd's contacts."""
 MAX_KEPT_CONTACTS = 4
-CODE = (
-    "model", "wire", "world", "approaches/socialcast/options.py", "approaches/socialcast/kalman.py",
-    "approaches/socialcast/utilities.py", "sim/radios/contacts.py", "papers/socialcast/twin", "sim/run.py",
-    "sim/scenario.py",
-)  # fmt: skip
-"""What decides a compiled run."""
+TWIN = "thyme.papers.socialcast.twin.run"
+"""The module that plays a run."""
 
 _PLAYED = StructType(
     [
@@ -69,7 +65,7 @@ def sweep_social(
     watch: Callable[[SweepProgress], None] = lambda progress: None,
 ) -> list[KeptRun | Outcome]:
     """Every run, in the order of the table, or what became of it if it failed; Spark starts only if needed."""
-    names = [run_identity(spec, CODE) for spec in specs]
+    names = [run_identity(spec, TWIN) for spec in specs]
     table = dict(zip(names, specs, strict=True))
     todo = [run for run in table if not (folder / f"{run}.msgpack").is_file()]
     folder.mkdir(parents=True, exist_ok=True)

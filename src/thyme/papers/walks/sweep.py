@@ -28,8 +28,8 @@ from thyme.pipeline.spark.lazy_session import LazySession
 
 NETWORKS_PER_CORE = 5
 """Of one job; a network of 3,000 nodes takes some seconds."""
-CODE = ("model", "approaches/walks", "papers/walks")
-"""What decides a run."""
+BATCH = "thyme.papers.walks.batch"
+"""The module that plays a run."""
 _TASKS = t.StructType([t.StructField("nodes", t.LongType()), t.StructField("network", t.LongType())])
 _INTEGERS = ("nodes", "network", "initiators", "draw", "active_nodes", "visited_nodes", "hops")
 _COLUMNS = {**dict.fromkeys(_INTEGERS, pa.int64()), "pure": pa.bool_(), "depth": pa.float64()}
@@ -107,7 +107,7 @@ class _Play:
 
     def identity(self, nodes: int, network: int) -> str:
         decided = (nodes, network, self._initiators[nodes], self._draws, self._kinds)
-        return identity_of(*decided, code_identity(CODE))
+        return identity_of(*decided, code_identity(BATCH))
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for some in batches:

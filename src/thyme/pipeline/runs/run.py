@@ -20,9 +20,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
+from thyme.approaches.registry import find_approach
 from thyme.model.errors import InputError
 from thyme.model.operations import Operation
-from thyme.pipeline.identity import RUN_ROOMS, bytes_identity, code_identity, identity_of
+from thyme.pipeline.identity import bytes_identity, code_identity, identity_of
 from thyme.pipeline.schemas import EVENTS, conform
 from thyme.pipeline.spark.dataset import read_files
 from thyme.sim.run import simulate
@@ -30,6 +31,8 @@ from thyme.sim.scenario import Scenario
 
 EVENTS_FILE = "events.parquet"
 RUN_FILE = "run.json"
+SIMULATION = "thyme.sim.run"
+"""The module that plays a run."""
 MAX_ERROR_CHARS = 4_000
 _OPERATIONS = msgspec.msgpack.Decoder(tuple[Operation, ...])
 _SCENARIO = msgspec.msgpack.Decoder(Scenario)
@@ -64,12 +67,15 @@ class RunSpec(msgspec.Struct, frozen=True):
         return self.scenario.nodes * (self.trace.operations + self.scenario.nodes)
 
 
-def run_identity(spec: RunSpec, code: tuple[str, ...] = RUN_ROOMS) -> str:
-    """The hash of scenario, trace and code. A scenario's name does not count; a movement file's content does."""
+def run_identity(spec: RunSpec, entry: str = SIMULATION) -> str:
+    """The hash of scenario, trace, and the code that `entry` and the scenario's approach can reach. A scenario's name
+    does not count; a movement file's content does."""
     scenario = msgspec.structs.replace(spec.scenario, name="", trace="")
     movement = scenario.movement
     moves = bytes_identity(_content(Path(movement.file))) if movement.file else ""
-    return identity_of(scenario, moves, spec.trace.identity, code_identity(code))
+    return identity_of(
+        scenario, moves, spec.trace.identity, code_identity(entry, find_approach(scenario.approach).module)
+    )
 
 
 def _content(moves: Path) -> bytes:
