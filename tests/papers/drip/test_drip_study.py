@@ -17,8 +17,9 @@ from thyme.model.records import Notified, OperationKind, Sampled
 from thyme.papers.drip.claims import judge_drip
 from thyme.papers.drip.evaluation import write_evaluation
 from thyme.papers.drip.figures import analysis_table, meeting_time_s
-from thyme.papers.drip.points import SF, DripMeasure, DripPoint, drip_points, measure, measure_points, run_point, seeded
+from thyme.papers.drip.points import SF, DripMeasure, DripPoint, drip_points, measure, seeded
 from thyme.sim.recorder import Recorder
+from thyme.sim.run import simulate
 
 
 def small_point(**settings: object) -> DripPoint:
@@ -28,6 +29,11 @@ def small_point(**settings: object) -> DripPoint:
     given = {**point.scenario.settings, **settings}
     scenario = msgspec.structs.replace(point.scenario, nodes=40, venue=venue, settings=given)
     return msgspec.structs.replace(point, scenario=scenario)
+
+
+def played(point: DripPoint, seed: int) -> DripMeasure:
+    scenario, operations = seeded(point, seed)
+    return measure(simulate(scenario, operations).events, operations, point.x, seed)
 
 
 def test_the_points_are_the_papers_without_those_that_break_its_bound() -> None:
@@ -53,11 +59,11 @@ def test_the_seed_decides_abilities_and_workload_alike() -> None:
 
 
 def test_a_run_delivers_and_says_how_many_brokers_had_each_event() -> None:
-    result = run_point(small_point(), 1)
+    result = played(small_point(), 1)
     assert 0.5 < result.delivery <= 1.0
     assert 0.1 < result.coverage <= 1.0
     assert 0.0 < result.delay_s < 40.0
-    assert run_point(small_point(), 1) == result
+    assert played(small_point(), 1) == result
 
 
 def test_coverage_counts_the_brokers_that_have_the_event_when_its_subscriber_gets_it() -> None:
@@ -133,15 +139,6 @@ def test_a_claim_that_does_not_hold_is_told_so_and_one_without_runs_is_not_teste
 def test_what_is_no_figure_or_no_duration_is_refused(figures: list[str], duration_s: float, said: str) -> None:
     with pytest.raises(InputError, match=said):
         drip_points(figures, duration_s)
-
-
-def test_points_with_the_same_runs_are_run_once() -> None:
-    point = small_point()
-    twice = [point, msgspec.structs.replace(point, figure="4", series="DRIP")]
-    told: list[str] = []
-    found = measure_points(twice, [1], lambda point, result: told.append(point.figure))
-    assert len(told) == 1
-    assert list(found) == [point.key]
 
 
 def _made_up(point: DripPoint, seed: int) -> DripMeasure:

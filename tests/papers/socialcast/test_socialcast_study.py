@@ -23,9 +23,7 @@ from thyme.papers.socialcast.points import (
     SocialPoint,
     measure,
     measure_compiled,
-    measure_points,
     paper_scenario,
-    run_point,
     socialcast_points,
 )
 from thyme.papers.socialcast.sweep import KeptRun, sweep_social
@@ -101,10 +99,17 @@ def test_every_figure_of_the_paper_has_its_points_and_shared_ones_run_once() -> 
         assert default[0].key in {point.key for point in points if point.figure == figure}
 
 
+def played(point: SocialPoint, seed: int) -> SocialMeasure:
+    """One run of a point; the seed decides network, ways, interests and publications alike."""
+    scenario = msgspec.structs.replace(point.scenario, seed=seed)
+    operations = social_operations(communities_of(scenario), point.workload, scenario.run_seed)
+    return measure(simulate(scenario, operations).events, operations, seed)
+
+
 def test_a_seeded_run_gives_what_it_always_gave() -> None:
     """A golden run: whatever changes these numbers changes SocialCast, its movement or its radio, and should say so."""
-    result = run_point(short_point("prediction"), 1)
-    again = run_point(short_point("prediction"), 1)
+    result = played(short_point("prediction"), 1)
+    again = played(short_point("prediction"), 1)
     assert result == again
     assert (result.delivered, result.ideal, result.traffic, max(result.hops)) == GOLDEN
 
@@ -113,15 +118,13 @@ GOLDEN = (163, 168, 581, 7)
 
 
 def test_prediction_delivers_more_than_random_carriers_and_epidemic_the_most() -> None:
-    delivery = {routing: run_point(short_point(routing), 2).delivery for routing in ("prediction", "none", "epidemic")}
+    delivery = {routing: played(short_point(routing), 2).delivery for routing in ("prediction", "none", "epidemic")}
     assert delivery["none"] < delivery["prediction"] <= delivery["epidemic"]
 
 
 def test_figures_table_and_claims_come_from_whatever_was_run(tmp_path: Path) -> None:
     points = [short_point("prediction"), short_point("none", RANDOM)]
-    told: list[str] = []
-    found = measure_points(points, [1], lambda point, _: told.append(point.series))
-    assert told == [PREDICTION, RANDOM]
+    found = {point.key: [played(point, 1)] for point in points}
     evaluated = write_evaluation(points, found, tmp_path, 2)
     assert [claim.id for claim in those_tested(evaluated.claims)] == ["S01", "S02", "S04"]
     assert {one.summary.runs for one in evaluated.measured} == {1}
@@ -139,7 +142,7 @@ def test_compiled_runs_on_spark_are_kept_and_are_those_of_the_classes(spark: Spa
     for (point, seed), spec, run in zip(table, specs, runs, strict=True):
         assert isinstance(run, KeptRun)
         compiled = measure_compiled(run.found, spec.trace.unpack(), seed)
-        assert compiled == run_point(point, seed)
+        assert compiled == played(point, seed)
         assert compiled.delivered > 0
     assert sweep_social(_nobody, specs, tmp_path) == runs
 

@@ -10,19 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thyme.model.errors import InputError
-from thyme.model.records import OperationKind
 from thyme.papers.thyme.analysis import (
     ANALYSED,
     TABLE_6,
     ApproachName,
     Cost,
-    Growth,
     Load,
     Scale,
     hot_spot,
     messages,
     notifications_per_member,
-    time_complexity,
     total_messages,
 )
 from thyme.papers.thyme.figures import (
@@ -67,25 +64,7 @@ def test_hot_spots_are_sums_of_operations_and_local_inserts_cost_none() -> None:
     assert [hot_spot(approach, LOAD) for approach in ANALYSED] == [25, 15, 25]
 
 
-def test_table_5_names_the_growth_of_each_operation() -> None:
-    insert, subscribe = OperationKind.INSERT, OperationKind.UNSUBSCRIBE
-    assert [time_complexity(approach, insert) for approach in ANALYSED] == ["O(√n)", "O(1)", "O(√n)"]
-    assert [time_complexity(approach, subscribe) for approach in ANALYSED] == ["O(√n)", "O(n)", "O(√n)"]
-    assert {time_complexity(approach, OperationKind.RETRIEVE) for approach in ANALYSED} == {Growth.ROOT}
-    assert [growth.of(49.0) for growth in Growth] == [1.0, 7.0, 49.0]
-
-
-def test_inverse_operations_grow_like_the_operations_they_undo() -> None:
-    for approach in ANALYSED:
-        assert time_complexity(approach, OperationKind.INSERT) == time_complexity(approach, OperationKind.DELETE)
-        assert time_complexity(approach, OperationKind.SUBSCRIBE) == time_complexity(
-            approach, OperationKind.UNSUBSCRIBE
-        )
-
-
-def test_what_the_paper_does_not_analyse_is_refused() -> None:
-    with pytest.raises(InputError, match="more"):
-        time_complexity("es", OperationKind.MORE)
+def test_a_load_that_cannot_be_is_refused() -> None:
     with pytest.raises(InputError, match="positive"):
         Load(0)
     with pytest.raises(InputError, match="fewer than 0"):

@@ -9,10 +9,9 @@ from thyme.model.errors import InputError
 from thyme.papers.walks.batch import (
     COLUMNS,
     PAPER_DRAWS,
+    PAPER_INITIATORS,
     PAPER_NETWORKS,
     BatchOptions,
-    evaluation_points,
-    run_evaluation,
     run_network,
     run_point,
 )
@@ -20,9 +19,8 @@ from thyme.papers.walks.readings import WalkOptions, parse_reading
 
 
 def test_the_points_make_126000_overlays() -> None:
-    points = evaluation_points()
-    assert len(set(points)) == len(points)
-    per_size = {n: sum(p.nodes == n for p in points) * PAPER_NETWORKS * PAPER_DRAWS for n in (1000, 2000, 3000)}
+    kinds = 2
+    per_size = {n: kinds * len(set(counts)) * PAPER_NETWORKS * PAPER_DRAWS for n, counts in PAPER_INITIATORS.items()}
     assert per_size == {1000: 40_000, 2000: 42_000, 3000: 44_000}
 
 
@@ -33,15 +31,6 @@ def test_an_overlay_is_fixed_by_its_name_alone() -> None:
     rows = (alone["initiators"] == 7) & (alone["draw"] < 4)
     for name in COLUMNS:
         assert np.array_equal(point[name][point["network"] == 2], alone[name][rows])
-
-
-def test_the_evaluation_holds_the_rows_of_its_points() -> None:
-    parts = list(run_evaluation(networks=1, draws=1, sizes=(1000,)))
-    assert [bool(part["pure"][0]) for part in parts] == [False, True]
-    for part in parts:
-        point = run_point(1000, 5, bool(part["pure"][0]), networks=1, draws=1, seed=1)
-        row = part["initiators"] == 5
-        assert all(np.array_equal(point[name], part[name][row]) for name in COLUMNS)
 
 
 def test_golden_directional_values() -> None:

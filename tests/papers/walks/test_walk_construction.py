@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from laid_open import Overlay, graph_of_edges, lay_open
 
 from thyme.papers.walks.board import new_board, take
 from thyme.papers.walks.costs import Links, cost_of, mark_around
-from thyme.papers.walks.graph import graph_of_edges
-from thyme.papers.walks.overlay import Overlay, lay_open
 from thyme.papers.walks.readings import Reading, WalkOptions, parse_reading, rules_of
 
 X, Y, A, B, C, D, Z, P, Q = range(9)

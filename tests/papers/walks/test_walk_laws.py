@@ -8,9 +8,9 @@ import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from laid_open import Overlay, Walk, lay_open
 
 from thyme.papers.walks.graph import UnitDiscGraph, draw_graph
-from thyme.papers.walks.overlay import Overlay, Walk, lay_open
 from thyme.papers.walks.readings import Reading, WalkOptions, answers, parse_reading
 
 readings = st.tuples(*(st.sampled_from(values) for values in answers().values())).map(

@@ -10,7 +10,7 @@ formula is not, and becomes negative from l = 6 on.
 
 from __future__ import annotations
 
-from math import exp, log, pi, sqrt
+from math import log, pi, sqrt
 
 import msgspec
 
@@ -23,12 +23,6 @@ class Delays(msgspec.Struct, frozen=True):
     printed: float
     exact: float
     series: float
-
-
-def delay_distribution(t: float, meeting_rate: float, copies: int, destinations: int) -> float:
-    """Eq. (1): the probability that all l destinations have the event before t."""
-    _check(meeting_rate, copies, destinations)
-    return float((1.0 - exp(-meeting_rate * copies * max(t, 0.0))) ** destinations)
 
 
 def printed_delay(meeting_rate: float, copies: int, destinations: int) -> float:

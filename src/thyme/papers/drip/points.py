@@ -9,7 +9,7 @@ share of brokers that have the event when the subscriber gets it (§VI-A).
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 from typing import Any
 
@@ -21,10 +21,9 @@ from thyme.approaches.drip.broker import COPY
 from thyme.approaches.drip.memory import event_number
 from thyme.model.errors import InputError
 from thyme.model.operations import Operation
-from thyme.model.queries import parse_query
 from thyme.model.records import OperationKind
+from thyme.papers.deliveries import deliveries, expected_deliveries, rows_of
 from thyme.papers.drip.workload import NumberIntervals, number_intervals
-from thyme.sim.run import simulate
 from thyme.sim.scenario import Scenario, scenario_of
 from thyme.world.mobility.waypoint import DRIP_WALK
 
@@ -138,37 +137,18 @@ def seeded(point: DripPoint, seed: int) -> tuple[Scenario, list[Operation]]:
     return scenario, number_intervals(workload)
 
 
-def run_point(point: DripPoint, seed: int) -> DripMeasure:
-    scenario, operations = seeded(point, seed)
-    return measure(simulate(scenario, operations).events, operations, point.x, seed)
-
-
-def measure_points(
-    points: Sequence[DripPoint], seeds: Sequence[int], told: Callable[[DripPoint, DripMeasure], None]
-) -> dict[bytes, list[DripMeasure]]:
-    """Runs of all points by `DripPoint.key`, seed by seed, so that an early end leaves whole figures."""
-    found: dict[bytes, list[DripMeasure]] = {}
-    for seed in seeds:
-        for point in {point.key: point for point in points}.values():
-            result = run_point(point, seed)
-            found.setdefault(point.key, []).append(result)
-            told(point, result)
-    return found
-
-
 def measure(events: pa.Table, operations: Sequence[Operation], brokers: int, seed: int) -> DripMeasure:
     """Read the events of a run with `brokers` brokers."""
-    notified = _rows(events, "notified").select(["at_s", "object", "subscription", "value"]).to_pylist()
-    notified = [row for row in notified if row["object"].split("@")[1] != row["subscription"].split("@")[1]]
+    notified = deliveries(events, ["at_s", "value"])
     copied_s = _copy_times(events)
     numbers = {str(o.object_key): event_number(o.object_key) for o in operations if o.kind == OperationKind.INSERT}
     holders = [bisect_right(copied_s.get(numbers[row["object"]], []), row["at_s"]) for row in notified]
-    sent = _rows(events, "sent")
+    sent = rows_of(events, "sent")
     many = len(notified)
     return DripMeasure(
         seed=seed,
         delivered=many,
-        ideal=_ideal(operations),
+        ideal=expected_deliveries(operations),
         delay_s=sum(row["value"] for row in notified) / many if many else float("nan"),
         coverage=sum(holders) / (many * brokers) if many else float("nan"),
         frames=int(sum(sent["count"].to_pylist())),
@@ -188,24 +168,9 @@ def _first_step_s(operations: Sequence[Operation], copied_s: dict[int, list[floa
 
 def _copy_times(events: pa.Table) -> dict[int, list[float]]:
     """When brokers got each event, in order, by its number."""
-    sampled = _rows(events, "sampled")
+    sampled = rows_of(events, "sampled")
     copies = sampled.filter(pc.equal(sampled["name"], COPY))
     found: dict[int, list[float]] = {}
     for at_s, number in zip(copies["at_s"].to_pylist(), copies["value"].to_pylist(), strict=True):
         found.setdefault(int(number), []).append(at_s)
     return {number: sorted(times) for number, times in found.items()}
-
-
-def _ideal(operations: Sequence[Operation]) -> int:
-    """How many pairs of an event and another node's matching subscription there are."""
-    wanted: dict[str, set[int]] = {}
-    for operation in operations:
-        if operation.kind == OperationKind.SUBSCRIBE:
-            for tag in parse_query(operation.query).tags():
-                wanted.setdefault(tag, set()).add(operation.node)
-    published = [operation for operation in operations if operation.kind == OperationKind.INSERT]
-    return sum(len(wanted.get(operation.tags[0], set()) - {operation.node}) for operation in published)
-
-
-def _rows(events: pa.Table, kind: str) -> pa.Table:
-    return events.filter(pc.equal(events["kind"], kind))

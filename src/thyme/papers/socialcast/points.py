@@ -1,7 +1,7 @@
 """The points of SocialCast's evaluation: Figures 3 to 10 and Table I of the paper (§V), and what a run gives.
 
 A point belongs to a figure, a line of it and a place on its axis, and has a scenario and a workload; its runs
-differ in their seed. Several figures share points; `measure_points` runs each once. Delivery counts pairs of a
+differ in their seed. Several figures share points, which are run once. Delivery counts pairs of a
 message and a subscriber other than its publisher; traffic counts data messages that reached a neighbour, for it to
 read or to carry.
 """
@@ -19,9 +19,9 @@ from thyme.approaches.socialcast.protocol import BUFFERED
 from thyme.model.errors import InputError
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
+from thyme.papers.deliveries import deliveries, expected_deliveries, rows_of
 from thyme.papers.socialcast.twin.run import SocialRun
-from thyme.papers.socialcast.workload import SocialWorkload, communities_of, social_operations
-from thyme.sim.run import simulate
+from thyme.papers.socialcast.workload import SocialWorkload
 from thyme.sim.scenario import Scenario, scenario_of
 
 SNAPSHOT_S = 10_000.0
@@ -132,39 +132,18 @@ def _remembering(point: SocialPoint, memory_ids: int) -> SocialPoint:
     return msgspec.structs.replace(point, scenario=msgspec.structs.replace(point.scenario, settings=settings))
 
 
-def run_point(point: SocialPoint, seed: int) -> SocialMeasure:
-    """One run of a point; the seed decides network, ways, interests and publications alike."""
-    scenario = msgspec.structs.replace(point.scenario, seed=seed)
-    operations = social_operations(communities_of(scenario), point.workload, scenario.run_seed)
-    return measure(simulate(scenario, operations).events, operations, seed)
-
-
-def measure_points(
-    points: Sequence[SocialPoint], seeds: Sequence[int], told: Callable[[SocialPoint, SocialMeasure], None]
-) -> dict[bytes, list[SocialMeasure]]:
-    """Runs of all points by `SocialPoint.key`, seed by seed, so that an early end leaves whole figures."""
-    found: dict[bytes, list[SocialMeasure]] = {}
-    for seed in seeds:
-        for point in {point.key: point for point in points}.values():
-            result = run_point(point, seed)
-            found.setdefault(point.key, []).append(result)
-            told(point, result)
-    return found
-
-
 def measure(events: pa.Table, operations: Sequence[Operation], seed: int) -> SocialMeasure:
     """Read the events of a run."""
-    rows = _rows(events, "notified").select(["object", "subscription", "value", "count"]).to_pylist()
-    rows = [row for row in rows if row["object"].split("@")[1] != row["subscription"].split("@")[1]]
-    received = _rows(events, "received")
+    rows = deliveries(events, ["value", "count"])
+    received = rows_of(events, "received")
     received = received.filter(pc.is_in(received["name"], pa.array(["Data", "Offer"])))
-    sampled = _rows(events, "sampled")
+    sampled = rows_of(events, "sampled")
     sampled = sampled.filter(pc.equal(sampled["name"], BUFFERED))
     first = sampled.filter(pc.less(sampled["at_s"], 2.0 * SNAPSHOT_S)).sort_by("node")
     return SocialMeasure(
         seed=seed,
         delivered=len(rows),
-        ideal=_ideal(operations),
+        ideal=expected_deliveries(operations),
         traffic=int(sum(received["count"].to_pylist())),
         latency_s=sum(row["value"] for row in rows) / len(rows) if rows else float("nan"),
         hops=tuple(row["count"] for row in rows),
@@ -182,26 +161,12 @@ def measure_compiled(run: SocialRun, operations: Sequence[Operation], seed: int)
     return SocialMeasure(
         seed=seed,
         delivered=len(rows),
-        ideal=_ideal(operations),
+        ideal=expected_deliveries(operations),
         traffic=run.data_received,
         latency_s=sum(latency_s for latency_s, _ in rows) / len(rows) if rows else float("nan"),
         hops=tuple(hops for _, hops in rows),
         buffered=run.buffered,
     )
-
-
-def _ideal(operations: Sequence[Operation]) -> int:
-    """Pairs of a message and a subscriber other than its publisher."""
-    wanted: dict[str, set[int]] = {}
-    for operation in operations:
-        if operation.kind == OperationKind.SUBSCRIBE:
-            wanted.setdefault(operation.query, set()).add(operation.node)
-    published = [operation for operation in operations if operation.kind == OperationKind.INSERT]
-    return sum(len(wanted.get(operation.tags[0], set()) - {operation.node}) for operation in published)
-
-
-def _rows(events: pa.Table, kind: str) -> pa.Table:
-    return events.filter(pc.equal(events["kind"], kind))
 
 
 def _copies() -> Iterator[SocialPoint]:

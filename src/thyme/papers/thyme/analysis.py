@@ -1,4 +1,4 @@
-"""The analytical study of the Thyme paper: Tables 5 and 6 and Figure 8 as functions (Thyme FGCS §8).
+"""The analytical study of the Thyme paper: Table 6 and Figure 8 as functions (Thyme FGCS §8).
 
 A point-to-point message costs √n transmissions and a flood n. In Thyme-DCS the ways lead from cell to cell, so there
 n is the number of populated cells, which is the number of nodes over those in a cell. The paper counts a scoped
@@ -17,28 +17,9 @@ from typing import Literal, assert_never
 import msgspec
 
 from thyme.model.errors import InputError
-from thyme.model.records import OperationKind
 
 ApproachName = Literal["es", "ls", "dcs"]
 ANALYSED: tuple[ApproachName, ...] = ("es", "ls", "dcs")
-
-
-class Growth(StrEnum):
-    """How a cost grows with the number of nodes."""
-
-    CONSTANT = "O(1)"
-    ROOT = "O(√n)"
-    LINEAR = "O(n)"
-
-    def of(self, nodes: float) -> float:
-        """The term itself, for this many nodes (in Thyme-DCS: cells)."""
-        match self:
-            case Growth.CONSTANT:
-                return 1.0
-            case Growth.ROOT:
-                return sqrt(nodes)
-            case Growth.LINEAR:
-                return nodes
 
 
 class Cost(StrEnum):
@@ -104,27 +85,6 @@ class Shape(msgspec.Struct, frozen=True):
 
 PAPER_SCALE = Scale()
 
-TABLE_5: dict[ApproachName, dict[OperationKind, Growth]] = {
-    "es": dict.fromkeys(
-        (
-            OperationKind.INSERT,
-            OperationKind.DELETE,
-            OperationKind.RETRIEVE,
-            OperationKind.SUBSCRIBE,
-            OperationKind.UNSUBSCRIBE,
-        ),
-        Growth.ROOT,
-    ),
-    "ls": {
-        OperationKind.INSERT: Growth.CONSTANT,
-        OperationKind.DELETE: Growth.CONSTANT,
-        OperationKind.RETRIEVE: Growth.ROOT,
-        OperationKind.SUBSCRIBE: Growth.LINEAR,
-        OperationKind.UNSUBSCRIBE: Growth.LINEAR,
-    },
-}
-TABLE_5["dcs"] = TABLE_5["es"]
-
 TABLE_6: dict[ApproachName, dict[Cost, Shape]] = {
     "es": {
         Cost.INSERT: Shape(messages=2),
@@ -145,14 +105,6 @@ TABLE_6: dict[ApproachName, dict[Cost, Shape]] = {
         Cost.NOTIFICATION: Shape(messages=1),
     },
 }
-
-
-def time_complexity(approach: ApproachName, operation: OperationKind) -> Growth:
-    """Table 5: how long an operation takes, on average."""
-    growth = TABLE_5[approach].get(operation)
-    if growth is None:
-        raise InputError(f"Table 5 says nothing of {operation!r}; expected one of {', '.join(TABLE_5[approach])}")
-    return growth
 
 
 def point_to_point(approach: ApproachName, load: Load, scale: Scale = PAPER_SCALE) -> float:

@@ -78,8 +78,6 @@ class Measured(msgspec.Struct, frozen=True):
     """Transmissions, relays included."""
     hot_spot: int
     """The most messages that one node sent on its own account: begun or disseminated by it, not relayed."""
-    hottest: int
-    """The most transmissions of one node, relays included."""
     control: int
     failed: int
     """Operations that did not succeed, and notifications that did not come."""
@@ -95,7 +93,6 @@ class Tally:
     def __init__(self) -> None:
         self.under_way = JOINING
         self.frames: Counter[str] = Counter()
-        self.sent_by: Counter[int] = Counter()
         self.begun_by: Counter[int] = Counter()
         self.notified_by: Counter[int] = Counter()
 
@@ -108,7 +105,6 @@ class Tally:
         self.frames[Cost.NOTIFICATION if notifies else self.under_way] += 1
         if self.under_way == JOINING:
             return
-        self.sent_by[sender] += 1
         self.begun_by[sender] += begun
         self.notified_by[sender] += begun and notifies
 
@@ -225,7 +221,6 @@ def measure_crowd(approach: ApproachName, options: CrowdOptions | None = None) -
         options.operations,
         {cost: tally.frames[cost] for cost in Cost},
         max(tally.begun_by.values()),
-        max(tally.sent_by.values()),
         tally.frames[CONTROL],
         4 * options.operations - crowd.succeeded - crowd.notified,
     )

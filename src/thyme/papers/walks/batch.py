@@ -7,7 +7,7 @@ pure walks of the same name start from the same initiators in the same network.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -40,14 +40,6 @@ PAPER_NETWORKS = 100
 PAPER_DRAWS = 10
 
 
-class Point(msgspec.Struct, frozen=True, order=True):
-    """One box of Figures 8–10."""
-
-    nodes: int
-    initiators: int
-    pure: bool
-
-
 class BatchOptions(msgspec.Struct, frozen=True):
     """What all points of a batch share."""
 
@@ -59,16 +51,6 @@ class BatchOptions(msgspec.Struct, frozen=True):
 
 
 DEFAULT_BATCH = BatchOptions()
-
-
-def evaluation_points() -> tuple[Point, ...]:
-    """All points of §VI: with 100 networks and ten draws each, 126,000 overlays."""
-    return tuple(
-        Point(nodes, initiators, pure)
-        for nodes, counts in PAPER_INITIATORS.items()
-        for pure in (False, True)
-        for initiators in counts
-    )
 
 
 def run_point(
@@ -84,22 +66,6 @@ def run_point(
     batch = _with(batch, seed=seed, pure=pure)
     _check(nodes, (initiators,), networks, draws)
     return join_columns([run_network(nodes, network, (initiators,), draws, batch) for network in range(networks)])
-
-
-def run_evaluation(
-    networks: int = PAPER_NETWORKS,
-    draws: int = PAPER_DRAWS,
-    sizes: Sequence[int] = tuple(PAPER_INITIATORS),
-    batch: BatchOptions = DEFAULT_BATCH,
-) -> Iterator[Columns]:
-    """All points, one network after the other: a network is drawn once for all its points."""
-    for nodes in sizes:
-        for network in range(networks):
-            graph = draw_graph(nodes, network, batch.seed, batch.radius, batch.max_graph_draws)
-            for pure in (False, True):
-                yield run_on_graph(
-                    graph, network, PAPER_INITIATORS[nodes], draws, _with(batch, seed=batch.seed, pure=pure)
-                )
 
 
 def run_network(

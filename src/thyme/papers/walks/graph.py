@@ -75,18 +75,6 @@ def graph_of_points(
     return UnitDiscGraph(x, y, offsets, neighbours, by_x, widest_distance(x, y, by_x), placements)
 
 
-def graph_of_edges(nodes: int, edges: list[tuple[int, int]]) -> UnitDiscGraph:
-    """A graph with given links, its nodes evenly on a line: for hand-made topologies."""
-    beside: list[set[int]] = [set() for _ in range(nodes)]
-    for a, b in edges:
-        beside[a].add(b)
-        beside[b].add(a)
-    offsets = np.cumsum([0] + [len(part) for part in beside]).astype(np.int32)
-    neighbours = np.array([v for part in beside for v in sorted(part)], np.int32)
-    x = np.linspace(0.0, 1.0, nodes)
-    return UnitDiscGraph(x, np.zeros(nodes), offsets, neighbours, np.arange(nodes).astype(np.int32), 1.0, 1)
-
-
 @compiled
 def _place_connected(
     dice: Dice, nodes: int, radius: float, max_graph_draws: int

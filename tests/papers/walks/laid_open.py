@@ -1,7 +1,7 @@
 """One overlay laid open: every walk with its nodes and its way, the brokers and who met whom.
 
-The batches only count; this is for looking at a single construction, in a test, a figure or a debugger. It
-replays the kernel's own trace and decides nothing itself.
+The batches only count; here single constructions are looked at, on graphs that are made by hand. The kernel's own trace
+is replayed, and nothing is decided.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from thyme.papers.walks.costs import Links
 from thyme.papers.walks.dice import reseed
 from thyme.papers.walks.graph import UnitDiscGraph
 from thyme.papers.walks.kernel import build_overlay
-from thyme.papers.walks.limits import MAX_TRACE_ROWS
 from thyme.papers.walks.readings import DEFAULT_READING, Reading, WalkOptions, rules_of
 
 
@@ -53,7 +52,7 @@ def lay_open(
     options: WalkOptions | None = None,
     reading: Reading = DEFAULT_READING,
     seed: int = 1,
-    trace_rows: int = MAX_TRACE_ROWS,
+    trace_rows: int = 1_000_000,
 ) -> Overlay:
     """Builds the overlay of given initiators and tells all about it."""
     if len(initiators) < 2 or len(set(initiators)) != len(initiators):
@@ -86,3 +85,15 @@ def _walk(initiator: int, rows: list[list[int]]) -> Walk:
         if kind != STARTED:
             hops.append(Hop(branch, node, kind == WENT_BACK, kind == MET))
     return Walk(initiator, tuple(nodes), tuple(hops))
+
+
+def graph_of_edges(nodes: int, edges: list[tuple[int, int]]) -> UnitDiscGraph:
+    """A graph with given links, its nodes evenly on a line: for hand-made topologies."""
+    beside: list[set[int]] = [set() for _ in range(nodes)]
+    for a, b in edges:
+        beside[a].add(b)
+        beside[b].add(a)
+    offsets = np.cumsum([0] + [len(part) for part in beside]).astype(np.int32)
+    neighbours = np.array([v for part in beside for v in sorted(part)], np.int32)
+    x = np.linspace(0.0, 1.0, nodes)
+    return UnitDiscGraph(x, np.zeros(nodes), offsets, neighbours, np.arange(nodes).astype(np.int32), 1.0, 1)
