@@ -136,6 +136,13 @@ def test_wrong_use_is_refused_and_changes_nothing() -> None:
     async def play(one: Node, two: Node) -> None:
         with pytest.raises(InputError, match="no tags"):
             await one.insert("photo", b"x", [])
+        with pytest.raises(InputError, match="tags is the text 'goal'; give a list"):
+            await one.insert("photo", b"x", "goal")
+        for content in ("a text", None):
+            with pytest.raises(InputError, match=r"the content is of type \w+; give bytes"):
+                await one.insert("photo", content, ["goal"])  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="the summary is of type str"):
+            await one.insert("photo", b"x", ["goal"], "3-3!")  # type: ignore[arg-type]
         with pytest.raises(InputError, match="query"):
             await one.subscribe("photo & (")
         with pytest.raises(InputError, match="was not notified"):

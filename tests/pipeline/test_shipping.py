@@ -21,7 +21,8 @@ import thyme
 from pathlib import Path
 import thyme.model.errors
 print(thyme.__file__)
-print(thyme.__doc__)
+print(repr(thyme.__doc__))
+print(thyme.InputError.__module__)
 print((Path(thyme.model.errors.__file__)).is_file())
 """
 
@@ -45,9 +46,10 @@ def test_without_an_installed_package_the_archive_is_imported(cache: Path) -> No
         for _ in range(2)
     ]
     assert answers[0] == answers[1]
-    file, docs, whole = answers[0]
+    file, docs, home, whole = answers[0]
     assert Path(file).is_relative_to(cache)
-    assert docs == thyme.__doc__
+    assert docs == repr(thyme.__doc__)
+    assert home == "thyme.model.errors", "the front door opens there, too"
     assert whole == "True"
 
 

@@ -21,7 +21,7 @@ from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
-from thyme.model.objects import Metadata
+from thyme.model.objects import Metadata, check_bytes
 from thyme.model.operations import Operation, RetrievalPolicy
 from thyme.model.queries import Query, parse_query
 from thyme.model.records import Notified, OperationKind
@@ -136,6 +136,7 @@ class User:
         self, number: int, oid: str, data: bytes, tags: Iterable[str], summary: bytes, ended: Ended = ignored
     ) -> Metadata:
         store = self._present()
+        check_bytes("content", data)
         subject = Subject(ObjectKey(oid, self.node), size_bytes=len(data))
         return self._ledger.carry_out(
             number, OperationKind.INSERT, subject, lambda done: store.insert(oid, data, tags, summary, done), ended

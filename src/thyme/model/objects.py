@@ -65,6 +65,10 @@ def check_object(
     data: bytes, tags: Iterable[str], summary: bytes, limits: ObjectLimits = DEFAULT_LIMITS
 ) -> tuple[str, ...]:
     """The normalised tags of an object about to be inserted; InputError if it breaks a limit."""
+    check_bytes("content", data)
+    check_bytes("summary", summary)
+    if isinstance(tags, str):
+        raise InputError(f"tags is the text {tags!r}; give a list of tags, such as [{tags!r}]")
     if len(data) > limits.data_bytes:
         raise InputError(f"the object has {len(data)} bytes: at most {limits.data_bytes} can be stored")
     if len(summary) > limits.summary_bytes:
@@ -75,3 +79,8 @@ def check_object(
     if len(normalised) > limits.tags:
         raise InputError(f"the object has {len(normalised)} tags: at most {limits.tags} are allowed")
     return normalised
+
+
+def check_bytes(name: str, given: object) -> None:
+    if not isinstance(given, bytes):
+        raise InputError(f"the {name} is of type {type(given).__name__}; give bytes, for example text.encode()")

@@ -1,6 +1,6 @@
 """`Node`: a live node for an application, with every operation as something to await.
 
-    async with live.Node(1, listen="127.0.0.1:9001", peers=["127.0.0.1:9002"]) as node:
+    async with thyme.Node(1, listen="127.0.0.1:9001", peers=["127.0.0.1:9002"]) as node:
         await node.insert("first", b"…", ["goal"])
         async for notice in await node.subscribe("goal & !replay"):
             print(await node.retrieve(notice.metadata))

@@ -1,0 +1,39 @@
+from thyme.live import Node, Notice, Notifications, OperationError
+from thyme.model.errors import InputError
+from thyme.model.frames import TimeFrame
+from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.objects import Metadata
+from thyme.model.operations import Operation
+from thyme.model.records import OperationKind
+from thyme.sim.run import Result, simulate
+from thyme.sim.scenario import Scenario, load_scenario, scenario_of
+from thyme.sim.traces import read_trace
+from thyme.study.definition import StudyDefinition as Study
+from thyme.study.definition import load_preset, load_study
+from thyme.study.study import StudyResult, run_study
+
+__all__ = [
+    "InputError",
+    "Metadata",
+    "Node",
+    "NodeId",
+    "Notice",
+    "Notifications",
+    "ObjectKey",
+    "Operation",
+    "OperationError",
+    "OperationKind",
+    "Result",
+    "Scenario",
+    "Study",
+    "StudyResult",
+    "SubscriptionKey",
+    "TimeFrame",
+    "load_preset",
+    "load_scenario",
+    "load_study",
+    "read_trace",
+    "run_study",
+    "scenario_of",
+    "simulate",
+]
