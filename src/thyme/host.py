@@ -26,8 +26,8 @@ class Timer(Interface):
 class Store(Interface):
     """What survives a restart of the device: small records by kind and key, and contents in parts.
 
-    In memory in the simulator (kept while a node is off), on disk on a device. Keys iterate in the order in which
-    they were first put. A content may be large, so it is written and read in parts.
+    In memory, kept while a simulated node is off, unless a live node is given another one. Keys iterate in the order in
+    which they were first put. A content may be large, so it is written and read in parts.
     """
 
     def put(self, kind: str, key: str, value: bytes) -> None: ...

@@ -223,7 +223,7 @@ def test_an_operation_that_nobody_answers_ends_with_a_timeout(crowd: str, tmp_pa
     stranger = Metadata(ObjectKey("far", NodeId(2)), ("goal",), b"", 1.0, 10)
     world.run.world.rules = (Rule("partition", at_m=500.0), Rule("loss"))
     assert world.retrieve(0, stranger) is None
-    nobody_there = (Failure.TIMEOUT, Failure.UNREACHABLE, Failure.NOT_FOUND)
+    nobody_there = (Failure.TIMEOUT, Failure.NOT_FOUND)
     assert world.last_failure() in (nobody_there if "dcs" in crowd else nobody_there[:2])
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -12,7 +14,7 @@ from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
 from thyme.model.queries import parse_query
 from thyme.model.subscriptions import Subscription
-from thyme.wire.codec import MAX_FRAME_BYTES, MESSAGES, VERSION, DecodeError, FrameTooLarge, decode, encode
+from thyme.wire.codec import MAX_FRAME_BYTES, MESSAGES, MODULES, VERSION, DecodeError, FrameTooLarge, decode, encode
 from thyme.wire.flooding import Flooded
 from thyme.wire.message import Message
 from thyme.wire.ondemand import RouteError
@@ -34,6 +36,17 @@ EXAMPLES: list[Message] = [
 @pytest.mark.parametrize("message", EXAMPLES, ids=lambda m: type(m).__name__)
 def test_a_message_survives_the_wire(message: Message) -> None:
     assert decode(encode(message)) == message
+
+
+def test_each_module_states_a_range_of_tags_of_its_own_and_stays_in_it() -> None:
+    ranges = {}
+    for module in MODULES:
+        stated = re.search(r"tags (\d+)–(\d+)", module.__doc__ or "")
+        assert stated is not None, f"{module.__name__} states no range"
+        ranges[module.__name__] = range(int(stated[1]), int(stated[2]) + 1)
+    assert sum(map(len, ranges.values())) == len(set().union(*ranges.values())), "two ranges overlap"
+    for message in MESSAGES:
+        assert message.__struct_config__.tag in ranges[message.__module__], message.__name__
 
 
 def test_no_two_messages_share_a_tag() -> None:

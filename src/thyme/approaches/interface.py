@@ -29,7 +29,6 @@ class Failure(StrEnum):
     NONE = ""
     TIMEOUT = "timeout"
     NOT_FOUND = "not found"
-    UNREACHABLE = "unreachable"
     REFUSED = "refused"
     CANCELLED = "cancelled"
 

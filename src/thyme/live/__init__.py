@@ -1,4 +1,8 @@
-"""The live runtime: the same approaches as in the simulator, on real devices over UDP."""
+"""The live runtime: the same approaches as in the simulator, on real devices over UDP.
+
+`link` moves frames between neighbours, `node` is a device with its clock, log and user, `shell` is what a person types
+and reads, and `crowd` plays a trace on many nodes of one process.
+"""
 
 from thyme.live.node.awaiting import OperationError
 from thyme.live.node.node import Node

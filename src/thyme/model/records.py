@@ -9,7 +9,6 @@ is not worth a row; everything else is one row each. Metrics are computed from t
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import ClassVar
 
 import msgspec
 
@@ -192,8 +191,6 @@ class TrafficKind(StrEnum):
     CONTROL = "control"
     DROPPED = "dropped"
     PHY_SENT = "phy sent"
-    PHY_RECEIVED = "phy received"
-    PHY_LOST = "phy lost"
     RETRANSMITTED = "retransmitted"
     GIVEN_UP = "given up"
 
@@ -228,8 +225,6 @@ LogRecord = (
 
 class LoggedAt(msgspec.Struct, frozen=True):
     """A record with its time and node, as a live node appends it to its log."""
-
-    NO_NODE: ClassVar[int] = -1
 
     at_s: float
     node: NodeId

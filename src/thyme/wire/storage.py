@@ -1,4 +1,4 @@
-"""What the Thyme approaches ES, LS and DCS say to each other (tags 20–59).
+"""What the Thyme approaches ES, LS and DCS say to each other (tags 20–29).
 
 Requests carry the number that their sender gave them (`request`), and answers repeat it. Contents travel in
 parts: a request for a part names its offset, a reply carries the part and the size of the whole.

@@ -68,12 +68,3 @@ class CountingFilter:
     def may_match(self, tags: Iterable[str]) -> bool:
         """Whether an object with these tags may be wanted."""
         return any(self.may_contain(tag) for tag in (*tags, ANY_OBJECT))
-
-    def is_empty(self) -> bool:
-        return not any(self._counts)
-
-
-def expected_false_positives(items: int, options: FilterOptions) -> float:
-    """The textbook rate for one tag when `items` others are in the filter."""
-    free = (1.0 - 1.0 / options.cells) ** (options.hashes * items)
-    return float((1.0 - free) ** options.hashes)

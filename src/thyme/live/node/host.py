@@ -1,7 +1,7 @@
 """`LiveHost`: one device as a `thyme.host.Host`.
 
 Time is the event loop's, randomness the operating system's unless a seed is given, frames are datagrams, and what
-happened goes to a log. The store is given, so that a device may bring a disk. When the device is off, none of its
+happened goes to a log. The store is in memory unless another is given. When the device is off, none of its
 timers acts any more.
 """
 

@@ -1,4 +1,4 @@
-"""Following live nodes that tell what happens (`telling`): what each says becomes a growing log in a spool folder.
+"""Spools of live nodes that tell what happens (`node.telling`): what each says becomes a growing log in a folder.
 
 One thread per node reads its connection; a spool is two files by turns, so that it never holds more than twice
 `spool_bytes` of a node. A node that leaves is not called again: it would tell its past once more.
