@@ -45,7 +45,7 @@ class SmallWorld:
             "settings": settings or {},
             "venue": {"width_m": max(max(xs), 1.0) + 1.0, "height_m": max(max(ys), 1.0) + 1.0},
             "movement": {"model": "file", "file": str(file)},
-            "radio": {"disc": {"range_m": 100.0}},
+            "radio": {"range_m": 100.0},
             "time": {"join_from_s": 0.0, "join_to_s": 1.0, "until_s": until_s},
             "users": {"retrieval": {"probability": 0.0}, "ask_more": False},
         }

@@ -58,7 +58,7 @@ def test_a_second_server_carries_on_with_all_that_the_first_one_knew() -> None:
 
 def test_a_server_that_was_switched_off_finds_its_store_again() -> None:
     alternation = {"on_s": 60.0, "off_s": 60.0, "change_probability": 1.0, "spread": False}
-    rows = play(1, model="alternate", alternation=alternation)
+    rows = play(1, model="alternate", **alternation)
     # Off from 65 to 125 s and from 185 to 245 s: the second insertion meets a server that is off.
     assert outcomes(rows) == {0: "succeeded", 1: "succeeded", 2: "timeout"}
     assert notified(rows) == {"before@1"}

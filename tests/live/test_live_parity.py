@@ -98,7 +98,7 @@ def simulated(folder: Path, settings: dict[str, Any]) -> Rows:
             "settings": settings,
             "venue": {"width_m": 300.0, "height_m": 100.0},
             "movement": {"model": "file", "file": str(topology)},
-            "radio": {"model": "disc", "disc": {"range_m": RANGE_M, "loss": 0.0}},
+            "radio": {"model": "disc", "range_m": RANGE_M, "loss": 0.0},
             "time": {"until_s": 200.0},
         },
         "parity",

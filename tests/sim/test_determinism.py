@@ -32,9 +32,9 @@ scenario = scenario_of(
         "nodes": 16, "approach": sys.argv[1], "seed": int(sys.argv[2]), "time": {"until_s": 240.0},
         "movement": {
             "model": "waypoint",
-            "waypoint": {"min_speed_mps": 1.0, "max_speed_mps": 3.0, "min_pause_s": 20.0, "max_pause_s": 60.0},
+            "min_speed_mps": 1.0, "max_speed_mps": 3.0, "min_pause_s": 20.0, "max_pause_s": 60.0,
         },
-        "radio": {"disc": {"loss": 0.1}},
+        "radio": {"loss": 0.1},
         "churn": {"model": "alternate", "fraction": 0.3},
     },
     "test",

@@ -33,10 +33,11 @@ def test_a_crash_takes_its_share_at_once_and_for_good() -> None:
 
 @pytest.mark.parametrize("model", ["leave", "alternate"])
 def test_named_or_drawn_nodes_leave(model: str) -> None:
-    drawn = scenario(model=model, fraction=0.5, from_s=70.0, to_s=100.0)
+    times = {"from_s": 70.0, "to_s": 100.0} if model == "leave" else {}
+    drawn = scenario(model=model, fraction=0.5, **times)
     churn = churn_for(drawn, movement_for(drawn))
     assert 1 <= len({change.node for change in churn.changes}) <= 12
-    named = scenario(model=model, nodes=[3, 7], from_s=70.0, to_s=100.0)
+    named = scenario(model=model, nodes=[3, 7], **times)
     assert {change.node for change in churn_for(named, movement_for(named)).changes} <= {3, 7}
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from thyme.model.errors import InputError
+from thyme.sim.radios.models import DiscModel
 from thyme.study.definition import StudyDefinition, load_preset, load_study, presets
 from thyme.study.plan import make_plan
 
@@ -23,8 +24,8 @@ def test_every_preset_can_be_planned(name: str) -> None:
 
 
 def test_a_new_dimension_of_the_grid_can_be_set() -> None:
-    plan = make_plan(load_preset("quick", {"nodes": 16, "grid.radio.disc.loss": [0.0, 0.1], "approaches": "ls"}))
-    assert [point.values["radio.disc.loss"] for point in plan.points] == [0.0, 0.1]
+    plan = make_plan(load_preset("quick", {"nodes": 16, "grid.radio.loss": [0.0, 0.1], "approaches": "ls"}))
+    assert [point.values["radio.loss"] for point in plan.points] == [0.0, 0.1]
 
 
 def test_a_name_in_the_grid_stands_for_several_keys(study_file: Path) -> None:

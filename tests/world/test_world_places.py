@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from thyme.model.errors import InputError
 from thyme.world.churn import (
-    Alternation,
+    Alternate,
     Change,
     Churn,
     alternating,
@@ -147,7 +147,7 @@ def test_on_and_off_follow_each_other_in_whole_periods() -> None:
 
 
 def test_three_of_four_periods_end_in_a_change() -> None:
-    rule = Alternation(spread=False)
+    rule = Alternate(spread=False)
     churn = alternating(range(400), 0.0, 3000.0, seed=4, rule=rule)
     firsts = [change for change in churn.changes if change.at_s == 120.0]
     assert len(firsts) / 400 == pytest.approx(0.75, abs=0.07)

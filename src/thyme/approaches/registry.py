@@ -17,6 +17,7 @@ from thyme.approaches.entry import Entry
 from thyme.approaches.interface import Capabilities, ReactiveStore
 from thyme.host import Host
 from thyme.model.errors import InputError
+from thyme.model.settings import to_record
 
 
 class Approach(msgspec.Struct, frozen=True):
@@ -48,12 +49,10 @@ class Approach(msgspec.Struct, frozen=True):
     def make(self) -> Callable[[Host, Any], ReactiveStore]:
         return self.entry.make
 
-    def configure(self, given: Mapping[str, Any], where: str = "[approach]") -> Any:
+    def configure(self, given: Mapping[str, Any], where: str = "") -> Any:
         """Check the settings that a person gave for this approach."""
-        try:
-            return msgspec.convert(dict(given), self.settings, strict=True)
-        except msgspec.ValidationError as error:
-            raise InputError(f"{where} settings of {self.name!r}: {error}") from error
+        place = f"{where}: approach {self.name!r}" if where else f"approach {self.name!r}"
+        return to_record(given, self.settings, place, ("settings",))
 
 
 APPROACHES: dict[str, Approach] = {

@@ -12,6 +12,7 @@ from random import Random
 
 from thyme.model.ids import NodeId
 from thyme.model.records import TrafficKind
+from thyme.model.settings import to_record
 from thyme.routing.dsdv.protocol import Dsdv, DsdvOptions
 from thyme.sim.radios.wifi.profiles import WifiOptions
 from thyme.sim.radios.wifi.radio import WifiRadio
@@ -87,7 +88,7 @@ def dsdv(
 ) -> Figures:
     """Frames and bytes on the air, DSDV's own bytes, and how packets fared."""
     movement = read_topology(topology)
-    radio = WifiRadio(movement, profile, WifiOptions(broadcast_mode=broadcast_mode), seed)
+    radio = WifiRadio(movement, profile, to_record({"broadcast_mode": broadcast_mode}, WifiOptions, "dsdv"), seed)
     world = Simulation(movement, radio, seed)
     traffic = _Traffic(world, min(seconds, LAST_S), seed)
     world.run(seconds)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thyme.model.errors import InputError
+from thyme.model.settings import to_record
 from thyme.sim.radios.wifi.ether import RECEIVED, Wifi
 from thyme.sim.radios.wifi.play import Send, in_disc, jittered, on_circle, periodic, play, poisson, standing
 from thyme.sim.radios.wifi.profiles import WifiOptions, profile_named
@@ -30,7 +31,8 @@ SETTLE_S = 1.0  # after the last send, for what still waits
 def _radio(
     points: list[tuple[float, float]], profile: str, broadcast_mode: str, seed: int, rts_threshold_bytes: int = 1500
 ) -> Wifi:
-    options = WifiOptions(broadcast_mode=broadcast_mode, rts_threshold_bytes=rts_threshold_bytes)
+    given = {"broadcast_mode": broadcast_mode, "rts_threshold_bytes": rts_threshold_bytes}
+    options = to_record(given, WifiOptions, "radio")
     return Wifi(standing(points), profile_named(profile), options, seed)
 
 

@@ -19,8 +19,9 @@ from rich.table import Table
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind, TrafficKind
+from thyme.sim.radios.models import WifiModel
 from thyme.sim.run import Run, simulate
-from thyme.sim.scenario import RadioSection, Scenario, TimeLine
+from thyme.sim.scenario import Scenario, TimeLine
 
 APPROACHES = ("es", "ls", "dcs")
 SIZES = (36, 64, 100, 196)
@@ -81,7 +82,7 @@ def render(rows: Sequence[SimulationRow], console: Console | None = None) -> Non
 
 def _scenario(approach: str, nodes: int, until_s: float, seed: int) -> Scenario:
     times = TimeLine(join_from_s=10.0, join_to_s=20.0, until_s=until_s)
-    return Scenario(nodes=nodes, approach=approach, seed=seed, radio=RadioSection(model="wifi"), time=times)
+    return Scenario(nodes=nodes, approach=approach, seed=seed, radio=WifiModel(), time=times)
 
 
 def _load(nodes: int, until_s: float, seed: int) -> list[Operation]:

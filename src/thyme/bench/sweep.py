@@ -27,7 +27,8 @@ from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
 from thyme.pipeline.runs.run import RunSpec, keep_run, pack_trace, play, run_identity, run_seconds
-from thyme.sim.scenario import RadioSection, Scenario, TimeLine
+from thyme.sim.radios.models import WifiModel
+from thyme.sim.scenario import Scenario, TimeLine
 from thyme.study.wording import duration
 
 RUNS = 16
@@ -117,7 +118,7 @@ def render(bench: SweepBench, console: Console | None = None) -> None:
 
 def _specs(runs: int, nodes: int, simulated_s: float) -> list[RunSpec]:
     times = TimeLine(join_from_s=5.0, join_to_s=10.0, until_s=simulated_s)
-    scenario = Scenario(nodes=nodes, approach="ls", radio=RadioSection(model="wifi"), time=times)
+    scenario = Scenario(nodes=nodes, approach="ls", radio=WifiModel(), time=times)
     trace = pack_trace(_load(nodes, simulated_s))
     return [RunSpec(msgspec.structs.replace(scenario, seed=seed), trace) for seed in range(1, runs + 1)]
 

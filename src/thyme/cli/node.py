@@ -59,12 +59,12 @@ def start(
     stay: Annotated[bool, typer.Option("--stay", help="Stay when standard input ends, until a signal.")] = False,
 ) -> None:
     """Start a node and obey commands: insert, subscribe, retrieve, more, delete, unsubscribe, list, quit."""
-    from thyme.sim.scenario import parse_setting, set_key
+    from thyme.model.settings import parse_settings, set_key
 
     try:
         settings: dict[str, Any] = {}
-        for text in setting or ():
-            set_key(settings, *parse_setting(text))
+        for key, value in parse_settings(setting).items():
+            set_key(settings, key, value)
         options = {
             "listen": listen,
             "peers": peer or [],

@@ -36,13 +36,14 @@ def simulate(
     """
     from rich.progress import Progress
 
+    from thyme.model.settings import parse_settings
     from thyme.sim.output import write_result
     from thyme.sim.run import Run
-    from thyme.sim.scenario import load_scenario, parse_setting
+    from thyme.sim.scenario import load_scenario
     from thyme.sim.traces import read_trace
     from thyme.study.wording import size
 
-    changes = dict(parse_setting(text) for text in settings or [])
+    changes = parse_settings(settings)
     if seed is not None:
         changes["seed"] = seed
     scenario = load_scenario(scenario_file, changes)
@@ -70,10 +71,11 @@ def check(scenario_file: ScenarioFile, settings: Settings = None) -> None:
     Example: thyme scenario check crowd.toml --set nodes=2000
     """
     from thyme.approaches.registry import find_approach
+    from thyme.model.settings import model_of, parse_settings
     from thyme.sim.run import churn_for, movement_for
-    from thyme.sim.scenario import load_scenario, parse_setting
+    from thyme.sim.scenario import load_scenario
 
-    scenario = load_scenario(scenario_file, dict(parse_setting(text) for text in settings or []))
+    scenario = load_scenario(scenario_file, parse_settings(settings))
     area = scenario.area()
     movement = movement_for(scenario)
     churn = churn_for(scenario, movement)
@@ -83,9 +85,9 @@ def check(scenario_file: ScenarioFile, settings: Settings = None) -> None:
     print(
         f"  venue     {area.width_m:g} × {area.height_m:g} m, {area.nodes_per_cell(scenario.nodes):.1f} nodes per cell"
     )
-    print(f"  movement  {scenario.movement.model}, {len(movement.start_s)} legs for {movement.nodes} nodes")
-    print(f"  radio     {scenario.radio.model}")
-    print(f"  churn     {scenario.churn.model}, {len(churn.changes)} changes")
+    print(f"  movement  {model_of(scenario.movement)}, {len(movement.start_s)} legs for {movement.nodes} nodes")
+    print(f"  radio     {model_of(scenario.radio)}")
+    print(f"  churn     {model_of(scenario.churn)}, {len(churn.changes)} changes")
     time = scenario.time
     print(f"  time      joins {time.join_from_s:g}–{time.join_to_s:g} s, ends {time.until_s:g} s")
 
@@ -96,18 +98,33 @@ def new(
     nodes: Annotated[int, typer.Option(help="How many people.")] = 64,
     approach: Annotated[str, typer.Option(help="Which approach they use.")] = "ls",
 ) -> None:
-    """Write a scenario with the sections a person usually changes.
+    """Write a scenario with every section, model and key and its default, to be changed.
 
     Example: thyme scenario new crowd.toml --nodes 100 --approach ls
     """
     from thyme.model.errors import InputError
     from thyme.sim.scenario import scenario_of
+    from thyme.sim.scenario_reference import scenario_template
 
     scenario_of({"nodes": nodes, "approach": approach}, "thyme scenario new")
     if scenario_file.exists():
         raise InputError(f"{scenario_file} exists; choose another name or remove it first")
-    scenario_file.write_text(TEMPLATE.format(nodes=nodes, approach=approach))
+    scenario_file.write_text(scenario_template(nodes, approach), encoding="utf-8")
     print(f"written to {scenario_file}; run it with: thyme simulate {scenario_file} --out out/run")
+
+
+@scenario_app.command("models")
+def models(
+    section: Annotated[str, typer.Argument(help="movement, radio or churn; all if none is named.")] = "",
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print docs/scenarios.md, the whole reference.")] = False,
+) -> None:
+    """Show how crowds can move, what radios there are, and who may leave or come late, with all keys.
+
+    Example: thyme scenario models movement
+    """
+    from thyme.sim.scenario_reference import models_reference, scenario_page
+
+    print(scenario_page() if markdown else models_reference(section), end="" if markdown else "\n")
 
 
 @scenario_app.command("interests")
@@ -128,11 +145,12 @@ def interests(
     Example: thyme scenario interests office.toml --from 3000 --to 32000 --every 1800 --out interests.csv
     """
     from thyme.model.records import OperationKind
+    from thyme.model.settings import parse_settings
     from thyme.papers.socialcast.workload import SocialWorkload, communities_of, social_operations
-    from thyme.sim.scenario import load_scenario, parse_setting
+    from thyme.sim.scenario import load_scenario
     from thyme.sim.traces import write_csv
 
-    scenario = load_scenario(scenario_file, dict(parse_setting(text) for text in settings or []))
+    scenario = load_scenario(scenario_file, parse_settings(settings))
     how = SocialWorkload(publishers, subscribers, "uniform", every_s, from_s, to_s)
     communities = communities_of(scenario)
     operations = social_operations(communities, how, scenario.run_seed)
@@ -142,28 +160,3 @@ def interests(
     print(f"{len(sizes)} communities of {', '.join(map(str, sizes))} people")
     print(f"{len(operations) - published} subscriptions and {published} messages, written to {out}")
     print(f"play them with: thyme simulate {scenario_file} --trace {out} --out out/run")
-
-
-TEMPLATE = """\
-# A scenario of Thyme. Everything that is left out has the value of the papers' static evaluation.
-name = "crowd"
-nodes = {nodes}
-approach = "{approach}"
-seed = 1
-
-[movement]
-model = "static"        # or "waypoint", or "file" with file = "places.csv"
-
-[radio]
-model = "disc"          # or "wifi" for 802.11g
-
-[radio.disc]
-range_m = 113.0
-loss = 0.0
-
-[churn]
-model = "none"          # or "leave", "crash", "alternate" with fraction = 0.3
-
-[time]
-until_s = 720.0
-"""

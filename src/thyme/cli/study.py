@@ -50,16 +50,16 @@ def study(
     """
     from rich.console import Console
 
+    from thyme.model.settings import parse_settings
     from thyme.papers.evaluations import EVALUATIONS
     from thyme.papers.thyme.claims import expectations_of
-    from thyme.sim.scenario import parse_setting
     from thyme.study.study import run_study
 
     console = Console(highlight=False)
     if preset == "list":
         _list_presets(console)
         return
-    changes = dict(parse_setting(text) for text in settings or [])
+    changes = parse_settings(settings)
     if preset in EVALUATIONS and file is None:
         _evaluate(console, preset, out or Path("out") / preset, changes, master, fresh)
         return

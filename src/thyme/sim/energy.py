@@ -11,6 +11,8 @@ from thyme.sim.recorder import Recorder
 
 
 class EnergyOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the states of a radio draw."""
+
     volts: float = 3.0
     transmit_a: float = 0.38
     receive_a: float = 0.313

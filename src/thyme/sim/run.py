@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from pathlib import Path
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 
 from thyme.approaches.interface import ReactiveStore
@@ -20,20 +18,15 @@ from thyme.model.operations import Operation
 from thyme.model.records import Left, Stored
 from thyme.routing.cells.grid import Grid
 from thyme.sim.energy import record_energy
-from thyme.sim.radios.contacts import contact_radio
-from thyme.sim.radios.disc import DiscRadio
 from thyme.sim.radios.radio import Radio
-from thyme.sim.scenario import Scenario, community_of
+from thyme.sim.scenario import Scenario
 from thyme.sim.simulation import Simulation
 from thyme.sim.surroundings import SimulatedSurroundings
-from thyme.world.churn import Churn, alternating, chosen_sparing_cells, crashing, joining, leaving
+from thyme.world.churn import Churn, Present
 from thyme.world.contacts.table import Contacts
-from thyme.world.files.contacts import read_contacts
-from thyme.world.files.movement import read_movement
+from thyme.world.mobility.mobility import Crowd
 from thyme.world.mobility.movement import Leg, Movement, movement_of_legs
-from thyme.world.mobility.placement import read_topology, static, uniform_places
-from thyme.world.mobility.waypoint import random_waypoint
-from thyme.world.streams import chosen, stream
+from thyme.world.streams import stream
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -48,7 +41,7 @@ class Result(msgspec.Struct, frozen=True):
 
 def movement_for(scenario: Scenario) -> Movement:
     """The crowd's movement, and after it the servers, which stand on the long middle line of the area."""
-    crowd = _crowd_movement(scenario)
+    crowd = scenario.movement.make(_crowd(scenario))
     servers = scenario.server_nodes
     if not servers:
         return crowd
@@ -59,99 +52,29 @@ def movement_for(scenario: Scenario) -> Movement:
     return movement_of_legs(crowd.width_m, crowd.height_m, ways)
 
 
-def _crowd_movement(scenario: Scenario) -> Movement:
-    area = scenario.area()
-    section = scenario.movement
-    if section.model == "file":
-        return _check_size(scenario, read_topology(Path(section.file), area.width_m, area.height_m))
-    if section.model == "trace":
-        traced = read_movement(Path(section.file), width_m=area.width_m, height_m=area.height_m)
-        return _check_size(scenario, traced.movement)
-    if section.model == "contacts":
-        return static(np.zeros((scenario.nodes, 2)), area.width_m, area.height_m)
-    places = uniform_places(scenario.nodes, area.width_m, area.height_m, scenario.place_seed)
-    if section.model == "community":
-        from thyme.world.mobility.community import community_movement
-
-        how, until_s = community_of(section.community), scenario.time.until_s
-        crowd = community_movement(scenario.nodes, area.width_m, area.height_m, how, until_s, scenario.place_seed)
-        return crowd.movement
-    if section.model == "static":
-        return static(places, area.width_m, area.height_m)
-    return random_waypoint(
-        places, area.width_m, area.height_m, section.waypoint, scenario.time.until_s, scenario.place_seed
-    )
-
-
-def _check_size(scenario: Scenario, movement: Movement) -> Movement:
-    if movement.nodes != scenario.nodes:
-        raise InputError(
-            f"[movement] file {scenario.movement.file}: it places {movement.nodes} nodes, "
-            f"but the scenario has nodes = {scenario.nodes}"
-        )
-    return movement
-
-
-_PURPOSES = {"crash": "crashing", "alternate": "alternating"}
+def _crowd(scenario: Scenario) -> Crowd:
+    return Crowd(scenario.nodes, scenario.area(), scenario.time.until_s, scenario.place_seed)
 
 
 def churn_for(scenario: Scenario, movement: Movement) -> Churn:
-    section = scenario.churn
-    seed = scenario.run_seed
-    named = section.nodes or _drawn(scenario, movement)
-    match section.model:
-        case "none":
-            return Churn()
-        case "leave":
-            return leaving(named, section.from_s, section.to_s, seed)
-        case "join":
-            return joining(named, section.from_s, section.to_s, seed)
-        case "crash":
-            return crashing(named, section.from_s)
-        case "alternate":
-            return alternating(named, scenario.time.join_to_s, scenario.time.until_s, seed, section.alternation)
-
-
-def _drawn(scenario: Scenario, movement: Movement) -> tuple[int, ...]:
-    section, seed = scenario.churn, scenario.run_seed
-    purpose = _PURPOSES.get(section.model, "leaving nodes")
-    if not section.keep_cells:
-        return chosen(scenario.nodes, section.fraction, seed, purpose)
     area = scenario.area()
-    grid = Grid(area.width_m, area.height_m, area.cell_m)
-    places = movement.positions(section.from_s)[: scenario.nodes].tolist()
-    cells = [grid.cell_of(Point(x_m, y_m)) for x_m, y_m in places]
-    return chosen_sparing_cells(cells, section.fraction, seed, purpose)
+
+    def cells(at_s: float) -> list[int]:
+        grid = Grid(area.width_m, area.height_m, area.cell_m)
+        places = movement.positions(at_s)[: scenario.nodes].tolist()
+        return [grid.cell_of(Point(x_m, y_m)) for x_m, y_m in places]
+
+    time = scenario.time
+    return scenario.churn.make(Present(scenario.nodes, time.join_to_s, time.until_s, scenario.run_seed, cells))
 
 
 def radio_for(scenario: Scenario, movement: Movement) -> Radio:
-    section = scenario.radio
-    if scenario.movement.model == "contacts":
-        return contact_radio(movement, recorded_contacts(scenario), section.disc, scenario.run_seed)
-    if section.model == "disc" and scenario.movement.model == "community":
-        from thyme.world.contacts.encounters import contacts_of
-
-        contacts = contacts_of(movement, section.disc.range_m, scenario.time.until_s)
-        return contact_radio(movement, contacts, section.disc, scenario.run_seed)
-    if section.model == "disc":
-        return DiscRadio(movement, section.disc, scenario.run_seed)
-    # Compiled code takes a while to load, and a unit disc does not need it.
-    from thyme.sim.radios.wifi.radio import WifiRadio
-
-    return WifiRadio(movement, section.profile, section.wifi, scenario.run_seed)
+    return scenario.radio.make(movement, partial(contacts_in, scenario, movement), scenario.run_seed)
 
 
-def recorded_contacts(scenario: Scenario) -> Contacts:
-    """The contacts of the scenario's trace, in the run's time."""
-    section = scenario.movement
-    if scenario.radio.model != "disc":
-        raise InputError('[movement] model = "contacts" knows no positions; use it with [radio] model = "disc"')
-    contacts = read_contacts(Path(section.file)).contacts
-    if contacts.nodes > scenario.nodes:
-        raise InputError(f"{section.file} has {contacts.nodes} nodes; the scenario has {scenario.nodes}")
-    begin_s = contacts.span_s[0] if section.begin_s is None else section.begin_s
-    inside = contacts.between(begin_s, begin_s + scenario.time.until_s).shifted(-begin_s)
-    return Contacts(scenario.nodes, inside.start_s, inside.end_s, inside.a, inside.b)
+def contacts_in(scenario: Scenario, movement: Movement, range_m: float) -> Contacts | None:
+    """Who is in reach of whom and when, where the movement model can tell beforehand."""
+    return scenario.movement.contacts(_crowd(scenario), movement, range_m)
 
 
 class Run:
@@ -172,7 +95,7 @@ class Run:
             area = scenario.area()
             of_venue = {"width_m": area.width_m, "height_m": area.height_m, "cell_m": area.cell_m}
             given["grid"] = {**of_venue, **given.get("grid", {})}
-        self._settings = self._approach.configure(given, "[settings]")
+        self._settings = self._approach.configure(given)
         numbers = Numbers()
         engine, recorder = self.world.engine, self.world.recorder
         self.users = [

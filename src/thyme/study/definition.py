@@ -19,7 +19,8 @@ import msgspec
 
 from thyme.approaches.registry import APPROACHES, find_approach
 from thyme.model.errors import InputError
-from thyme.sim.scenario import Scenario, load_toml, set_key
+from thyme.model.settings import Source, read_toml, set_key, to_record
+from thyme.sim.scenario import Scenario
 
 MAX_RUNS = 100_000
 MAX_COPIES = 1_000
@@ -117,16 +118,17 @@ def load_preset(
     known = [file for folder in folders if (file := folder.joinpath(f"{name}.toml")).is_file()]
     if not name or "/" in name or not known:
         raise InputError(f"--preset {name}: there is no such preset; expected one of {', '.join(presets(folders))}")
-    return _definition(load_toml(Path(str(known[0]))), changes, f"preset {name}")
+    given, source = read_toml(Path(str(known[0])))
+    return _definition(given, changes, msgspec.structs.replace(source, name=f"preset {name}"))
 
 
 def load_study(path: Path, changes: Mapping[str, Any] | None = None) -> StudyDefinition:
     """The study of a file; the files that it names are sought beside it."""
-    given = load_toml(path)
+    given, source = read_toml(path)
     given.setdefault("name", path.stem)
     for section, key in (("posts", "dataset"), ("trace", "file"), ("scenario", "movement.file")):
         _resolve_beside(given.get(section), key.split("."), path.parent)
-    return _definition(given, changes, str(path))
+    return _definition(given, changes, source)
 
 
 def _resolve_beside(table: Any, keys: list[str], folder: Path) -> None:
@@ -136,14 +138,11 @@ def _resolve_beside(table: Any, keys: list[str], folder: Path) -> None:
         table[keys[-1]] = str(folder / table[keys[-1]])
 
 
-def _definition(given: dict[str, Any], changes: Mapping[str, Any] | None, where: str) -> StudyDefinition:
+def _definition(given: dict[str, Any], changes: Mapping[str, Any] | None, source: Source) -> StudyDefinition:
     given = copy.deepcopy(given)
     for key, value in (changes or {}).items():
         narrow(given, key, value)
-    try:
-        return msgspec.convert(given, StudyDefinition, strict=True)
-    except msgspec.ValidationError as error:
-        raise InputError(f"{where}: {error}") from error
+    return to_record(given, StudyDefinition, source.with_changes(changes or ()))
 
 
 def narrow(given: dict[str, Any], key: str, value: Any) -> None:
@@ -159,10 +158,12 @@ def narrow(given: dict[str, Any], key: str, value: Any) -> None:
         given["approaches"] = _chosen_approaches(given, value)
     elif root == "grid" and "." in key:
         given.setdefault("grid", {})[key.removeprefix("grid.")] = value if isinstance(value, list) else [value]
+    elif root == "scenario" and "." in key:
+        set_key(given.setdefault("scenario", {}), key.removeprefix("scenario."), value, Scenario)
     elif root in {field.name for field in msgspec.structs.fields(StudyDefinition)}:
         set_key(given, key, value)
     elif root in {field.name for field in msgspec.structs.fields(Scenario)}:
-        set_key(given.setdefault("scenario", {}), key, value)
+        set_key(given.setdefault("scenario", {}), key, value, Scenario)
     else:
         known = [*grid, "approaches", "topologies", "repetitions", "seed", "posts.…", "trace.…", "scenario.…"]
         raise InputError(f"--set {key}: a study has no such key; expected one of {', '.join(known)}")

@@ -24,6 +24,7 @@ from thyme.study.plan import Plan
 from thyme.study.results import Summary
 from thyme.study.stages import StageNotes
 from thyme.study.workload import PlayedTrace
+from thyme.world.churn import NoChurn
 
 
 def find_metrics(
@@ -64,7 +65,7 @@ def _played_runs(played: Iterable[tuple[int, RunSpec, str]], paths: dict[str, Pa
         runs=tuple(listed),
         traces=tuple(spec.trace.identity for spec in listed.values()),
         nodes=tuple(spec.scenario.nodes for spec in listed.values()),
-        churn=tuple(spec.scenario.churn.model != "none" for spec in listed.values()),
+        churn=tuple(not isinstance(spec.scenario.churn, NoChurn) for spec in listed.values()),
         paths=paths,
     )
 

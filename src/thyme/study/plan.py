@@ -11,17 +11,17 @@ import copy
 from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from thyme.model.errors import InputError
+from thyme.model.settings import set_key, to_record
 from thyme.pipeline.posts.generate import PostOptions
 from thyme.pipeline.traces.trace import TraceOptions
-from thyme.sim.scenario import Scenario, scenario_of, set_key
+from thyme.sim.scenario import Scenario, scenario_of
 from thyme.study.definition import ApproachChoice, StudyDefinition
 
-Record = TypeVar("Record", bound=msgspec.Struct)
 TRACE_PREFIX = "trace."
 
 
@@ -72,7 +72,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 def make_plan(definition: StudyDefinition) -> Plan:
     where = f"study {definition.name}"
-    posts = convert({"seed": definition.seed} | definition.posts.generate, PostOptions, f"{where}, [posts.generate]")
+    posts = to_record({"seed": definition.seed} | definition.posts.generate, PostOptions, f"{where}, [posts.generate]")
     points: list[Point] = []
     runs: list[PlannedRun] = []
     for values in product(*definition.grid.values()):
@@ -96,7 +96,7 @@ def _runs_of(
             if key.startswith(TRACE_PREFIX):
                 set_key(trace_given, key.removeprefix(TRACE_PREFIX), value)
             else:
-                set_key(given, key, value)
+                set_key(given, key, value, Scenario)
     scenario = scenario_of(given, where)
     trace = _trace_choice(trace_given, scenario.nodes, where)
     for topology, repetition in product(range(definition.topologies), range(definition.repetitions)):
@@ -107,28 +107,7 @@ def _trace_choice(given: dict[str, Any], nodes: int, where: str) -> TraceChoice:
     file = given.pop("file", "")
     if not isinstance(file, str):
         raise InputError(f"{where}, [trace]: file is {file!r}; expected the path of a trace")
-    options = convert({"users": nodes} | given, TraceOptions, f"{where}, [trace]")
+    options = to_record({"users": nodes} | given, TraceOptions, f"{where}, [trace]")
     if options.users > nodes:
         raise InputError(f"{where}: the trace has {options.users} users, but there are {nodes} nodes")
     return TraceChoice(TraceOptions(), file) if file else TraceChoice(options)
-
-
-def convert(given: Mapping[str, Any], record: type[Record], where: str) -> Record:
-    """The record that a table describes; unknown keys, in tables within it too, are told by name."""
-    _check_keys(given, record, where)
-    try:
-        return msgspec.convert(dict(given), record, strict=True)
-    except msgspec.ValidationError as error:
-        raise InputError(f"{where}: {error}") from error
-
-
-def _check_keys(given: Mapping[str, Any], record: type[msgspec.Struct], where: str) -> None:
-    inside = msgspec.inspect.type_info(record)
-    assert isinstance(inside, msgspec.inspect.StructType)
-    fields = {field.name: field.type for field in inside.fields}
-    for key, value in given.items():
-        if key not in fields:
-            raise InputError(f"{where}: there is no key {key!r}; expected one of {', '.join(fields)}")
-        below = fields[key]
-        if isinstance(below, msgspec.inspect.StructType) and isinstance(value, Mapping):
-            _check_keys(value, below.cls, f"{where}.{key}")

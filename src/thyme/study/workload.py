@@ -111,7 +111,7 @@ def run_specs(plan: Plan, traces: Sequence[PlayedTrace]) -> list[RunSpec]:
     for run in plan.runs:
         trace = by_choice[msgspec.json.encode(run.trace)]
         scenario = run.scenario
-        if plan.definition.leaving == "publishers" and scenario.churn.model != "none":
+        if plan.definition.leaving == "publishers":
             scenario = _with_leaving(scenario, trace.publishers())
         for operation in trace.operations[-1:]:
             check_end(operation, scenario)
@@ -120,4 +120,4 @@ def run_specs(plan: Plan, traces: Sequence[PlayedTrace]) -> list[RunSpec]:
 
 
 def _with_leaving(scenario: Scenario, nodes: tuple[int, ...]) -> Scenario:
-    return msgspec.structs.replace(scenario, churn=msgspec.structs.replace(scenario.churn, nodes=nodes))
+    return msgspec.structs.replace(scenario, churn=scenario.churn.of(nodes))

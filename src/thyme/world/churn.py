@@ -8,13 +8,16 @@ leaves for good or crashes loses it, a node that was merely switched off finds i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import ClassVar, Self
 
 import msgspec
 
 from thyme.model.errors import InputError
-from thyme.world.streams import stream
+from thyme.model.settings import check_bounds
+from thyme.model.settings.bounds import NotNegative, Positive, Probability, Share
+from thyme.world.streams import chosen, stream
 
 
 class Change(msgspec.Struct, frozen=True, order=True):
@@ -53,6 +56,120 @@ class Churn(msgspec.Struct, frozen=True):
         if past:
             return past[-1].on
         return not (own and own[0].on)
+
+
+class Present(msgspec.Struct, frozen=True):
+    """Who is there: as many nodes as users (servers are not drawn), from when all have joined until the end."""
+
+    nodes: int
+    joined_s: float
+    until_s: float
+    seed: int
+    cells: Callable[[float], Sequence[int]]
+    """The cell of each node at an instant."""
+
+
+class NoChurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="model", tag="none"):
+    """Everybody stays from the start to the end."""
+
+    def concerned(self) -> tuple[int, ...]:
+        """The nodes that are named."""
+        return ()
+
+    def of(self, nodes: tuple[int, ...]) -> NoChurn:
+        """The same, but of these nodes."""
+        return self
+
+    def make(self, present: Present) -> Churn:
+        return Churn()
+
+
+class _Drawn(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="model"):
+    """A churn of some nodes: those that are named, or a random share."""
+
+    purpose: ClassVar[str] = "leaving nodes"
+    """Names the random numbers that decide who is drawn."""
+    fraction: Share = 0.0
+    """The share of nodes concerned, drawn at random."""
+    nodes: tuple[int, ...] = ()
+    """The nodes concerned; a random share of `fraction` if none are named."""
+    keep_cells: bool = False
+    """Whether the drawn nodes leave at least one in each cell of the venue."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+        if self.nodes and self.fraction:
+            raise InputError("give either nodes or a fraction of them, not both")
+
+    def concerned(self) -> tuple[int, ...]:
+        return self.nodes
+
+    def of(self, nodes: tuple[int, ...]) -> Self:
+        return msgspec.structs.replace(self, nodes=nodes)
+
+    def chosen(self, present: Present, at_s: float) -> tuple[int, ...]:
+        if self.nodes:
+            return self.nodes
+        if not self.keep_cells:
+            return chosen(present.nodes, self.fraction, present.seed, self.purpose)
+        return chosen_sparing_cells(present.cells(at_s), self.fraction, present.seed, self.purpose)
+
+
+class Leave(_Drawn, frozen=True, tag="leave"):
+    """A share of nodes leaves for good, each at an instant of its own (Thyme FGCS §9.3.2)."""
+
+    from_s: NotNegative = 200.0
+    """The first may leave at this instant …"""
+    to_s: NotNegative = 300.0
+    """… and the last at this one."""
+
+    def make(self, present: Present) -> Churn:
+        return leaving(self.chosen(present, self.from_s), self.from_s, self.to_s, present.seed)
+
+
+class Crash(_Drawn, frozen=True, tag="crash"):
+    """A share of nodes leaves for good, all in one instant."""
+
+    purpose: ClassVar[str] = "crashing"
+    from_s: NotNegative = 200.0
+    """The instant."""
+
+    def make(self, present: Present) -> Churn:
+        return crashing(self.chosen(present, self.from_s), self.from_s)
+
+
+class Alternate(_Drawn, frozen=True, tag="alternate"):
+    """A share of nodes switches off and on from when all have joined: after each period the state changes with
+    `change_probability`, else it lasts on (Thyme FGCS §9.3.2)."""
+
+    purpose: ClassVar[str] = "alternating"
+    on_s: Positive = 120.0
+    off_s: Positive = 60.0
+    change_probability: Probability = 0.75
+    keeps_store: bool = True
+    """Whether a node that comes back still has what it had stored."""
+    spread: bool = True
+    """Each node's first on period ends after U(0, `on_s`): nodes do not all fail in one instant."""
+
+    def make(self, present: Present) -> Churn:
+        concerned = self.chosen(present, present.joined_s)
+        return alternating(concerned, present.joined_s, present.until_s, present.seed, self)
+
+
+class Join(_Drawn, frozen=True, tag="join"):
+    """A share of nodes is off at first, and each comes at an instant of its own."""
+
+    from_s: NotNegative = 200.0
+    """The first may come at this instant …"""
+    to_s: NotNegative = 300.0
+    """… and the last at this one."""
+
+    def make(self, present: Present) -> Churn:
+        return joining(self.chosen(present, self.from_s), self.from_s, self.to_s, present.seed)
+
+
+ChurnModel = NoChurn | Leave | Crash | Alternate | Join
+"""The only list of churn models."""
 
 
 def churn_of(changes: Sequence[Change]) -> Churn:
@@ -95,34 +212,17 @@ def chosen_sparing_cells(cells: Sequence[int], fraction: float, seed: int, purpo
     return tuple(sorted(picked))
 
 
-class Alternation(msgspec.Struct, frozen=True):
-    """The on/off rule: after each period the state changes with `change_probability`, else it lasts on."""
-
-    on_s: float = 120.0
-    off_s: float = 60.0
-    change_probability: float = 0.75
-    keeps_store: bool = True
-    spread: bool = True
-    """Each node's first on period ends after U(0, `on_s`): nodes do not all fail in one instant."""
-
-    def __post_init__(self) -> None:
-        if self.on_s <= 0.0 or self.off_s <= 0.0 or not 0.0 <= self.change_probability <= 1.0:
-            raise InputError("on/off: periods must be positive and the probability of a change between 0 and 1")
-
-
-def alternating(
-    nodes: Sequence[int], from_s: float, until_s: float, seed: int, rule: Alternation | None = None
-) -> Churn:
+def alternating(nodes: Sequence[int], from_s: float, until_s: float, seed: int, rule: Alternate | None = None) -> Churn:
     """Each of `nodes` goes off and on by `rule` from `from_s` on; the last state stays."""
     _check_interval(from_s, until_s)
-    rule = rule if rule is not None else Alternation()
+    rule = rule if rule is not None else Alternate()
     changes: list[Change] = []
     for node in nodes:
         changes.extend(_alternation(node, from_s, until_s, seed, rule))
     return churn_of(changes)
 
 
-def _alternation(node: int, from_s: float, until_s: float, seed: int, rule: Alternation) -> list[Change]:
+def _alternation(node: int, from_s: float, until_s: float, seed: int, rule: Alternate) -> list[Change]:
     draws = stream(seed, "on and off", node)
     at_s, on = from_s + rule.on_s * (float(draws.random()) if rule.spread else 1.0), True
     changes: list[Change] = []

@@ -24,7 +24,7 @@ def crash_of_a_third(seed: int, **settings: Any) -> Scenario:
         "seed": seed,
         "approach": "dcs",
         "settings": {"past_matches": 1000, **settings},
-        "radio": {"model": "disc", "disc": {"range_m": 113.0, "loss": 0.2}},
+        "radio": {"model": "disc", "range_m": 113.0, "loss": 0.2},
         "churn": {"model": "crash", "fraction": 0.3, "keep_cells": True, "from_s": CRASH_S},
         "time": {"join_from_s": 2.0, "join_to_s": 10.0, "until_s": 120.0},
     }

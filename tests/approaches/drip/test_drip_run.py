@@ -21,9 +21,12 @@ def play(**settings: Any) -> Result:
         "venue": {"width_m": 450.0, "height_m": 450.0},
         "movement": {
             "model": "waypoint",
-            "waypoint": {"min_speed_mps": 10.0, "max_speed_mps": 20.0, "min_pause_s": 2.0, "max_pause_s": 4.0},
+            "min_speed_mps": 10.0,
+            "max_speed_mps": 20.0,
+            "min_pause_s": 2.0,
+            "max_pause_s": 4.0,
         },
-        "radio": {"disc": {"range_m": 120.0}},
+        "radio": {"range_m": 120.0},
         "time": {"join_from_s": 0.0, "join_to_s": 1.0, "until_s": 90.0},
         "users": {"retrieval": {"probability": 0.0}, "ask_more": False},
     }

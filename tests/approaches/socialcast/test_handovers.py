@@ -213,7 +213,7 @@ def crowd_on(radio: dict[str, Any], **how: Any) -> Run:
         "approach": "socialcast",
         "settings": {"routing": "none", "period_s": 5.0, "ttl_hops": 0, **how},
         "venue": {"width_m": 400.0, "height_m": 400.0},
-        "movement": {"model": "waypoint", "waypoint": {"min_speed_mps": 1.0, "max_speed_mps": 10.0}},
+        "movement": {"model": "waypoint", "min_speed_mps": 1.0, "max_speed_mps": 10.0},
         "radio": radio,
         "time": {"join_from_s": 0.0, "join_to_s": 0.0, "until_s": 130.0},
         "users": {"retrieval": {"probability": 0.0}, "ask_more": False},

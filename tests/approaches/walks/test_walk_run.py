@@ -15,7 +15,7 @@ def play() -> Result:
         "approach": "walks",
         "venue": {"width_m": 600.0, "height_m": 600.0},
         "movement": {"model": "static"},
-        "radio": {"disc": {"range_m": 120.0}},
+        "radio": {"range_m": 120.0},
         "time": {"join_from_s": 0.0, "join_to_s": 1.0, "until_s": 120.0},
         "users": {"retrieval": {"probability": 0.0}, "ask_more": False},
     }

@@ -18,8 +18,10 @@ from thyme.papers.drip.claims import judge_drip
 from thyme.papers.drip.evaluation import write_evaluation
 from thyme.papers.drip.figures import analysis_table, meeting_time_s
 from thyme.papers.drip.points import SF, DripMeasure, DripPoint, drip_points, measure, seeded
+from thyme.sim.radios.models import DiscModel
 from thyme.sim.recorder import Recorder
 from thyme.sim.run import simulate
+from thyme.world.mobility.models import Static
 
 
 def small_point(**settings: object) -> DripPoint:
@@ -48,7 +50,7 @@ def test_the_points_are_the_papers_without_those_that_break_its_bound() -> None:
     assert not [point for point in points if point.series == "DRIP, m = 6" and point.x == 10]
     assert len({point.key for point in points}) == len(points) - 12, "Figure 3(b) shares SF and DRIP with others"
     scenario = points[0].scenario
-    assert (scenario.nodes, scenario.radio.disc.range_m, scenario.time.until_s) == (200, 120.0, 540.0)
+    assert (scenario.nodes, scenario.radio, scenario.time.until_s) == (200, DiscModel(range_m=120.0), 540.0)
 
 
 def test_the_seed_decides_abilities_and_workload_alike() -> None:
@@ -91,8 +93,7 @@ def test_regions_meet_at_a_rate_that_movement_decides() -> None:
     scenario = seeded(small_point(), 1)[0]
     walking_s = meeting_time_s(scenario)
     assert 1.0 < walking_s < 100.0
-    movement = msgspec.structs.replace(scenario.movement, model="static")
-    assert meeting_time_s(msgspec.structs.replace(scenario, movement=movement)) > 20.0 * walking_s
+    assert meeting_time_s(msgspec.structs.replace(scenario, movement=Static())) > 20.0 * walking_s
 
 
 def test_figures_tables_and_claims_of_made_up_runs(tmp_path: Path) -> None:

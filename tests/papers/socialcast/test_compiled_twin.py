@@ -41,7 +41,7 @@ def crowd(nodes: int, movement: dict[str, Any], until_s: float, **of_socialcast:
         "settings": {"sample_every_s": 500.0, "handover": "link", **of_socialcast},
         "venue": {"width_m": 1_500.0, "height_m": 1_500.0},
         "movement": movement,
-        "radio": {"model": "disc", "disc": {"range_m": 250.0}},
+        "radio": {"model": "disc", "range_m": 250.0},
         "time": {"join_from_s": 0.0, "join_to_s": 0.0, "until_s": until_s},
         "users": {"retrieval": {"probability": 0.0}, "ask_more": False},
     }
@@ -83,7 +83,7 @@ def total(table: pa.Table, column: str) -> int:
     return int(sum(table[column].to_pylist()))
 
 
-COMMUNITY = {"model": "community", "community": {"caves": {"caves": 4}}}
+COMMUNITY = {"model": "community", "caves": {"caves": 4}}
 TALK = [
     *(subscribe(number, node, f"interest{node % 4}") for number, node in enumerate(range(0, 40, 2))),
     *(publish(20 + k, k % 40, f"interest{k % 4}", 300.0 + 3.7 * k) for k in range(70)),

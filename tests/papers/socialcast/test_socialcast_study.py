@@ -32,6 +32,7 @@ from thyme.pipeline.runs.sweep import Outcome, SweepProgress
 from thyme.sim.run import simulate
 from thyme.sim.scenario import Scenario
 from thyme.study.claims import those_tested
+from thyme.world.mobility.models import RecordedContacts
 
 COMMUNITIES = [node // 10 for node in range(100)]
 SHORT = SocialWorkload(interval_s=120.0, from_s=300.0, to_s=500.0)
@@ -85,7 +86,7 @@ def test_interests_of_a_contact_trace_are_its_communities(tmp_path: Path) -> Non
     file = tmp_path / "two_rooms.txt"
     rooms = [(a, b) for room in ((0, 1, 2), (3, 4, 5)) for a in room for b in room if a < b]
     file.write_text("".join(f"{20 * t} {a} {b}\n" for t in range(1, 9) for a, b in rooms) + "200 2 3\n")
-    movement = msgspec.structs.replace(Scenario().movement, model="contacts", file=str(file))
+    movement = RecordedContacts(str(file))
     found = communities_of(Scenario(nodes=7, movement=movement))
     assert found == [0, 0, 0, 1, 1, 1, 2]
 

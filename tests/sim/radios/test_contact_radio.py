@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from thyme.model.errors import InputError
 from thyme.sim.radios.contacts import ContactReach
 from thyme.sim.radios.neighbours import Neighbours
-from thyme.sim.run import Run, movement_for, radio_for, recorded_contacts
+from thyme.sim.run import Run, contacts_in, movement_for, radio_for
 from thyme.sim.scenario import Scenario, scenario_of
 from thyme.world.contacts.encounters import contacts_of
-from thyme.world.contacts.table import contacts_from
+from thyme.world.contacts.table import Contacts, contacts_from
 from thyme.world.mobility.placement import uniform_places
 from thyme.world.mobility.waypoint import Waypoint, random_waypoint
 
@@ -31,6 +31,12 @@ def scenario(file: Path, **changes: Any) -> Scenario:
         "time": {"join_from_s": 0.0, "join_to_s": 0.0, "until_s": 200.0},
     }
     return scenario_of({**given, **changes}, "test")
+
+
+def recorded(one: Scenario) -> Contacts:
+    found = contacts_in(one, movement_for(one), 100.0)
+    assert found is not None
+    return found
 
 
 @settings(max_examples=10, deadline=None)
@@ -57,10 +63,10 @@ def test_a_contact_lasts_from_its_start_to_its_very_end() -> None:
 def test_a_run_begins_with_the_first_contact_or_where_the_scenario_says(tmp_path: Path) -> None:
     file = tmp_path / "office.txt"
     file.write_text(TRACE)
-    contacts = recorded_contacts(scenario(file))
+    contacts = recorded(scenario(file))
     assert contacts.start_s.tolist() == [0.0, 80.0]
     assert contacts.end_s.tolist() == [40.0, 100.0]
-    later = recorded_contacts(scenario(file, movement={"model": "contacts", "file": str(file), "begin_s": 60.0}))
+    later = recorded(scenario(file, movement={"model": "contacts", "file": str(file), "begin_s": 60.0}))
     assert later.start_s.tolist() == [20.0]
 
 
@@ -87,7 +93,7 @@ def test_community_mobility_is_a_movement_of_a_scenario() -> None:
     given = {
         "nodes": 20,
         "venue": {"width_m": 1000.0, "height_m": 1000.0},
-        "movement": {"model": "community", "community": {"caves": {"caves": 2}, "grid": 5}},
+        "movement": {"model": "community", "caves": {"caves": 2}, "grid": 5},
         "time": {"until_s": 300.0},
     }
     crowd = scenario_of(given, "test")
@@ -95,6 +101,10 @@ def test_community_mobility_is_a_movement_of_a_scenario() -> None:
     assert movement.nodes == 20
     assert movement.moving_nodes(150.0).all()
     assert radio_for(crowd, movement).airtime_s()["idle"] == [0.0] * 20
-    for wrong, told in (({"grit": 5}, "'grit'"), ({"caves": {"cave": 2}}, "'cave'"), ({"grid": 0}, "grid")):
+    for wrong, told in (
+        ({"grit": 5}, "'movement.grit'"),
+        ({"caves": {"cave": 2}}, "'movement.caves.cave'"),
+        ({"grid": 0}, "grid"),
+    ):
         with pytest.raises(InputError, match=told):
-            scenario_of({**given, "movement": {"model": "community", "community": wrong}}, "test")
+            scenario_of({**given, "movement": {"model": "community", **wrong}}, "test")

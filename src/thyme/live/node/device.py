@@ -67,7 +67,7 @@ class Device:
     ) -> None:
         self.options = options
         approach = find_approach(options.approach, "--approach")
-        settings = approach.configure(_for_people(approach, options.settings), "--set:")
+        settings = approach.configure(_for_people(approach, options.settings), "--set")
         parse_address(options.listen, "--listen", any_port=True)
         if options.tell:
             parse_address(options.tell, "--tell", any_port=True)

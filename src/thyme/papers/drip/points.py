@@ -83,8 +83,8 @@ def paper_scenario(duration_s: float = DURATION_S, **settings: Any) -> Scenario:
         "approach": "drip",
         "settings": settings,
         "venue": {"width_m": 1_000.0, "height_m": 1_000.0},
-        "movement": {"model": "waypoint", "waypoint": msgspec.to_builtins(DRIP_WALK)},
-        "radio": {"model": "disc", "disc": {"range_m": 120.0}},
+        "movement": msgspec.to_builtins(DRIP_WALK),
+        "radio": {"model": "disc", "range_m": 120.0},
         "time": {"join_from_s": 0.0, "join_to_s": 1.0, "until_s": WARM_UP_S + duration_s + TAIL_S},
         "users": {"retrieval": {"probability": 0.0}, "ask_more": False},
     }

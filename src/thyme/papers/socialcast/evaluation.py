@@ -26,6 +26,7 @@ from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.sim.scenario import Scenario
 from thyme.study.folder import RUNS
 from thyme.study.report import FailedRun
+from thyme.world.mobility.community import Community
 
 Engine = Literal["compiled", "classes"]
 Watch = Callable[[SweepProgress], None]
@@ -39,8 +40,9 @@ class _Traces:
         self._packed: dict[bytes, PackedTrace] = {}
 
     def of(self, point: SocialPoint, scenario: Scenario) -> PackedTrace:
-        movement = msgspec.json.encode(scenario.movement.community.get("caves"))
-        network = msgspec.json.encode((scenario.nodes, scenario.place_seed)) + movement
+        movement = scenario.movement
+        ties = movement.caves if isinstance(movement, Community) else movement
+        network = msgspec.json.encode((scenario.nodes, scenario.place_seed, ties))
         if network not in self._communities:
             self._communities[network] = communities_of(scenario)
         key = network + msgspec.json.encode((scenario.run_seed, point.workload))

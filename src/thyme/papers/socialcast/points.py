@@ -104,8 +104,8 @@ def paper_scenario(settings: Mapping[str, Any], side_m: float = SIDE_M, **commun
         "approach": "socialcast",
         "settings": {**_SETTINGS, **settings},
         "venue": {"width_m": side_m, "height_m": side_m},
-        "movement": {"model": "community", "community": {**_COMMUNITY, **community}},
-        "radio": {"model": "disc", "disc": {"range_m": 250.0}},
+        "movement": {"model": "community", **_COMMUNITY, **community},
+        "radio": {"model": "disc", "range_m": 250.0},
         "time": {"join_from_s": 0.0, "join_to_s": 0.0, "until_s": 28_800.0},
         "users": {"retrieval": {"probability": 0.0}, "ask_more": False},
     }

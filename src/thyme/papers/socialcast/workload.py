@@ -20,9 +20,10 @@ from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
-from thyme.sim.scenario import Scenario, community_of
+from thyme.sim.scenario import Scenario
 from thyme.world.contacts.statistics import time_together
 from thyme.world.files.contacts import read_contacts
+from thyme.world.mobility.models import Community, RecordedContacts
 
 
 class SocialWorkload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,18 +58,18 @@ class SocialWorkload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def communities_of(scenario: Scenario) -> list[int]:
     """The community of every node: of the social network behind its movement, or as Louvain finds them in the
     whole of a contact trace, whatever part of it the run plays."""
-    if scenario.movement.model == "contacts":
+    if isinstance(scenario.movement, RecordedContacts):
         graph = time_together(read_contacts(Path(scenario.movement.file)).contacts)
         graph.add_nodes_from(range(scenario.nodes))
         found = nx.community.louvain_communities(graph, weight="weight", seed=scenario.place_seed)
         groups = sorted((sorted(group) for group in found), key=lambda group: group[0])
         of_node = {node: number for number, group in enumerate(groups) for node in group}
         return [of_node[node] for node in range(scenario.nodes)]
-    if scenario.movement.model != "community":
+    if not isinstance(scenario.movement, Community):
         raise InputError("interests of communities need [movement] model = community or contacts")
     from thyme.world.mobility.social import caveman
 
-    network = caveman(scenario.nodes, community_of(scenario.movement.community).caves, scenario.place_seed)
+    network = caveman(scenario.nodes, scenario.movement.caves, scenario.place_seed)
     return [int(community) for community in network.community]
 
 

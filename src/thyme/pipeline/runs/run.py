@@ -71,8 +71,8 @@ def run_identity(spec: RunSpec, entry: str = SIMULATION) -> str:
     """The hash of scenario, trace, and the code that `entry` and the scenario's approach can reach. A scenario's name
     does not count; a movement file's content does."""
     scenario = msgspec.structs.replace(spec.scenario, name="", trace="")
-    movement = scenario.movement
-    moves = bytes_identity(_content(Path(movement.file))) if movement.file else ""
+    source = scenario.movement.source
+    moves = bytes_identity(_content(Path(source))) if source else ""
     return identity_of(
         scenario, moves, spec.trace.identity, code_identity(entry, find_approach(scenario.approach).module)
     )

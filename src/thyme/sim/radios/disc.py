@@ -8,34 +8,55 @@ then given up, as an acknowledged link does.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
+from typing import Annotated, ClassVar
 
 import msgspec
 import numpy as np
 
-from thyme.model.errors import InputError
+from thyme.model.settings import check_bounds
+from thyme.model.settings.bounds import Count, NotNegative, Positive
+from thyme.sim.energy import EnergyOptions
 from thyme.sim.radios.neighbours import Neighbours, Reach
-from thyme.sim.radios.radio import Happening, RadioTotals, Told
+from thyme.sim.radios.radio import Happening, Radio, RadioTotals, Told
+from thyme.world.contacts.table import Contacts
 from thyme.world.mobility.movement import Movement
 
 LIGHT_MPS = 299_792_458.0
 
 
 class DiscOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    range_m: float = 113.0
-    loss: float = 0.0
+    """How far the disc reaches, and what its link does."""
+
+    range_m: Positive = 113.0
+    """Who is nearer than this hears."""
+    loss: Annotated[float, msgspec.Meta(ge=0.0, lt=1.0)] = 0.0
     """Probability that a receiver in range misses a frame."""
-    rate_bps: float = 6_000_000.0
-    header_bytes: int = 64
+    rate_bps: Positive = 6_000_000.0
+    header_bytes: Count = 64
     """Charged per frame on top of the message: UDP 8, IP 20, LLC 8, MAC 24, FCS 4."""
-    retries: int = 7
-    retry_wait_s: float = 0.002
-    ack_bytes: int = 14
+    retries: Count = 7
+    """How often a unicast that was not heard is tried again."""
+    retry_wait_s: NotNegative = 0.002
+    ack_bytes: Count = 14
 
     def __post_init__(self) -> None:
-        if self.range_m <= 0.0:
-            raise InputError(f"radio range_m is {self.range_m}; expected a positive number of metres")
-        if not 0.0 <= self.loss < 1.0:
-            raise InputError(f"radio loss is {self.loss}; expected a probability from 0 to below 1")
+        check_bounds(self)
+
+
+class DiscModel(DiscOptions, frozen=True, tag_field="model", tag="disc"):
+    """A unit disc: whoever is within range hears, with no contention and no interference."""
+
+    plays_contacts: ClassVar[bool] = True
+    """Whether who is in reach may come from contacts instead of places."""
+    energy: EnergyOptions = EnergyOptions()
+
+    def make(self, movement: Movement, contacts: Callable[[float], Contacts | None], seed: int) -> Radio:
+        """The radio of a run; `contacts` tells of a range who is within it, where that is known beforehand."""
+        from thyme.sim.radios.contacts import contact_radio
+
+        met = contacts(self.range_m)
+        return DiscRadio(movement, self, seed) if met is None else contact_radio(movement, met, self, seed)
 
 
 class _Transmission(msgspec.Struct):

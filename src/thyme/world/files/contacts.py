@@ -11,11 +11,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import floor
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
+
+import numpy as np
 
 from thyme.model.errors import InputError
 from thyme.world.contacts.table import Contacts, contacts_from
 from thyme.world.files.lines import Line, in_order, read_lines
+from thyme.world.mobility.mobility import Crowd, Mobility
+from thyme.world.mobility.movement import Movement
+from thyme.world.mobility.placement import static
 
 ContactFormat = Literal["tij", "one", "haggle"]
 WINDOW_S = 20.0
@@ -23,6 +28,32 @@ WINDOW_S = 20.0
 _ONE = "`time CONN a b up|down`"
 _TIJ = "`t i j`: a time in seconds and two different nodes"
 _HAGGLE = "`a b start end`: two different nodes and two times in ascending order"
+
+
+class RecordedContacts(Mobility, frozen=True, tag="contacts"):
+    """Nobody's place is known, but who met whom and when: a contact trace (SocioPatterns, The ONE or Haggle)."""
+
+    knows_places: ClassVar[bool] = False
+    file: str
+    """The contact trace; its format is recognised."""
+    begin_s: float | None = None
+    """The instant of the trace at which the run begins; that of the first contact if none is given."""
+
+    @property
+    def source(self) -> str:
+        return self.file
+
+    def make(self, crowd: Crowd) -> Movement:
+        return static(np.zeros((crowd.nodes, 2)), crowd.venue.width_m, crowd.venue.height_m)
+
+    def contacts(self, crowd: Crowd, movement: Movement, range_m: float) -> Contacts | None:
+        """The contacts of the trace, in the run's time."""
+        contacts = read_contacts(Path(self.file)).contacts
+        if contacts.nodes > crowd.nodes:
+            raise InputError(f"{self.file} has {contacts.nodes} nodes; the scenario has {crowd.nodes}")
+        begin_s = contacts.span_s[0] if self.begin_s is None else self.begin_s
+        inside = contacts.between(begin_s, begin_s + crowd.until_s).shifted(-begin_s)
+        return Contacts(crowd.nodes, inside.start_s, inside.end_s, inside.a, inside.b)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from typing import Literal
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 from thyme.world.files.lines import Line, in_order, read_lines
+from thyme.world.mobility.mobility import Crowd, Mobility, check_size
 from thyme.world.mobility.movement import Leg, Movement, movement_of_legs, trip, walk
 
 MovementFormat = Literal["ns2", "bonnmotion", "one"]
@@ -34,6 +35,21 @@ _ONE_HEADER = "`minTime maxTime minX maxX minY maxY` in ascending pairs"
 _Waypoint = tuple[float, float, float]
 _PLACE = re.compile(r"^\$node_\((\w+)\)\s+set\s+([XYZ])_\s+(\S+)$")
 _COMMAND = re.compile(r'^\$ns_\s+at\s+(\S+)\s+"\$node_\((\w+)\)\s+setdest\s+(\S+)\s+(\S+)\s+(\S+?)"$')
+
+
+class RecordedMovement(Mobility, frozen=True, tag="trace"):
+    """People walk as a movement trace says (ns-2, BonnMotion or The ONE)."""
+
+    file: str
+    """The movement trace; its format is recognised."""
+
+    @property
+    def source(self) -> str:
+        return self.file
+
+    def make(self, crowd: Crowd) -> Movement:
+        traced = read_movement(Path(self.file), width_m=crowd.venue.width_m, height_m=crowd.venue.height_m)
+        return check_size(self.file, traced.movement, crowd)
 
 
 @dataclass(frozen=True, slots=True)

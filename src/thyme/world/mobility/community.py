@@ -11,25 +11,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import msgspec
 import numpy as np
 from numpy.random import Generator
 
 from thyme.model.errors import InputError
-from thyme.world.mobility.community_kernel import DRAWS_PER_STEP, walk_on
+from thyme.model.settings import check_bounds
+from thyme.model.settings.bounds import AtLeastOne, NotNegative, Positive
+from thyme.world.contacts.table import Contacts
+from thyme.world.mobility.mobility import Crowd, Mobility
 from thyme.world.mobility.movement import Floats, Ints, Movement
 from thyme.world.mobility.social import Caves, SocialNetwork, caveman
 from thyme.world.streams import stream
 
-DRAWS = 512 * DRAWS_PER_STEP
-"""Random numbers drawn for a host at a time."""
+STEPS_DRAWN = 512
+"""Random numbers are drawn for a host for so many steps at a time."""
 
 
-class Community(msgspec.Struct, frozen=True):
-    """How people who know each other move."""
+class Community(Mobility, frozen=True, tag="community"):
+    """People who know each other are drawn to where their friends are (SocialCast §V-A)."""
 
     caves: Caves = Caves()
-    grid: int = 20
+    grid: AtLeastOne = 20
     """Squares along each side."""
     choice: Literal["deterministic", "probabilistic"] = "probabilistic"
     drawn_to: Literal["members", "occupants"] = "members"
@@ -39,23 +41,32 @@ class Community(msgspec.Struct, frozen=True):
     """A square attracts by the sum of those ties, or by the sum divided by their number."""
     weak_ties_attract: bool = False
     """Whether ties up to the caves' threshold count; together they outweigh the friends of a large crowd."""
-    drift: float = 0.0003
+    drift: NotNegative = 0.0003
     """Attraction of every square, empty or not, in the probabilistic choice."""
-    min_speed_mps: float = 1.0
-    max_speed_mps: float = 6.0
+    min_speed_mps: Positive = 1.0
+    max_speed_mps: Positive = 6.0
     speed_drawn: Literal["per host", "per trip"] = "per host"
-    min_pause_s: float = 0.0
-    max_pause_s: float = 0.0
+    min_pause_s: NotNegative = 0.0
+    max_pause_s: NotNegative = 0.0
     reconfiguration_s: float | None = None
     """After each such time communities are placed in new squares, and every host goes to its own's first."""
 
     def __post_init__(self) -> None:
-        if self.grid < 1 or self.drift < 0.0:
-            raise InputError("community: the grid needs at least one square a side, and the drift must not be negative")
+        check_bounds(self)
         if not (0.0 < self.min_speed_mps <= self.max_speed_mps and 0.0 <= self.min_pause_s <= self.max_pause_s):
             raise InputError("community: expected 0 < low ≤ high for speeds and 0 ≤ low ≤ high for pauses")
         if self.reconfiguration_s is not None and self.reconfiguration_s <= 0.0:
             raise InputError("community: the time between reconfigurations must be positive; leave it out for none")
+
+    def make(self, crowd: Crowd) -> Movement:
+        venue = crowd.venue
+        return community_movement(crowd.nodes, venue.width_m, venue.height_m, self, crowd.until_s, crowd.seed).movement
+
+    def contacts(self, crowd: Crowd, movement: Movement, range_m: float) -> Contacts | None:
+        # People seldom meet here, so finding the contacts beforehand is far cheaper than looking around at every frame.
+        from thyme.world.contacts.encounters import contacts_of
+
+        return contacts_of(movement, range_m, crowd.until_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +112,11 @@ def _walk(
     streams: list[Generator],
 ) -> Floats:
     """Run the compiled loop, drawing random numbers for a host whenever it has used up its own."""
-    nodes = len(streams)
-    draws = np.array([draw.random(DRAWS) for draw in streams])
+    # Compiled code takes a while to load, and whoever only reads a scenario does not need it.
+    from thyme.world.mobility.community_kernel import DRAWS_PER_STEP, walk_on
+
+    nodes, drawn = len(streams), STEPS_DRAWN * DRAWS_PER_STEP
+    draws = np.array([draw.random(drawn) for draw in streams])
     used, arrived = np.zeros(nodes, np.int64), np.ones(nodes, np.bool_)
     square = squares[0][network.community]
     side_m = np.array([width_m / how.grid, height_m / how.grid])
@@ -136,4 +150,4 @@ def _walk(
         parts.append(legs)
         if empty < 0:
             return np.concatenate(parts)
-        draws[empty], used[empty] = streams[empty].random(DRAWS), 0
+        draws[empty], used[empty] = streams[empty].random(drawn), 0

@@ -13,10 +13,33 @@ from pathlib import Path
 import numpy as np
 
 from thyme.model.errors import InputError
+from thyme.world.mobility.mobility import Crowd, Mobility, check_size
 from thyme.world.mobility.movement import Floats, Leg, Movement, movement_of_legs
 from thyme.world.streams import stream
 
 TOPOLOGY_HEADER = ("node", "x_m", "y_m")
+
+
+class Static(Mobility, frozen=True, tag="static"):
+    """Everybody stays at a place of their own, drawn uniformly over the venue."""
+
+    def make(self, crowd: Crowd) -> Movement:
+        return uniform_static(crowd.nodes, crowd.venue.width_m, crowd.venue.height_m, crowd.seed)
+
+
+class Places(Mobility, frozen=True, tag="file"):
+    """Everybody stays where a topology file puts them."""
+
+    file: str
+    """CSV with the header node,x_m,y_m and a row per node; a study seeks it beside its own file."""
+
+    @property
+    def source(self) -> str:
+        return self.file
+
+    def make(self, crowd: Crowd) -> Movement:
+        placed = read_topology(Path(self.file), crowd.venue.width_m, crowd.venue.height_m)
+        return check_size(self.file, placed, crowd)
 
 
 def uniform_places(nodes: int, width_m: float, height_m: float, seed: int) -> Floats:

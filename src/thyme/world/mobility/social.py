@@ -15,14 +15,13 @@ import numpy as np
 
 from thyme.model.errors import InputError
 from thyme.world.mobility.movement import Floats, Ints
-from thyme.world.mobility.social_kernel import split_by_betweenness
 from thyme.world.streams import stream
 
 FURTHER_SPLITS = 4
 """Girvan–Newman goes on this many splits beyond the best partition before it is taken as the best."""
 
 
-class Caves(msgspec.Struct, frozen=True):
+class Caves(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How ties between people are made."""
 
     caves: int = 10
@@ -65,6 +64,9 @@ def caveman(nodes: int, how: Caves, seed: int) -> SocialNetwork:
     ties = _ties(cave, how, seed)
     if how.detection == "caves":
         return SocialNetwork(ties, cave, cave)
+    # Compiled code takes a while to load, and few scenarios need it.
+    from thyme.world.mobility.social_kernel import split_by_betweenness
+
     found = split_by_betweenness(ties > how.threshold, FURTHER_SPLITS)
     return SocialNetwork(ties, cave, np.asarray(found, dtype=np.int64))
 

@@ -11,13 +11,16 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 from typing import Literal
 
-import msgspec
 from numpy.random import Generator
 
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
+from thyme.model.settings import check_bounds
+from thyme.model.settings.bounds import NotNegative, Positive, Probability, Share
 from thyme.world.mobility.cells import Cell, Occupation, cell_of, crossed_cells
+from thyme.world.mobility.mobility import Crowd, Mobility
 from thyme.world.mobility.movement import Floats, Leg, Movement, movement_of_legs, trip
+from thyme.world.mobility.placement import uniform_places
 from thyme.world.streams import chosen, stream
 from thyme.world.venue import PAPER_CELL_M
 
@@ -25,30 +28,41 @@ MAX_DRAWS = 50
 """Waypoints drawn before a node that finds no allowed one stays within its cell."""
 
 
-class Waypoint(msgspec.Struct, frozen=True):
-    """How nodes walk."""
+class Waypoint(Mobility, frozen=True, tag="waypoint"):
+    """People walk straight to random points, pause there, and walk on (Thyme FGCS §9.3.3, DRIP §VI-A)."""
 
-    min_speed_mps: float = 1.0
-    max_speed_mps: float = 6.0
-    min_pause_s: float = 0.0
-    max_pause_s: float = 0.0
-    mobile_fraction: float = 1.0
-    move_probability: float = 1.0
+    min_speed_mps: Positive = 1.0
+    """Each way has a speed of its own, drawn uniformly from here …"""
+    max_speed_mps: Positive = 6.0
+    """… to here."""
+    min_pause_s: NotNegative = 0.0
+    max_pause_s: NotNegative = 0.0
+    mobile_fraction: Share = 1.0
+    """Share of people who walk at all."""
+    move_probability: Probability = 1.0
+    """The coin before each way; a tail means another pause."""
     allowed: Literal["everywhere", "populated waypoints", "populated ways"] = "everywhere"
+    """Where waypoints, or whole ways, may lie: anywhere, or in cells that had somebody at the start."""
     keep_cells_populated: bool = False
-    cell_m: float = PAPER_CELL_M
+    """Whether the last one of a cell stays in it."""
+    cell_m: Positive = PAPER_CELL_M
+    """Side of those cells."""
 
     def __post_init__(self) -> None:
+        check_bounds(self)
         if not 0.0 < self.min_speed_mps <= self.max_speed_mps:
             raise InputError(f"speed {self.min_speed_mps:g} to {self.max_speed_mps:g} m/s, expected 0 < low ≤ high")
         if not 0.0 <= self.min_pause_s <= self.max_pause_s:
             raise InputError(
                 f"waypoint: pauses {self.min_pause_s:g} to {self.max_pause_s:g} s: expected 0 ≤ low ≤ high"
             )
-        if not (0.0 <= self.mobile_fraction <= 1.0 and 0.0 <= self.move_probability <= 1.0):
-            raise InputError("waypoint: mobile_fraction and move_probability must be between 0 and 1")
         if self.move_probability < 1.0 and self.max_pause_s == 0.0:
             raise InputError("waypoint: with a coin toss the pause must be positive, or a tail would never end")
+
+    def make(self, crowd: Crowd) -> Movement:
+        width_m, height_m = crowd.venue.width_m, crowd.venue.height_m
+        places = uniform_places(crowd.nodes, width_m, height_m, crowd.seed)
+        return random_waypoint(places, width_m, height_m, self, crowd.until_s, crowd.seed)
 
 
 THYME_WALK = Waypoint(1.0, 12.0, 120.0, 120.0, mobile_fraction=0.6, move_probability=0.8)

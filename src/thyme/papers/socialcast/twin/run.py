@@ -34,11 +34,14 @@ from thyme.papers.socialcast.twin.state import (
     new_state,
 )
 from thyme.sim.radios.contacts import changes_of
-from thyme.sim.run import movement_for, recorded_contacts
+from thyme.sim.radios.disc import DiscModel
+from thyme.sim.run import contacts_in, movement_for
 from thyme.sim.scenario import Scenario
 from thyme.wire.codec import encode
 from thyme.wire.socialcast import UNIT, Data, Wanted, identifier
+from thyme.world.churn import NoChurn
 from thyme.world.contacts.table import Contacts
+from thyme.world.mobility.models import Community, RecordedContacts
 from thyme.world.mobility.movement import Floats, Ints
 
 _ROUTINGS = ("prediction", "none")
@@ -100,6 +103,7 @@ def refusal(scenario: Scenario, options: SocialCastOptions, operations: Sequence
     """What of this run is not known here; empty if it can be played."""
     inserts = sum(operation.kind == OperationKind.INSERT for operation in operations)
     subscribers = [operation.node for operation in operations if operation.kind == OperationKind.SUBSCRIBE]
+    disc = scenario.radio if isinstance(scenario.radio, DiscModel) else None
     checks = (
         (options.routing in _ROUTINGS, f"routing {options.routing!r}"),
         (options.handover == "link", f"handover {options.handover!r}"),
@@ -107,9 +111,9 @@ def refusal(scenario: Scenario, options: SocialCastOptions, operations: Sequence
         (options.lifetime_s == 0.0 and not options.lifetimes_s, "lifetime_s or lifetimes_s"),
         (options.buffer_copies >= inserts * options.copies, "a buffer that may fill up"),
         (options.neighbours >= scenario.nodes, "a table of neighbours that may fill up"),
-        (scenario.movement.model in ("community", "contacts") and scenario.radio.model == "disc", "its reach"),
-        (scenario.radio.disc.loss == 0.0 and not scenario.faults, "losses"),
-        (scenario.churn.model == "none" and scenario.users.retrieval.probability == 0.0, "churn or retrievals"),
+        (isinstance(scenario.movement, Community | RecordedContacts) and disc is not None, "its reach"),
+        (disc is not None and disc.loss == 0.0 and not scenario.faults, "losses"),
+        (isinstance(scenario.churn, NoChurn) and scenario.users.retrieval.probability == 0.0, "churn or retrievals"),
         (all(_known(operation) for operation in operations), "operations on more than one tag, or of other kinds"),
         (len(set(subscribers)) == len(subscribers), "two subscriptions of one node"),
     )
@@ -128,7 +132,8 @@ def _topic(operation: Operation) -> str:
 
 
 def _rules(scenario: Scenario, options: SocialCastOptions) -> Rules:
-    disc = scenario.radio.disc
+    disc = scenario.radio
+    assert isinstance(disc, DiscModel)
     return Rules(
         predicts=options.routing == "prediction",
         period_s=options.period_s,
@@ -201,18 +206,21 @@ def _sizes(scenario: Scenario, operations: Sequence[Operation], topics: Sequence
 
 def contacts_key(scenario: Scenario) -> bytes:
     """Equal for scenarios in which the same people meet at the same times."""
-    range_m, until_s = scenario.radio.disc.range_m, scenario.time.until_s
+    range_m, until_s = _range_m(scenario), scenario.time.until_s
     return msgspec.json.encode(
         (scenario.nodes, scenario.venue, scenario.movement, range_m, until_s, scenario.place_seed, scenario.servers)
     )
 
 
 def contacts_for(scenario: Scenario) -> Contacts:
-    if scenario.movement.model == "contacts":
-        return recorded_contacts(scenario)
-    from thyme.world.contacts.encounters import contacts_of
+    met = contacts_in(scenario, movement_for(scenario), _range_m(scenario))
+    assert met is not None, "a movement whose contacts are not known beforehand is refused"
+    return met
 
-    return contacts_of(movement_for(scenario), scenario.radio.disc.range_m, scenario.time.until_s)
+
+def _range_m(scenario: Scenario) -> float:
+    assert isinstance(scenario.radio, DiscModel), "other radios are refused"
+    return scenario.radio.range_m
 
 
 def _first_data(operation: Operation) -> Data:

@@ -10,9 +10,17 @@ carrier sense keeps its proportion (190 m becomes 238 m).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import ClassVar, Literal
+
 import msgspec
 
 from thyme.model.errors import InputError
+from thyme.model.settings.bounds import AtLeastOne, Count, NotNegative, Positive
+from thyme.sim.energy import EnergyOptions
+from thyme.sim.radios.radio import Radio
+from thyme.world.contacts.table import Contacts
+from thyme.world.mobility.movement import Movement
 
 ERROR_MODELS = ("nist", "table")
 BROADCAST_MODES = ("ofdm6", "dsss1")
@@ -33,21 +41,45 @@ class WifiProfile(msgspec.Struct, frozen=True, kw_only=True):
     error_model: str
 
 
-class WifiOptions(msgspec.Struct, frozen=True, kw_only=True):
+class WifiOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the MAC does. The values are those of ns-3.44's 802.11g ad hoc MAC (long slot, DCF)."""
 
-    broadcast_mode: str = "ofdm6"  # "dsss1" is what ns-3 does when nobody sets NonUnicastMode
-    rts_threshold_bytes: int = 1500  # frames with a longer PSDU are announced by RTS/CTS
-    retry_limit: int = 7  # transmissions of one unicast frame, the first one included
-    cw_min: int = 15
-    cw_max: int = 1023
-    queue_max: int = 500  # frames waiting at one node
-    lifetime_s: float = 0.5  # how long a frame may wait
-    header_bytes: int = 64  # 8 UDP + 20 IP + 8 LLC + 24 MAC + 4 FCS
-    psdu_max_bytes: int = 4095  # the longest PSDU that the OFDM length field can say
-    sifs_us: float = 10.0
-    slot_us: float = 20.0
-    detection_us: float = 4.0  # how long a preamble must last before it is noticed
+    broadcast_mode: Literal["ofdm6", "dsss1"] = "ofdm6"
+    """dsss1 is what ns-3 does when nobody sets NonUnicastMode."""
+    rts_threshold_bytes: Count = 1500
+    """Frames with a longer PSDU are announced by RTS/CTS."""
+    retry_limit: AtLeastOne = 7
+    """Transmissions of one unicast frame, the first one included."""
+    cw_min: AtLeastOne = 15
+    cw_max: AtLeastOne = 1023
+    queue_max: AtLeastOne = 500
+    """Frames waiting at one node."""
+    lifetime_s: Positive = 0.5
+    """How long a frame may wait."""
+    header_bytes: Count = 64
+    """8 UDP + 20 IP + 8 LLC + 24 MAC + 4 FCS."""
+    psdu_max_bytes: AtLeastOne = 4095
+    """The longest PSDU that the OFDM length field can say."""
+    sifs_us: Positive = 10.0
+    slot_us: Positive = 20.0
+    detection_us: NotNegative = 4.0
+    """How long a preamble must last before it is noticed."""
+
+
+class WifiModel(WifiOptions, frozen=True, tag_field="model", tag="wifi"):
+    """802.11g as ns-3 models it, with contention, interference and capture (docs/radio.md)."""
+
+    plays_contacts: ClassVar[bool] = False
+    profile: Literal["thyme", "def", "p27"] = "thyme"
+    """The 802.11g world: ours (113 m), ns-3.44's defaults (51 m) or ns-3.27's (100 m)."""
+    energy: EnergyOptions = EnergyOptions()
+
+    def make(self, movement: Movement, contacts: Callable[[float], Contacts | None], seed: int) -> Radio:
+        """The radio of a run; contacts play no part."""
+        # Compiled code takes a while to load, and whoever only reads a scenario does not need it.
+        from thyme.sim.radios.wifi.radio import WifiRadio
+
+        return WifiRadio(movement, self.profile, self, seed)
 
 
 _PROFILES = (
