@@ -33,9 +33,8 @@ def trace(spark: SparkSession) -> DataFrame:
 
 
 def counts(spark: SparkSession, trace: DataFrame, model: str) -> dict[str, int]:
-    churn = {"model": model, "nodes": [1, 3], "from_s": 12.0}
-    if model != "crash":
-        churn["to_s"] = 12.0
+    leaving = {"nodes": [1, 3], "from_s": 12.0, "to_s": 12.0}
+    churn = {"model": model, **(leaving if model == "leave" else {})}
     time = {"join_from_s": 0.5, "join_to_s": 2.0, "until_s": 20.0}
     given = {"nodes": 6, "time": time, "churn": churn, "settings": {"routing": "ondemand"}}
     events = simulate(scenario_of(given, "test"), OPERATIONS).events

@@ -26,7 +26,7 @@ def thyme(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         ([], "give either a study file or --preset NAME"),
         (["--preset", "slow"], "thyme-transient, drip, socialcast, walks, thyme-analysis"),
         (["gone.toml"], "gone.toml: there is no such file"),
-        (["--preset", "quick", "--set", "nodes"], "--set nodes: expected key=value"),
+        (["--preset", "quick", "--set", "nodes"], "--set nodes: expected KEY=VALUE"),
         (["--preset", "quick", "--set", "nodez=3"], "--set nodez: a study has no such key"),
         (["--preset", "quick", "--set", 'radio.model="smoke"'], "radio.model"),
     ],

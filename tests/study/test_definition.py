@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from thyme.model.errors import InputError
-from thyme.sim.radios.models import DiscModel
 from thyme.study.definition import StudyDefinition, load_preset, load_study, presets
 from thyme.study.plan import make_plan
 
@@ -48,15 +47,15 @@ def test_runs_of_all_approaches_share_a_crowd_and_its_trace(small: StudyDefiniti
         ({"nodes.x": 3}, "--set nodes.x: nodes is a column of the grid and has no parts; expected --set nodes=[…]"),
         ({"nodes": []}, "[grid] nodes: give at least one value"),
         ({"nodes": [8, 8]}, "[grid] nodes: a value occurs twice"),
-        ({"nodes": ["many"]}, "nodes = many: Expected `int`, got `str`"),
+        ({"nodes": ["many"]}, 'nodes = many: nodes is "many"; expected a whole number'),
         ({"repetitions": 0}, "repetitions is 0; expected 1 to"),
         ({"approaches": ["telepathy"]}, "--set approaches: there is no approach 'telepathy'; expected one of"),
         ({"approaches": 3}, "--set approaches: expected a list of names"),
-        ({"trace.userz": 3}, "[trace]: there is no key 'userz'; expected one of users"),
-        ({"trace.rates.often": 3}, "[trace].rates: there is no key 'often'"),
+        ({"trace.userz": 3}, "there is no key 'trace.userz'; trace has users"),
+        ({"trace.rates.often": 3}, "there is no key 'trace.rates.often'; trace.rates has half_time_s"),
         ({"trace.users": 200}, "the trace has 200 users, but there are"),
-        ({"posts.generate.posts": -1}, "[posts.generate]: cannot generate -1 posts"),
-        ({"posts.dataset": 3}, "Expected `str`, got `int` - at `$.posts.dataset`"),
+        ({"posts.generate.posts": -1}, "[posts.generate] cannot generate -1 posts"),
+        ({"posts.dataset": 3}, "--set: posts.dataset is 3; expected text"),
         ({"radio.model": "smoke"}, "radio.model"),
         ({"grid.seed": [1, 2]}, "[grid] seed: use approaches, topologies, repetitions or seed of the study"),
         ({"topologies": 1_000, "repetitions": 1_000}, "runs; expected at most"),
@@ -83,7 +82,7 @@ def test_a_file_that_is_missing_or_broken_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"broken\.toml: not valid TOML"):
         load_study(tmp_path / "broken.toml")
     (tmp_path / "odd.toml").write_text("colour = 3")
-    with pytest.raises(InputError, match=r"odd\.toml: .*colour"):
+    with pytest.raises(InputError, match=r"odd\.toml:1: there is no key 'colour'"):
         load_study(tmp_path / "odd.toml")
 
 

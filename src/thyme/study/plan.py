@@ -72,7 +72,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 def make_plan(definition: StudyDefinition) -> Plan:
     where = f"study {definition.name}"
-    posts = to_record({"seed": definition.seed} | definition.posts.generate, PostOptions, f"{where}, [posts.generate]")
+    posts = to_record({"seed": definition.seed} | definition.posts.generate, PostOptions, where, ("posts", "generate"))
     points: list[Point] = []
     runs: list[PlannedRun] = []
     for values in product(*definition.grid.values()):
@@ -107,7 +107,7 @@ def _trace_choice(given: dict[str, Any], nodes: int, where: str) -> TraceChoice:
     file = given.pop("file", "")
     if not isinstance(file, str):
         raise InputError(f"{where}, [trace]: file is {file!r}; expected the path of a trace")
-    options = to_record({"users": nodes} | given, TraceOptions, f"{where}, [trace]")
+    options = to_record({"users": nodes} | given, TraceOptions, where, ("trace",))
     if options.users > nodes:
         raise InputError(f"{where}: the trace has {options.users} users, but there are {nodes} nodes")
     return TraceChoice(TraceOptions(), file) if file else TraceChoice(options)

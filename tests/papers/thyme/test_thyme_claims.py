@@ -6,6 +6,7 @@ import pytest
 
 from thyme.model.errors import InputError
 from thyme.papers.thyme.claims import PRESETS, expectations_of
+from thyme.sim.radios.models import WifiModel
 from thyme.study.claims import Claim, those_tested
 from thyme.study.definition import load_preset, presets
 from thyme.study.expectations import judge_study
@@ -33,11 +34,11 @@ def test_every_preset_can_be_planned(name: str) -> None:
 
 
 def test_a_preset_is_narrowed_by_keys_of_its_grid_and_of_the_study() -> None:
-    changes = {"nodes": [100], "repetitions": 1, "approaches": ["ls"], "radio.disc.range_m": 80.0}
+    changes = {"nodes": [100], "repetitions": 1, "approaches": ["ls"], "radio.profile": "p27"}
     plan = make_plan(load_preset("thyme-static", changes, PRESETS))
     assert [point.values for point in plan.points] == [{"nodes": 100}]
     assert len(plan.runs) == plan.definition.topologies
-    assert plan.runs[0].scenario.radio.disc.range_m == 80.0
+    assert plan.runs[0].scenario.radio == WifiModel(profile="p27")
     assert plan.runs[0].trace.options.users == 100
 
 

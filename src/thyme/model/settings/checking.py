@@ -183,7 +183,7 @@ def _unknown_key(key: str, value: Any, record: type[msgspec.Struct], path: Path,
     owner = f'{".".join(path)} with {config.tag_field} = "{config.tag}"' if config.tag_field else ".".join(path) or "it"
     others = [f'"{tag}"' for tag, other in models.items() if key in fields_of(other)]
     elsewhere = f"; a {config.tag_field} of {' or '.join(others)} has that key" if others else ""
-    return f"there is no key {dotted!r}; {owner} has {', '.join(known)}{elsewhere}{_meant(key, known)}"
+    return f"there is no key {dotted!r}; {owner} has {', '.join(known)}{elsewhere or _meant(key, known)}"
 
 
 def _spelled(key: str, value: Any, record: type[msgspec.Struct], path: Path, models: Models) -> str:
