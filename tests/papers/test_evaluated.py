@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from thyme.papers.evaluated import Evaluated, answer_of, measured_at, write_evaluated
+from thyme.papers.evaluated import Evaluated, answer_of, measurements_at, write_evaluated
 from thyme.study.claims import Claim
 from thyme.study.figures import Picture
 from thyme.study.report import FailedRun
@@ -22,8 +22,8 @@ CLAIMS = (
 
 def evaluated(*failed: FailedRun) -> Evaluated:
     measured = [
-        *measured_at({"series": "DRIP", "k": 10}, {"delay_s": [4.0, 5.0, 6.0], "coverage": [float("nan")]}),
-        *measured_at({"series": "SF", "k": 10}, {"delay_s": [20.0]}),
+        *measurements_at({"series": "DRIP", "k": 10}, {"delay_s": [4.0, 5.0, 6.0], "coverage": [float("nan")]}),
+        *measurements_at({"series": "SF", "k": 10}, {"delay_s": [20.0]}),
     ]
     picture = Picture("figure_3", "Figure 3", "Delay over k.", b"\x89PNG", b"<svg/>")
     return Evaluated(CLAIMS, tuple(measured), (picture,), 5, failed)

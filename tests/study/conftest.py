@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 
 from thyme.pipeline.spark.session import spark_session
 from thyme.study.definition import StudyDefinition, load_study
-from thyme.study.measures import MEASURES, SUCCESS_PARTS
 from thyme.study.plan import Plan, make_plan
 from thyme.study.results import Results, Summary
+from thyme.study.shown_metrics import SHOWN_METRICS, SUCCESS_PARTS
 
 TRACE = """at_s,node,kind,oid,tags,text,sid,query,start_s,end_s
 12.0,0,subscribe,,,,0,goal,,
@@ -70,7 +70,7 @@ def small(study_file: Path) -> StudyDefinition:
 @pytest.fixture
 def made_up() -> Callable[[Plan], Results]:
     """Some number for every measure at every point, with an interval."""
-    names = [*(measure.metric for measure in (*MEASURES, *SUCCESS_PARTS))]
+    names = [*(measure.metric for measure in (*SHOWN_METRICS, *SUCCESS_PARTS))]
 
     def of(plan: Plan) -> Results:
         numbers = [(number, 0.95 - 0.01 * number) for number in range(len(plan.points))]

@@ -9,13 +9,13 @@ import pytest
 from thyme.study.claims import Bound, Claim, Found, Relation, Trend, agreement, those_tested
 from thyme.study.definition import StudyDefinition, load_preset
 from thyme.study.expectations import Expectation, judge_study
-from thyme.study.figures import measure_figure
-from thyme.study.measures import MEASURES, RECALL
+from thyme.study.figures import metric_figure
 from thyme.study.plan import Plan, make_plan
 from thyme.study.report import claims_section
 from thyme.study.results import Results, Summary, axis_of
+from thyme.study.shown_metrics import RECALL, SHOWN_METRICS
 
-RECALL_SHOWN = next(measure for measure in MEASURES if measure.metric == RECALL)
+RECALL_SHOWN = next(measure for measure in SHOWN_METRICS if measure.metric == RECALL)
 
 
 def expected(rule: Bound | Trend, at: float | None = None, against: str = "") -> Expectation:
@@ -104,9 +104,9 @@ def test_a_study_is_judged_along_its_axis(small: StudyDefinition) -> None:
 
 def test_figures_mark_numbers_and_not_ratios(results: Results) -> None:
     axis = axis_of(results.plan)
-    bare = measure_figure(results, axis, RECALL_SHOWN)
-    ratio = measure_figure(results, axis, RECALL_SHOWN, [expected(Bound(">", 1.5), against="one at a time")])
-    number = measure_figure(results, axis, RECALL_SHOWN, [expected(Bound(">=", 0.85))])
+    bare = metric_figure(results, axis, RECALL_SHOWN)
+    ratio = metric_figure(results, axis, RECALL_SHOWN, [expected(Bound(">", 1.5), against="one at a time")])
+    number = metric_figure(results, axis, RECALL_SHOWN, [expected(Bound(">=", 0.85))])
     assert bare is not None
     assert ratio is not None
     assert number is not None
@@ -119,7 +119,7 @@ def test_numbers_of_another_place_are_not_marked_nor_judged(made_up: Callable[[P
     axis = axis_of(results.plan)
     assert (axis.key, axis.values) == ("nodes", (16.0,))
     elsewhere, here = (expected(Bound("=", 0.95), at=at) for at in (196.0, 16.0))
-    pictures = [measure_figure(results, axis, RECALL_SHOWN, marks) for marks in ([], [elsewhere], [here])]
+    pictures = [metric_figure(results, axis, RECALL_SHOWN, marks) for marks in ([], [elsewhere], [here])]
     bare, unmarked, marked = (picture.png if picture else b"" for picture in pictures)
     assert unmarked == bare != b""
     assert marked != bare

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from thyme.study.definition import StudyDefinition
 from thyme.study.headline import Score, choose, headline
-from thyme.study.measures import AIR_BYTES, NOTIFICATION_LATENCY, RECALL, SUCCESS
 from thyme.study.plan import make_plan
 from thyme.study.results import Results, Summary
+from thyme.study.shown_metrics import AIR_BYTES, NOTIFICATION_LATENCY, RECALL, SUCCESS
 
 
 def score(approach: str, success: float, recall: float, air_bytes: float, latency_s: float = 0.1) -> Score:

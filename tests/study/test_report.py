@@ -10,22 +10,22 @@ from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
 from thyme.study.definition import load_preset
-from thyme.study.figures import breakdown_figure, measure_figure, trace_figure
+from thyme.study.figures import breakdown_figure, metric_figure, trace_figure
 from thyme.study.headline import headline
-from thyme.study.measures import MEASURES, SUCCESS_PARTS
 from thyme.study.pages import prose
 from thyme.study.plan import Plan, make_plan
-from thyme.study.report import Effort, FailedRun, Report, render
+from thyme.study.report import Expense, FailedRun, Report, render
 from thyme.study.results import Results, axis_of
+from thyme.study.shown_metrics import SHOWN_METRICS, SUCCESS_PARTS
 from thyme.study.stages import StageReport
 
 
 def rendered(results: Results, failed: tuple[FailedRun, ...] = ()) -> str:
     axis = axis_of(results.plan)
-    drawn = measure_figure(results, axis, MEASURES[0])
+    drawn = metric_figure(results, axis, SHOWN_METRICS[0])
     assert drawn is not None
-    effort = Effort((StageReport("runs", "done", "8 runs", 4.0),), 8, 3.5, "local[2]", "0")
-    return render(Report(results.plan, results, headline(results), {"Figures": [drawn]}, (), failed, effort))
+    expense = Expense((StageReport("runs", "done", "8 runs", 4.0),), 8, 3.5, "local[2]", "0")
+    return render(Report(results.plan, results, headline(results), {"Figures": [drawn]}, (), failed, expense))
 
 
 class _References(HTMLParser):
@@ -69,7 +69,7 @@ def test_failures_are_told_with_their_error_and_escaped(results: Results) -> Non
 
 def test_the_same_results_give_the_same_bytes(results: Results) -> None:
     axis = axis_of(results.plan)
-    one, two = (measure_figure(results, axis, MEASURES[0]) for _ in range(2))
+    one, two = (metric_figure(results, axis, SHOWN_METRICS[0]) for _ in range(2))
     assert one == two
     assert rendered(results) == rendered(results)
 
@@ -79,10 +79,10 @@ def test_a_figure_is_drawn_with_and_without_an_axis(results: Results, made_up: C
     single = made_up(make_plan(load_preset("quick", {"nodes": [16]})))
     axis = axis_of(single.plan)
     assert not axis.is_line
-    assert measure_figure(single, axis, MEASURES[0]) is not None
+    assert metric_figure(single, axis, SHOWN_METRICS[0]) is not None
     series = next(iter(axis.series))
     assert breakdown_figure(single, axis, series, "parts", "Parts", "", SUCCESS_PARTS) is not None
-    assert measure_figure(Results(single.plan, {}), axis, MEASURES[0]) is None
+    assert metric_figure(Results(single.plan, {}), axis, SHOWN_METRICS[0]) is None
 
 
 def test_a_trace_is_drawn_over_time() -> None:

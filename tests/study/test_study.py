@@ -21,7 +21,7 @@ from thyme.study.pages import prose
 from thyme.study.plan import make_plan
 from thyme.study.stages import StageNotes
 from thyme.study.study import run_study
-from thyme.study.workload import Posts, find_traces
+from thyme.study.workload import Posts, provide_traces
 
 GENERATED = """title = "Twelve runs"
 topologies = 12
@@ -149,7 +149,7 @@ def test_the_file_of_a_trace_is_read_once(small: StudyDefinition, tmp_path: Path
     plan, notes, session = make_plan(small), StageNotes(lambda detail: None), LazySession("none", "local[1]")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("thyme.study.workload.read_trace", reading)
-        trace = find_traces(plan, Posts(tmp_path, ""), tmp_path / "out", session, notes)[0]
+        trace = provide_traces(plan, Posts(tmp_path, ""), tmp_path / "out", session, notes)[0]
     assert [path.name for path in read] == ["trace.csv"]
     assert trace.operations == tuple(read_trace(trace.path)), "the study's own copy says the same"
 

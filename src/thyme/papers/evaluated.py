@@ -30,7 +30,7 @@ MAX_TOLD_NUMBERS = 400
 """Rows of the report's table of numbers; `metrics.csv` has all."""
 
 
-class Measured(msgspec.Struct, frozen=True):
+class Measurement(msgspec.Struct, frozen=True):
     """A metric at one point of the evaluation's grid."""
 
     place: dict[str, Any]
@@ -40,17 +40,17 @@ class Measured(msgspec.Struct, frozen=True):
 
 class Evaluated(msgspec.Struct, frozen=True):
     claims: tuple[Claim, ...]
-    measured: tuple[Measured, ...]
+    measured: tuple[Measurement, ...]
     pictures: tuple[Picture, ...]
     runs: int
     """How many were to be played."""
     failed: tuple[FailedRun, ...] = ()
 
 
-def measured_at(place: Mapping[str, Any], values: Mapping[str, Iterable[float]]) -> list[Measured]:
+def measurements_at(place: Mapping[str, Any], values: Mapping[str, Iterable[float]]) -> list[Measurement]:
     """The metrics of one point from what each of its runs gave; a metric that no run gave is left out."""
     found = ((metric, summary_of(of_runs)) for metric, of_runs in values.items())
-    return [Measured(dict(place), metric, summary) for metric, summary in found if summary is not None]
+    return [Measurement(dict(place), metric, summary) for metric, summary in found if summary is not None]
 
 
 def write_evaluated(
@@ -101,7 +101,7 @@ def _pictures(pictures: Sequence[Picture]) -> str:
     return section("Figures", f'<div class="figures">{drawn}</div>')
 
 
-def _numbers(measured: Sequence[Measured]) -> str:
+def _numbers(measured: Sequence[Measurement]) -> str:
     rows = [
         Row(
             (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from thyme.study.expectations import Expectation
-from thyme.study.figures import Picture, breakdown_figure, measure_figure, trace_figure
-from thyme.study.measures import COSTS, FAST, LATENCY_PARTS, MEASURES, SUCCESS_PARTS, WORKS
+from thyme.study.figures import Picture, breakdown_figure, metric_figure, trace_figure
 from thyme.study.results import Axis, Results
+from thyme.study.shown_metrics import COSTS, FAST, LATENCY_PARTS, SHOWN_METRICS, SUCCESS_PARTS, WORKS
 from thyme.study.workload import PlayedTrace
 
 WORKLOAD = "What the crowd does"
@@ -20,10 +20,10 @@ def draw(
 ) -> dict[str, list[Picture]]:
     """The study's figures by section of the report."""
     pictures: dict[str, list[Picture]] = {WORKS: [], FAST: [], COSTS: [], WORKLOAD: []}
-    for measure in MEASURES:
-        drawn = measure_figure(results, axis, measure, expectations)
+    for shown in SHOWN_METRICS:
+        drawn = metric_figure(results, axis, shown, expectations)
         if drawn is not None:
-            pictures[measure.group].append(drawn)
+            pictures[shown.group].append(drawn)
     for series in list(axis.series)[:MAX_BREAKDOWNS]:
         _break_down(results, axis, series, pictures)
     if traces:

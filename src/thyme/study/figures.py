@@ -1,6 +1,6 @@
 """Figures: one picture per question, each as PNG and SVG, drawn the same on every machine.
 
-A figure draws one measure along the study's axis, one line per approach, with the 95 % interval as a band and whiskers;
+A figure draws one metric along the study's axis, one line per approach, with the 95 % interval as a band and whiskers;
 where the grid has no axis, bars. A number that a paper states is a hollow mark. Text is drawn as shapes, so that a
 picture needs no font where it is shown, and nothing in a file tells when it was made.
 """
@@ -21,8 +21,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, ScalarFormatter
 from thyme.model.operations import Operation
 from thyme.study.claims import SIGNS, Bound
 from thyme.study.expectations import Expectation
-from thyme.study.measures import Measure
 from thyme.study.results import Axis, Results, Summary
+from thyme.study.shown_metrics import Shown
 from thyme.study.wording import round_share
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ PNG_DPI = 160
 BINS_S = (10.0, 30.0, 60.0, 300.0, 600.0, 1_800.0, 3_600.0)
 MAX_BINS = 120
 SIDE_STEP = 0.012
+"""Lines stand beside each other by this share of the axis, so that equal ones can be told apart."""
 LEGEND_MARK_IN, LEGEND_LETTER_IN, LEGEND_ROW_IN = 0.5, 0.08, 0.19
 """What a mark, a letter and a row of the legend take, about."""
-"""Lines stand beside each other by this share of the axis, so that equal ones can be told apart."""
 INK, MUTED, GRID = "#1c2430", "#5b6675", "#e6e9ee"
 COLOURS = ("#0b7a75", "#d1495b", "#edae49", "#3d5a98", "#8a5a99", "#6b8e23", "#a05a2c", "#4d4d4d")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -73,35 +73,35 @@ class Picture(msgspec.Struct, frozen=True):
     svg: bytes
 
 
-def measure_figure(
-    results: Results, axis: Axis, measure: Measure, expectations: Sequence[Expectation] = ()
+def metric_figure(
+    results: Results, axis: Axis, shown: Shown, expectations: Sequence[Expectation] = ()
 ) -> Picture | None:
-    """The measure along the axis; None if no run gave it."""
+    """The metric along the axis; None if no run gave it."""
     drawn = {
-        name: [(x, found) for x, point in sorted(places.items()) if (found := results.get(point, measure.metric))]
+        name: [(x, found) for x, point in sorted(places.items()) if (found := results.get(point, shown.metric))]
         for name, places in axis.series.items()
     }
     drawn = {name: line for name, line in drawn.items() if line}
     if not drawn:
         return None
-    measure = _in_fitting_unit(measure, drawn)
+    shown = _in_fitting_unit(shown, drawn)
     with mpl.rc_context(STYLE):
         figure, axes = _blank()
         if axis.is_line:
-            _draw_lines(axes, drawn, measure, list(axis.series))
+            _draw_lines(axes, drawn, shown, list(axis.series))
             axes.set_xlabel(axis_title(axis.key))
             axes.set_xticks(axis.values, [f"{value:g}" for value in axis.values])
         else:
-            _draw_bars(axes, drawn, measure, list(axis.series))
-        marked = _draw_stated(axes, axis, measure, expectations)
-        _finish(axes, measure, legend=axis.is_line or marked)
-        return to_picture(figure, f"{measure.file}", measure.title, measure.caption)
+            _draw_bars(axes, drawn, shown, list(axis.series))
+        marked = _draw_stated(axes, axis, shown, expectations)
+        _finish(axes, shown, legend=axis.is_line or marked)
+        return to_picture(figure, f"{shown.file}", shown.title, shown.caption)
 
 
 def breakdown_figure(
-    results: Results, axis: Axis, series: str, name: str, title: str, caption: str, parts: Sequence[Measure]
+    results: Results, axis: Axis, series: str, name: str, title: str, caption: str, parts: Sequence[Shown]
 ) -> Picture | None:
-    """Several measures of one series in one figure, such as the success of each operation (as FGCS Fig. 11)."""
+    """Several metrics of one series in one figure, such as the success of each operation (as FGCS Fig. 11)."""
     drawn = {}
     for part in parts:
         places = sorted(axis.series[series].items())
@@ -153,13 +153,13 @@ def axis_title(key: str) -> str:
     return key.replace("_", " ").replace(".", " · ")
 
 
-def _in_fitting_unit(measure: Measure, drawn: dict[str, list[tuple[float, Summary]]]) -> Measure:
+def _in_fitting_unit(shown: Shown, drawn: dict[str, list[tuple[float, Summary]]]) -> Shown:
     """Seconds as milliseconds where all are short."""
     largest = max(summary.mean + summary.half_width for line in drawn.values() for _, summary in line)
-    if measure.unit != "s" or largest >= 1.0:
-        return measure
-    label = measure.axis_label.replace("seconds", "milliseconds")
-    return msgspec.structs.replace(measure, scale=1_000.0, unit="ms", axis_label=label)
+    if shown.unit != "s" or largest >= 1.0:
+        return shown
+    label = shown.axis_label.replace("seconds", "milliseconds")
+    return msgspec.structs.replace(shown, scale=1_000.0, unit="ms", axis_label=label)
 
 
 def _blank() -> tuple[Figure, Axes]:
@@ -168,7 +168,7 @@ def _blank() -> tuple[Figure, Axes]:
     return figure, figure.add_subplot()
 
 
-def _draw_lines(axes: Axes, drawn: dict[str, list[tuple[float, Summary]]], measure: Measure, order: list[str]) -> None:
+def _draw_lines(axes: Axes, drawn: dict[str, list[tuple[float, Summary]]], shown: Shown, order: list[str]) -> None:
     places = [at for line in drawn.values() for at, _ in line]
     span = max(places) - min(places)
     for place, (name, line) in enumerate(drawn.items()):
@@ -176,10 +176,10 @@ def _draw_lines(axes: Axes, drawn: dict[str, list[tuple[float, Summary]]], measu
         colour, marker = COLOURS[style % len(COLOURS)], MARKERS[style % len(MARKERS)]
         aside = (place - (len(drawn) - 1) / 2) * SIDE_STEP * span
         x = [at + aside for at, _ in line]
-        mean = [summary.mean * measure.scale for _, summary in line]
-        half = [summary.half_width * measure.scale for _, summary in line]
+        mean = [summary.mean * shown.scale for _, summary in line]
+        half = [summary.half_width * shown.scale for _, summary in line]
         low, high = np.subtract(mean, half), np.add(mean, half)
-        if measure.is_share:
+        if shown.is_share:
             low, high = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
         axes.fill_between(x, np.maximum(low, 0.0), high, color=colour, alpha=0.14, linewidth=0)
         whiskers = [np.subtract(mean, low), np.subtract(high, mean)]
@@ -189,25 +189,25 @@ def _draw_lines(axes: Axes, drawn: dict[str, list[tuple[float, Summary]]], measu
         )  # fmt: skip
 
 
-def _draw_bars(axes: Axes, drawn: dict[str, list[tuple[float, Summary]]], measure: Measure, order: list[str]) -> None:
+def _draw_bars(axes: Axes, drawn: dict[str, list[tuple[float, Summary]]], shown: Shown, order: list[str]) -> None:
     names = list(drawn)
     for place, name in enumerate(names):
         summary = drawn[name][0][1]
         colour = COLOURS[order.index(name) % len(COLOURS)]
-        half = summary.half_width * measure.scale or None  # one run has no interval
-        axes.bar(place, summary.mean * measure.scale, 0.6, yerr=half, color=colour, capsize=4, ecolor=INK)
+        half = summary.half_width * shown.scale or None  # one run has no interval
+        axes.bar(place, summary.mean * shown.scale, 0.6, yerr=half, color=colour, capsize=4, ecolor=INK)
     axes.set_xticks(range(len(names)), names, rotation=20 if len(names) > 4 else 0)
     axes.grid(axis="x", visible=False)
 
 
-def _draw_stated(axes: Axes, axis: Axis, measure: Measure, expectations: Sequence[Expectation]) -> bool:
+def _draw_stated(axes: Axes, axis: Axis, shown: Shown, expectations: Sequence[Expectation]) -> bool:
     """Hollow marks where a paper states a number for a place on the axis, or for a bar."""
     marked = False
     for expected in expectations:
         lines = [i for i, name in enumerate(axis.series) if name.split(",")[0] == expected.approach]
         rule = expected.claim.rule
         # A ratio of two approaches is no place on this axis; the table of claims has it.
-        if expected.metric != measure.metric or not lines or not isinstance(rule, Bound) or expected.against:
+        if expected.metric != shown.metric or not lines or not isinstance(rule, Bound) or expected.against:
             continue
         if expected.at is not None and expected.at not in axis.values:
             continue
@@ -216,11 +216,11 @@ def _draw_stated(axes: Axes, axis: Axis, measure: Measure, expectations: Sequenc
             places = axis.values if expected.at is None else [expected.at]
         marker = {">=": "^", ">": "^", "<": "v", "<=": "v"}.get(rule.relation, "D")
         stated = [value for value in (rule.value, rule.upper) if value is not None]
-        shown = "–".join(round_share(value) if measure.is_share else f"{value * measure.scale:g}" for value in stated)
-        label = f"paper, {expected.approach}: {SIGNS.get(rule.relation, '')}{shown} {measure.unit}".strip()
+        told = "–".join(round_share(value) if shown.is_share else f"{value * shown.scale:g}" for value in stated)
+        label = f"paper, {expected.approach}: {SIGNS.get(rule.relation, '')}{told} {shown.unit}".strip()
         for number, value in enumerate(stated):
             axes.plot(
-                places, [value * measure.scale] * len(places), linestyle="none", marker=marker, markersize=10,
+                places, [value * shown.scale] * len(places), linestyle="none", marker=marker, markersize=10,
                 markerfacecolor="none", markeredgecolor=COLOURS[lines[0] % len(COLOURS)], markeredgewidth=1.8,
                 label=None if number else label, zorder=5,
             )  # fmt: skip
@@ -228,14 +228,14 @@ def _draw_stated(axes: Axes, axis: Axis, measure: Measure, expectations: Sequenc
     return marked
 
 
-def _finish(axes: Axes, measure: Measure, legend: bool) -> None:
-    axes.set_ylabel(measure.axis_label)
-    if measure.high_is_good:
+def _finish(axes: Axes, shown: Shown, legend: bool) -> None:
+    axes.set_ylabel(shown.axis_label)
+    if shown.high_is_good:
         axes.set_ylim(max(0.0, min(axes.get_ylim()[0], 0.8)), 1.02)
     else:
         axes.set_ylim(0.0, axes.get_ylim()[1] * 1.08)
     axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-    if measure.is_share:
+    if shown.is_share:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(value * 100, 6):g}%"))
     else:
         plain = ScalarFormatter(useOffset=False)
@@ -257,8 +257,8 @@ def _legend(axes: Axes) -> None:
         axes.figure.set_size_inches(SIZE_IN[0], SIZE_IN[1] + (rows - 1) * LEGEND_ROW_IN)  # type: ignore[union-attr]
 
 
-def to_picture(figure: Figure, name: str, title: str, caption: str) -> Picture:
+def to_picture(figure: Figure, name: str, title: str, caption: str, dpi: int = PNG_DPI) -> Picture:
     png, svg = io.BytesIO(), io.BytesIO()
-    figure.savefig(png, format="png", dpi=PNG_DPI, metadata={"Software": None})
+    figure.savefig(png, format="png", dpi=dpi, metadata={"Software": None})
     figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
     return Picture(name, title, caption, png.getvalue(), svg.getvalue())

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from thyme.study.measures import AIR_BYTES, NOTIFICATION_LATENCY, RECALL, SUCCESS
 from thyme.study.results import Results, readable
+from thyme.study.shown_metrics import AIR_BYTES, NOTIFICATION_LATENCY, RECALL, SUCCESS
 from thyme.study.wording import duration, round_share, share, span
 
 DEPENDABLE_SUCCESS = 0.95

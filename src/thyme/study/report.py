@@ -17,10 +17,10 @@ import msgspec
 from thyme.study.claims import Claim, agreement, those_tested
 from thyme.study.figures import Picture, axis_title
 from thyme.study.headline import RULES, Choice, Headline, Score
-from thyme.study.measures import AIR_BYTES, NOTIFICATION_LATENCY, RECALL, SUCCESS
 from thyme.study.pages import Cell, Row, badge, figure, folded, items, page, prose, section, table
 from thyme.study.plan import Plan
 from thyme.study.results import Results, readable
+from thyme.study.shown_metrics import AIR_BYTES, NOTIFICATION_LATENCY, RECALL, SUCCESS
 from thyme.study.stages import StageReport
 from thyme.study.wording import counted, duration, share, size
 
@@ -32,7 +32,7 @@ class FailedRun(msgspec.Struct, frozen=True):
     error: str
 
 
-class Effort(msgspec.Struct, frozen=True):
+class Expense(msgspec.Struct, frozen=True):
     """What the study cost to compute."""
 
     stages: tuple[StageReport, ...]
@@ -52,7 +52,7 @@ class Report(msgspec.Struct, frozen=True):
     """Figures by section."""
     claims: tuple[Claim, ...]
     failed: tuple[FailedRun, ...]
-    effort: Effort
+    expense: Expense
 
 
 def render(report: Report) -> str:
@@ -72,10 +72,10 @@ def render(report: Report) -> str:
             section("How the answer was found", items(RULES, "ol", "rules")),
             _settings(report.plan),
             failures_section(report.failed, len(report.plan.runs)),
-            _effort(report.effort),
+            _expense(report.expense),
         ]
     )
-    footer = f"Made by Thyme {escape(report.effort.version)}. All numbers of this page are in metrics.csv beside it."
+    footer = f"Made by Thyme {escape(report.expense.version)}. All numbers of this page are in metrics.csv beside it."
     css = files("thyme.study").joinpath("report.css").read_text("utf-8")
     return page(f"{title} – Thyme", css, masthead, body, footer)
 
@@ -218,13 +218,13 @@ def failures_section(failed: Sequence[FailedRun], runs: int) -> str:
     return section("What failed", table(["run", "attempts", "error"], rows), lead)
 
 
-def _effort(effort: Effort) -> str:
+def _expense(expense: Expense) -> str:
     rows = [
-        Row((Cell(stage.name), Cell(stage.detail), Cell(_time_taken(stage), numeric=True))) for stage in effort.stages
+        Row((Cell(stage.name), Cell(stage.detail), Cell(_time_taken(stage), numeric=True))) for stage in expense.stages
     ]
-    total_s = sum(stage.seconds for stage in effort.stages)
-    simulated = f"{effort.runs} runs that took {duration(effort.run_seconds)} of processor time"
-    lead = f"{duration(total_s)} on {effort.master}, with {simulated}."
+    total_s = sum(stage.seconds for stage in expense.stages)
+    simulated = f"{expense.runs} runs that took {duration(expense.run_seconds)} of processor time"
+    lead = f"{duration(total_s)} on {expense.master}, with {simulated}."
     return section("How long it took", table(["stage", "what", "time"], rows), lead)
 
 

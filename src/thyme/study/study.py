@@ -23,13 +23,13 @@ from thyme.study.drawing import draw
 from thyme.study.expectations import Expectation, judge_study
 from thyme.study.folder import FIGURES, METRICS_FILE, REPORT_FILE, REPORT_STAMP, RUNS, take_folder
 from thyme.study.headline import Headline, headline
-from thyme.study.measuring import find_metrics
+from thyme.study.metrics import provide_metrics
 from thyme.study.picture_files import write_pictures
 from thyme.study.plan import Plan, make_plan
-from thyme.study.report import Effort, FailedRun, Report, describe_run, render
+from thyme.study.report import Expense, FailedRun, Report, describe_run, render
 from thyme.study.results import Results, axis_of
 from thyme.study.stages import Silence, StageNotes, Stages, Watcher
-from thyme.study.workload import PlayedTrace, find_posts, find_traces, run_specs
+from thyme.study.workload import PlayedTrace, provide_posts, provide_traces, run_specs
 
 BRIEF_POSTS = 100_000
 BRIEF_RUNS = 100
@@ -63,20 +63,20 @@ def run_study(
     session = LazySession(f"thyme study {definition.name}", master, brief=_is_brief(plan))
     try:
         with stages.stage("posts") as notes:
-            posts = find_posts(plan, out, notes)
+            posts = provide_posts(plan, out, notes)
         with stages.stage("traces") as notes:
-            traces = find_traces(plan, posts, out, session, notes)
+            traces = provide_traces(plan, posts, out, session, notes)
         specs = run_specs(plan, traces)
         with stages.stage("runs") as notes:
-            outcomes = _find_runs(specs, out / RUNS, session, watcher, notes)
+            outcomes = _provide_runs(specs, out / RUNS, session, watcher, notes)
         with stages.stage("metrics") as notes:
-            results = Results(plan, find_metrics(plan, specs, outcomes, traces, out, session, notes))
+            results = Results(plan, provide_metrics(plan, specs, outcomes, traces, out, session, notes))
             write_file(out / METRICS_FILE, results.csv().encode())
     finally:
         session.close()
     answer = headline(results)
     with stages.stage("report") as notes:
-        _find_report(plan, results, answer, outcomes, traces, expectations, stages, master, out, notes)
+        _provide_report(plan, results, answer, outcomes, traces, expectations, stages, master, out, notes)
     return StudyResult(results, answer, tuple(outcomes), out / REPORT_FILE, out / METRICS_FILE, stages.all_reused)
 
 
@@ -84,7 +84,7 @@ def _is_brief(plan: Plan) -> bool:
     return not plan.definition.posts.dataset and plan.posts.posts <= BRIEF_POSTS and len(plan.runs) <= BRIEF_RUNS
 
 
-def _find_runs(
+def _provide_runs(
     specs: Sequence[RunSpec], folder: Path, session: LazySession, watcher: Watcher, notes: StageNotes
 ) -> list[Outcome]:
     outcomes = reuse(specs, folder)
@@ -97,7 +97,7 @@ def _find_runs(
     return outcomes
 
 
-def _find_report(
+def _provide_report(
     plan: Plan,
     results: Results,
     answer: Headline,
@@ -122,8 +122,8 @@ def _find_report(
     write_pictures(drawn, out / FIGURES)
     claims = tuple(judge_study(expectations, results, axis))
     seconds = sum(outcome.seconds for outcome in outcomes)
-    effort = Effort(tuple(stages.reports), len(outcomes), seconds, master, version("thyme"))
-    page = render(Report(plan, results, answer, pictures, claims, failed, effort))
+    expense = Expense(tuple(stages.reports), len(outcomes), seconds, master, version("thyme"))
+    page = render(Report(plan, results, answer, pictures, claims, failed, expense))
     write_file(out / REPORT_FILE, page.encode())
     write_file(stamp, identity.encode())
     notes.detail = f"{REPORT_FILE} and {len(drawn)} figures"

@@ -45,7 +45,7 @@ class PlayedTrace(msgspec.Struct, frozen=True):
         return tuple(sorted({o.node for o in self.operations if o.kind == OperationKind.INSERT}))
 
 
-def find_posts(plan: Plan, out: Path, notes: StageNotes) -> Posts:
+def provide_posts(plan: Plan, out: Path, notes: StageNotes) -> Posts:
     """The study's dataset of posts, or generated ones."""
     if not plan.needs_posts:
         notes.detail = "not needed, the trace is a file"
@@ -66,7 +66,7 @@ def find_posts(plan: Plan, out: Path, notes: StageNotes) -> Posts:
     return Posts(path, identity)
 
 
-def find_traces(plan: Plan, posts: Posts, out: Path, session: LazySession, notes: StageNotes) -> list[PlayedTrace]:
+def provide_traces(plan: Plan, posts: Posts, out: Path, session: LazySession, notes: StageNotes) -> list[PlayedTrace]:
     """The traces of the plan, in its order."""
     found = []
     wanted = plan.traces()

@@ -22,6 +22,7 @@ from thyme.papers.thyme.analysis import (
     notifications_per_member,
     total_messages,
 )
+from thyme.papers.thyme.crowds import CrowdOptions, Shared, measure_crowd, measure_shared
 from thyme.papers.thyme.figures import (
     Counts,
     analysis_csv,
@@ -31,7 +32,6 @@ from thyme.papers.thyme.figures import (
     messages_figure,
     shared_figure,
 )
-from thyme.papers.thyme.measured import CrowdOptions, Shared, measure_crowd, measure_shared
 
 SIZES = (16, 64, 100)
 OPERATIONS = 24

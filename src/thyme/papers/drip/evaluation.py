@@ -14,7 +14,7 @@ from thyme.model.errors import InputError
 from thyme.papers.drip.claims import judge_drip
 from thyme.papers.drip.figures import analysis_csv, analysis_table, drip_figures, points_csv
 from thyme.papers.drip.points import DripMeasure, DripPoint, drip_points, measure, seeded
-from thyme.papers.evaluated import Evaluated, Measured, measured_at
+from thyme.papers.evaluated import Evaluated, Measurement, measurements_at
 from thyme.pipeline.runs.run import EVENTS_FILE, RunSpec, pack_trace
 from thyme.pipeline.runs.sweep import SweepProgress, reuse, sweep
 from thyme.pipeline.spark.lazy_session import LazySession
@@ -82,7 +82,7 @@ def write_evaluation(
     )
 
 
-def _measured(point: DripPoint, runs: Sequence[DripMeasure]) -> list[Measured]:
+def _measured(point: DripPoint, runs: Sequence[DripMeasure]) -> list[Measurement]:
     settings = point.scenario.settings
     place = {
         "figure": point.figure, "series": point.series, "brokers": point.x,
@@ -95,4 +95,4 @@ def _measured(point: DripPoint, runs: Sequence[DripMeasure]) -> list[Measured]:
         "frames": lambda run: run.frames,
         "first_broker_s": lambda run: run.step_s,
     }
-    return measured_at(place, {metric: [read(run) for run in runs] for metric, read in readers.items()})
+    return measurements_at(place, {metric: [read(run) for run in runs] for metric, read in readers.items()})

@@ -25,7 +25,7 @@ from thyme.papers.drip.claims import Found, Read
 from thyme.papers.drip.points import WARM_UP_S, DripMeasure, DripPoint, seeded
 from thyme.sim.run import movement_for
 from thyme.sim.scenario import Scenario
-from thyme.study.figures import COLOURS, INK, MARKERS, STYLE, Picture
+from thyme.study.figures import COLOURS, INK, MARKERS, STYLE, Picture, to_picture
 
 DPI = 130
 SIZE_IN = (6.0, 3.8)
@@ -156,7 +156,7 @@ def _lines(name: str, title: str, label: str, points: Sequence[DripPoint], found
         axes.legend()
         runs = min(len(found[point.key]) for point in points)
         caption = f"Means over runs, at least {runs} for each point; bands from the lowest to the highest."
-        return Picture(name, title, caption, _render(figure, "png"), _render(figure, "svg"))
+        return to_picture(figure, name, title, caption, DPI)
 
 
 def _analysis(rows: Sequence[Analysed]) -> Picture:
@@ -178,7 +178,7 @@ def _analysis(rows: Sequence[Analysed]) -> Picture:
         axes.set_ylim(bottom=0.0)
         axes.legend()
         caption = "With the rate λ at which regions of the run's own brokers met."
-        return Picture("drip_analysis", title, caption, _render(figure, "png"), _render(figure, "svg"))
+        return to_picture(figure, "drip_analysis", title, caption, DPI)
 
 
 def _blank(title: str) -> tuple[Figure, Axes]:
@@ -186,10 +186,3 @@ def _blank(title: str) -> tuple[Figure, Axes]:
     FigureCanvasAgg(figure)
     figure.suptitle(title, color=INK)
     return figure, figure.subplots()
-
-
-def _render(figure: Figure, kind: str) -> bytes:
-    buffer = io.BytesIO()
-    metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
-    figure.savefig(buffer, format=kind, dpi=DPI, metadata=metadata)
-    return buffer.getvalue()

@@ -14,7 +14,7 @@ import msgspec
 import pyarrow.parquet as pq
 
 from thyme.model.errors import InputError
-from thyme.papers.evaluated import Evaluated, Measured, measured_at
+from thyme.papers.evaluated import Evaluated, Measurement, measurements_at
 from thyme.papers.socialcast.claims import judge_socialcast
 from thyme.papers.socialcast.figures import points_csv, socialcast_figures
 from thyme.papers.socialcast.points import SocialMeasure, SocialPoint, measure, measure_compiled, socialcast_points
@@ -138,7 +138,7 @@ def write_evaluation(
     )
 
 
-def _measured(point: SocialPoint, runs: Sequence[SocialMeasure]) -> list[Measured]:
+def _measured(point: SocialPoint, runs: Sequence[SocialMeasure]) -> list[Measurement]:
     readers: dict[str, Callable[[SocialMeasure], float]] = {
         "delivery": lambda run: run.delivery,
         "traffic.messages": lambda run: run.traffic,
@@ -149,7 +149,7 @@ def _measured(point: SocialPoint, runs: Sequence[SocialMeasure]) -> list[Measure
         "buffer.below_5.share": lambda run: _mean([size < 5 for size in run.buffered]),
     }
     place = {"figure": point.figure, "series": point.series, "x": point.x}
-    return measured_at(place, {metric: [read(run) for run in runs] for metric, read in readers.items()})
+    return measurements_at(place, {metric: [read(run) for run in runs] for metric, read in readers.items()})
 
 
 def _mean(values: Sequence[float]) -> float:

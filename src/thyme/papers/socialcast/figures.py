@@ -19,7 +19,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from thyme.papers.socialcast.points import PREDICTION, RANDOM, SocialMeasure, SocialPoint
-from thyme.study.figures import COLOURS, INK, MARKERS, STYLE, Picture
+from thyme.study.figures import COLOURS, INK, MARKERS, STYLE, Picture, to_picture
 
 DPI = 130
 PANEL_IN = (4.6, 3.3)
@@ -183,11 +183,4 @@ def _blank(panels: int, title: str) -> tuple[Figure, list[Axes]]:
 
 
 def _picture(figure: Figure, name: str, title: str, caption: str) -> Picture:
-    return Picture(name, title, caption, _render(figure, "png"), _render(figure, "svg"))
-
-
-def _render(figure: Figure, kind: str) -> bytes:
-    buffer = io.BytesIO()
-    metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
-    figure.savefig(buffer, format=kind, dpi=DPI, metadata=metadata)
-    return buffer.getvalue()
+    return to_picture(figure, name, title, caption, DPI)

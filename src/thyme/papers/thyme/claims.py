@@ -14,7 +14,7 @@ import msgspec
 from thyme.study.claims import Bound, Claim, Trend
 from thyme.study.definition import OWN_PRESETS, StudyDefinition
 from thyme.study.expectations import Expectation
-from thyme.study.measures import is_share
+from thyme.study.shown_metrics import is_share
 
 PRESETS = (OWN_PRESETS, files("thyme.papers.thyme").joinpath("presets"))
 """The studies that come with Thyme: its own, and those of the papers' settings, which the claims are about."""

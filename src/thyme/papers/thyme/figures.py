@@ -38,9 +38,9 @@ from thyme.papers.thyme.analysis import (
     messages_each,
     notifications_per_member,
 )
-from thyme.papers.thyme.measured import CrowdOptions, Measured, Shared, measure_crowd, measure_shared
+from thyme.papers.thyme.crowds import CrowdOptions, CrowdTraffic, Shared, measure_crowd, measure_shared
 from thyme.pipeline.runs.sweep import SweepProgress
-from thyme.study.figures import COLOURS, INK, MARKERS, MUTED, STYLE, Picture
+from thyme.study.figures import COLOURS, INK, MARKERS, MUTED, STYLE, Picture, to_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,7 +58,7 @@ class Counts(msgspec.Struct, frozen=True):
 
     approach: ApproachName
     per_cell: int
-    runs: tuple[Measured, ...]
+    runs: tuple[CrowdTraffic, ...]
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -111,7 +111,7 @@ def measure_all(
             for nodes in sizes
             for seed in range(1, topologies + 1)
         ]
-        runs: list[Measured] = []
+        runs: list[CrowdTraffic] = []
         for each in options:
             done = len(found) * len(options) + len(runs)
             watch(SweepProgress(total, done=done, running=1, share=done / total))
@@ -160,7 +160,7 @@ def messages_figure(found: Sequence[Counts]) -> Picture:
         handles.append(Line2D([], [], color=MUTED, linestyle=":"))
         labels.append("formula with the paper's constants")
         figure.legend(handles, labels, loc="outside upper center", ncols=len(handles))
-        return Picture("analysis_messages", title, caption, _render(figure, "png"), _render(figure, "svg"))
+        return to_picture(figure, "analysis_messages", title, caption, PNG_DPI)
 
 
 def shared_figure(shared: Sequence[Shared]) -> Picture:
@@ -186,7 +186,7 @@ def shared_figure(shared: Sequence[Shared]) -> Picture:
         axes.set_ylabel("messages per node")
         axes.set_ylim(0.0)
         axes.legend()
-        return Picture("analysis_shared", title, caption, _render(figure, "png"), _render(figure, "svg"))
+        return to_picture(figure, "analysis_shared", title, caption, PNG_DPI)
 
 
 def analysis_table(found: Sequence[Counts]) -> str:
@@ -234,12 +234,12 @@ def thyme_analysis(
     return evaluated.Evaluated((), tuple(measured), (messages_figure(found), shared_figure(shared)), runs)
 
 
-def _measured(counts: Counts) -> Iterator[evaluated.Measured]:
+def _measured(counts: Counts) -> Iterator[evaluated.Measurement]:
     for nodes in counts.sizes:
         place = {"approach": find_approach(counts.approach).title, "nodes": nodes}
         sent = {f"{cost.value}.frames": counts.each(cost, nodes) for cost in Cost}
         busiest = [float(run.hot_spot) for run in counts.runs if run.nodes == nodes]
-        yield from evaluated.measured_at(place, {**sent, "hot_spot.frames": busiest})
+        yield from evaluated.measurements_at(place, {**sent, "hot_spot.frames": busiest})
 
 
 def _ends(counts: Counts) -> tuple[int, int]:
@@ -281,10 +281,3 @@ def _finish(axes: Axes, cost: Cost, found: Sequence[Counts]) -> None:
     axes.set_title(cost.value, fontsize=10.5, color=INK)
     axes.set_xlabel("nodes")
     axes.set_ylabel("transmissions each")
-
-
-def _render(figure: Figure, kind: str) -> bytes:
-    buffer = io.BytesIO()
-    metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
-    figure.savefig(buffer, format=kind, dpi=PNG_DPI, metadata=metadata)
-    return buffer.getvalue()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from thyme.papers.evaluated import Evaluated, Measured, measured_at
+from thyme.papers.evaluated import Evaluated, Measurement, measurements_at
 from thyme.papers.walks.batch import PAPER_INITIATORS, BatchOptions, Columns
 from thyme.papers.walks.claims import check_claims
 from thyme.papers.walks.figures import MEASURES, boxes_of, summary_csv, walk_figures
@@ -61,10 +61,10 @@ def write_evaluation(swept: WalkSweep, out: Path) -> Evaluated:
     return Evaluated(tuple(claims), tuple(measured), tuple(pictures), swept.runs, failed)
 
 
-def _measured(table: Columns) -> Iterator[Measured]:
+def _measured(table: Columns) -> Iterator[Measurement]:
     """Each overlay is a run."""
     for place, rows in boxes_of(table):
-        yield from measured_at(place, {metric: table[metric][rows].astype(float).tolist() for metric in MEASURES})
+        yield from measurements_at(place, {metric: table[metric][rows].astype(float).tolist() for metric in MEASURES})
 
 
 def compared_counts(sizes: Sequence[int]) -> dict[int, tuple[int, ...]]:

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from thyme.papers.walks.points import Table, count_outliers
-from thyme.study.figures import COLOURS, INK, STYLE, Picture
+from thyme.study.figures import COLOURS, INK, STYLE, Picture, to_picture
 
 FEW_INITIATORS = 10
 DPI = 130
@@ -109,7 +109,7 @@ def _boxes(table: Table, measure: str, name: str, title: str, caption: str, up_t
         for axes in panels[-1]:
             axes.set_xlabel("publishers and subscribers")
         figure.suptitle(title, color=INK)
-        return Picture(name, title, caption, _render(figure, "png"), _render(figure, "svg"))
+        return to_picture(figure, name, title, caption, DPI)
 
 
 def _panel(axes: Axes, groups: Sequence[NDArray[Any]], counts: Sequence[int], pure: bool) -> None:
@@ -128,10 +128,3 @@ def _panel(axes: Axes, groups: Sequence[NDArray[Any]], counts: Sequence[int], pu
     axes.grid(False, axis="x")
     if len(counts) > FEW_INITIATORS:
         axes.tick_params(axis="x", labelrotation=60, labelsize=8)
-
-
-def _render(figure: Figure, kind: str) -> bytes:
-    buffer = io.BytesIO()
-    metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
-    figure.savefig(buffer, format=kind, dpi=DPI, metadata=metadata)
-    return buffer.getvalue()

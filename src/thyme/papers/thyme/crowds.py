@@ -66,7 +66,7 @@ class CrowdOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """After the last operation of a kind, so that all it sends is counted to it."""
 
 
-class Measured(msgspec.Struct, frozen=True):
+class CrowdTraffic(msgspec.Struct, frozen=True):
     """What one crowd sent."""
 
     approach: ApproachName
@@ -199,7 +199,7 @@ def places_of(options: CrowdOptions, venue: Venue) -> Floats:
     return places
 
 
-def measure_crowd(approach: ApproachName, options: CrowdOptions | None = None) -> Measured:
+def measure_crowd(approach: ApproachName, options: CrowdOptions | None = None) -> CrowdTraffic:
     """Play the operations on a crowd of one approach and count."""
     options = options or CrowdOptions()
     if options.nodes < 2 or options.operations < 1:
@@ -214,7 +214,7 @@ def measure_crowd(approach: ApproachName, options: CrowdOptions | None = None) -
     crowd.in_turn(Cost.INSERT, [_insertion(crowd, i, pair, found) for i, pair in enumerate(pairs)])
     crowd.in_turn(Cost.RETRIEVE, [_retrieval(crowd, i, pair, found) for i, pair in enumerate(pairs)])
     tally = crowd.world.tally
-    return Measured(
+    return CrowdTraffic(
         approach,
         options.nodes,
         len(set(crowd.cells)),

@@ -27,7 +27,7 @@ from thyme.study.workload import PlayedTrace
 from thyme.world.churn import NoChurn
 
 
-def find_metrics(
+def provide_metrics(
     plan: Plan,
     specs: Sequence[RunSpec],
     outcomes: Sequence[Outcome],

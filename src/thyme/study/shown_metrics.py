@@ -1,0 +1,82 @@
+"""How a metric of the pipeline is shown to a person: its title, unit, scale and what it means.
+
+A metric that is not listed is in `metrics.csv` all the same; what is listed gets a figure.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+SUCCESS = "all.success"
+RECALL = "recall"
+NOTIFICATION_LATENCY = "notification.latency_s.mean"
+AIR_BYTES = "phy_sent.bytes"
+OPERATIONS = ("insert", "delete", "subscribe", "unsubscribe", "retrieve")
+
+
+class Shown(msgspec.Struct, frozen=True):
+    metric: str
+    title: str
+    axis_label: str
+    caption: str
+    group: str
+    short: str = ""
+    scale: float = 1.0
+    unit: str = ""
+    high_is_good: bool = False
+    """Whether a percentage is read from the top: its axis ends at 100 %."""
+
+    @property
+    def is_share(self) -> bool:
+        return is_share(self.metric)
+
+    @property
+    def file(self) -> str:
+        return self.metric.replace(".", "-").replace("_", "-")
+
+
+def is_share(metric: str) -> bool:
+    """Whether a metric lies between 0 and 1 and reads as a percentage."""
+    return metric.split(".")[-1] in {"success", "recall", "delivery", "coverage", "share"}
+
+
+WORKS, FAST, COSTS = "Does it work?", "How fast is it?", "What does it cost?"
+
+SHOWN_METRICS: tuple[Shown, ...] = (
+    Shown(SUCCESS, "Operations that succeed", "of all operations", "Inserts, deletes, subscriptions, "
+            "unsubscriptions and retrieves that ended well, of all that users issued.", WORKS, high_is_good=True),
+    Shown(RECALL, "Notifications that arrive", "of expected notifications", "Of the notifications that a perfect, "
+            "instant execution of the same operations would give.", WORKS, high_is_good=True),
+    Shown(NOTIFICATION_LATENCY, "Time until a notification", "seconds, mean", "From the instant at which a perfect "
+            "execution would notify (publication or subscription, whichever is later).", FAST, unit="s"),
+    Shown("notification.latency_s.max", "The latest notification", "seconds, largest", "The largest time until a "
+            "notification in a run.", FAST, unit="s"),
+    Shown("all.latency_s.mean", "Time until an operation is answered", "seconds, mean", "From issuing an operation "
+            "until it succeeds, over all kinds.", FAST, unit="s"),
+    Shown("retrieve.latency_s.mean", "Time to retrieve an object", "seconds, mean", "From asking for an object "
+            "until its content is complete.", FAST, unit="s"),
+    Shown(AIR_BYTES, "Traffic on the air", "MB sent by all radios", "All bytes that radios sent, "
+            "frames repeated by the link included.", COSTS, scale=1e-6, unit="MB"),
+    Shown("forwarded.bytes", "Traffic for others", "MB forwarded", "Bytes that nodes passed on for "
+            "others.", COSTS, scale=1e-6, unit="MB"),
+    Shown("control.share", "Routing control", "of bytes sent", "The share of routing's own messages in what nodes "
+            "send.", COSTS),
+    Shown("retransmitted.frames", "Frames repeated by the link", "frames", "Unicast frames that the radio "
+            "had to send again.", COSTS),
+    Shown("given_up.frames", "Frames given up by the link", "frames", "Unicast frames that no retry brought "
+            "through.", COSTS),
+    Shown("energy.node_joules.mean", "Energy", "joules per node", "What a radio used in the whole run, listening "
+            "included.", COSTS, unit="J"),
+    Shown("load.gini", "Uneven load", "Gini index of bytes sent", "0: all nodes send the same; 1: one sends "
+            "all.", COSTS),
+)  # fmt: skip
+
+SUCCESS_PARTS: tuple[Shown, ...] = (
+    *(Shown(f"{kind}.success", kind, "succeed", "", WORKS, short=kind, high_is_good=True) for kind in OPERATIONS),
+    Shown(RECALL, "notifications", "succeed", "", WORKS, short="notification", high_is_good=True),
+)
+
+LATENCY_PARTS: tuple[Shown, ...] = (
+    *(Shown(f"{kind}.latency_s.mean", kind, "seconds, mean", "", FAST, short=kind, unit="s") for kind in OPERATIONS),
+    Shown(NOTIFICATION_LATENCY, "notification", "seconds, mean", "", FAST, short="notification", unit="s"),
+)
