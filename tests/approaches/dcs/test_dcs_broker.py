@@ -1,0 +1,185 @@
+"""The broker by itself: what a member does with requests that reach its cell (FGCS §6.1–6.4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from lone_cell import ALL, HERE, LoneCell, metadata_of, part_of, subscription_of
+
+from thyme.approaches.dcs.broker import Broker
+from thyme.approaches.dcs.cell import Mode
+from thyme.approaches.dcs.copies import Copies
+from thyme.approaches.dcs.learning import Learning
+from thyme.approaches.dcs.notifier import Notifier
+from thyme.approaches.dcs.replicas import Replicas
+from thyme.model.ids import CellId
+from thyme.model.matching import MatchingLimits
+from thyme.routing.cells.addresses import Form
+from thyme.wire.cells import (
+    CellAnswer,
+    CellNotification,
+    CellState,
+    DeleteMetadata,
+    DropObject,
+    Held,
+    InsertMetadata,
+    MoreMatches,
+    SubscribePart,
+    UnsubscribePart,
+)
+
+
+def brokered(**options: Any) -> LoneCell:
+    lone = LoneCell(**options)
+    notifier = Notifier(lone.cell)
+    Broker(lone.cell, notifier, Learning(lone.cell, notifier, Replicas(lone.cell, Copies(lone.host))))
+    return lone
+
+
+def test_an_insertion_is_kept_told_to_the_cell_notified_and_answered_in_this_order() -> None:
+    lone = brokered(sure_members=0)
+    tag = lone.tag()
+    lone.cell.holdings.parts.put(part_of(subscription_of(tag), place=1))
+    lone.arrive(InsertMetadata(7, metadata_of("photo", tag)))
+    assert lone.kinds() == ["CellState", "CellNotification", "CellAnswer"]
+    assert lone.take(CellState) == [(ALL, CellState(held=(Held(HERE, metadata_of("photo", tag)),)))]
+    assert [to for to, _ in lone.take(CellNotification)] == [[(1, 8)]]
+    assert lone.take(CellAnswer) == [([(4, 9)], CellAnswer(7, HERE))]
+
+
+def test_a_small_cell_is_told_by_packets_that_are_acknowledged_and_a_large_one_by_one_broadcast() -> None:
+    for others, told in (((1, 3), [(HERE, 1), (HERE, 3)]), ((1, 3, 4), ALL)):
+        lone = brokered(sure_members=2)
+        lone.hear(*others)
+        lone.arrive(InsertMetadata(7, metadata_of("photo", lone.tag())))
+        assert [to for to, _ in lone.take(CellState)] == [told]
+
+
+def test_a_repeated_request_is_answered_again_and_does_nothing_twice() -> None:
+    lone = brokered(sure_members=0)
+    tag = lone.tag()
+    subscription = subscription_of(tag)
+    for request in (
+        SubscribePart(1, subscription, HERE, 10),
+        InsertMetadata(2, metadata_of("photo", tag)),
+        DeleteMetadata(3, metadata_of("photo", tag).key),
+        UnsubscribePart(4, subscription.key),
+    ):
+        origin = 8 if isinstance(request, SubscribePart | UnsubscribePart) else 9
+        lone.arrive(request, origin)
+        first = lone.kinds()
+        assert first.count("CellAnswer") == 1
+        assert "CellState" in first
+        lone.sent.clear()
+        lone.arrive(request, origin)
+        assert lone.kinds() == ["CellAnswer"], request
+        lone.sent.clear()
+
+
+def test_only_the_owner_inserts_and_deletes_and_only_the_subscriber_unsubscribes() -> None:
+    lone = brokered()
+    tag = lone.tag()
+    metadata, subscription = metadata_of("photo", tag, owner=9), subscription_of(tag)
+    lone.arrive(InsertMetadata(1, metadata), origin=3)
+    assert [answer.refusal for _, answer in lone.take(CellAnswer)] == ["only its owner inserts an object"]
+    assert lone.cell.holdings.index.object_count == 0
+    lone.arrive(InsertMetadata(2, metadata))
+    lone.arrive(DeleteMetadata(3, metadata.key), origin=3)
+    assert [answer.refusal for _, answer in lone.take(CellAnswer)] == ["", "only its owner deletes an object"]
+    assert lone.cell.holdings.index.object_count == 1
+    lone.arrive(SubscribePart(4, subscription, HERE, 0), origin=8)
+    lone.arrive(UnsubscribePart(5, subscription.key), origin=3)
+    assert lone.cell.holdings.index.subscription_count == 1
+
+
+def test_what_was_deleted_does_not_come_back_with_a_late_insertion() -> None:
+    lone = brokered()
+    metadata = metadata_of("photo", lone.tag())
+    lone.arrive(DeleteMetadata(1, metadata.key))
+    lone.arrive(InsertMetadata(2, metadata))
+    assert lone.cell.holdings.index.object_count == 0
+    assert lone.take(CellState) == [(ALL, CellState(deleted=(metadata.key,)))]
+
+
+def test_a_subscription_gets_the_most_recent_of_the_past_and_the_rest_when_asked_for() -> None:
+    lone = brokered()
+    tag = lone.tag()
+    for i in range(5):
+        lone.arrive(InsertMetadata(i, metadata_of(f"o{i}", tag, at_s=float(i))))
+    subscription = subscription_of(tag)
+    lone.sent.clear()
+    lone.arrive(SubscribePart(7, subscription, HERE, 3), origin=8)
+    ((_, first),) = lone.take(CellNotification)
+    assert [m.key.oid for m in first.matches] == ["o4", "o3", "o2"]
+    assert (first.remaining, first.request) == (2, -1)
+    assert first.cursor is not None
+    lone.arrive(MoreMatches(8, subscription.key, HERE, first.cursor, 3, first.remaining), origin=8)
+    ((_, rest),) = lone.take(CellNotification)
+    assert [m.key.oid for m in rest.matches] == ["o1", "o0"]
+    assert (rest.remaining, rest.request) == (0, 8)
+
+
+def test_more_of_an_unknown_subscription_is_refused() -> None:
+    lone = brokered()
+    known = subscription_of(lone.tag())
+    for i in range(2):
+        lone.arrive(InsertMetadata(0, metadata_of(f"o{i}", lone.tag())))
+    lone.arrive(SubscribePart(1, known, HERE, 1), origin=8)
+    cursor = lone.cell.holdings.index.search(known, 1).cursor
+    assert cursor is not None
+    lone.take(CellAnswer)
+    lone.arrive(MoreMatches(2, subscription_of("x", sid=3).key, HERE, cursor, 3, 2), origin=8)
+    assert [answer.refusal for _, answer in lone.take(CellAnswer)] == ["unknown subscription"]
+
+
+def test_a_full_index_refuses_with_its_reason_and_tells_nobody() -> None:
+    lone = brokered()
+    tag = lone.tag()
+    lone.cell.holdings.index.limits = MatchingLimits(objects=1, subscriptions=0)
+    lone.arrive(InsertMetadata(1, metadata_of("one", tag)))
+    lone.sent.clear()
+    lone.arrive(InsertMetadata(2, metadata_of("two", tag)))
+    lone.arrive(SubscribePart(3, subscription_of(tag), HERE, 10), origin=8)
+    assert lone.kinds() == ["CellAnswer", "CellAnswer"]
+    assert all(answer.refusal for _, answer in lone.take(CellAnswer))
+
+
+@pytest.mark.parametrize(
+    ("origin", "form", "dropped", "passed_on"),
+    [(9, Form.CELL, True, True), (3, Form.CELL, False, False), (3, Form.BROADCAST, True, False)],
+)
+def test_an_object_is_dropped_for_its_owner_or_by_word_of_another_member(
+    origin: int, form: Form, dropped: bool, passed_on: bool
+) -> None:
+    lone = brokered()
+    metadata = metadata_of("photo", lone.tag())
+    lone.cell.holdings.put_object(metadata, b"data")
+    lone.arrive(DropObject(metadata.key), origin, form=form)
+    assert lone.cell.holdings.has_object(metadata.key) is not dropped
+    assert lone.cell.contents.has(metadata.key) is not dropped
+    assert lone.take(DropObject) == ([(ALL, DropObject(metadata.key))] if passed_on else [])
+
+
+def test_what_comes_for_an_empty_cell_is_kept_under_its_name_and_answered_in_it() -> None:
+    lone = brokered()
+    tag = lone.tag(3)
+    lone.arrive(InsertMetadata(1, metadata_of("photo", tag)), target=3, proxied=True)
+    assert lone.cell.holdings.homes() == [3]
+    assert [answer.cell for _, answer in lone.take(CellAnswer)] == [3]
+
+
+@pytest.mark.parametrize("mode", [mode for mode in Mode if mode is not Mode.MEMBER])
+def test_who_is_not_a_member_serves_nobody(mode: Mode) -> None:
+    lone = brokered()
+    lone.cell.mode = mode
+    lone.arrive(InsertMetadata(1, metadata_of("photo", lone.tag())))
+    assert lone.sent == []
+    assert lone.cell.holdings.index.object_count == 0
+
+
+def test_the_place_of_the_subscriber_comes_with_the_subscription() -> None:
+    lone = brokered()
+    subscription = subscription_of(lone.tag())
+    lone.arrive(SubscribePart(1, subscription, CellId(3), 0), origin=8)
+    assert lone.cell.holdings.parts.place_of(subscription.key) == 3

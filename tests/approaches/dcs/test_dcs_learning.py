@@ -1,0 +1,102 @@
+"""Learning by itself: news from other members and other cells, and matches that were missed (FGCS §6.1, §6.4.2)."""
+
+from __future__ import annotations
+
+from lone_cell import ALL, HERE, OTHER, LoneCell, metadata_of, part_of, subscription_of
+
+from thyme.approaches.dcs.copies import Copies
+from thyme.approaches.dcs.learning import Learning
+from thyme.approaches.dcs.notifier import Notifier
+from thyme.approaches.dcs.replicas import Replicas
+from thyme.model.ids import CellId, NodeId
+from thyme.model.objects import DataObject
+from thyme.routing.cells.addresses import Form
+from thyme.wire.cells import CellAnswer, CellNotification, CellState, Held
+from thyme.wire.storage import PartRequest
+
+
+def learning() -> tuple[LoneCell, Learning]:
+    lone = LoneCell()
+    return lone, Learning(lone.cell, Notifier(lone.cell), Replicas(lone.cell, Copies(lone.host)))
+
+
+SUBSCRIPTION = subscription_of("goal")
+OBJECT = metadata_of("photo", "goal", at_s=5.0)
+NEWS = Held(HERE, OBJECT)
+
+
+def test_news_that_another_member_has_answered_for_is_only_learnt() -> None:
+    lone, learner = learning()
+    learner.learn(CellState(parts=(part_of(SUBSCRIPTION),), held=(NEWS,)))
+    assert lone.cell.holdings.index.object_count == lone.cell.holdings.index.subscription_count == 1
+    assert lone.sent == [], "whoever answered has notified"
+
+
+def test_who_answered_a_subscription_makes_up_for_an_older_object_it_did_not_know() -> None:
+    lone, learner = learning()
+    lone.cell.holdings.parts.put(part_of(SUBSCRIPTION, told_s=9.0))
+    learner.subscribed.remember(SUBSCRIPTION.key, 9.0)
+    learner.learn(CellState(held=(NEWS,)))
+    assert [to for to, _ in lone.take(CellNotification)] == [[(OTHER, 8)]]
+    learner.learn(CellState(held=(NEWS,)))
+    assert lone.sent == [], "once"
+    learner.learn(CellState(held=(Held(HERE, metadata_of("later", "goal", at_s=10.0)),)))
+    assert lone.sent == [], "of what came after the subscription, whoever answered the insertion told"
+
+
+def test_who_answered_an_insertion_makes_up_for_an_older_subscription_it_did_not_know() -> None:
+    lone, learner = learning()
+    lone.cell.holdings.put(NEWS)
+    learner.inserted.remember(OBJECT.key, 5.0)
+    learner.learn(CellState(parts=(part_of(subscription_of("goal", 1), told_s=6.0),)))
+    assert lone.sent == [], "a later subscription was answered with the past"
+    learner.learn(CellState(parts=(part_of(SUBSCRIPTION, told_s=4.0),)))
+    assert [message.matches for _, message in lone.take(CellNotification)] == [(OBJECT,)]
+
+
+def test_what_was_answered_is_remembered_across_a_restart() -> None:
+    lone, learner = learning()
+    learner.subscribed.remember(SUBSCRIPTION.key, 9.0)
+    again = LoneCell()
+    again.host.store = lone.host.store
+    back = Learning(again.cell, Notifier(again.cell), Replicas(again.cell, Copies(again.host)))
+    assert back.subscribed.get(SUBSCRIPTION.key, 0.0) == 9.0
+
+
+def test_deletions_and_revocations_win_over_what_comes_with_them() -> None:
+    lone, learner = learning()
+    learner.learn(
+        CellState(held=(NEWS,), parts=(part_of(SUBSCRIPTION),), deleted=(OBJECT.key,), revoked=(SUBSCRIPTION.key,))
+    )
+    assert lone.cell.holdings.index.object_count == lone.cell.holdings.index.subscription_count == 0
+
+
+def test_keys_handed_over_by_another_cell_are_matched_answered_and_told_to_the_others() -> None:
+    lone, _ = learning()
+    lone.cell.holdings.put(NEWS)
+    handed = CellState(parts=(part_of(SUBSCRIPTION, home=3),), request=7)
+    lone.arrive(handed, target=3)
+    assert lone.kinds() == ["CellNotification", "CellAnswer", "CellState"]
+    assert lone.take(CellAnswer) == [([(OTHER, 9)], CellAnswer(7, CellId(3)))]
+    assert lone.take(CellState) == [(ALL, CellState(parts=handed.parts))]
+    assert [message.matches for _, message in lone.take(CellNotification)] == [(OBJECT,)]
+    lone.arrive(handed, target=3)
+    assert lone.take(CellNotification) == [], "sent twice, matched once"
+
+
+def test_a_broadcast_of_another_member_is_not_answered() -> None:
+    lone, _ = learning()
+    lone.arrive(CellState(held=(NEWS,)), form=Form.BROADCAST)
+    assert lone.sent == []
+    assert lone.cell.holdings.index.object_count == 1
+
+
+def test_objects_are_kept_by_those_who_are_named_and_large_ones_are_fetched() -> None:
+    small, large = metadata_of("small", "goal"), metadata_of("large", "goal", size=5_000)
+    things = (DataObject(small, b"data"), DataObject(large, b""))
+    for keepers, kept in (((), True), ((NodeId(5),), True), ((NodeId(6),), False)):
+        lone, _ = learning()
+        lone.arrive(CellState(objects=things, keepers=keepers), origin=9, form=Form.BROADCAST)
+        assert lone.cell.holdings.has_object(small.key) is kept
+        assert bool(lone.take(PartRequest)) is kept
+        assert not lone.cell.holdings.has_object(large.key)

@@ -1,0 +1,188 @@
+"""Membership by itself: joining a cell, crossing borders, settling elsewhere (FGCS §6.6.3, §6.7, §7.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from lone_cell import HERE, LoneCell, metadata_of
+
+from thyme.approaches.dcs.cell import Mode
+from thyme.approaches.dcs.copies import Copies
+from thyme.approaches.dcs.learning import Learning
+from thyme.approaches.dcs.membership import Membership
+from thyme.approaches.dcs.notifier import Notifier
+from thyme.approaches.dcs.replicas import Replicas
+from thyme.wire.cells import CellState, Held, JoinCell, JoinedState
+
+
+class Newcomer(LoneCell):
+    """A node with nothing but membership; `turns` are those that its cell has told."""
+
+    def __init__(self, *, member: bool = False, **options: Any) -> None:
+        super().__init__(member=member, **options)
+        replicas = Replicas(self.cell, Copies(self.host))
+        self.membership = Membership(self.cell, Learning(self.cell, Notifier(self.cell), replicas))
+        self.turns: list[str] = []
+        self.cell.settled.then(lambda alone: self.turns.append("settled alone" if alone else "settled"))
+        self.cell.leaving.then(lambda: self.turns.append("leaving"))
+        self.cell.crossed.then(lambda: self.turns.append("crossed"))
+        self.cell.discarded.then(lambda old: self.turns.append("discarded"))
+
+    def asked(self) -> JoinCell:
+        """The request to join that was sent last."""
+        return self.take(JoinCell)[-1][1]
+
+    def settle(self) -> None:
+        self.membership.join()
+        self.wait(5.0)
+        assert self.turns == ["settled alone"]
+        self.turns.clear()
+
+
+def batch(request: JoinCell, index: int, batches: int, *oids: str) -> JoinedState:
+    held = tuple(Held(HERE, metadata_of(oid, "goal")) for oid in oids)
+    return JoinedState(request.request, index, batches, CellState(held=held))
+
+
+def test_who_hears_nobody_of_its_cell_is_alone_and_a_member() -> None:
+    newcomer = Newcomer()
+    newcomer.membership.join()
+    newcomer.wait(3.9)
+    assert newcomer.turns == []
+    newcomer.wait(0.2)
+    assert newcomer.cell.member
+    assert newcomer.turns == ["settled alone"]
+    assert newcomer.sent == []
+
+
+def test_a_member_is_asked_and_all_of_the_state_makes_a_member() -> None:
+    newcomer = Newcomer()
+    newcomer.hear(7)
+    newcomer.hear(3, cell=1)
+    newcomer.membership.join()
+    newcomer.wait(2.1)
+    assert newcomer.sent[0].to == [(HERE, 7)]
+    request = newcomer.asked()
+    newcomer.arrive(batch(request, 1, 2, "second"))
+    newcomer.arrive(batch(request, 1, 2, "second"))
+    assert newcomer.cell.mode is Mode.JOINING, "one batch, twice"
+    newcomer.arrive(batch(request, 0, 2, "first"))
+    assert newcomer.turns == ["settled"]
+    assert newcomer.cell.holdings.index.object_count == 2
+
+
+def test_an_answer_to_an_earlier_question_does_not_complete_a_later_one() -> None:
+    newcomer = Newcomer()
+    newcomer.hear(7)
+    newcomer.membership.join()
+    newcomer.wait(2.1)
+    first = newcomer.asked()
+    newcomer.arrive(batch(first, 0, 2, "a"))
+    newcomer.hear(7)
+    newcomer.wait(2.0)
+    second = newcomer.asked()
+    assert second.request != first.request
+    newcomer.arrive(batch(first, 1, 2, "b"))
+    newcomer.arrive(batch(second, 1, 2, "b"))
+    assert not newcomer.cell.member
+    newcomer.arrive(batch(second, 0, 2, "a"))
+    assert newcomer.cell.member
+
+
+def test_where_members_are_heard_but_silent_the_node_makes_do_after_the_last_try() -> None:
+    newcomer = Newcomer(join_tries=3)
+    newcomer.membership.join()
+    for _ in range(10):
+        newcomer.hear(7)
+        newcomer.wait(1.0)
+    assert len(newcomer.take(JoinCell)) == 3
+    assert newcomer.turns == ["settled"], "not alone: there is somebody, so no proxy has the cell's keys"
+
+
+def test_a_member_hands_the_state_over_in_batches_that_fit_a_frame() -> None:
+    member = Newcomer(member=True)
+    for i in range(40):
+        member.cell.holdings.put(Held(HERE, metadata_of(f"o{i}", "goal")))
+    member.arrive(JoinCell(77), origin=6, origin_cell=HERE)
+    answers = member.take(JoinedState)
+    assert all(to == [(HERE, 6)] for to, _ in answers)
+    assert [answer.index for _, answer in answers] == list(range(len(answers)))
+    assert {(answer.request, answer.batches) for _, answer in answers} == {(77, len(answers))}
+    assert len(answers) > 1
+    assert sum(len(answer.state.held) for _, answer in answers) == 40
+
+
+def test_an_empty_cell_hands_over_one_empty_batch_so_that_the_joiner_is_done() -> None:
+    member = Newcomer(member=True)
+    member.arrive(JoinCell(77), origin=6, origin_cell=HERE)
+    assert [(answer.batches, answer.state) for _, answer in member.take(JoinedState)] == [(1, CellState())]
+
+
+def test_the_state_is_not_for_nodes_elsewhere_nor_from_nodes_that_are_no_members() -> None:
+    member = Newcomer(member=True)
+    member.arrive(JoinCell(77), origin=6, origin_cell=3)
+    member.cell.mode = Mode.JOINING
+    member.arrive(JoinCell(78), origin=6, origin_cell=HERE)
+    assert member.sent == []
+
+
+def test_a_member_that_crosses_a_border_works_for_no_cell_until_it_has_stood_still() -> None:
+    node = Newcomer(settle_s=2.0)
+    node.settle()
+    node.cell.holdings.put(Held(HERE, metadata_of("photo", "goal")))
+    node.walk_to(3, stands=False)
+    node.wait(5.0)
+    assert node.turns == ["leaving", "crossed"]
+    assert (node.cell.mode, node.cell.place, node.cell.id) == (Mode.MOVING, 3, HERE)
+    assert node.cell.holdings.index.object_count == 1, "kept in case it turns back"
+    node.walk_to(3)
+    node.wait(8.0)
+    assert node.turns == ["leaving", "crossed", "discarded", "settled alone"]
+    assert (node.cell.mode, node.cell.id) == (Mode.MEMBER, 3)
+    assert node.cell.holdings.index.object_count == 0
+
+
+def test_who_turns_back_into_its_cell_discards_nothing() -> None:
+    node = Newcomer()
+    node.settle()
+    node.cell.holdings.put(Held(HERE, metadata_of("photo", "goal")))
+    node.walk_to(3, stands=False)
+    node.wait(1.0)
+    node.walk_to(HERE)
+    node.wait(8.0)
+    assert node.turns == ["leaving", "crossed", "crossed", "settled alone"]
+    assert node.cell.holdings.index.object_count == 1
+
+
+def test_moving_within_the_cell_changes_nothing() -> None:
+    node = Newcomer()
+    node.settle()
+    node.host.walks = True
+    node.wait(10.0)
+    assert node.cell.member
+    assert node.turns == []
+
+
+def test_who_crosses_while_it_joins_begins_anew_where_it_stands() -> None:
+    node = Newcomer()
+    node.hear(7)
+    node.membership.join()
+    node.wait(2.1)
+    request = node.asked()
+    node.walk_to(3, stands=False)
+    node.wait(1.0)
+    node.arrive(batch(request, 0, 1, "of the old cell"))
+    assert node.turns == ["crossed"], "it was no member, so it leaves nothing"
+    node.walk_to(3)
+    node.wait(8.0)
+    assert (node.cell.member, node.cell.id) == (True, 3)
+    assert node.cell.holdings.index.object_count == 0
+
+
+@pytest.mark.parametrize("member", [True, False])
+def test_only_a_member_that_stops_leaves_a_cell(member: bool) -> None:
+    node = Newcomer(member=member)
+    node.membership.stop()
+    assert node.turns == (["leaving"] if member else [])
+    assert node.cell.mode is Mode.OUT

@@ -1,0 +1,122 @@
+"""The notifier by itself: subscribers that are where they are said to be, and others (FGCS §6.4.2–6.4.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lone_cell import HERE, OTHER, LoneCell, metadata_of, part_of, subscription_of
+
+from thyme.approaches.dcs.notifier import KEYS_PER_MESSAGE, MATCHES_PER_MESSAGE, Notifier
+from thyme.model.ids import CellId, NodeId
+from thyme.wire.cells import CellNotification
+
+PHOTO = metadata_of("photo", "goal")
+
+
+def notifying(*places: int, **options: Any) -> tuple[LoneCell, Notifier]:
+    """A notifier whose cell has one subscription per place: number i of node 10 + i."""
+    lone = LoneCell(**options)
+    for i, place in enumerate(places):
+        lone.cell.holdings.parts.put(part_of(subscription_of("goal", i, 10 + i), place=place))
+    return lone, Notifier(lone.cell)
+
+
+def keys(lone: LoneCell) -> list[Any]:
+    return [subscription.key for subscription in lone.cell.holdings.index.subscriptions()]
+
+
+def test_one_message_tells_all_subscribers_of_an_object_each_at_its_place() -> None:
+    lone, notifier = notifying(0, 1, 1)
+    notifier.notify(keys(lone), PHOTO, HERE)
+    ((to, message),) = lone.take(CellNotification)
+    assert to == [(0, 10), (1, 11), (1, 12)]
+    assert message.matches == (PHOTO,)
+    assert [key.subscriber for key in message.keys] == [10, 11, 12]
+
+
+def test_so_many_subscribers_that_a_message_would_not_hold_them_are_told_by_several() -> None:
+    lone, notifier = notifying(*[1] * (KEYS_PER_MESSAGE + 1))
+    notifier.notify(keys(lone), PHOTO, HERE)
+    assert [len(message.keys) for _, message in lone.take(CellNotification)] == [KEYS_PER_MESSAGE, 1]
+
+
+def test_a_subscriber_whose_place_is_not_known_is_not_told() -> None:
+    lone, notifier = notifying()
+    notifier.notify([subscription_of("goal").key], PHOTO, HERE)
+    assert lone.sent == []
+
+
+def test_what_a_moved_subscriber_missed_is_kept_until_it_says_where_it_is() -> None:
+    lone, notifier = notifying(0, 1, resend_s=0.0)
+    notifier.notify(keys(lone), PHOTO, HERE)
+    lone.nack(11)
+    lone.sent.clear()
+    lone.wait(10.0)
+    assert lone.sent == [], "the papers wait for the location update"
+    lone.cell.holdings.parts.move_subscriber(keys(lone)[1], OTHER, 5.0)
+    notifier.moved(NodeId(11))
+    ((to, message),) = lone.take(CellNotification)
+    assert to == [(OTHER, 11)]
+    assert [key.subscriber for key in message.keys] == [11], "the other one has got it"
+    notifier.moved(NodeId(11))
+    assert lone.sent == [], "once"
+
+
+def test_a_silent_subscriber_is_taken_to_have_failed_in_the_end() -> None:
+    lone, notifier = notifying(0, resend_s=0.0, undelivered_s=30.0)
+    notifier.notify(keys(lone), PHOTO, HERE)
+    lone.nack(10)
+    lone.wait(31.0)
+    assert lone.dropped() == ["subscriber is silent"]
+    lone.sent.clear()
+    notifier.moved(NodeId(10))
+    assert lone.sent == []
+
+
+def test_a_nack_may_be_due_to_the_way_so_it_is_tried_again_by_itself_as_long_as_it_is_waited_for() -> None:
+    lone, notifier = notifying(0, resend_s=5.0, undelivered_s=12.0)
+    notifier.notify(keys(lone), PHOTO, HERE)
+    for tries in (2, 3):
+        lone.nack(10)
+        lone.wait(5.5)
+        assert len(lone.sent) == tries
+    lone.nack(10)
+    lone.wait(60.0)
+    assert len(lone.sent) == 3
+    assert lone.dropped() == ["subscriber is silent"]
+
+
+def test_only_so_many_undelivered_notifications_are_kept() -> None:
+    lone, notifier = notifying(0, resend_s=0.0, undelivered=2)
+    for i in range(3):
+        notifier.notify(keys(lone), metadata_of(f"o{i}", "goal"), HERE)
+        lone.nack(10)
+    assert lone.dropped() == ["too many undelivered"]
+    lone.sent.clear()
+    notifier.moved(NodeId(10))
+    assert [message.matches[0].key.oid for _, message in lone.take(CellNotification)] == ["o0", "o1"]
+    notifier.notify(keys(lone), PHOTO, HERE)
+    lone.nack(10)
+    assert len(lone.dropped()) == 1, "there is room again"
+
+
+def test_a_nack_of_something_else_is_no_concern_of_the_notifier() -> None:
+    lone, notifier = notifying(0)
+    notifier.notify(keys(lone), PHOTO, HERE)
+    lone.cell.undelivered(NodeId(10), HERE, lone.sent[-1].number + 1)
+    lone.sent.clear()
+    lone.wait(20.0)
+    assert lone.sent == []
+
+
+def test_a_batch_comes_in_pieces_and_the_last_one_says_how_to_go_on() -> None:
+    lone, notifier = notifying(0)
+    index = lone.cell.holdings.index
+    for i in range(MATCHES_PER_MESSAGE + 3):
+        index.insert(metadata_of(f"o{i}", "goal", at_s=float(i)))
+    (subscription,) = index.subscriptions()
+    batch = index.search(subscription, MATCHES_PER_MESSAGE + 1)
+    notifier.notify_batch(subscription.key, CellId(0), batch, 2, HERE, request=7)
+    first, last = [message for _, message in lone.take(CellNotification)]
+    assert (len(first.matches), first.remaining, first.request, first.cursor) == (MATCHES_PER_MESSAGE, 0, -1, None)
+    assert (len(last.matches), last.remaining, last.request, last.cursor) == (1, 2, 7, batch.cursor)

@@ -1,0 +1,163 @@
+"""Proxying by itself: keys follow as cells empty and fill (FGCS §6.6.2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lone_cell import ALL, HERE, OTHER, PROXY, LoneCell, metadata_of, part_of, subscription_of
+
+from thyme.approaches.dcs.cell_requests import CellRequests
+from thyme.approaches.dcs.proxying import Proxying
+from thyme.model.ids import CellId
+from thyme.routing.cells.addresses import Form
+from thyme.wire.cells import CellAnswer, CellState, Held, KeptHere, Released, TakeBack, WhoKeeps
+
+
+def proxy(*homes: int, **options: Any) -> LoneCell:
+    """A member of cell 2 that keeps an object and a subscription for each home."""
+    lone = LoneCell(**options)
+    CellRequests(lone.cell)
+    Proxying(lone.cell).start()
+    for home in homes:
+        lone.cell.holdings.put(Held(CellId(home), metadata_of(f"of {home}", "goal")))
+        lone.cell.holdings.parts.put(part_of(subscription_of("goal", sid=home), home))
+    return lone
+
+
+def acknowledge(lone: LoneCell, cell: int) -> None:
+    """The cell that states were sent to has them."""
+    for _, state in lone.take(CellState):
+        lone.arrive(CellAnswer(state.request, CellId(cell)), form=Form.NODE)
+
+
+def test_the_last_member_to_leave_gives_everything_to_the_proxy() -> None:
+    lone = proxy(HERE, 3)
+    lone.cell.leaving()
+    states = lone.take(CellState)
+    assert {to for to, _ in states} == {(PROXY, HERE)}
+    assert {held.home for _, state in states for held in state.held} == {HERE, 3}
+    assert all(state.request >= 0 for _, state in states), "repeated until it is answered"
+    lone.wait(3.0)
+    assert len(lone.take(CellState)) == len(states)
+
+
+def test_who_leaves_others_behind_gives_nothing_away() -> None:
+    lone = proxy(HERE)
+    lone.hear(7)
+    lone.cell.leaving()
+    assert lone.sent == []
+
+
+def test_the_first_member_of_a_cell_asks_the_proxy_for_its_keys() -> None:
+    lone = proxy()
+    lone.hear(7, cell=3)
+    lone.cell.settled(True)
+    ((to, request),) = lone.take(TakeBack)
+    assert (to, request.cell) == ((PROXY, HERE), HERE)
+
+
+def test_who_joins_others_or_is_alone_in_the_world_asks_no_proxy() -> None:
+    lone = proxy()
+    lone.cell.settled(True)
+    assert lone.sent == [], "nobody is in reach"
+    lone.hear(7, cell=3)
+    lone.cell.settled(False)
+    assert lone.sent == [], "the other members have the keys"
+
+
+def test_a_cell_that_fills_gets_its_keys_and_those_it_is_now_closest_to_and_no_others() -> None:
+    lone = proxy(0, HERE, 3, 4)
+    lone.arrive(TakeBack(7, CellId(3)), origin_cell=3)
+    assert lone.take(CellAnswer) == [([(3, 9)], CellAnswer(7, CellId(3)))]
+    states = lone.take(CellState)
+    assert {to[0][0] for to, _ in states} == {3, 4}
+    assert {held.home for _, state in states for held in state.held} == {3, 4}
+
+
+def test_keys_are_forgotten_only_when_the_other_cell_has_said_that_it_has_them() -> None:
+    lone = proxy(HERE, 3)
+    lone.arrive(TakeBack(7, CellId(3)), origin_cell=3)
+    assert lone.cell.holdings.homes() == [HERE, 3]
+    acknowledge(lone, 3)
+    assert lone.cell.holdings.homes() == [HERE]
+    assert lone.take(Released) == [(ALL, Released((CellId(3),)))]
+
+
+def test_keys_that_could_not_be_given_are_kept_and_given_the_next_time() -> None:
+    lone = proxy(3)
+    lone.arrive(TakeBack(7, CellId(3)), origin_cell=3)
+    lone.arrive(TakeBack(8, CellId(3)), origin_cell=3)
+    assert len(lone.take(CellState)) == 1, "they are on their way already"
+    lone.wait(60.0)
+    assert lone.cell.holdings.homes() == [3]
+    assert lone.take(Released) == []
+    lone.take(CellState)
+    lone.arrive(TakeBack(9, CellId(3)), origin_cell=3)
+    assert len(lone.take(CellState)) == 1
+
+
+def test_many_keys_are_forgotten_when_all_of_them_have_arrived() -> None:
+    lone = proxy()
+    for i in range(60):
+        lone.cell.holdings.put(Held(CellId(3), metadata_of(f"o{i}", "goal")))
+    lone.arrive(TakeBack(7, CellId(3)), origin_cell=3)
+    *some, (_, last) = lone.take(CellState)
+    assert some
+    for _, state in some:
+        lone.arrive(CellAnswer(state.request, CellId(3)), form=Form.NODE)
+    assert lone.cell.holdings.index.object_count == 60
+    lone.arrive(CellAnswer(last.request, CellId(3)), form=Form.NODE)
+    assert lone.cell.holdings.index.object_count == 0
+
+
+def test_members_forget_with_the_one_that_gave_the_keys_away_but_never_their_own_cells() -> None:
+    lone = proxy(HERE, 3)
+    released = Released((CellId(3), HERE))
+    lone.arrive(released)
+    assert lone.cell.holdings.homes() == [HERE, 3], "only a member's broadcast is believed"
+    lone.arrive(released, form=Form.BROADCAST)
+    assert lone.cell.holdings.homes() == [HERE]
+
+
+def test_the_lowest_member_of_a_proxy_asks_from_time_to_time_whether_it_still_is_one() -> None:
+    for lowest in (True, False):
+        lone = proxy(HERE, OTHER, probe_s=2.0)
+        lone.hear(9 if lowest else 1)
+        lone.wait(3.0)
+        assert lone.take(WhoKeeps) == ([([(OTHER, None)], WhoKeeps(OTHER, HERE))] if lowest else [])
+
+
+def test_a_cell_that_fills_closer_to_an_empty_one_is_noticed_at_once() -> None:
+    lone = proxy(0, OTHER, probe_s=1_000.0)
+    lone.hear(9, cell=3)
+    assert lone.take(WhoKeeps) == [([(OTHER, None)], WhoKeeps(OTHER, HERE))]
+    lone.hear(10, cell=3)
+    assert lone.sent == [], "it is populated already"
+
+
+def test_the_question_who_keeps_a_key_is_answered_by_another_cell_than_the_askers() -> None:
+    lone = proxy()
+    lone.arrive(WhoKeeps(OTHER, HERE), origin_cell=HERE, target=OTHER)
+    assert lone.sent == [], "silence: nothing has changed"
+    lone.arrive(WhoKeeps(OTHER, CellId(1)), origin_cell=1, target=OTHER)
+    assert lone.take(KeptHere) == [([(1, 9)], KeptHere(OTHER, HERE))]
+
+
+def test_keys_go_where_another_cell_says_that_they_belong() -> None:
+    lone = proxy(HERE, OTHER)
+    lone.arrive(KeptHere(OTHER, HERE), form=Form.NODE)
+    assert lone.sent == []
+    lone.arrive(KeptHere(OTHER, CellId(3)), form=Form.NODE)
+    states = lone.take(CellState)
+    assert [to for to, _ in states] == [[(OTHER, None)]], "sent towards the empty cell, so to whoever stands in for it"
+    lone.arrive(KeptHere(HERE, CellId(3)), form=Form.NODE)
+    assert lone.sent == [], "this cell's own keys stay"
+
+
+def test_as_in_the_papers_evaluation_cells_neither_ask_nor_give() -> None:
+    lone = proxy(HERE, OTHER, dynamic_cells=False, probe_s=1.0)
+    lone.hear(9, cell=3)
+    lone.cell.settled(True)
+    lone.cell.leaving()
+    lone.wait(5.0)
+    assert lone.sent == []
