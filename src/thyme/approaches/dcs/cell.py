@@ -77,7 +77,7 @@ class Cell:
         self.heard: Turn[[Neighbour, bytes]] = Turn()
         """A neighbour's beacon, and the digest that it carried."""
         self.populated: Turn[[CellId]] = Turn()
-        """The first member of a cell around was heard."""
+        """A single member of a cell around is heard: the first, or the one that is left."""
         self.undelivered: Turn[[NodeId, CellId, int]] = Turn()
         """A NACK (§6.6.4): the node, the cell where it was not found, and the number that the send returned."""
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.interface import Done, Failure, Outcome
+from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId
 from thyme.routing.cells.addresses import Arrival, Destination
 from thyme.wire.cells import CellAnswer
@@ -21,7 +22,7 @@ class CellRequests:
     def __init__(self, cell: Cell) -> None:
         self._cell = cell
         self._waiting: dict[int, dict[CellId, None]] = {}
-        self._hot: dict[str, int] = {}
+        self._hot: Bounded[str, int] = Bounded(cell.options.spread_memory)
         cell.hear(CellAnswer, self._on_answer)
 
     @property
@@ -56,7 +57,8 @@ class CellRequests:
 
     def _on_answer(self, arrival: Arrival, answer: CellAnswer) -> None:
         """A cell has carried a request out, or refused it."""
-        self._remember_hot(answer.spread)
+        for tag, cells in answer.spread:
+            self._hot[tag] = cells
         if answer.refusal:
             self._cell.requests.resolve(answer.request, Outcome(Failure.REFUSED))
             return
@@ -66,9 +68,3 @@ class CellRequests:
             if waiting:
                 return
         self._cell.requests.resolve(answer.request, Outcome())
-
-    def _remember_hot(self, spread: tuple[tuple[str, int], ...]) -> None:
-        for tag, cells in spread:
-            self._hot[tag] = cells
-            if len(self._hot) > self._cell.options.spread_memory:
-                del self._hot[next(iter(self._hot))]

@@ -13,6 +13,7 @@ import msgspec
 
 from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.paging import pieces_of
+from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId, NodeId, SubscriptionKey
 from thyme.model.matching import Batch
 from thyme.model.objects import Metadata
@@ -43,7 +44,7 @@ class Notifier:
         self._cell = cell
         self._host = cell.host
         self._options = cell.options
-        self._sent: dict[int, _Sent] = {}
+        self._sent: Bounded[int, _Sent] = Bounded(SENT_MEMORY)
         self._kept: dict[NodeId, list[_Sent]] = {}
         self._kept_count = 0
         cell.undelivered.then(self._on_undelivered)
@@ -100,7 +101,7 @@ class Notifier:
 
     def _send(self, message: CellNotification, destinations: list[Destination]) -> None:
         number = self._cell.router.send_to_many(destinations, message)
-        self._remember(number, _Sent(message, self._host.now() + self._options.undelivered_s))
+        self._sent[number] = _Sent(message, self._host.now() + self._options.undelivered_s)
 
     def _keep(self, node: NodeId, sent: _Sent) -> None:
         entries = self._kept.setdefault(node, [])
@@ -126,15 +127,10 @@ class Notifier:
     def _resend(self, node: NodeId, sent: _Sent) -> None:
         cell = next((place for key in sent.message.keys if (place := self._place_of(key)) is not None), None)
         if cell is not None:
-            self._remember(self._cell.router.send_to_node(node, cell, sent.message), sent)
+            self._sent[self._cell.router.send_to_node(node, cell, sent.message)] = sent
 
     def _place_of(self, key: SubscriptionKey) -> CellId | None:
         return self._cell.holdings.parts.place_of(key)
-
-    def _remember(self, number: int, sent: _Sent) -> None:
-        self._sent[number] = sent
-        if len(self._sent) > SENT_MEMORY:
-            del self._sent[next(iter(self._sent))]
 
     def _drop(self, reason: str) -> None:
         self._host.record(Counted(TrafficKind.DROPPED, "CellNotification", reason=reason))

@@ -13,6 +13,7 @@ from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.holdings import Holdings
 from thyme.approaches.dcs.keys import cells_of_tags, keepers_of, sources_of
 from thyme.approaches.interface import Failure, Fetched, Outcome
+from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId, NodeId, ObjectKey
 from thyme.model.objects import DataObject, Metadata, Replica
 from thyme.routing.cells.addresses import Arrival, Destination
@@ -29,7 +30,7 @@ class Replicas:
         self._contents = cell.contents
         self._options = cell.options
         self._fetches: Fetches[Destination] = Fetches(cell.requests, self._ask_for_part, cell.options.contents)
-        self._asked_parts: dict[int, int] = {}
+        self._asked_parts: Bounded[int, int] = Bounded(cell.options.retry.pending)
         cell.discarded.then(self._on_discarded)
         cell.undelivered.then(self._on_undelivered)
         cell.hear(PartRequest, self._on_part_request)
@@ -119,5 +120,3 @@ class Replicas:
             return
         number = self._cell.router.send_to_node(source.node, source.cell, request)
         self._asked_parts[number] = request.request
-        if len(self._asked_parts) > self._options.retry.pending:
-            del self._asked_parts[next(iter(self._asked_parts))]

@@ -1,0 +1,98 @@
+"""The cell that the parts share: who is told of what, and who else is there (FGCS §4.3, §6.6)."""
+
+from __future__ import annotations
+
+import pytest
+from lone_cell import HERE, LoneCell, metadata_of
+
+from thyme.approaches.dcs.cell import Cell, Mode
+from thyme.approaches.dcs.options import CellStorageOptions
+from thyme.approaches.dcs.turns import Turn
+from thyme.model.errors import InputError
+from thyme.model.ids import CellId
+from thyme.routing.cells.addresses import Form
+from thyme.wire.cells import DropObject, Held, JoinCell, TakeBack
+
+
+def test_a_turn_is_told_to_all_in_the_order_in_which_they_asked() -> None:
+    turn: Turn[[int]] = Turn()
+    told: list[tuple[str, int]] = []
+    turn.then(lambda value: told.append(("first", value)))
+    turn.then(lambda value: told.append(("second", value)))
+    turn(7)
+    assert told == [("first", 7), ("second", 7)]
+
+
+def test_members_serve_and_everybody_hears() -> None:
+    lone = LoneCell()
+    got: list[str] = []
+    lone.cell.serve(JoinCell, lambda arrival, message: got.append("served"))
+    lone.cell.hear(TakeBack, lambda arrival, message: got.append("heard"))
+    for mode in (Mode.MEMBER, Mode.MOVING):
+        lone.cell.mode = mode
+        for message in (JoinCell(1), TakeBack(2, HERE), DropObject(metadata_of("nobody asked for this kind").key)):
+            lone.arrive(message, form=Form.NODE)
+    assert got == ["served", "heard", "heard"]
+
+
+def test_two_parts_cannot_want_the_same_kind_of_message() -> None:
+    lone = LoneCell()
+    lone.cell.serve(JoinCell, lambda arrival, message: None)
+    with pytest.raises(AssertionError, match="JoinCell"):
+        lone.cell.hear(JoinCell, lambda arrival, message: None)
+
+
+def test_the_others_are_the_stationary_neighbours_of_the_cell_in_the_order_of_their_numbers() -> None:
+    lone = LoneCell(5)
+    lone.hear(9, 7)
+    lone.hear(1, cell=3)
+    lone.hear(2, stationary=False)
+    assert lone.cell.others == [7, 9]
+    assert lone.cell.members_of(CellId(3)) == [1]
+    alone_below = lone.cell.leads
+    lone.hear(4)
+    assert (alone_below, lone.cell.leads) == (True, False)
+    lone.wait(4.0)
+    assert lone.cell.others == []
+
+
+def test_a_cell_around_is_told_of_while_a_single_member_of_it_is_heard() -> None:
+    lone = LoneCell()
+    populated: list[int] = []
+    lone.cell.populated.then(populated.append)
+    lone.hear(1, 3, cell=3)
+    assert populated == [3], "of the first, not of the second"
+    lone.wait(3.0)
+    lone.hear(1, cell=3)
+    lone.wait(1.0)
+    assert populated == [3, 3], "and of the one that is left"
+
+
+def test_a_cell_that_is_discarded_begins_anew_and_its_parts_are_given_the_old_holdings() -> None:
+    lone = LoneCell()
+    old = lone.cell.holdings
+    old.put(Held(HERE, metadata_of("photo", "goal")))
+    seen: list[bool] = []
+    lone.cell.discarded.then(lambda given: seen.append(given is old and lone.cell.holdings is not old))
+    lone.cell.place = CellId(3)
+    lone.cell.discard()
+    assert seen == [True]
+    assert lone.cell.holdings.index.object_count == 0
+    lone.cell.holdings.restore(HERE)
+    assert lone.cell.holdings.index.object_count == 0, "nor is anything left on disk"
+
+
+def test_starting_finds_the_place_and_takes_up_what_was_held_there() -> None:
+    lone = LoneCell()
+    lone.cell.holdings.restore(HERE)
+    lone.cell.holdings.put(Held(HERE, metadata_of("photo", "goal")))
+    again = Cell(lone.host, lone.cell.options)
+    again.start()
+    assert again.place == HERE
+    assert again.holdings.index.object_count == 1
+    assert not again.member
+
+
+def test_a_cell_needs_an_area() -> None:
+    with pytest.raises(InputError, match=r"grid\.width_m"):
+        Cell(LoneCell().host, CellStorageOptions())

@@ -1,0 +1,164 @@
+"""Holdings by themselves: laws that repair, joining and restarts rest on (FGCS §6.1–6.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lone_cell import HERE, LoneCell, metadata_of, part_of, replica, subscription_of
+
+from thyme.approaches.dcs.holdings import Holdings
+from thyme.approaches.dcs.items import joined
+from thyme.approaches.dcs.replication import with_replica
+from thyme.model.ids import CellId
+from thyme.model.objects import Replica
+from thyme.wire.cells import WHOLE_CELL, CellState, Held
+
+HOMES = st.integers(1, 3).map(CellId)
+NEWS = st.one_of(
+    st.builds(lambda i, home: CellState(held=(Held(home, metadata_of(f"o{i}", "goal")),)), st.integers(0, 4), HOMES),
+    st.builds(lambda i: CellState(deleted=(metadata_of(f"o{i}").key,)), st.integers(0, 4)),
+    st.builds(
+        lambda i, home: CellState(parts=(part_of(subscription_of("goal", i), home, 1),)), st.integers(0, 4), HOMES
+    ),
+    st.builds(lambda i: CellState(revoked=(subscription_of("goal", i).key,)), st.integers(0, 4)),
+    st.builds(lambda i: CellState(spread=((f"tag{i}", 3),)), st.integers(0, 2)),
+)
+
+
+def told(holdings: Holdings, states: Iterable[CellState]) -> Holdings:
+    for state in states:
+        for held in state.held:
+            holdings.put(held)
+        for part in state.parts:
+            holdings.parts.put(part)
+        for key in state.deleted:
+            holdings.delete(key)
+        for revoked in state.revoked:
+            holdings.parts.revoke(revoked)
+        for tag, cells in state.spread:
+            holdings.spread_tag(tag, cells)
+    return holdings
+
+
+def empty() -> Holdings:
+    return LoneCell().cell.holdings
+
+
+@settings(deadline=None)
+@given(st.lists(NEWS, max_size=20), st.randoms(use_true_random=False))
+def test_members_that_were_told_the_same_hold_the_same_in_whatever_order(news: list[CellState], draws: Random) -> None:
+    other = list(news)
+    draws.shuffle(other)
+    assert told(empty(), news).digests.buckets() == told(empty(), other).digests.buckets()
+
+
+@settings(deadline=None)
+@given(st.lists(NEWS, max_size=20))
+def test_who_is_given_the_state_of_another_holds_the_same(news: list[CellState]) -> None:
+    giver = told(empty(), news)
+    taker = told(empty(), joined(giver.common_state(), 300))
+    assert taker.digests.buckets() == giver.digests.buckets()
+    assert taker.homes() == giver.homes()
+
+
+@settings(deadline=None)
+@given(st.lists(NEWS, max_size=20))
+def test_a_member_that_restarts_in_its_cell_holds_what_it_held_and_nothing_elsewhere(news: list[CellState]) -> None:
+    lone = LoneCell()
+    lone.cell.holdings.restore(HERE)
+    before = told(lone.cell.holdings, news).digests.buckets()
+    for cell, expected in ((HERE, before), (CellId(3), empty().digests.buckets())):
+        back = Holdings(lone.host.store, lone.cell.contents, lone.cell.options)
+        back.restore(cell)
+        assert back.digests.buckets() == expected
+
+
+@settings(deadline=None)
+@given(st.lists(NEWS, max_size=20), HOMES)
+def test_released_homes_leave_nothing_behind_but_deletions_and_revocations(news: list[CellState], home: CellId) -> None:
+    holdings = told(empty(), news)
+    others = [other for other in holdings.homes() if other != home]
+    holdings.release([home])
+    assert holdings.homes() == others
+    kept = [
+        state
+        for state in news
+        if not any(held.home == home for held in state.held) and not any(part.home == home for part in state.parts)
+    ]
+    assert holdings.digests.buckets() == told(empty(), kept).digests.buckets()
+
+
+def test_an_item_is_given_as_it_is_now() -> None:
+    holdings = told(empty(), [CellState(held=(Held(HERE, metadata_of("photo", "goal")),))])
+    (number,) = holdings.digests.items(range(32))
+    holdings.add_replica(metadata_of("photo").key, replica(3, 1))
+    item = holdings.item(number)
+    assert item is not None
+    assert item.held[0].metadata.replicas == (replica(3, 1),)
+    holdings.delete(metadata_of("photo").key)
+    assert holdings.item(number) is None
+
+
+def test_the_shares_of_a_subscription_stand_as_one_and_fall_apart_again() -> None:
+    holdings = empty()
+    for home, query in ((1, "a"), (3, "b")):
+        holdings.parts.put(part_of(subscription_of(query), home))
+    assert holdings.put(Held(CellId(1), metadata_of("x", "a", "b")))[1] == list(holdings.index.subscriptions())
+    assert holdings.index.subscription_count == 1
+    holdings.release([CellId(3)])
+    (left,) = holdings.index.subscriptions()
+    assert left == subscription_of("a")
+
+
+def test_only_so_many_revocations_are_remembered() -> None:
+    lone = LoneCell(revoked=2)
+    parts = lone.cell.holdings.parts
+    for sid in range(3):
+        parts.revoke(subscription_of("goal", sid).key)
+    assert not parts.put(part_of(subscription_of("goal", 2)))
+    assert parts.put(part_of(subscription_of("goal", 0))), "the oldest is forgotten"
+    assert len(list(lone.cell.holdings.digests.items(range(32)))) == 3
+
+
+def test_objects_that_only_some_members_keep_are_neither_compared_nor_handed_over() -> None:
+    for replicas_in_cell, common in ((0, True), (2, False)):
+        holdings = LoneCell(replicas_in_cell=replicas_in_cell).cell.holdings
+        nothing = holdings.digests.beacon()
+        holdings.put_object(metadata_of("photo", "goal"), b"data")
+        assert (holdings.digests.beacon() != nothing) is common
+        assert bool(list(holdings.common_state())) is common
+        assert list(holdings.state()), "a proxy gets them all the same"
+
+
+@given(st.lists(NEWS, max_size=20), st.integers(1, 500))
+def test_joined_states_lose_nothing_and_none_but_a_single_item_exceeds_its_size(
+    news: list[CellState], size: int
+) -> None:
+    batches = joined(news, size)
+    for field in ("held", "parts", "deleted", "revoked", "spread"):
+        assert [x for b in batches for x in getattr(b, field)] == [x for b in news for x in getattr(b, field)]
+    empty_bytes = len(msgspec.msgpack.encode(CellState()))
+    for batch in batches:
+        items = sum(len(getattr(batch, field)) for field in ("held", "parts", "deleted", "revoked", "spread"))
+        assert items == 1 or len(msgspec.msgpack.encode(batch)) <= size + empty_bytes
+
+
+REPLICAS = st.builds(replica, st.integers(-1, 5), st.integers(0, 3))
+
+
+@given(st.lists(REPLICAS), st.integers(1, 4))
+def test_a_replication_list_is_bounded_has_each_node_once_and_the_active_replica_first(
+    added: list[Replica], most: int
+) -> None:
+    entries: tuple[Replica, ...] = ()
+    for entry in added:
+        entries = with_replica(entries, entry, most)
+        assert entry in entries or (most == 1 and entries[0].node == WHOLE_CELL)
+    assert len(entries) <= most
+    assert len({entry.node for entry in entries}) == len(entries)
+    if any(entry.node == WHOLE_CELL for entry in added):
+        assert entries[0].node == WHOLE_CELL

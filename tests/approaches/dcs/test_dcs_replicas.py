@@ -1,0 +1,175 @@
+"""Replicas by themselves: who keeps an object's copies, and how they are fetched (FGCS §6.2, §6.5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lone_cell import ALL, HERE, OTHER, LoneCell, metadata_of, replica
+
+from thyme.approaches.dcs.cell import Mode
+from thyme.approaches.dcs.copies import Copies
+from thyme.approaches.dcs.replicas import Replicas
+from thyme.approaches.interface import Outcome
+from thyme.model.ids import CellId, NodeId
+from thyme.model.objects import DataObject
+from thyme.routing.cells.addresses import Arrival, Form
+from thyme.wire.cells import WHOLE_CELL, CellState, ReplicaAdded
+from thyme.wire.storage import PartReply, PartRequest
+
+ACTIVE = replica(WHOLE_CELL, 0)
+LARGE = b"x" * 3_000
+
+
+class Keeper(LoneCell):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.copies = Copies(self.host)
+        self.replicas = Replicas(self.cell, self.copies)
+        self.fetched: list[tuple[Outcome, bytes]] = []
+
+    def retrieve(self, *replicas: Any, data: bytes = b"data") -> None:
+        metadata = metadata_of("photo", self.tag(), self.tag(3), size=len(data), replicas=replicas)
+        self.replicas.retrieve(metadata, lambda outcome, data: self.fetched.append((outcome, data)))
+
+    def asked(self) -> list[tuple[Any, int]]:
+        """Whom the parts asked for were asked of, and where they begin."""
+        return [(sent.to[0], sent.message.offset) for sent in self.sent if isinstance(sent.message, PartRequest)]
+
+    def reply(self, data: bytes) -> None:
+        """The source that was asked answers all questions so far from `data`."""
+        for _, request in self.take(PartRequest):
+            part = data[request.offset : request.offset + request.size]
+            self.arrive(PartReply(request.request, request.key, True, request.offset, len(data), part), form=Form.NODE)
+
+
+def test_an_own_object_is_given_to_every_member_of_the_cell() -> None:
+    keeper = Keeper()
+    keeper.hear(1, 7)
+    metadata = metadata_of("photo", "goal", owner=5, replicas=(ACTIVE,))
+    keeper.replicas.keep_own(metadata, b"data")
+    assert keeper.take(CellState) == [([(HERE, 1), (HERE, 7)], CellState(objects=(DataObject(metadata, b"data"),)))]
+    assert keeper.cell.holdings.has_object(metadata.key)
+
+
+def test_a_large_object_is_announced_without_its_data() -> None:
+    keeper = Keeper(sure_members=0)
+    metadata = metadata_of("film", "goal", owner=5, size=len(LARGE), replicas=(ACTIVE,))
+    keeper.replicas.keep_own(metadata, LARGE)
+    assert keeper.take(CellState) == [(ALL, CellState(objects=(DataObject(metadata, b""),)))]
+
+
+def test_without_active_replication_only_the_owner_keeps_its_object() -> None:
+    keeper = Keeper()
+    keeper.hear(1)
+    metadata = metadata_of("ad", "goal", owner=5, replicas=(replica(5, HERE),))
+    keeper.replicas.keep_own(metadata, b"data")
+    assert keeper.sent == []
+    assert not keeper.cell.holdings.has_object(metadata.key)
+    assert keeper.copies.own("ad") == metadata
+
+
+def test_a_number_of_replicas_names_who_keeps_besides_the_owner() -> None:
+    keeper = Keeper(replicas_in_cell=3)
+    keeper.hear(1, 2, 3, 4)
+    keeper.replicas.keep_own(metadata_of("photo", "goal", owner=5, replicas=(ACTIVE,)), b"data")
+    ((_, state),) = keeper.take(CellState)
+    assert len(state.keepers) == 2
+    assert set(state.keepers) <= {1, 2, 3, 4}
+
+
+def test_an_owner_on_its_way_leaves_its_object_with_the_cell_it_is_in_but_works_for_none() -> None:
+    keeper = Keeper(sure_members=2)
+    keeper.cell.mode, keeper.cell.place = Mode.MOVING, CellId(3)
+    keeper.hear(7, cell=3)
+    metadata = metadata_of("photo", "goal", owner=5, replicas=(ACTIVE,))
+    keeper.replicas.keep_own(metadata, b"data")
+    assert [to for to, _ in keeper.take(CellState)] == [[(3, 7)]]
+    assert not keeper.cell.holdings.has_object(metadata.key)
+
+
+def test_the_closest_replica_is_asked_first_and_the_owners_cell_last() -> None:
+    keeper = Keeper()
+    keeper.retrieve(ACTIVE, replica(20, 3), replica(21, OTHER))
+    keeper.nack(20)
+    keeper.nack(21)
+    assert [to for to, _ in keeper.asked()] == [(3, 20), (OTHER, 21), (0, None)]
+
+
+def test_a_negative_answer_leads_on_to_the_next_replica_and_the_last_one_to_failure() -> None:
+    keeper = Keeper()
+    keeper.retrieve(ACTIVE, replica(20, 3))
+    for expected in ((3, 20), (0, None)):
+        ((to, request),) = keeper.take(PartRequest)
+        assert to == [expected]
+        keeper.arrive(PartReply(request.request, request.key, False), form=Form.NODE)
+    assert not keeper.fetched[0][0].ok
+    assert len(keeper.fetched) == 1
+
+
+def test_parts_are_asked_for_a_few_at_a_time_and_put_together() -> None:
+    keeper = Keeper()
+    data = bytes(range(256)) * 30
+    keeper.retrieve(ACTIVE, data=data)
+    assert [offset for _, offset in keeper.asked()] == [0, 1_200, 2_400, 3_600]
+    while keeper.asked():
+        keeper.reply(data)
+    assert keeper.fetched == [(Outcome(), data)]
+
+
+def test_whoever_retrieved_an_object_is_a_replica_and_says_so_to_the_cells_of_its_tags() -> None:
+    keeper = Keeper()
+    keeper.retrieve(ACTIVE)
+    keeper.reply(b"data")
+    ((to, added),) = keeper.take(ReplicaAdded)
+    assert to == [(HERE, None), (3, None)]
+    assert added.replica == replica(5, HERE)
+    keeper.retrieve(ACTIVE)
+    assert keeper.sent == [], "it has it"
+    assert len(keeper.fetched) == 2
+    keeper.arrive(PartRequest(3, added.key, 0, 100), form=Form.NODE)
+    assert [reply.part for _, reply in keeper.take(PartReply)] == [b"data"]
+
+
+def test_an_announced_object_is_fetched_from_its_announcer_and_kept_for_the_cell_while_a_member() -> None:
+    for mode, kept in ((Mode.MEMBER, True), (Mode.MOVING, False)):
+        keeper = Keeper()
+        metadata = metadata_of("film", "goal", size=len(LARGE))
+        state = CellState(objects=(DataObject(metadata, b""),))
+        keeper.replicas.fetch_for_cell(Arrival(NodeId(9), HERE, state, HERE, Form.BROADCAST), state)
+        assert {to for to, _ in keeper.asked()} == {(HERE, 9)}
+        keeper.cell.mode = mode
+        keeper.reply(LARGE)
+        assert keeper.cell.holdings.has_object(metadata.key) is kept
+
+
+def test_who_settles_elsewhere_drops_the_cells_objects_and_takes_its_own_and_retrieved_ones_along() -> None:
+    keeper = Keeper()
+    own, foreign = metadata_of("own", "goal", owner=5, replicas=(ACTIVE,)), metadata_of("foreign", "goal")
+    keeper.replicas.keep_own(own, b"data")
+    keeper.cell.holdings.put_object(foreign, b"data")
+    keeper.retrieve(ACTIVE)
+    keeper.reply(b"data")
+    keeper.cell.place = CellId(3)
+    keeper.cell.discard()
+    assert not keeper.cell.contents.has(foreign.key)
+    assert keeper.cell.contents.has(own.key)
+    assert sorted(m.key.oid for m in keeper.copies) == ["own", "photo"]
+    assert list(keeper.cell.holdings.objects()) == []
+
+
+def test_a_deleted_own_object_is_gone_from_its_owner_at_once() -> None:
+    keeper = Keeper()
+    own = metadata_of("own", "goal", owner=5, replicas=(ACTIVE,))
+    keeper.replicas.keep_own(own, b"data")
+    keeper.replicas.drop_own(own.key)
+    assert keeper.copies.own("own") is None
+    assert not keeper.cell.contents.has(own.key)
+    assert not keeper.cell.holdings.has_object(own.key)
+
+
+def test_a_proxy_keeps_silent_about_an_object_that_it_does_not_know() -> None:
+    request = PartRequest(3, metadata_of("photo").key, 0, 100)
+    for proxied, dynamic, answers in ((False, True, 1), (True, True, 0), (True, False, 1)):
+        keeper = Keeper(dynamic_cells=dynamic)
+        keeper.arrive(request, proxied=proxied)
+        assert [reply.found for _, reply in keeper.take(PartReply)] == [False] * answers

@@ -1,0 +1,195 @@
+"""The user's side by itself: requests to several cells, own subscriptions, where the node is (FGCS §6.2–6.4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lone_cell import HERE, OTHER, LoneCell, metadata_of, subscription_of
+
+from thyme.approaches.dcs.cell import Mode
+from thyme.approaches.dcs.cell_requests import CellRequests
+from thyme.approaches.dcs.copies import Copies
+from thyme.approaches.dcs.locations import Locations
+from thyme.approaches.dcs.subscriber import Subscriber
+from thyme.approaches.interface import Failure, Outcome
+from thyme.model.frames import TimeFrame
+from thyme.model.ids import CellId, SubscriptionKey
+from thyme.model.matching import Cursor
+from thyme.model.queries import parse_query
+from thyme.routing.cells.addresses import Form
+from thyme.wire.cells import (
+    CellAnswer,
+    CellNotification,
+    InsertMetadata,
+    LocationUpdate,
+    MoreMatches,
+    SubscribePart,
+    Unknown,
+    UnsubscribePart,
+)
+
+
+class User(LoneCell):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.requests = CellRequests(self.cell)
+        self.subscriber = Subscriber(self.cell, self.requests)
+        self.copies = Copies(self.host)
+        self.locations = Locations(self.cell, self.requests, self.subscriber, self.copies)
+        self.outcomes: list[Outcome] = []
+        self.notified: list[str] = []
+
+    def subscribe(self, query: str) -> SubscriptionKey:
+        parsed = parse_query(query)
+        return self.subscriber.subscribe(parsed, TimeFrame.always(), self._on_notified, self.outcomes.append, None)
+
+    def answer(self, request: int, *cells: int, **more: Any) -> None:
+        for cell in cells:
+            self.arrive(CellAnswer(request, CellId(cell), **more), form=Form.NODE)
+
+    def _on_notified(self, key: SubscriptionKey, metadata: Any, hops: int) -> None:
+        self.notified.append(metadata.key.oid)
+
+
+def test_a_request_to_several_cells_is_done_when_all_have_answered_and_repeated_to_those_that_have_not() -> None:
+    user = User()
+    user.requests.ask([CellId(1), CellId(3)], lambda n: InsertMetadata(n, metadata_of("a", "b")), user.outcomes.append)
+    ((to, first),) = user.take(InsertMetadata)
+    assert to == [(1, None), (3, None)]
+    user.answer(first.request, 1, 1)
+    assert user.outcomes == []
+    user.wait(2.5)
+    ((to, again),) = user.take(InsertMetadata)
+    assert (to, again.request) == ([(3, None)], first.request)
+    user.answer(first.request, 3)
+    assert user.outcomes == [Outcome()]
+
+
+def test_one_refusal_refuses_the_whole_request() -> None:
+    user = User()
+    user.requests.ask([CellId(1), CellId(3)], lambda n: InsertMetadata(n, metadata_of("a", "b")), user.outcomes.append)
+    user.answer(user.take(InsertMetadata)[0][1].request, 1, refusal="full")
+    assert [outcome.failure for outcome in user.outcomes] == [Failure.REFUSED]
+
+
+def test_hot_tags_are_learnt_from_answers_and_only_so_many_are_remembered() -> None:
+    user = User(spread_memory=2)
+    for i in range(3):
+        user.answer(99, 1, spread=((f"tag{i}", 3),))
+    assert user.requests.hot == {"tag1": 3, "tag2": 3}
+
+
+def test_each_conjunction_goes_to_the_cell_of_its_key_and_the_revocation_follows() -> None:
+    user = User()
+    a, b = user.tag(1), user.tag(3)
+    key = user.subscribe(f"{a} | {b} & !other")
+    parts = user.take(SubscribePart)
+    assert [to for to, _ in parts] == [[(1, None)], [(3, None)]]
+    assert [len(part.subscription.conjunctions) for _, part in parts] == [1, 1]
+    assert all(part.cell == HERE for _, part in parts)
+    user.subscriber.unsubscribe(key.sid, user.outcomes.append)
+    ((to, revoked),) = user.take(UnsubscribePart)
+    assert (to, revoked.key) == ([(1, None), (3, None)], key)
+    assert list(user.subscriber.shares()) == []
+
+
+def test_an_object_is_notified_once_though_two_cells_tell_of_it() -> None:
+    user = User()
+    key = user.subscribe("goal")
+    for source in (1, 3):
+        told = CellNotification((key, subscription_of("goal").key), (metadata_of("photo", "goal"),), CellId(source))
+        user.arrive(told, form=Form.NODE)
+    assert user.notified == ["photo"]
+
+
+def test_more_is_asked_of_the_cells_that_said_they_have_more() -> None:
+    user = User()
+    key = user.subscribe("goal")
+    photo = metadata_of("photo", "goal")
+    cursor = Cursor(photo.published_s, photo.key)
+    source = CellId(3)
+    user.arrive(CellNotification((key,), (photo,), source, -1, 2, cursor), form=Form.NODE)
+    assert user.subscriber.remaining(key.sid) == 2
+    user.subscriber.more(key.sid, user.outcomes.append)
+    ((to, request),) = user.take(MoreMatches)
+    assert (to, request.cursor, request.remaining) == ([(3, None)], cursor, 2)
+    rest = (metadata_of("older", "goal"), metadata_of("oldest", "goal"))
+    user.arrive(CellNotification((key,), rest, source, request.request), form=Form.NODE)
+    assert user.outcomes == [Outcome()]
+    assert user.subscriber.remaining(key.sid) == 0
+
+
+def test_a_node_that_settles_tells_the_cells_of_its_subscriptions_and_objects_in_one_message_each() -> None:
+    user = User()
+    tag = user.tag(1)
+    key = user.subscribe(tag)
+    own = metadata_of("own", tag, user.tag(3), owner=5)
+    user.copies.put_own(own)
+    user.cell.place = OTHER
+    user.cell.settled(False)
+    updates = {to[0][0]: update for to, update in user.take(LocationUpdate)}
+    assert {cell: (u.subscriptions, u.objects) for cell, u in updates.items()} == {
+        1: ((key,), (own.key,)),
+        3: ((), (own.key,)),
+    }
+    assert all(update.cell == OTHER for update in updates.values())
+
+
+def test_on_the_way_only_subscriptions_are_told_of() -> None:
+    user = User()
+    key = user.subscribe(user.tag(1))
+    user.copies.put_own(metadata_of("own", user.tag(3), owner=5))
+    user.cell.crossed()
+    assert [(to, u.subscriptions, u.objects) for to, u in user.take(LocationUpdate)] == [([(1, None)], (key,), ())]
+
+
+def test_who_was_away_says_since_when_and_repeats_it_until_it_is_answered() -> None:
+    for catch_up in (True, False):
+        user = User(catch_up=catch_up)
+        user.subscribe(user.tag(1))
+        user.wait(10.0)
+        user.hear(7)
+        user.wait(1.0)
+        user.cell.settled(True)
+        ((_, update),) = user.take(LocationUpdate)
+        assert update.since_s == (10.0 if catch_up else None)
+        user.wait(2.5)
+        assert len(user.take(LocationUpdate)) == (1 if catch_up else 0)
+
+
+def test_what_is_heard_on_the_way_does_not_count_as_having_been_there() -> None:
+    user = User()
+    user.subscribe(user.tag(1))
+    user.cell.mode = Mode.MOVING
+    user.hear(7)
+    user.cell.settled(True)
+    assert [update.since_s for _, update in user.take(LocationUpdate)] == [None]
+
+
+def test_cells_are_reminded_of_subscriptions_from_time_to_time_by_members() -> None:
+    for refresh_s, mode, reminders in (
+        (10.0, Mode.MEMBER, True),
+        (10.0, Mode.MOVING, False),
+        (0.0, Mode.MEMBER, False),
+    ):
+        user = User(refresh_s=refresh_s)
+        user.subscribe(user.tag(1))
+        user.cell.mode = mode
+        user.locations.join()
+        user.wait(60.0)
+        assert (len(user.take(LocationUpdate)) >= 4) is reminders
+
+
+def test_what_a_cell_has_lost_is_sent_to_it_again() -> None:
+    user = User()
+    a, b = user.tag(1), user.tag(3)
+    key = user.subscribe(f"{a} | {b}")
+    own = metadata_of("own", a, owner=5)
+    user.copies.put_own(own)
+    user.sent.clear()
+    lost = Unknown(CellId(1), (own.key, metadata_of("never mine").key), (key, subscription_of("x", 77, 5).key))
+    user.arrive(lost, form=Form.NODE)
+    assert [(to, m.metadata) for to, m in user.take(InsertMetadata)] == [([(1, None)], own)]
+    ((to, part),) = user.take(SubscribePart)
+    assert to == [(1, None)]
+    assert part.subscription.conjunctions == subscription_of(a).conjunctions, "its share only"
