@@ -11,7 +11,7 @@ from thyme.study.definition import StudyDefinition, load_preset
 from thyme.study.expectations import Expectation, judge_study
 from thyme.study.figures import metric_figure
 from thyme.study.plan import Plan, make_plan
-from thyme.study.report import claims_section
+from thyme.study.report.report import claims_section
 from thyme.study.results import Results, Summary, axis_of
 from thyme.study.shown_metrics import RECALL, SHOWN_METRICS
 

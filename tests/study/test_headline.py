@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from thyme.study.definition import StudyDefinition
-from thyme.study.headline import Score, choose, headline
 from thyme.study.plan import make_plan
+from thyme.study.report.headline import Score, choose, headline
 from thyme.study.results import Results, Summary
 from thyme.study.shown_metrics import AIR_BYTES, NOTIFICATION_LATENCY, RECALL, SUCCESS
 

@@ -11,10 +11,10 @@ from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
 from thyme.study.definition import load_preset
 from thyme.study.figures import breakdown_figure, metric_figure, trace_figure
-from thyme.study.headline import headline
-from thyme.study.pages import prose
 from thyme.study.plan import Plan, make_plan
-from thyme.study.report import Expense, FailedRun, Report, render
+from thyme.study.report.headline import headline
+from thyme.study.report.pages import prose
+from thyme.study.report.report import Expense, FailedRun, Report, render
 from thyme.study.results import Results, axis_of
 from thyme.study.shown_metrics import SHOWN_METRICS, SUCCESS_PARTS
 from thyme.study.stages import StageReport

@@ -17,8 +17,8 @@ from thyme.model.operations import Operation
 from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.sim.traces import read_trace
 from thyme.study.definition import StudyDefinition, load_study
-from thyme.study.pages import prose
 from thyme.study.plan import make_plan
+from thyme.study.report.pages import prose
 from thyme.study.stages import StageNotes
 from thyme.study.study import run_study
 from thyme.study.workload import Posts, provide_traces

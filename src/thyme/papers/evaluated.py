@@ -20,9 +20,9 @@ from thyme.drafts import write_file
 from thyme.study.claims import Claim, agreement, those_tested
 from thyme.study.figures import Picture
 from thyme.study.folder import FIGURES, METRICS_FILE, REPORT_FILE
-from thyme.study.pages import Cell, Row, figure, folded, page, section, table
 from thyme.study.picture_files import write_pictures
-from thyme.study.report import FailedRun, claims_section, failures_section
+from thyme.study.report.pages import Cell, Row, figure, folded, page, section, table
+from thyme.study.report.report import FailedRun, claims_section, failures_section
 from thyme.study.results import Summary, readable, summary_of, tidy_csv, tidy_row
 from thyme.study.wording import duration
 
@@ -90,7 +90,7 @@ def render_evaluated(name: str, title: str, evaluated: Evaluated, settings: Mapp
         ]
     )
     footer = f"Made by Thyme {escape(version('thyme'))}. All numbers of this page are in {METRICS_FILE} beside it."
-    css = files("thyme.study").joinpath("report.css").read_text("utf-8")
+    css = files("thyme.study.report").joinpath("report.css").read_text("utf-8")
     return page(f"{title} – Thyme", css, masthead, body, footer)
 
 

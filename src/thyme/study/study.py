@@ -22,11 +22,11 @@ from thyme.study.definition import StudyDefinition
 from thyme.study.drawing import draw
 from thyme.study.expectations import Expectation, judge_study
 from thyme.study.folder import FIGURES, METRICS_FILE, REPORT_FILE, REPORT_STAMP, RUNS, take_folder
-from thyme.study.headline import Headline, headline
 from thyme.study.metrics import provide_metrics
 from thyme.study.picture_files import write_pictures
 from thyme.study.plan import Plan, make_plan
-from thyme.study.report import Expense, FailedRun, Report, describe_run, render
+from thyme.study.report.headline import Headline, headline
+from thyme.study.report.report import Expense, FailedRun, Report, describe_run, render
 from thyme.study.results import Results, axis_of
 from thyme.study.stages import Silence, StageNotes, Stages, Watcher
 from thyme.study.workload import PlayedTrace, provide_posts, provide_traces, run_specs

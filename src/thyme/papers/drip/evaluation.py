@@ -19,7 +19,7 @@ from thyme.pipeline.runs.run import EVENTS_FILE, RunSpec, pack_trace
 from thyme.pipeline.runs.sweep import SweepProgress, reuse, sweep
 from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.study.folder import RUNS
-from thyme.study.report import FailedRun
+from thyme.study.report.report import FailedRun
 
 
 def run_spec(point: DripPoint, seed: int) -> RunSpec:

@@ -25,7 +25,7 @@ from thyme.pipeline.runs.sweep import Outcome, SweepProgress, reuse, sweep
 from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.sim.scenario import Scenario
 from thyme.study.folder import RUNS
-from thyme.study.report import FailedRun
+from thyme.study.report.report import FailedRun
 from thyme.world.mobility.community import Community
 
 Engine = Literal["compiled", "classes"]

@@ -16,9 +16,9 @@ import msgspec
 
 from thyme.study.claims import Claim, agreement, those_tested
 from thyme.study.figures import Picture, axis_title
-from thyme.study.headline import RULES, Choice, Headline, Score
-from thyme.study.pages import Cell, Row, badge, figure, folded, items, page, prose, section, table
 from thyme.study.plan import Plan
+from thyme.study.report.headline import RULES, Choice, Headline, Score
+from thyme.study.report.pages import Cell, Row, badge, figure, folded, items, page, prose, section, table
 from thyme.study.results import Results, readable
 from thyme.study.shown_metrics import AIR_BYTES, NOTIFICATION_LATENCY, RECALL, SUCCESS
 from thyme.study.stages import StageReport
@@ -76,7 +76,7 @@ def render(report: Report) -> str:
         ]
     )
     footer = f"Made by Thyme {escape(report.expense.version)}. All numbers of this page are in metrics.csv beside it."
-    css = files("thyme.study").joinpath("report.css").read_text("utf-8")
+    css = files("thyme.study.report").joinpath("report.css").read_text("utf-8")
     return page(f"{title} – Thyme", css, masthead, body, footer)
 
 
