@@ -9,7 +9,7 @@ import pytest
 from thyme.study.claims import Bound, Claim, Found, Relation, Trend, agreement, those_tested
 from thyme.study.definition import StudyDefinition, load_preset
 from thyme.study.expectations import Expectation, judge_study
-from thyme.study.figures import metric_figure
+from thyme.study.figures.lines import metric_figure
 from thyme.study.plan import Plan, make_plan
 from thyme.study.report.report import claims_section
 from thyme.study.results import Results, Summary, axis_of

@@ -10,7 +10,7 @@ from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
 from thyme.study.definition import load_preset
-from thyme.study.figures import breakdown_figure, metric_figure, trace_figure
+from thyme.study.figures.lines import breakdown_figure, metric_figure, trace_figure
 from thyme.study.plan import Plan, make_plan
 from thyme.study.report.headline import headline
 from thyme.study.report.pages import prose

@@ -114,8 +114,8 @@ def describe(
     from thyme.pipeline.spark import dataset
     from thyme.pipeline.spark.arrow import from_arrow
     from thyme.pipeline.spark.session import spark_session
-    from thyme.study.picture_files import save_picture
-    from thyme.study.post_figures import posts_figure
+    from thyme.study.figures.pictures import save_picture
+    from thyme.study.figures.posts import posts_figure
 
     with Console(stderr=True).status("Describing posts on Spark …"):
         spark = spark_session("describe", master)

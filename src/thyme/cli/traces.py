@@ -133,8 +133,8 @@ def draw(
 ) -> None:
     """Draw the operations of a trace over time: how many of each kind users issue, and when."""
     from thyme.sim.traces import read_trace
-    from thyme.study.figures import trace_figure
-    from thyme.study.picture_files import save_picture
+    from thyme.study.figures.lines import trace_figure
+    from thyme.study.figures.pictures import save_picture
 
     operations = read_trace(trace)
     place = out or trace.resolve().with_name(f"{trace.resolve().stem}.png")

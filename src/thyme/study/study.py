@@ -19,11 +19,11 @@ from thyme.pipeline.runs.run import RunSpec
 from thyme.pipeline.runs.sweep import Outcome, reuse, sweep
 from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.study.definition import StudyDefinition
-from thyme.study.drawing import draw
 from thyme.study.expectations import Expectation, judge_study
+from thyme.study.figures.chosen import draw
+from thyme.study.figures.pictures import write_pictures
 from thyme.study.folder import FIGURES, METRICS_FILE, REPORT_FILE, REPORT_STAMP, RUNS, take_folder
 from thyme.study.metrics import provide_metrics
-from thyme.study.picture_files import write_pictures
 from thyme.study.plan import Plan, make_plan
 from thyme.study.report.headline import Headline, headline
 from thyme.study.report.report import Expense, FailedRun, Report, describe_run, render

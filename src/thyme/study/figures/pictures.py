@@ -7,7 +7,7 @@ from pathlib import Path
 
 from thyme.drafts import write_file
 from thyme.model.errors import InputError
-from thyme.study.figures import Picture
+from thyme.study.figures.lines import Picture
 
 SUFFIXES = (".png", ".svg")
 
