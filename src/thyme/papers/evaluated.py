@@ -18,8 +18,7 @@ import msgspec
 
 from thyme.drafts import write_file
 from thyme.study.claims import Claim, agreement, those_tested
-from thyme.study.figures.lines import Picture
-from thyme.study.figures.pictures import write_pictures
+from thyme.study.figures.pictures import Picture, write_pictures
 from thyme.study.folder import FIGURES, METRICS_FILE, REPORT_FILE
 from thyme.study.report.pages import Cell, Row, figure, folded, page, section, table
 from thyme.study.report.report import FailedRun, claims_section, failures_section

@@ -25,7 +25,7 @@ from thyme.papers.drip.claims import Found, Read
 from thyme.papers.drip.points import WARM_UP_S, DripMeasure, DripPoint, seeded
 from thyme.sim.run import movement_for
 from thyme.sim.scenario import Scenario
-from thyme.study.figures.lines import COLOURS, INK, MARKERS, STYLE, Picture, to_picture
+from thyme.study.figures.pictures import COLOURS, INK, MARKERS, STYLE, Picture, to_picture
 
 DPI = 130
 SIZE_IN = (6.0, 3.8)

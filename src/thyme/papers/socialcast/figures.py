@@ -19,7 +19,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from thyme.papers.socialcast.points import PREDICTION, RANDOM, SocialMeasure, SocialPoint
-from thyme.study.figures.lines import COLOURS, INK, MARKERS, STYLE, Picture, to_picture
+from thyme.study.figures.pictures import COLOURS, INK, MARKERS, STYLE, Picture, to_picture
 
 DPI = 130
 PANEL_IN = (4.6, 3.3)

@@ -40,7 +40,7 @@ from thyme.papers.thyme.analysis import (
 )
 from thyme.papers.thyme.crowds import CrowdOptions, CrowdTraffic, Shared, measure_crowd, measure_shared
 from thyme.pipeline.runs.sweep import SweepProgress
-from thyme.study.figures.lines import COLOURS, INK, MARKERS, MUTED, STYLE, Picture, to_picture
+from thyme.study.figures.pictures import COLOURS, INK, MARKERS, MUTED, STYLE, Picture, to_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

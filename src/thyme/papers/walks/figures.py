@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from thyme.papers.walks.points import Table, count_outliers
-from thyme.study.figures.lines import COLOURS, INK, STYLE, Picture, to_picture
+from thyme.study.figures.pictures import COLOURS, INK, STYLE, Picture, to_picture
 
 FEW_INITIATORS = 10
 DPI = 130

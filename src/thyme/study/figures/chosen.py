@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from thyme.study.expectations import Expectation
-from thyme.study.figures.lines import Picture, breakdown_figure, metric_figure, trace_figure
+from thyme.study.figures.lines import breakdown_figure, metric_figure, trace_figure
+from thyme.study.figures.pictures import Picture
 from thyme.study.results import Axis, Results
 from thyme.study.shown_metrics import COSTS, FAST, LATENCY_PARTS, SHOWN_METRICS, SUCCESS_PARTS, WORKS
 from thyme.study.workload import PlayedTrace

@@ -1,15 +1,13 @@
-"""Figures: one picture per question, each as PNG and SVG, drawn the same on every machine.
+"""Figures of a study: one picture per question.
 
 A figure draws one metric along the study's axis, one line per approach, with the 95 % interval as a band and whiskers;
-where the grid has no axis, bars. A number that a paper states is a hollow mark. Text is drawn as shapes, so that a
-picture needs no font where it is shown, and nothing in a file tells when it was made.
+where the grid has no axis, bars. A number that a paper states is a hollow mark.
 """
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import msgspec
@@ -21,6 +19,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, ScalarFormatter
 from thyme.model.operations import Operation
 from thyme.study.claims import SIGNS, Bound
 from thyme.study.expectations import Expectation
+from thyme.study.figures.pictures import COLOURS, INK, MARKERS, STYLE, Picture, to_picture
 from thyme.study.results import Axis, Results, Summary
 from thyme.study.shown_metrics import Shown
 from thyme.study.wording import round_share
@@ -29,48 +28,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SIZE_IN = (5.4, 3.45)
-PNG_DPI = 160
 BINS_S = (10.0, 30.0, 60.0, 300.0, 600.0, 1_800.0, 3_600.0)
 MAX_BINS = 120
 SIDE_STEP = 0.012
 """Lines stand beside each other by this share of the axis, so that equal ones can be told apart."""
 LEGEND_MARK_IN, LEGEND_LETTER_IN, LEGEND_ROW_IN = 0.5, 0.08, 0.19
 """What a mark, a letter and a row of the legend take, about."""
-INK, MUTED, GRID = "#1c2430", "#5b6675", "#e6e9ee"
-COLOURS = ("#0b7a75", "#d1495b", "#edae49", "#3d5a98", "#8a5a99", "#6b8e23", "#a05a2c", "#4d4d4d")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 KIND_COLOURS = {"insert": "#0b7a75", "subscribe": "#edae49", "delete": "#d1495b", "unsubscribe": "#3d5a98"}
-STYLE: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",
-    "font.size": 10.5,
-    "axes.edgecolor": MUTED,
-    "axes.labelcolor": INK,
-    "axes.linewidth": 0.8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": GRID,
-    "grid.linewidth": 0.9,
-    "xtick.color": MUTED,
-    "ytick.color": MUTED,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "thyme",
-    "legend.frameon": False,
-    "legend.fontsize": 9.5,
-}
-
-
-class Picture(msgspec.Struct, frozen=True):
-    """A figure in both formats, with its name as a file and what it shows."""
-
-    name: str
-    title: str
-    caption: str
-    png: bytes
-    svg: bytes
 
 
 def metric_figure(
@@ -255,10 +219,3 @@ def _legend(axes: Axes) -> None:
         rows = -(-len(labels) // columns)
         axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=-(-len(labels) // rows))
         axes.figure.set_size_inches(SIZE_IN[0], SIZE_IN[1] + (rows - 1) * LEGEND_ROW_IN)  # type: ignore[union-attr]
-
-
-def to_picture(figure: Figure, name: str, title: str, caption: str, dpi: int = PNG_DPI) -> Picture:
-    png, svg = io.BytesIO(), io.BytesIO()
-    figure.savefig(png, format="png", dpi=dpi, metadata={"Software": None})
-    figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-    return Picture(name, title, caption, png.getvalue(), svg.getvalue())

@@ -1,15 +1,66 @@
-"""Pictures on disk: each as PNG and as SVG, side by side under one name."""
+"""Pictures: every figure as PNG and as SVG, in one style, drawn the same on every machine.
+
+Text is drawn as shapes, so that a picture needs no font where it is shown, and nothing in a file tells when it was
+made. On disk both formats stand side by side under one name.
+"""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+import msgspec
+from matplotlib.figure import Figure
 
 from thyme.drafts import write_file
 from thyme.model.errors import InputError
-from thyme.study.figures.lines import Picture
 
+PNG_DPI = 160
 SUFFIXES = (".png", ".svg")
+
+INK, MUTED, GRID = "#1c2430", "#5b6675", "#e6e9ee"
+COLOURS = ("#0b7a75", "#d1495b", "#edae49", "#3d5a98", "#8a5a99", "#6b8e23", "#a05a2c", "#4d4d4d")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+STYLE: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 10.5,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.9,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "thyme",
+    "legend.frameon": False,
+    "legend.fontsize": 9.5,
+}
+
+
+class Picture(msgspec.Struct, frozen=True):
+    """A figure in both formats, with its name as a file and what it shows."""
+
+    name: str
+    title: str
+    caption: str
+    png: bytes
+    svg: bytes
+
+
+def to_picture(figure: Figure, name: str, title: str, caption: str, dpi: int = PNG_DPI) -> Picture:
+    png, svg = io.BytesIO(), io.BytesIO()
+    figure.savefig(png, format="png", dpi=dpi, metadata={"Software": None})
+    figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
+    return Picture(name, title, caption, png.getvalue(), svg.getvalue())
 
 
 def save_picture(picture: Picture, path: Path) -> tuple[Path, Path]:

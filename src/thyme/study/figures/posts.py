@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from thyme.pipeline.posts.describe import PostStatistics
-from thyme.study.figures.lines import COLOURS, STYLE, Picture, to_picture
+from thyme.study.figures.pictures import COLOURS, STYLE, Picture, to_picture
 from thyme.study.wording import round_share
 
 SIZE_IN = (9.2, 6.4)

@@ -15,7 +15,8 @@ from typing import Any
 import msgspec
 
 from thyme.study.claims import Claim, agreement, those_tested
-from thyme.study.figures.lines import Picture, axis_title
+from thyme.study.figures.lines import axis_title
+from thyme.study.figures.pictures import Picture
 from thyme.study.plan import Plan
 from thyme.study.report.headline import RULES, Choice, Headline, Score
 from thyme.study.report.pages import Cell, Row, badge, figure, folded, items, page, prose, section, table
