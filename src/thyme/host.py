@@ -99,6 +99,10 @@ class MemoryStore:
     def items(self, kind: str) -> Iterator[tuple[str, bytes]]:
         return iter(list(self._records.get(kind, {}).items()))
 
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of records that there are, for whoever looks into a simulated node."""
+        return tuple(kind for kind, records in self._records.items() if records)
+
     def write(self, key: str, offset: int, part: bytes) -> None:
         content = self._contents.setdefault(key, bytearray())
         if len(content) < offset:

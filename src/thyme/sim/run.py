@@ -80,13 +80,22 @@ def contacts_in(scenario: Scenario, movement: Movement, range_m: float) -> Conta
 class Run:
     """A scenario set up and ready to go."""
 
-    def __init__(self, scenario: Scenario, operations: Iterable[Operation] = ()) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        operations: Iterable[Operation] = (),
+        seen_by_user: Callable[[ReactiveStore], ReactiveStore] | None = None,
+    ) -> None:
+        """`seen_by_user` puts something between each user and the store of their device, for whoever looks on."""
         self.scenario = scenario
+        self._seen_by_user = seen_by_user
         self.movement = movement_for(scenario)
         self.churn = churn_for(scenario, self.movement)
         self.radio = radio_for(scenario, self.movement)
         seed = scenario.run_seed
         self.world = Simulation(self.movement, self.radio, seed, scenario.faults)
+        for host in self.world.hosts:
+            host.skew_s = scenario.clock_skew_s * float(stream(seed, "clock skew", host.node).random())
         self._approach = find_approach(scenario.approach)
         given = dict(scenario.settings)
         if scenario.server_nodes:
@@ -138,7 +147,7 @@ class Run:
         host.begin_life(store.receive)
         store.start()
         host.after(joins_after_s, store.join)
-        self.users[node].take(store)
+        self.users[node].take(self._seen_by_user(store) if self._seen_by_user else store)
 
     def _switch_off(self, node: int, keeps_store: bool) -> None:
         store = self.stores.pop(node, None)

@@ -196,6 +196,8 @@ class SimulatedHost:
         self.node = node
         self.random = Random(f"{seed}/{node}")
         self.store = MemoryStore()
+        self.skew_s = 0.0
+        """How far this node's clock is ahead of the others'."""
         self.life = 0
         self._legs: list[Leg] | None = None
         self._leg = Leg(inf, 0.0, 0.0)
@@ -216,7 +218,7 @@ class SimulatedHost:
         self.store = MemoryStore()
 
     def now(self) -> float:
-        return self._engine.now_s
+        return self._engine.now_s + self.skew_s
 
     def position(self) -> Point:
         leg, now_s = self._present_leg(), self._engine.now_s

@@ -168,7 +168,23 @@ class Join(_Drawn, frozen=True, tag="join"):
         return joining(self.chosen(present, self.from_s), self.from_s, self.to_s, present.seed)
 
 
-ChurnModel = NoChurn | Leave | Crash | Alternate | Join
+class Listed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="model", tag="listed"):
+    """Exactly these nodes are switched, each at its instant."""
+
+    changes: tuple[Change, ...] = ()
+    """In any order: `at_s`, `node`, `on`, and whether what it stored survives (`keeps_store`, else it does not)."""
+
+    def concerned(self) -> tuple[int, ...]:
+        return tuple(sorted({change.node for change in self.changes}))
+
+    def of(self, nodes: tuple[int, ...]) -> Listed:
+        return Listed(tuple(change for change in self.changes if change.node in nodes))
+
+    def make(self, present: Present) -> Churn:
+        return churn_of(self.changes)
+
+
+ChurnModel = NoChurn | Leave | Crash | Alternate | Join | Listed
 """The only list of churn models."""
 
 

@@ -39,6 +39,8 @@ class DiscOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How often a unicast that was not heard is tried again."""
     retry_wait_s: NotNegative = 0.002
     ack_bytes: Count = 14
+    queue_frames: Count = 0
+    """Frames that may wait at a node; what comes on top is dropped. 0 for no limit."""
 
     def __post_init__(self) -> None:
         check_bounds(self)
@@ -78,6 +80,7 @@ class DiscRadio:
         self._on = [True] * movement.nodes
         self._busy_until_s = [0.0] * movement.nodes
         self._epoch = [0] * movement.nodes
+        self._waiting = [0] * movement.nodes
         self._heap: list[tuple[float, int, _Transmission, int]] = []
         self._order = 0
         self._sent = np.zeros((3, movement.nodes), dtype=np.int64)
@@ -95,10 +98,10 @@ class DiscRadio:
         self._told: list[Told] = []
 
     def broadcast(self, now_s: float, node: int, frame: int, size_bytes: int) -> bool:
-        return self._enqueue(now_s, _Transmission(node, -1, frame, size_bytes + self._options.header_bytes))
+        return self._accept(now_s, _Transmission(node, -1, frame, size_bytes + self._options.header_bytes))
 
     def unicast(self, now_s: float, node: int, to: int, frame: int, size_bytes: int) -> bool:
-        return self._enqueue(now_s, _Transmission(node, to, frame, size_bytes + self._options.header_bytes))
+        return self._accept(now_s, _Transmission(node, to, frame, size_bytes + self._options.header_bytes))
 
     def switch(self, now_s: float, node: int, on: bool) -> None:
         if on and not self._on[node]:
@@ -106,6 +109,7 @@ class DiscRadio:
         elif not on and self._on[node]:
             self._slept_from_s[node] = now_s
             self._epoch[node] += 1
+            self._waiting[node] = 0
         self._on[node] = on
         self._busy_until_s[node] = now_s
 
@@ -145,7 +149,15 @@ class DiscRadio:
         columns = {"transmit": self._transmit_s, "receive": self._receive_s, "idle": idle, "sleep": asleep}
         return {state: seconds.tolist() for state, seconds in columns.items()}
 
-    def _enqueue(self, now_s: float, transmission: _Transmission) -> bool:
+    def _accept(self, now_s: float, transmission: _Transmission) -> bool:
+        node = transmission.node
+        if 0 < self._options.queue_frames <= self._waiting[node]:
+            return False
+        self._waiting[node] += 1
+        self._enqueue(now_s, transmission)
+        return True
+
+    def _enqueue(self, now_s: float, transmission: _Transmission) -> None:
         node = transmission.node
         start_s = max(now_s, self._busy_until_s[node])
         airtime_s = transmission.size_bytes * 8.0 / self._options.rate_bps
@@ -155,7 +167,6 @@ class DiscRadio:
         self._sent[row, node] += 1
         self._sent_bytes[row, node] += transmission.size_bytes
         self._push(start_s + airtime_s, transmission)
-        return True
 
     def _push(self, end_s: float, transmission: _Transmission) -> None:
         self._order += 1
@@ -166,20 +177,24 @@ class DiscRadio:
             for receiver, distance_m in self._reach.within(sent.node, end_s):
                 if self._on[receiver]:
                     self._hear(end_s, sent, receiver, distance_m)
-            self._tell(end_s, Happening.SENT, sent.node, -1, sent.frame)
+            self._end(end_s, Happening.SENT, sent)
             return
         away_m = self._reach.distance_m(sent.node, sent.to, end_s) if self._on[sent.to] else None
         if away_m is not None and self._hear(end_s, sent, sent.to, away_m):
             self._sent[2, sent.to] += 1
             self._sent_bytes[2, sent.to] += self._options.ack_bytes
-            self._tell(end_s, Happening.SENT, sent.node, sent.to, sent.frame)
+            self._end(end_s, Happening.SENT, sent)
         elif sent.tries >= self._options.retries:
             self._given_up[sent.node] += 1
-            self._tell(end_s, Happening.GIVEN_UP, sent.node, sent.to, sent.frame)
+            self._end(end_s, Happening.GIVEN_UP, sent)
         else:
             sent.tries += 1
             self._retransmitted[sent.node] += 1
             self._enqueue(end_s + self._options.retry_wait_s, sent)
+
+    def _end(self, end_s: float, how: Happening, sent: _Transmission) -> None:
+        self._waiting[sent.node] -= 1
+        self._tell(end_s, how, sent.node, sent.to, sent.frame)
 
     def _hear(self, end_s: float, sent: _Transmission, receiver: int, distance_m: float) -> bool:
         if self._options.loss > 0.0 and self._random.random() < self._options.loss:
