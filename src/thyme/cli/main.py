@@ -32,6 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "world": ("world", "world_app"),
     "radio": ("radio", "radio_app"),
     "walks": ("walks", "walks"),
+    "fuzz": ("fuzz", "fuzz"),
     "bench": ("bench", "bench_app"),
 }
 """Subcommand: the module of this room that has it, and its name there."""

@@ -1,0 +1,138 @@
+"""`thyme fuzz`: a search of random worlds for broken promises."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from thyme.fuzz.search import Finding, Verdict
+
+MAX_SEEDS = 100_000
+MAX_JOBS = 64
+_TOLD = 3
+"""Violations told of a world that is judged alone."""
+
+
+def fuzz(
+    approaches: Annotated[
+        list[str] | None, typer.Option("--approach", help="Which approach; may be repeated. All if none is given.")
+    ] = None,
+    seeds: Annotated[str, typer.Option("--seeds", help="How many worlds of each, or FROM-TO.")] = "20",
+    jobs: Annotated[int, typer.Option("--jobs", min=1, max=MAX_JOBS, help="Processes.")] = 2,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for a small world of each promise that an approach broke.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print verdicts as JSON instead of a table.")] = False,
+    world: Annotated[
+        Path | None, typer.Option("--world", help="Judge one world again: a folder that --out wrote.")
+    ] = None,
+) -> None:
+    """Play random worlds and look for broken promises; exit code 1 if there are any.
+
+    What is promised, and what a world may hold: docs/reliability.md.
+
+    Examples:
+
+      thyme fuzz --approach dcs --seeds 100 --out out/fuzz
+
+      thyme fuzz --world out/fuzz/dcs-once
+    """
+    from thyme.approaches.registry import APPROACHES, find_approach
+    from thyme.fuzz.files import read_world
+    from thyme.fuzz.search import judge_world
+
+    if world is not None:
+        verdicts = [judge_world(read_world(world))]
+    else:
+        names = approaches or list(APPROACHES)
+        for name in names:
+            find_approach(name, "--approach")
+        verdicts = _search(names, parse_seeds(seeds), jobs, quiet=as_json)
+    if as_json:
+        _print_json(verdicts)
+    elif world is not None:
+        for violation in verdicts[0].violations:
+            print(f"{violation.promise} at {violation.at_s:.2f} s: {violation.text}")
+        print(f"{len(verdicts[0].violations)} violations")
+    else:
+        _print_table(verdicts)
+    if out is not None and world is None:
+        _write_smallest(verdicts, out, jobs, quiet=as_json)
+    if any(verdict.violations for verdict in verdicts):
+        raise typer.Exit(1)
+
+
+def parse_seeds(text: str) -> range:
+    """`40` means the worlds 1 to 40, `200-300` those from 200 to 300."""
+    from thyme.model.errors import InputError
+
+    first, separator, last = text.partition("-")
+    try:
+        low, high = (int(first), int(last)) if separator else (1, int(first))
+    except ValueError as error:
+        raise InputError(f"--seeds {text}: expected a number, or two as in 200-300") from error
+    if not 0 <= low <= high or high - low >= MAX_SEEDS:
+        raise InputError(f"--seeds {text}: expected 1 to {MAX_SEEDS} worlds, the lower number first")
+    return range(low, high + 1)
+
+
+def _search(names: Sequence[str], seeds: range, jobs: int, *, quiet: bool) -> list[Verdict]:
+    from rich.progress import Progress
+
+    from thyme.fuzz.search import search
+
+    verdicts: list[Verdict] = []
+    with Progress(transient=True, disable=quiet) as progress:
+        task = progress.add_task("playing worlds", total=len(names) * len(seeds))
+        for verdict in search(names, seeds, jobs):
+            verdicts.append(verdict)
+            progress.update(task, advance=1, description=f"playing worlds of {verdict.approach}")
+    return verdicts
+
+
+def _write_smallest(verdicts: Sequence[Verdict], out: Path, jobs: int, *, quiet: bool) -> None:
+    from rich.progress import Progress
+
+    from thyme.fuzz.files import write_world
+    from thyme.fuzz.search import smallest
+
+    kinds = {(verdict.approach, promise) for verdict in verdicts for promise in verdict.breaks()}
+    findings: list[Finding] = []
+    with Progress(transient=True, disable=quiet) as progress:
+        task = progress.add_task("shrinking worlds", total=len(kinds))
+        for finding in smallest(verdicts, jobs):
+            findings.append(finding)
+            write_world(finding.world, out / f"{finding.approach}-{finding.promise}", finding.violations)
+            progress.update(task, advance=1)
+    if quiet:
+        return
+    for finding in findings:
+        nodes, operations = finding.world.given["nodes"], len(finding.world.operations)
+        folder = out / f"{finding.approach}-{finding.promise}"
+        print(f"{folder}: seed {finding.seed} shrunk to {nodes} nodes and {operations} operations")
+        print(f"  {finding.promise}: {finding.violations[0].text}")
+
+
+def _print_table(verdicts: Sequence[Verdict]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from thyme.fuzz.search import table_of
+
+    rows = table_of(verdicts)
+    table = Table(title="Worlds in which a promise was broken")
+    for column in rows[0]:
+        table.add_column(column, justify="left" if column == "approach" else "right")
+    for row in rows:
+        table.add_row(*(str(value) if value else "." for value in row.values()))
+    Console(width=200).print(table)
+
+
+def _print_json(verdicts: Sequence[Verdict]) -> None:
+    import msgspec
+
+    print(msgspec.json.encode(verdicts).decode())

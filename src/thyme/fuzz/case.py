@@ -1,0 +1,111 @@
+"""The case: what a world's trace asked for, put together with what its run showed, by object and by subscription."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from thyme.approaches.interface import Capabilities
+from thyme.approaches.registry import find_approach
+from thyme.fuzz.crowd import Crowd
+from thyme.fuzz.play import Evidence
+from thyme.fuzz.watch import Asked
+from thyme.fuzz.worlds import World
+from thyme.model.ids import ObjectKey, SubscriptionKey
+from thyme.model.operations import Operation
+from thyme.model.records import OperationKind
+
+
+class Violation(msgspec.Struct, frozen=True):
+    """A promise that was broken, when, and how."""
+
+    promise: str
+    at_s: float
+    text: str
+
+
+class ObjectCase(msgspec.Struct):
+    """An object whose insertion was asked for, and its deletion if that was."""
+
+    operation: Operation
+    inserted: Asked
+    published_s: float
+    """On its owner's clock."""
+    deleted: Asked | None = None
+
+
+class SubscriptionCase(msgspec.Struct):
+    operation: Operation
+    made: Asked
+    revoked: Asked | None = None
+
+    def holds(self, published_s: float) -> bool:
+        """Whether the instant lies in the frame, [start, end)."""
+        start_s, end_s = self.operation.start_s, self.operation.end_s
+        return (start_s is None or published_s >= start_s) and (end_s is None or published_s < end_s)
+
+
+class Case:
+    """Everything that a judge looks up."""
+
+    def __init__(self, world: World, evidence: Evidence) -> None:
+        self.evidence = evidence
+        self.crowd: Crowd = evidence.crowd
+        self.end_s: float = world.given["time"]["until_s"]
+        self.settings: dict[str, Any] = world.given.get("settings", {})
+        self.full_queues = bool(world.given["radio"]["disc"].get("queue_frames", 0))
+        self.capabilities: Capabilities = find_approach(world.given["approach"]).capabilities
+        self.servers = set(range(world.given["nodes"], self.crowd.nodes)) if self.capabilities.needs_server else set()
+        self.objects: dict[ObjectKey, ObjectCase] = {}
+        self.subscriptions: dict[SubscriptionKey, SubscriptionCase] = {}
+        self._gather({(one.kind, one.object, one.subscription): one for one in evidence.asked}, world)
+
+    def _gather(self, asked: dict[Any, Asked], world: World) -> None:
+        for operation in world.operations:
+            key, name = operation.object_key, operation.subscription_key
+            is_object = operation.kind in (OperationKind.INSERT, OperationKind.DELETE)
+            one = asked.get((operation.kind, key, None) if is_object else (operation.kind, None, name))
+            if one is None:
+                continue
+            match operation.kind:
+                case OperationKind.INSERT:
+                    published_s = one.at_s + self.evidence.skews_s[operation.node]
+                    self.objects[key] = ObjectCase(operation, one, published_s)
+                case OperationKind.DELETE if key in self.objects:
+                    self.objects[key].deleted = one
+                case OperationKind.SUBSCRIBE:
+                    self.subscriptions[name] = SubscriptionCase(operation, one)
+                case OperationKind.UNSUBSCRIBE if name in self.subscriptions:
+                    self.subscriptions[name].revoked = one
+                case _:
+                    pass
+
+    @property
+    def keeps_everything(self) -> bool:
+        """Whether the approach promises to keep, find and serve what was acknowledged, and its settings let it.
+
+        DRIP, SocialCast and the walks promise none of that; the papers' configuration of Thyme-DCS leaves undone what
+        it takes; with one request or retrieval at a time, or with radio queues that overflow, much is refused.
+        """
+        declared = self.capabilities
+        bounded = "pending" in self.settings.get("retry", {}) or "fetches" in self.settings.get("contents", {})
+        able = declared.answers_past and declared.deletes and not declared.delivers_contents
+        return able and not (self.settings.get("paper", False) or bounded or self.full_queues)
+
+    @property
+    def of_the_papers(self) -> bool:
+        return bool(self.settings.get("paper", False))
+
+    def whole(self, node: int, from_s: float, to_s: float) -> bool:
+        """Whether the crowd was settled: nothing in the way, nobody switched, and everybody who was on, servers
+        included, was joined to `node` by lasting links."""
+        crowd = self.crowd
+        if crowd.disturbed(from_s, to_s) or crowd.switched(from_s, to_s):
+            return False
+        on = {one for one in range(crowd.nodes) if crowd.on_throughout(one, from_s, to_s)}
+        return self.servers <= on and on <= crowd.joined(node, from_s, to_s)
+
+
+Judgement = Iterator[Violation]

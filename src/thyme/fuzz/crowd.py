@@ -1,0 +1,83 @@
+"""The crowd as the judge sees it: who was on, who could hear whom, and when something was in the way.
+
+Two nodes are joined over a time if a chain of links joins them and every link of it lasted all that time, with both its
+ends on and within range at each look. Faults count as in the way everywhere while they last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thyme.sim.faults import Rule
+from thyme.world.churn import Churn
+from thyme.world.mobility.movement import Movement
+
+LOOK_S = 1.0
+"""Between two looks at who is within range."""
+
+
+class Crowd:
+    """Where everybody was and whether they were on, at any time."""
+
+    def __init__(self, movement: Movement, churn: Churn, faults: Sequence[Rule], range_m: float) -> None:
+        self._movement = movement
+        self._faults = faults
+        self._range_m = range_m
+        self.nodes = movement.nodes
+        self._changes = churn.changes
+        self._absent = set(churn.starts_off())
+        self._links: dict[int, NDArray[np.bool_]] = {}
+        self.walks = bool(np.any(movement.vx_mps != 0.0) or np.any(movement.vy_mps != 0.0))
+
+    def disturbed(self, from_s: float, to_s: float) -> bool:
+        """Whether a fault of the scenario was in force."""
+        return any(rule.from_s < to_s and rule.to_s > from_s for rule in self._faults)
+
+    def switched(self, from_s: float, to_s: float) -> bool:
+        """Whether anybody went on or off."""
+        return any(from_s <= change.at_s <= to_s for change in self._changes)
+
+    def forgot(self, from_s: float, to_s: float) -> bool:
+        """Whether anybody lost what they had stored."""
+        return any(
+            from_s <= change.at_s <= to_s and not change.on and not change.keeps_store for change in self._changes
+        )
+
+    def returned(self, from_s: float, to_s: float) -> bool:
+        return any(from_s <= change.at_s <= to_s and change.on for change in self._changes)
+
+    def on_throughout(self, node: int, from_s: float, to_s: float) -> bool:
+        own = [change for change in self._changes if change.node == node]
+        before = [change.on for change in own if change.at_s < from_s]
+        on = before[-1] if before else node not in self._absent
+        return on and not any(from_s <= change.at_s <= to_s for change in own)
+
+    def all_on(self, from_s: float, to_s: float) -> bool:
+        return all(self.on_throughout(node, from_s, to_s) for node in range(self.nodes))
+
+    def joined(self, node: int, from_s: float, to_s: float) -> set[int]:
+        """Everybody whom lasting links join to `node`, itself included; nobody if it was not on."""
+        on = np.array([self.on_throughout(one, from_s, to_s) for one in range(self.nodes)])
+        if not on[node]:
+            return set()
+        links = on[:, None] & on[None, :]
+        for look in range(int(from_s / LOOK_S), int(to_s / LOOK_S) + 2):
+            links = links & self._links_at(look)
+        reached = np.zeros(self.nodes, dtype=np.bool_)
+        reached[node] = True
+        while True:
+            further = reached | links[reached].any(axis=0)
+            if (further == reached).all():
+                return set(np.flatnonzero(reached).tolist())
+            reached = further
+
+    def _links_at(self, look: int) -> NDArray[np.bool_]:
+        links = self._links.get(look)
+        if links is None:
+            places = self._movement.positions(look * LOOK_S)
+            away_m = np.hypot(*(places[:, None, :] - places[None, :, :]).transpose(2, 0, 1))
+            links = self._links[look] = away_m <= self._range_m
+        return links

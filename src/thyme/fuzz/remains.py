@@ -1,0 +1,82 @@
+"""What remains when everything was done: names stay used, nodes hold what is live and no more, and the air is quiet."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from thyme.fuzz.case import Case, Judgement, SubscriptionCase, Violation
+from thyme.model.records import OperationKind
+
+FORGOTTEN_S = 40.0
+"""What was deleted, revoked or has ended is gone after this, at nodes that were on and settled all the while."""
+QUIET_S = 20.0
+"""How long the air is listened to, at the end of the run."""
+QUIET_AFTER_S = 60.0
+"""From this long after the last operation, switch or fault on, a crowd is quiet …"""
+QUIET_FRAMES_PER_NODE_S = 1.0
+"""… which is at most so many frames per node and second that are no beacons and no routing."""
+_OBJECTS = ("objects", "metadata")
+
+
+def judge_remains(case: Case) -> Judgement:
+    if case.evidence.storm_s >= 0.0:
+        yield Violation("quiet", case.evidence.storm_s, "the crowd sends without end")
+        return
+    for text in case.evidence.names_taken_again:
+        yield Violation("names", case.end_s, text)
+    calm_s = case.end_s - FORGOTTEN_S
+    if not case.crowd.switched(calm_s, case.end_s) and not case.of_the_papers and not case.full_queues:
+        for node in sorted(case.evidence.held):
+            if case.whole(node, calm_s, case.end_s):
+                yield from _judge_contents(case, node)
+                yield from _judge_counts(case, node)
+    yield from _judge_quiet(case)
+
+
+def _judge_contents(case: Case, node: int) -> Judgement:
+    """A copy that somebody retrieved stays theirs."""
+    mine = [one for one in case.evidence.asked if one.kind is OperationKind.RETRIEVE and one.node == node]
+    fetched = {str(one.object) for one in mine if one.ok}
+    for key, thing in case.objects.items():
+        deleted = thing.deleted
+        if deleted is None or not deleted.ok or deleted.ended_s > case.end_s - FORGOTTEN_S:
+            continue
+        kept = str(key) in case.evidence.held[node].contents and str(key) not in fetched
+        if kept and not case.crowd.disturbed(deleted.at_s, case.end_s):
+            text = f"node {node} still has {key}, deleted at {deleted.ended_s:.2f} s"
+            yield Violation("forgets", case.end_s, text)
+
+
+def _judge_counts(case: Case, node: int) -> Judgement:
+    counts = case.evidence.held[node].counts
+    live = sum(_is_live(case, one) for one in case.subscriptions.values())
+    if counts.get("subscriptions", 0) > live:
+        text = f"node {node} holds {counts['subscriptions']} subscriptions; {live} are live in the whole crowd"
+        yield Violation("bounded", case.end_s, text)
+    things = case.objects.values()
+    stored = sum(not one.inserted.refused and not (one.deleted is not None and one.deleted.ok) for one in things)
+    for name in _OBJECTS:
+        if counts.get(name, 0) > stored:
+            yield Violation("forgets", case.end_s, f"node {node} holds {counts[name]} {name}; {stored} are live")
+
+
+def _is_live(case: Case, one: SubscriptionCase) -> bool:
+    """Whether anybody may still hold the subscription: it was not refused, its revocation was not acknowledged, and its
+    frame has not ended."""
+    if one.made.refused or (one.revoked is not None and one.revoked.ok):
+        return False
+    end_s = one.operation.end_s
+    return end_s is None or end_s > case.end_s - FORGOTTEN_S
+
+
+def _judge_quiet(case: Case) -> Judgement:
+    from_s = case.end_s - QUIET_AFTER_S
+    last_s = max((one.at_s for one in case.evidence.asked), default=0.0)
+    if last_s > from_s or case.crowd.disturbed(from_s, case.end_s) or case.crowd.switched(from_s, case.end_s):
+        return
+    late = [(sender, name) for at_s, sender, name in case.evidence.frames if at_s >= case.end_s - QUIET_S]
+    most = QUIET_FRAMES_PER_NODE_S * QUIET_S * max(1, len(case.evidence.held))
+    if len(late) > most:
+        told = ", ".join(f"{count} {name}" for name, count in Counter(name for _, name in late).most_common(3))
+        text = f"{len(late)} frames in the last {QUIET_S:g} s, {most:g} are allowed: {told}"
+        yield Violation("quiet", case.end_s, text)

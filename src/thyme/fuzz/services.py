@@ -1,0 +1,153 @@
+"""What users may count on: operations end, and in a settled crowd they succeed; what was acknowledged is kept, found
+and retrieved."""
+
+from __future__ import annotations
+
+from thyme.fuzz.case import Case, Judgement, ObjectCase, SubscriptionCase, Violation
+from thyme.fuzz.queries import is_true
+from thyme.fuzz.watch import Asked
+from thyme.model.ids import ObjectKey
+from thyme.model.records import OperationKind
+
+ENDS_S = 60.0
+"""An operation ends within this, with one outcome: four tries take 30 s. A retrieval may try many sources."""
+SETTLED_S = 20.0
+"""A crowd is settled when nothing happened to it for so long: a period of DSDV, and some."""
+ACKNOWLEDGED_S = 10.0
+"""An insertion acknowledged so long before a subscription belongs to its past."""
+FOUND_S = 45.0
+"""Past matches are told within this, page after page."""
+WALKERS_MISS = 0.1
+"""Of a crowd that walks, this share of operations may fail and of matches may be missed, and one of each."""
+_SERVED = (
+    OperationKind.INSERT,
+    OperationKind.DELETE,
+    OperationKind.SUBSCRIBE,
+    OperationKind.UNSUBSCRIBE,
+    OperationKind.MORE,
+)
+
+
+def judge_services(case: Case) -> Judgement:
+    for asked in case.evidence.asked:
+        yield from _judge_end(case, asked)
+        if asked.kind is OperationKind.RETRIEVE:
+            yield from _judge_retrieval(case, asked)
+    if case.keeps_everything:
+        yield from _judge_serving(case)
+        yield from _judge_finding(case)
+        yield from _judge_keeping(case)
+
+
+def _what(asked: Asked) -> str:
+    return f"{asked.kind.value} of {asked.object or asked.subscription} by node {asked.node} at {asked.at_s:.2f} s"
+
+
+def _judge_end(case: Case, asked: Asked) -> Judgement:
+    if asked.refused:
+        return
+    by_s = asked.at_s + ENDS_S
+    if asked.outcomes > 1:
+        yield Violation("ends", asked.ended_s, f"{_what(asked)} had {asked.outcomes} outcomes")
+    may_wait = asked.outcomes > 0 or asked.kind is OperationKind.RETRIEVE or by_s >= case.end_s
+    if not may_wait and case.crowd.on_throughout(asked.node, asked.at_s, by_s):
+        yield Violation("ends", by_s, f"{_what(asked)} never ended")
+
+
+def _judge_retrieval(case: Case, asked: Asked) -> Judgement:
+    assert asked.object is not None
+    thing = case.objects.get(asked.object)
+    if asked.refused or asked.failure is None or thing is None:
+        return
+    if asked.ok:
+        if asked.data != thing.operation.content():
+            yield Violation("retrieves", asked.ended_s, f"{_what(asked)} brought {len(asked.data)} other bytes")
+        return
+    if thing.deleted is not None and thing.deleted.at_s <= asked.ended_s:
+        return
+    if case.capabilities.delivers_contents:
+        lifetime_s = case.settings.get("lifetime_s", 0.0)
+        if not lifetime_s or asked.at_s < thing.published_s + lifetime_s:
+            yield Violation(
+                "retrieves", asked.ended_s, f"{_what(asked)}: {asked.failure}, though it came with the news"
+            )
+        return
+    from_s = asked.at_s - SETTLED_S
+    if not case.keeps_everything or not thing.inserted.ok or case.crowd.disturbed(from_s, asked.ended_s):
+        return
+    holders = set(asked.holders) & (case.servers or set(asked.holders))
+    near = holders & case.crowd.joined(asked.node, from_s, asked.ended_s)
+    if near:
+        yield Violation("retrieves", asked.ended_s, f"{_what(asked)}: {asked.failure}, though {sorted(near)} have it")
+
+
+def _judge_serving(case: Case) -> Judgement:
+    judged, failed = 0, []
+    for asked in case.evidence.asked:
+        if asked.kind not in _SERVED or asked.refused or asked.failure is None:
+            continue
+        if asked.ok:
+            judged += 1
+        elif case.whole(asked.node, asked.at_s - SETTLED_S, asked.ended_s):
+            judged += 1
+            failed.append(Violation("serves", asked.ended_s, f"{_what(asked)}: {asked.failure}"))
+    if failed and not _forgiven(case, judged, len(failed)):
+        yield from failed
+
+
+def _judge_finding(case: Case) -> Judgement:
+    told: dict[tuple[object, ObjectKey], float] = {}
+    for one in case.evidence.told:
+        told.setdefault((one.subscription, one.object), one.at_s)
+    judged, missed = 0, []
+    for key, subscription in case.subscriptions.items():
+        if not _searched_in_peace(case, subscription):
+            continue
+        made_s = subscription.made.at_s
+        for name, thing in case.objects.items():
+            if _is_past_match(subscription, thing):
+                judged += 1
+                if told.get((key, name), case.end_s) > made_s + FOUND_S:
+                    text = f"subscription {key} of {made_s:.2f} s was not told of {name}, in store since "
+                    missed.append(Violation("finds", made_s + FOUND_S, f"{text}{thing.inserted.ended_s:.2f} s"))
+    if missed and not _forgiven(case, judged, len(missed)):
+        yield from missed
+
+
+def _searched_in_peace(case: Case, subscription: SubscriptionCase) -> bool:
+    """Whether everybody was on and in reach while it was answered, nobody had ever lost their store, and each page that
+    was asked for came."""
+    made = subscription.made
+    from_s, to_s = made.at_s - SETTLED_S, made.at_s + FOUND_S
+    if not made.ok or to_s > case.end_s or case.crowd.forgot(0.0, to_s):
+        return False
+    if subscription.revoked is not None and subscription.revoked.at_s < to_s:
+        return False
+    pages = [
+        one for one in case.evidence.asked if one.kind is OperationKind.MORE and one.subscription == made.subscription
+    ]
+    if not all(page.ok for page in pages) or not case.crowd.all_on(from_s, to_s):
+        return False
+    return case.whole(made.node, from_s, to_s)
+
+
+def _is_past_match(subscription: SubscriptionCase, thing: ObjectCase) -> bool:
+    made_s = subscription.made.at_s
+    gone = thing.deleted is not None and thing.deleted.at_s < made_s + FOUND_S
+    if gone or not thing.inserted.ok or thing.inserted.ended_s > made_s - ACKNOWLEDGED_S:
+        return False
+    matches = is_true(subscription.operation.query, thing.operation.tags)
+    return matches and subscription.holds(thing.published_s)
+
+
+def _judge_keeping(case: Case) -> Judgement:
+    """An acknowledged object that was never deleted is with somebody, on or off, if nobody ever lost their store."""
+    if case.crowd.forgot(0.0, case.end_s):
+        return
+    for key, thing in case.objects.items():
+        if thing.inserted.ok and thing.deleted is None and str(key) not in case.evidence.kept_anywhere:
+            yield Violation("keeps", case.end_s, f"nobody has {key}, acknowledged at {thing.inserted.ended_s:.2f} s")
+
+
+def _forgiven(case: Case, judged: int, failed: int) -> bool:
+    return case.crowd.walks and (failed == 1 or failed <= WALKERS_MISS * judged)

@@ -1,0 +1,136 @@
+"""Worlds: a scenario and a trace, drawn at random from an approach and a seed.
+
+A world is small (8 to 25 people, two to three minutes) and may have several troubles at once: frames that are lost,
+people who switch off, crash or walk, a venue that is cut in two or jammed, clocks that differ, radio queues that are
+full, settings at their bounds. The scenario is kept as the table that a TOML file would hold, so that it can be shrunk
+key by key and written as it is; this module and `settings` are the only ones that know how a scenario is spelled.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import msgspec
+
+from thyme.approaches.registry import find_approach
+from thyme.fuzz.settings import draw_settings
+from thyme.fuzz.workload import draw_operations
+from thyme.model.operations import Operation
+from thyme.sim.scenario import Scenario, scenario_of
+from thyme.world.venue import venue_for
+
+JOINED_S = 10.0
+"""Everybody who is there at the start has joined by then."""
+FIRST_OPERATION_S = 35.0
+"""Routes are known by then: DSDV tells its table every 15 s."""
+SETTLED_S = 65.0
+"""Every run goes on for so long after its last operation: past four tries (30 s), and past a reminder."""
+
+
+class World(msgspec.Struct, frozen=True):
+    """`given` is the scenario as a TOML table; `operations` the trace."""
+
+    given: dict[str, Any]
+    operations: tuple[Operation, ...]
+
+    def scenario(self) -> Scenario:
+        return scenario_of(self.given, self.given.get("name", "world"))
+
+    @property
+    def size(self) -> tuple[int, int, int]:
+        """What shrinking makes smaller: operations, nodes, and the rest."""
+        return len(self.operations), self.given["nodes"], len(repr(self.given))
+
+
+def draw_world(approach: str, seed: int) -> World:
+    """The world of this approach and seed, always the same one."""
+    draws = Random(f"{approach}/{seed}/world")
+    nodes = draws.randint(8, 25)
+    lasts_s = draws.choice((40.0, 60.0, 80.0))
+    until_s = FIRST_OPERATION_S + lasts_s + SETTLED_S
+    venue = venue_for(nodes, draws.choice((1.0, 2.0, 2.0, 4.0)))
+    present = nodes + (1 if find_approach(approach).capabilities.needs_server else 0)
+    given: dict[str, Any] = {
+        "name": f"{approach}-{seed}",
+        "nodes": nodes,
+        "approach": approach,
+        "seed": seed,
+        "settings": draw_settings(approach, draws),
+        "venue": {"width_m": venue.width_m, "height_m": venue.height_m},
+        "time": {"join_from_s": 0.0, "join_to_s": JOINED_S, "until_s": until_s},
+        "users": {"ask_more_after_s": 0.2},
+        "radio": {"model": "disc", "disc": _radio(draws)},
+    }
+    end_s = FIRST_OPERATION_S + lasts_s
+    if draws.random() < 0.45:
+        given["movement"] = {"model": "waypoint", "waypoint": _walking(draws)}
+    if draws.random() < 0.5:
+        given["churn"] = {"model": "listed", "changes": _changes(draws, nodes, present, end_s + SETTLED_S / 4)}
+    if draws.random() < 0.3:
+        given["faults"] = [_fault(draws, venue.width_m, venue.height_m, end_s) for _ in range(draws.choice((1, 1, 2)))]
+    if draws.random() < 0.2:
+        given["clock_skew_s"] = draws.choice((0.01, 0.2, 2.0))
+    operations = draw_operations(approach, draws, nodes, FIRST_OPERATION_S, end_s)
+    return World(given, tuple(operations))
+
+
+def _radio(draws: Random) -> dict[str, Any]:
+    radio: dict[str, Any] = {"loss": draws.choice((0.0, 0.0, 0.0, 0.05, 0.1, 0.2, 0.3))}
+    if draws.random() < 0.15:
+        radio["queue_frames"] = draws.choice((4, 16, 64))
+    return radio
+
+
+def _walking(draws: Random) -> dict[str, Any]:
+    low, high = draws.choice(((0.5, 1.5), (1.0, 3.0), (2.0, 2.0), (5.0, 5.0), (1.0, 12.0)))
+    pause = draws.choice(((0.0, 0.0), (5.0, 20.0), (20.0, 60.0)))
+    return {
+        "min_speed_mps": low,
+        "max_speed_mps": high,
+        "min_pause_s": pause[0],
+        "max_pause_s": pause[1],
+        "mobile_fraction": draws.choice((0.2, 0.6, 0.8, 1.0)),
+    }
+
+
+def _changes(draws: Random, nodes: int, present: int, end_s: float) -> list[dict[str, Any]]:
+    """On and off, crashes and restarts. A server goes off rarely, and never loses what it stored."""
+    share = draws.choice((0.1, 0.2, 0.4))
+    forgets = draws.choice((0.0, 0.0, 0.3, 1.0))
+    chosen = draws.sample(range(nodes), max(1, round(share * nodes)))
+    changes: list[dict[str, Any]] = []
+    for node in chosen + ([nodes] if present > nodes and draws.random() < 0.2 else []):
+        keeps_store = node >= nodes or draws.random() >= forgets
+        at_s = draws.uniform(20.0, end_s)
+        for _ in range(draws.choice((1, 1, 2, 4))):
+            changes.append({"at_s": round(at_s, 3), "node": node, "on": False, "keeps_store": keeps_store})
+            at_s += draws.choice((3.0, 10.0, 20.0)) * draws.uniform(0.5, 1.5)
+            if at_s >= end_s or draws.random() < 0.1:
+                break
+            changes.append({"at_s": round(at_s, 3), "node": node, "on": True, "keeps_store": keeps_store})
+            at_s += draws.choice((5.0, 15.0, 30.0)) * draws.uniform(0.5, 1.5)
+            if at_s >= end_s:
+                break
+    return sorted(changes, key=lambda change: (change["at_s"], change["node"]))
+
+
+def _fault(draws: Random, width_m: float, height_m: float, end_s: float) -> dict[str, Any]:
+    from_s = round(draws.uniform(20.0, end_s - 10.0), 3)
+    to_s = round(min(end_s, from_s + draws.choice((5.0, 15.0, 30.0))), 3)
+    fault: dict[str, Any] = {
+        "kind": draws.choice(("partition", "jam", "loss", "delay")),
+        "from_s": from_s,
+        "to_s": to_s,
+    }
+    match fault["kind"]:
+        case "partition":
+            fault["at_m"] = round(draws.uniform(0.3, 0.7) * width_m, 1)
+        case "jam":
+            fault |= {"x_m": round(draws.random() * width_m, 1), "y_m": round(draws.random() * height_m, 1)}
+            fault["radius_m"] = draws.choice((20.0, 50.0))
+        case "loss":
+            fault["probability"] = draws.choice((0.1, 0.5, 1.0))
+        case _:
+            fault["delay_s"] = draws.choice((0.05, 0.5, 3.0))
+    return fault
