@@ -64,7 +64,7 @@ def play(world: World) -> Evidence:
     run.world.keep_frames()
     crowd = Crowd(run.movement, run.churn, scenario.faults, scenario.radio.disc.range_m)
     skews_s = [host.skew_s for host in run.world.hosts]
-    evidence = Evidence(crowd, watch.told, watch.asked, {}, skews_s)
+    evidence = Evidence(crowd, [], [], {}, skews_s)
     control: set[str] = set()
     try:
         events = run.go(_storm_watch(run)).events
@@ -78,6 +78,7 @@ def play(world: World) -> Evidence:
     evidence.held = {int(node): _held(run, node, store) for node, store in sorted(run.stores.items())}
     disks = [host.store for host in run.world.hosts]
     evidence.kept_anywhere = frozenset(name for disk in disks for name, _ in disk.items(CONTENT))
+    evidence.told, evidence.asked = list(watch.told), list(watch.asked)
     if not evidence.broken and evidence.storm_s < 0.0:
         evidence.names_taken_again = _try_names_again(run, evidence.asked)
     return evidence

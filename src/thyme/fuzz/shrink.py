@@ -94,10 +94,11 @@ def _with_fewer_nodes(world: World) -> Iterator[World]:
     for fewer in (nodes // 2, nodes - 4, nodes - 1):
         if 1 <= fewer < nodes:
             yield _with_nodes(world, fewer)
-    users = sorted({one.node for one in world.operations})
+    switched = {change["node"] for change in world.given.get("churn", {}).get("changes", [])}
+    busy = sorted({int(one.node) for one in world.operations} | {node for node in switched if node < nodes})
     for target in range(nodes):
-        if users and target < users[-1] and target not in users:
-            yield _moved(world, users[-1], target)
+        if busy and target < busy[-1] and target not in busy:
+            yield _moved(world, busy[-1], target)
 
 
 def _with_nodes(world: World, nodes: int) -> World:

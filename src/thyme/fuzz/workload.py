@@ -22,21 +22,34 @@ CENSUSES = 2
 Draft = tuple[float, dict[str, Any]]
 
 
+class _Plan(msgspec.Struct, frozen=True):
+    """What one world's people have in common: operations begin at `from_s`, nothing new after `last_s`."""
+
+    nodes: int
+    from_s: float
+    last_s: float
+    to_s: float
+    weights: tuple[float, ...]
+    deletes: bool
+    winds_up: bool
+
+
 def draw_operations(approach: str, draws: Random, nodes: int, from_s: float, to_s: float) -> list[Operation]:
     """Operations from `from_s` to `to_s`, numbered in time order."""
     capabilities = find_approach(approach).capabilities
-    weights = [8.0 if tag == "a" else 1.0 for tag in TAGS] if draws.random() < 0.5 else [1.0] * len(TAGS)
+    hot = draws.random() < 0.5
     winds_up = draws.random() < 0.3
     last_s = from_s + (to_s - from_s) * (0.7 if winds_up else 0.85)
+    weights = tuple(8.0 if hot and tag == TAGS[0] else 1.0 for tag in TAGS)
+    plan = _Plan(nodes, from_s, last_s, to_s, weights, capabilities.deletes, winds_up)
     drafts: list[Draft] = []
     for number in range(draws.randint(6, 30)):
-        drafts += _object(draws, number, nodes, from_s, last_s, to_s, weights, capabilities.deletes, winds_up)
+        drafts += _object(draws, number, plan)
     for number in range(draws.randint(3, 16)):
-        ends_s = to_s if winds_up else None
-        drafts += _subscription(draws, number, nodes, from_s, last_s, to_s, weights, ends_s)
+        drafts += _subscription(draws, number, plan)
     if capabilities.answers_past:
         for number in range(CENSUSES):
-            at_s = draws.uniform(last_s, to_s)
+            at_s = round(draws.uniform(last_s, to_s), 3)
             search = {"kind": OperationKind.SUBSCRIBE, "node": draws.randrange(nodes), "sid": 1_000 + number}
             drafts.append((at_s, {**search, "query": " | ".join(TAGS), "end_s": at_s}))
     return in_order(drafts)
@@ -51,64 +64,48 @@ def in_order(drafts: list[Draft]) -> list[Operation]:
     ]
 
 
-def _object(
-    draws: Random,
-    number: int,
-    nodes: int,
-    from_s: float,
-    last_s: float,
-    to_s: float,
-    weights: list[float],
-    deletes: bool,
-    winds_up: bool,
-) -> list[Draft]:
-    node, at_s = NodeId(draws.randrange(nodes)), _instant(draws, from_s, last_s)
-    tags = sorted(set(draws.choices(TAGS, weights, k=draws.choice((1, 2, 3)))))
+def _object(draws: Random, number: int, plan: _Plan) -> list[Draft]:
+    node, at_s = NodeId(draws.randrange(plan.nodes)), _instant(draws, plan)
+    tags = sorted(set(draws.choices(TAGS, plan.weights, k=draws.choice((1, 2, 3)))))
     name = {"node": node, "oid": f"o{number}"}
-    content = draws.choice(({"text": "x" * 10}, {"text": "y" * 200}, {"size_bytes": 3_000}, {"summary_bytes": 100}))
+    content = draws.choice(({"size_bytes": 10}, {"size_bytes": 200}, {"size_bytes": 3_000}, {"summary_bytes": 100}))
     drafts: list[Draft] = [(at_s, {"kind": OperationKind.INSERT, **name, "tags": tags, **content})]
-    if winds_up or draws.random() < 0.3:
-        gone_s = draws.uniform(last_s, to_s) if draws.random() < 0.5 else at_s + draws.uniform(0.01, 20.0)
-        if deletes or draws.random() < 0.05:
-            drafts.append((min(max(gone_s, at_s), to_s), {"kind": OperationKind.DELETE, **name}))
+    if plan.winds_up or draws.random() < 0.3:
+        gone_s = draws.uniform(plan.last_s, plan.to_s) if draws.random() < 0.5 else at_s + draws.uniform(0.01, 20.0)
+        if plan.deletes or draws.random() < 0.05:
+            drafts.append((round(min(max(gone_s, at_s), plan.to_s), 3), {"kind": OperationKind.DELETE, **name}))
     return drafts
 
 
-def _subscription(
-    draws: Random,
-    number: int,
-    nodes: int,
-    from_s: float,
-    last_s: float,
-    to_s: float,
-    weights: list[float],
-    ends_s: float | None,
-) -> list[Draft]:
-    node, at_s = NodeId(draws.randrange(nodes)), _instant(draws, from_s, last_s)
-    frames = {"always": (None, None), "future": (at_s, None), "past": (None, at_s), "soon": (at_s - 15.0, at_s + 15.0)}
-    frames |= {"gone": (at_s - 20.0, at_s - 5.0), "later": (at_s + 5.0, at_s + 25.0), "empty": (at_s, at_s)}
-    kinds = ("always", "always", "future", "future", "past", "past", "soon", "gone", "later", "empty")
-    start_s, end_s = frames[draws.choice(kinds)]
+def _subscription(draws: Random, number: int, plan: _Plan) -> list[Draft]:
+    node, at_s = NodeId(draws.randrange(plan.nodes)), _instant(draws, plan)
+    start_s, end_s = _frame(draws, at_s)
     name = {"node": node, "sid": number}
-    asked = {"kind": OperationKind.SUBSCRIBE, **name, "query": _query(draws, weights)}
-    if start_s is not None:
-        asked["start_s"] = start_s
-    if end_s is not None:
-        asked["end_s"] = end_s
+    asked = {"kind": OperationKind.SUBSCRIBE, **name, "query": _query(draws, plan.weights)}
+    asked |= {} if start_s is None else {"start_s": round(start_s, 3)}
+    asked |= {} if end_s is None else {"end_s": round(end_s, 3)}
     drafts: list[Draft] = [(at_s, asked)]
-    if ends_s is not None or draws.random() < 0.25:
-        latest_s = to_s if ends_s is not None else min(to_s, at_s + 30.0)
-        drafts.append((draws.uniform(at_s, latest_s), {"kind": OperationKind.UNSUBSCRIBE, **name}))
+    if plan.winds_up or draws.random() < 0.25:
+        latest_s = plan.to_s if plan.winds_up else min(plan.to_s, at_s + 30.0)
+        drafts.append((round(draws.uniform(at_s, latest_s), 3), {"kind": OperationKind.UNSUBSCRIBE, **name}))
     return drafts
 
 
-def _instant(draws: Random, from_s: float, to_s: float) -> float:
+def _frame(draws: Random, at_s: float) -> tuple[float | None, float | None]:
+    """Everything, the future, the past, around now, gone by, to come, or no instant at all."""
+    frames = ((None, None), (at_s, None), (None, at_s), (at_s - 15.0, at_s + 15.0))
+    rare = ((at_s - 20.0, at_s - 5.0), (at_s + 5.0, at_s + 25.0), (at_s, at_s))
+    return draws.choice((*frames, *frames, *rare))
+
+
+def _instant(draws: Random, plan: _Plan) -> float:
     """Anywhere, or within one second in the middle that many choose."""
-    burst_s = (from_s + to_s) / 2
-    return burst_s + draws.random() if draws.random() < 0.2 else draws.uniform(from_s, to_s)
+    if draws.random() < 0.2:
+        return round((plan.from_s + plan.last_s) / 2 + draws.random(), 3)
+    return round(draws.uniform(plan.from_s, plan.last_s), 3)
 
 
-def _query(draws: Random, weights: list[float]) -> str:
+def _query(draws: Random, weights: tuple[float, ...]) -> str:
     if draws.random() < 0.03:
         return f"!{draws.choice(TAGS)}"
     conjunctions: list[str] = []
