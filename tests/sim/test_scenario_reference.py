@@ -74,7 +74,7 @@ def test_the_example_uses_every_section() -> None:
 
 
 def test_models_are_told_section_by_section() -> None:
-    assert models_reference("churn").count("model = ") == 5
+    assert models_reference("churn").count("model = ") == 6
     assert models_reference().count("model = ") == len(MODELS)
     with pytest.raises(InputError, match="expected one of movement, radio, churn"):
         models_reference("weather")

@@ -30,7 +30,7 @@ def test_without_skew_all_clocks_agree() -> None:
 
 def test_a_full_radio_queue_drops_what_comes_on_top() -> None:
     def dropped(queue_frames: int) -> int:
-        radio = {"model": "disc", "disc": {"queue_frames": queue_frames, "rate_bps": 20_000.0}}
+        radio = {"model": "disc", "queue_frames": queue_frames, "rate_bps": 20_000.0}
         events = simulate(scenario_of(scenario(radio=radio), "test")).events
         rows = zip(events["kind"].to_pylist(), events["reason"].to_pylist(), events["count"].to_pylist(), strict=True)
         return sum(count for kind, reason, count in rows if (kind, reason) == ("dropped", "radio queue full"))
@@ -40,7 +40,7 @@ def test_a_full_radio_queue_drops_what_comes_on_top() -> None:
 
 
 def test_a_full_queue_empties_again() -> None:
-    radio = {"model": "disc", "disc": {"queue_frames": 1}}
+    radio = {"model": "disc", "queue_frames": 1}
     run = Run(scenario_of(scenario(radio=radio), "test"))
     run.go()
     sent = sum(sum(totals.counts) for totals in run.radio.traffic() if totals.traffic == "phy sent")
@@ -68,8 +68,8 @@ def test_listed_changes_switch_exactly_these_nodes() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"clock_skew_s": -1.0}, "clock_skew_s is -1"),
-        ({"radio": {"disc": {"queue_frames": -1}}}, "queue_frames is -1"),
+        ({"clock_skew_s": -1.0}, "clock_skew_s"),
+        ({"radio": {"model": "disc", "queue_frames": -1}}, "queue_frames"),
         ({"churn": {"model": "listed", "changes": [{"at_s": 1.0, "node": 9, "on": False}]}}, "there is no node 9"),
     ],
 )

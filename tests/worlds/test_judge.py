@@ -27,7 +27,7 @@ def calm_world(approach: str = "es") -> World:
         "seed": 3,
         "venue": {"width_m": 80.0, "height_m": 80.0},
         "time": {"join_from_s": 0.0, "join_to_s": 5.0, "until_s": 160.0},
-        "radio": {"model": "disc", "disc": {"loss": 0.0}},
+        "radio": {"model": "disc", "loss": 0.0},
     }
     drafts = [
         (40.0, {"kind": K.INSERT, "node": 0, "oid": "kept", "tags": ["a"], "size_bytes": 50}),

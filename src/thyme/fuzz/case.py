@@ -55,7 +55,7 @@ class Case:
         self.crowd: Crowd = evidence.crowd
         self.end_s: float = world.given["time"]["until_s"]
         self.settings: dict[str, Any] = world.given.get("settings", {})
-        self.full_queues = bool(world.given["radio"]["disc"].get("queue_frames", 0))
+        self.full_queues = bool(world.given["radio"].get("queue_frames", 0))
         self.capabilities: Capabilities = find_approach(world.given["approach"]).capabilities
         self.servers = set(range(world.given["nodes"], self.crowd.nodes)) if self.capabilities.needs_server else set()
         self.objects: dict[ObjectKey, ObjectCase] = {}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from thyme.fuzz.case import Violation
 from thyme.fuzz.worlds import World
-from thyme.sim.scenario import load_toml
+from thyme.model.settings import read_toml
+from thyme.model.settings.writing import toml_value
 from thyme.sim.traces import read_trace, write_csv
 
 SCENARIO, TRACE = "scenario.toml", "trace.csv"
@@ -29,7 +29,7 @@ def write_world(world: World, folder: Path, violations: Sequence[Violation] = ()
 
 
 def read_world(folder: Path) -> World:
-    given = load_toml(folder / SCENARIO)
+    given, _ = read_toml(folder / SCENARIO)
     trace = given.pop("trace", TRACE)
     return World(given, tuple(read_trace(folder / trace)))
 
@@ -47,16 +47,7 @@ def _toml(table: dict[str, Any], path: str = "") -> list[str]:
 
 
 def _value(value: Any) -> str:
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case str():
-            return json.dumps(value)
-        case dict():
-            return "{ " + ", ".join(f"{key} = {_value(one)}" for key, one in value.items()) + " }"
-        case list() if value and isinstance(value[0], dict):
-            return "[\n" + "".join(f"    {_value(one)},\n" for one in value) + "]"
-        case list():
-            return "[" + ", ".join(map(_value, value)) + "]"
-        case _:
-            return repr(value)
+    """A list of tables has a line for each."""
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return "[\n" + "".join(f"    {toml_value(one)},\n" for one in value) + "]"
+    return toml_value(value)

@@ -21,6 +21,7 @@ from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.queries import parse_query
 from thyme.model.records import OperationKind
+from thyme.sim.radios.disc import DiscModel
 from thyme.sim.run import Run
 
 STORM_FRAMES_PER_NODE_S = 400
@@ -62,7 +63,8 @@ def play(world: World) -> Evidence:
     run = Run(scenario, world.operations, watch.stand_before)
     watch.follow(run)
     run.world.keep_frames()
-    crowd = Crowd(run.movement, run.churn, scenario.faults, scenario.radio.disc.range_m)
+    assert isinstance(scenario.radio, DiscModel), "worlds are played on discs, whose reach the judge knows"
+    crowd = Crowd(run.movement, run.churn, scenario.faults, scenario.radio.range_m)
     skews_s = [host.skew_s for host in run.world.hosts]
     evidence = Evidence(crowd, [], [], {}, skews_s)
     control: set[str] = set()

@@ -126,9 +126,9 @@ def _moved(world: World, node: int, to: int) -> World:
 
 
 def _without_details(world: World) -> Iterator[World]:
-    disc = world.given["radio"]["disc"]
-    for key in [key for key, value in disc.items() if value]:
-        yield _changed(world, radio={"model": "disc", "disc": {name: disc[name] for name in disc if name != key}})
+    radio = world.given["radio"]
+    for key in [key for key, value in radio.items() if value and key != "model"]:
+        yield _changed(world, radio={name: radio[name] for name in radio if name != key})
     for key, value in world.given.get("settings", {}).items():
         yield _changed(world, settings={name: one for name, one in world.given["settings"].items() if name != key})
         if isinstance(value, dict) and len(value) > 1:

@@ -60,11 +60,11 @@ def draw_world(approach: str, seed: int) -> World:
         "venue": {"width_m": venue.width_m, "height_m": venue.height_m},
         "time": {"join_from_s": 0.0, "join_to_s": JOINED_S, "until_s": until_s},
         "users": {"ask_more_after_s": 0.2},
-        "radio": {"model": "disc", "disc": _radio(draws)},
+        "radio": {"model": "disc", **_radio(draws)},
     }
     end_s = FIRST_OPERATION_S + lasts_s
     if draws.random() < 0.45:
-        given["movement"] = {"model": "waypoint", "waypoint": _walking(draws)}
+        given["movement"] = {"model": "waypoint", **_walking(draws)}
     if draws.random() < 0.5:
         given["churn"] = {"model": "listed", "changes": _changes(draws, nodes, present, end_s + SETTLED_S / 4)}
     if draws.random() < 0.3:
