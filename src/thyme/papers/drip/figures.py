@@ -13,9 +13,6 @@ from itertools import combinations
 import matplotlib as mpl
 import msgspec
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from scipy.spatial import Delaunay
 
 from thyme.approaches.drip.abilities import standing_of
@@ -23,11 +20,11 @@ from thyme.approaches.drip.options import DripOptions
 from thyme.papers.drip.analysis import delays, equation_2
 from thyme.papers.drip.claims import Found, Read
 from thyme.papers.drip.points import WARM_UP_S, DripMeasure, DripPoint, seeded
+from thyme.papers.panels import DPI, blank_panels, caption_of, draw_runs
 from thyme.sim.run import movement_for
 from thyme.sim.scenario import Scenario
-from thyme.study.figures.pictures import COLOURS, INK, MARKERS, STYLE, Picture, to_picture
+from thyme.study.figures.pictures import COLOURS, MARKERS, STYLE, Picture, to_picture
 
-DPI = 130
 SIZE_IN = (6.0, 3.8)
 GRID_STEP_M = 15.0
 """A step of the paper's grid: what a node walks in a time unit, on average."""
@@ -139,30 +136,24 @@ def meeting_time_s(scenario: Scenario) -> float:
 
 def _lines(name: str, title: str, label: str, points: Sequence[DripPoint], found: Found, read: Read) -> Picture:
     with mpl.rc_context(STYLE):
-        figure, axes = _blank(title)
+        figure, (axes,) = blank_panels(SIZE_IN, title)
         for number, series in enumerate(dict.fromkeys(point.series for point in points)):
             own = sorted(
                 (point.x, [read(run) for run in found[point.key]]) for point in points if point.series == series
             )
-            colour = COLOURS[number % len(COLOURS)]
-            xs = [x for x, _ in own]
-            means = [float(np.mean(values)) for _, values in own]
-            axes.plot(xs, means, marker=MARKERS[number % len(MARKERS)], color=colour, label=series)
-            lows, highs = [min(values) for _, values in own], [max(values) for _, values in own]
-            axes.fill_between(xs, lows, highs, color=colour, alpha=0.15, linewidth=0)
+            draw_runs(axes, own, series, number)
         axes.set_xlabel("brokers k")
         axes.set_ylabel(label)
         axes.set_ylim(bottom=0.0)
         axes.legend()
         runs = min(len(found[point.key]) for point in points)
-        caption = f"Means over runs, at least {runs} for each point; bands from the lowest to the highest."
-        return to_picture(figure, name, title, caption, DPI)
+        return to_picture(figure, name, title, caption_of(runs), DPI)
 
 
 def _analysis(rows: Sequence[Analysed]) -> Picture:
     title = "Delay by the analysis of §V-C and measured"
     with mpl.rc_context(STYLE):
-        figure, axes = _blank(title)
+        figure, (axes,) = blank_panels(SIZE_IN, title)
         places = range(len(rows))
         lines = (
             ("measured", [row.measured_s for row in rows]),
@@ -179,10 +170,3 @@ def _analysis(rows: Sequence[Analysed]) -> Picture:
         axes.legend()
         caption = "With the rate λ at which regions of the run's own brokers met."
         return to_picture(figure, "drip_analysis", title, caption, DPI)
-
-
-def _blank(title: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=SIZE_IN, layout="constrained")
-    FigureCanvasAgg(figure)
-    figure.suptitle(title, color=INK)
-    return figure, figure.subplots()

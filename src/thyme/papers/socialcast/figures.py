@@ -15,13 +15,11 @@ import matplotlib as mpl
 import msgspec
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
+from thyme.papers.panels import DPI, blank_panels, caption_of, draw_runs
 from thyme.papers.socialcast.points import PREDICTION, RANDOM, SocialMeasure, SocialPoint
-from thyme.study.figures.pictures import COLOURS, INK, MARKERS, STYLE, Picture, to_picture
+from thyme.study.figures.pictures import COLOURS, STYLE, Picture, to_picture
 
-DPI = 130
 PANEL_IN = (4.6, 3.3)
 
 Found = Mapping[bytes, Sequence[SocialMeasure]]
@@ -109,29 +107,19 @@ def points_csv(points: Sequence[SocialPoint], found: Found) -> str:
 
 def _lines(figure: str, layout: _Layout, points: Sequence[SocialPoint], found: Found) -> Picture:
     with mpl.rc_context(STYLE):
-        drawing, panels = _blank(len(layout.panels), layout.title)
+        drawing, panels = blank_panels(_size_in(len(layout.panels)), layout.title, len(layout.panels))
         for axes, (label, read) in zip(panels, layout.panels, strict=True):
             for number, series in enumerate(dict.fromkeys(point.series for point in points)):
                 own = [point for point in points if point.series == series]
                 line = sorted((point.x, [read(run) for run in found[point.key]]) for point in own)
-                _draw_line(axes, line, series, number)
+                draw_runs(axes, line, series, number)
                 _mark(axes, figure, series, label, number)
             axes.set_xlabel(layout.axis)
             axes.set_ylabel(label)
             axes.set_ylim(bottom=0.0, top=1.03 if (label, read) == DELIVERY else None)
         panels[0].legend()
         runs = min(len(found[point.key]) for point in points)
-        caption = f"Means over runs, at least {runs} for each point; bands from the lowest to the highest."
-        return _picture(drawing, f"socialcast_figure_{figure}", layout.title, caption)
-
-
-def _draw_line(axes: Axes, line: Sequence[tuple[float, list[float]]], series: str, number: int) -> None:
-    xs = [x for x, _ in line]
-    colour = COLOURS[number % len(COLOURS)]
-    means = [float(np.mean(values)) for _, values in line]
-    lows, highs = [min(values) for _, values in line], [max(values) for _, values in line]
-    axes.plot(xs, means, marker=MARKERS[number % len(MARKERS)], color=colour, label=series)
-    axes.fill_between(xs, lows, highs, color=colour, alpha=0.15, linewidth=0)
+        return to_picture(drawing, f"socialcast_figure_{figure}", layout.title, caption_of(runs), DPI)
 
 
 def _mark(axes: Axes, figure: str, series: str, shown: str, number: int) -> None:
@@ -142,6 +130,10 @@ def _mark(axes: Axes, figure: str, series: str, shown: str, number: int) -> None
             *zip(*stated, strict=True), linestyle="none", marker="D", markersize=9, markerfacecolor="none",
             markeredgecolor=COLOURS[number % len(COLOURS)], markeredgewidth=1.8, label=f"paper, {series}", zorder=5,
         )  # fmt: skip
+
+
+def _size_in(panels: int) -> tuple[float, float]:
+    return panels * PANEL_IN[0], PANEL_IN[1] + 0.3
 
 
 def _hops(run: SocialMeasure) -> Sequence[int]:
@@ -161,7 +153,7 @@ def _distribution(
     read: Callable[[SocialMeasure], Sequence[int]],
 ) -> Picture:
     with mpl.rc_context(STYLE):
-        drawing, panels = _blank(1, title)
+        drawing, panels = blank_panels(_size_in(1), title)
         for number, point in enumerate(points):
             values = np.sort([value for run in found[point.key] for value in read(run)])
             shares = np.arange(1, len(values) + 1) / max(len(values), 1)
@@ -172,15 +164,4 @@ def _distribution(
         panels[0].set_ylim(0.0, 1.03)
         panels[0].legend(loc="lower right")
         caption = "Over all runs of the default setting."
-        return _picture(drawing, f"socialcast_figure_{figure}", title, caption)
-
-
-def _blank(panels: int, title: str) -> tuple[Figure, list[Axes]]:
-    figure = Figure(figsize=(panels * PANEL_IN[0], PANEL_IN[1] + 0.3), layout="constrained")
-    FigureCanvasAgg(figure)
-    figure.suptitle(title, color=INK)
-    return figure, list(figure.subplots(1, panels, squeeze=False)[0])
-
-
-def _picture(figure: Figure, name: str, title: str, caption: str) -> Picture:
-    return to_picture(figure, name, title, caption, DPI)
+        return to_picture(drawing, f"socialcast_figure_{figure}", title, caption, DPI)

@@ -19,11 +19,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from thyme.papers.panels import DPI
 from thyme.papers.walks.points import Table, count_outliers
 from thyme.study.figures.pictures import COLOURS, INK, STYLE, Picture, to_picture
 
 FEW_INITIATORS = 10
-DPI = 130
 PANEL_IN = (5.6, 2.9)
 KINDS = ((False, "directional"), (True, "pure"))
 MEASURES = ("active_nodes", "visited_nodes", "hops", "depth")
