@@ -12,7 +12,7 @@ TOPOLOGY = Path(__file__).parents[1] / "data" / "ns3" / "topology_n16_run1.csv"
 
 
 def test_sixteen_nodes_send_what_they_send_in_ns3() -> None:
-    figures = dsdv(TOPOLOGY, 720.0, "def", "ofdm6", seed=1)
+    figures = dsdv(TOPOLOGY, 720.0, "def", seed=1)
     assert figures["updates"] == pytest.approx(12_423, rel=0.10)
     assert figures["phy_tx_frames"] == pytest.approx(14_230, rel=0.10)
     assert figures["phy_tx_bytes"] == pytest.approx(1_439_942, rel=0.10)

@@ -42,6 +42,17 @@ def test_the_same_seed_gives_the_same_figures() -> None:
     assert first == second
 
 
+def test_the_link_is_changed_by_settings() -> None:
+    arguments = ["saturation", "--senders", "5", "--seconds", "1"]
+    wide, narrow = (
+        json.loads(CliRunner().invoke(radio_app, [*arguments, "--set", f"cw_min={window}"]).stdout)
+        for window in (15, 1)
+    )
+    assert wide["data_tx"] != narrow["data_tx"]
+    with pytest.raises(InputError, match=r"--set: there is no key 'cw_mim'; .*did you mean cw_min"):
+        CliRunner().invoke(radio_app, [*arguments, "--set", "cw_mim=3"], catch_exceptions=False)
+
+
 def test_a_topology_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no topology at"):
         CliRunner().invoke(radio_app, ["beacons", "--topology", str(tmp_path / "none.csv")], catch_exceptions=False)

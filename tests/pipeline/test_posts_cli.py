@@ -105,6 +105,14 @@ def test_posts_without_tags_are_not_described(tmp_path: Path, spark: SparkSessio
         say("posts", "describe", str(tmp_path / "posts"))
 
 
+def test_settings_reach_the_generator_and_are_listed(tmp_path: Path) -> None:
+    assert "70 posts" in say("posts", "generate", "--out", str(tmp_path / "posts"), "--set", "posts=70")
+    assert "\nbursts.decay_s = 240.0  (number)\n" in say("posts", "generate", "--out", "x", "--set", "list")
+    assert "\nrates.past_share = 0.0  (number)\n" in say("trace", "make", "x", "--out", "y", "--set", "list")
+    with pytest.raises(InputError, match=r"--set: there is no key 'rates\.past'"):
+        say("trace", "make", "x", "--out", "y", "--set", "rates.past=0.2")
+
+
 def test_every_command_shows_an_example() -> None:
     for words in (
         ("posts", "generate"),

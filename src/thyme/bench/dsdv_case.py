@@ -12,7 +12,6 @@ from random import Random
 
 from thyme.model.ids import NodeId
 from thyme.model.records import TrafficKind
-from thyme.model.settings import to_record
 from thyme.routing.dsdv.protocol import Dsdv, DsdvOptions
 from thyme.sim.radios.wifi.profiles import WifiOptions
 from thyme.sim.radios.wifi.radio import WifiRadio
@@ -25,6 +24,7 @@ from thyme.world.mobility.placement import read_topology
 
 Figures = dict[str, float | int | str]
 
+MAC = WifiOptions()
 FIRST_S = 60.0
 LAST_S = 660.0
 """Packets are sent between these instants, or until the end of a shorter run."""
@@ -83,12 +83,12 @@ def dsdv(
     topology: Path,
     seconds: float = 720.0,
     profile: str = "def",
-    broadcast_mode: str = "ofdm6",
+    mac: WifiOptions = MAC,
     seed: int = 1,
 ) -> Figures:
     """Frames and bytes on the air, DSDV's own bytes, and how packets fared."""
     movement = read_topology(topology)
-    radio = WifiRadio(movement, profile, to_record({"broadcast_mode": broadcast_mode}, WifiOptions, "dsdv"), seed)
+    radio = WifiRadio(movement, profile, mac, seed)
     world = Simulation(movement, radio, seed)
     traffic = _Traffic(world, min(seconds, LAST_S), seed)
     world.run(seconds)

@@ -12,11 +12,11 @@ from heapq import merge
 from pathlib import Path
 from random import Random
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from thyme.model.errors import InputError
-from thyme.model.settings import to_record
 from thyme.sim.radios.wifi.ether import RECEIVED, Wifi
 from thyme.sim.radios.wifi.play import Send, in_disc, jittered, on_circle, periodic, play, poisson, standing
 from thyme.sim.radios.wifi.profiles import WifiOptions, profile_named
@@ -24,16 +24,17 @@ from thyme.sim.radios.wifi.state import EVERYBODY
 
 Figures = dict[str, float | int | str]
 
+MAC = WifiOptions()
 WARM_UP_S = 1.0  # the backoff that every node starts with is long over
 SETTLE_S = 1.0  # after the last send, for what still waits
 
 
 def _radio(
-    points: list[tuple[float, float]], profile: str, broadcast_mode: str, seed: int, rts_threshold_bytes: int = 1500
+    points: list[tuple[float, float]], profile: str, mac: WifiOptions, seed: int, rts_threshold_bytes: int | None = None
 ) -> Wifi:
-    given = {"broadcast_mode": broadcast_mode, "rts_threshold_bytes": rts_threshold_bytes}
-    options = to_record(given, WifiOptions, "radio")
-    return Wifi(standing(points), profile_named(profile), options, seed)
+    if rts_threshold_bytes is not None:
+        mac = msgspec.structs.replace(mac, rts_threshold_bytes=rts_threshold_bytes)
+    return Wifi(standing(points), profile_named(profile), mac, seed)
 
 
 def _mean(values: NDArray[np.float64]) -> float:
@@ -45,11 +46,11 @@ def reception(
     payload_bytes: int = 200,
     frames: int = 1000,
     profile: str = "thyme",
-    broadcast_mode: str = "ofdm6",
+    mac: WifiOptions = MAC,
     seed: int = 1,
 ) -> Figures:
     """One node broadcasts to another `distance_m` away, nobody else is there."""
-    radio = _radio([(0.0, 0.0), (distance_m, 0.0)], profile, broadcast_mode, seed)
+    radio = _radio([(0.0, 0.0), (distance_m, 0.0)], profile, mac, seed)
     end_s = WARM_UP_S + 0.05 * frames
     played = play(radio, _evenly(frames, 0.05), payload_bytes, end_s + SETTLE_S)
     return {
@@ -69,11 +70,11 @@ def carrier_sense(
     payload_bytes: int = 1000,
     frames: int = 50,
     profile: str = "thyme",
-    broadcast_mode: str = "ofdm6",
+    mac: WifiOptions = MAC,
     seed: int = 1,
 ) -> Figures:
     """The part of one node's airtime in which another finds the medium busy."""
-    radio = _radio([(0.0, 0.0), (distance_m, 0.0)], profile, broadcast_mode, seed)
+    radio = _radio([(0.0, 0.0), (distance_m, 0.0)], profile, mac, seed)
     played = play(radio, _evenly(frames, 0.05), payload_bytes, WARM_UP_S + 0.05 * frames + SETTLE_S)
     counters = radio.counters
     return {
@@ -85,14 +86,14 @@ def carrier_sense(
 def saturation(
     senders: int,
     payload_bytes: int = 1000,
-    rts_threshold: int = 1500,
+    rts_threshold: int | None = None,
     seconds: float = 10.0,
     profile: str = "thyme",
-    broadcast_mode: str = "ofdm6",
+    mac: WifiOptions = MAC,
     seed: int = 1,
 ) -> Figures:
     """Senders on a 5 m circle offer one receiver in its middle 12 Mbit/s altogether, twice what the air carries."""
-    radio = _radio([(0.0, 0.0), *on_circle(senders, 5.0)], profile, broadcast_mode, seed, rts_threshold)
+    radio = _radio([(0.0, 0.0), *on_circle(senders, 5.0)], profile, mac, seed, rts_threshold)
     random = Random(seed)
     period_s = senders * payload_bytes * 8 / 12e6
     from_s, until_s = 3.0, 3.0 + seconds
@@ -117,12 +118,12 @@ def broadcast(
     arrivals: str = "periodic",
     seconds: float = 20.0,
     profile: str = "thyme",
-    broadcast_mode: str = "ofdm6",
+    mac: WifiOptions = MAC,
     seed: int = 1,
 ) -> Figures:
     """Nodes in a disc of 10 m radius broadcast `rate` times a second each; who hears whom."""
     random = Random(seed)
-    radio = _radio(in_disc(nodes, 10.0, random), profile, broadcast_mode, seed)
+    radio = _radio(in_disc(nodes, 10.0, random), profile, mac, seed)
     until_s = WARM_UP_S + seconds
     if arrivals == "periodic":
         streams = [periodic(k, EVERYBODY, 1.0 / rate, WARM_UP_S, until_s, random) for k in range(nodes)]
@@ -147,16 +148,16 @@ def hidden(
     payload_bytes: int = 200,
     rate: float = 100.0,
     distance_m: float = 45.0,
-    rts_threshold: int = 1500,
+    rts_threshold: int | None = None,
     seconds: float = 20.0,
     profile: str = "def",
-    broadcast_mode: str = "ofdm6",
+    mac: WifiOptions = MAC,
     seed: int = 1,
 ) -> Figures:
     """Two senders `distance_m` on either side of a receiver, Poisson traffic: hidden from each other if far enough."""
     if kind not in ("unicast", "broadcast"):
         raise InputError(f"kind {kind!r} is unknown; choose unicast or broadcast")
-    radio = _radio([(0.0, 0.0), (-distance_m, 0.0), (distance_m, 0.0)], profile, broadcast_mode, seed, rts_threshold)
+    radio = _radio([(0.0, 0.0), (-distance_m, 0.0), (distance_m, 0.0)], profile, mac, seed, rts_threshold)
     random = Random(seed)
     until_s = WARM_UP_S + seconds
     to = 0 if kind == "unicast" else EVERYBODY
@@ -182,11 +183,11 @@ def chain(
     payload_bytes: int = 200,
     packets: int = 200,
     profile: str = "thyme",
-    broadcast_mode: str = "ofdm6",
+    mac: WifiOptions = MAC,
     seed: int = 1,
 ) -> Figures:
     """Packets travel one at a time along a line of nodes, every hop a unicast."""
-    radio = _radio([(hop_length_m * k, 0.0) for k in range(hops + 1)], profile, broadcast_mode, seed)
+    radio = _radio([(hop_length_m * k, 0.0) for k in range(hops + 1)], profile, mac, seed)
     random = Random(seed)
     latencies_s: list[float] = []
     at_s = WARM_UP_S
@@ -231,12 +232,12 @@ def beacons(
     payload_bytes: int = 50,
     range_m: float = 51.0,
     profile: str = "def",
-    broadcast_mode: str = "ofdm6",
+    mac: WifiOptions = MAC,
     seed: int = 1,
 ) -> Figures:
     """Every node of a topology broadcasts every 0.9 to 1.1 s; receptions among pairs closer than `range_m`."""
     points = read_topology(topology)
-    radio = _radio(points, profile, broadcast_mode, seed)
+    radio = _radio(points, profile, mac, seed)
     random = Random(seed)
     streams = [jittered(k, EVERYBODY, 0.9, 1.1, 0.0, seconds, random) for k in range(len(points))]
     played = play(radio, merge(*streams), payload_bytes, seconds + SETTLE_S)

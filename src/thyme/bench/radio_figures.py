@@ -19,6 +19,8 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 
 from thyme.bench import radio_cases as calibration
+from thyme.model.settings import to_record
+from thyme.sim.radios.wifi.profiles import WifiOptions
 
 Rows = list[dict[str, str]]
 SIZE = (7.0, 4.2)
@@ -125,9 +127,13 @@ def broadcast(data: Path, out: Path) -> None:
         runs = [
             [
                 float(
-                    calibration.broadcast(k, seconds=3.0, profile="def", broadcast_mode=ours_mode, seed=seed)[
-                        "reception_ratio"
-                    ]
+                    calibration.broadcast(
+                        k,
+                        seconds=3.0,
+                        profile="def",
+                        mac=to_record({"broadcast_mode": ours_mode}, WifiOptions, "mode"),
+                        seed=seed,
+                    )["reception_ratio"]
                 )
                 for seed in range(1, 11)
             ]

@@ -45,7 +45,8 @@ def start(
     only_peers: Annotated[bool, typer.Option("--only-peers", help="Hear nobody but the --peer nodes.")] = False,
     approach: Annotated[str, typer.Option(help="How data is shared: es, ls, …; all nodes use the same.")] = "ls",
     setting: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting of the approach: key=value, such as join.wait_s=0.5.")
+        list[str] | None,
+        typer.Option("--set", help="A setting of the approach, such as join.wait_s=0.5; `--set list` shows all."),
     ] = None,
     at: Annotated[
         str, typer.Option("--at", metavar="X,Y", help="Where the node stands, in metres; Thyme-DCS needs it.")
@@ -59,12 +60,18 @@ def start(
     stay: Annotated[bool, typer.Option("--stay", help="Stay when standard input ends, until a signal.")] = False,
 ) -> None:
     """Start a node and obey commands: insert, subscribe, retrieve, more, delete, unsubscribe, list, quit."""
-    from thyme.model.settings import parse_settings, set_key
+    from thyme.approaches.registry import find_approach
+    from thyme.model.settings import keys_of, parse_settings, set_key
+    from thyme.model.settings.writing import keys_text
 
     try:
+        record = find_approach(approach, "--approach").settings
+        if setting and "list" in setting:
+            print(keys_text(keys_of(record)))
+            raise typer.Exit
         settings: dict[str, Any] = {}
         for key, value in parse_settings(setting).items():
-            set_key(settings, key, value)
+            set_key(settings, key, value, record)
         options = {
             "listen": listen,
             "peers": peer or [],

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from thyme.cli.settings import Settings, with_settings
 from thyme.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,17 +31,18 @@ def generate(
     posts: Annotated[int, typer.Option(help="How many posts.")] = 4_000,
     seed: Annotated[int, typer.Option(help="Decides all that is drawn.")] = 1,
     goals: Annotated[int, typer.Option(help="How many goals the match has; each is a burst.")] = 2,
+    settings: Settings = None,
 ) -> None:
     """Generate the posts of a three-hour match, with the statistics of real ones."""
     from thyme.pipeline.posts.bursts import BurstOptions
     from thyme.pipeline.posts.generate import PostOptions, write_posts
 
-    options = PostOptions(posts=posts, seed=seed, bursts=BurstOptions(goals=goals))
+    options = with_settings(PostOptions(posts=posts, seed=seed, bursts=BurstOptions(goals=goals)), settings)
     columns = (TextColumn("Generating posts"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=posts)
+        task = progress.add_task("", total=options.posts)
         write_posts(options, out, lambda done: progress.update(task, advance=done))
-    print(f"{posts} posts written to {out}")
+    print(f"{options.posts} posts written to {out}")
 
 
 @posts_app.command(

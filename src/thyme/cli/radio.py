@@ -16,7 +16,9 @@ import typer
 
 from thyme.bench import radio_cases as calibration
 from thyme.bench.radio_cases import Figures
-from thyme.sim.radios.wifi.profiles import BROADCAST_MODES, PROFILES
+from thyme.cli.settings import Settings, with_settings
+from thyme.model.settings import to_record
+from thyme.sim.radios.wifi.profiles import BROADCAST_MODES, PROFILES, WifiOptions
 
 radio_app = typer.Typer(
     help="Measure one calibration case of the 802.11g radio and print it as JSON.", no_args_is_help=True
@@ -27,8 +29,15 @@ Mode = Annotated[str, typer.Option("--broadcast-mode", help=f"Broadcasts at: {',
 Seed = Annotated[int, typer.Option(help="Seed of all randomness.")]
 Payload = Annotated[int, typer.Option("--payload", help="UDP payload in bytes.", min=0)]
 Distance = Annotated[float, typer.Option("--distance", help="Distance in metres.", min=0.0)]
-Rts = Annotated[int, typer.Option("--rts-threshold", help="Longer frames are announced by RTS/CTS (bytes).", min=0)]
+Rts = Annotated[
+    int | None,
+    typer.Option("--rts-threshold", help="Longer frames are announced by RTS/CTS (bytes).", min=0, show_default="1500"),
+]
 Seconds = Annotated[float, typer.Option(help="Simulated seconds to measure.", min=0.001)]
+
+
+def _mac(broadcast_mode: str, settings: list[str] | None) -> WifiOptions:
+    return with_settings(to_record({"broadcast_mode": broadcast_mode}, WifiOptions, "--broadcast-mode"), settings)
 
 
 def _report(case: str, measure: Callable[[], Figures]) -> None:
@@ -47,9 +56,13 @@ def reception(
     profile: Profile = "thyme",
     broadcast_mode: Mode = "ofdm6",
     seed: Seed = 1,
+    settings: Settings = None,
 ) -> None:
     """How many broadcasts arrive over a distance when nobody else sends."""
-    _report("reception", lambda: calibration.reception(distance, payload, frames, profile, broadcast_mode, seed))
+    _report(
+        "reception",
+        lambda: calibration.reception(distance, payload, frames, profile, _mac(broadcast_mode, settings), seed),
+    )
 
 
 @radio_app.command("carrier-sense")
@@ -59,11 +72,12 @@ def carrier_sense(
     profile: Profile = "thyme",
     broadcast_mode: Mode = "ofdm6",
     seed: Seed = 1,
+    settings: Settings = None,
 ) -> None:
     """The part of a sender's airtime in which another node finds the medium busy."""
     _report(
         "carrier-sense",
-        lambda: calibration.carrier_sense(distance, payload, 50, profile, broadcast_mode, seed),
+        lambda: calibration.carrier_sense(distance, payload, 50, profile, _mac(broadcast_mode, settings), seed),
     )
 
 
@@ -71,16 +85,19 @@ def carrier_sense(
 def saturation(
     senders: Annotated[int, typer.Option(help="Senders around one receiver.", min=1)] = 10,
     payload: Payload = 1000,
-    rts_threshold: Rts = 1500,
+    rts_threshold: Rts = None,
     seconds: Seconds = 10.0,
     profile: Profile = "thyme",
     broadcast_mode: Mode = "ofdm6",
     seed: Seed = 1,
+    settings: Settings = None,
 ) -> None:
     """Goodput of unicasts when everybody always has something to send."""
     _report(
         "saturation",
-        lambda: calibration.saturation(senders, payload, rts_threshold, seconds, profile, broadcast_mode, seed),
+        lambda: calibration.saturation(
+            senders, payload, rts_threshold, seconds, profile, _mac(broadcast_mode, settings), seed
+        ),
     )
 
 
@@ -94,11 +111,14 @@ def broadcast(
     profile: Profile = "thyme",
     broadcast_mode: Mode = "ofdm6",
     seed: Seed = 1,
+    settings: Settings = None,
 ) -> None:
     """Receptions when many nodes in one place broadcast."""
     _report(
         "broadcast",
-        lambda: calibration.broadcast(nodes, payload, rate, arrivals, seconds, profile, broadcast_mode, seed),
+        lambda: calibration.broadcast(
+            nodes, payload, rate, arrivals, seconds, profile, _mac(broadcast_mode, settings), seed
+        ),
     )
 
 
@@ -108,17 +128,18 @@ def hidden(
     payload: Payload = 200,
     rate: Annotated[float, typer.Option(help="Frames per second and sender.", min=0.001)] = 100.0,
     distance: Distance = 45.0,
-    rts_threshold: Rts = 1500,
+    rts_threshold: Rts = None,
     seconds: Seconds = 20.0,
     profile: Profile = "def",
     broadcast_mode: Mode = "ofdm6",
     seed: Seed = 1,
+    settings: Settings = None,
 ) -> None:
     """Two senders that may not hear each other, and a receiver between them."""
     _report(
         "hidden",
         lambda: calibration.hidden(
-            kind, payload, rate, distance, rts_threshold, seconds, profile, broadcast_mode, seed
+            kind, payload, rate, distance, rts_threshold, seconds, profile, _mac(broadcast_mode, settings), seed
         ),
     )
 
@@ -132,9 +153,13 @@ def chain(
     profile: Profile = "thyme",
     broadcast_mode: Mode = "ofdm6",
     seed: Seed = 1,
+    settings: Settings = None,
 ) -> None:
     """Latency along a line of nodes."""
-    _report("chain", lambda: calibration.chain(hops, hop_length, payload, packets, profile, broadcast_mode, seed))
+    _report(
+        "chain",
+        lambda: calibration.chain(hops, hop_length, payload, packets, profile, _mac(broadcast_mode, settings), seed),
+    )
 
 
 @radio_app.command()
@@ -148,11 +173,12 @@ def beacons(
     profile: Profile = "def",
     broadcast_mode: Mode = "ofdm6",
     seed: Seed = 1,
+    settings: Settings = None,
 ) -> None:
     """Every node of a topology broadcasts a small frame about once a second."""
     _report(
         "beacons",
-        lambda: calibration.beacons(topology, seconds, payload, range_m, profile, broadcast_mode, seed),
+        lambda: calibration.beacons(topology, seconds, payload, range_m, profile, _mac(broadcast_mode, settings), seed),
     )
 
 
@@ -163,8 +189,9 @@ def dsdv(
     profile: Profile = "def",
     broadcast_mode: Mode = "ofdm6",
     seed: Seed = 1,
+    settings: Settings = None,
 ) -> None:
     """Every node of a topology routes with DSDV; from 60 s on, each sends packets to random others."""
     from thyme.bench.dsdv_case import dsdv as play
 
-    _report("dsdv", lambda: play(topology, seconds, profile, broadcast_mode, seed))
+    _report("dsdv", lambda: play(topology, seconds, profile, _mac(broadcast_mode, settings), seed))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
+
+from thyme.cli.settings import Settings, with_settings
 
 trace_app = typer.Typer(
     help="Operation traces: what users will ask for, and when.",
@@ -16,7 +18,15 @@ trace_app = typer.Typer(
 )
 
 
-@trace_app.command(epilog="Example: thyme trace make posts --out trace --users 100")
+def _rare(text: str) -> Any:
+    """An option that has a key of `--set` too, and that the help leaves out."""
+    return typer.Option(help=text, hidden=True, show_default=False)
+
+
+@trace_app.command(
+    epilog="Examples: thyme trace make posts --out trace --users 100 · "
+    "thyme trace make posts --out trace --set rates.past_share=0.2 --set popular_share=0.3"
+)
 def make(
     posts: Annotated[Path, typer.Argument(help="A dataset of posts, from `thyme posts generate` or `ingest`.")],
     out: Annotated[Path, typer.Option(help="Where the trace goes: a new folder.")],
@@ -28,70 +38,56 @@ def make(
     hours: Annotated[float, typer.Option(help="Length of the event.")] = 3.0,
     minutes: Annotated[float, typer.Option(help="Time in which the event is played.")] = 10.0,
     first: Annotated[float, typer.Option(help="When operations start, in seconds.")] = 60.0,
-    popular: Annotated[float, typer.Option(help="Share of the most used tags that are subscribed to.")] = 0.6,
-    always: Annotated[float, typer.Option(help="Share of subscriptions that do not depend on time.")] = 0.6,
-    past: Annotated[float, typer.Option(help="Share of subscriptions on what there was before them.")] = 0.0,
-    framed: Annotated[float, typer.Option(help="Share of subscriptions on a frame around them.")] = 0.0,
-    frame: Annotated[float, typer.Option(help="Length of such a frame, in minutes of the event.")] = 30.0,
-    subscribe_first: Annotated[float, typer.Option(help="Subscriptions per user and hour until half-time.")] = 3.0,
-    subscribe_rest: Annotated[float, typer.Option(help="Subscriptions per user and hour afterwards.")] = 1.0,
-    delete: Annotated[float, typer.Option(help="Deletes per user and hour in the second half.")] = 0.5,
-    unsubscribe: Annotated[float, typer.Option(help="Unsubscribes per user and hour in the second half.")] = 0.2,
-    half_time: Annotated[float, typer.Option(help="Half-time, in minutes from the start.")] = 105.0,
-    second_half: Annotated[float, typer.Option(help="Start of the second half, in minutes.")] = 120.0,
-    conjunctions: Annotated[float, typer.Option(help="Share of queries such as `goal & portugal`.")] = 0.0,
-    disjunctions: Annotated[float, typer.Option(help="Share of queries such as `goal | penalty`.")] = 0.0,
-    negations: Annotated[float, typer.Option(help="Share of queries such as `goal & !replay`.")] = 0.0,
-    tags: Annotated[int, typer.Option(help="Number of tags in queries with several.")] = 2,
     sizes: Annotated[str, typer.Option(help="Objects: `text` of the posts, `fixed` size, or `photos`.")] = "text",
     size: Annotated[int, typer.Option(help="Bytes of a fixed object, or of a middling photo.")] = 100_000,
-    size_spread: Annotated[float, typer.Option(help="Spread of photos: deviation of the logarithm of size.")] = 0.5,
-    largest: Annotated[
-        int | None,
-        typer.Option(help="Bytes of the largest photo; 1,000,000 or `--size` if not given.", show_default=False),
-    ] = None,
-    summary: Annotated[int, typer.Option(help="Bytes of the summary that notifications carry.")] = 0,
     publishers: Annotated[
         float | None, typer.Option(help="Share of nodes that only publish; the others only subscribe.")
     ] = None,
+    settings: Settings = None,
+    popular: Annotated[float | None, _rare("popular_share")] = None,
+    always: Annotated[float | None, _rare("rates.always_share")] = None,
+    past: Annotated[float | None, _rare("rates.past_share")] = None,
+    framed: Annotated[float | None, _rare("rates.frame_share")] = None,
+    frame: Annotated[float | None, _rare("rates.frame_s, in minutes")] = None,
+    size_spread: Annotated[float | None, _rare("sizes.spread")] = None,
+    largest: Annotated[int | None, _rare("sizes.largest_bytes")] = None,
+    summary: Annotated[int | None, _rare("sizes.summary_bytes")] = None,
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
 ) -> None:
     """Make a trace from posts: inserts, subscriptions, deletes, unsubscribes.
 
     The most active users become nodes, their tagged posts become inserts. Defaults are the paper's.
     """
+    from thyme.model.settings import set_key, to_record
     from thyme.pipeline.schemas import POSTS
     from thyme.pipeline.spark import dataset
     from thyme.pipeline.spark.keeping import job
     from thyme.pipeline.spark.session import spark_session
-    from thyme.pipeline.traces.behaviour import Compression, QueryMix, Rates
-    from thyme.pipeline.traces.sizes import ObjectSizes
     from thyme.pipeline.traces.trace import TraceOptions, make_trace
 
-    several = conjunctions + disjunctions + negations
-    rates = Rates(
-        half_time_s=half_time * 60.0,
-        second_half_s=second_half * 60.0,
-        subscriptions_first_per_hour=subscribe_first,
-        subscriptions_rest_per_hour=subscribe_rest,
-        deletes_per_hour=delete,
-        unsubscribes_per_hour=unsubscribe,
-        always_share=always,
-        past_share=past,
-        frame_share=framed,
-        frame_s=frame * 60.0,
-    )
-    options = TraceOptions(
-        users=users,
-        seed=seed,
-        window_start_s=start,
-        compression=Compression(hours * 3600.0, minutes * 60.0, first),
-        rates=rates,
-        popular_share=popular,
-        queries=QueryMix(1.0 - several, conjunctions, disjunctions, negations, tags),
-        sizes=ObjectSizes(sizes, size, size_spread, largest or max(size, 1_000_000), summary),  # type: ignore[arg-type]
-        publisher_share=publishers,
-    )
+    given: dict[str, Any] = {}
+    for key, value in (
+        ("users", users),
+        ("seed", seed),
+        ("window_start_s", start),
+        ("compression.window_s", hours * 3600.0),
+        ("compression.duration_s", minutes * 60.0),
+        ("compression.first_s", first),
+        ("sizes.kind", sizes),
+        ("sizes.size_bytes", size),
+        ("sizes.largest_bytes", largest or max(size, 1_000_000)),
+        ("sizes.spread", size_spread),
+        ("sizes.summary_bytes", summary),
+        ("publisher_share", publishers),
+        ("popular_share", popular),
+        ("rates.always_share", always),
+        ("rates.past_share", past),
+        ("rates.frame_share", framed),
+        ("rates.frame_s", None if frame is None else frame * 60.0),
+    ):
+        if value is not None:
+            set_key(given, key, value)
+    options = with_settings(to_record(given, TraceOptions, "thyme trace make"), settings)
     with Console(stderr=True).status("Making the trace on Spark …"):
         spark = spark_session("trace", master)
         with job():

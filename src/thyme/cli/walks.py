@@ -8,6 +8,7 @@ import msgspec
 import typer
 
 from thyme.approaches.walks.methods import Method
+from thyme.cli.settings import Settings, with_settings
 from thyme.papers.walks.limits import MAX_GRAPH_DRAWS, RADIUS
 from thyme.papers.walks.readings import WalkOptions, answers, parse_reading
 
@@ -33,28 +34,31 @@ def walks(
         MAX_GRAPH_DRAWS
     ),
     seed: Annotated[int, typer.Option(help="Seed of networks, initiators and walks.")] = 1,
+    settings: Settings = None,
 ) -> None:
     """Build overlays of directional (or pure) random walks and print how large and how deep they are."""
     from thyme.papers.walks.batch import METRICS, BatchOptions, run_point
 
-    batch = BatchOptions(
+    options = BatchOptions(
         radius=radius,
         max_graph_draws=max_graph_draws,
         walk=WalkOptions(method=cast(Method, method), branches=branches, alpha=alpha, beta=beta, penalty=penalty),
         reading=parse_reading(reading),
+        seed=seed,
     )
-    columns = run_point(nodes, initiators, pure, networks, draws, seed, batch)
+    batch = with_settings(options, settings)
+    columns = run_point(nodes, initiators, pure, networks, draws, batch.seed, batch)
     summary: dict[str, object] = {
         "nodes": nodes,
         "initiators": initiators,
         "networks": networks,
         "draws": draws,
         "pure": pure,
-        "method": method,
-        "branches": branches,
+        "method": batch.walk.method,
+        "branches": batch.walk.branches,
         "reading": str(batch.reading),
-        "radius": radius,
-        "seed": seed,
+        "radius": batch.radius,
+        "seed": batch.seed,
     }
     for metric in METRICS:
         summary[metric] = {"mean": float(columns[metric].mean()), "deviation": float(columns[metric].std())}

@@ -32,6 +32,8 @@ def test_options_reach_the_walks() -> None:
     printed = json.loads(CliRunner().invoke(app, arguments).stdout)
     assert printed["reading"] == "each-meets,looks-around"
     assert printed["method"] == "second"
+    same = ["--networks", "2", "--reading", "looks-around,each-meets", "--set", "walk.method=second"]
+    assert json.loads(CliRunner().invoke(app, [*same, "--set", "walk.branches=2"]).stdout) == printed
     pure = json.loads(CliRunner().invoke(app, ["--networks", "2", "--pure"]).stdout)
     assert pure["active_nodes"]["mean"] > printed["active_nodes"]["mean"]
 
@@ -44,6 +46,8 @@ def test_options_reach_the_walks() -> None:
         (["--reading", "upside-down"], "no answer called 'upside-down'"),
         (["--method", "fastest"], "method is 'fastest'"),
         (["--seed", "-1"], "seed is -1"),
+        (["--set", "walk.alfa=2"], "there is no key 'walk.alfa'"),
+        (["--nodes", "50", "--set", "max_graph_draws=20"], "none of 20 placements"),
     ],
 )
 def test_a_broken_bound_is_named(arguments: list[str], said: str) -> None:

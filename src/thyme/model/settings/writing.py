@@ -85,9 +85,13 @@ def models_text(section: Section) -> str:
     return "\n".join(lines)
 
 
-def help_text(record: type[msgspec.Struct]) -> str:
-    """The keys of a record in one line, for the help of `--set`."""
-    return ", ".join(key.name for key in keys_of(record))
+def keys_text(keys: Iterable[Key]) -> str:
+    """Keys with their defaults and meaning, for a terminal."""
+    lines: list[str] = []
+    for key in keys:
+        lines.append(f"{key.name} = {_default(key)}  ({key.words})")
+        lines += textwrap.wrap(key.doc, WIDTH, initial_indent="    ", subsequent_indent="    ")
+    return "\n".join(lines)
 
 
 def markdown_section(section: Section) -> str:

@@ -26,7 +26,7 @@ from thyme.sim.radios.wifi.play import jittered, play, standing
 from thyme.sim.radios.wifi.state import EVERYBODY
 
 Rows = Callable[..., list[dict[str, str]]]
-MODES = {"6": "ofdm6", "default": "dsss1"}
+MODES = {"6": WifiOptions(broadcast_mode="ofdm6"), "default": WifiOptions(broadcast_mode="dsss1")}
 KINDS = {"ucast": "unicast", "bcast": "broadcast"}
 
 
@@ -96,9 +96,15 @@ def test_broadcast_collisions(ns3: Rows, mode: str, nodes: int) -> None:
     rows = ns3("calib_broadcast_collisions", nonunicast_mode=mode, k_nodes=nodes)
     theirs = np.mean([float(row["reception_ratio"]) for row in rows])
     ours = [
-        broadcast(nodes, 100, 10.0, seconds=2.0, profile="def", broadcast_mode=MODES[mode], seed=seed)[
-            "reception_ratio"
-        ]
+        broadcast(
+            nodes,
+            100,
+            10.0,
+            seconds=2.0,
+            profile="def",
+            mac=MODES[mode],
+            seed=seed,
+        )["reception_ratio"]
         for seed in range(1, 9)
     ]
     assert np.mean(np.array(ours, dtype=float)) == pytest.approx(theirs, abs=0.03)
