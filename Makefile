@@ -1,43 +1,69 @@
-# One Makefile for people and for CI. Each target sets up .venv by itself on first use.
+# One Makefile for people and for CI. Each target sets up of .venv what it needs, on first use.
 SHELL := /bin/sh
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+RUNTIME := $(VENV)/.runtime
+DEV := $(VENV)/.dev
+BENCH := $(VENV)/.bench
 NS3 := .venv-ns3
 STUDY_OUT ?= out/study
+# How many processes run tests: as many as there are cores.
+JOBS ?= logical
+
+# `$(call setup,extras)` installs Thyme with these extras at the pinned versions. The installer's own words go to a log,
+# of which a person sees what is being fetched, and the end of it if something went wrong.
+setup = @log=$(VENV)/install.log; \
+	{ $(BIN)/python -m pip install --disable-pip-version-check --no-input --progress-bar off --constraint constraints.txt --editable '.$(1)' 2>&1; echo "pip ended with $$?"; } \
+	| tee $$log | grep -E --line-buffered '^(Collecting|Installing) ' | cut -c 1-100; \
+	tail -n 1 $$log | grep -qx 'pip ended with 0' || { tail -n 20 $$log >&2; echo "The set-up failed; all of it is in $$log" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help install study test lint bench bench-ns3 docs clean
+.PHONY: help install develop study test check lint bench bench-ns3 clean
 
 help: ## list the targets
 	@echo "Thyme: time-aware reactive storage for crowds of devices with no infrastructure"
 	@echo
 	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | awk -F '\t' '{ printf "  make %-10s %s\n", $$1, $$2 }'
 
-$(STAMP): pyproject.toml constraints.txt
+$(RUNTIME): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Thyme needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; set PYTHON=/path/to/python3.11")'
-	@echo "Setting up $(VENV): a virtual environment with Thyme and its pinned dependencies (about 1 GB, some minutes the first time)"
+	@echo "Setting up $(VENV): a virtual environment with Thyme and what it needs to run (SIZE_RUNTIME, some minutes the first time)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar on --constraint constraints.txt --editable '.[dev,bench]' | grep -E --line-buffered '^(Collecting|  Downloading|Installing|Successfully|ERROR)' | cut -c 1-110
+	$(call setup,)
 	@$(BIN)/thyme --version
-	@touch $(STAMP)
+	@touch $(RUNTIME)
 
-install: $(STAMP) ## set up .venv with Thyme and everything it needs
+$(DEV): $(RUNTIME)
+	@echo "Adding what tests and checks need (SIZE_DEV)"
+	$(call setup,[dev])
+	@touch $(DEV)
 
-study: $(STAMP) ## run the main job on embedded defaults: posts to report, in out/study
+$(BENCH): $(RUNTIME)
+	@echo "Adding the engines to compare with (SIZE_BENCH)"
+	$(call setup,[bench])
+	@touch $(BENCH)
+
+install: $(RUNTIME) ## set up .venv with Thyme and what it needs to run
+
+develop: $(DEV) $(BENCH) ## set up .venv with all that tests and checks need too
+
+study: $(RUNTIME) ## run the main job on embedded defaults: posts to report, in out/study
 	$(BIN)/thyme study --preset quick --out $(STUDY_OUT)
 
-test: $(STAMP) ## run all tests
-	$(BIN)/python -m pytest
+test: $(DEV) $(BENCH) ## run all tests, on all cores (JOBS=2 on two)
+	$(BIN)/python -m pytest -n $(JOBS)
 
-lint: $(STAMP) ## style, types and import rules
+check: lint ## lint, and the tests that need neither Spark nor compiled code: for while you edit
+	$(BIN)/python -m pytest -q -n $(JOBS) -m 'not spark and not compiled'
+
+lint: $(DEV) $(BENCH) ## style, types and import rules
 	$(BIN)/ruff check src tests
 	$(BIN)/ruff format --check src tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(STAMP) ## run the benchmarks (beside ns-3 if `make bench-ns3` was run once)
+bench: $(BENCH) ## run the benchmarks (beside ns-3 if `make bench-ns3` was run once)
 	$(BIN)/thyme bench all
 
 bench-ns3: ## set up ns-3 in an environment of its own, to compare with

@@ -5,8 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
-
 from thyme.bench.effort import measure
 
 BUSY = """
@@ -22,7 +20,6 @@ subprocess.Popen([sys.executable, "-c", {BUSY!r}]).wait()
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_a_child_that_nobody_waits_for_counts() -> None:
     """As Python workers of Spark: their parent ignores their end, so their time is added to nobody's."""
     _, effort = measure(lambda: subprocess.run([sys.executable, "-c", FORGETFUL], check=True))
@@ -30,7 +27,6 @@ def test_a_child_that_nobody_waits_for_counts() -> None:
     assert effort.peak_mb > 5.0
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_what_ended_before_does_not_count() -> None:
     subprocess.run([sys.executable, "-c", BUSY], check=True)
     result, effort = measure(lambda: 7)

@@ -21,6 +21,7 @@ def unwatched(progress: SweepProgress) -> None:
     """Nobody looks."""
 
 
+@pytest.mark.usefixtures("spark")
 def test_walks_swept_on_spark_are_those_of_a_plain_loop_and_are_kept(tmp_path: Path) -> None:
     told: list[SweepProgress] = []
     counts = {1000: PAPER_INITIATORS[1000]}
@@ -41,6 +42,7 @@ def test_walks_swept_on_spark_are_those_of_a_plain_loop_and_are_kept(tmp_path: P
     assert table["depth"][chosen].tolist() == np.asarray(plain["depth"]).tolist()
 
 
+@pytest.mark.usefixtures("spark")
 def test_a_network_that_cannot_be_drawn_is_told_and_spoils_nothing_else(tmp_path: Path) -> None:
     lost = BatchOptions(radius=0.045, max_graph_draws=1)
     swept = sweep_walks(3, 1, tmp_path, {1000: (2,), 3000: (2,)}, lost, "local[1]")
@@ -49,6 +51,7 @@ def test_a_network_that_cannot_be_drawn_is_told_and_spoils_nothing_else(tmp_path
     assert set(swept.columns["nodes"].tolist()) == {3000}
 
 
+@pytest.mark.usefixtures("spark")
 def test_method_and_branches_reach_the_walks(tmp_path: Path) -> None:
     small = {"networks": 1, "draws": 1, "sizes": [1000]}
     plain = run_evaluation("walks", tmp_path / "plain", small, "local[1]", unwatched)
@@ -66,6 +69,7 @@ def test_method_and_branches_reach_the_walks(tmp_path: Path) -> None:
     assert len(list((tmp_path / "plain" / "figures").glob("walks_*.svg"))) == 3
 
 
+@pytest.mark.usefixtures("spark")
 def test_readings_are_compared_on_spark_and_written(tmp_path: Path) -> None:
     changes = {"compare": True, "networks": 1, "draws": 1, "sizes": [1000]}
     claims = run_evaluation("walks", tmp_path, changes, "local[1]", unwatched).claims

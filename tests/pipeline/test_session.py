@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pyspark.sql import SparkSession
@@ -73,10 +74,7 @@ def test_the_java_in_use_is_named() -> None:
 
 
 def test_a_local_session_may_take_a_share_of_the_memory_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    def machine_of(gigabytes: int) -> None:
-        figures = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": gigabytes * 2**30 // 4096}
-        monkeypatch.setattr("os.sysconf", figures.__getitem__)
-
     for gigabytes, expected_mb in ((2, 1024), (16, 4096), (256, 8192)):
-        machine_of(gigabytes)
+        machine = SimpleNamespace(total=gigabytes * 2**30)
+        monkeypatch.setattr("psutil.virtual_memory", lambda machine=machine: machine)
         assert local_memory_mb() == expected_mb

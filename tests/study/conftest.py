@@ -1,15 +1,12 @@
-"""What tests of studies share: one Spark session, and a study so small that it takes moments."""
+"""What tests of studies share: a study so small that it takes moments."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
-from thyme.pipeline.spark.session import spark_session
 from thyme.study.definition import StudyDefinition, load_study
 from thyme.study.plan import Plan, make_plan
 from thyme.study.results import Results, Summary
@@ -47,12 +44,6 @@ settings = { routing = "ondemand", past_matches = 1 }
 [grid]
 nodes = [8, 9]
 """
-
-
-@pytest.fixture(scope="session")
-def spark() -> SparkSession:
-    os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-    return spark_session("tests", "local[2]", **{"spark.sql.shuffle.partitions": "2"})
 
 
 @pytest.fixture

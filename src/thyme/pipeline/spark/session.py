@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
@@ -85,10 +86,7 @@ def spark_log() -> Path:
 
 def local_memory_mb() -> int:
     """How much memory Java may take where Spark runs on this machine."""
-    try:
-        whole_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
-    except (AttributeError, OSError, ValueError):
-        return MIN_LOCAL_MEMORY_MB
+    whole_mb = psutil.virtual_memory().total // 2**20
     return max(MIN_LOCAL_MEMORY_MB, min(MAX_LOCAL_MEMORY_MB, whole_mb // LOCAL_MEMORY_SHARE))
 
 

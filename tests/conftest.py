@@ -1,0 +1,67 @@
+"""What all tests share: one Spark session, and which tests belong together on one of the processes that run them.
+
+Tests are spread over processes by `pytest-xdist`. All that use `spark` go to the same one, so a session is started
+once; all others stay together by file, so what a file has made for itself is made once. Markers follow from fixtures
+and folders: `spark` for what needs Java, `compiled` for what runs machine code that may have to be compiled first.
+`make check` leaves both out.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+COMPILED_ROOMS = ("sim/wifi", "papers", "bench")
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """One session for all tests of a process: starting one takes seconds. It suits tables of a few rows."""
+    from thyme.pipeline.spark.session import HASTY_JAVA, spark_session, steady_java
+
+    java = steady_java()["spark.driver.extraJavaOptions"]
+    small = {
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": f"{java} {HASTY_JAVA} -XX:+UseSerialGC",
+    }
+    session = spark_session("tests", "local[2]", **small)
+    yield session
+    session.stop()
+
+
+@pytest.fixture(autouse=True)
+def _spark_is_asked_for(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test that starts a session by itself would start one in each process."""
+    before = _session_is_up()
+    yield
+    assert before or not _session_is_up() or "spark" in request.fixturenames, "let this test use the fixture `spark`"
+
+
+def _session_is_up() -> bool:
+    pyspark = sys.modules.get("pyspark")
+    return pyspark is not None and pyspark.SparkContext._active_spark_context is not None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        file = item.path.relative_to(HERE).as_posix()
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
+            item.add_marker(pytest.mark.xdist_group("spark"))
+        else:
+            item.add_marker(pytest.mark.xdist_group(file))
+        if file.startswith(COMPILED_ROOMS):
+            item.add_marker(pytest.mark.compiled)
+    # The long way is begun first, the short ways fill up the other processes.
+    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
