@@ -14,12 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-COMPILED_ROOMS = ("sim/wifi", "papers", "bench")
+COMPILED_ROOMS = ("sim/radios/wifi", "papers", "bench")
 HERE = Path(__file__).parent
+
+# Nothing is timed in a test: how long an example takes depends on what else the machine does.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")

@@ -146,6 +146,7 @@ def test_contents_that_come_with_the_notification_are_there_at_once(crowd: str, 
     assert fetched == [b"data"], "no message had the time to travel"
 
 
+@pytest.mark.compiled
 def test_a_subscriber_is_notified_over_a_real_radio(crowd: str, tmp_path: Path) -> None:
     world = SmallWorld(tmp_path, in_a_row(3, crowd), *CROWDS[crowd], radio={"model": "wifi"})
     world.wait(60.0)
@@ -256,6 +257,7 @@ class _Huge(bytes):
         return self._size
 
 
+@pytest.mark.compiled
 def test_the_largest_summaries_fit_the_frames_of_a_real_radio(crowd: str, tmp_path: Path) -> None:
     needs_free_retrieval(crowd)
     world = SmallWorld(tmp_path, in_a_row(3, crowd), *CROWDS[crowd], radio={"model": "wifi"})

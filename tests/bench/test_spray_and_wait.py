@@ -48,7 +48,7 @@ def test_a_full_buffer_pushes_out_the_oldest() -> None:
     assert found.pushed_out == 8
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(st.integers(0, 1000), st.integers(1, 8))
 def test_a_message_never_has_more_carriers_than_copies(seed: int, copies: int) -> None:
     places = uniform_places(12, 600.0, 600.0, seed)

@@ -182,7 +182,6 @@ messages = st.one_of(*(values(kind) for kind in MESSAGES))
 
 @settings(
     max_examples=25,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     phases=[Phase.reuse, Phase.generate],
 )

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thyme.live.link.addresses import Address, address_text, parse_address
@@ -228,13 +228,11 @@ frames = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(frames)
 def test_a_frame_reads_back_as_it_was_written(frame: Frame) -> None:
     assert unpack(pack(frame)) == frame
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=2 * HEADER_BYTES))
 def test_other_bytes_are_refused_as_such(datagram: bytes) -> None:
     try:
@@ -244,7 +242,6 @@ def test_other_bytes_are_refused_as_such(datagram: bytes) -> None:
     assert datagram.startswith(b"TL\x01")
 
 
-@settings(deadline=None)
 @given(frames, st.integers(0, HEADER_BYTES))
 def test_a_frame_cut_off_in_its_header_is_refused(frame: Frame, kept: int) -> None:
     with pytest.raises(FrameError):
@@ -257,7 +254,6 @@ def test_addresses_that_cannot_be_meant_are_refused(text: str) -> None:
         parse_address(text, "--peer")
 
 
-@settings(deadline=None)
 @given(st.sampled_from(["127.0.0.1", "::1", "node.local"]), st.integers(1, 65_535))
 def test_an_address_reads_back_as_it_is_shown(host: str, port: int) -> None:
     assert parse_address(address_text((host, port)), "--peer") == (host, port)

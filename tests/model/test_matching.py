@@ -203,9 +203,9 @@ class WalkingThroughBatches(RuleBasedStateMachine):
 
 
 TestAgainstNaiveScan = AgainstNaiveScan.TestCase
-TestAgainstNaiveScan.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
+TestAgainstNaiveScan.settings = settings(max_examples=80, stateful_step_count=40)
 TestWalkingThroughBatches = WalkingThroughBatches.TestCase
-TestWalkingThroughBatches.settings = settings(max_examples=80, stateful_step_count=30, deadline=None)
+TestWalkingThroughBatches.settings = settings(max_examples=80, stateful_step_count=30)
 
 
 def test_past_subscription_never_sees_deleted_objects() -> None:

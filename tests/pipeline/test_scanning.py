@@ -26,7 +26,7 @@ def pieces(text: str, size: int) -> list[Piece]:
     ),
     st.integers(1, 60),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_scanning_finds_every_object_however_the_text_is_cut(records: list[tuple[str, str, bool]], size: int) -> None:
     text, wanted = "", []
     for number, (between, said, spaced) in enumerate(records):
@@ -39,7 +39,7 @@ def test_scanning_finds_every_object_however_the_text_is_cut(records: list[tuple
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=8), st.integers(1, 40), st.integers(1, 30))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_scanning_loses_only_what_is_damaged(whole: list[bool], size: int, cut: int) -> None:
     records = [{"id": number, "of": {"name": "x"}, "text": "some text"} for number in range(len(whole))]
     texts = [json.dumps(one) if good else json.dumps(one)[:cut] for one, good in zip(records, whole, strict=True)]

@@ -88,7 +88,7 @@ def staging(tmp_path: Path) -> Path:
 
 
 @given(st.lists(st.binary(max_size=6).map(lambda text: text.replace(b"a", b"\n")), max_size=12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_however_a_log_grows_its_whole_lines_are_staged_once(
     tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes]
 ) -> None:

@@ -89,7 +89,7 @@ def connected_graphs(draw: st.DrawFn, most: int = 9) -> nx.Graph[int]:
     return graph
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25, derandomize=True)
 @given(connected_graphs(), st.integers(0, 1000), st.booleans())
 def test_everybody_finds_shortest_paths_to_everybody(graph: nx.Graph[int], seed: int, like_ns3: bool) -> None:
     """A newer sequence number wins even over a longer way, so a route may be longer than it need be until the
@@ -108,7 +108,7 @@ def test_everybody_finds_shortest_paths_to_everybody(graph: nx.Graph[int], seed:
     assert best == pairs
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(connected_graphs(), st.integers(0, 1000), st.data())
 def test_routes_never_loop_while_links_break(graph: nx.Graph[int], seed: int, data: st.DataObject) -> None:
     mesh = Mesh(graph, None, seed)

@@ -57,7 +57,7 @@ def step(table: DsdvTable | Reference, what: tuple[Any, ...], now_s: float) -> o
             return table.purge(now_s)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     st.lists(st.tuples(GAPS_S, STEPS), max_size=40),
     st.sampled_from([None, 0.875]),
@@ -79,7 +79,7 @@ def test_the_compiled_table_agrees_with_the_plain_one(
             assert compiled.next_hop(route.destination) == plain.next_hop(route.destination)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.tuples(GAPS_S, NODES, UPDATES), max_size=30), st.booleans())
 def test_a_read_says_that_there_is_something_to_tell(
     updates: list[tuple[float, NodeId, bytes]], remember_lost: bool

@@ -372,7 +372,7 @@ def test_a_cell_outside_the_grid_is_refused() -> None:
         GeographicOptions(hop_limit=0)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.sets(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=16), st.integers(0, 99))
 def test_all_of_a_crowd_agree_on_where_each_cell_is_kept(places: set[tuple[int, int]], seed: int) -> None:
     graph: nx.Graph[tuple[int, int]] = nx.Graph()

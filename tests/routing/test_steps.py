@@ -51,7 +51,7 @@ def patterns(draw: st.DrawFn) -> tuple[Grid, set[CellId]]:
     return grid, largest
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(patterns(), st.integers(1, 2), st.data())
 def test_every_start_ends_at_the_target_or_at_its_closest_cell(
     pattern: tuple[Grid, set[CellId]], reach_cells: int, data: st.DataObject
@@ -65,7 +65,7 @@ def test_every_start_ends_at_the_target_or_at_its_closest_cell(
             assert end is (End.ARRIVED if target in cells else End.PROXIED)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(patterns(), st.data())
 def test_beside_a_populated_cell_ends_where_its_proxy_would_be(
     pattern: tuple[Grid, set[CellId]], data: st.DataObject
@@ -79,7 +79,7 @@ def test_beside_a_populated_cell_ends_where_its_proxy_would_be(
         assert (end, path[-1]) == (End.PROXIED, min(reachable, key=lambda cell: grid.rank(cell, target)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(patterns())
 def test_the_cell_graph_stays_connected_symmetric_and_without_crossings(
     pattern: tuple[Grid, set[CellId]],

@@ -40,7 +40,7 @@ def near(movement: Movement, at_s: float, range_m: float) -> set[tuple[int, int]
     return {(int(a), int(b)) for a, b in zip(*np.nonzero(apart <= range_m), strict=True) if a < b}
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     st.integers(0, 10_000),
     st.integers(2, 25),

@@ -50,7 +50,7 @@ def same(one: Contacts, other: Contacts) -> bool:
 
 
 @pytest.mark.parametrize("form", CONTACT_FORMATS)
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_contacts_read_back_what_was_written(form: ContactFormat, data: st.DataObject) -> None:
     written = data.draw(contacts(20.0 if form == "tij" else 1.7))
@@ -116,7 +116,7 @@ def test_a_wrong_contact_trace_is_refused_with_its_line(tmp_path: Path, text: st
 
 
 @pytest.mark.parametrize("form", MOVEMENT_FORMATS)
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 10_000), pause_s=st.floats(0.0, 30.0), until_s=st.floats(50.0, 400.0))
 def test_movement_reads_back_what_was_written(form: MovementFormat, seed: int, pause_s: float, until_s: float) -> None:
     how = Waypoint(0.5, 15.0, 0.0, pause_s, mobile_fraction=0.8)

@@ -45,7 +45,7 @@ def test_speeds_and_pauses_are_in_their_ranges() -> None:
                 assert 2.0 <= after.start_s - leg.start_s <= 4.0
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.integers(0, 10_000), st.floats(0.0, 1000.0))
 def test_nobody_leaves_the_area_or_jumps(seed: int, at_s: float) -> None:
     movement = thyme_walk(seed, 10)
@@ -56,7 +56,7 @@ def test_nobody_leaves_the_area_or_jumps(seed: int, at_s: float) -> None:
 
 
 @given(st.integers(0, 100))
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 def test_a_further_node_changes_nobody_elses_walk(seed: int) -> None:
     few, many = thyme_walk(seed, 20), thyme_walk(seed, 30)
     assert all(few.node_legs(node) == many.node_legs(node) for node in range(20))

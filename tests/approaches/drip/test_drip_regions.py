@@ -85,7 +85,7 @@ def test_every_node_is_attached_to_its_nearest_broker_and_knows_the_l_nearest() 
             nearest |= group
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.integers(0, 10_000), st.integers(3, 7), st.integers(15, 35))
 def test_attachment_to_the_nearest_broker_holds_in_any_crowd_that_stands(seed: int, k: int, nodes: int) -> None:
     world = DripWorld(crowd(seed, nodes), range(k), k=k, regions=FAST, settle=False)
@@ -98,7 +98,7 @@ def test_attachment_to_the_nearest_broker_holds_in_any_crowd_that_stands(seed: i
             assert drip.regions.local_broker == NOBODY
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(st.integers(0, 10_000))
 def test_under_movement_everybody_is_attached_to_the_nearest_broker_that_broadcasts_can_have_shown(seed: int) -> None:
     """Nodes walk at 10 to 20 m/s for 20 s, end the leg they are on, and then stand.

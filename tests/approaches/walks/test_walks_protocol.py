@@ -218,7 +218,7 @@ _folders = count()
     prune=st.booleans(),
     method=st.sampled_from(["neighbourhood", "second", "weights"]),
 )
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_matching_notification_is_lost_on_a_static_connected_overlay(
     tmp_path: Path,
     network: int,

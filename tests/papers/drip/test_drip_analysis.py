@@ -20,7 +20,7 @@ from thyme.papers.drip.analysis import (
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.floats(0.01, 10.0), st.integers(1, 8), st.integers(1, 8))
 def test_the_exact_delay_is_the_integral_of_equation_1(rate: float, copies: int, destinations: int) -> None:
     step = 0.005 / (rate * copies)

@@ -113,7 +113,7 @@ contact = st.tuples(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(contact, min_size=1, max_size=25),
     st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2), st.floats(2.0, 500.0, width=32)), max_size=12),

@@ -21,7 +21,7 @@ def as_networkx(graph: UnitDiscGraph) -> nx.Graph[int]:
 
 
 @given(st.integers(2, 80), st.floats(0.02, 1.4), st.integers(0, 2**32 - 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_neighbours_are_exactly_the_nodes_below_the_radius(nodes: int, radius: float, seed: int) -> None:
     points = np.random.default_rng(seed).random((nodes, 2))
     x, y = np.ascontiguousarray(points[:, 0]), np.ascontiguousarray(points[:, 1])
@@ -33,7 +33,7 @@ def test_neighbours_are_exactly_the_nodes_below_the_radius(nodes: int, radius: f
 
 
 @given(st.integers(1, 60), st.integers(1, 8), st.integers(0, 2**32 - 1))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_hull_finds_the_largest_distance(count: int, steps: int, seed: int) -> None:
     points = np.random.default_rng(seed).integers(0, steps + 1, (count, 2)) / steps
     x, y = np.ascontiguousarray(points[:, 0]), np.ascontiguousarray(points[:, 1])

@@ -41,7 +41,7 @@ def way_of(walk: Walk, branch: int) -> list[int]:
 
 
 @given(starts(), directional, readings)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_directional_walks_are_free_of_loops(
     start: tuple[UnitDiscGraph, list[int], int], options: WalkOptions, reading: Reading
 ) -> None:
@@ -54,7 +54,7 @@ def test_directional_walks_are_free_of_loops(
 
 
 @given(starts(), any_walk, readings)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_a_walk_only_ever_goes_to_a_neighbour(
     start: tuple[UnitDiscGraph, list[int], int], options: WalkOptions, reading: Reading
 ) -> None:
@@ -66,7 +66,7 @@ def test_a_walk_only_ever_goes_to_a_neighbour(
 
 
 @given(starts(), any_walk, readings)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_every_pair_of_intersecting_walks_has_a_broker(
     start: tuple[UnitDiscGraph, list[int], int], options: WalkOptions, reading: Reading
 ) -> None:
@@ -93,7 +93,7 @@ def overlay_links(overlay: Overlay) -> nx.Graph[int]:
 
 
 @given(starts(), any_walk, readings)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_the_overlay_is_connected_and_holds_every_initiator(
     start: tuple[UnitDiscGraph, list[int], int], options: WalkOptions, reading: Reading
 ) -> None:

@@ -39,7 +39,7 @@ def recorded(one: Scenario) -> Contacts:
     return found
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.integers(0, 1000))
 def test_contacts_of_a_movement_give_the_same_neighbours_as_distances(seed: int) -> None:
     places = uniform_places(12, 500.0, 500.0, seed)

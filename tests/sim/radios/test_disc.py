@@ -69,7 +69,7 @@ def test_losses_are_drawn_per_receiver() -> None:
     assert 0.66 < received / 5000 < 0.74
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 1000), st.floats(0.0, 300.0))
 def test_the_grid_finds_exactly_the_nodes_in_range(seed: int, at_s: float) -> None:
     places = uniform_places(40, 300.0, 200.0, seed)

@@ -12,7 +12,7 @@ from thyme.sim.radios.wifi.timing import DSSS1, OFDM6, frame_ns
 MODELS = [(NIST, OFDM6), (TABLE, OFDM6), (NIST, DSSS1)]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.sampled_from(MODELS), st.floats(0.01, 30.0), st.floats(0.01, 30.0), st.integers(1_000, 3_000_000))
 def test_a_better_signal_is_never_decoded_worse(
     model: tuple[int, int], snr: float, other: float, length_ns: int
@@ -21,7 +21,7 @@ def test_a_better_signal_is_never_decoded_worse(
     assert chunk_success(*model, low, length_ns) <= chunk_success(*model, high, length_ns) + 1e-12
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.sampled_from([NIST]), st.floats(0.5, 5.0), st.integers(1_000, 1_000_000), st.integers(1_000, 1_000_000))
 def test_a_frame_is_the_product_of_its_chunks(model: int, snr: float, first_ns: int, second_ns: int) -> None:
     whole = chunk_success(model, OFDM6, snr, first_ns + second_ns)

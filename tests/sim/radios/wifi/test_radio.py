@@ -220,7 +220,7 @@ def test_a_node_that_jumps_is_found_where_it_is() -> None:
 places = st.lists(st.tuples(st.floats(0.0, 600.0), st.floats(0.0, 300.0)), min_size=2, max_size=30)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(places, st.floats(-3.0, 3.0), st.floats(0.0, 200.0))
 def test_those_in_range_hear_a_lone_broadcast_wherever_they_walk(
     points: list[tuple[float, float]], speed_mps: float, at_s: float
