@@ -25,7 +25,6 @@ from thyme.model.records import (
     Stored,
     TrafficKind,
 )
-from thyme.pipeline.metrics.outcomes import failure_reasons
 from thyme.pipeline.metrics.table import point_metrics, run_metrics
 from thyme.pipeline.schemas import EVENTS, spark_schema
 from thyme.pipeline.spark.arrow import from_arrow
@@ -130,10 +129,6 @@ def test_traffic_energy_and_load(figures: dict[str, dict[str, float]]) -> None:
     close(first, load__hot_spot=300 / (400 / 3), load__gini=2 * (100 * 2 + 300 * 3) / (3 * 400) - 4 / 3)
     close(first, stored__objects__gini=2 * 3 / 3 - 4 / 3, stored__objects__items__max=3, joined__events=2)
     close(first, joining_s__mean=2.0, sampled__active_nodes__last=8, sampled__active_nodes__mean=6.5)
-
-
-def test_reasons_of_failures_are_counted(events: DataFrame) -> None:
-    assert [tuple(row) for row in failure_reasons(events).collect()] == [("first", "insert", "timeout", 1)]
 
 
 def test_a_point_has_mean_deviation_and_interval(spark: SparkSession) -> None:

@@ -21,7 +21,7 @@ def test_the_papers_areas_have_two_nodes_per_cell() -> None:
 
 def test_cells_suit_the_radio_range() -> None:
     assert cell_side_m(113.0) == pytest.approx(39.95, abs=0.01)
-    grid = Grid.for_range(160.0, 80.0, 113.0)
+    grid = Grid(160.0, 80.0, cell_side_m(113.0))
     assert (grid.columns, grid.rows) == (4, 2)
     corner, far = Point(0.0, 0.0), Point(2 * grid.cell_m, 2 * grid.cell_m)
     assert corner.distance_m(far) == pytest.approx(113.0)
@@ -92,5 +92,3 @@ def test_unknown_cells_and_too_fine_grids_are_refused() -> None:
         grid.at(0, 1)
     with pytest.raises(InputError, match="larger"):
         Grid(1e6, 10.0, 1.0)
-    with pytest.raises(InputError, match="range_m"):
-        Grid.for_range(10.0, 10.0, -1.0)

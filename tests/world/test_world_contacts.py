@@ -12,7 +12,7 @@ from thyme.world.contacts.encounters import contacts_of
 from thyme.world.contacts.statistics import gaps_s, statistics_of, time_together
 from thyme.world.contacts.table import Contacts, contacts_from
 from thyme.world.mobility.movement import Leg, Movement, movement_of_legs
-from thyme.world.mobility.placement import uniform_places, uniform_static
+from thyme.world.mobility.placement import static, uniform_places
 from thyme.world.mobility.waypoint import Waypoint, random_waypoint
 
 UNTIL_S = 300.0
@@ -79,7 +79,7 @@ def test_a_node_stands_before_its_first_leg_starts() -> None:
 
 
 def test_static_neighbours_are_in_contact_all_the_time() -> None:
-    movement = uniform_static(200, 600.0, 600.0, 4)
+    movement = static(uniform_places(200, 600.0, 600.0, 4), 600.0, 600.0)
     contacts = contacts_of(movement, 90.0, 1000.0)
     assert set(zip(contacts.a.tolist(), contacts.b.tolist(), strict=True)) == near(movement, 0.0, 90.0)
     assert (contacts.start_s == 0.0).all()
@@ -87,7 +87,7 @@ def test_static_neighbours_are_in_contact_all_the_time() -> None:
 
 
 def test_contacts_of_a_tiny_range_in_a_large_area_need_no_huge_grid() -> None:
-    movement = uniform_static(50, 1e6, 1e6, 4)
+    movement = static(uniform_places(50, 1e6, 1e6, 4), 1e6, 1e6)
     assert len(contacts_of(movement, 0.001, 10.0)) == 0
 
 

@@ -22,7 +22,7 @@ from thyme.world.churn import (
     joining,
     leaving,
 )
-from thyme.world.mobility.placement import read_places, read_topology, uniform_places, uniform_static, write_topology
+from thyme.world.mobility.placement import read_places, read_topology, static, uniform_places, write_topology
 from thyme.world.streams import chosen, stream
 from thyme.world.venue import PAPER_AREAS_M, Venue, paper_venue, venue_for
 
@@ -104,7 +104,7 @@ def test_a_wrong_topology_is_refused_with_its_line(tmp_path: Path, text: str, co
 
 
 def test_static_nodes_never_move() -> None:
-    movement = uniform_static(10, 100.0, 50.0, 3)
+    movement = static(uniform_places(10, 100.0, 50.0, 3), 100.0, 50.0)
     assert (movement.positions(0.0) == movement.positions(1e5)).all()
     assert not movement.moving_nodes(7.0).any()
 
@@ -156,7 +156,7 @@ def test_three_of_four_periods_end_in_a_change() -> None:
 
 
 def test_schedules_join_in_order_of_time() -> None:
-    both = joining([1], 30.0, 60.0, 1).with_changes_of(leaving([1, 0], 10.0, 90.0, 1))
+    both = churn_of([*joining([1], 30.0, 60.0, 1).changes, *leaving([1, 0], 10.0, 90.0, 1).changes])
     assert [change.at_s for change in both.changes] == sorted(change.at_s for change in both.changes)
     assert len(both.changes) == 3
 

@@ -1,14 +1,13 @@
 """The benchmark of the 802.11g radio: beside ns-3 on the same scenarios, and over the size of the world.
 
 The scenarios are the reference's, with nodes at 800 m² each: beacons of 50 bytes every 0.9 to 1.1 s, and a network
-that routes by DSDV. ns-3 runs the same topology in the same benchmark where it is installed (`bench_ns3`). CPU seconds
+that routes by DSDV. ns-3 runs the same topology in the same benchmark where it is installed (`bench/ns3`). CPU seconds
 of ns-3 are those of its event loop, after everything is compiled and built, and so are ours of beacons; ours of DSDV
 include building the world. The package is built with asserts and logging, so its speed is not ns-3's best.
 """
 
 from __future__ import annotations
 
-import csv
 import math
 import resource
 import tempfile
@@ -19,16 +18,18 @@ from pathlib import Path
 from random import Random
 
 import msgspec
+import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from thyme.bench.dsdv_case import dsdv
 from thyme.bench.ns3.peer import REFERENCE, Ns3Figures, find_ns3, ns3_figures
-from thyme.bench.radio_cases import read_topology, reception
+from thyme.bench.radio_cases import reception
 from thyme.sim.radios.wifi import Wifi, WifiOptions, profile_named
 from thyme.sim.radios.wifi.play import Send, jittered, play, standing
 from thyme.sim.radios.wifi.state import EVERYBODY
+from thyme.world.mobility.placement import read_places, write_topology
 
 NODE_M2 = 800.0
 PAYLOAD_BYTES = 50
@@ -139,17 +140,14 @@ def _topology(nodes: int, seed: int, folder: Path) -> Path:
     if reference.is_file():
         return reference
     path = folder / f"topology_n{nodes}.csv"
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(("node", "x_m", "y_m"))
-        writer.writerows((k, x, y) for k, (x, y) in enumerate(_spread(nodes, seed)))
+    write_topology(path, np.array(_spread(nodes, seed)))
     return path
 
 
 def _beacon_row(nodes: int, seconds: float, python: Path | None, seed: int) -> BeaconRow:
     with tempfile.TemporaryDirectory() as folder:
         topology = _topology(nodes, seed, Path(folder))
-        radio = _radio(read_topology(topology), "def", seed)
+        radio = _radio(read_places(topology).tolist(), "def", seed)
         start_s = time.process_time()
         frames = play(radio, _beacons(nodes, seconds, seed), PAYLOAD_BYTES, seconds + 1.0).sent
         cpu_s = time.process_time() - start_s

@@ -6,7 +6,6 @@ parameters are free, for whoever fits the radio to hardware of their own. All re
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from heapq import merge
 from pathlib import Path
@@ -21,6 +20,7 @@ from thyme.sim.radios.wifi.ether import RECEIVED, Wifi
 from thyme.sim.radios.wifi.play import Send, in_disc, jittered, on_circle, periodic, play, poisson, standing
 from thyme.sim.radios.wifi.profiles import WifiOptions, profile_named
 from thyme.sim.radios.wifi.state import EVERYBODY
+from thyme.world.mobility.placement import read_places
 
 Figures = dict[str, float | int | str]
 
@@ -214,18 +214,6 @@ def chain(
     }
 
 
-def read_topology(path: Path) -> list[tuple[float, float]]:
-    """Positions from a table with columns node, x_m and y_m, in the order of nodes."""
-    if not path.is_file():
-        raise InputError(f"there is no topology at {path}; give a CSV file with columns node, x_m and y_m")
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    try:
-        return [(float(row["x_m"]), float(row["y_m"])) for row in sorted(rows, key=lambda row: int(row["node"]))]
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path} is no topology: every row needs node, x_m and y_m as numbers ({error})") from error
-
-
 def beacons(
     topology: Path,
     seconds: float = 60.0,
@@ -236,7 +224,7 @@ def beacons(
     seed: int = 1,
 ) -> Figures:
     """Every node of a topology broadcasts every 0.9 to 1.1 s; receptions among pairs closer than `range_m`."""
-    points = read_topology(topology)
+    points = read_places(topology).tolist()
     radio = _radio(points, profile, mac, seed)
     random = Random(seed)
     streams = [jittered(k, EVERYBODY, 0.9, 1.1, 0.0, seconds, random) for k in range(len(points))]

@@ -38,10 +38,6 @@ class Churn(msgspec.Struct, frozen=True):
         if any(later < sooner for sooner, later in pairwise(self.changes)):
             raise InputError("churn: changes are not in order of time; build it with `churn_of`")
 
-    def with_changes_of(self, *others: Churn) -> Churn:
-        """Both schedules in one, in order of time."""
-        return churn_of([*self.changes, *(change for other in others for change in other.changes)])
-
     def starts_off(self) -> tuple[int, ...]:
         """The nodes that are off at the start: those whose first change switches them on."""
         first: dict[int, bool] = {}

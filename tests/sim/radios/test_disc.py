@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thyme.model.errors import InputError
+from thyme.model.records import TrafficKind
 from thyme.sim.radios.disc import DiscOptions, DiscRadio
 from thyme.sim.radios.neighbours import Neighbours
 from thyme.sim.radios.radio import Happening
@@ -46,7 +47,7 @@ def test_a_unicast_out_of_range_is_given_up_after_its_retries() -> None:
     radio.unicast(0.0, 0, 1, 3, 100)
     assert happenings(radio) == [(Happening.GIVEN_UP, 0, 1, 3)]
     totals = {(row.traffic, row.name): row.counts for row in radio.traffic()}
-    assert totals[("retransmitted", "unicast")][0] == DiscOptions().retries
+    assert totals[(TrafficKind.RETRANSMITTED, "unicast")][0] == DiscOptions().retries
 
 
 def test_a_node_that_is_off_neither_hears_nor_sends() -> None:

@@ -27,9 +27,3 @@ def operation_metrics(events: DataFrame) -> DataFrame:
         **spread(latency_s, "latency_s"),
     }
     return aggregate(both, figures, "name")
-
-
-def failure_reasons(events: DataFrame) -> DataFrame:
-    """⟨run, operation kind, reason, failures⟩: why operations failed."""
-    failed = events.where(sf.col("kind") == "failed")
-    return failed.groupBy("run", sf.col("name").alias("operation_kind"), "reason").agg(sf.count("*").alias("failures"))

@@ -7,7 +7,7 @@ batches and pandas is never involved; that one warning is not passed on.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -15,19 +15,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-GroupFunction = Callable[[pa.Table], pa.Table]
 
 
 def map_arrow(frame: DataFrame, function: BatchFunction, schema: StructType) -> DataFrame:
     """The batches of each partition, turned into other batches."""
     with _no_pandas_advice():
         return frame.mapInArrow(function, schema)
-
-
-def apply_arrow(frame: DataFrame, keys: Sequence[str], function: GroupFunction, schema: StructType) -> DataFrame:
-    """The rows of each group, turned into other rows; a group has to fit in memory."""
-    with _no_pandas_advice():
-        return frame.groupBy(*keys).applyInArrow(function, schema)
 
 
 def from_arrow(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:

@@ -54,13 +54,6 @@ class Grid:
         """How many cells there are; they are numbered from 0."""
         self._around: dict[CellId, tuple[CellId, ...]] = {}
 
-    @classmethod
-    def for_range(cls, width_m: float, height_m: float, range_m: float, namespace: str = "") -> Grid:
-        """The grid whose cells suit a radio range."""
-        if not isfinite(range_m) or range_m <= 0.0:
-            raise InputError(f"radio range_m is {range_m}; expected a positive number of metres")
-        return cls(width_m, height_m, cell_side_m(range_m), namespace)
-
     def __contains__(self, cell: object) -> bool:
         return isinstance(cell, int) and 0 <= cell < self.size
 

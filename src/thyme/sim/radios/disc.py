@@ -14,6 +14,7 @@ from typing import Annotated, ClassVar
 import msgspec
 import numpy as np
 
+from thyme.model.records import TrafficKind
 from thyme.model.settings import check_bounds
 from thyme.model.settings.bounds import Count, NotNegative, Positive
 from thyme.sim.energy import EnergyOptions
@@ -131,14 +132,16 @@ class DiscRadio:
 
     def traffic(self) -> list[RadioTotals]:
         rows = [
-            RadioTotals("phy sent", name, self._sent[i].tolist(), self._sent_bytes[i].tolist())
+            RadioTotals(TrafficKind.PHY_SENT, name, self._sent[i].tolist(), self._sent_bytes[i].tolist())
             for i, name in enumerate(("broadcast", "unicast", "ack"))
         ]
         none = [0] * len(self._on)
-        rows.append(RadioTotals("phy received", "data", self._received.tolist(), self._received_bytes.tolist()))
-        rows.append(RadioTotals("phy lost", "data", self._lost.tolist(), none, "loss"))
-        rows.append(RadioTotals("retransmitted", "unicast", self._retransmitted.tolist(), none))
-        rows.append(RadioTotals("given up", "unicast", self._given_up.tolist(), none, "retry limit"))
+        rows.append(
+            RadioTotals(TrafficKind.PHY_RECEIVED, "data", self._received.tolist(), self._received_bytes.tolist())
+        )
+        rows.append(RadioTotals(TrafficKind.PHY_LOST, "data", self._lost.tolist(), none, "loss"))
+        rows.append(RadioTotals(TrafficKind.RETRANSMITTED, "unicast", self._retransmitted.tolist(), none))
+        rows.append(RadioTotals(TrafficKind.GIVEN_UP, "unicast", self._given_up.tolist(), none, "retry limit"))
         return rows
 
     def airtime_s(self) -> dict[str, list[float]]:

@@ -14,6 +14,8 @@ from typing import Protocol
 
 import msgspec
 
+from thyme.model.records import TrafficKind
+
 
 class Happening(IntEnum):
     RECEIVED = 0
@@ -29,7 +31,7 @@ class Happening(IntEnum):
 class RadioTotals(msgspec.Struct, frozen=True):
     """Per-node counts of one kind of radio traffic, for the log."""
 
-    traffic: str
+    traffic: TrafficKind
     name: str
     counts: Sequence[int]
     sizes_bytes: Sequence[int]

@@ -55,13 +55,10 @@ def static(places: Floats, width_m: float, height_m: float) -> Movement:
     return movement_of_legs(width_m, height_m, [[Leg(0.0, float(x_m), float(y_m))] for x_m, y_m in places])
 
 
-def uniform_static(nodes: int, width_m: float, height_m: float, seed: int) -> Movement:
-    """Nodes at independent uniform places, which they never leave."""
-    return static(uniform_places(nodes, width_m, height_m, seed), width_m, height_m)
-
-
 def read_places(path: Path) -> Floats:
     """The places of a topology file: CSV, header `node,x_m,y_m`, nodes numbered from 0 without gaps."""
+    if not path.is_file():
+        raise InputError(f"there is no topology at {path}; give a CSV file with columns {', '.join(TOPOLOGY_HEADER)}")
     places: dict[int, tuple[float, float]] = {}
     with path.open(newline="", encoding="utf-8") as file:
         rows = csv.reader(file)

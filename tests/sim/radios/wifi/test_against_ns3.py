@@ -17,13 +17,13 @@ from thyme.bench.radio_cases import (
     carrier_sense,
     chain,
     hidden,
-    read_topology,
     reception,
     saturation,
 )
 from thyme.sim.radios.wifi import PROFILES, Wifi, WifiOptions
 from thyme.sim.radios.wifi.play import jittered, play, standing
 from thyme.sim.radios.wifi.state import EVERYBODY
+from thyme.world.mobility.placement import read_places
 
 Rows = Callable[..., list[dict[str, str]]]
 MODES = {"6": WifiOptions(broadcast_mode="ofdm6"), "default": WifiOptions(broadcast_mode="dsss1")}
@@ -146,7 +146,7 @@ def test_beacons(ns3: Rows, topologies: Path, nodes: int) -> None:
 @pytest.mark.parametrize(("profile", "nodes"), [("p27", 36), ("def", 36), ("p27", 64)])
 def test_beacons_under_load(ns3: Rows, topologies: Path, profile: str, nodes: int) -> None:
     (row,) = ns3("net_beacon_load", profile=profile, n=nodes)
-    points = read_topology(topologies / f"topology_n{nodes}_run1.csv")
+    points = read_places(topologies / f"topology_n{nodes}_run1.csv").tolist()
     radio = Wifi(standing(points), PROFILES[profile], WifiOptions(), 1)
     random = Random(1)
     gap_s = float(row["gap_lo_s"]), float(row["gap_hi_s"])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from thyme.model.records import TrafficKind
 from thyme.sim.radios.radio import RadioTotals
 from thyme.sim.radios.wifi.ether import Wifi
 from thyme.sim.radios.wifi.profiles import WifiOptions, profile_named
@@ -31,13 +32,18 @@ class WifiRadio(Wifi):
         count = self.counters
         none = [0] * len(count)
         rows = [
-            RadioTotals("phy sent", name, count["frames"][:, kind].tolist(), count["bytes"][:, kind].tolist())
+            RadioTotals(TrafficKind.PHY_SENT, name, count["frames"][:, kind].tolist(), count["bytes"][:, kind].tolist())
             for name, kind in _SENT
         ]
-        rows.append(RadioTotals("phy received", "any", count["received"].tolist(), none))
-        rows += [RadioTotals("phy lost", "any", count[column].tolist(), none, reason) for column, reason in _LOST]
-        rows.append(RadioTotals("retransmitted", "unicast", count["retransmissions"].tolist(), none))
-        rows += [RadioTotals("given up", "any", count[column].tolist(), none, reason) for column, reason in _GIVEN_UP]
+        rows.append(RadioTotals(TrafficKind.PHY_RECEIVED, "any", count["received"].tolist(), none))
+        rows += [
+            RadioTotals(TrafficKind.PHY_LOST, "any", count[column].tolist(), none, reason) for column, reason in _LOST
+        ]
+        rows.append(RadioTotals(TrafficKind.RETRANSMITTED, "unicast", count["retransmissions"].tolist(), none))
+        rows += [
+            RadioTotals(TrafficKind.GIVEN_UP, "any", count[column].tolist(), none, reason)
+            for column, reason in _GIVEN_UP
+        ]
         return rows
 
     def airtime_s(self) -> dict[str, Sequence[float]]:
