@@ -35,7 +35,9 @@ def spark() -> Iterator[SparkSession]:
     java = steady_java()["spark.driver.extraJavaOptions"]
     small = {
         "spark.sql.shuffle.partitions": "2",
+        # Compiling each query takes longer than a few rows do; sessions that tests start elsewhere do compile.
         "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.driver.memory": "1g",
         "spark.driver.extraJavaOptions": f"{java} {HASTY_JAVA} -XX:+UseSerialGC",
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
@@ -27,27 +27,30 @@ OPERATIONS = [
 ]
 
 
-@pytest.fixture
-def trace(spark: SparkSession) -> DataFrame:
-    return from_arrow(spark, table_from_operations(OPERATIONS), TRACE)
-
-
-def counts(spark: SparkSession, trace: DataFrame, model: str) -> dict[str, int]:
+def events_of(model: str) -> pa.Table:
     leaving = {"nodes": [1, 3], "from_s": 12.0, "to_s": 12.0}
     churn = {"model": model, **(leaving if model == "leave" else {})}
     time = {"join_from_s": 0.5, "join_to_s": 2.0, "until_s": 20.0}
     given = {"nodes": 6, "time": time, "churn": churn, "settings": {"routing": "ondemand"}}
     events = simulate(scenario_of(given, "test"), OPERATIONS).events
-    named = events.add_column(0, "run", pa.array(["r"] * events.num_rows))
-    runs = spark.createDataFrame([("r", "")], spark_schema((("run", "string"), ("trace", "string"))))
-    issued = issued_trace(trace, runs, from_arrow(spark, named, EVENTS))
-    assert {row.trace for row in issued.select("trace").collect()} == {"r"}
-    return {row.subscription: row.expected for row in expected_counts(issued).collect()}
+    return events.add_column(0, "run", pa.array([model] * events.num_rows))
 
 
-def test_without_churn_it_is_that_of_the_trace(spark: SparkSession, trace: DataFrame) -> None:
-    assert counts(spark, trace, "none") == {"0@0": 3, "0@1": 3}
+@pytest.fixture(scope="module")
+def counts(spark: SparkSession) -> dict[tuple[str, str], int]:
+    """How many objects each subscription of each of two runs of the trace should be told of."""
+    trace = from_arrow(spark, table_from_operations(OPERATIONS), TRACE)
+    runs = spark.createDataFrame([("none", ""), ("leave", "")], spark_schema((("run", "string"), ("trace", "string"))))
+    events = pa.concat_tables([events_of("none"), events_of("leave")])
+    issued = issued_trace(trace, runs, from_arrow(spark, events, EVENTS)).persist()
+    assert {row.trace for row in issued.select("trace").collect()} == {"none", "leave"}
+    return {(row.trace, row.subscription): row.expected for row in expected_counts(issued).collect()}
 
 
-def test_a_node_that_left_publishes_nothing_and_wants_nothing(spark: SparkSession, trace: DataFrame) -> None:
-    assert counts(spark, trace, "leave") == {"0@0": 2, "0@1": 1}
+def test_without_churn_it_is_that_of_the_trace(counts: dict[tuple[str, str], int]) -> None:
+    assert (counts[("none", "0@0")], counts[("none", "0@1")]) == (3, 3)
+
+
+def test_a_node_that_left_publishes_nothing_and_wants_nothing(counts: dict[tuple[str, str], int]) -> None:
+    assert (counts[("leave", "0@0")], counts[("leave", "0@1")]) == (2, 1)
+    assert len(counts) == 4

@@ -1,56 +1,41 @@
-"""What tests of studies share: a study so small that it takes moments."""
+"""What tests of studies share: a small study, and what came of it."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
+from small_study import Finished, write_study
 
+from thyme.cli.main import run
 from thyme.study.definition import StudyDefinition, load_study
 from thyme.study.plan import Plan, make_plan
 from thyme.study.results import Results, Summary
 from thyme.study.shown_metrics import SHOWN_METRICS, SUCCESS_PARTS
 
-TRACE = """at_s,node,kind,oid,tags,text,sid,query,start_s,end_s
-12.0,0,subscribe,,,,0,goal,,
-12.5,1,subscribe,,,,0,goal & !replay,now,
-14.0,2,insert,a,goal,first #goal,,,,
-15.0,3,insert,b,goal;replay,again #goal #replay,,,,
-16.0,4,insert,c,goal,third #goal,,,,
-17.0,2,delete,a,,,,,,
-19.0,5,subscribe,,,,0,goal,,
-20.0,1,unsubscribe,,,,0,,,
-21.0,3,insert,d,goal,last #goal,,,,
-"""
-STUDY = """title = "A handful of people"
-topologies = 2
-
-[trace]
-file = "trace.csv"
-
-[scenario]
-time = { join_from_s = 1.0, join_to_s = 3.0, until_s = 40.0 }
-
-[[approaches]]
-name = "ls"
-settings = { routing = "ondemand" }
-
-[[approaches]]
-name = "ls"
-label = "one at a time"
-settings = { routing = "ondemand", past_matches = 1 }
-
-[grid]
-nodes = [8, 9]
-"""
-
 
 @pytest.fixture
 def study_file(tmp_path: Path) -> Path:
-    (tmp_path / "trace.csv").write_text(TRACE)
-    (tmp_path / "small.toml").write_text(STUDY)
-    return tmp_path / "small.toml"
+    return write_study(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def finished(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """The small study, run once for all tests that look at its results."""
+    folder = tmp_path_factory.mktemp("finished")
+    file, out = write_study(folder), folder / "out"
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as shown:
+        patch.setattr(sys, "argv", ["thyme", "study", str(file), "--out", str(out)])
+        patch.setenv("COLUMNS", "200")
+        with pytest.raises(SystemExit) as stop:
+            run()
+    assert stop.value.code == 0, shown.getvalue()
+    return Finished(file, out, shown.getvalue())
 
 
 @pytest.fixture

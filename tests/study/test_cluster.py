@@ -17,11 +17,10 @@ from pathlib import Path
 import pyspark
 import pytest
 from pyspark.sql import SparkSession
+from small_study import Finished
 
 from thyme.pipeline.posts.ingest import ingest
 from thyme.pipeline.spark.java import find_java
-from thyme.study.definition import load_study
-from thyme.study.study import run_study
 
 PATIENCE_S = 120.0
 JOB_PATIENCE_S = 900.0
@@ -36,7 +35,7 @@ from thyme.study.study import run_study
 master = sys.argv[1]
 spark = spark_session("cluster", master)
 print(ingest(spark, ["posts.jsonl"], Path("posts")).posts)
-run_study(load_study(Path("study.toml")), Path("out"), master)
+run_study(load_study(Path("small.toml")), Path("out"), master)
 """
 POST = '{{"id_str": "{number}", "created_at": "2016-07-10T20:00:{number:02d}Z", "text": "#goal {number}", '
 POST += '"user": {{"screen_name": "u{number}"}}, "entities": {{"hashtags": [{{"text": "goal"}}]}}}}\n'
@@ -92,14 +91,13 @@ def master(tmp_path: Path) -> Iterator[str]:
 
 
 def test_a_cluster_gives_what_this_machine_gives(
-    spark: SparkSession, study_file: Path, master: str, tmp_path: Path
+    spark: SparkSession, finished: Finished, master: str, tmp_path: Path
 ) -> None:
     away = tmp_path / "away"
     away.mkdir()
     (away / "posts.jsonl").write_text("".join(POST.format(number=number) for number in range(20)))
-    text = study_file.read_text().replace("topologies = 2", "topologies = 1")
-    (away / "study.toml").write_text(text)
-    (away / "trace.csv").write_text((study_file.parent / "trace.csv").read_text())
+    for name in (finished.file.name, "trace.csv"):
+        (away / name).write_text((finished.file.parent / name).read_text())
     environment = os.environ | {"PYTHONHASHSEED": "7", "JDK_JAVA_OPTIONS": QUICK_JAVA}
     command = [sys.executable, "-c", PROGRAM, master]
     done = subprocess.run(
@@ -111,11 +109,10 @@ def test_a_cluster_gives_what_this_machine_gives(
     assert ingest(spark, [str(away / "posts.jsonl")], tmp_path / "posts").posts == 20
     there, here = (sorted(map(str, spark.read.parquet(str(folder / "posts")).collect())) for folder in (away, tmp_path))
     assert there == here
-    run_study(load_study(away / "study.toml"), tmp_path / "here")
     for pattern in ("metrics.csv", "runs/*/events.parquet", "figures/*.svg"):
         found = {
             folder: {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.glob(pattern))}
-            for folder in (away / "out", tmp_path / "here")
+            for folder in (away / "out", finished.out)
         }
-        assert found[away / "out"] == found[tmp_path / "here"]
-        assert found[tmp_path / "here"]
+        assert found[away / "out"] == found[finished.out]
+        assert found[finished.out]

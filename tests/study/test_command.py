@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from small_study import Finished
 
 from thyme.cli.main import run
 
@@ -51,13 +51,7 @@ def test_presets_are_listed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     assert "thyme-static" in capsys.readouterr().out
 
 
-def test_the_terminal_ends_with_headline_and_report(
-    spark: SparkSession, study_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = study_file.parent / "out"
-    arguments = ["study", str(study_file), "--out", str(out), "--set", "topologies=1", "--set", "nodes=8"]
-    assert thyme(monkeypatch, *arguments, "--set", 'approaches=["Thyme-LS"]') == 0
-    shown = capsys.readouterr().out
-    assert "✓ runs" in shown
-    assert "Thyme-LS works for this crowd" in shown
-    assert f"Report:  {out / 'report.html'}" in shown
+def test_the_terminal_ends_with_headline_and_report(finished: Finished) -> None:
+    assert "✓ runs" in finished.shown
+    assert "for this crowd" in finished.shown
+    assert f"Report:  {finished.out / 'report.html'}" in finished.shown

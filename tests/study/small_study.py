@@ -1,0 +1,53 @@
+"""A study so small that it takes moments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+TRACE = """at_s,node,kind,oid,tags,text,sid,query,start_s,end_s
+12.0,0,subscribe,,,,0,goal,,
+12.5,1,subscribe,,,,0,goal & !replay,now,
+14.0,2,insert,a,goal,first #goal,,,,
+15.0,3,insert,b,goal;replay,again #goal #replay,,,,
+16.0,4,insert,c,goal,third #goal,,,,
+17.0,2,delete,a,,,,,,
+19.0,5,subscribe,,,,0,goal,,
+20.0,1,unsubscribe,,,,0,,,
+21.0,3,insert,d,goal,last #goal,,,,
+"""
+STUDY = """title = "A handful of people"
+topologies = 2
+
+[trace]
+file = "trace.csv"
+
+[scenario]
+time = { join_from_s = 1.0, join_to_s = 3.0, until_s = 40.0 }
+
+[[approaches]]
+name = "ls"
+settings = { routing = "ondemand" }
+
+[[approaches]]
+name = "ls"
+label = "one at a time"
+settings = { routing = "ondemand", past_matches = 1 }
+
+[grid]
+nodes = [8, 9]
+"""
+
+
+class Finished(NamedTuple):
+    """A study that was run by the command, where it is defined, where its results are, and what the terminal showed."""
+
+    file: Path
+    out: Path
+    shown: str
+
+
+def write_study(folder: Path) -> Path:
+    (folder / "trace.csv").write_text(TRACE)
+    (folder / "small.toml").write_text(STUDY)
+    return folder / "small.toml"
