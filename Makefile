@@ -19,6 +19,7 @@ setup = @log=$(VENV)/install.log; \
 	tail -n 1 $$log | grep -qx 'pip ended with 0' || { tail -n 20 $$log >&2; echo "The set-up failed; all of it is in $$log" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
+.NOTPARALLEL:
 .PHONY: help install develop study test check lint bench bench-ns3 clean
 
 help: ## list the targets
@@ -28,19 +29,19 @@ help: ## list the targets
 
 $(RUNTIME): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Thyme needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; set PYTHON=/path/to/python3.11")'
-	@echo "Setting up $(VENV): a virtual environment with Thyme and what it needs to run (SIZE_RUNTIME, some minutes the first time)"
+	@echo "Setting up $(VENV): a virtual environment with Thyme and what it needs to run (1.4 GB, some minutes the first time)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(call setup,)
 	@$(BIN)/thyme --version
 	@touch $(RUNTIME)
 
 $(DEV): $(RUNTIME)
-	@echo "Adding what tests and checks need (SIZE_DEV)"
+	@echo "Adding what tests and checks need (0.2 GB)"
 	$(call setup,[dev])
 	@touch $(DEV)
 
 $(BENCH): $(RUNTIME)
-	@echo "Adding the engines to compare with (SIZE_BENCH)"
+	@echo "Adding the engines to compare with (0.2 GB)"
 	$(call setup,[bench])
 	@touch $(BENCH)
 

@@ -30,6 +30,7 @@ def test_the_python_example_notifies_the_subscriber() -> None:
     assert "photo@8" in run.stdout
 
 
+@pytest.mark.compiled
 def test_the_quick_commands_run_one_after_the_other(tmp_path: Path) -> None:
     quick = [command for command in COMMANDS if command.removeprefix("thyme ").startswith(QUICK)]
     assert len(quick) == 4

@@ -33,6 +33,7 @@ spark.stop()
 """
 
 
+@pytest.mark.spark
 def test_without_any_java_the_packaged_one_runs_spark_and_nothing_else_is_printed(tmp_path: Path) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()

@@ -53,6 +53,7 @@ def test_addresses_of_masters(master: str, addresses: list[tuple[str, int]]) -> 
     assert master_addresses(master) == addresses
 
 
+@pytest.mark.spark
 def test_a_master_that_nobody_runs_is_one_line_and_exit_2(tmp_path: Path) -> None:
     program = [
         sys.executable,
