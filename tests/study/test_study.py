@@ -46,7 +46,7 @@ import sys
 from pathlib import Path
 from thyme.study.definition import load_study
 from thyme.study.study import run_study
-run_study(load_study(Path(sys.argv[1])), Path(sys.argv[2]), "local[1]")
+run_study(load_study(Path(sys.argv[1])), Path(sys.argv[2]), sys.argv[3])
 """
 PATIENCE_S = 300.0
 
@@ -87,12 +87,16 @@ def test_a_failing_run_is_reported_and_spoils_nothing_else(
     assert {row["nodes"] for row in result.results.rows()} == {"8"}
 
 
-def test_killed_half_way_a_study_resumes_to_the_same_numbers(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.spark
+def test_killed_half_way_a_study_resumes_to_the_same_numbers(tmp_path: Path) -> None:
     """Also: one core and one hash seed there, two cores and another here, the same bytes in both."""
     study_file = tmp_path / "twelve.toml"
     study_file.write_text(GENERATED)
     out, other = tmp_path / "killed", tmp_path / "whole"
-    command = [sys.executable, "-c", PROGRAM, str(study_file), str(out)]
+    command, beside = (
+        [sys.executable, "-c", PROGRAM, str(study_file), str(place), master]
+        for place, master in ((out, "local[1]"), (other, "local[2]"))
+    )
     environment = os.environ | {"PYTHONHASHSEED": "1", "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
     with subprocess.Popen(command, env=environment) as process:
         deadline_s = time.monotonic() + PATIENCE_S
@@ -106,7 +110,7 @@ def test_killed_half_way_a_study_resumes_to_the_same_numbers(spark: SparkSession
     assert not (out / "metrics.csv").exists()
 
     subprocess.run(command, env=environment | {"PYTHONHASHSEED": "2"}, check=True)
-    run_study(load_study(study_file), other)
+    subprocess.run(beside, env=environment | {"PYTHONHASHSEED": "3"}, check=True)
     assert contents(out, "runs/*/events.parquet") == contents(other, "runs/*/events.parquet")
     assert finished.items() <= contents(out, "runs/*/events.parquet").items()
     assert (out / "metrics.csv").read_bytes() == (other / "metrics.csv").read_bytes()
