@@ -8,18 +8,22 @@ and folders: `spark` for what needs Java, `compiled` for what runs machine code 
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-COMPILED_ROOMS = ("sim/radios/wifi", "papers", "bench")
+COMPILED_ROOMS = ("sim/radios/wifi/", "papers/", "bench/", "test_compiled.py")
+ASKS_FOR_SPARK = re.compile(r"spark: SparkSession|finished: Finished|usefixtures\(.spark.\)")
 HERE = Path(__file__).parent
 
 # Nothing is timed in a test: how long an example takes depends on what else the machine does.
@@ -59,16 +63,31 @@ def _session_is_up() -> bool:
     return pyspark is not None and pyspark.SparkContext._active_spark_context is not None
 
 
-@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if "spark" in getattr(item, "fixturenames", ()):
+        item.add_marker(pytest.mark.spark)
+    if item.path.relative_to(HERE).as_posix().startswith(COMPILED_ROOMS):
+        item.add_marker(pytest.mark.compiled)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        file = item.path.relative_to(HERE).as_posix()
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.spark)
-            item.add_marker(pytest.mark.xdist_group("spark"))
-        else:
-            item.add_marker(pytest.mark.xdist_group(file))
-        if file.startswith(COMPILED_ROOMS):
-            item.add_marker(pytest.mark.compiled)
-    # The long way is begun first, the short ways fill up the other processes.
+    """What takes long is begun first; what is short fills up the other processes."""
     items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+
+
+class TogetherByNeed(LoadScopeScheduling):  # type: ignore[misc]
+    """Files whose tests ask for the session go to one process, each other file to any. (The groups of xdist's own
+    `loadgroup` are lost on pytest 9.2, which takes no new name for a test.)"""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return "spark" if _asks_for_spark(file) else file
+
+
+@cache
+def _asks_for_spark(file: str) -> bool:
+    return ASKS_FOR_SPARK.search((HERE.parent / file).read_text("utf-8")) is not None
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> TogetherByNeed:
+    return TogetherByNeed(config, log)

@@ -51,3 +51,9 @@ def write_study(folder: Path) -> Path:
     (folder / "trace.csv").write_text(TRACE)
     (folder / "small.toml").write_text(STUDY)
     return folder / "small.toml"
+
+
+def contents(out: Path, pattern: str) -> dict[str, bytes]:
+    """Files by name; drafts, whose names begin with a dot, come and go while a study runs."""
+    found = sorted(path for path in out.glob(pattern) if path.is_file() and not path.parent.name.startswith("."))
+    return {str(path.relative_to(out)): path.read_bytes() for path in found}

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from small_study import Finished
+from small_study import Finished, contents
 
 from thyme.model.errors import InputError
 from thyme.model.operations import Operation
@@ -23,38 +18,6 @@ from thyme.study.report.pages import prose
 from thyme.study.stages import StageNotes
 from thyme.study.study import run_study
 from thyme.study.workload import Posts, provide_traces
-
-GENERATED = """title = "Twelve runs"
-topologies = 12
-
-[posts.generate]
-posts = 80
-
-[trace]
-compression = { duration_s = 20.0, first_s = 12.0 }
-
-[scenario]
-nodes = 8
-time = { join_from_s = 1.0, join_to_s = 3.0, until_s = 40.0 }
-
-[[approaches]]
-name = "ls"
-settings = { routing = "ondemand" }
-"""
-PROGRAM = """
-import sys
-from pathlib import Path
-from thyme.study.definition import load_study
-from thyme.study.study import run_study
-run_study(load_study(Path(sys.argv[1])), Path(sys.argv[2]), sys.argv[3])
-"""
-PATIENCE_S = 300.0
-
-
-def contents(out: Path, pattern: str) -> dict[str, bytes]:
-    """Files by name; drafts, whose names begin with a dot, come and go while a study runs."""
-    found = sorted(path for path in out.glob(pattern) if path.is_file() and not path.parent.name.startswith("."))
-    return {str(path.relative_to(out)): path.read_bytes() for path in found}
 
 
 def test_a_study_leaves_everything_in_its_folder_and_is_not_computed_again(finished: Finished) -> None:
@@ -85,38 +48,6 @@ def test_a_failing_run_is_reported_and_spoils_nothing_else(
     assert "1 of 2 runs gave no result" in page
     assert "but the scenario has nodes 0 to 2" in page
     assert {row["nodes"] for row in result.results.rows()} == {"8"}
-
-
-@pytest.mark.spark
-def test_killed_half_way_a_study_resumes_to_the_same_numbers(tmp_path: Path) -> None:
-    """Also: one core and one hash seed there, two cores and another here, the same bytes in both."""
-    study_file = tmp_path / "twelve.toml"
-    study_file.write_text(GENERATED)
-    out, other = tmp_path / "killed", tmp_path / "whole"
-    command, beside = (
-        [sys.executable, "-c", PROGRAM, str(study_file), str(place), master]
-        for place, master in ((out, "local[1]"), (other, "local[2]"))
-    )
-    environment = os.environ | {"PYTHONHASHSEED": "1", "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-    with subprocess.Popen(command, env=environment) as process:
-        deadline_s = time.monotonic() + PATIENCE_S
-        while len(contents(out, "runs/*/events.parquet")) < 2:
-            assert process.poll() is None
-            assert time.monotonic() < deadline_s
-            time.sleep(0.005)
-        process.send_signal(signal.SIGKILL)
-    finished = contents(out, "runs/*/events.parquet")
-    assert 2 <= len(finished) < 12
-    assert not (out / "metrics.csv").exists()
-
-    subprocess.run(command, env=environment | {"PYTHONHASHSEED": "2"}, check=True)
-    subprocess.run(beside, env=environment | {"PYTHONHASHSEED": "3"}, check=True)
-    assert contents(out, "runs/*/events.parquet") == contents(other, "runs/*/events.parquet")
-    assert finished.items() <= contents(out, "runs/*/events.parquet").items()
-    assert (out / "metrics.csv").read_bytes() == (other / "metrics.csv").read_bytes()
-    assert contents(out, "figures/*") == contents(other, "figures/*")
-    traces = [sorted(path.name for path in (folder / "traces").iterdir()) for folder in (out, other)]
-    assert traces[0] == traces[1]
 
 
 def test_only_a_study_s_own_folder_is_used_and_emptied(small: StudyDefinition, tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ def recorded(one: Scenario) -> Contacts:
 
 @settings(max_examples=10)
 @given(st.integers(0, 1000))
+@pytest.mark.compiled
 def test_contacts_of_a_movement_give_the_same_neighbours_as_distances(seed: int) -> None:
     places = uniform_places(12, 500.0, 500.0, seed)
     movement = random_waypoint(places, 500.0, 500.0, Waypoint(), 300.0, seed)
@@ -89,6 +90,7 @@ def test_a_trace_that_does_not_fit_is_refused(tmp_path: Path) -> None:
         Run(scenario(tmp_path / "nowhere.txt"))
 
 
+@pytest.mark.compiled
 def test_community_mobility_is_a_movement_of_a_scenario() -> None:
     given = {
         "nodes": 20,
