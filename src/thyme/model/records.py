@@ -191,6 +191,8 @@ class TrafficKind(StrEnum):
     CONTROL = "control"
     DROPPED = "dropped"
     PHY_SENT = "phy sent"
+    PHY_RECEIVED = "phy received"
+    PHY_LOST = "phy lost"
     RETRANSMITTED = "retransmitted"
     GIVEN_UP = "given up"
 

@@ -24,7 +24,8 @@ class Static(Mobility, frozen=True, tag="static"):
     """Everybody stays at a place of their own, drawn uniformly over the venue."""
 
     def make(self, crowd: Crowd) -> Movement:
-        return uniform_static(crowd.nodes, crowd.venue.width_m, crowd.venue.height_m, crowd.seed)
+        width_m, height_m = crowd.venue.width_m, crowd.venue.height_m
+        return static(uniform_places(crowd.nodes, width_m, height_m, crowd.seed), width_m, height_m)
 
 
 class Places(Mobility, frozen=True, tag="file"):
