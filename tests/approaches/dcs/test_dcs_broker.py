@@ -169,6 +169,20 @@ def test_what_comes_for_an_empty_cell_is_kept_under_its_name_and_answered_in_it(
     assert [answer.cell for _, answer in lone.take(CellAnswer)] == [3]
 
 
+def test_the_other_cells_of_a_hot_tag_are_told_of_subscriptions_revocations_and_deletions() -> None:
+    lone = brokered(sure_members=0)
+    tag = lone.tag()
+    lone.cell.holdings.spread_tag(tag, 4)
+    subscription = subscription_of(tag)
+    lone.arrive(SubscribePart(1, subscription, HERE, 5), origin=8)
+    assert [copy.past for _, copy in lone.take(SubscribePart)] == [5]
+    lone.take(CellState)
+    lone.arrive(UnsubscribePart(2, subscription.key), origin=8)
+    lone.arrive(DeleteMetadata(3, metadata_of("photo", tag).key))
+    elsewhere = [state for to, state in lone.take(CellState) if to != ALL]
+    assert [(len(state.revoked), len(state.deleted)) for state in elsewhere] == [(1, 0), (0, 1)]
+
+
 @pytest.mark.parametrize("mode", [mode for mode in Mode if mode is not Mode.MEMBER])
 def test_who_is_not_a_member_serves_nobody(mode: Mode) -> None:
     lone = brokered()

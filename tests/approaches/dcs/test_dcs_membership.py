@@ -13,6 +13,7 @@ from thyme.approaches.dcs.learning import Learning
 from thyme.approaches.dcs.membership import Membership
 from thyme.approaches.dcs.notifier import Notifier
 from thyme.approaches.dcs.replicas import Replicas
+from thyme.model.records import Joined
 from thyme.wire.cells import CellState, Held, JoinCell, JoinedState
 
 
@@ -54,6 +55,7 @@ def test_who_hears_nobody_of_its_cell_is_alone_and_a_member() -> None:
     assert newcomer.cell.member
     assert newcomer.turns == ["settled alone"]
     assert newcomer.sent == []
+    assert [record.joining_s for record in newcomer.host.records if isinstance(record, Joined)] == [4.0]
 
 
 def test_a_member_is_asked_and_all_of_the_state_makes_a_member() -> None:
@@ -175,7 +177,11 @@ def test_who_crosses_while_it_joins_begins_anew_where_it_stands() -> None:
     node.arrive(batch(request, 0, 1, "of the old cell"))
     assert node.turns == ["crossed"], "it was no member, so it leaves nothing"
     node.walk_to(3)
-    node.wait(8.0)
+    node.wait(3.0)
+    assert node.cell.mode is Mode.JOINING
+    node.arrive(batch(request, 0, 1, "of the old cell"))
+    assert not node.cell.member, "a late answer is not for this attempt"
+    node.wait(5.0)
     assert (node.cell.member, node.cell.id) == (True, 3)
     assert node.cell.holdings.index.object_count == 0
 

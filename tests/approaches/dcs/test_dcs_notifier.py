@@ -109,6 +109,21 @@ def test_a_nack_of_something_else_is_no_concern_of_the_notifier() -> None:
     assert lone.sent == []
 
 
+def test_who_catches_up_is_told_of_all_that_matches_and_has_nothing_left_to_ask_for() -> None:
+    lone, notifier = notifying(0)
+    index = lone.cell.holdings.index
+    (subscription,) = index.subscriptions()
+    notifier.catch_up(subscription, CellId(1), HERE)
+    assert lone.sent == [], "nothing matches"
+    for i in range(MATCHES_PER_MESSAGE + 1):
+        index.insert(metadata_of(f"o{i}", "goal", at_s=float(i)))
+    notifier.catch_up(subscription, CellId(1), HERE)
+    told = lone.take(CellNotification)
+    assert {cell for to, _ in told for cell, _ in to} == {1}
+    assert sum(len(message.matches) for _, message in told) == MATCHES_PER_MESSAGE + 1
+    assert all(message.remaining == 0 and message.cursor is None for _, message in told)
+
+
 def test_a_batch_comes_in_pieces_and_the_last_one_says_how_to_go_on() -> None:
     lone, notifier = notifying(0)
     index = lone.cell.holdings.index

@@ -53,6 +53,7 @@ def test_after_a_talk_two_members_hold_what_either_held(mine: set[int], yours: s
     talk(low, high)
     assert digest(low) == digest(high)
     assert {m.key.oid for m in low.cell.holdings.index.objects()} == {f"o{i}" for i in mine | yours}
+    assert bool(low.dropped()) is bool(yours - mine), "what was missed is counted"
 
 
 def test_a_deletion_that_one_missed_is_learnt_and_the_object_does_not_come_back() -> None:
@@ -87,6 +88,15 @@ def test_a_difference_that_went_away_by_itself_starts_anew() -> None:
     for said in (b"else", digest(low), b"else"):
         low.hear(2, digest=said)
         low.wait(1.5)
+    assert low.sent == []
+
+
+def test_a_difference_heard_before_the_node_settled_does_not_count() -> None:
+    low = member(1, repair_s=2.0)
+    low.hear(2, digest=b"else")
+    low.wait(2.5)
+    low.cell.settled(False)
+    low.hear(2, digest=b"else")
     assert low.sent == []
 
 
