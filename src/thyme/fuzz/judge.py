@@ -14,8 +14,8 @@ Every approach, whatever happens:
 - `names`: a name or number that was acknowledged cannot be used again, and is refused at once.
 - `retrieves`: what is retrieved are the bytes that were inserted; where contents come with the news
   (`delivers_contents`) they can be read until their lifetime ends.
-- `quiet`: `QUIET_AFTER_S` after the last operation, switch and fault, at most `QUIET_FRAMES_PER_NODE_S`, beacons and
-  routing apart.
+- `quiet`: `QUIET_AFTER_S` after the last operation, switch and fault, at most `QUIET_FRAMES_PER_NODE_S`, or
+  `WALKING_FRAMES_PER_NODE_S`, beacons and routing apart.
 
 Every approach but the papers' configuration of Thyme-DCS, which has no repair:
 

@@ -14,7 +14,9 @@ QUIET_S = 20.0
 QUIET_AFTER_S = 60.0
 """From this long after the last operation, switch or fault on, a crowd is quiet …"""
 QUIET_FRAMES_PER_NODE_S = 1.0
-"""… which is at most so many frames per node and second that are no beacons and no routing."""
+"""… which is at most so many frames per node and second that are no beacons and no routing …"""
+WALKING_FRAMES_PER_NODE_S = 5.0
+"""… or so many where people walk, since they carry things from cell to cell."""
 _OBJECTS = ("objects", "metadata")
 
 
@@ -75,7 +77,8 @@ def _judge_quiet(case: Case) -> Judgement:
     if last_s > from_s or case.crowd.disturbed(from_s, case.end_s) or case.crowd.switched(from_s, case.end_s):
         return
     late = [(sender, name) for at_s, sender, name in case.evidence.frames if at_s >= case.end_s - QUIET_S]
-    most = QUIET_FRAMES_PER_NODE_S * QUIET_S * max(1, len(case.evidence.held))
+    each = WALKING_FRAMES_PER_NODE_S if case.crowd.walks else QUIET_FRAMES_PER_NODE_S
+    most = each * QUIET_S * max(1, len(case.evidence.held))
     if len(late) > most:
         told = ", ".join(f"{count} {name}" for name, count in Counter(name for _, name in late).most_common(3))
         text = f"{len(late)} frames in the last {QUIET_S:g} s, {most:g} are allowed: {told}"
