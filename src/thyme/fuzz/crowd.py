@@ -1,7 +1,8 @@
 """The crowd as the judge sees it: who was on, who could hear whom, and when something was in the way.
 
 Two nodes are joined over a time if a chain of links joins them and every link of it lasted all that time, with both its
-ends on and within range at each look. Faults count as in the way everywhere while they last.
+ends on and within range at each look. Thyme-DCS passes messages only between cells that touch (FGCS §4.3), so for it
+they have to be in such cells, too. Faults count as in the way everywhere while they last.
 """
 
 from __future__ import annotations
@@ -22,10 +23,14 @@ LOOK_S = 1.0
 class Crowd:
     """Where everybody was and whether they were on, at any time."""
 
-    def __init__(self, movement: Movement, churn: Churn, faults: Sequence[Rule], range_m: float) -> None:
+    def __init__(
+        self, movement: Movement, churn: Churn, faults: Sequence[Rule], range_m: float, cell_m: float | None = None
+    ) -> None:
+        """`cell_m`: the side of the cells, where only those that touch have links."""
         self._movement = movement
         self._faults = faults
         self._range_m = range_m
+        self._cell_m = cell_m
         self.nodes = movement.nodes
         self._changes = churn.changes
         self._absent = set(churn.starts_off())
@@ -79,5 +84,9 @@ class Crowd:
         if links is None:
             places = self._movement.positions(look * LOOK_S)
             away_m = np.hypot(*(places[:, None, :] - places[None, :, :]).transpose(2, 0, 1))
-            links = self._links[look] = away_m <= self._range_m
+            links = away_m <= self._range_m
+            if self._cell_m is not None:
+                cells = np.floor(places / self._cell_m)
+                links &= (np.abs(cells[:, None, :] - cells[None, :, :]) <= 1.0).all(axis=2)
+            self._links[look] = links
         return links

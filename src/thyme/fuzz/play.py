@@ -14,6 +14,7 @@ from pathlib import PurePath
 import msgspec
 
 from thyme.approaches.interface import ReactiveStore
+from thyme.approaches.registry import find_approach
 from thyme.fuzz.crowd import Crowd
 from thyme.fuzz.watch import CONTENT, Asked, Told, Watch
 from thyme.fuzz.worlds import World
@@ -64,7 +65,8 @@ def play(world: World) -> Evidence:
     watch.follow(run)
     run.world.keep_frames()
     assert isinstance(scenario.radio, DiscModel), "worlds are played on discs, whose reach the judge knows"
-    crowd = Crowd(run.movement, run.churn, scenario.faults, scenario.radio.range_m)
+    cell_m = scenario.area().cell_m if find_approach(scenario.approach).capabilities.needs_positions else None
+    crowd = Crowd(run.movement, run.churn, scenario.faults, scenario.radio.range_m, cell_m)
     skews_s = [host.skew_s for host in run.world.hosts]
     evidence = Evidence(crowd, [], [], {}, skews_s)
     control: set[str] = set()
