@@ -2,7 +2,8 @@
 
 Two nodes are joined over a time if a chain of links joins them and every link of it lasted all that time, with both its
 ends on and within range at each look. Thyme-DCS passes messages only between cells that touch (FGCS §4.3), so for it
-they have to be in such cells, too. Faults count as in the way everywhere while they last.
+they have to be in such cells, too; but its routes follow from where people are, so a chain at each look is enough,
+whichever links it has. Faults count as in the way everywhere while they last.
 """
 
 from __future__ import annotations
@@ -64,20 +65,15 @@ class Crowd:
         return all(self.on_throughout(node, from_s, to_s) for node in range(self.nodes))
 
     def joined(self, node: int, from_s: float, to_s: float) -> set[int]:
-        """Everybody whom lasting links join to `node`, itself included; nobody if it was not on."""
+        """Everybody who is joined to `node` over this time, itself included; nobody if it was not on."""
         on = np.array([self.on_throughout(one, from_s, to_s) for one in range(self.nodes)])
         if not on[node]:
             return set()
-        links = on[:, None] & on[None, :]
-        for look in range(int(from_s / LOOK_S), int(to_s / LOOK_S) + 2):
-            links = links & self._links_at(look)
-        reached = np.zeros(self.nodes, dtype=np.bool_)
-        reached[node] = True
-        while True:
-            further = reached | links[reached].any(axis=0)
-            if (further == reached).all():
-                return set(np.flatnonzero(reached).tolist())
-            reached = further
+        present = on[:, None] & on[None, :]
+        looks = [present & self._links_at(look) for look in range(int(from_s / LOOK_S), int(to_s / LOOK_S) + 2)]
+        if self._cell_m is None:
+            return _around(node, np.logical_and.reduce(looks))
+        return set.intersection(*(_around(node, links) for links in looks))
 
     def _links_at(self, look: int) -> NDArray[np.bool_]:
         links = self._links.get(look)
@@ -90,3 +86,14 @@ class Crowd:
                 links &= (np.abs(cells[:, None, :] - cells[None, :, :]) <= 1.0).all(axis=2)
             self._links[look] = links
         return links
+
+
+def _around(node: int, links: NDArray[np.bool_]) -> set[int]:
+    """Whoever a chain of links joins to `node`."""
+    reached = np.zeros(len(links), dtype=np.bool_)
+    reached[node] = True
+    while True:
+        further = reached | links[reached].any(axis=0)
+        if (further == reached).all():
+            return set(np.flatnonzero(reached).tolist())
+        reached = further
