@@ -140,20 +140,57 @@ def test_a_unicast_to_somebody_who_left_fails() -> None:
     asyncio.run(scene())
 
 
-def test_a_unicast_to_an_unknown_node_or_a_full_queue_fails_at_once() -> None:
+def test_a_unicast_to_an_unknown_node_fails_at_once() -> None:
     async def scene() -> None:
-        sender, receiver = End(1, LinkOptions(unicasts=UnicastOptions(unacknowledged=1))), End(2)
+        sender = End(1)
+        await opened(sender)
+        unknown = asyncio.Event()
+        sender.link.unicast(NodeId(9), JoinRequest(1), unknown.set)
+        await asyncio.wait_for(unknown.wait(), PATIENCE_S)
+        assert sender.dropped("unknown neighbour") == 1
+        await closed(sender)
+
+    asyncio.run(scene())
+
+
+def test_unicasts_beyond_the_window_wait_their_turn_and_beyond_the_queue_are_dropped_and_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scene() -> None:
+        narrow = UnicastOptions(window=1, waiting=2, room=1)
+        sender, receiver = End(1, LinkOptions(unicasts=narrow)), End(2)
         await opened(sender, receiver)
         await acquaint(sender, receiver)
-        unknown, full = asyncio.Event(), asyncio.Event()
-        sender.link.unicast(NodeId(9), JoinRequest(1), unknown.set)
-        sender.link.unicast(NodeId(2), JoinRequest(2), None)
-        sender.link.unicast(NodeId(2), JoinRequest(3), full.set)
-        async with asyncio.timeout(PATIENCE_S):
-            await unknown.wait()
-            await full.wait()
-        assert (sender.dropped("unknown neighbour"), sender.dropped("link queue full")) == (1, 1)
-        assert await receiver.next() == (1, JoinRequest(2))
+        failed: list[int] = []
+        for i in range(4):
+            sender.link.unicast(NodeId(2), JoinRequest(i), lambda i=i: failed.append(i))  # type: ignore[misc]
+        assert sender.dropped("link queue full") == 1
+        assert [await receiver.next() for _ in range(3)] == [(1, JoinRequest(i)) for i in range(3)]
+        await asyncio.wait_for(sender.link.room(), PATIENCE_S)
+        sender.link.unicast(NodeId(2), JoinRequest(4), None)
+        assert await receiver.next() == (1, JoinRequest(4))
+        assert failed == []
+        await closed(sender, receiver)
+
+    asyncio.run(scene())
+    assert "more waits to be sent than the link holds" in caplog.text
+
+
+def test_when_a_link_is_broken_all_that_waits_for_it_fails_together() -> None:
+    async def scene() -> None:
+        narrow = UnicastOptions(ack_wait_s=0.02, retries=2, window=2)
+        sender, receiver = End(1, LinkOptions(unicasts=narrow)), End(2)
+        await opened(sender, receiver)
+        await acquaint(sender, receiver)
+        receiver.link._send = lambda datagram, address, name: None  # type: ignore[method-assign]
+        failed: list[int] = []
+        for i in range(200):
+            sender.link.unicast(NodeId(2), JoinRequest(i), lambda i=i: failed.append(i))  # type: ignore[misc]
+        async with asyncio.timeout(2.0):
+            while len(failed) < 200:
+                await asyncio.sleep(0.005)
+        assert sorted(failed) == list(range(200))
+        assert sender.link.unacknowledged == 0
         await closed(sender, receiver)
 
     asyncio.run(scene())

@@ -170,7 +170,7 @@ def test_in_a_terminal_there_is_a_prompt_and_text_for_people() -> None:
         (["--listen", "nowhere"], "--listen 'nowhere': expected host:port"),
         (["--peer", "127.0.0.1"], "--peer '127.0.0.1': expected host:port"),
         (["--approach", "carrier-pigeons"], "there is no approach 'carrier-pigeons'"),
-        (["--set", "join.patience=3"], "unknown field `patience`"),
+        (["--set", "join.patience=3"], "there is no key 'settings.join.patience'"),
         (["--log", "events.csv"], "expected a name that ends in .jsonl or .parquet"),
     ],
 )

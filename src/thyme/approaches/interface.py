@@ -144,6 +144,10 @@ class ReactiveStore(ABC):
     def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
         """After a restart: attach a callback to the subscriptions that this node made before it."""
 
+    def roomy(self) -> bool:
+        """Whether an operation that begins now finds room for what it sends. Who can wait asks before each one."""
+        return True
+
     def stored(self) -> Iterable[tuple[str, int, int]]:
         """What this node holds now, as (name, count, bytes), for the log."""
         return ()

@@ -30,3 +30,6 @@ class UnicastRouter(Layer, Interface):
 
     def send(self, to: NodeId, message: Message, failed: Callable[[], None] | None = None) -> None:
         """Best effort; `failed` is called if this node finds out that it cannot be done."""
+
+    def roomy(self) -> bool:
+        """Whether packets that wait for a route leave room for more. Whoever can wait asks before they send."""

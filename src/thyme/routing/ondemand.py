@@ -83,6 +83,9 @@ class OnDemandRouter:
             return
         self._dispatch(Routed(self._host.node, to, 0, encode(message)), failed, self._options.reroutes)
 
+    def roomy(self) -> bool:
+        return all(2 * len(search.waiting) < self._options.queue_per_target for search in self._searches.values())
+
     def receive(self, sender: NodeId, message: Message) -> bool:
         match message:
             case RouteRequest():

@@ -149,6 +149,9 @@ class ExternalStorage(ReactiveStore):
     def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
         return self._inbox.resume(notify)
 
+    def roomy(self) -> bool:
+        return self._router.roomy()
+
     def stored(self) -> Iterable[tuple[str, int, int]]:
         return self._server.stored() if self._server else ()
 

@@ -164,6 +164,9 @@ class LocalStorage(ReactiveStore):
     def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
         return self._inbox.resume(notify)
 
+    def roomy(self) -> bool:
+        return self._router.roomy()
+
     def stored(self) -> Iterable[tuple[str, int, int]]:
         sizes = [metadata.size_bytes for metadata in self._index.objects()]
         yield "objects", len(sizes), sum(sizes)

@@ -69,6 +69,7 @@ class UdpLink(asyncio.DatagramProtocol):
         self._unicasts = Unicasts(self._options.unicasts, self._transmit, self._given_up)
         self._greeting: asyncio.TimerHandle | None = None
         self._warned_of_twin = False
+        self._warned_of_overflow = False
         self.peers = Peers(self._options.peers, only_listed=only_listed)
         self.acquainted = asyncio.Event()
         """Set when every listed peer has been heard."""
@@ -125,12 +126,15 @@ class UdpLink(asyncio.DatagramProtocol):
         name = type(message).__name__
         if self.peers.address_of(to) is None:
             self._refuse(name, len(body), "unknown neighbour", failed)
-        elif self._unicasts.full:
-            self._refuse(name, len(body), "link queue full", failed)
-        else:
-            number = self._next_number()
-            self._unicasts.begin(number, to, self._frame(Kind.UNICAST, to, number, body), failed)
+            return len(body)
+        number = self._next_number()
+        if not self._unicasts.begin(number, to, self._frame(Kind.UNICAST, to, number, body), failed):
+            self._tell_of_overflow(name, len(body))
         return len(body)
+
+    async def room(self) -> None:
+        """Wait until the link keeps up with what it is given."""
+        await self._unicasts.room()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.DatagramTransport, transport)
@@ -210,6 +214,16 @@ class UdpLink(asyncio.DatagramProtocol):
         self._count(TrafficKind.DROPPED, name, size_bytes, reason)
         if failed:
             self._loop.call_soon(failed)
+
+    def _tell_of_overflow(self, name: str, size_bytes: int) -> None:
+        self._count(TrafficKind.DROPPED, name, size_bytes, "link queue full")
+        if not self._warned_of_overflow:
+            self._warned_of_overflow = True
+            logger.warning(
+                "node %d: more waits to be sent than the link holds (%d messages); what comes now is dropped",
+                self._node,
+                self._options.unicasts.waiting,
+            )
 
     def _greet(self, wait_s: float) -> None:
         if self._greeting:

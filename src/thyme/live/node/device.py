@@ -28,6 +28,14 @@ from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
 from thyme.model.records import Joined, Left, LogRecord, Stored
+from thyme.model.settings.bounds import AtLeastOne
+
+SEARCH_QUEUE = 2_048
+"""Packets that wait for one target's route: twice the subscriptions of a node, which one insert can match."""
+
+
+ROOM_LOOK_S = 0.005
+"""Between two looks whether a search for a route has ended."""
 
 
 class DeviceOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,6 +54,8 @@ class DeviceOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tell: str = ""
     """Where whoever connects is told what happens (`telling`); nowhere unless given."""
     link: LinkOptions = LinkOptions()
+    operations: AtLeastOne = 100
+    """Operations of the application that are under way at once; others wait for their turn."""
     greet_patience_s: float = 1.0
     """How long joining waits for the listed peers to answer."""
 
@@ -124,6 +134,12 @@ class Device:
         if self.told is not None:
             await self.told.end()
 
+    async def room(self) -> None:
+        """Wait until what an operation sends finds room on its way."""
+        await self.host.link.room()
+        while self.host.on and not self.store.roomy():
+            await asyncio.sleep(ROOM_LOOK_S)
+
     def neighbours(self) -> dict[NodeId, str]:
         return {node: address_text(address) for node, address in self.host.link.peers.nodes().items()}
 
@@ -134,8 +150,10 @@ class Device:
 
 def _for_people(approach: Approach, settings: dict[str, Any]) -> dict[str, Any]:
     """The settings given; unless they say otherwise, routes are looked for when they are needed. DSDV, the papers'
-    choice, takes some 15 s to find a newcomer, which is long for a person who just started a node."""
+    choice, takes some 15 s to find a newcomer, which is long for a person who just started a node. A search that is
+    under way holds the notifications of any one operation, so that none gives way to another."""
     fields = msgspec.structs.fields(approach.settings)
     if any(field.name == "routing" and "ondemand" in get_args(field.type) for field in fields):
-        return {"routing": "ondemand", **settings}
+        queue = {"queue_per_target": SEARCH_QUEUE}
+        return {"routing": "ondemand", **settings, "ondemand": {**queue, **settings.get("ondemand", {})}}
     return settings

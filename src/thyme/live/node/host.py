@@ -56,7 +56,7 @@ class LiveHost:
         self.log: Log = log or NoLog()
         self._position = position
         self._moving = False
-        self._on = True
+        self.on = True
         self.link = UdpLink(node, self.random, self._hear, self._count, link, only_listed=only_listed)
 
     def now(self) -> float:
@@ -73,24 +73,24 @@ class LiveHost:
         self._position, self._moving = position, moving
 
     def broadcast(self, message: Message) -> None:
-        if self._on:
+        if self.on:
             self._sent(message, self.link.broadcast(message))
 
     def unicast(self, to: NodeId, message: Message, failed: Failed = None) -> None:
-        if self._on:
+        if self.on:
             self._sent(message, self.link.unicast(to, message, self._while_on(failed) if failed else None))
 
     def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
         return self.clock.after(delay_s, self._while_on(action))
 
     def record(self, event: LogRecord) -> None:
-        if self._on:
+        if self.on:
             self.log.record(self.now(), self.node, event)
             if self.watch and not isinstance(event, Counted):
                 self.watch(event)
 
     async def close(self) -> None:
-        self._on = False
+        self.on = False
         self.receive = None
         await self.link.close()
         self.log.close(self.now())
@@ -120,7 +120,7 @@ class LiveHost:
 
     def _while_on(self, action: Callable[[], None]) -> Callable[[], None]:
         def act() -> None:
-            if self._on:
+            if self.on:
                 action()
 
         return act

@@ -22,7 +22,7 @@ from thyme.approaches.ledger import Ended
 from thyme.approaches.user import BY_HAND, Numbers, User
 from thyme.host import Store, Timer
 from thyme.live.link.addresses import address_text
-from thyme.live.node.awaiting import OperationError, carried_out
+from thyme.live.node.awaiting import OperationError, Turns, carried_out
 from thyme.live.node.clock import Clock
 from thyme.live.node.device import Device, DeviceOptions
 from thyme.live.node.log import Log
@@ -64,6 +64,7 @@ class Node:
         self._device: Device | None = None
         self.user = User(self.id, _Surroundings(self), BY_HAND, Numbers(0), seed=0)
         self.user.told = self._told
+        self._turns = Turns(self.options.operations, self._room)
         self._next_sid = 0
         self._streams: dict[int, Notifications] = {}
         self._known: Bounded[ObjectKey, Metadata] = Bounded(MAX_KNOWN_OBJECTS)
@@ -93,6 +94,7 @@ class Node:
             await device.host.close()
             raise
         self._device = device
+        self._turns = Turns(self.options.operations, self._room)
         known = self.user.take(device.store)
         self._next_sid = max([int(device.host.now()) % SID_CYCLE, *(key.sid + 1 for key in known)])
         for key in known:
@@ -142,14 +144,16 @@ class Node:
         def issue(number: int, ended: Ended) -> Metadata:
             return user.insert(number, oid, data, tags, summary, ended)
 
-        metadata = await carried_out(user, OperationKind.INSERT, issue)
+        metadata = await carried_out(self._turns, user, OperationKind.INSERT, issue)
         self._known[metadata.key] = metadata
         return metadata
 
     async def delete(self, oid: str) -> None:
         """Remove one of this node's own objects."""
         user = self.user
-        await carried_out(user, OperationKind.DELETE, lambda number, ended: user.delete(number, oid, ended))
+        await carried_out(
+            self._turns, user, OperationKind.DELETE, lambda number, ended: user.delete(number, oid, ended)
+        )
         self._known.pop(ObjectKey(oid, self.id), None)
 
     async def subscribe(self, query: str, frame: TimeFrame | None = None) -> Notifications:
@@ -164,7 +168,7 @@ class Node:
             user.subscribe(number, asked, frame or TimeFrame.always(), key.sid, ended)
 
         try:
-            await carried_out(user, OperationKind.SUBSCRIBE, issue)
+            await carried_out(self._turns, user, OperationKind.SUBSCRIBE, issue)
         except InputError:
             self._forget(key)
             raise
@@ -182,7 +186,7 @@ class Node:
             user.unsubscribe(number, sid, ended)
             self._forget(SubscriptionKey(sid, self.id))
 
-        await carried_out(user, OperationKind.UNSUBSCRIBE, issue)
+        await carried_out(self._turns, user, OperationKind.UNSUBSCRIBE, issue)
 
     async def retrieve(self, what: Metadata | ObjectKey) -> bytes:
         """The content of an object of which this node was notified."""
@@ -195,18 +199,21 @@ class Node:
         def issue(number: int, ended: Ended) -> None:
             user.retrieve(number, metadata, ended, content.append)
 
-        await carried_out(user, OperationKind.RETRIEVE, issue)
+        await carried_out(self._turns, user, OperationKind.RETRIEVE, issue)
         return content[0]
 
     async def more(self, sid: int) -> int:
         """Ask for the next past matches; how many are left after them."""
         user = self.user
-        await carried_out(user, OperationKind.MORE, lambda number, ended: user.more(number, sid, ended))
+        await carried_out(self._turns, user, OperationKind.MORE, lambda number, ended: user.more(number, sid, ended))
         return self.remaining(sid)
 
     def remaining(self, sid: int) -> int:
         """Past matches of a subscription that can still be asked for with `more`."""
         return self.device.store.remaining(sid)
+
+    async def _room(self) -> None:
+        await self.device.room()
 
     def _told(self, key: SubscriptionKey, metadata: Metadata, delay_s: float) -> None:
         self._known[metadata.key] = metadata

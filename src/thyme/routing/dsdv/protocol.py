@@ -101,6 +101,9 @@ class Dsdv:
         packet = Carried(self._host.node, self._number, to, 0, payload)
         self._send_or_wait(packet, failed, self._options.resends)
 
+    def roomy(self) -> bool:
+        return self._waiting.roomy()
+
     def receive(self, sender: NodeId, message: Message) -> bool:
         if isinstance(message, TableUpdate):
             self._read(sender, message.entries)

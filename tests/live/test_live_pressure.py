@@ -1,0 +1,63 @@
+"""Back-pressure: whoever awaits operations in a plain loop is slowed down, and nothing acknowledged is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from thyme.live import Node
+from thyme.live.link.udp import LinkOptions
+from thyme.live.link.unicasts import UnicastOptions
+from thyme.model.records import TrafficKind
+
+PATIENCE_S = 60.0
+QUICK = {"join": {"wait_s": 0.05, "delay_s": 0.01}}
+
+
+def scene(play: Callable[[Node, Node], Awaitable[None]], link: LinkOptions | None = None) -> None:
+    async def run() -> None:
+        async with (
+            asyncio.timeout(PATIENCE_S),
+            Node(1, settings=QUICK, link=link or LinkOptions()) as one,
+            Node(2, peers=[one.address], settings=QUICK) as two,
+        ):
+            await one.device.joined.wait()
+            await two.device.joined.wait()
+            await play(one, two)
+
+    asyncio.run(run())
+
+
+async def insert_and_expect_all(one: Node, two: Node, number: int, at_once: int = 1) -> None:
+    stream = await two.subscribe("goal")
+    for first in range(0, number, at_once):
+        await asyncio.gather(*(one.insert(f"o{i}", b"x", ["goal"]) for i in range(first, first + at_once)))
+    told = {(await anext(stream)).metadata.key.oid for _ in range(number)}
+    assert told == {f"o{i}" for i in range(number)}
+
+
+def test_everything_inserted_in_a_plain_loop_is_notified() -> None:
+    scene(lambda one, two: insert_and_expect_all(one, two, 300))
+
+
+def test_more_operations_at_once_than_may_be_under_way_wait_for_their_turn() -> None:
+    scene(lambda one, two: insert_and_expect_all(one, two, 1_500, at_once=1_500))
+
+
+def test_a_window_that_is_full_delays_and_breaks_no_link() -> None:
+    narrow = LinkOptions(unicasts=UnicastOptions(window=2, room=3))
+
+    async def play(one: Node, two: Node) -> None:
+        counted: list[str] = []
+        count = one.device.host.link._count
+
+        def note(traffic: TrafficKind, name: str, size_bytes: int, reason: str) -> None:
+            if traffic in (TrafficKind.DROPPED, TrafficKind.GIVEN_UP):
+                counted.append(reason)
+            count(traffic, name, size_bytes, reason)
+
+        one.device.host.link._count = note
+        await insert_and_expect_all(one, two, 200)
+        assert counted == []
+
+    scene(play, narrow)
