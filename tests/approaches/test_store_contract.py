@@ -19,6 +19,7 @@ from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.objects import Metadata
+from thyme.model.queries import QueryError, parse_query
 from thyme.sim.faults import Rule
 
 CROWDS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -267,3 +268,113 @@ def test_the_largest_summaries_fit_the_frames_of_a_real_radio(crowd: str, tmp_pa
         world.wait(5.0)
     world.subscribe(2, "goal")
     assert sorted(world.names(2)) == [f"o{i}" for i in range(5)]
+
+
+def narrow(crowd: str, tmp_path: Path, **limits: Any) -> SmallWorld:
+    """A row of three whose bounds are small."""
+    approach, settings = CROWDS[crowd]
+    world = SmallWorld(tmp_path, in_a_row(3, crowd), approach, {**settings, "limits": limits})
+    world.wait(60.0)
+    return world
+
+
+def test_an_insertion_that_is_refused_may_be_made_later(crowd: str, tmp_path: Path) -> None:
+    """Whatever the name of the refused one was, it was not used."""
+    world = narrow(crowd, tmp_path, pending_operations=2)
+    world.run.world.rules = (Rule("loss"),)
+    refused = []
+    for i in range(4):
+        try:
+            world.node(0).insert(f"o{i}", b"data", ["goal"], b"", world.outcomes.append)
+        except InputError:
+            refused.append(f"o{i}")
+    assert refused == ([] if crowd.startswith("ls") or crowd == "socialcast" else ["o2", "o3"])
+    world.wait(200.0)
+    world.run.world.rules = ()
+    world.wait(60.0)
+    for oid in refused:
+        world.insert(0, oid, "goal")
+    assert len(world.outcomes) == 4
+
+
+def test_a_subscription_that_is_refused_does_not_stand(crowd: str, tmp_path: Path) -> None:
+    world = narrow(crowd, tmp_path, own_subscriptions=1)
+    world.subscribe(2, "final")
+    with pytest.raises(InputError, match="1 subscriptions already"):
+        world.subscribe(2, "goal")
+    with pytest.raises(QueryError):
+        world.subscribe(2, "goal & !goal")
+    if not find_approach(CROWDS[crowd][0]).capabilities.answers_past:
+        with pytest.raises(InputError):
+            world.subscribe(2, "goal", TimeFrame.past(world.now_s - 10.0))
+    world.insert(0, "first", "goal")
+    world.insert(2, "second", "goal")
+    assert world.names() == []
+    with pytest.raises(InputError, match="no subscription 1"):
+        world.node(2).remaining(1)
+
+
+def test_with_too_many_operations_under_way_a_subscription_is_carried_out_or_leaves_no_trace(
+    crowd: str, tmp_path: Path
+) -> None:
+    world = narrow(crowd, tmp_path, pending_operations=1)
+    world.run.world.rules = (Rule("loss"),)
+    world.node(0).insert("first", b"data", ["final"], b"", world.outcomes.append)
+    try:
+        sid = world.subscribe(0, "goal", wait_s=0.0).sid
+    except InputError:
+        with pytest.raises(InputError, match="no subscription 0"):
+            world.node(0).remaining(0)
+    else:
+        assert world.node(0).remaining(sid) == 0
+    world.wait(200.0)
+    world.run.world.rules = ()
+
+
+def test_the_name_of_an_object_is_used_once_deleted_or_not(crowd: str, world: SmallWorld) -> None:
+    world.insert(0, "mine", "goal")
+    if find_approach(CROWDS[crowd][0]).capabilities.deletes:
+        world.delete(0, "mine")
+    for _ in range(2):
+        with pytest.raises(InputError, match="inserted by this node before"):
+            world.insert(0, "mine", "goal")
+        world.switch_off(0)
+        world.switch_on(0)
+    world.insert(1, "mine", "goal")
+    assert world.last_failure() is Failure.NONE, "names are a node's own"
+
+
+def test_the_number_of_a_subscription_is_used_once(world: SmallWorld) -> None:
+    def subscribe(sid: int) -> None:
+        query = parse_query("goal")
+        world.node(4).subscribe(query, TimeFrame.always(), world._on_notified, world.outcomes.append, sid=sid)
+        world.wait(40.0)
+
+    subscribe(7)
+    with pytest.raises(InputError, match="exists already"):
+        subscribe(7)
+    world.unsubscribe(4, 7)
+    for _ in range(2):
+        with pytest.raises(InputError, match="used the number 7"):
+            subscribe(7)
+        world.switch_off(4)
+        world.switch_on(4)
+    subscribe(3)
+    world.insert(0, "first", "goal")
+    assert world.names() == ["first"]
+    assert world.subscribe(4, "goal").sid == 8
+
+
+def test_nothing_is_told_again_after_a_restart_that_keeps_the_store(world: SmallWorld) -> None:
+    world.subscribe(4, "goal")
+    world.subscribe(4, "goal & late")
+    for i in range(3):
+        world.insert(0, f"o{i}", "goal", "late" if i else "early")
+    told = sorted(world.names(4))
+    assert told == ["o0", "o1", "o1", "o2", "o2"]
+    for node in (4, 0):
+        world.switch_off(node)
+        world.wait(30.0)
+        world.switch_on(node, wait_s=100.0)
+    world.wait(300.0)
+    assert sorted(world.names(4)) == told

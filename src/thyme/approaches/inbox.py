@@ -1,13 +1,18 @@
 """A subscriber's side: its own subscriptions, and each matching object once.
 
 Own subscriptions are kept in the host's store, so a device that comes back still knows what it asked for; the
-application attaches its callback again with `resume`. Notifications may reach a subscriber several times (from two
-conjunctions' brokers, or after a retry): all but the first are dropped (Thyme FGCS §6.4.2), as are those for a
-subscription that was revoked meanwhile.
+application attaches its callback again with `resume`, and is then told of what came meanwhile. Notifications may reach
+a subscriber several times (from two conjunctions' brokers, after a retry, or once more after a restart): all but the
+first are dropped (Thyme FGCS §6.4.2), as are those for a subscription that was revoked meanwhile. So what was told is
+in the store as well, one small record each, written before the application hears of it and removed with its
+subscription.
+
+The number of a subscription is used once: others may still know the one that had it, or that it was revoked.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
@@ -15,15 +20,20 @@ import msgspec
 
 from thyme.approaches.interface import Notify
 from thyme.host import Host
-from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
-from thyme.model.ids import ObjectKey, SubscriptionKey
+from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.matching import Cursor
 from thyme.model.objects import Metadata
 from thyme.model.subscriptions import Subscription
 
 KIND = "own subscription"
 LAST_SID = "last subscription number"
+NOTIFIED = "notified"
+USED = "used subscription number"
+USED_NUMBERS = 10_000
+"""Numbers remembered one by one as used; beyond it the lowest goes, and all below it count as used."""
+KEPT_BACK = 1_000
+"""Matches of one subscription that wait for `resume`."""
 _decoder = msgspec.msgpack.Decoder(Subscription)
 
 Source = TypeVar("Source")
@@ -32,9 +42,10 @@ Source = TypeVar("Source")
 class OwnSubscription(Generic[Source]):
     """One of this node's subscriptions, and where each source of past matches stopped."""
 
-    def __init__(self, subscription: Subscription, notify: Notify) -> None:
+    def __init__(self, subscription: Subscription, notify: Notify | None) -> None:
         self.subscription = subscription
         self.notify = notify
+        self.kept_back: dict[ObjectKey, tuple[Metadata, int]] = {}
         self.cursors: dict[Source, tuple[Cursor, int]] = {}
 
     @property
@@ -49,10 +60,13 @@ class Inbox(Generic[Source]):
         self._host = host
         self._maximum = maximum
         self._own: dict[int, OwnSubscription[Source]] = {}
-        self._notified: Bounded[tuple[int, ObjectKey], None] = Bounded(notified_memory)
+        self._notified = dict.fromkeys(_pair(name) for name, _ in host.store.items(NOTIFIED))
+        self._notified_memory = notified_memory
+        self._used = {int(name) for name, _ in host.store.items(USED)}
         for _, value in host.store.items(KIND):
             subscription = _decoder.decode(value)
-            self._own[subscription.key.sid] = OwnSubscription(subscription, _ignore)
+            self._own[subscription.key.sid] = OwnSubscription(subscription, None)
+            self._used.add(subscription.key.sid)
 
     def __iter__(self) -> Iterator[OwnSubscription[Source]]:
         return iter(list(self._own.values()))
@@ -61,10 +75,18 @@ class Inbox(Generic[Source]):
         return len(self._own)
 
     def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
-        """Attach a callback to what was subscribed before a restart."""
-        for own in self._own.values():
+        """Attach a callback to what was subscribed before a restart, and tell it what came since."""
+        for own in self:
             own.notify = notify
-        return tuple(own.subscription.key for own in self._own.values())
+            waiting, own.kept_back = own.kept_back, {}
+            for metadata, hops in waiting.values():
+                self.accept(own.subscription.key, metadata, hops)
+        return tuple(own.subscription.key for own in self)
+
+    def told_to_all(self) -> list[ObjectKey]:
+        """The objects that every subscription of this node was told of, those told last at the end."""
+        times = Counter(key for _, key in self._notified)
+        return [key for key, count in times.items() if count >= len(self._own)]
 
     def next_sid(self) -> int:
         """A number that this node has not used before, restarts included: others may still know the old ones."""
@@ -73,12 +95,16 @@ class Inbox(Generic[Source]):
         return max(last, *self._own, -1) + 1
 
     def add(self, subscription: Subscription, notify: Notify) -> None:
+        """InputError, and nothing changes, if the number was used before or there are too many."""
         sid = subscription.key.sid
         if sid in self._own:
             raise InputError(f"subscription {sid} of this node exists already; choose another number")
+        if sid in self._used or (len(self._used) >= USED_NUMBERS and sid < min(self._used)):
+            raise InputError(f"this node has used the number {sid} for a subscription before; choose another number")
         if len(self._own) >= self._maximum:
             raise InputError(f"this node has {self._maximum} subscriptions already; unsubscribe from some first")
         self._host.store.put(LAST_SID, "", msgspec.msgpack.encode(max(sid, self.next_sid() - 1)))
+        self._use(sid)
         self._own[sid] = OwnSubscription(subscription, notify)
         self._host.store.put(KIND, str(sid), msgspec.msgpack.encode(subscription))
 
@@ -94,17 +120,45 @@ class Inbox(Generic[Source]):
     def remove(self, sid: int) -> None:
         self._own.pop(sid, None)
         self._host.store.remove(KIND, str(sid))
+        for pair in [pair for pair in self._notified if pair[0] == sid]:
+            self._forget(pair)
 
     def accept(self, key: SubscriptionKey, metadata: Metadata, hops: int = 0) -> bool:
         """Hand a match to the application; False if it is a duplicate or no longer wanted."""
         own = self.find(key)
-        seen = (key.sid, metadata.key)
-        if own is None or seen in self._notified or not own.subscription.matches(metadata):
+        told = (key.sid, metadata.key)
+        if own is None or told in self._notified or not own.subscription.matches(metadata):
             return False
-        self._notified[seen] = None
+        if own.notify is None:
+            if metadata.key in own.kept_back or len(own.kept_back) >= KEPT_BACK:
+                return False
+            own.kept_back[metadata.key] = metadata, hops
+            return True
+        self._notified[told] = None
+        self._host.store.put(NOTIFIED, _name(told), b"")
+        if len(self._notified) > self._notified_memory:
+            self._forget(next(iter(self._notified)))
         own.notify(key, metadata, hops)
         return True
 
+    def _forget(self, told: tuple[int, ObjectKey]) -> None:
+        del self._notified[told]
+        self._host.store.remove(NOTIFIED, _name(told))
 
-def _ignore(key: SubscriptionKey, metadata: Metadata, hops: int) -> None:
-    """What is notified between a restart and `resume` is not handed to anyone; the application asks again."""
+    def _use(self, sid: int) -> None:
+        self._used.add(sid)
+        self._host.store.put(USED, str(sid), b"")
+        if len(self._used) > USED_NUMBERS:
+            lowest = min(self._used)
+            self._used.remove(lowest)
+            self._host.store.remove(USED, str(lowest))
+
+
+def _name(told: tuple[int, ObjectKey]) -> str:
+    sid, key = told
+    return f"{sid}/{key.owner}/{key.oid}"
+
+
+def _pair(name: str) -> tuple[int, ObjectKey]:
+    sid, owner, oid = name.split("/", 2)
+    return int(sid), ObjectKey(oid, NodeId(int(owner)))

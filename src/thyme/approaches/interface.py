@@ -2,8 +2,12 @@
 
 All operations are asynchronous: they are checked at once (wrong use raises `InputError` and nothing happens),
 then carried out, and `done` is called exactly once with the outcome. Notifications arrive through the callback
-given with the subscription, at most once per object. What an approach cannot do it declares in `Capabilities`;
-asking for it is refused at once.
+given with the subscription, at most once per object, restarts that keep the store included. What an approach cannot do
+it declares in `Capabilities`; asking for it is refused at once.
+
+A refused operation leaves no trace: everything is checked first, and only then does anything change. Two rules hold
+for all approaches, over restarts that keep the store: a name that a node has ever given to an object is not given
+again, deleted or not (`names`), and neither is the number of a subscription (`inbox`).
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from enum import StrEnum
 
 import msgspec
 
+from thyme.approaches.names import UsedNames
 from thyme.host import Host
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
@@ -72,6 +77,8 @@ class ReactiveStore(ABC):
     def __init__(self, host: Host, limits: StoreLimits) -> None:
         self.host = host
         self._limits = limits
+        self._names = UsedNames(host, limits.used_names, limits.used_names_s)
+        self._under_way = 0
 
     @property
     def node(self) -> NodeId:
@@ -103,17 +110,43 @@ class ReactiveStore(ABC):
         the approach's choice of active replication where it has one."""
         checked = check_object(data, tags, summary, self._limits.objects)
         key = key_of(oid, self.node)
-        if self._was_inserted(key):
-            raise InputError(f"object {oid!r} was inserted by this node before; objects are immutable, use a new id")
-        return self._insert(Metadata(key, checked, summary, self.host.now(), len(data)), data, done, replicate)
+        if self._was_inserted(key) or oid in self._names:
+            raise InputError(
+                f"object {oid!r} was inserted by this node before; objects are immutable, and the name of one that was "
+                "deleted is not used again: use a new id"
+            )
+        metadata = Metadata(key, checked, summary, self.host.now(), len(data))
+        self._check_insertion(metadata, data)
+        self._expect_room()
+        self._names.use(oid)
+        return self._insert(metadata, data, self._begun(done), replicate)
 
     @abstractmethod
     def _was_inserted(self, key: ObjectKey) -> bool:
-        """Whether this node has inserted an object of this name."""
+        """Whether an object of this name, inserted by this node, lives."""
+
+    def _check_insertion(self, metadata: Metadata, data: bytes) -> None:  # noqa: B027 - most take any object
+        """InputError if the approach cannot take such an object. Changes nothing."""
 
     @abstractmethod
     def _insert(self, metadata: Metadata, data: bytes, done: Done, replicate: bool | None) -> Metadata:
-        """Carry out an insertion that was found well-formed; returns the metadata as it is stored."""
+        """Carry out an insertion that was checked, and so is not refused any more; returns the metadata as it is
+        stored."""
+
+    def _expect_room(self) -> None:
+        """InputError if as many operations are under way as may be. The last check before anything changes."""
+        if self._under_way >= self._limits.pending_operations:
+            raise InputError(f"{self._under_way} operations are under way; wait for some of them to end")
+
+    def _begun(self, done: Done) -> Done:
+        """An operation was admitted: it counts as under way until the callback given back is called."""
+        self._under_way += 1
+
+        def ended(outcome: Outcome) -> None:
+            self._under_way -= 1
+            done(outcome)
+
+        return ended
 
     @abstractmethod
     def delete(self, oid: str, done: Done) -> None:
@@ -159,8 +192,13 @@ class StoreLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     objects: ObjectLimits = ObjectLimits()
     own_subscriptions: int = 1_000
     pending_operations: int = 1_000
+    """Operations of the application that may be under way at once."""
     notified_memory: int = 100_000
     """(subscription, object) pairs remembered per node to drop duplicate notifications."""
+    used_names: int = 100_000
+    """Names of own objects that are not used again, the latest of them."""
+    used_names_s: float = 604_800.0
+    """How long after its last use a name is remembered as used: a week, longer than any crowd stays together."""
 
 
 def key_of(oid: str, owner: NodeId) -> ObjectKey:

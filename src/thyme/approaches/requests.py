@@ -2,6 +2,10 @@
 
 All Thyme approaches repeat an operation whose reply does not come in time and report a timeout when the last try has
 passed (Thyme FGCS §9.1).
+
+How many operations an application may have under way is checked before they begin (`ReactiveStore`). Requests are
+begun by timers and answers as well, so here nothing is ever refused by raising: a request beyond the maximum is sent
+once, not awaited, and ends as refused.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ import msgspec
 
 from thyme.approaches.interface import Done, Failure, Outcome
 from thyme.host import Host, Timer
-from thyme.model.errors import InputError
+from thyme.model.records import Counted, TrafficKind
 
 
 class RetryOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -23,7 +27,7 @@ class RetryOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     growth: float = 2.0
     """Each further try waits this many times longer."""
     pending: int = 1_000
-    """Requests that may await an answer at once."""
+    """Requests that may await an answer at once; a further one is sent once and not awaited."""
 
 
 class _Pending(msgspec.Struct):
@@ -51,12 +55,16 @@ class Requests:
 
     def begin(self, send: Callable[[int], None], done: Done) -> int:
         """Call `send(number)` now and after every timeout, until `resolve(number, …)` or the last try is over."""
-        if len(self._pending) >= self._options.pending:
-            raise InputError(f"{len(self._pending)} operations are under way; wait for some of them to end")
         self._numbers += 1
-        self._pending[self._numbers] = _Pending(send, done)
-        self._try(self._numbers)
-        return self._numbers
+        number = self._numbers
+        if len(self._pending) >= self._options.pending:
+            self._host.record(Counted(TrafficKind.DROPPED, "Request", reason="too many under way"))
+            send(number)
+            self._host.after(0.0, lambda: done(Outcome(Failure.REFUSED)))
+            return number
+        self._pending[number] = _Pending(send, done)
+        self._try(number)
+        return number
 
     def resolve(self, number: int, outcome: Outcome) -> bool:
         """End a request; False if it is not (or no longer) awaited."""

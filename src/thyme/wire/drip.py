@@ -62,20 +62,35 @@ class Presence(Message, frozen=True, tag=141):
 
 
 class Registration(Message, frozen=True, tag=142):
-    """A node's subscriptions, to its local broker. `known` numbers the events that it need not be told of again."""
+    """A node's subscriptions, to its local broker. `known` numbers events that it need not be told of again.
+
+    It has everything that arrived at this broker in the life of this `region`, up to the number `after`. Up to the
+    number `sifted`, if that is above, `known` names all that it has of what the broker offered.
+    """
 
     request: int
     interest: Interest
     known: tuple[int, ...] = ()
+    region: int = -1
+    after: int = 0
+    sifted: int = 0
 
 
 class Registered(Message, frozen=True, tag=143):
-    """The answer: matching events of the broker's memory, of which `left` more wait; not `ok` from a non-broker."""
+    """The answer: matching events of the broker's memory, of which `left` more wait; not `ok` from a non-broker.
+
+    What arrived up to the number `reached` has been told with this. Where many wait, no event is in the answer but
+    their numbers are `offers`, up to the arrival `offered`.
+    """
 
     request: int
     ok: bool
     events: tuple[DataObject, ...] = ()
     left: int = 0
+    region: int = -1
+    reached: int = 0
+    offers: tuple[int, ...] = ()
+    offered: int = 0
 
 
 class Quit(Message, frozen=True, tag=144):

@@ -74,6 +74,44 @@ def test_a_publisher_may_say_when_a_message_expires(tmp_path: Path) -> None:
     assert world.copies(0) == world.copies(1) == 0
 
 
+def test_contents_and_names_go_when_their_messages_have_expired(tmp_path: Path) -> None:
+    bounds = {"used_names": 50}
+    world = SocialWorld(tmp_path, 2, [(0, 1, 0.0, 5_000.0)], lifetime_s=30.0, read_s=60.0, limits=bounds)
+    world.subscribe(1, "goal")
+    for i in range(200):
+        world.until(10.0 + 5.0 * i)
+        world.publish(0, f"m{i}", "goal", data=bytes(1_000))
+    last = world.publish(0, "last", "goal")
+    assert len(world.names(1)) >= 190
+    for node in (0, 1):
+        store = world.node(node).host.store
+        assert len(list(store.items("content"))) <= (30 + 60 + 20) / 5 + 1
+        assert len(list(store.items("used name"))) <= 50
+    world.restart(1)
+    world.until(1_080.0)
+    fetched: list[bytes] = []
+    world.node(0).retrieve(last, lambda outcome, data: fetched.append(data))
+    assert fetched == [b"news"], "what has just expired may still be read"
+    world.until(1_200.0)
+    for node in (0, 1):
+        store = world.node(node).host.store
+        assert list(store.items("content")) == list(store.items("socialcast content")) == []
+        assert sum(store.size(f"m{i}@0") for i in range(200)) == 0
+
+
+def test_without_a_time_limit_the_latest_contents_are_kept(tmp_path: Path) -> None:
+    world = SocialWorld(tmp_path, 2, [(0, 1, 0.0, 5_000.0)], contents=3)
+    world.subscribe(1, "goal")
+    for i in range(5):
+        world.publish(0, f"m{i}", "goal")
+        world.until(100.0 * (i + 1))
+    world.restart(1)
+    for node in (0, 1):
+        assert [name for name, _ in world.node(node).host.store.items("content")] == ["m2@0", "m3@0", "m4@0"]
+    with pytest.raises(InputError, match="inserted by this node before"):
+        world.publish(0, "m0", "goal")
+
+
 @pytest.mark.parametrize("expires_s", [99.0, 100.0, float("inf"), float("nan")])
 def test_an_expiry_that_is_no_time_to_come_is_refused_and_nothing_is_published(
     tmp_path: Path, expires_s: float

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from thyme.approaches.drip.bridges import BridgeTable
+from thyme.approaches.drip.catching_up import answer_to
 from thyme.approaches.drip.cooperation import Cooperation
 from thyme.approaches.drip.following import Following
 from thyme.approaches.drip.memory import Memory, event_number
@@ -109,12 +110,8 @@ class Broker:
         self.memory.learn(interest)
         if subscriber != self._host.node:
             self.members[subscriber] = self._host.now() + self._options.member_life_s
-        known = set(registration.known)
-        matches = self.memory.matches(interest.subscriptions or (), self._options.memory_events)
-        lacking = [event for event in matches if event_number(event.metadata.key) not in known]
-        chosen = lacking[: self._options.catch_up_events]
         self.cooperation.talk()
-        return Registered(registration.request, True, tuple(chosen), len(lacking) - len(chosen))
+        return answer_to(registration, self.memory, self._regions.own_region, self._options)
 
     def on_quit(self, message: Quit) -> None:
         known = self.memory.interest(message.subscriber)

@@ -3,12 +3,12 @@
 The memory of events is bounded. When it is full, the event goes that the fewest known subscriptions ask for, and
 among those the one published first: newly published events have priority to stay. Of each subscriber the newest
 `Interest` is kept, whether it registered here or another broker told of it. Events are kept in the host's store,
-so that a broker that was off still has them.
+so that a broker that was off still has them. They are numbered as they arrive, anew in each life of the broker.
 """
 
 from __future__ import annotations
 
-from zlib import crc32
+from hashlib import blake2b
 
 import msgspec
 
@@ -27,8 +27,9 @@ _decoder = msgspec.msgpack.Decoder(DataObject)
 
 
 def event_number(key: ObjectKey) -> int:
-    """A short name of an event, for lists of known ones and for the log."""
-    return crc32(str(key).encode())
+    """A short name of an event, for lists of known ones and for the log: 53 bits, which a float of the log holds. Among
+    10,000 events two are called the same once in 180 million times."""
+    return int.from_bytes(blake2b(str(key).encode(), digest_size=8).digest(), "big") >> 11
 
 
 class Memory:
@@ -41,6 +42,8 @@ class Memory:
         self._standing = StandingSubscriptions(self._stored.count)
         self._contents: dict[ObjectKey, bytes] = {}
         self._seen: Bounded[ObjectKey, None] = Bounded(self._options.seen_events)
+        self._arrived: dict[ObjectKey, int] = {}
+        self.arrivals = 0
         self._interests: dict[NodeId, Interest] = {}
         for _, value in host.store.items(KIND):
             event = _decoder.decode(value)
@@ -77,7 +80,7 @@ class Memory:
             return None
         least = min(self._stored, key=lambda metadata: (self.relevance(metadata), metadata.published_s, metadata.key))
         self._stored.remove(least.key)
-        del self._contents[least.key]
+        del self._contents[least.key], self._arrived[least.key]
         self._host.store.remove(KIND, str(least.key))
         return least.key
 
@@ -98,6 +101,11 @@ class Memory:
                 found[metadata.key] = metadata
         newest = sorted(found.values(), key=lambda metadata: (-metadata.published_s, metadata.key))
         return [DataObject(metadata, self._contents[metadata.key]) for metadata in newest[:most]]
+
+    def arrived_after(self, number: int, subscriptions: tuple[Subscription, ...]) -> list[tuple[int, ObjectKey]]:
+        """The remembered events that match, by the number of their arrival, above this one."""
+        matching = (event.metadata.key for event in self.matches(subscriptions, self._options.memory_events))
+        return sorted((self._arrived[key], key) for key in matching if self._arrived[key] > number)
 
     def interest(self, subscriber: NodeId) -> Interest | None:
         return self._interests.get(subscriber)
@@ -137,6 +145,8 @@ class Memory:
         key = event.metadata.key
         self._stored.add(event.metadata)
         self._contents[key] = event.data
+        self.arrivals += 1
+        self._arrived[key] = self.arrivals
         self._seen[key] = None
 
 

@@ -128,9 +128,13 @@ class DripOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is known of a subscriber that never registers again is forgotten after this long, and so is a subscription
     whose time frame has ended."""
     known_events: int = 64
-    """Events that a registration names as received."""
+    """Events that a registration names as received, the latest."""
     catch_up_events: int = 8
     """Events in one answer to a registration; the node registers again for the rest."""
+    catch_up_offers: int = 100
+    """If there are more, so many numbers are offered at once, to learn which of them the node lacks."""
+    received_events: int = 10_000
+    """Events that a subscriber recognises among those offered."""
     past_matches: int = 20
     """Events of its memory that a broker sends out for one new subscription."""
     flood_jitter_s: float = 0.01
@@ -154,7 +158,7 @@ class DripOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if not 0.0 <= self.ability < inf:
             raise InputError(f"ability is {self.ability:g}; expected a finite, positive number, or 0 to draw one")
         check_at_least(self, "", 1, "memory_events", "seen_events", "interests", "catch_up_events", "past_matches")
-        check_at_least(self, "", 1, "flood_memory")
+        check_at_least(self, "", 1, "flood_memory", "catch_up_offers", "received_events")
         check_at_least(self, "", 0, "content_bytes", "known_events", "flood_jitter_s")
         check_longer(self, "", "refresh_s", "member_life_s")
         check_longer(self, "", "refresh_s", "interest_life_s")

@@ -48,8 +48,6 @@ from thyme.wire.drip import (
 )
 from thyme.wire.message import Message
 
-PUBLISHED = "drip published"
-
 
 class Drip(ReactiveStore):
     """One node of DRIP."""
@@ -113,9 +111,9 @@ class Drip(ReactiveStore):
                 self.routes.receive(sender, message)
 
     def _was_inserted(self, key: ObjectKey) -> bool:
-        return self.host.store.get(PUBLISHED, str(key)) is not None
+        return self.subscriber.contents.has(key)
 
-    def _insert(self, metadata: Metadata, data: bytes, done: Done, replicate: bool | None) -> Metadata:
+    def _check_insertion(self, metadata: Metadata, data: bytes) -> None:
         size_bytes = len(data) + len(metadata.summary)
         if size_bytes > self.options.content_bytes:
             raise InputError(
@@ -123,7 +121,8 @@ class Drip(ReactiveStore):
                 f"with their event, at most {self.options.content_bytes} bytes (setting content_bytes): publish a "
                 "smaller one"
             )
-        self.host.store.put(PUBLISHED, str(metadata.key), b"")
+
+    def _insert(self, metadata: Metadata, data: bytes, done: Done, replicate: bool | None) -> Metadata:
         self.subscriber.contents.keep(metadata.key, data)
         event = DataObject(metadata, data)
         self.subscriber.deliver(event, 0)
@@ -138,14 +137,16 @@ class Drip(ReactiveStore):
     ) -> SubscriptionKey:
         number = self.subscriber.inbox.next_sid() if sid is None else sid
         subscription = Subscription.to_query(SubscriptionKey(number, self.node), query, frame)
+        self._expect_room()
         self.subscriber.inbox.add(subscription, notify)
-        self.subscriber.changed(done)
+        self.subscriber.asks_more(self._begun(done))
         return subscription.key
 
     def unsubscribe(self, sid: int, done: Done) -> None:
         self.subscriber.inbox.get(sid)
+        self._expect_room()
         self.subscriber.inbox.remove(sid)
-        self.subscriber.changed(done)
+        self.subscriber.changed(self._begun(done))
 
     def retrieve(self, metadata: Metadata, done: Fetched) -> None:
         """From what came with the notification; nobody else is asked."""

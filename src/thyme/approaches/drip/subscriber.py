@@ -3,10 +3,13 @@
 A node keeps a copy of its subscriptions. When its local broker changes, it sends a Quit to the former one and
 registers with the new one; it also registers when its subscriptions change, and now and then with the same broker,
 because a Quit may get lost. A registration names the events received lately, and its answer brings the others that
-the broker remembers. Nodes that never subscribed do not register: they have nothing to tell.
+the broker remembers (`catching_up`), in several rounds if there are many. Nodes that never subscribed do not register:
+they have nothing to tell.
 """
 
 from __future__ import annotations
+
+from itertools import islice
 
 from thyme.approaches.contents import Contents
 from thyme.approaches.drip.memory import event_number
@@ -38,9 +41,20 @@ class Subscriber:
         self.inbox: Inbox[NodeId] = Inbox(host, options.limits.own_subscriptions, options.limits.notified_memory)
         self._asked_s = host.now() if len(self.inbox) else -1.0
         self._moved_s = -1.0
-        self._known: Bounded[int, None] = Bounded(self._options.known_events)
+        self._received: Bounded[int, None] = Bounded(options.received_events)
+        for key in self.inbox.told_to_all():
+            # What only one of two subscriptions was told of may be new to the other.
+            self._received[event_number(key)] = None
+        self._reached = Registered(0, True)
         self._round = 0
+        self._latest = -1
         self._waiting: list[Done] = []
+
+    def asks_more(self, done: Done) -> None:
+        """There is a new subscription, and all that brokers remember may be news to it."""
+        self._received.clear()
+        self._reached = Registered(0, True)
+        self.changed(done)
 
     def changed(self, done: Done) -> None:
         """The subscriptions are others now: tell the broker, then call `done`."""
@@ -76,9 +90,13 @@ class Subscriber:
     def on_registered(self, answer: Registered) -> None:
         if answer.request not in self._requests:
             return
-        news = [self.deliver(event, 0) for event in answer.events]
+        for event in answer.events:
+            self.deliver(event, 0)
+        if answer.request == self._latest:
+            # An earlier one spoke for other subscriptions.
+            self._reached = answer
         self._requests.resolve(answer.request, Outcome())
-        if answer.left and any(news):
+        if answer.left:
             self.register()
 
     def deliver(self, event: DataObject, hops: int) -> bool:
@@ -90,7 +108,7 @@ class Subscriber:
         # The content is kept first: the application may ask for it as soon as it is told.
         if not self.contents.has(metadata.key):
             self.contents.keep(metadata.key, event.data)
-        self._known[event_number(metadata.key)] = None
+        self._received[event_number(metadata.key)] = None
         accepted = [self.inbox.accept(subscription.key, metadata, hops) for subscription in matching]
         return any(accepted)
 
@@ -100,7 +118,19 @@ class Subscriber:
             # Superseded: end it, but not before it is listed.
             self._host.after(0.0, lambda: self._supersede(number))
         elif broker != NOBODY:
-            self._routes.send(broker, Registration(number, self._interest(), tuple(self._known)))
+            self._latest = number
+            told = self._reached
+            registration = Registration(
+                number, self._interest(), self._known(), told.region, told.reached, told.offered if told.offers else 0
+            )
+            self._routes.send(broker, registration)
+
+    def _known(self) -> tuple[int, ...]:
+        """What was received of what the broker offered, or else lately."""
+        if self._reached.offers:
+            return tuple(number for number in self._reached.offers if number in self._received)
+        latest = islice(reversed(self._received), self._options.known_events)
+        return tuple(latest)
 
     def _supersede(self, number: int) -> None:
         self._requests.resolve(number, Outcome())

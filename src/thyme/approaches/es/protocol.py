@@ -104,25 +104,30 @@ class ExternalStorage(ReactiveStore):
     def delete(self, oid: str, done: Done) -> None:
         if self.host.store.get(OWN_OBJECT, oid) is None:
             raise InputError(f"this node has no object {oid!r} to delete; only the owner can delete an object")
+        self._expect_room()
         key = ObjectKey(oid, self.node)
+        self._names.use(oid)
         self.host.store.remove(OWN_OBJECT, oid)
         if self._server is None:
             self._contents.drop(key)
-        self._ask(lambda number: DeleteRequest(number, key), done)
+        self._ask(lambda number: DeleteRequest(number, key), self._begun(done))
 
     def subscribe(
         self, query: Query, frame: TimeFrame, notify: Notify, done: Done, *, sid: int | None = None
     ) -> SubscriptionKey:
         number = self._inbox.next_sid() if sid is None else sid
-        subscription = Subscription(SubscriptionKey(number, self.node), query.dnf(), frame)
+        subscription = Subscription.to_query(SubscriptionKey(number, self.node), query, frame)
+        self._expect_room()
         self._inbox.add(subscription, notify)
-        self._ask(lambda request: SubscribeRequest(request, subscription, self.options.past_matches), done)
+        past = self.options.past_matches
+        self._ask(lambda request: SubscribeRequest(request, subscription, past), self._begun(done))
         return subscription.key
 
     def unsubscribe(self, sid: int, done: Done) -> None:
         key = self._inbox.get(sid).subscription.key
+        self._expect_room()
         self._inbox.remove(sid)
-        self._ask(lambda number: UnsubscribeRequest(number, key), done)
+        self._ask(lambda number: UnsubscribeRequest(number, key), self._begun(done))
 
     def retrieve(self, metadata: Metadata, done: Fetched) -> None:
         if self._server and self._contents.has(metadata.key):

@@ -120,6 +120,7 @@ class LocalStorage(ReactiveStore):
         key = ObjectKey(oid, self.node)
         if self._index.get(key) is None:
             raise InputError(f"this node has no object {oid!r} to delete; only the owner can delete an object")
+        self._names.use(oid)
         self._index.delete(key)
         self._contents.drop(key)
         self.host.store.remove("object", str(key))
@@ -129,17 +130,19 @@ class LocalStorage(ReactiveStore):
         self, query: Query, frame: TimeFrame, notify: Notify, done: Done, *, sid: int | None = None
     ) -> SubscriptionKey:
         number = self._inbox.next_sid() if sid is None else sid
-        subscription = Subscription(SubscriptionKey(number, self.node), query.dnf(), frame)
+        subscription = Subscription.to_query(SubscriptionKey(number, self.node), query, frame)
+        self._expect_room()
         self._inbox.add(subscription, notify)
         self._match_own(subscription)
-        self._flood(Subscribed(subscription, self.options.past_matches), done)
+        self._flood(Subscribed(subscription, self.options.past_matches), self._begun(done))
         return subscription.key
 
     def unsubscribe(self, sid: int, done: Done) -> None:
         key = self._inbox.get(sid).subscription.key
+        self._expect_room()
         self._inbox.remove(sid)
         self._revoke(key)
-        self._flood(Unsubscribed(key), done)
+        self._flood(Unsubscribed(key), self._begun(done))
 
     def retrieve(self, metadata: Metadata, done: Fetched) -> None:
         if metadata.key.owner == self.node:

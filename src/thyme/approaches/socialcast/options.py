@@ -59,6 +59,10 @@ class SocialCastOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     """Offers without an answer, releases that the link could not deliver, and offers kept aside: so many of each."""
     content_bytes: int = 32_000
     """Contents travel within messages; larger ones are refused."""
+    contents: int = 10_000
+    """Contents that a node keeps for its own application, the latest."""
+    read_s: float = 600.0
+    """How long after its message expired a content may still be read here: somebody was just told of it."""
     control_bytes: int = 30_000
     """What interests and utilities may take of a control message."""
     sample_every_s: float = 0.0
@@ -76,6 +80,8 @@ class SocialCastOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         expect("neighbours", self.neighbours, 1)
         expect("neighbour_lifetime_periods", self.neighbour_lifetime_periods, 1.0)
         expect("content_bytes", self.content_bytes, 0, MAX_CONTENT_BYTES)
+        expect("contents", self.contents, 1)
+        expect("read_s", self.read_s, 0.0)
         expect("control_bytes", self.control_bytes, 100, 30_000)
         expect("lifetime_s", self.lifetime_s, 0.0)
         expect("the number of tags in lifetimes_s", len(self.lifetimes_s), 0, MAX_LIFETIMES)

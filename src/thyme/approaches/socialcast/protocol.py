@@ -20,7 +20,6 @@ from math import inf
 
 import msgspec
 
-from thyme.approaches.contents import Contents
 from thyme.approaches.inbox import Inbox
 from thyme.approaches.interface import Capabilities, Done, Failure, Fetched, Notify, Outcome, ReactiveStore
 from thyme.approaches.socialcast.buffers import Buffer, Held, Memory
@@ -29,6 +28,7 @@ from thyme.approaches.socialcast.neighbours import Neighbour, Neighbourhood
 from thyme.approaches.socialcast.options import SocialCastOptions
 from thyme.approaches.socialcast.routers import Handover
 from thyme.approaches.socialcast.selection import router_of, score_of
+from thyme.approaches.socialcast.shelf import Shelf
 from thyme.host import Host, Timer
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
@@ -40,7 +40,6 @@ from thyme.model.subscriptions import Subscription
 from thyme.wire.message import Message
 from thyme.wire.socialcast import UNIT, Accept, Control, Data, Offer, Release, Topic, Wanted, identifier
 
-PUBLISHED = "socialcast published"
 BUFFERED = "buffered copies"
 
 
@@ -55,7 +54,7 @@ class SocialCast(ReactiveStore):
         limits = self.options.limits
         self.buffer = Buffer(host, self.options.buffer_copies)
         self._inbox: Inbox[NodeId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
-        self._contents = Contents(host)
+        self.shelf = Shelf(host, self.options.contents, self.options.read_s)
         self._memory = Memory(self.options.memory_ids)
         lifetime_s = self.options.period_s * self.options.neighbour_lifetime_periods
         self._neighbourhood = Neighbourhood(lifetime_s, self.options.neighbours)
@@ -113,26 +112,29 @@ class SocialCast(ReactiveStore):
         if expires_s is not None:
             # Copies leave at a turn, so all of them are still here.
             self.buffer.limit(identifier(metadata.key), expires_s)
+            self.shelf.limit(metadata.key, expires_s)
         return metadata
 
     def _was_inserted(self, key: ObjectKey) -> bool:
-        return self.host.store.get(PUBLISHED, str(key)) is not None
+        return key in self.shelf
 
-    def _insert(self, metadata: Metadata, data: bytes, done: Done, replicate: bool | None) -> Metadata:
-        key = metadata.key
+    def _check_insertion(self, metadata: Metadata, data: bytes) -> None:
         if len(data) > self.options.content_bytes:
             raise InputError(
-                f"object {key.oid!r} has {len(data)} bytes; SocialCast carries contents within its messages, at most "
-                f"{self.options.content_bytes} (setting content_bytes): publish a smaller one that says where to get it"
+                f"object {metadata.key.oid!r} has {len(data)} bytes; SocialCast carries contents within its messages, "
+                f"at most {self.options.content_bytes} (setting content_bytes): publish a smaller one that says where "
+                "to get it"
             )
-        self.host.store.put(PUBLISHED, str(key), b"")
-        self._contents.keep(key, data)
-        self._memory.add(identifier(key))
+
+    def _insert(self, metadata: Metadata, data: bytes, done: Done, replicate: bool | None) -> Metadata:
         lifetime_s = self.options.lifetime_of(metadata.tags)
         expires_s = metadata.published_s + lifetime_s if lifetime_s > 0.0 else None
+        self.shelf.keep(metadata.key, data, expires_s)
+        self._memory.add(identifier(metadata.key))
         copies = tuple(range(self._copies_for(metadata.tags)))
-        self.buffer.add(Data(metadata, data, 0, copies, expires_s), copies, 0)
-        self._deliver(metadata, data, 0)
+        published = Data(metadata, data, 0, copies, expires_s)
+        self.buffer.add(published, copies, 0)
+        self._deliver(published, 0)
         done(Outcome())
         return metadata
 
@@ -166,10 +168,10 @@ class SocialCast(ReactiveStore):
 
     def retrieve(self, metadata: Metadata, done: Fetched) -> None:
         """From what came with the notification; nobody else is asked."""
-        if not self._contents.has(metadata.key):
+        if metadata.key not in self.shelf:
             done(Outcome(Failure.NOT_FOUND), b"")
             return
-        done(Outcome(), self._contents.read(metadata.key))
+        done(Outcome(), self.shelf.read(metadata.key))
 
     def more(self, sid: int, done: Done) -> None:
         self._inbox.get(sid)
@@ -184,6 +186,7 @@ class SocialCast(ReactiveStore):
     def stored(self) -> Iterable[tuple[str, int, int]]:
         yield "copies", len(self.buffer), self.buffer.size_bytes
         yield "copies on offer", *self.handovers.on_offer()
+        yield "contents", len(self.shelf), 0
         yield "subscriptions", len(self._inbox), len(msgspec.msgpack.encode(self._wanted))
 
     def _turn(self) -> None:
@@ -197,6 +200,7 @@ class SocialCast(ReactiveStore):
         self.host.broadcast(self._control())
         self._sample(now_s)
         self.handovers.settle_overdue()
+        self.shelf.expire(now_s)
         if len(self.buffer) == 0:
             return
         self.buffer.expire(now_s)
@@ -286,7 +290,7 @@ class SocialCast(ReactiveStore):
         if data.expires_s is not None and data.expires_s <= self.host.now():
             self._drop("Data", "expired")
             return False
-        self._deliver(data.metadata, data.content, hops)
+        self._deliver(data, hops)
         if data.copies and 0 < self.options.ttl_hops <= hops:
             self._drop("Data", "hops")
             return False
@@ -303,17 +307,18 @@ class SocialCast(ReactiveStore):
         now_s = self.host.now()
         self.buffer.expire(now_s)
         for held in self.buffer:
-            self._deliver(held.metadata, held.content, min(held.copies.values()))
+            self._deliver(held.data(0), min(held.copies.values()))
         for data in self.handovers:
             if data.expires_s is None or data.expires_s > now_s:
-                self._deliver(data.metadata, data.content, data.hops)
+                self._deliver(data, data.hops)
 
-    def _deliver(self, metadata: Metadata, content: bytes, hops: int) -> None:
+    def _deliver(self, data: Data, hops: int) -> None:
         # The content is kept first: the application may ask for it as soon as it is told.
+        metadata = data.metadata
         owned = metadata.key.owner == self.node
         wanted = any(own.subscription.matches(metadata) for own in self._inbox)
-        if wanted and not owned and not self._contents.has(metadata.key):
-            self._contents.keep(metadata.key, content)
+        if wanted and not owned and metadata.key not in self.shelf:
+            self.shelf.keep(metadata.key, data.content, data.expires_s)
         if wanted:
             for own in self._inbox:
                 self._inbox.accept(own.subscription.key, metadata, hops)

@@ -1,0 +1,168 @@
+"""A subscriber's memory of what it was told: each match once, over restarts, within its bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thyme.approaches import inbox as module
+from thyme.approaches.inbox import NOTIFIED, Inbox
+from thyme.approaches.interface import Failure, Outcome
+from thyme.approaches.names import KIND, UsedNames
+from thyme.approaches.requests import Requests, RetryOptions
+from thyme.host import MemoryStore
+from thyme.model.errors import InputError
+from thyme.model.frames import TimeFrame
+from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.objects import Metadata
+from thyme.model.queries import parse_query
+from thyme.model.records import Counted
+from thyme.model.subscriptions import Subscription
+
+ME = NodeId(3)
+
+
+class _Timer:
+    def cancel(self) -> None: ...
+
+
+class FakeHost:
+    """A machine whose store outlives the protocol, and whose time stands unless it is set."""
+
+    def __init__(self) -> None:
+        self.node = ME
+        self.random = Random(1)
+        self.store = MemoryStore()
+        self.now_s = 0.0
+        self.due: list[Callable[[], None]] = []
+        self.recorded: list[Any] = []
+
+    def now(self) -> float:
+        return self.now_s
+
+    def after(self, delay_s: float, action: Callable[[], None]) -> _Timer:
+        if delay_s == 0.0:
+            self.due.append(action)
+        return _Timer()
+
+    def record(self, event: Any) -> None:
+        self.recorded.append(event)
+
+
+def key(sid: int) -> SubscriptionKey:
+    return SubscriptionKey(sid, ME)
+
+
+def goal(sid: int) -> Subscription:
+    return Subscription.to_query(key(sid), parse_query("goal"), TimeFrame.always())
+
+
+def thing(oid: str) -> Metadata:
+    return Metadata(ObjectKey(oid, NodeId(1)), ("goal",), b"", 1.0, 1)
+
+
+def inbox_of(host: FakeHost, memory: int = 100) -> Inbox[NodeId]:
+    return Inbox(host, 10, memory)  # type: ignore[arg-type]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["tell", "restart", "unsubscribe"]), st.integers(0, 2), st.integers(0, 9))))
+def test_each_object_is_told_once_per_subscription_over_restarts(steps: list[tuple[str, int, int]]) -> None:
+    host, told = FakeHost(), []
+    inbox = inbox_of(host)
+    for sid in range(3):
+        inbox.add(goal(sid), lambda key, metadata, hops: told.append((key.sid, metadata.key.oid)))
+    wanted: dict[tuple[int, str], None] = {}
+    revoked = set()
+    for step, sid, number in steps:
+        if step == "restart":
+            inbox = inbox_of(host)
+            inbox.resume(lambda key, metadata, hops: told.append((key.sid, metadata.key.oid)))
+        elif step == "unsubscribe":
+            inbox.remove(sid)
+            revoked.add(sid)
+            assert not [name for name, _ in host.store.items(NOTIFIED) if name.startswith(f"{sid}/")]
+        else:
+            inbox.accept(key(sid), thing(f"a/{number}"))
+            if sid not in revoked:
+                wanted[(sid, f"a/{number}")] = None
+    assert told == list(wanted)
+
+
+def test_the_memory_is_bounded_and_its_order_survives_a_restart() -> None:
+    host, told = FakeHost(), []
+    inbox = inbox_of(host, memory=3)
+    inbox.add(goal(0), lambda key, metadata, hops: told.append(metadata.key.oid))
+    for oid in "abc":
+        inbox.accept(key(0), thing(oid))
+    inbox = inbox_of(host, memory=3)
+    inbox.resume(lambda key, metadata, hops: told.append(metadata.key.oid))
+    inbox.accept(key(0), thing("d"))
+    assert [name for name, _ in host.store.items(NOTIFIED)] == ["0/1/b", "0/1/c", "0/1/d"]
+    assert not inbox.accept(key(0), thing("b"))
+    assert inbox.accept(key(0), thing("a")), "the one told first was forgotten first"
+
+
+def test_what_comes_between_a_restart_and_resume_is_told_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "KEPT_BACK", 2)
+    host, told = FakeHost(), []
+    inbox_of(host).add(goal(0), lambda key, metadata, hops: None)
+    inbox = inbox_of(host)
+    assert [inbox.accept(key(0), thing(oid), 4) for oid in "aabc"] == [True, False, True, False]
+    assert list(host.store.items(NOTIFIED)) == [], "nobody was told yet"
+    inbox.resume(lambda key, metadata, hops: told.append((metadata.key.oid, hops)))
+    assert told == [("a", 4), ("b", 4)]
+    assert not inbox.accept(key(0), thing("a"))
+
+
+def test_used_numbers_are_bounded_and_those_below_stay_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "USED_NUMBERS", 3)
+    host = FakeHost()
+    inbox = inbox_of(host)
+    for sid in (1, 5, 6, 9):
+        inbox.add(goal(sid), lambda key, metadata, hops: None)
+        inbox.remove(sid)
+    assert len(list(host.store.items(module.USED))) == 3
+    for sid in (1, 4, 5, 6, 9):
+        with pytest.raises(InputError, match="used the number"):
+            inbox_of(host).add(goal(sid), lambda key, metadata, hops: None)
+    inbox_of(host).add(goal(7), lambda key, metadata, hops: None)
+
+
+def test_used_names_are_bounded_in_number_and_age() -> None:
+    host = FakeHost()
+
+    def names() -> UsedNames:
+        return UsedNames(host, 3, 100.0)  # type: ignore[arg-type]
+
+    for at_s, oid in enumerate("abcd"):
+        host.now_s = float(at_s)
+        names().use(oid)
+    assert [oid in names() for oid in "abcd"] == [False, True, True, True]
+    host.now_s = 50.0
+    names().use("b")
+    host.now_s = 120.0
+    assert [oid in names() for oid in "bcd"] == [True, False, False]
+    assert [name for name, _ in host.store.items(KIND)] == ["b"]
+
+
+def test_a_request_beyond_the_maximum_is_sent_once_and_ends_as_refused() -> None:
+    """It never raises: timers begin requests too."""
+    host = FakeHost()
+    requests = Requests(host, RetryOptions(pending=1))  # type: ignore[arg-type]
+    sent: list[int] = []
+    outcomes: list[Outcome] = []
+    first = requests.begin(sent.append, outcomes.append)
+    second = requests.begin(sent.append, outcomes.append)
+    assert sent == [first, second]
+    assert outcomes == []
+    for action in host.due:
+        action()
+    assert [outcome.failure for outcome in outcomes] == [Failure.REFUSED]
+    assert [type(event) for event in host.recorded] == [Counted]
+    assert not requests.resolve(second, Outcome())
+    assert requests.resolve(first, Outcome())
