@@ -1,7 +1,7 @@
 """The shelf: contents that the application of a node may read, its own and those that came with a notification.
 
 SocialCast stores nothing on behalf of others, so a content is here for this node's own reader alone. One with a time
-limit of its publisher (SocialCast §III: messages do not remain forever) is kept for `read_s` beyond it, for a reader who
+limit of its publisher (SocialCast §III: no message remains forever) is kept for `read_s` beyond it, for a reader who
 was just told, and then dropped. Without a limit it stays until newer ones need its room.
 """
 
