@@ -22,12 +22,13 @@ class WalkName(msgspec.Struct, frozen=True, array_like=True, order=True):
 
 class Advert(msgspec.Struct, frozen=True, array_like=True):
     """A subscription, since when it stands, and the cells that each of its conjunctions sets; `revoked` if it is
-    no more."""
+    no more. Of two adverts of a subscription the one that its subscriber told later counts."""
 
     key: SubscriptionKey
     cells: tuple[tuple[int, ...], ...]
     since_s: float
     revoked: bool = False
+    told_s: float = 0.0
 
 
 class Token(msgspec.Struct, frozen=True, array_like=True):
@@ -155,3 +156,9 @@ class Beside(Message, frozen=True, tag=192):
     control: ClassVar[bool] = True
     walk: WalkName
     step: int
+
+
+class Present(Message, frozen=True, tag=193):
+    """The sender is still there, and counts on the receiver as its way to the oldest walk."""
+
+    control: ClassVar[bool] = True

@@ -43,14 +43,14 @@ def test_golden_run() -> None:
 GOLDEN = (
     {"issued": 11, "succeeded": 11, "failed": 0, "notified": 30},
     {
-        "Advertised": 133,
-        "Anchored": 5,
-        "Event": 111,
-        "Offer": 279,
-        "Probe": 36,
-        "Rested": 29,
-        "WalkerMoved": 29,
-        "WalkerReturned": 1,
-        "WalksMet": 5,
+        "Advertised": 157,
+        "Anchored": 9,
+        "Event": 136,
+        "Offer": 316,
+        "Present": 228,
+        "Probe": 40,
+        "Rested": 28,
+        "WalkerMoved": 33,
+        "WalksMet": 6,
     },
 )

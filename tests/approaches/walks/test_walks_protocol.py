@@ -194,6 +194,7 @@ def test_every_message_reads_back_as_it_was_written() -> None:
         wire.Fetch(key, (NodeId(1), NodeId(2)), 3, 0, 9),
         wire.Fetched(key, (), 3, True, 0, 4, b"part"),
         wire.Unlinked(),
+        wire.Present(),
     ]
     for message in messages:
         written = msgspec.msgpack.encode(message)

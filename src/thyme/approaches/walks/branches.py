@@ -1,8 +1,13 @@
 """The branches of one overlay node: its neighbours along the walks, and the subscriptions behind each of them.
 
-A subscription is known once and belongs to the branch over which it was first heard (or to this node itself).
-Each branch has a counting filter of what is behind it; the cells of each subscription are kept too, because a
-node that joins the overlay later has to be told of them.
+A subscription is known once and belongs to the branch over which it was told last (or to this node itself): a
+subscriber that walks again tells it anew, and what is told later counts. Each branch has a counting filter of what is
+behind it; the cells of each subscription are kept too, because a node that joins the overlay later has to be told of
+them.
+
+Only so many subscriptions are told apart, because the filters are there to save that (walks paper §III). A branch
+behind which there are more is taken to want everything, which a filter that full nearly says anyway, and this node
+tells the others so in its own name. Nothing that is wanted gets lost by it.
 """
 
 from __future__ import annotations
@@ -11,9 +16,12 @@ from collections.abc import Iterator
 
 import msgspec
 
-from thyme.approaches.walks.filters import CountingFilter, FilterOptions
+from thyme.approaches.walks.filters import ANY_OBJECT, CountingFilter, FilterOptions, cells_of_tag
 from thyme.model.ids import NodeId, SubscriptionKey
 from thyme.wire.walks import Advert
+
+EVERYTHING = -1
+"""The number of what a node advertises in its own name for branches that want everything; no subscription has it."""
 
 
 class Branches:
@@ -23,7 +31,7 @@ class Branches:
         self._maximum = maximum
         self._filters: dict[NodeId, CountingFilter] = {}
         self._known: dict[SubscriptionKey, tuple[NodeId, Advert]] = {}
-        self.refused = 0
+        self._everything: dict[NodeId, Advert] = {}
 
     def __iter__(self) -> Iterator[NodeId]:
         return iter(list(self._filters))
@@ -51,30 +59,36 @@ class Branches:
         gone = [advert for source, advert in self._known.values() if source == neighbour]
         for advert in gone:
             del self._known[advert.key]
+        summary = self._everything.pop(neighbour, None)
+        if summary is not None and not self._everything:
+            gone.append(summary)
         return [msgspec.structs.replace(advert, revoked=True) for advert in gone]
 
-    def learn(self, source: NodeId, advert: Advert) -> bool:
-        """Takes in what a branch (or this node itself) advertised; whether it was news."""
+    def learn(self, source: NodeId, advert: Advert) -> Advert | None:
+        """Takes in what a branch (or this node itself) advertised; what others are to be told of it, if it was news."""
         known = self._known.get(advert.key)
         if advert.revoked:
-            if known is None:
-                return False
+            if known is None or advert.told_s < known[1].told_s:
+                return None
             self._forget(known)
-            return True
+            return advert
         if known is not None:
-            return False
-        if len(self._known) >= self._maximum:
-            self.refused += 1
-            return False
+            if advert.told_s <= known[1].told_s:
+                return None
+            self._forget(known)
+        if source != self._node and len(self._known) >= self._maximum:
+            return self._want_everything(source, advert)
         self._known[advert.key] = (source, advert)
         if source in self._filters:
             for cells in advert.cells:
                 self._filters[source].add(cells)
-        return True
+        return advert
 
     def adverts_for(self, neighbour: NodeId) -> list[Advert]:
         """All that is not behind that neighbour."""
-        return [advert for source, advert in self._known.values() if source != neighbour]
+        told = [advert for source, advert in self._known.values() if source != neighbour]
+        summary = [advert for source, advert in self._everything.items() if source != neighbour]
+        return [*told, *summary[-1:]]
 
     def way_to(self, subscription: SubscriptionKey) -> NodeId | None:
         """The branch behind which a subscription is, if it is known."""
@@ -83,7 +97,19 @@ class Branches:
 
     def matching(self, tags: tuple[str, ...], but: NodeId) -> list[NodeId]:
         """The branches where somebody may want an object with these tags."""
-        return [n for n, behind in self._filters.items() if n != but and behind.may_match(tags)]
+        return [
+            n for n, behind in self._filters.items() if n != but and (n in self._everything or behind.may_match(tags))
+        ]
+
+    def _want_everything(self, source: NodeId, advert: Advert) -> Advert | None:
+        """The branch wants everything from now on; what others are to be told, the first time."""
+        if source in self._everything or source not in self._filters:
+            return None
+        key = SubscriptionKey(EVERYTHING, self._node)
+        cells = (cells_of_tag(ANY_OBJECT, self._options),)
+        told_s = max([advert.told_s, *(summary.told_s for summary in self._everything.values())])
+        summary = self._everything[source] = Advert(key, cells, advert.since_s, told_s=told_s)
+        return summary
 
     def _forget(self, known: tuple[NodeId, Advert]) -> None:
         source, advert = known

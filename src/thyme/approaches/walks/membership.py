@@ -8,6 +8,9 @@ hangs on the oldest walk, and nothing needs to be agreed on.
 The broker at which a walk ends first tells it of all subscriptions on its side and then that it is anchored. Both
 go on along the walk in this order, so when the initiator learns that its walk is anchored, it knows the filters of
 the branch that it met. The word that an overlay was met goes the other way, until it has caught up with the walker.
+
+Both the walker and the word tell each node its `anchor`, the branch towards the oldest walk. Whoever loses that is cut
+off with all that hangs on it (`upkeep`).
 """
 
 from __future__ import annotations
@@ -27,13 +30,15 @@ class Surroundings:
     """What the approach does for its walks.
 
     `send(branch, message)` goes along the overlay with retries, `tell(branch, adverts)` says which subscriptions are
-    not behind that branch, `hear(branch, adverts)` takes in which ones are, `settled()` hears that the walk that began
-    here (or the walker that is here) goes no further for now, and `may_leave()` says whether this node may be pruned.
+    not behind that branch, `hear(branch, adverts)` takes in which ones are, `forget(branch)` drops a branch with all
+    that is behind it, `settled()` hears that the walk that began here (or the walker that is here) goes no further for
+    now, and `may_leave()` says whether this node may be pruned.
     """
 
     send: Callable[[NodeId, Message], None]
     tell: Callable[[NodeId, Sequence[Advert]], None]
     hear: Callable[[NodeId, Sequence[Advert]], None]
+    forget: Callable[[NodeId], None]
     settled: Callable[[], None]
     may_leave: Callable[[], bool]
 
@@ -53,6 +58,7 @@ class Membership:
         self._rested: WalkName | None = None
         self.walk: WalkName | None = None
         self.overlay: WalkName | None = None
+        self.anchor: NodeId | None = None
         self.not_met: Callable[[NodeId], None] = lambda broker: None
         self.was_met: Callable[[WalkName], None] = lambda overlay: None
 
@@ -60,14 +66,16 @@ class Membership:
         """A walk of this node's own."""
         walk = WalkName(self._host.now(), self._host.node)
         self.walk = self.overlay = walk
+        self.anchor = None
         return walk
 
-    def join(self, walk: WalkName) -> None:
+    def join(self, walk: WalkName, sender: NodeId) -> None:
         """A walker came by."""
         self.walk = self.overlay = walk
+        self.anchor = sender
 
     def leave(self) -> None:
-        self.walk = self.overlay = self._meeting = None
+        self.walk = self.overlay = self._meeting = self.anchor = None
 
     def receive(self, sender: NodeId, message: Message) -> bool:
         match message:
@@ -101,9 +109,7 @@ class Membership:
         """If this is the node that the walk was to end at: it is gone, or is on no walk any more."""
         if self._meeting == broker:
             self._meeting = None
-            revoked = self._branches.drop(broker)
-            for branch in self._branches:
-                self._around.tell(branch, revoked)
+            self._around.forget(broker)
             self.not_met(broker)
 
     def _on_met(self, sender: NodeId) -> None:
@@ -123,6 +129,7 @@ class Membership:
             self._around.tell(sender, self._branches.adverts_for(sender))
         if overlay < self.overlay:
             self.overlay = overlay
+            self.anchor = sender
             for branch in self._branches:
                 if branch != sender:
                     self._around.send(branch, Anchored(overlay))

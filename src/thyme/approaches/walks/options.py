@@ -79,13 +79,20 @@ class DirectionalWalksOptions(msgspec.Struct, frozen=True, forbid_unknown_fields
     link_tries: int = 3
     link_retry_s: float = 0.5
     """A frame along the overlay is given up, and its branch dropped, after so many tries."""
-    subscriptions_known: int = 10_000
+    check_s: float = 20.0
+    """How often a node of the overlay tells its branch towards the oldest walk that it is there; 0 for never, as in the
+    paper, whose nodes do not fail."""
+    again_s: float = 2.0
+    """Who was cut off walks again within so long: those beyond it have heard of it by then."""
+    subscriptions_known: int = 1_000
+    """Subscriptions that a node of the overlay tells apart; a branch with more behind it gets every event. A filter of
+    1,024 cells with 1,000 different tags in it says hardly less."""
     events_remembered: int = 10_000
     retry: RetryOptions = RetryOptions()
     contents: ContentOptions = ContentOptions()
     limits: StoreLimits = StoreLimits()
 
     def __post_init__(self) -> None:
-        check_at_least(self, "", 0.0, "settle_s", "late_s")
+        check_at_least(self, "", 0.0, "settle_s", "late_s", "check_s", "again_s")
         check_positive(self, "", "link_retry_s")
         check_at_least(self, "", 1, "link_tries", "late_events", "subscriptions_known", "events_remembered")

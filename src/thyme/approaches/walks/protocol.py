@@ -7,9 +7,9 @@ subscriber checks the event against its whole query. Contents stay with their pu
 along the way that the event came.
 
 Where the paper is silent: nothing is stored for later subscribers, so only the future is answered, but an event still
-goes to those who had subscribed before it and become known only afterwards (events.py); a branch that cannot be
-reached any more is dropped with all that was behind it, and a node that is left without any walks again if it has
-subscriptions of its own.
+goes to those who had subscribed before it and become known only afterwards (events.py). Broken paths are walked again
+(upkeep.py): a branch that is gone is dropped with all that was behind it; what is cut off from the oldest walk
+dissolves, and those of it who have subscriptions, or events that somebody may be owed, begin a walk.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from thyme.approaches.walks.events import Outbox, Passages
 from thyme.approaches.walks.filters import cells_of_conjunctions
 from thyme.approaches.walks.membership import Membership, Surroundings
 from thyme.approaches.walks.options import DirectionalWalksOptions
+from thyme.approaches.walks.upkeep import Upkeep
 from thyme.approaches.walks.walker import Walker
 from thyme.host import Host
 from thyme.model.errors import InputError
@@ -46,7 +47,9 @@ from thyme.model.records import Joined
 from thyme.model.subscriptions import Subscription
 from thyme.wire.message import Message
 from thyme.wire.storage import PartReply, PartRequest
-from thyme.wire.walks import Advert, Advertised, Event, Fetch, Fetched, Unlinked
+from thyme.wire.walks import Advert, Advertised, Event, Fetch, Fetched, Present, Unlinked
+
+SINCE = "walks subscription since"
 
 
 class DirectionalWalks(ReactiveStore):
@@ -63,10 +66,13 @@ class DirectionalWalks(ReactiveStore):
         self._requests = Requests(host, self.options.retry)
         self._fetches: Fetches[NodeId] = Fetches(self._requests, self._ask, self.options.contents)
         self.branches = Branches(host.node, self.options.filters, self.options.subscriptions_known)
-        around = Surroundings(self._send, self._tell, self._on_advertised, self._settle, lambda: not self._takes_part)
+        around = Surroundings(
+            self._send, self._tell, self._on_advertised, self._forget, self._settle, lambda: not self._takes_part
+        )
         walking = self.options.walker
         self.membership = Membership(host, self.branches, around, walking.rest_s)
         self.walker = Walker(host, self.branches, self.membership, walking, around)
+        self._upkeep = Upkeep(host, self.branches, self.membership, self.options.check_s, self._send, self._lose)
         self._takes_part = len(self._inbox) > 0
         self._settled = False
         self._waiting: list[tuple[Event | None, Done]] = []
@@ -80,6 +86,7 @@ class DirectionalWalks(ReactiveStore):
 
     def join(self) -> None:
         self.host.record(Joined())
+        self._upkeep.start()
         for own in self._inbox:
             self._stand(own.subscription)
         if len(self._inbox):
@@ -90,15 +97,16 @@ class DirectionalWalks(ReactiveStore):
             self.host.unicast(branch, Unlinked())
 
     def receive(self, sender: NodeId, message: Message) -> None:
+        self._upkeep.heard(sender)
         if self.walker.receive(sender, message) or self.membership.receive(sender, message):
             return
         match message:
             case Unlinked():
                 self.membership.unlink(sender)
-                self._lose(sender)
+                self._lose(sender, told=True)
             case Fetched():
                 self._on_fetched(message)
-            case Advertised() | Event() | Fetch() if sender not in self.branches:
+            case Advertised() | Event() | Fetch() | Present() if sender not in self.branches:
                 self.host.unicast(sender, Unlinked())
             case Advertised(adverts):
                 self._on_advertised(sender, adverts)
@@ -112,7 +120,7 @@ class DirectionalWalks(ReactiveStore):
                 pass
 
     def _was_inserted(self, key: ObjectKey) -> bool:
-        return key in self._passages or self._contents.has(key)
+        return self._contents.has(key)
 
     def _insert(self, metadata: Metadata, data: bytes, done: Done, replicate: bool | None) -> Metadata:
         self._contents.keep(metadata.key, data)
@@ -123,6 +131,7 @@ class DirectionalWalks(ReactiveStore):
         key = ObjectKey(oid, self.node)
         if not self._contents.has(key):
             raise InputError(f"this node has no object {oid!r} to delete; only the owner can delete an object")
+        self._names.use(oid)
         self._contents.drop(key)
         self._outbox.drop(key)
         done(Outcome())
@@ -134,15 +143,19 @@ class DirectionalWalks(ReactiveStore):
             raise InputError("directional walks keep nothing for later: the time frame must reach into the future")
         number = self._inbox.next_sid() if sid is None else sid
         subscription = Subscription.to_query(SubscriptionKey(number, self.node), query, frame)
+        self._expect_room()
         self._inbox.add(subscription, notify)
+        self.host.store.put(SINCE, str(number), msgspec.msgpack.encode(self.host.now()))
         self._stand(subscription)
-        self._when_settled(None, done)
+        self._when_settled(None, self._begun(done))
         return subscription.key
 
     def unsubscribe(self, sid: int, done: Done) -> None:
         subscription = self._inbox.get(sid).subscription
+        revocation = self._advert(subscription, revoked=True)
         self._inbox.remove(sid)
-        self._advertise(self._advert(subscription, revoked=True))
+        self.host.store.remove(SINCE, str(sid))
+        self._advertise(revocation)
         done(Outcome())
 
     def retrieve(self, metadata: Metadata, done: FetchedDone) -> None:
@@ -174,12 +187,16 @@ class DirectionalWalks(ReactiveStore):
         self._advertise(self._advert(subscription))
         end_s = subscription.frame.end_s
         if end_s is not None:
-            revocation = self._advert(subscription, revoked=True)
-            self.host.after(max(0.0, end_s - self.host.now()), lambda: self._advertise(revocation))
+            self.host.after(max(0.0, end_s - self.host.now()), lambda: self._end(subscription))
+
+    def _end(self, subscription: Subscription) -> None:
+        self._advertise(self._advert(subscription, revoked=True))
 
     def _advert(self, subscription: Subscription, *, revoked: bool = False) -> Advert:
         cells = cells_of_conjunctions(subscription.conjunctions, self.options.filters)
-        return Advert(subscription.key, cells, self.host.now(), revoked)
+        since = self.host.store.get(SINCE, str(subscription.key.sid))
+        since_s = msgspec.msgpack.decode(since, type=float) if since else self.host.now()
+        return Advert(subscription.key, cells, since_s, revoked, self.host.now())
 
     def _enter(self) -> None:
         if self.membership.walk is None:
@@ -189,8 +206,6 @@ class DirectionalWalks(ReactiveStore):
 
     def _when_settled(self, event: Event | None, done: Done) -> None:
         """Go ahead once this node's walk has met another, or is known to be alone."""
-        if len(self._waiting) >= self.options.limits.pending_operations:
-            raise InputError(f"{len(self._waiting)} operations are under way; wait for some of them to end")
         self._takes_part = True
         self._waiting.append((event, done))
         walk = self.membership.walk
@@ -198,12 +213,13 @@ class DirectionalWalks(ReactiveStore):
             self._enter()
         elif self._settled or self.membership.overlay != walk or walk.initiator != self.node:
             self._settle()
+            self.walker.look_again()
 
     def _settle(self) -> None:
         self._settled = True
         waiting, self._waiting = self._waiting, []
         for event, done in waiting:
-            if event is not None:
+            if event is not None and self._contents.has(event.metadata.key):
                 self._outbox.add(event.metadata, self.branches.adverts_for(self.node))
                 self._on_event(self.node, event)
             done(Outcome())
@@ -212,9 +228,11 @@ class DirectionalWalks(ReactiveStore):
         self._on_advertised(self.node, (advert,))
 
     def _on_advertised(self, source: NodeId, adverts: Sequence[Advert]) -> None:
-        news = [advert for advert in adverts if self.branches.learn(source, advert)]
+        learnt = (self.branches.learn(source, advert) for advert in adverts)
+        news = [advert for advert in learnt if advert is not None]
         if not news:
             return
+        self._outbox.lost_sight_of(advert.key for advert in news if advert.revoked)
         for branch in self.branches:
             if branch != source:
                 self._tell(branch, news)
@@ -268,16 +286,36 @@ class DirectionalWalks(ReactiveStore):
 
         self.host.unicast(branch, message, failed)
 
-    def _lose(self, branch: NodeId) -> None:
-        if branch not in self.branches:
-            return
+    def _forget(self, branch: NodeId) -> None:
         revoked = self.branches.drop(branch)
+        self._outbox.lost_sight_of(advert.key for advert in revoked)
         for other in self.branches:
             self._tell(other, revoked)
-        if len(self.branches) == 0 and not self.walker.walking:
-            self.walker.leave()
-            if len(self._inbox):
-                self._enter()
+
+    def _lose(self, branch: NodeId, told: bool = False) -> None:
+        """A branch is gone (or told so): do without what was behind it, or dissolve if that was the oldest walk."""
+        if branch not in self.branches:
+            return
+        cut_off = branch == self.membership.anchor
+        if not told:
+            self.host.unicast(branch, Unlinked())
+        self._forget(branch)
+        if cut_off or (len(self.branches) == 0 and not self.walker.walking):
+            self._dissolve()
+        else:
+            self.walker.lost(branch)
+
+    def _dissolve(self) -> None:
+        """Leave the overlay, tell those who hang on this node, and walk again soon if there is a reason to."""
+        for branch in self.branches:
+            self.host.unicast(branch, Unlinked())
+            self._outbox.lost_sight_of(advert.key for advert in self.branches.drop(branch))
+        self.walker.leave()
+        for own in self._inbox:
+            if not own.subscription.frame.ended(self.host.now()):
+                self.branches.learn(self.node, self._advert(own.subscription))
+        if len(self._inbox) or self._waiting or self._outbox.recent(self.host.now()):
+            self.host.after(self.host.random.uniform(0.0, self.options.again_s), self._enter)
 
     def _ask(self, owner: NodeId, request: PartRequest) -> None:
         self._on_fetch(self.node, Fetch(request.key, (), request.request, request.offset, request.size))

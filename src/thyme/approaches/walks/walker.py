@@ -8,6 +8,9 @@ The oldest walk meets nobody older and cannot know it. It slows down after `eage
 `lonely_steps`, but goes on until its overlay was met, when it takes `steps_after_met` more (none, as both first walks
 of Algorithm 1, if that is 0), or until it has been everywhere and found nobody. A walker that was shut in by younger
 walks tries again: the youngest of them can only be stopped by an older one, so some walk always gets on.
+
+A walker that is lost with the node that it went to is taken back by the one that it came from, unless its walk has met
+another already. One that found nobody looks again when this node has something new to say.
 """
 
 from __future__ import annotations
@@ -45,6 +48,8 @@ class Walker:
         self._token: Token | None = None  # while the walker is here
         self._held: Token | None = None  # as it was when it was here last
         self._before: NodeId | None = None
+        self._gone_to: NodeId | None = None
+        self._rests = False
         membership.not_met = self._try_another
         membership.was_met = self._was_met
 
@@ -60,7 +65,23 @@ class Walker:
     def leave(self) -> None:
         """This node is on no walk any more."""
         self._membership.leave()
-        self._token = None
+        self._token = self._held = self._gone_to = None
+        self._rests = False
+
+    def lost(self, branch: NodeId) -> None:
+        """A branch is no more; if the walker went there and has met nobody yet, it goes on from here."""
+        if branch == self._gone_to and self._unmet():
+            self._try_another(branch)
+
+    def look_again(self) -> None:
+        """If a walk has ended here without meeting anybody: somebody may have come since."""
+        if self._rests and self._unmet():
+            assert self._held is not None
+            self._arrive(replace(self._held, attempt=self._held.attempt + 1), None)
+
+    def _unmet(self) -> bool:
+        walk = self._held.walk if self._held is not None else None
+        return walk is not None and self._membership.overlay == walk and not self._membership.has_been_met(walk)
 
     def receive(self, sender: NodeId, message: Message) -> bool:
         match message:
@@ -112,6 +133,8 @@ class Walker:
         """Take the next step, at once while the walk is young."""
         self._token = self._held = token
         self._before = before
+        self._gone_to = None
+        self._rests = False
         if self._membership.has_been_met(token.walk):
             self._was_met(token.walk)
         pause_s = self._options.pause_s(token.step)
@@ -177,10 +200,15 @@ class Walker:
         return float(offer.marked)
 
     def _move(self, token: Token, to: NodeId) -> None:
+        offer = self._offers.get(to)
+        if offer is not None and offer.overlay is None and to in self._branches:
+            # It has left the overlay and knows nothing of this branch any more.
+            self._around.forget(to)
         new = self._branches.add(to)
         adverts = self._branches.adverts_for(to) if new else []
         first = self._options.adverts_per_frame
         self._token = None
+        self._gone_to = to
 
         def failed() -> None:
             if new:
@@ -195,6 +223,7 @@ class Walker:
         if self._membership.walk is not None and self._held is not None:
             self._offers.pop(gone, None)
             self._token = self._held
+            self._gone_to = None
             self._choose()
 
     def _on_walker(self, sender: NodeId, message: WalkerMoved) -> None:
@@ -204,9 +233,10 @@ class Walker:
             self._host.unicast(sender, WalkerReturned(message.token, True))
             return
         if not known:
-            self._membership.join(message.token.walk)
+            self._membership.join(message.token.walk, sender)
             self._branches.add(sender)
             self._around.hear(sender, message.adverts)
+            self._around.tell(sender, self._branches.adverts_for(sender))
         self._arrive(message.token, sender)
 
     def _go_back(self, token: Token) -> None:
@@ -214,7 +244,7 @@ class Walker:
         if came_from is None:
             self._exhausted(token)
             return
-        self._token = None
+        self._token = self._gone_to = None
         pruned = self._options.prune_backtracked and len(self._branches) == 1 and self._around.may_leave()
         if pruned:
             self._branches.drop(came_from)
@@ -252,6 +282,7 @@ class Walker:
 
     def _rest(self) -> None:
         self._token = None
+        self._rests = True
         self._around.settled()
 
     def _was_met(self, overlay: WalkName) -> None:

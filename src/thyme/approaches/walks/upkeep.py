@@ -1,0 +1,64 @@
+"""Upkeep of the overlay: how a node finds out that a branch is no more.
+
+The paper builds its overlay once (§V) and says nothing of nodes that fail. Along a quiet path nobody would ever notice,
+so now and then each node tells its anchor, the branch towards the oldest walk, that it is there. If the link gives that
+up, or the answer is that nobody knows this node there, the anchor is lost: the part of the overlay that hung on it
+dissolves from there downwards, and those of it who subscribe walk again. A branch that is not heard of for several of
+these periods is dropped with all that is behind it. One small frame per node of the overlay and period; nodes that no
+walk came by stay silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from thyme.approaches.walks.branches import Branches
+from thyme.approaches.walks.membership import Membership
+from thyme.host import Host
+from thyme.model.ids import NodeId
+from thyme.wire.message import Message
+from thyme.wire.walks import Present
+
+MISSED = 3.5
+"""A branch that was silent for so many periods is gone."""
+
+
+class Upkeep:
+    """`send(branch, message)` goes along the overlay with retries; `lose(branch)` is told of one that is gone."""
+
+    def __init__(
+        self,
+        host: Host,
+        branches: Branches,
+        membership: Membership,
+        period_s: float,
+        send: Callable[[NodeId, Message], None],
+        lose: Callable[[NodeId], None],
+    ) -> None:
+        self._host = host
+        self._branches = branches
+        self._membership = membership
+        self._period_s = period_s
+        self._send = send
+        self._lose = lose
+        self._heard_s: dict[NodeId, float] = {}
+
+    def start(self) -> None:
+        if self._period_s > 0.0:
+            self._host.after(self._period_s * self._host.random.uniform(0.5, 1.0), self._check)
+
+    def heard(self, branch: NodeId) -> None:
+        if branch in self._branches:
+            self._heard_s[branch] = self._host.now()
+
+    def _check(self) -> None:
+        self._host.after(self._period_s, self._check)
+        now_s = self._host.now()
+        anchor = self._membership.anchor
+        self._heard_s = {branch: self._heard_s.get(branch, now_s) for branch in self._branches}
+        silent = [branch for branch, heard_s in self._heard_s.items() if now_s - heard_s > MISSED * self._period_s]
+        for branch in silent:
+            if branch != anchor:
+                self._lose(branch)
+        if anchor is not None and anchor in self._branches:
+            self._send(anchor, Present())
