@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_world import SmallWorld, line
-from test_walks_protocol import overlay, square, walk_node
+from walk_world import overlay, square, walk_node
 
 from thyme.approaches.walks.branches import EVERYTHING, Branches
 from thyme.approaches.walks.filters import ANY_OBJECT, FilterOptions, cells_of_tag

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_world import SmallWorld, line
+from walk_world import overlay, square, walk_node
 
 from thyme.approaches.interface import Failure
 from thyme.approaches.walks.filters import (
@@ -25,37 +26,10 @@ from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
-from thyme.papers.walks.graph import draw_graph
 from thyme.wire import walks as wire
 from thyme.wire.codec import encode
 from thyme.wire.message import Message
 from thyme.wire.walks import Advert, Offer, WalkName
-
-
-def square(nodes: int, network: int, radius: float = 0.3) -> list[tuple[float, float]]:
-    """A connected unit disc graph at 100 m of range."""
-    graph = draw_graph(nodes, network, seed=1, radius=radius)
-    scale = 100.0 / radius
-    return [(float(x) * scale, float(y) * scale) for x, y in zip(graph.x, graph.y, strict=True)]
-
-
-def walk_node(world: SmallWorld, node: int) -> DirectionalWalks:
-    store = world.node(node)
-    assert isinstance(store, DirectionalWalks)
-    return store
-
-
-def overlay(world: SmallWorld, nodes: int) -> nx.Graph[int]:
-    """The links that both ends know."""
-    links: nx.Graph[int] = nx.Graph()
-    for node in range(nodes):
-        store = walk_node(world, node)
-        if store.membership.walk is not None:
-            links.add_node(node)
-        for branch in store.branches:
-            assert node in walk_node(world, branch).branches
-            links.add_edge(node, int(branch))
-    return links
 
 
 def test_nodes_that_take_no_part_stay_silent(tmp_path: Path) -> None:
