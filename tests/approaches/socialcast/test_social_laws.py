@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import cast
 
-from hypothesis import given
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from social_world import SocialWorld
 
 from thyme.approaches.socialcast.buffers import Buffer, Held, Memory
 from thyme.approaches.socialcast.neighbours import Neighbour
 from thyme.approaches.socialcast.routers import BestCarrier
 from thyme.approaches.socialcast.utilities import CarrierScore
 from thyme.host import Host, MemoryStore
+from thyme.model.errors import InputError
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.objects import Metadata
+from thyme.sim.faults import Rule
 from thyme.wire.socialcast import Control, Data, identifier
 
 TAGS = ("rugby",)
@@ -98,3 +104,41 @@ def test_the_memory_holds_the_last_messages_received(maximum: int, received: lis
         memory.add(id_)
     last = list(dict.fromkeys(reversed(received)))[:maximum]
     assert list(memory.told()) == last[::-1]
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    memory_ids=st.sampled_from([1, 2, 100]),
+    routing=st.sampled_from(["prediction", "none", "spray", "epidemic"]),
+)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_with_loss_and_restarts_nobody_is_told_twice(tmp_path: Path, seed: int, memory_ids: int, routing: str) -> None:
+    """However few messages neighbours remember, and whoever restarts with its store or is refused something."""
+    draws = Random(seed)
+    contacts = []
+    for _ in range(draws.randint(5, 30)):
+        a, b = draws.sample(range(4), 2)
+        start_s = draws.uniform(0.0, 500.0)
+        contacts.append((a, b, start_s, start_s + draws.uniform(1.0, 150.0)))
+    faults = [Rule("loss", probability=draws.choice((0.1, 0.3)))] if draws.random() < 0.7 else []
+    world = SocialWorld(
+        tmp_path, 4, contacts, faults, routing=routing, hysteresis=0.0, period_s=5.0, memory_ids=memory_ids
+    )
+    for node in range(4):
+        world.subscribe(node, "goal")
+    published: list[str] = []
+    at_s = 0.0
+    while at_s < 600.0:
+        at_s += draws.uniform(1.0, 30.0)
+        world.until(at_s)
+        if draws.random() < 0.2:
+            node = draws.randrange(4)
+            published.append(f"{node}-{len(published)}")
+            world.publish(node, published[-1], "goal")
+            with pytest.raises(InputError):
+                world.publish(node, published[-1], "goal")
+        if draws.random() < 0.3:
+            world.restart(draws.randrange(4))
+    told = [(node, name) for node, name, _ in world.notified]
+    assert len(told) == len(set(told))
+    assert {name for _, name in told} == set(published), "each publisher subscribes itself, so all are told of"

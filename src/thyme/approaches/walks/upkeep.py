@@ -21,6 +21,8 @@ from thyme.wire.walks import Present
 
 MISSED = 3.5
 """A branch that was silent for so many periods is gone."""
+GOLDEN_RATIO = 0.618034
+"""Spreads the first checks of nodes over the period, whatever their numbers."""
 
 
 class Upkeep:
@@ -45,7 +47,8 @@ class Upkeep:
 
     def start(self) -> None:
         if self._period_s > 0.0:
-            self._host.after(self._period_s * self._host.random.uniform(0.5, 1.0), self._check)
+            phase = self._host.node * GOLDEN_RATIO % 1.0
+            self._host.after(self._period_s * (0.5 + 0.5 * phase), self._check)
 
     def heard(self, branch: NodeId) -> None:
         if branch in self._branches:
