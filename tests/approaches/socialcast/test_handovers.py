@@ -226,7 +226,7 @@ def crowd_on(radio: dict[str, Any], **how: Any) -> Run:
 
 
 WIFI: dict[str, Any] = {"model": "wifi"}
-LOSSY: dict[str, Any] = {"model": "disc", "disc": {"loss": 0.6}}
+LOSSY: dict[str, Any] = {"model": "disc", "loss": 0.6}
 
 
 @pytest.mark.parametrize(("radio", "kept"), [pytest.param(WIFI, 180, marks=pytest.mark.compiled), (LOSSY, 170)])
