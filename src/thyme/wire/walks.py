@@ -22,13 +22,15 @@ class WalkName(msgspec.Struct, frozen=True, array_like=True, order=True):
 
 class Advert(msgspec.Struct, frozen=True, array_like=True):
     """A subscription, since when it stands, and the cells that each of its conjunctions sets; `revoked` if it is
-    no more. Of two adverts of a subscription the one that its subscriber told later counts."""
+    no more, and when its time frame ends. Of two adverts of a subscription the one that its subscriber told later
+    counts."""
 
     key: SubscriptionKey
     cells: tuple[tuple[int, ...], ...]
     since_s: float
     revoked: bool = False
     told_s: float = 0.0
+    end_s: float | None = None
 
 
 class Token(msgspec.Struct, frozen=True, array_like=True):

@@ -84,6 +84,12 @@ class Branches:
                 self._filters[source].add(cells)
         return advert
 
+    def expire(self, now_s: float) -> None:
+        """Forgets subscriptions whose time frame has ended; everybody does so by itself."""
+        for known in list(self._known.values()):
+            if known[1].end_s is not None and known[1].end_s <= now_s:
+                self._forget(known)
+
     def adverts_for(self, neighbour: NodeId) -> list[Advert]:
         """All that is not behind that neighbour."""
         told = [advert for source, advert in self._known.values() if source != neighbour]

@@ -31,14 +31,16 @@ class Surroundings:
 
     `send(branch, message)` goes along the overlay with retries, `tell(branch, adverts)` says which subscriptions are
     not behind that branch, `hear(branch, adverts)` takes in which ones are, `forget(branch)` drops a branch with all
-    that is behind it, `settled()` hears that the walk that began here (or the walker that is here) goes no further for
-    now, and `may_leave()` says whether this node may be pruned.
+    that is behind it, `lose(branch)` is told that it is no longer a way to the oldest walk, `settled()` hears that the
+    walk that began here (or the walker that is here) goes no further for now, and `may_leave()` says whether this node
+    may be pruned.
     """
 
     send: Callable[[NodeId, Message], None]
     tell: Callable[[NodeId, Sequence[Advert]], None]
     hear: Callable[[NodeId, Sequence[Advert]], None]
     forget: Callable[[NodeId], None]
+    lose: Callable[[NodeId], None]
     settled: Callable[[], None]
     may_leave: Callable[[], bool]
 
@@ -115,6 +117,10 @@ class Membership:
     def _on_met(self, sender: NodeId) -> None:
         if self.overlay is None:
             self._host.unicast(sender, Unlinked())
+            return
+        if sender == self.anchor:
+            # It has lost the oldest walk since and looks for it here, where it is looked for there.
+            self._around.lose(sender)
             return
         self._branches.add(sender)
         self._around.tell(sender, self._branches.adverts_for(sender))

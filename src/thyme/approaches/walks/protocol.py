@@ -67,7 +67,13 @@ class DirectionalWalks(ReactiveStore):
         self._fetches: Fetches[NodeId] = Fetches(self._requests, self._ask, self.options.contents)
         self.branches = Branches(host.node, self.options.filters, self.options.subscriptions_known)
         around = Surroundings(
-            self._send, self._tell, self._on_advertised, self._forget, self._settle, lambda: not self._takes_part
+            self._send,
+            self._tell,
+            self._on_advertised,
+            self._forget,
+            self._lose,
+            self._settle,
+            lambda: not self._takes_part,
         )
         walking = self.options.walker
         self.membership = Membership(host, self.branches, around, walking.rest_s)
@@ -108,6 +114,9 @@ class DirectionalWalks(ReactiveStore):
                 self._on_fetched(message)
             case Advertised() | Event() | Fetch() | Present() if sender not in self.branches:
                 self.host.unicast(sender, Unlinked())
+            case Present() if sender == self.membership.anchor:
+                # Each takes the other for its way to the oldest walk.
+                self._lose(sender)
             case Advertised(adverts):
                 self._on_advertised(sender, adverts)
             case Event(to=None):
@@ -196,7 +205,7 @@ class DirectionalWalks(ReactiveStore):
         cells = cells_of_conjunctions(subscription.conjunctions, self.options.filters)
         since = self.host.store.get(SINCE, str(subscription.key.sid))
         since_s = msgspec.msgpack.decode(since, type=float) if since else self.host.now()
-        return Advert(subscription.key, cells, since_s, revoked, self.host.now())
+        return Advert(subscription.key, cells, since_s, revoked, self.host.now(), subscription.frame.end_s)
 
     def _enter(self) -> None:
         if self.membership.walk is None:

@@ -4,8 +4,8 @@ The paper builds its overlay once (§V) and says nothing of nodes that fail. Alo
 so now and then each node tells its anchor, the branch towards the oldest walk, that it is there. If the link gives that
 up, or the answer is that nobody knows this node there, the anchor is lost: the part of the overlay that hung on it
 dissolves from there downwards, and those of it who subscribe walk again. A branch that is not heard of for several of
-these periods is dropped with all that is behind it. One small frame per node of the overlay and period; nodes that no
-walk came by stay silent.
+these periods is dropped with all that is behind it, and so is a subscription whose time frame has ended. One small
+frame per node of the overlay and period; nodes that no walk came by stay silent.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ class Upkeep:
     def _check(self) -> None:
         self._host.after(self._period_s, self._check)
         now_s = self._host.now()
+        self._branches.expire(now_s)
         anchor = self._membership.anchor
         self._heard_s = {branch: self._heard_s.get(branch, now_s) for branch in self._branches}
         silent = [branch for branch, heard_s in self._heard_s.items() if now_s - heard_s > MISSED * self._period_s]
