@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -14,9 +12,11 @@ from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
-from thyme.pipeline.runs import sweep as sweeping
+from thyme.pipeline.runs.kept_files import KeptFiles, ShortTask
 from thyme.pipeline.runs.run import EVENTS_FILE, PackedTrace, RunSpec, pack_trace, read_events, run_identity
-from thyme.pipeline.runs.sweep import SweepProgress, reuse, sweep
+from thyme.pipeline.runs.simulations import sweep_runs
+from thyme.pipeline.runs.sweep import MAX_ATTEMPTS, Outcome, Play, SweepProgress, Watch, unwatched
+from thyme.pipeline.runs.sweep import sweep as sweep_tasks
 from thyme.sim.scenario import Scenario, scenario_of
 
 OPERATIONS = (
@@ -39,8 +39,15 @@ def specs(trace: PackedTrace, topologies: int = 3) -> list[RunSpec]:
     return [RunSpec(scenario(topology=topology), trace) for topology in range(topologies)]
 
 
+def sweep(spark: SparkSession, specs: list[RunSpec], folder: Path, watch: Watch = unwatched) -> list[Outcome]:
+    return sweep_runs(lambda: spark, specs, folder, watch)
+
+
+def nobody() -> SparkSession:
+    raise AssertionError("what is kept needs no Spark")
+
+
 def test_finished_runs_are_kept_and_not_played_again(spark: SparkSession, trace: PackedTrace, tmp_path: Path) -> None:
-    assert reuse(specs(trace), tmp_path) is None
     seen: list[SweepProgress] = []
     first = sweep(spark, specs(trace), tmp_path, seen.append)
     assert [(outcome.status, outcome.error) for outcome in first] == [("done", "")] * 3
@@ -50,7 +57,7 @@ def test_finished_runs_are_kept_and_not_played_again(spark: SparkSession, trace:
     again = sweep(spark, specs(trace, 4), tmp_path)
     assert [outcome.status for outcome in again] == ["reused"] * 3 + ["done"]
     assert {path: path.stat().st_mtime_ns for path in written} == written
-    assert [outcome.run for outcome in reuse(specs(trace), tmp_path) or []] == [outcome.run for outcome in first]
+    assert [outcome.run for outcome in sweep_runs(nobody, specs(trace), tmp_path)] == [outcome.run for outcome in first]
     kinds = {row.kind for row in read_events(spark, tmp_path, [first[0].run]).select("kind").distinct().collect()}
     assert {"issued", "succeeded", "notified", "phy sent"} <= kinds
 
@@ -68,25 +75,43 @@ def test_a_run_that_fails_is_one_row_with_its_error(spark: SparkSession, trace: 
     broken = RunSpec(scenario(nodes=2), trace)
     good, bad = sweep(spark, [*specs(trace, 1), broken], tmp_path)
     assert good.ok
-    assert (bad.status, bad.attempts) == ("failed", sweeping.MAX_ATTEMPTS)
+    assert (bad.status, bad.attempts) == ("failed", MAX_ATTEMPTS)
     assert "operation 1 is by node 2, but the scenario has nodes 0 to 1" in bad.error
     assert [path.name for path in tmp_path.iterdir()] == [good.run]
 
 
-def test_a_run_that_takes_its_process_along_is_one_row_too(
-    spark: SparkSession, trace: PackedTrace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def vanish(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for _ in batches:
-            os._exit(3)
-        yield from batches
+def word_player() -> Play:
+    """Plays a word: some end their process, some are wrong, the others are turned round. A function within a function
+    travels whole, and needs no module where it arrives."""
 
-    monkeypatch.setattr(sweeping, "_play_batches", vanish)
-    (outcome,) = sweep(spark, specs(trace, 1), tmp_path)
-    assert outcome.status == "failed"
-    assert outcome.error
-    monkeypatch.undo()
-    assert sweep(spark, specs(trace, 1), tmp_path)[0].status == "done"
+    def play(run: str, data: bytes) -> bytes:
+        if data == b"deadly":
+            os._exit(3)
+        if data == b"wrong":
+            raise ValueError("a wrong word")
+        return data[::-1]
+
+    return play
+
+
+@pytest.mark.parametrize("per_job", [1, 2, 10])
+def test_a_task_that_fails_or_takes_its_process_along_fails_alone(
+    spark: SparkSession, tmp_path: Path, per_job: int
+) -> None:
+    words = ["one", "deadly", "two", "wrong", "three"]
+    tasks = [ShortTask(f"run-{word}", word.encode()) for word in words]
+    files = KeptFiles(tmp_path)
+    seen: list[SweepProgress] = []
+    outcomes = sweep_tasks(lambda: spark, tasks, word_player(), files, per_job, seen.append)
+    assert [outcome.status for outcome in outcomes] == ["done", "failed", "done", "failed", "done"]
+    assert [outcome.attempts for outcome in outcomes if not outcome.ok] == [MAX_ATTEMPTS] * 2
+    assert "ValueError: a wrong word" in outcomes[3].error
+    assert [files.found(f"run-{word}") for word in ("one", "two", "three")] == [b"eno", b"owt", b"eerht"]
+    assert (seen[-1].done, seen[-1].failed, seen[-1].share) == (3, 2, 1.0)
+    assert len(list(tmp_path.iterdir())) == 3
+    good = [task for task, outcome in zip(tasks, outcomes, strict=True) if outcome.ok]
+    again = sweep_tasks(nobody, good, word_player(), files, per_job)
+    assert [outcome.status for outcome in again] == ["reused"] * 3
 
 
 def test_a_folder_that_lost_its_events_is_played_again(spark: SparkSession, trace: PackedTrace, tmp_path: Path) -> None:

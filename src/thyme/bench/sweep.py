@@ -75,7 +75,7 @@ def bench_sweep(
     tell: Callable[[str], None] = lambda stage: None,
 ) -> SweepBench:
     """Play all runs by both ways, `rounds` times in turns."""
-    from thyme.pipeline.runs.sweep import sweep
+    from thyme.pipeline.runs.simulations import sweep_runs
     from thyme.pipeline.spark.session import spark_session, steady_java
 
     specs = _specs(runs, nodes, simulated_s)
@@ -90,7 +90,7 @@ def bench_sweep(
     with tempfile.TemporaryDirectory(prefix="thyme-bench-") as work:
         for number in range(rounds):
             for way, act in ((WAYS[0], lambda folder: _pool(specs, folder, workers)),
-                             (WAYS[1], lambda folder: sweep(spark, specs, folder))):  # fmt: skip
+                             (WAYS[1], lambda folder: sweep_runs(lambda: spark, specs, folder))):  # fmt: skip
                 tell(f"round {number + 1} of {rounds}: {way}")
                 folder = Path(work) / f"{number}-{way}"
                 _, effort = measure(lambda act=act, folder=folder: act(folder))  # type: ignore[misc]
@@ -142,10 +142,7 @@ def _pool(specs: Sequence[RunSpec], folder: Path, workers: int) -> None:
             for spec in specs
         ]
         for spec, future in waiting:
-            played = future.result()
-            if played.error:
-                raise AssertionError(played.error)
-            keep_run(folder, spec, played)
+            keep_run(folder, spec, future.result())
 
 
 def _check(specs: Sequence[RunSpec], folder: Path) -> float:

@@ -80,7 +80,7 @@ def _walks(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Ev
 
     session = LazySession("thyme walks", master, brief=True)
     try:
-        session.start()
+        session.need()
         compared = list(compare_readings(play, batch.seed))
     finally:
         session.close()
@@ -95,13 +95,13 @@ def _walks(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Ev
 
 
 def _analysis(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Evaluated:
-    from thyme.papers.thyme.figures import thyme_analysis
+    from thyme.papers.thyme.evaluation import thyme_analysis
 
     wrong = [size for size in settings["sizes"] if not isinstance(size, int) or size < MIN_ANALYSED]
     if wrong or not settings["sizes"]:
         given = repr(wrong[0]) if wrong else "nothing"
         raise InputError(f"sizes has {given}; expected numbers of nodes from {MIN_ANALYSED}")
-    return thyme_analysis(out, tuple(settings["sizes"]), settings["topologies"], watch)
+    return thyme_analysis(out, tuple(settings["sizes"]), settings["topologies"], master, watch)
 
 
 EVALUATIONS: dict[str, Evaluation] = {

@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
     BooleanType,
     DataType,
     DoubleType,
@@ -28,6 +29,7 @@ _TYPES: dict[str, tuple[DataType, pa.DataType]] = {
     "int64": (LongType(), pa.int64()),
     "float64": (DoubleType(), pa.float64()),
     "bool": (BooleanType(), pa.bool_()),
+    "binary": (BinaryType(), pa.binary()),
     "list<string>": (ArrayType(StringType()), pa.list_(pa.string())),
 }
 

@@ -16,8 +16,9 @@ import msgspec
 from thyme.drafts import write_file
 from thyme.pipeline.identity import code_identity, identity_of
 from thyme.pipeline.runs.run import RunSpec
-from thyme.pipeline.runs.sweep import Outcome, reuse, sweep
-from thyme.pipeline.spark.lazy_session import LazySession
+from thyme.pipeline.runs.simulations import sweep_runs
+from thyme.pipeline.runs.sweep import Outcome
+from thyme.pipeline.spark.lazy_session import LazySession, Session
 from thyme.study.definition import StudyDefinition
 from thyme.study.expectations import Expectation, judge_study
 from thyme.study.figures.chosen import draw
@@ -87,10 +88,11 @@ def _is_brief(plan: Plan) -> bool:
 def _provide_runs(
     specs: Sequence[RunSpec], folder: Path, session: LazySession, watcher: Watcher, notes: StageNotes
 ) -> list[Outcome]:
-    outcomes = reuse(specs, folder)
-    if outcomes is None:
+    def spark() -> Session:
         notes.working("starting Spark" if not session.started else "")
-        outcomes = sweep(session.spark, specs, folder, watcher.sweep)
+        return session.spark
+
+    outcomes = sweep_runs(spark, specs, folder, watcher.sweep)
     failed = sum(not outcome.ok for outcome in outcomes)
     reused = sum(outcome.status == "reused" for outcome in outcomes)
     notes.detail = f"{len(outcomes)} runs, {reused} of them from before, {failed} failed"

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
-import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from thyme.model.errors import InputError
 from thyme.model.records import OperationKind
-from thyme.papers.socialcast import sweep as social_sweep
 from thyme.papers.socialcast.claims import judge_socialcast
 from thyme.papers.socialcast.evaluation import run_evaluation, run_specs, write_evaluation
 from thyme.papers.socialcast.points import (
@@ -26,9 +22,10 @@ from thyme.papers.socialcast.points import (
     paper_scenario,
     socialcast_points,
 )
-from thyme.papers.socialcast.sweep import KeptRun, sweep_social
+from thyme.papers.socialcast.sweep import sweep_social
+from thyme.papers.socialcast.twin.run import SocialRun
 from thyme.papers.socialcast.workload import SocialWorkload, communities_of, social_operations, tag_of
-from thyme.pipeline.runs.sweep import Outcome, SweepProgress
+from thyme.pipeline.runs.sweep import SweepProgress
 from thyme.sim.run import simulate
 from thyme.sim.scenario import Scenario
 from thyme.study.claims import those_tested
@@ -141,31 +138,11 @@ def test_compiled_runs_on_spark_are_kept_and_are_those_of_the_classes(spark: Spa
     runs = sweep_social(lambda: spark, specs, tmp_path, told.append)
     assert told[-1].done == 3
     for (point, seed), spec, run in zip(table, specs, runs, strict=True):
-        assert isinstance(run, KeptRun)
-        compiled = measure_compiled(run.found, spec.trace.unpack(), seed)
+        assert isinstance(run, SocialRun)
+        compiled = measure_compiled(run, spec.trace.unpack(), seed)
         assert compiled == played(point, seed)
         assert compiled.delivered > 0
     assert sweep_social(_nobody, specs, tmp_path) == runs
-
-
-def test_a_compiled_run_that_takes_its_process_along_fails_alone(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    specs = run_specs([(short_point("prediction"), 1), (short_point("none"), 1)])
-    deadly = msgspec.msgpack.encode(specs[1].scenario)
-    play = social_sweep._play_batches
-
-    def vanish(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            if deadly in batch["scenario"].to_pylist():
-                os._exit(3)
-            yield from play(iter([batch]))
-
-    monkeypatch.setattr(social_sweep, "_play_batches", vanish)
-    good, bad = sweep_social(lambda: spark, specs, tmp_path)
-    assert isinstance(good, KeptRun)
-    assert isinstance(bad, Outcome)
-    assert (bad.status, bad.attempts) == ("failed", 2)
 
 
 def _nobody() -> SparkSession:

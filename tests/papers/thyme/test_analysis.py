@@ -23,12 +23,12 @@ from thyme.papers.thyme.analysis import (
     total_messages,
 )
 from thyme.papers.thyme.crowds import CrowdOptions, Shared, measure_crowd, measure_shared
+from thyme.papers.thyme.evaluation import counts_of, crowds
 from thyme.papers.thyme.figures import (
     Counts,
     analysis_csv,
     analysis_table,
     formula_text,
-    measure_all,
     messages_figure,
     shared_figure,
 )
@@ -46,7 +46,7 @@ PAPER_COUNTS: list[tuple[ApproachName, list[float]]] = [
 
 @pytest.fixture(scope="module")
 def found() -> dict[ApproachName, Counts]:
-    return {counts.approach: counts for counts in measure_all(SIZES, 1, OPERATIONS)}
+    return {counts.approach: counts for counts in counts_of(each.measure() for each in crowds(SIZES, 1, OPERATIONS))}
 
 
 @pytest.fixture(scope="module")

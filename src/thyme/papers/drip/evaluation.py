@@ -16,7 +16,8 @@ from thyme.papers.drip.figures import analysis_csv, analysis_table, drip_figures
 from thyme.papers.drip.points import DripMeasure, DripPoint, drip_points, measure, seeded
 from thyme.papers.evaluated import Evaluated, Measurement, measurements_at
 from thyme.pipeline.runs.run import EVENTS_FILE, RunSpec, pack_trace
-from thyme.pipeline.runs.sweep import SweepProgress, reuse, sweep
+from thyme.pipeline.runs.simulations import sweep_runs
+from thyme.pipeline.runs.sweep import SweepProgress
 from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.study.folder import RUNS
 from thyme.study.report.report import FailedRun
@@ -43,13 +44,11 @@ def run_evaluation(
     unique = list({point.key: point for point in points}.values())
     table = [(point, seed) for seed in range(1, repetitions + 1) for point in unique]
     specs = [run_spec(point, seed) for point, seed in table]
-    outcomes = reuse(specs, out / RUNS)
-    if outcomes is None:
-        session = LazySession("thyme drip", master)
-        try:
-            outcomes = sweep(session.spark, specs, out / RUNS, watch)
-        finally:
-            session.close()
+    session = LazySession("thyme drip", master)
+    try:
+        outcomes = sweep_runs(session.need, specs, out / RUNS, watch)
+    finally:
+        session.close()
     found: dict[bytes, list[DripMeasure]] = {}
     failed = []
     for (point, seed), spec, outcome in zip(table, specs, outcomes, strict=True):

@@ -21,7 +21,8 @@ from thyme.papers.socialcast.points import SocialMeasure, SocialPoint, measure, 
 from thyme.papers.socialcast.sweep import sweep_social
 from thyme.papers.socialcast.workload import communities_of, social_operations
 from thyme.pipeline.runs.run import EVENTS_FILE, PackedTrace, RunSpec, pack_trace
-from thyme.pipeline.runs.sweep import Outcome, SweepProgress, reuse, sweep
+from thyme.pipeline.runs.simulations import sweep_runs
+from thyme.pipeline.runs.sweep import Outcome, SweepProgress
 from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.sim.scenario import Scenario
 from thyme.study.folder import RUNS
@@ -97,9 +98,9 @@ def _compiled(
     session: LazySession, table: Sequence[tuple[SocialPoint, int]], out: Path, watch: Watch
 ) -> list[SocialMeasure | Outcome]:
     specs = run_specs(table)
-    runs = sweep_social(lambda: session.spark, specs, out / RUNS, watch)
+    runs = sweep_social(session.need, specs, out / RUNS, watch)
     return [
-        run if isinstance(run, Outcome) else measure_compiled(run.found, spec.trace.unpack(), seed)
+        run if isinstance(run, Outcome) else measure_compiled(run, spec.trace.unpack(), seed)
         for (_, seed), spec, run in zip(table, specs, runs, strict=True)
     ]
 
@@ -108,9 +109,7 @@ def _with_classes(
     session: LazySession, table: Sequence[tuple[SocialPoint, int]], out: Path, watch: Watch
 ) -> list[SocialMeasure | Outcome]:
     specs = run_specs(table)
-    outcomes = reuse(specs, out / RUNS)
-    if outcomes is None:
-        outcomes = sweep(session.spark, specs, out / RUNS, watch)
+    outcomes = sweep_runs(session.need, specs, out / RUNS, watch)
     return [
         measure(pq.read_table(out / RUNS / outcome.run / EVENTS_FILE), spec.trace.unpack(), seed)
         if outcome.ok

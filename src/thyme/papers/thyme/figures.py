@@ -2,16 +2,15 @@
 
 One constant per approach is fitted, the hops of a point-to-point message per √n, and to notifications alone, which are
 one such message each. A scoped dissemination is taken as one broadcast. Everything else that is drawn follows from
-Table 6. `thyme_analysis` does all of it.
+Table 6.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from math import log, sqrt
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
@@ -23,11 +22,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator, ScalarFormatter
 
 from thyme.approaches.registry import find_approach
-from thyme.drafts import write_file
 from thyme.model.errors import InputError
-from thyme.papers import evaluated
 from thyme.papers.thyme.analysis import (
-    ANALYSED,
     TABLE_6,
     ApproachName,
     Cost,
@@ -38,16 +34,12 @@ from thyme.papers.thyme.analysis import (
     messages_each,
     notifications_per_member,
 )
-from thyme.papers.thyme.crowds import CrowdOptions, CrowdTraffic, Shared, measure_crowd, measure_shared
-from thyme.pipeline.runs.sweep import SweepProgress
+from thyme.papers.thyme.crowds import CrowdTraffic, Shared
 from thyme.study.figures.pictures import COLOURS, INK, MARKERS, MUTED, STYLE, Picture, to_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Watch = Callable[[SweepProgress], None]
-
-PER_CELL = (1, 2, 4, 8, 16)
 PNG_DPI = 140
 MANY_DRAWN = 60
 """Points of a formula's line."""
@@ -92,32 +84,6 @@ class Counts(msgspec.Struct, frozen=True):
         low, high = self.sizes[0], self.sizes[-1]
         first, last = self.mean(cost, low), self.mean(cost, high)
         return log(last / first) / log(high / low) if low < high and first > 0.0 and last > 0.0 else None
-
-
-def measure_all(
-    sizes: Sequence[int],
-    topologies: int,
-    operations: int = 40,
-    watch: Watch = lambda progress: None,
-) -> list[Counts]:
-    """All approaches on the same places; `watch` hears of each crowd."""
-    if not sizes or topologies < 1:
-        raise InputError("the analytical study needs at least one size and one topology")
-    found: list[Counts] = []
-    total = len(ANALYSED) * len(sizes) * topologies
-    for approach in ANALYSED:
-        options = [
-            CrowdOptions(nodes=nodes, operations=operations, seed=seed)
-            for nodes in sizes
-            for seed in range(1, topologies + 1)
-        ]
-        runs: list[CrowdTraffic] = []
-        for each in options:
-            done = len(found) * len(options) + len(runs)
-            watch(SweepProgress(total, done=done, running=1, share=done / total))
-            runs.append(measure_crowd(approach, each))
-        found.append(Counts(approach, options[0].per_cell, tuple(runs)))
-    return found
 
 
 def analysis_csv(found: Sequence[Counts]) -> str:
@@ -219,27 +185,6 @@ def formula_text(shape: Shape) -> str:
         if count
     ]
     return " + ".join(terms) or "∅"
-
-
-def thyme_analysis(
-    out: Path, sizes: Sequence[int], topologies: int, watch: Watch = lambda progress: None
-) -> evaluated.Evaluated:
-    """Measure, and write analysis.csv and analysis.md to `out`; gives the counts as metrics, and both figures."""
-    found = measure_all(sizes, topologies, watch=watch)
-    shared = [measure_shared(per_cell) for per_cell in PER_CELL]
-    write_file(out / "analysis.csv", analysis_csv(found).encode())
-    write_file(out / "analysis.md", analysis_table(found).encode())
-    measured = [one for counts in found for one in _measured(counts)]
-    runs = sum(len(counts.runs) for counts in found) + len(shared)
-    return evaluated.Evaluated((), tuple(measured), (messages_figure(found), shared_figure(shared)), runs)
-
-
-def _measured(counts: Counts) -> Iterator[evaluated.Measurement]:
-    for nodes in counts.sizes:
-        place = {"approach": find_approach(counts.approach).title, "nodes": nodes}
-        sent = {f"{cost.value}.frames": counts.each(cost, nodes) for cost in Cost}
-        busiest = [float(run.hot_spot) for run in counts.runs if run.nodes == nodes]
-        yield from evaluated.measurements_at(place, {**sent, "hot_spot.frames": busiest})
 
 
 def _ends(counts: Counts) -> tuple[int, int]:

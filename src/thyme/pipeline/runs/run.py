@@ -11,7 +11,6 @@ import io
 import os
 import shutil
 import time
-import traceback
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -33,7 +32,6 @@ EVENTS_FILE = "events.parquet"
 RUN_FILE = "run.json"
 SIMULATION = "thyme.sim.run"
 """The module that plays a run."""
-MAX_ERROR_CHARS = 4_000
 _OPERATIONS = msgspec.msgpack.Decoder(tuple[Operation, ...])
 _SCENARIO = msgspec.msgpack.Decoder(Scenario)
 
@@ -97,36 +95,23 @@ class RunRecord(msgspec.Struct, frozen=True):
 
 
 class Played(msgspec.Struct, frozen=True):
-    """What playing a run gave: its events as a Parquet file's bytes, or why there are none. `seconds` are of processor
-    time."""
+    """What playing a run gave: its events as a Parquet file's bytes. `seconds` are of processor time."""
 
     run: str
-    error: str = ""
-    seconds: float = 0.0
-    actions: int = 0
-    rows: int = 0
-    events: bytes = b""
+    seconds: float
+    actions: int
+    rows: int
+    events: bytes
 
 
 def play(run: str, scenario: bytes, trace: bytes) -> Played:
-    """Simulate one run from its packed scenario and trace; whatever goes wrong is in the answer."""
+    """Simulate one run from its packed scenario and trace."""
     started_s = time.process_time()
-    try:
-        result = simulate(_SCENARIO.decode(scenario), _OPERATIONS.decode(trace))
-        names = pa.array([run] * result.events.num_rows, pa.string())
-        table = result.events.add_column(0, "run", names)
-        sink = io.BytesIO()
-        pq.write_table(table, sink, compression="zstd")
-    except Exception as error:
-        return Played(run, describe_error(error), time.process_time() - started_s)
-    return Played(run, "", time.process_time() - started_s, result.actions, table.num_rows, sink.getvalue())
-
-
-def describe_error(error: BaseException) -> str:
-    """The error and where it arose, in two lines."""
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f"\n  at {Path(frames[-1].filename).name}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
-    return f"{type(error).__name__}: {error}"[:MAX_ERROR_CHARS] + where
+    result = simulate(_SCENARIO.decode(scenario), _OPERATIONS.decode(trace))
+    table = result.events.add_column(0, "run", pa.array([run] * result.events.num_rows, pa.string()))
+    sink = io.BytesIO()
+    pq.write_table(table, sink, compression="zstd")
+    return Played(run, time.process_time() - started_s, result.actions, table.num_rows, sink.getvalue())
 
 
 def finished(folder: Path, run: str) -> bool:

@@ -1,74 +1,70 @@
-"""The sweep: a table of runs, each played as one Spark task.
+"""The sweep: a table of tasks, played as Spark jobs, and kept as soon as they are finished.
 
-Every run is a job of its own, with one partition that holds one row, and so many jobs are under way at once as the
-master has cores, and a few more to keep it fed. Thus a run that is finished is kept at once (an interrupted sweep goes
-on where it stopped), a run that breaks, even one that takes its whole process along, is one row of the outcome and
-nothing else, and the driver knows how far things are without asking. Events return to the driver as Arrow and are
-written there, so a cluster needs no shared disk. What a run gives depends on its scenario and trace alone; order and
-parallelism decide nothing.
+A job has one partition that holds one task, or some if they are short, and so many jobs are under way at once as the
+master has cores, and a few more to keep it fed. Thus what is finished is kept at once (an interrupted sweep goes on
+where it stopped) and the driver knows how far things are without asking. A task that breaks is tried once more in a job
+of its own: even one that takes its whole process along is one row of the outcome and nothing else. What was found
+returns to the driver as bytes and is written there, so a cluster needs no shared disk. What a task gives depends on its
+data alone; order and parallelism decide nothing.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, Protocol
 
 import msgspec
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql.types import BinaryType, DoubleType, LongType, StringType, StructField, StructType
 
-from thyme.pipeline.runs.run import (
-    Played,
-    RunSpec,
-    describe_error,
-    finished,
-    keep_run,
-    play,
-    run_identity,
-    run_seconds,
-)
+from thyme.pipeline.schemas import arrow_schema, spark_schema
 from thyme.pipeline.spark.arrow import from_arrow, map_arrow
 from thyme.pipeline.spark.session import TASK_ATTEMPTS
 
 MAX_ATTEMPTS = 2
-"""A run that fails is tried once more: the machine may have been at fault."""
+"""A task that fails is tried once more: the machine may have been at fault."""
 JOBS_PER_CORE = 2
 MAX_JOBS = 512
 WATCH_EVERY_S = 0.5
+MAX_ERROR_CHARS = 4_000
+_TASKS = (("run", "string"), ("data", "binary"))
+_ANSWERS = (("run", "string"), ("error", "string"), ("seconds", "float64"), ("found", "binary"))
 
-TASK = StructType(
-    [StructField("run", StringType()), StructField("scenario", BinaryType()), StructField("trace", BinaryType())]
-)
-TASK_ARROW = pa.schema([("run", pa.string()), ("scenario", pa.binary()), ("trace", pa.binary())])
-_PLAYED = StructType(
-    [
-        StructField("run", StringType()),
-        StructField("error", StringType()),
-        StructField("seconds", DoubleType()),
-        StructField("actions", LongType()),
-        StructField("rows", LongType()),
-        StructField("events", BinaryType()),
-    ]
-)
-_PLAYED_ARROW = pa.schema(
-    [
-        ("run", pa.string()),
-        ("error", pa.string()),
-        ("seconds", pa.float64()),
-        ("actions", pa.int64()),
-        ("rows", pa.int64()),
-        ("events", pa.binary()),
-    ]
-)
+Play = Callable[[str, bytes], bytes]
+"""Plays a task, given its name and data, where Spark wants it played; gives what was found."""
+
+
+class Task(Protocol):
+    """One row of the table."""
+
+    @property
+    def run(self) -> str:
+        """Its identity: tasks of one name are one task."""
+
+    @property
+    def weight(self) -> int:
+        """What it costs compared with others, roughly."""
+
+    def pack(self) -> bytes:
+        """What it is played from."""
+
+
+class Keeping(Protocol):
+    """Where what was found is kept."""
+
+    def seconds(self, run: str) -> float | None:
+        """The processor time that a task took, if it is finished and kept."""
+
+    def keep(self, run: str, found: bytes, seconds: float) -> None: ...
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What became of one run of the table."""
+    """What became of one task of the table."""
 
     run: str
     status: Literal["done", "reused", "failed"]
@@ -82,7 +78,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class SweepProgress(msgspec.Struct, frozen=True):
-    """How far a sweep is. `left_s` is None until the first run of this sweep has ended."""
+    """How far a sweep is. `left_s` is None until the first task of this sweep has ended."""
 
     total: int
     done: int = 0
@@ -91,42 +87,49 @@ class SweepProgress(msgspec.Struct, frozen=True):
     running: int = 0
     left_s: float | None = None
     share: float = 0.0
-    """How much of the work is done, from 0 to 1, where a larger run counts more."""
+    """How much of the work is done, from 0 to 1, where a larger task counts more."""
 
 
 Watch = Callable[[SweepProgress], None]
 
 
+def unwatched(progress: SweepProgress) -> None:
+    """Nobody looks."""
+
+
 def sweep(
-    spark: SparkSession, specs: Sequence[RunSpec], folder: Path, watch: Watch = lambda progress: None
+    spark: Callable[[], SparkSession],
+    tasks: Sequence[Task],
+    play: Play,
+    keeping: Keeping,
+    per_job: int = 1,
+    watch: Watch = unwatched,
 ) -> list[Outcome]:
-    """Play every run that has no output in `folder` yet; one outcome for each row of the table, in its order."""
-    names = [run_identity(spec) for spec in specs]
-    table = dict(zip(names, specs, strict=True))
-    outcomes = {run: Outcome(run, "reused", run_seconds(folder, run)) for run in table if finished(folder, run)}
-    todo = sorted((run for run in table if run not in outcomes), key=lambda run: -table[run].weight)
+    """Play every task that is not kept yet, at most `per_job` in one job; one outcome for each row of the table, in its
+    order. Spark is asked for only if there is something to play."""
+    table = {task.run: task for task in tasks}
+    outcomes = {run: Outcome(run, "reused", seconds) for run in table if (seconds := keeping.seconds(run)) is not None}
+    todo = sorted((task for run, task in table.items() if run not in outcomes), key=lambda task: -task.weight)
     tally = _Tally(table, outcomes)
     watch(tally.progress(0))
     if todo:
-        folder.mkdir(parents=True, exist_ok=True)
-        _play_all(spark, table, todo, folder, tally, watch)
-    return [outcomes[run] for run in names]
+        _Sweep(spark(), play, keeping).go(todo, per_job, tally, watch)
+    return [outcomes[task.run] for task in tasks]
 
 
-def reuse(specs: Sequence[RunSpec], folder: Path) -> list[Outcome] | None:
-    """The outcomes if every run is finished already, which needs no Spark; else None."""
-    names = [run_identity(spec) for spec in specs]
-    if all(finished(folder, run) for run in names):
-        return [Outcome(run, "reused", run_seconds(folder, run)) for run in names]
-    return None
+def describe_error(error: BaseException) -> str:
+    """The error and where it arose, in two lines."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f"\n  at {Path(frames[-1].filename).name}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
+    return f"{type(error).__name__}: {error}"[:MAX_ERROR_CHARS] + where
 
 
 class _Tally:
     """Counts outcomes, and tells from the work done how long the rest will take."""
 
-    def __init__(self, table: dict[str, RunSpec], outcomes: dict[str, Outcome]) -> None:
+    def __init__(self, table: dict[str, Task], outcomes: dict[str, Outcome]) -> None:
         self.outcomes = outcomes
-        self._weights = {run: spec.weight for run, spec in table.items()}
+        self._weights = {run: task.weight for run, task in table.items()}
         self._first = sum(self._weights[run] for run in outcomes)
         self._total = sum(self._weights.values())
         self._started_s = time.monotonic()
@@ -147,56 +150,99 @@ class _Tally:
         )
 
 
-def _play_all(
-    spark: SparkSession, table: dict[str, RunSpec], todo: list[str], folder: Path, tally: _Tally, watch: Watch
-) -> None:
-    cores = spark.sparkContext.defaultParallelism
-    stop = threading.Event()
-    pool = ThreadPoolExecutor(min(len(todo), JOBS_PER_CORE * cores, MAX_JOBS), "sweep")
-    try:
-        waiting: set[Future[Outcome]] = {
-            pool.submit(_play_and_keep, spark, run, table[run], folder, stop) for run in todo
-        }
-        while waiting:
-            ended, waiting = wait(waiting, WATCH_EVERY_S, FIRST_COMPLETED)
-            for future in ended:
-                outcome = future.result()
-                tally.outcomes[outcome.run] = outcome
-            watch(tally.progress(min(cores, len(waiting))))
-    except BaseException:
-        stop.set()
-        spark.sparkContext.cancelAllJobs()
-        raise
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+class _Answer(msgspec.Struct, frozen=True):
+    """What a job says of one task; `seconds` are of processor time."""
+
+    run: str
+    error: str
+    seconds: float = 0.0
+    found: bytes = b""
+    lost: bool = False
+    """Its process was lost, or that of its company."""
 
 
-def _play_and_keep(spark: SparkSession, run: str, spec: RunSpec, folder: Path, stop: threading.Event) -> Outcome:
-    played = Played(run, "stopped before it was played")
-    attempts = 0
-    while attempts < MAX_ATTEMPTS and not stop.is_set():
+class _Sweep:
+    """Plays jobs, several at once, and keeps what they give."""
+
+    def __init__(self, spark: SparkSession, play: Play, keeping: Keeping) -> None:
+        self._spark = spark
+        self._play = play
+        self._keeping = keeping
+        self._stop = threading.Event()
+
+    def go(self, todo: Sequence[Task], per_job: int, tally: _Tally, watch: Watch) -> None:
+        context = self._spark.sparkContext
+        cores = context.defaultParallelism
+        size = max(1, min(per_job, -(-len(todo) // cores)))
+        jobs = [todo[first : first + size] for first in range(0, len(todo), size)]
+        pool = ThreadPoolExecutor(min(len(jobs), JOBS_PER_CORE * cores, MAX_JOBS), "sweep")
         try:
-            played = _play_on(spark, run, spec)
-            attempts += 1
+            waiting: set[Future[list[Outcome]]] = {pool.submit(self._finish, job) for job in jobs}
+            while waiting:
+                ended, waiting = wait(waiting, WATCH_EVERY_S, FIRST_COMPLETED)
+                for future in ended:
+                    tally.outcomes.update((outcome.run, outcome) for outcome in future.result())
+                watch(tally.progress(min(cores, len(waiting))))
+        except BaseException:
+            self._stop.set()
+            context.cancelAllJobs()
+            raise
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _finish(self, job: Sequence[Task]) -> list[Outcome]:
+        """Play a job; keep what it gives; then try those that failed alone."""
+        answers = {answer.run: answer for answer in self._answers(job)}
+        outcomes = [self._kept(answer, 1) for answer in answers.values() if not answer.error]
+        for task in job:
+            if answers[task.run].error:
+                outcomes.append(self._try_alone(task, answers[task.run], alone=len(job) == 1))
+        return outcomes
+
+    def _try_alone(self, task: Task, answer: _Answer, alone: bool) -> Outcome:
+        # A task whose process was lost has been tried again by Spark itself, but on a cluster only.
+        lost = 1 if str(self._spark.sparkContext.master).startswith("local") else TASK_ATTEMPTS
+        attempts = lost if answer.lost and alone else 1
+        while answer.error and attempts < MAX_ATTEMPTS and not self._stop.is_set():
+            (answer,) = self._answers([task])
+            attempts += lost if answer.lost else 1
+        return self._kept(answer, attempts)
+
+    def _kept(self, answer: _Answer, attempts: int) -> Outcome:
+        if answer.error:
+            return Outcome(answer.run, "failed", answer.seconds, attempts, answer.error)
+        self._keeping.keep(answer.run, answer.found, answer.seconds)
+        return Outcome(answer.run, "done", answer.seconds, attempts)
+
+    def _answers(self, job: Sequence[Task]) -> list[_Answer]:
+        if self._stop.is_set():
+            return [_Answer(task.run, "stopped before it was played") for task in job]
+        rows = [{"run": task.run, "data": task.pack()} for task in job]
+        try:
+            table = pa.Table.from_pylist(rows, schema=arrow_schema(_TASKS))
+            frame = from_arrow(self._spark, table, spark_schema(_TASKS)).coalesce(1)
+            found = map_arrow(frame, _Player(self._play), spark_schema(_ANSWERS)).toArrow()
+            return [_Answer(**row) for row in found.to_pylist()]
         except Exception as error:
-            # Its process was lost. Spark has tried it again by itself, but on a cluster only.
-            played = Played(run, describe_error(error))
-            attempts += 1 if str(spark.sparkContext.master).startswith("local") else TASK_ATTEMPTS
-        if not played.error:
-            keep_run(folder, spec, played)
-            return Outcome(run, "done", played.seconds, attempts)
-    return Outcome(run, "failed", played.seconds, attempts, played.error)
+            return [_Answer(task.run, describe_error(error), lost=True) for task in job]
 
 
-def _play_on(spark: SparkSession, run: str, spec: RunSpec) -> Played:
-    row = {"run": run, "scenario": msgspec.msgpack.encode(spec.scenario), "trace": spec.trace.data}
-    task = from_arrow(spark, pa.Table.from_pylist([row], schema=TASK_ARROW), TASK).coalesce(1)
-    (answer,) = map_arrow(task, _play_batches, _PLAYED).toArrow().to_pylist()
-    return Played(**answer)
+class _Player:
+    """Plays tasks in turn; whatever goes wrong is in the answer."""
 
+    def __init__(self, play: Play) -> None:
+        self._play = play
 
-def _play_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        for row in batch.to_pylist():
-            answer: dict[str, Any] = msgspec.structs.asdict(play(row["run"], row["scenario"], row["trace"]))
-            yield pa.RecordBatch.from_pylist([answer], schema=_PLAYED_ARROW)
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                yield pa.RecordBatch.from_pylist([self._answer(row["run"], row["data"])], arrow_schema(_ANSWERS))
+
+    def _answer(self, run: str, data: bytes) -> dict[str, object]:
+        started_s = time.process_time()
+        error, found = "", b""
+        try:
+            found = self._play(run, data)
+        except Exception as wrong:
+            error = describe_error(wrong)
+        return {"run": run, "error": error, "seconds": time.process_time() - started_s, "found": found}

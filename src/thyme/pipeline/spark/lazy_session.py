@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from pyspark.sql import SparkSession
 
 from thyme.pipeline.spark.session import spark_session, steady_java
+
+Session: TypeAlias = SparkSession
+"""For the signatures of those who have no other use for Spark's names."""
 
 
 class LazySession:
@@ -26,9 +31,9 @@ class LazySession:
             self._spark = spark_session(self._app, self._master, **settings)
         return self._spark
 
-    def start(self) -> None:
-        """Have it now, so that everything until `close` shares it."""
-        self._spark = self.spark
+    def need(self) -> SparkSession:
+        """Have it now; everything until `close` shares it."""
+        return self.spark
 
     @property
     def started(self) -> bool:

@@ -1,0 +1,49 @@
+"""Short tasks of a sweep, and where their results are kept: in one file each, named by the task's identity."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from thyme.drafts import write_file
+
+
+class ShortTask(msgspec.Struct, frozen=True):
+    """A task that is small enough to be packed beforehand."""
+
+    run: str
+    data: bytes
+    weight: int = 1
+
+    def pack(self) -> bytes:
+        return self.data
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """What is in a file; `seconds` are of processor time."""
+
+    seconds: float
+    found: bytes
+
+
+class KeptFiles:
+    """The results in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def seconds(self, run: str) -> float | None:
+        return self._read(run).seconds if self._file(run).is_file() else None
+
+    def keep(self, run: str, found: bytes, seconds: float) -> None:
+        write_file(self._file(run), msgspec.msgpack.encode(Kept(round(seconds, 3), found)))
+
+    def found(self, run: str) -> bytes:
+        return self._read(run).found
+
+    def _file(self, run: str) -> Path:
+        return self._folder / f"{run}.msgpack"
+
+    def _read(self, run: str) -> Kept:
+        return msgspec.msgpack.decode(self._file(run).read_bytes(), type=Kept)
