@@ -10,6 +10,9 @@ import pytest
 
 from thyme.model.errors import InputError
 from thyme.papers.evaluations import EVALUATIONS, run_evaluation
+from thyme.papers.thyme.analysis import ANALYSED
+from thyme.papers.thyme.evaluation import PER_CELL, counts_of, crowds
+from thyme.papers.thyme.figures import analysis_csv
 from thyme.papers.walks.batch import PAPER_INITIATORS, BatchOptions, run_network
 from thyme.papers.walks.evaluation import variants
 from thyme.papers.walks.sweep import sweep_walks
@@ -118,6 +121,23 @@ def test_only_a_folder_that_a_study_made_is_used_and_emptied(tmp_path: Path) -> 
         played = (told[-1].done, told[-1].reused)
         assert played == ((1, 0) if fresh else (0, 1))
     assert (out / "notes.txt").read_text() == "beside the study"
+
+
+@pytest.mark.usefixtures("spark")
+def test_crowds_counted_on_spark_are_those_of_a_plain_loop_and_are_kept(tmp_path: Path) -> None:
+    told: list[SweepProgress] = []
+    small = {"sizes": [16, 36], "topologies": 1}
+    run_evaluation("thyme-analysis", tmp_path, small, "local[1]", told.append)
+    total = len(ANALYSED) * 2 + len(PER_CELL)
+    assert (told[0].done, told[-1].done, told[-1].failed) == (0, total, 0)
+    found = {name: (tmp_path / name).read_bytes() for name in ("analysis.csv", "metrics.csv")}
+    plain = counts_of(crowd.measure() for crowd in crowds([16, 36], 1))
+    assert found["analysis.csv"].decode() == analysis_csv(plain)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LazySession, "spark", property(lambda session: pytest.fail("Spark was started")))
+        run_evaluation("thyme-analysis", tmp_path, small, "local[1]", told.append)
+    assert told[-1].reused == total
+    assert {name: (tmp_path / name).read_bytes() for name in found} == found
 
 
 def test_every_paper_has_its_evaluation() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
@@ -112,6 +113,13 @@ def test_a_task_that_fails_or_takes_its_process_along_fails_alone(
     good = [task for task, outcome in zip(tasks, outcomes, strict=True) if outcome.ok]
     again = sweep_tasks(nobody, good, word_player(), files, per_job)
     assert [outcome.status for outcome in again] == ["reused"] * 3
+
+
+def test_what_another_version_kept_in_another_form_is_played_again(spark: SparkSession, tmp_path: Path) -> None:
+    files = KeptFiles(tmp_path)
+    (tmp_path / "run-one.msgpack").write_bytes(msgspec.msgpack.encode({"seconds": 1.0, "found": {"older": True}}))
+    (outcome,) = sweep_tasks(lambda: spark, [ShortTask("run-one", b"one")], word_player(), files)
+    assert (outcome.status, files.found("run-one")) == ("done", b"eno")
 
 
 def test_a_folder_that_lost_its_events_is_played_again(spark: SparkSession, trace: PackedTrace, tmp_path: Path) -> None:

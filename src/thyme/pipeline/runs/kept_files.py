@@ -34,7 +34,11 @@ class KeptFiles:
         self._folder = folder
 
     def seconds(self, run: str) -> float | None:
-        return self._read(run).seconds if self._file(run).is_file() else None
+        try:
+            return self._read(run).seconds
+        except (FileNotFoundError, msgspec.DecodeError):
+            # What another version has kept in another form is as good as nothing.
+            return None
 
     def keep(self, run: str, found: bytes, seconds: float) -> None:
         write_file(self._file(run), msgspec.msgpack.encode(Kept(round(seconds, 3), found)))

@@ -8,7 +8,6 @@ drafted beside its place and moved there when it is whole, so a folder that is t
 from __future__ import annotations
 
 import io
-import os
 import shutil
 import time
 from collections.abc import Iterable, Sequence
@@ -20,6 +19,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from thyme.approaches.registry import find_approach
+from thyme.drafts import drafted
 from thyme.model.errors import InputError
 from thyme.model.operations import Operation
 from thyme.pipeline.identity import bytes_identity, code_identity, identity_of
@@ -123,16 +123,13 @@ def keep_run(folder: Path, spec: RunSpec, played: Played) -> None:
     record = RunRecord(
         played.run, spec.trace.identity, round(played.seconds, 3), played.actions, played.rows, spec.scenario
     )
-    draft = folder / f".{played.run}.{os.getpid()}.draft"
-    draft.mkdir(parents=True)
-    try:
+    place = folder / played.run
+    with drafted(place) as draft:
+        draft.mkdir()
         (draft / EVENTS_FILE).write_bytes(played.events)
         (draft / RUN_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(record)))
         # A folder without events is what is left of a run whose events somebody removed.
-        shutil.rmtree(folder / played.run, ignore_errors=True)
-        draft.rename(folder / played.run)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        shutil.rmtree(place, ignore_errors=True)
 
 
 class _Effort(msgspec.Struct, frozen=True):
