@@ -22,7 +22,7 @@ from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.queries import parse_query
 from thyme.model.records import OperationKind
-from thyme.sim.radios.disc import DiscModel
+from thyme.sim.radios.models import DiscModel
 from thyme.sim.run import Run
 
 STORM_FRAMES_PER_NODE_S = 400

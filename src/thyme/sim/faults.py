@@ -8,15 +8,15 @@ failed, as if the link had given up (without the airtime of the retries).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from random import Random
+from typing import Literal, Protocol
 
 import msgspec
 
 from thyme.model.errors import InputError
+from thyme.sim.engine import Engine
 from thyme.wire.message import Message
-
-if TYPE_CHECKING:
-    from thyme.sim.simulation import Simulation
+from thyme.world.mobility.movement import Movement
 
 
 class Pass(msgspec.Struct, frozen=True):
@@ -63,7 +63,18 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise InputError("fault 'delay': delay_s must be a positive number of seconds")
 
 
-def verdict(rules: Sequence[Rule], world: Simulation, sender: int, receiver: int, message: Message) -> Verdict:
+class World(Protocol):
+    """What rules look at: the time, where people are, and the dice for faults."""
+
+    @property
+    def engine(self) -> Engine: ...
+    @property
+    def movement(self) -> Movement: ...
+    @property
+    def fault_random(self) -> Random: ...
+
+
+def verdict(rules: Sequence[Rule], world: World, sender: int, receiver: int, message: Message) -> Verdict:
     now_s = world.engine.now_s
     for rule in rules:
         if not rule.from_s <= now_s < rule.to_s or (rule.message and type(message).__name__ != rule.message):
@@ -74,7 +85,7 @@ def verdict(rules: Sequence[Rule], world: Simulation, sender: int, receiver: int
     return PASS
 
 
-def _judge(rule: Rule, world: Simulation, sender: int, receiver: int) -> Verdict:
+def _judge(rule: Rule, world: World, sender: int, receiver: int) -> Verdict:
     now_s = world.engine.now_s
     match rule.kind:
         case "partition":

@@ -8,8 +8,7 @@ then given up, as an acknowledged link does.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -17,10 +16,8 @@ import numpy as np
 from thyme.model.records import TrafficKind
 from thyme.model.settings import check_bounds
 from thyme.model.settings.bounds import Count, NotNegative, Positive
-from thyme.sim.energy import EnergyOptions
 from thyme.sim.radios.neighbours import Neighbours, Reach
-from thyme.sim.radios.radio import Happening, Radio, RadioTotals, Told
-from thyme.world.contacts.table import Contacts
+from thyme.sim.radios.radio import Happening, RadioTotals, Told
 from thyme.world.mobility.movement import Movement
 
 LIGHT_MPS = 299_792_458.0
@@ -45,21 +42,6 @@ class DiscOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         check_bounds(self)
-
-
-class DiscModel(DiscOptions, frozen=True, tag_field="model", tag="disc"):
-    """A unit disc: whoever is within range hears, with no contention and no interference."""
-
-    plays_contacts: ClassVar[bool] = True
-    """Whether who is in reach may come from contacts instead of places."""
-    energy: EnergyOptions = EnergyOptions()
-
-    def make(self, movement: Movement, contacts: Callable[[float], Contacts | None], seed: int) -> Radio:
-        """The radio of a run; `contacts` tells of a range who is within it, where that is known beforehand."""
-        from thyme.sim.radios.contacts import contact_radio
-
-        met = contacts(self.range_m)
-        return DiscRadio(movement, self, seed) if met is None else contact_radio(movement, met, self, seed)
 
 
 class _Transmission(msgspec.Struct):

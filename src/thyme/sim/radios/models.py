@@ -1,7 +1,7 @@
 """The only list of radio models."""
 
-from thyme.sim.radios.disc import DiscModel
-from thyme.sim.radios.wifi.profiles import WifiModel
+from thyme.sim.radios.disc_model import DiscModel
+from thyme.sim.radios.wifi.model import WifiModel
 
 RadioModel = DiscModel | WifiModel
 

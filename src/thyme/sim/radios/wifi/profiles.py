@@ -10,17 +10,12 @@ carrier sense keeps its proportion (190 m becomes 238 m).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ClassVar, Literal
+from typing import Literal
 
 import msgspec
 
 from thyme.model.errors import InputError
 from thyme.model.settings.bounds import AtLeastOne, Count, NotNegative, Positive
-from thyme.sim.energy import EnergyOptions
-from thyme.sim.radios.radio import Radio
-from thyme.world.contacts.table import Contacts
-from thyme.world.mobility.movement import Movement
 
 ERROR_MODELS = ("nist", "table")
 BROADCAST_MODES = ("ofdm6", "dsss1")
@@ -64,22 +59,6 @@ class WifiOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     slot_us: Positive = 20.0
     detection_us: NotNegative = 4.0
     """How long a preamble must last before it is noticed."""
-
-
-class WifiModel(WifiOptions, frozen=True, tag_field="model", tag="wifi"):
-    """802.11g as ns-3 models it, with contention, interference and capture (docs/radio.md)."""
-
-    plays_contacts: ClassVar[bool] = False
-    profile: Literal["thyme", "def", "p27"] = "thyme"
-    """The 802.11g world: ours (113 m), ns-3.44's defaults (51 m) or ns-3.27's (100 m)."""
-    energy: EnergyOptions = EnergyOptions()
-
-    def make(self, movement: Movement, contacts: Callable[[float], Contacts | None], seed: int) -> Radio:
-        """The radio of a run; contacts play no part."""
-        # Compiled code takes a while to load, and whoever only reads a scenario does not need it.
-        from thyme.sim.radios.wifi.radio import WifiRadio
-
-        return WifiRadio(movement, self.profile, self, seed)
 
 
 _PROFILES = (
