@@ -14,7 +14,7 @@ from net import Net
 
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
-from thyme.routing.dsdv.kernel import READY, RESETTLED
+from thyme.routing.dsdv.duties import READY, RESETTLED
 from thyme.routing.dsdv.protocol import Dsdv
 from thyme.routing.dsdv.table import DsdvTable
 from thyme.wire.dsdv import Entry, pack, unpack

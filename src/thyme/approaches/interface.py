@@ -25,6 +25,7 @@ from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata, ObjectLimits, check_object
 from thyme.model.queries import Query
+from thyme.routing.hearing import Ear
 from thyme.wire.message import Message
 
 
@@ -92,6 +93,10 @@ class ReactiveStore(ABC):
 
     @abstractmethod
     def receive(self, sender: NodeId, message: Message) -> None: ...
+
+    def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
+        """How frames of a kind may be told to many nodes at once instead of by `receive`; nothing if they may not."""
+        return ()
 
     @abstractmethod
     def stop(self) -> None: ...

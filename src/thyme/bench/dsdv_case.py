@@ -51,7 +51,7 @@ class _Traffic:
         def receive(sender: NodeId, message: Message) -> None:
             router.receive(sender, message)
 
-        host.begin_life(receive)
+        host.begin_life(receive, router.ears)
         router.start()
         return router
 

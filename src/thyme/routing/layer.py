@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Protocol as Interface
 
 from thyme.model.ids import NodeId
+from thyme.routing.hearing import Ear
 from thyme.wire.message import Message
 
 Deliver = Callable[[NodeId, Message], None]
@@ -33,3 +34,6 @@ class UnicastRouter(Layer, Interface):
 
     def roomy(self) -> bool:
         """Whether packets that wait for a route leave room for more. Whoever can wait asks before they send."""
+
+    def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
+        """How frames of a kind may be told to many nodes at once instead of by `receive`; nothing if they may not."""

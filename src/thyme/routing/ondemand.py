@@ -17,6 +17,7 @@ from thyme.host import Host, Timer
 from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, TrafficKind
+from thyme.routing.hearing import Ear
 from thyme.routing.layer import Deliver
 from thyme.wire.codec import DecodeError, decode, encode
 from thyme.wire.message import Message
@@ -85,6 +86,9 @@ class OnDemandRouter:
 
     def roomy(self) -> bool:
         return all(2 * len(search.waiting) < self._options.queue_per_target for search in self._searches.values())
+
+    def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
+        return ()
 
     def receive(self, sender: NodeId, message: Message) -> bool:
         match message:

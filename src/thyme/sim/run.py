@@ -144,7 +144,7 @@ class Run:
         self.radio.switch(max(self.world.engine.now_s, self.radio.now_s), node, True)
         store = self._approach.make(host, self._settings)
         self.stores[NodeId(node)] = store
-        host.begin_life(store.receive)
+        host.begin_life(store.receive, store.ears)
         store.start()
         host.after(joins_after_s, store.join)
         self.users[node].take(self._seen_by_user(store) if self._seen_by_user else store)

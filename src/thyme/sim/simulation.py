@@ -19,6 +19,8 @@ from thyme.host import MemoryStore, Timer
 from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
 from thyme.model.records import LogRecord, TrafficKind
+from thyme.routing.hearing import Hearing
+from thyme.sim.audience import Audience, Ears
 from thyme.sim.engine import Engine
 from thyme.sim.faults import Pass, Rule, verdict
 from thyme.sim.radios.radio import Happening, Radio, Told
@@ -48,15 +50,17 @@ _RECEIVED, _SENT, _GIVEN_UP = int(Happening.RECEIVED), int(Happening.SENT), int(
 
 
 class _Kind:
-    """A class of messages: its name, and where its frames are counted."""
+    """A class of messages: its name, where its frames are counted, and who takes them in together."""
 
-    __slots__ = ("control", "name", "received", "sent")
+    __slots__ = ("audience", "control", "name", "received", "sent")
 
-    def __init__(self, kind: type[Message], recorder: Recorder) -> None:
+    def __init__(self, kind: type[Message], simulation: Simulation) -> None:
+        recorder = simulation.recorder
         self.name = kind.__name__
         self.sent = recorder.tally(TrafficKind.SENT, self.name)
         self.received = recorder.tally(TrafficKind.RECEIVED, self.name)
         self.control: Tally | None = recorder.tally(TrafficKind.CONTROL, self.name) if kind.control else None
+        self.audience = simulation.audience(kind)
 
 
 class _Frame:
@@ -96,6 +100,7 @@ class Simulation:
         self._ended: deque[tuple[float, int]] = deque()
         self._tokens = 0
         self._kinds: dict[type[Message], _Kind] = {}
+        self._hearing = Hearing(movement.nodes)
         self._frame_log: list[tuple[float, int, int, str, int]] | None = None
 
     def keep_frames(self) -> None:
@@ -125,13 +130,15 @@ class Simulation:
                 told_s = engine.now_s
                 progress(told_s)
         engine.now_s = until_s
+        for kind in self._kinds.values():
+            kind.audience.count(kind.received)
 
     def send(self, sender: int, to: int, message: Message, failed: Failed) -> None:
         size_bytes = len(encode(message))
         host = self.hosts[sender]
         kind = self._kinds.get(type(message))
         if kind is None:
-            kind = self._kinds[type(message)] = _Kind(type(message), self.recorder)
+            kind = self._kinds[type(message)] = _Kind(type(message), self)
         add(kind.sent, sender, 1, size_bytes)
         if kind.control is not None:
             add(kind.control, sender, 1, size_bytes)
@@ -151,29 +158,45 @@ class Simulation:
             if frame.failed is not None:
                 host.after(0.0, frame.failed)
 
+    def audience(self, kind: type[Message]) -> Audience:
+        """Those who are there to hear messages of a kind together."""
+        return Audience(kind, self.engine, self.hosts, self._hearing)
+
+    def changed(self, node: NodeId) -> None:
+        """A node's life has begun or ended."""
+        for kind in self._kinds.values():
+            kind.audience.change(node)
+
     def _tell(self, happenings: list[Told]) -> None:
-        engine, frames, hosts = self.engine, self._frames, self.hosts
-        for at_s, token, node, peer, what in happenings:
-            if at_s > engine.now_s:
-                engine.now_s = at_s
-            frame = frames[token]
-            if what == _RECEIVED:
-                if self.rules:
-                    self._receive(node, peer, frame)
-                else:
-                    hosts[node].hear(peer, frame)
-                continue
-            self._ended.append((at_s + FRAME_MEMORY_S, token))
-            if (what == _GIVEN_UP or (what == _SENT and frame.refused)) and frame.failed:
-                host = hosts[node]
-                if host.life == frame.life:
-                    frame.failed()
+        engine, frames = self.engine, self._frames
+        for told in happenings:
+            frame = frames[told.frame]
+            if told.what != _RECEIVED:
+                self._end(told, frame)
+            elif frame.kind.audience.together and not self.rules:
+                frame.kind.audience.hear(told, frame.message, frame.size_bytes)
+            else:
+                for node, at_s in zip(told.nodes.tolist(), told.at_s.tolist(), strict=True):
+                    engine.now_s = max(engine.now_s, at_s)
+                    self._receive(node, told.peer, frame)
         while self._ended and self._ended[0][0] < engine.now_s:
             del self._frames[self._ended.popleft()[1]]
+
+    def _end(self, told: Told, frame: _Frame) -> None:
+        """The sender is done with a frame."""
+        at_s = float(told.at_s[0])
+        self.engine.now_s = max(self.engine.now_s, at_s)
+        self._ended.append((at_s + FRAME_MEMORY_S, told.frame))
+        failed = told.what == _GIVEN_UP or (told.what == _SENT and frame.refused)
+        if failed and frame.failed and self.hosts[frame.sender].life == frame.life:
+            frame.failed()
 
     def _receive(self, node: int, sender: int, frame: _Frame) -> None:
         """What the scenario's faults let through."""
         host = self.hosts[node]
+        if not self.rules:
+            host.hear(sender, frame)
+            return
         answer = verdict(self.rules, self, sender, node, frame.message)
         if isinstance(answer, Pass):
             host.hear(sender, frame)
@@ -204,14 +227,18 @@ class SimulatedHost:
         self._leg_from_s = self._leg_to_s = inf
         self._place = Point(0.0, 0.0)
         self.receive: Receive | None = None
+        self.ears: Ears | None = None
 
-    def begin_life(self, receive: Receive) -> None:
-        """The node is on; `receive` is told what it hears."""
+    def begin_life(self, receive: Receive, ears: Ears = lambda kind: ()) -> None:
+        """The node is on; `receive` is told what it hears, unless it has `ears` for it."""
         self.receive = receive
+        self.ears = ears
+        self._simulation.changed(self.node)
 
     def end_life(self) -> None:
         self.life += 1
-        self.receive = None
+        self.receive = self.ears = None
+        self._simulation.changed(self.node)
 
     def lose_store(self) -> None:
         """The device is gone for good, and with it what it kept."""

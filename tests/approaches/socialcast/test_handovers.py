@@ -51,9 +51,8 @@ class LosingAcknowledgements:
         return [self._lose(one) for one in self._radio.told()]
 
     def _lose(self, one: Told) -> Told:
-        at_s, frame, node, peer, what = one
-        lost = what == Happening.SENT and peer >= 0 and self._random.random() < self._probability
-        return (at_s, frame, node, peer, int(Happening.GIVEN_UP)) if lost else one
+        lost = one.what == Happening.SENT and one.peer >= 0 and self._random.random() < self._probability
+        return one._replace(what=int(Happening.GIVEN_UP)) if lost else one
 
 
 def rugby(tmp_path: Path, faults: Sequence[Rule] = (), contacts: Sequence[Contact] = (), **how: Any) -> SocialWorld:

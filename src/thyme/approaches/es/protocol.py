@@ -33,6 +33,7 @@ from thyme.model.objects import Metadata
 from thyme.model.queries import Query
 from thyme.model.records import Joined
 from thyme.model.subscriptions import Subscription
+from thyme.routing.hearing import Ear
 from thyme.routing.layer import Deliver, UnicastRouter
 from thyme.wire.message import Message
 from thyme.wire.server import DeleteRequest, InsertRequest, SubscribeRequest, UnsubscribeRequest
@@ -89,6 +90,9 @@ class ExternalStorage(ReactiveStore):
 
     def receive(self, sender: NodeId, message: Message) -> None:
         self._router.receive(sender, message)
+
+    def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
+        return self._router.ears(kind)
 
     def _was_inserted(self, key: ObjectKey) -> bool:
         return self.host.store.get(OWN_OBJECT, key.oid) is not None

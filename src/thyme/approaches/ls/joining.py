@@ -16,6 +16,8 @@ from thyme.host import Host, Timer
 from thyme.model.ids import NodeId, SubscriptionKey
 from thyme.model.records import Joined
 from thyme.model.subscriptions import Subscription
+from thyme.routing.heard import HeardTable
+from thyme.routing.hearing import Ear
 from thyme.wire.message import Message
 from thyme.wire.storage import JoinReply, JoinRequest
 
@@ -48,7 +50,7 @@ class Joining:
         self._options = options
         self._hand_over = hand_over
         self._learn = learn
-        self._heard: dict[NodeId, float] = {}
+        self._heard = HeardTable(options.neighbours)
         self._request = host.random.getrandbits(40)
         self._tries = 0
         self._started_s = 0.0
@@ -65,13 +67,17 @@ class Joining:
             self._timer.cancel()
 
     def heard(self, sender: NodeId) -> None:
-        self._heard[sender] = self._host.now()
-        if len(self._heard) > self._options.neighbours:
-            del self._heard[min(self._heard, key=self._heard.__getitem__)]
+        self._heard.note(sender, self._host.now())
+
+    def ear(self) -> Ear:
+        """To be told of many frames at once that somebody was heard."""
+        from thyme.routing.noting import note_together
+
+        return Ear(note_together, self._heard.address, lambda sender, *_: self.heard(sender))
 
     def silent_since(self, at_s: float) -> bool:
         """Whether no neighbour has been heard since `at_s`."""
-        return all(heard_s < at_s for heard_s in self._heard.values())
+        return self._heard.count_since(at_s) == 0
 
     def receive(self, sender: NodeId, message: Message) -> None:
         match message:
@@ -83,8 +89,7 @@ class Joining:
                 pass
 
     def _neighbours(self) -> int:
-        horizon_s = self._host.now() - self._options.heard_s
-        return sum(1 for at_s in self._heard.values() if at_s >= horizon_s)
+        return self._heard.count_since(self._host.now() - self._options.heard_s)
 
     def _ask(self) -> None:
         if self._tries >= self._options.tries:

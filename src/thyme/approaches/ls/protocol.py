@@ -42,6 +42,7 @@ from thyme.model.objects import Metadata
 from thyme.model.queries import Query
 from thyme.model.subscriptions import Subscription
 from thyme.routing.flooding import Flooding, FloodingOptions
+from thyme.routing.hearing import Ear
 from thyme.routing.layer import Deliver, UnicastRouter
 from thyme.wire.message import Message
 from thyme.wire.storage import MoreRequest, Notification, PartReply, PartRequest, Subscribed, Unsubscribed
@@ -104,6 +105,10 @@ class LocalStorage(ReactiveStore):
         if self._flooding.receive(sender, message) or self._router.receive(sender, message):
             return
         self._joining.receive(sender, message)
+
+    def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
+        router = self._router.ears(kind)
+        return (self._joining.ear(), *router) if router else ()
 
     def _was_inserted(self, key: ObjectKey) -> bool:
         return self._index.get(key) is not None or self._index.deleted(key)

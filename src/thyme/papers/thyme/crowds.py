@@ -156,7 +156,7 @@ class Crowd:
         self.succeeded = 0
         self.notified = 0
         for host, store in zip(self.world.hosts, self.stores, strict=True):
-            host.begin_life(store.receive)
+            host.begin_life(store.receive, store.ears)
             store.start()
             host.after(host.random.uniform(0.0, 1.0), store.join)
         self._wait(options.joining_s)

@@ -11,15 +11,17 @@ from typing import Any
 import numpy as np
 
 from thyme.compiled import carray, entry, inner, pointer
+from thyme.routing.dsdv.alarms import draw_moment, forget_past
+from thyme.routing.dsdv.duties import ATTEND, MUST, READY, RESETTLED, SETTLE
 from thyme.routing.dsdv.reading import read_entry
 from thyme.routing.dsdv.rows import earliest, find, follow, insert, lose_over, note, opened, take_out, tellable
+from thyme.routing.noting import columns, desk_of
 
 MAX_HOPS = 1000
 """No route is so long; an entry that says so is nonsense."""
 ENTRY = 12
-SHORT, READY, RESETTLED = -1, 1, 2
-"""What `read` returns: there are too few rows, and nothing was done; or any of the other two: something can be told
-at once, and the next settling time is another one."""
+SHORT = -1
+"""There are too few rows, and nothing was done."""
 
 
 @inner
@@ -29,16 +31,11 @@ def number(entries: Any, at: int) -> int:
     return int(high | (np.int64(entries[at + 2]) << 8) | np.int64(entries[at + 3]))
 
 
-@entry
-def read(address: int, entries: bytes, sender: int, now_s: float) -> int:
-    """Take in a neighbour's update."""
-    desks, rows = opened(address)
-    desk = desks[0]
-    count = len(entries) // ENTRY
-    if desk.used + count > desk.capacity:
-        return SHORT
+@inner
+def read_update(desk: Any, rows: Any, entries: bytes, sender: int, now_s: float) -> int:
+    """Take in a neighbour's update: any of READY and RESETTLED."""
     guess, ready, settles = 0, False, False
-    for k in range(count):
+    for k in range(len(entries) // ENTRY):
         destination = number(entries, k * ENTRY)
         hops, sequence = number(entries, k * ENTRY + 4), number(entries, k * ENTRY + 8)
         if destination == desk.own or not 0 < hops < MAX_HOPS:
@@ -61,6 +58,50 @@ def read(address: int, entries: bytes, sender: int, now_s: float) -> int:
         if desk.due_s != before_s:
             told |= RESETTLED
     return told
+
+
+@inner
+def hear(address: int, entries: bytes, sender: int, now_s: float, draw: float) -> int:
+    """Take in a neighbour's update, and say what it leaves to be done (`dsdv.duties`)."""
+    desks, rows = opened(address)
+    desk = desks[0]
+    forget_past(desk, now_s)
+    if desk.used + len(entries) // ENTRY > desk.capacity or desk.trigger_count == desk.trigger_room:
+        return SHORT
+    told = read_update(desk, rows, entries, sender, now_s)
+    if told & RESETTLED and desk.due_s < desk.settled_s:
+        told |= SETTLE
+    told |= draw_moment(desk, now_s, draw, told & READY != 0)
+    return told | ATTEND if desk.attends else told
+
+
+@entry
+def read(address: int, entries: bytes, sender: int, now_s: float, draw: float) -> int:
+    """One node hears an update."""
+    return hear(address, entries, sender, now_s, draw)
+
+
+@entry
+def read_all(hearing: int, desks: int, entries: bytes, sender: int) -> int:
+    """Many nodes hear an update; for how many of them something is left to be done."""
+    nodes, now_s, draws, told = columns(hearing)
+    busy = 0
+    for i in range(len(nodes)):
+        left = hear(desk_of(desks, nodes[i]), entries, sender, now_s[i], draws[i])
+        told[i] = left if left == SHORT else left & MUST
+        busy += told[i] != 0
+    return busy
+
+
+@entry
+def trigger(address: int, now_s: float, draw: float) -> int:
+    """There is something to tell, though no update was heard: TRIGGER if the timer must be set for it."""
+    desks, _ = opened(address)
+    desk = desks[0]
+    forget_past(desk, now_s)
+    if desk.trigger_count == desk.trigger_room:
+        return SHORT
+    return draw_moment(desk, now_s, draw, True)
 
 
 @inner

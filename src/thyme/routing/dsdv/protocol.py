@@ -13,7 +13,6 @@ sent, and sequence numbers begin with the clock, so that a node can come back.
 from __future__ import annotations
 
 from collections.abc import Callable
-from heapq import heappop, heappush
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -24,8 +23,10 @@ from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, TrafficKind
+from thyme.routing.dsdv.duties import ATTEND, MUST, SETTLE, TRIGGER
 from thyme.routing.dsdv.options import SEQUENCE_TICK_S, DsdvOptions
 from thyme.routing.dsdv.waiting import Waiting
+from thyme.routing.hearing import Ear
 from thyme.routing.layer import Deliver
 from thyme.wire.codec import DecodeError, decode, encode
 from thyme.wire.dsdv import ENTRY_BYTES, Carried, TableUpdate
@@ -44,7 +45,6 @@ class Dsdv:
 
     def __init__(self, host: Host, deliver: Deliver, options: DsdvOptions | None = None) -> None:
         # Compiled code takes a while to load, and most approaches never route by DSDV.
-        from thyme.routing.dsdv.kernel import READY, RESETTLED
         from thyme.routing.dsdv.table import DsdvTable
 
         if not 0 <= host.node < _NUMBERS:
@@ -53,17 +53,15 @@ class Dsdv:
             )
         self._host = host
         self._deliver = deliver
-        self._ready, self._resettled = READY, RESETTLED
         self._options = o = options or DsdvOptions()
         weight = o.weight if o.weighted_settling else None
         hold_s = o.hold_periods * o.period_s
-        self._table = DsdvTable(host.node, o.settling_s, weight, hold_s, o.remember_lost, o.max_routes)
+        self._table = DsdvTable(
+            host.node, o.settling_s, weight, hold_s, o.remember_lost, o.max_routes, o.trigger_jitter_s
+        )
         self._sequence = 0
         self._settling_timer: Timer | None = None
-        self._settled_s = inf
-        self._triggers: list[float] = []
         self._trigger_timer: Timer | None = None
-        self._triggered_s = inf
         self._failures: dict[NodeId, int] = {}
         self._waiting = Waiting(host, o.max_waiting, o.max_waiting_per_node, o.max_wait_s)
         self._dump_timer: Timer | None = None
@@ -96,7 +94,7 @@ class Dsdv:
             self._host.after(0.0, lambda: self._deliver(to, message))
             return
         if self._table.purge(self._host.now()):
-            self._trigger(True, self._host.now())
+            self._trigger()
         self._number = (self._number + 1) % _NUMBERS
         packet = Carried(self._host.node, self._number, to, 0, payload)
         self._send_or_wait(packet, failed, self._options.resends)
@@ -113,47 +111,62 @@ class Dsdv:
             return False
         return True
 
+    def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
+        if kind is not TableUpdate:
+            return ()
+        from thyme.routing.dsdv.table import read_together
+
+        return (Ear(read_together, self._table.address, self._act, draws=True),)
+
     def _read(self, sender: NodeId, entries: bytes) -> None:
-        if self._failures:
-            self._failures.pop(sender, None)
-        now_s = self._host.now()
-        told = self._table.read(sender, entries, now_s)
-        if told & self._resettled:
+        told = self._table.read(sender, entries, self._host.now(), self._host.random.random())
+        if told & MUST:
+            self._do(sender, told)
+
+    def _act(self, sender: NodeId, message: TableUpdate, told: int, draw: float) -> None:
+        """What is left to do of an update that many nodes heard, at this one."""
+        if told < 0:
+            told = self._table.read(sender, message.entries, self._host.now(), draw)
+        self._do(sender, told)
+
+    def _do(self, sender: NodeId, told: int) -> None:
+        if told & SETTLE:
             self._await_settling()
-        self._trigger(told & self._ready != 0, now_s)
-        if self._waiting.count:
-            self._release()
+        if told & TRIGGER:
+            self._set_trigger()
+        if told & ATTEND:
+            self._failures.pop(sender, None)
+            if self._waiting.count:
+                self._release()
+            self._table.attend(bool(self._failures) or self._waiting.count > 0)
 
     def _await_settling(self) -> None:
         """One timer serves all that settles. It may ring before anything is due; then it is set again."""
         due_s = self._table.due_s
-        if due_s < self._settled_s:
+        if due_s < self._table.settled_s:
             if self._settling_timer:
                 self._settling_timer.cancel()
-            self._settled_s = due_s
+            self._table.settled_s = due_s
             self._settling_timer = self._host.after(max(0.0, due_s - self._host.now()), self._end_settling)
 
     def _end_settling(self) -> None:
-        self._settled_s = inf
+        self._table.settled_s = inf
         while self._table.end_settling(self._host.now()):
             self._tell_news()
         self._await_settling()
 
-    def _trigger(self, ready: bool, now_s: float) -> None:
-        """Tell the news in a random moment. Every update that is heard draws one, news or not, and the next of them
-        tells whatever is news by then; a timer is set only when there is something to tell (`ready`)."""
-        triggers = self._triggers
-        while triggers and triggers[0] < now_s:
-            heappop(triggers)
-        heappush(triggers, now_s + self._options.trigger_jitter_s * self._host.random.random())
-        if (ready or self._triggered_s < inf) and triggers[0] < self._triggered_s:
-            if self._trigger_timer:
-                self._trigger_timer.cancel()
-            self._triggered_s = triggers[0]
-            self._trigger_timer = self._host.after(triggers[0] - now_s, self._triggered)
+    def _trigger(self) -> None:
+        """Tell news that no update brought."""
+        if self._table.trigger(self._host.now(), self._host.random.random()):
+            self._set_trigger()
+
+    def _set_trigger(self) -> None:
+        if self._trigger_timer:
+            self._trigger_timer.cancel()
+        self._trigger_timer = self._host.after(self._table.triggered_s - self._host.now(), self._triggered)
 
     def _triggered(self) -> None:
-        self._triggered_s = inf
+        self._table.triggered_s = inf
         self._tell_news()
 
     def _tell_news(self) -> None:
@@ -176,6 +189,7 @@ class Dsdv:
         next_hop = self._table.next_hop(packet.target)
         if next_hop is None:
             kept = self._waiting.put(packet, failed, resends)
+            self._table.attend(True)
             if not kept:
                 self._refuse("no route", failed)
             return
@@ -191,11 +205,12 @@ class Dsdv:
     def _link_failed(self, neighbour: NodeId) -> None:
         limit = self._options.broken_after_failures
         failures = self._failures[neighbour] = self._failures.get(neighbour, 0) + 1
+        self._table.attend(True)
         if not limit or failures < limit:
             return
         del self._failures[neighbour]
         if self._table.lose_over(neighbour, self._host.now()):
-            self._trigger(True, self._host.now())
+            self._trigger()
 
     def _carry(self, packet: Carried) -> None:
         if packet.target == self._host.node:

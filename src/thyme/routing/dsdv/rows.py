@@ -54,6 +54,13 @@ DESK = np.dtype(
         ("hold_s", np.float64),
         ("due_s", np.float64),  # the earliest of all rows
         ("remember_lost", np.int64),
+        ("triggers", np.int64),  # the moments that were drawn and are not over
+        ("trigger_room", np.int64),
+        ("trigger_count", np.int64),
+        ("jitter_s", np.float64),
+        ("triggered_s", np.float64),  # for when the timer that tells news is set; infinite if it is not
+        ("settled_s", np.float64),  # for when the timer that ends settling is set
+        ("attends", np.int64),  # whether something besides the table waits for updates
     ],
     align=True,
 )

@@ -25,8 +25,11 @@ from numpy.typing import NDArray
 from thyme.model.ids import NodeId
 from thyme.routing.dsdv import kernel
 from thyme.routing.dsdv.rows import DESK, ROW
+from thyme.routing.hearing import Hearing
+from thyme.wire.dsdv import TableUpdate
 
 _FIRST_ROWS = 16
+_FIRST_MOMENTS = 8
 _IDS = 1 << 32
 
 
@@ -52,15 +55,21 @@ class DsdvTable:
         hold_s: float,
         remember_lost: bool,
         max_routes: int,
+        jitter_s: float = 0.0,
     ) -> None:
-        """`weight` is the part of the old settling time in the new one; None keeps the settling time as it is."""
+        """`weight` is the part of the old settling time in the new one; None keeps the settling time as it is. News are
+        told in a random moment within `jitter_s`."""
         self._desk: NDArray[Any] = np.zeros(1, DESK)
         desk = self._desk[0]
         desk["own"], desk["max_routes"], desk["remember_lost"] = own, max_routes, remember_lost
         desk["settling_s"], desk["hold_s"], desk["due_s"] = settling_s, hold_s, inf
         desk["weight"] = -1.0 if weight is None else weight
-        self._address: int = self._desk.ctypes.data
-        self._due_s = self._desk["due_s"]
+        desk["jitter_s"], desk["triggered_s"], desk["settled_s"] = jitter_s, inf, inf
+        self.address: int = self._desk.ctypes.data
+        self._due_s, self._triggered_s = self._desk["due_s"], self._desk["triggered_s"]
+        self._settled_s, self._attends = self._desk["settled_s"], self._desk["attends"]
+        self._moments: NDArray[np.float64] = np.zeros(0)
+        self._remember(_FIRST_MOMENTS)
         self._place(np.zeros(0, ROW), _FIRST_ROWS)
 
     @property
@@ -73,42 +82,71 @@ class DsdvTable:
         """Destinations for which there is room before the table grows."""
         return len(self._rows)
 
-    def read(self, sender: NodeId, entries: bytes, now_s: float) -> int:
-        """Take in a neighbour's update. Returns `kernel.READY` if there is something to tell at once, plus
-        `kernel.RESETTLED` if `due_s` is another one."""
-        told = kernel.read(self._address, entries, sender, now_s)
-        if told == kernel.SHORT:
+    @property
+    def triggered_s(self) -> float:
+        """For when the timer that tells news is set; infinity if it is not."""
+        return float(self._triggered_s[0])
+
+    @triggered_s.setter
+    def triggered_s(self, at_s: float) -> None:
+        self._triggered_s[0] = at_s
+
+    @property
+    def settled_s(self) -> float:
+        """For when the timer that ends settling is set; infinity if it is not."""
+        return float(self._settled_s[0])
+
+    @settled_s.setter
+    def settled_s(self, at_s: float) -> None:
+        self._settled_s[0] = at_s
+
+    def attend(self, wanted: bool) -> None:
+        """Whether every update is to be told of, whatever it does to the table."""
+        self._attends[0] = wanted
+
+    def read(self, sender: NodeId, entries: bytes, now_s: float, draw: float = 0.0) -> int:
+        """Take in a neighbour's update; what is left to be done, by `dsdv.duties`."""
+        told = kernel.read(self.address, entries, sender, now_s, draw)
+        while told == kernel.SHORT:
             self._make_room(len(entries) // kernel.ENTRY)
-            told = kernel.read(self._address, entries, sender, now_s)
+            told = kernel.read(self.address, entries, sender, now_s, draw)
+        return told
+
+    def trigger(self, now_s: float, draw: float) -> int:
+        """Draw a moment to tell what is news besides updates; `duties.TRIGGER` if the timer must be set."""
+        told = kernel.trigger(self.address, now_s, draw)
+        while told == kernel.SHORT:
+            self._make_room(0)
+            told = kernel.trigger(self.address, now_s, draw)
         return told
 
     def tell(self, sequence: int) -> bytes:
         """The entries of a triggered update, in the order of destinations; they are news no longer. Nothing if
         there is no news."""
-        return self._out[: kernel.tell(self._address, sequence)].tobytes()
+        return self._out[: kernel.tell(self.address, sequence)].tobytes()
 
     def dump(self, sequence: int, now_s: float) -> bytes:
         """The entries of a full update: all routes, then the losses. What was not confirmed for the hold time, and
         what went over it, is lost."""
-        return self._out[: kernel.dump(self._address, sequence, now_s)].tobytes()
+        return self._out[: kernel.dump(self.address, sequence, now_s)].tobytes()
 
     def end_settling(self, now_s: float) -> bool:
         """End one settling that is due by now; False if none is."""
-        return kernel.end_settling(self._address, now_s)
+        return kernel.end_settling(self.address, now_s)
 
     def purge(self, now_s: float) -> bool:
         """Lose what was not confirmed for the hold time; whether that is news."""
-        return kernel.note_purged(self._address, now_s) > 0
+        return kernel.note_purged(self.address, now_s) > 0
 
     def lose_over(self, neighbour: NodeId, now_s: float) -> bool:
         """The link to a neighbour is broken: every route over it is lost. Whether there were any."""
-        return kernel.break_link(self._address, neighbour, now_s) > 0
+        return kernel.break_link(self.address, neighbour, now_s) > 0
 
     def next_hop(self, destination: NodeId) -> NodeId | None:
         """The neighbour to which packets for a destination go."""
         if not 0 <= destination < _IDS:
             return None
-        hop = kernel.next_hop(self._address, destination)
+        hop = kernel.next_hop(self.address, destination)
         return None if hop < 0 else NodeId(hop)
 
     def routes(self) -> list[Route]:
@@ -127,12 +165,21 @@ class DsdvTable:
         return self._rows[: int(self._desk[0]["used"])]
 
     def _make_room(self, more: int) -> None:
-        """Forget rows that nothing is kept in, and see to it that `more` fit besides the others, with some to spare."""
+        """Forget rows that nothing is kept in, and see to it that `more` fit besides the others, with some to spare;
+        the same for the moments that were drawn."""
+        if self._desk[0]["trigger_count"] == len(self._moments):
+            self._remember(2 * len(self._moments))
         rows = self._used_rows()
         rows = rows[(rows["known"] | rows["news"] | rows["lost"]).astype(bool) | (rows["due_s"] < inf)]
         needed = len(rows) + more
         fits = needed <= 0.75 * len(self._rows)
         self._place(rows, len(self._rows) if fits else max(2 * len(self._rows), needed + needed // 2))
+
+    def _remember(self, moments: int) -> None:
+        """Have room for so many moments."""
+        self._moments = np.resize(self._moments, moments)
+        desk = self._desk[0]
+        desk["triggers"], desk["trigger_room"] = self._moments.ctypes.data, moments
 
     def _place(self, rows: NDArray[Any], capacity: int) -> None:
         self._rows: NDArray[Any] = np.zeros(capacity, ROW)
@@ -141,6 +188,11 @@ class DsdvTable:
         desk = self._desk[0]
         desk["rows"], desk["capacity"], desk["used"] = self._rows.ctypes.data, capacity, len(rows)
         desk["out"] = self._out.ctypes.data
+
+
+def read_together(hearing: Hearing, desks: int, sender: NodeId, message: TableUpdate) -> int:
+    """An `Ear.take`: everybody who hears an update reads it."""
+    return kernel.read_all(hearing.address, desks, message.entries, sender)
 
 
 def _route(row: Any) -> Route:

@@ -79,6 +79,8 @@ class DiscRadio:
         self._slept_from_s = [0.0] * movement.nodes
         self.now_s = 0.0
         self._told: list[Told] = []
+        self._hearers: list[int] = []
+        self._heard_s: list[float] = []
 
     def broadcast(self, now_s: float, node: int, frame: int, size_bytes: int) -> bool:
         return self._accept(now_s, _Transmission(node, -1, frame, size_bytes + self._options.header_bytes))
@@ -162,10 +164,12 @@ class DiscRadio:
             for receiver, distance_m in self._reach.within(sent.node, end_s):
                 if self._on[receiver]:
                     self._hear(end_s, sent, receiver, distance_m)
+            self._tell_heard(sent)
             self._end(end_s, Happening.SENT, sent)
             return
         away_m = self._reach.distance_m(sent.node, sent.to, end_s) if self._on[sent.to] else None
         if away_m is not None and self._hear(end_s, sent, sent.to, away_m):
+            self._tell_heard(sent)
             self._sent[2, sent.to] += 1
             self._sent_bytes[2, sent.to] += self._options.ack_bytes
             self._end(end_s, Happening.SENT, sent)
@@ -188,8 +192,16 @@ class DiscRadio:
         self._received[receiver] += 1
         self._received_bytes[receiver] += sent.size_bytes
         self._receive_s[receiver] += sent.size_bytes * 8.0 / self._options.rate_bps
-        self._tell(end_s + distance_m / LIGHT_MPS, Happening.RECEIVED, receiver, sent.node, sent.frame)
+        self._hearers.append(receiver)
+        self._heard_s.append(end_s + distance_m / LIGHT_MPS)
         return True
 
+    def _tell_heard(self, sent: _Transmission) -> None:
+        """All who heard a frame are told of it together."""
+        if self._hearers:
+            nodes, at_s = np.array(self._hearers, np.int64), np.array(self._heard_s)
+            self._told.append(Told(sent.frame, sent.node, Happening.RECEIVED, nodes, at_s))
+            self._hearers, self._heard_s = [], []
+
     def _tell(self, at_s: float, kind: Happening, node: int, peer: int, frame: int) -> None:
-        self._told.append((at_s, frame, node, peer, kind))
+        self._told.append(Told(frame, peer, kind, np.array([node]), np.array([at_s])))

@@ -8,11 +8,13 @@ a node's reaction to one of them can never come too late for another.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from thyme.model.records import TrafficKind
 
@@ -38,8 +40,23 @@ class RadioTotals(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-Told = tuple[float, int, int, int, int]
-"""One happening: when, which frame, at which node, of or to which other node, and what (`Happening`)."""
+class Told(NamedTuple):
+    """The same thing happening with one frame at one node, or at many after each other: at which, and when."""
+
+    frame: int
+    peer: int
+    """Of or to which other node."""
+    what: int
+    """One of `Happening`."""
+    nodes: NDArray[np.int64]
+    at_s: NDArray[np.float64]
+
+
+def one_by_one(happenings: Iterable[Told]) -> Iterator[tuple[float, int, int, int, int]]:
+    """When, which frame, at which node, of or to which other node, and what."""
+    for frame, peer, what, nodes, at_s in happenings:
+        for node, when_s in zip(nodes.tolist(), at_s.tolist(), strict=True):
+            yield when_s, frame, node, peer, what
 
 
 class Radio(Protocol):

@@ -6,6 +6,8 @@ arrays `at_s`, `kind`, `node`, `peer` and `frame`, which stay as they are until 
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -76,8 +78,16 @@ class Wifi:
         return happenings
 
     def told(self) -> list[Told]:
-        rows: list[Told] = self._happened.tolist()
-        return rows
+        rows = self._happened
+        frames, kinds = rows["frame"], rows["kind"]
+        changes = (frames[1:] != frames[:-1]) | (kinds[1:] != kinds[:-1])
+        first = [0, *(np.flatnonzero(changes) + 1).tolist(), len(rows)]
+        nodes, at_s = rows["node"].astype(np.int64), rows["at_s"].copy()
+        told = []
+        for begin, end in pairwise(first):
+            _, frame, _, peer, what = rows[begin].item()
+            told.append(Told(frame, peer, what, nodes[begin:end], at_s[begin:end]))
+        return told
 
     def happened(self) -> Table:
         """The happenings of this stop as rows (at_s, frame, node, peer, kind)."""

@@ -1,0 +1,63 @@
+"""Noting, compiled, that a node was heard, in the tables of all who heard it (`routing.heard`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from thyme.compiled import carray, entry, inner, pointer
+from thyme.model.ids import NodeId
+from thyme.routing.heard import DESK, ROW
+from thyme.routing.hearing import HEARING, Hearing
+
+
+@inner
+def columns(hearing: int) -> Any:
+    """The rows of a hearing: nodes, instants, draws, and what they are told."""
+    desk = carray(pointer(hearing), 1, HEARING)[0]
+    nodes = carray(pointer(desk.nodes), desk.count, np.dtype(np.int64))
+    now_s = carray(pointer(desk.now_s), desk.count, np.dtype(np.float64))
+    draws = carray(pointer(desk.draws), desk.count, np.dtype(np.float64))
+    return nodes, now_s, draws, carray(pointer(desk.told), desk.count, np.dtype(np.int64))
+
+
+@inner
+def desk_of(desks: int, node: int) -> int:
+    """The address that a column of desks holds for a node."""
+    return int(carray(pointer(desks + 8 * node), 1, np.dtype(np.int64))[0])
+
+
+@inner
+def row_of(rows: Any, used: int, node: int) -> int:
+    """Where a node's row is; -1 if it has none."""
+    low, high = 0, used
+    while low < high:
+        middle = (low + high) >> 1
+        if rows[middle].node < node:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < used and rows[low].node == node else -1
+
+
+@entry
+def note(hearing: int, desks: int, sender: int) -> int:
+    nodes, now_s, _, told = columns(hearing)
+    strangers = 0
+    for i in range(len(nodes)):
+        desk = carray(pointer(desk_of(desks, nodes[i])), 1, DESK)[0]
+        rows = carray(pointer(desk.rows), desk.used, ROW)
+        at = row_of(rows, desk.used, sender)
+        told[i] = 0
+        if at < 0:
+            told[i] = 1
+            strangers += 1
+        else:
+            rows[at].at_s = now_s[i]
+    return strangers
+
+
+def note_together(hearing: Hearing, desks: int, sender: NodeId, _: object) -> int:
+    """An `Ear.take`: whoever has no row for the sender yet must make one."""
+    return note(hearing.address, desks, sender)
