@@ -16,7 +16,7 @@ from thyme.model.records import OperationKind
 from thyme.pipeline.runs.kept_files import KeptFiles, ShortTask
 from thyme.pipeline.runs.run import EVENTS_FILE, PackedTrace, RunSpec, pack_trace, read_events, run_identity
 from thyme.pipeline.runs.simulations import sweep_runs
-from thyme.pipeline.runs.sweep import MAX_ATTEMPTS, Outcome, Play, SweepProgress, Watch, unwatched
+from thyme.pipeline.runs.sweep import MAX_ATTEMPTS, Play, RunOutcome, SweepProgress, Watch, unwatched
 from thyme.pipeline.runs.sweep import sweep as sweep_tasks
 from thyme.sim.scenario import Scenario, scenario_of
 
@@ -40,7 +40,7 @@ def specs(trace: PackedTrace, topologies: int = 3) -> list[RunSpec]:
     return [RunSpec(scenario(topology=topology), trace) for topology in range(topologies)]
 
 
-def sweep(spark: SparkSession, specs: list[RunSpec], folder: Path, watch: Watch = unwatched) -> list[Outcome]:
+def sweep(spark: SparkSession, specs: list[RunSpec], folder: Path, watch: Watch = unwatched) -> list[RunOutcome]:
     return sweep_runs(lambda: spark, specs, folder, watch)
 
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from thyme.pipeline.identity import code_identity, identity_of
 from thyme.pipeline.metrics.finished import PlayedRuns, measure_runs, summarise_points
 from thyme.pipeline.runs.run import RunSpec
-from thyme.pipeline.runs.sweep import Outcome
+from thyme.pipeline.runs.sweep import RunOutcome
 from thyme.pipeline.spark import dataset
 from thyme.pipeline.spark.keeping import job
 from thyme.pipeline.spark.lazy_session import LazySession
@@ -30,7 +30,7 @@ from thyme.world.churn import NoChurn
 def provide_metrics(
     plan: Plan,
     specs: Sequence[RunSpec],
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[RunOutcome],
     traces: Sequence[PlayedTrace],
     out: Path,
     session: LazySession,

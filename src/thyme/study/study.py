@@ -17,7 +17,7 @@ from thyme.drafts import write_file
 from thyme.pipeline.identity import code_identity, identity_of
 from thyme.pipeline.runs.run import RunSpec
 from thyme.pipeline.runs.simulations import sweep_runs
-from thyme.pipeline.runs.sweep import Outcome
+from thyme.pipeline.runs.sweep import RunOutcome
 from thyme.pipeline.spark.lazy_session import LazySession, Session
 from thyme.study.definition import StudyDefinition
 from thyme.study.expectations import Expectation, judge_study
@@ -42,7 +42,7 @@ class StudyResult(msgspec.Struct, frozen=True):
 
     results: Results
     headline: Headline
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[RunOutcome, ...]
     report: Path
     metrics: Path
     all_reused: bool
@@ -87,7 +87,7 @@ def _is_brief(plan: Plan) -> bool:
 
 def _provide_runs(
     specs: Sequence[RunSpec], folder: Path, session: LazySession, watcher: Watcher, notes: StageNotes
-) -> list[Outcome]:
+) -> list[RunOutcome]:
     def spark() -> Session:
         notes.working("starting Spark" if not session.started else "")
         return session.spark
@@ -103,7 +103,7 @@ def _provide_report(
     plan: Plan,
     results: Results,
     answer: Headline,
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[RunOutcome],
     traces: Sequence[PlayedTrace],
     expectations: Sequence[Expectation],
     stages: Stages,
@@ -131,7 +131,7 @@ def _provide_report(
     notes.detail = f"{REPORT_FILE} and {len(drawn)} figures"
 
 
-def _failures(plan: Plan, outcomes: Sequence[Outcome]) -> list[FailedRun]:
+def _failures(plan: Plan, outcomes: Sequence[RunOutcome]) -> list[FailedRun]:
     return [
         FailedRun(
             outcome.run,

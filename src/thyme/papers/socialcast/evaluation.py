@@ -22,7 +22,7 @@ from thyme.papers.socialcast.sweep import sweep_social
 from thyme.papers.socialcast.workload import communities_of, social_operations
 from thyme.pipeline.runs.run import EVENTS_FILE, PackedTrace, RunSpec, pack_trace
 from thyme.pipeline.runs.simulations import sweep_runs
-from thyme.pipeline.runs.sweep import Outcome, SweepProgress
+from thyme.pipeline.runs.sweep import RunOutcome, SweepProgress
 from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.sim.scenario import Scenario
 from thyme.study.folder import RUNS
@@ -96,18 +96,18 @@ def run_evaluation(
 
 def _compiled(
     session: LazySession, table: Sequence[tuple[SocialPoint, int]], out: Path, watch: Watch
-) -> list[SocialMeasure | Outcome]:
+) -> list[SocialMeasure | RunOutcome]:
     specs = run_specs(table)
     runs = sweep_social(session.need, specs, out / RUNS, watch)
     return [
-        run if isinstance(run, Outcome) else measure_compiled(run, spec.trace.unpack(), seed)
+        run if isinstance(run, RunOutcome) else measure_compiled(run, spec.trace.unpack(), seed)
         for (_, seed), spec, run in zip(table, specs, runs, strict=True)
     ]
 
 
 def _with_classes(
     session: LazySession, table: Sequence[tuple[SocialPoint, int]], out: Path, watch: Watch
-) -> list[SocialMeasure | Outcome]:
+) -> list[SocialMeasure | RunOutcome]:
     specs = run_specs(table)
     outcomes = sweep_runs(session.need, specs, out / RUNS, watch)
     return [

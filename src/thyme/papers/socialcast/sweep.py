@@ -15,7 +15,7 @@ from thyme.model.operations import Operation
 from thyme.papers.socialcast.twin.run import SocialRun, contacts_for, contacts_key, play_compiled
 from thyme.pipeline.runs.kept_files import KeptFiles, ShortTask
 from thyme.pipeline.runs.run import RunSpec, run_identity
-from thyme.pipeline.runs.sweep import Outcome, Watch, sweep, unwatched
+from thyme.pipeline.runs.sweep import RunOutcome, Watch, sweep, unwatched
 from thyme.pipeline.spark.lazy_session import Session
 from thyme.sim.scenario import Scenario
 from thyme.world.contacts.table import Contacts
@@ -31,7 +31,7 @@ _CONTACTS: Bounded[bytes, Contacts] = Bounded(MAX_KEPT_CONTACTS)
 
 def sweep_social(
     spark: Callable[[], Session], specs: Sequence[RunSpec], folder: Path, watch: Watch = unwatched
-) -> list[SocialRun | Outcome]:
+) -> list[SocialRun | RunOutcome]:
     """Every run, in the order of the table, or what became of it if it failed."""
     files = KeptFiles(folder)
     tasks = [ShortTask(run_identity(spec, TWIN), _pack(spec)) for spec in specs]

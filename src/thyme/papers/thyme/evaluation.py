@@ -21,7 +21,7 @@ from thyme.papers.thyme.crowds import CrowdOptions, CrowdTraffic, Shared, measur
 from thyme.papers.thyme.figures import Counts, analysis_csv, analysis_table, messages_figure, shared_figure
 from thyme.pipeline.identity import code_identity, identity_of
 from thyme.pipeline.runs.kept_files import KeptFiles, ShortTask
-from thyme.pipeline.runs.sweep import Outcome, Watch, sweep, unwatched
+from thyme.pipeline.runs.sweep import RunOutcome, Watch, sweep, unwatched
 from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.study.folder import RUNS
 from thyme.study.report.report import FailedRun
@@ -140,7 +140,7 @@ def _decoded(ended: Iterable[tuple[Counted, bytes]], kind: type[Counted], found:
     return (msgspec.msgpack.decode(data, type=found) for one, data in ended if isinstance(one, kind))
 
 
-def _failures(counted: Sequence[Counted], outcomes: Sequence[Outcome]) -> Iterator[FailedRun]:
+def _failures(counted: Sequence[Counted], outcomes: Sequence[RunOutcome]) -> Iterator[FailedRun]:
     for one, outcome in zip(counted, outcomes, strict=True):
         if not outcome.ok:
             yield FailedRun(outcome.run, one.title, outcome.attempts, outcome.error)

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from thyme.papers.walks.batch import DEFAULT_BATCH, PAPER_INITIATORS, BatchOptions, Columns, run_network
 from thyme.pipeline.identity import code_identity, identity_of
 from thyme.pipeline.runs.kept_files import KeptFiles, ShortTask
-from thyme.pipeline.runs.sweep import Outcome, Watch, sweep, unwatched
+from thyme.pipeline.runs.sweep import RunOutcome, Watch, sweep, unwatched
 from thyme.pipeline.schemas import arrow_schema
 from thyme.pipeline.spark.lazy_session import LazySession
 
@@ -53,7 +53,7 @@ class NetworkTask(msgspec.Struct, frozen=True):
 class WalkSweep(msgspec.Struct, frozen=True):
     columns: Columns
     """In the order of sizes and networks, of those that did not fail."""
-    failed: tuple[tuple[Network, Outcome], ...]
+    failed: tuple[tuple[Network, RunOutcome], ...]
     runs: int
 
 

@@ -9,12 +9,12 @@ import msgspec
 from pyspark.sql import SparkSession
 
 from thyme.pipeline.runs.run import Played, RunSpec, finished, keep_run, play, run_identity, run_seconds
-from thyme.pipeline.runs.sweep import Outcome, Watch, sweep, unwatched
+from thyme.pipeline.runs.sweep import RunOutcome, Watch, sweep, unwatched
 
 
 def sweep_runs(
     spark: Callable[[], SparkSession], specs: Sequence[RunSpec], folder: Path, watch: Watch = unwatched
-) -> list[Outcome]:
+) -> list[RunOutcome]:
     """Play every run that has no output in `folder` yet; one outcome for each spec, in their order."""
     tasks = [_Simulation(run_identity(spec), spec) for spec in specs]
     return sweep(spark, tasks, play_packed, _RunFolders(folder, {task.run: task.spec for task in tasks}), watch=watch)

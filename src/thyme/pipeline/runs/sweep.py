@@ -63,7 +63,7 @@ class Keeping(Protocol):
     def keep(self, run: str, found: bytes, seconds: float) -> None: ...
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class RunOutcome(msgspec.Struct, frozen=True):
     """What became of one task of the table."""
 
     run: str
@@ -104,11 +104,13 @@ def sweep(
     keeping: Keeping,
     per_job: int = 1,
     watch: Watch = unwatched,
-) -> list[Outcome]:
+) -> list[RunOutcome]:
     """Play every task that is not kept yet, at most `per_job` in one job; one outcome for each row of the table, in its
     order. Spark is asked for only if there is something to play."""
     table = {task.run: task for task in tasks}
-    outcomes = {run: Outcome(run, "reused", seconds) for run in table if (seconds := keeping.seconds(run)) is not None}
+    outcomes = {
+        run: RunOutcome(run, "reused", seconds) for run in table if (seconds := keeping.seconds(run)) is not None
+    }
     todo = sorted((task for run, task in table.items() if run not in outcomes), key=lambda task: -task.weight)
     tally = _Tally(table, outcomes)
     watch(tally.progress(0))
@@ -127,7 +129,7 @@ def describe_error(error: BaseException) -> str:
 class _Tally:
     """Counts outcomes, and tells from the work done how long the rest will take."""
 
-    def __init__(self, table: dict[str, Task], outcomes: dict[str, Outcome]) -> None:
+    def __init__(self, table: dict[str, Task], outcomes: dict[str, RunOutcome]) -> None:
         self.outcomes = outcomes
         self._weights = {run: task.weight for run, task in table.items()}
         self._first = sum(self._weights[run] for run in outcomes)
@@ -177,7 +179,7 @@ class _Sweep:
         jobs = [todo[first : first + size] for first in range(0, len(todo), size)]
         pool = ThreadPoolExecutor(min(len(jobs), JOBS_PER_CORE * cores, MAX_JOBS), "sweep")
         try:
-            waiting: set[Future[list[Outcome]]] = {pool.submit(self._finish, job) for job in jobs}
+            waiting: set[Future[list[RunOutcome]]] = {pool.submit(self._finish, job) for job in jobs}
             while waiting:
                 ended, waiting = wait(waiting, WATCH_EVERY_S, FIRST_COMPLETED)
                 for future in ended:
@@ -190,7 +192,7 @@ class _Sweep:
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _finish(self, job: Sequence[Task]) -> list[Outcome]:
+    def _finish(self, job: Sequence[Task]) -> list[RunOutcome]:
         """Play a job; keep what it gives; then try those that failed alone."""
         answers = {answer.run: answer for answer in self._answers(job)}
         outcomes = [self._kept(answer, 1) for answer in answers.values() if not answer.error]
@@ -199,7 +201,7 @@ class _Sweep:
                 outcomes.append(self._try_alone(task, answers[task.run], alone=len(job) == 1))
         return outcomes
 
-    def _try_alone(self, task: Task, answer: _Answer, alone: bool) -> Outcome:
+    def _try_alone(self, task: Task, answer: _Answer, alone: bool) -> RunOutcome:
         # A task whose process was lost has been tried again by Spark itself, but on a cluster only.
         lost = 1 if str(self._spark.sparkContext.master).startswith("local") else TASK_ATTEMPTS
         attempts = lost if answer.lost and alone else 1
@@ -208,11 +210,11 @@ class _Sweep:
             attempts += lost if answer.lost else 1
         return self._kept(answer, attempts)
 
-    def _kept(self, answer: _Answer, attempts: int) -> Outcome:
+    def _kept(self, answer: _Answer, attempts: int) -> RunOutcome:
         if answer.error:
-            return Outcome(answer.run, "failed", answer.seconds, attempts, answer.error)
+            return RunOutcome(answer.run, "failed", answer.seconds, attempts, answer.error)
         self._keeping.keep(answer.run, answer.found, answer.seconds)
-        return Outcome(answer.run, "done", answer.seconds, attempts)
+        return RunOutcome(answer.run, "done", answer.seconds, attempts)
 
     def _answers(self, job: Sequence[Task]) -> list[_Answer]:
         if self._stop.is_set():
