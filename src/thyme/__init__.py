@@ -25,6 +25,7 @@ _ROOMS = {
     "Notice": "live",
     "Notifications": "live",
     "OperationError": "live",
+    "Presence": "live",
     "Study": "study.definition",
     "load_preset": "study.definition",
     "load_study": "study.definition",

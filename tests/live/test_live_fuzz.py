@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from thyme.live import Node
 from thyme.live.link.addresses import Address
-from thyme.live.link.frames import EVERYBODY, Frame, FrameError, Kind, pack, unpack
+from thyme.live.link.frames import EVERYBODY, Frame, FrameError, Introduction, Kind, pack, unpack
 from thyme.live.node.log import MemoryLog
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
@@ -51,16 +51,20 @@ class Attacker(asyncio.DatagramProtocol):
 
     async def attack(self, datagrams: list[bytes], target: Address) -> None:
         transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(lambda: self, remote_addr=target)
-        greeting = pack(Frame(Kind.HELLO, PEER, EVERYBODY, 0))
+        await self._greet(transport)
         for i in range(0, len(datagrams), 50):  # in bursts that fit the buffer of the node's socket
-            self.answered.clear()
             for datagram in datagrams[i : i + 50]:
                 transport.sendto(datagram)
-            while not self.answered.is_set():
-                transport.sendto(greeting)
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self.answered.wait(), 1.0)
+            await self._greet(transport)
         transport.close()
+
+    async def _greet(self, transport: asyncio.DatagramTransport) -> None:
+        greeting = pack(Frame(Kind.HELLO, PEER, EVERYBODY, 0, Introduction(1, "ls").pack()))
+        self.answered.clear()
+        while not self.answered.is_set():
+            transport.sendto(greeting)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.answered.wait(), 1.0)
 
 
 async def bombarded(datagrams: list[bytes]) -> dict[str, int]:

@@ -67,8 +67,8 @@ async def acquaint(one: End, other: End) -> None:
     one.link.greet([other.link.address])
     other.link.greet([one.link.address])
     async with asyncio.timeout(PATIENCE_S):
-        await one.link.acquainted.wait()
-        await other.link.acquainted.wait()
+        await one.link.acquaintance.acquainted.wait()
+        await other.link.acquaintance.acquainted.wait()
 
 
 def test_greeting_one_address_is_enough_for_both_to_know_each_other() -> None:
@@ -76,7 +76,7 @@ def test_greeting_one_address_is_enough_for_both_to_know_each_other() -> None:
         one, other = End(1), End(2)
         await opened(one, other)
         one.link.greet([other.link.address])
-        await asyncio.wait_for(one.link.acquainted.wait(), PATIENCE_S)
+        await asyncio.wait_for(one.link.acquaintance.acquainted.wait(), PATIENCE_S)
         assert one.link.peers.nodes() == {2: other.link.address}
         assert other.link.peers.nodes() == {1: one.link.address}
         await closed(one, other)
@@ -276,7 +276,7 @@ def test_other_bytes_are_refused_as_such(datagram: bytes) -> None:
         unpack(datagram)
     except FrameError:
         return
-    assert datagram.startswith(b"TL\x01")
+    assert datagram.startswith(b"TL\x02")
 
 
 @given(frames, st.integers(0, HEADER_BYTES))

@@ -102,6 +102,22 @@ def test_cells_store_for_live_nodes_as_well() -> None:
     asyncio.run(run())
 
 
+def test_the_largest_parts_that_are_accepted_fit_a_frame() -> None:
+    async def run() -> None:
+        settings = {**QUICK, "contents": {"part_bytes": 50_000}}
+        content = bytes(range(256)) * 800
+        async with (
+            asyncio.timeout(PATIENCE_S),
+            Node(1, settings=settings) as one,
+            Node(2, peers=[one.address], settings=settings) as two,
+        ):
+            stream = await two.subscribe("photo")
+            await one.insert("n" * 200, content, ["photo"], b"s" * 2_000)
+            assert await two.retrieve((await anext(stream)).metadata) == content
+
+    asyncio.run(run())
+
+
 def test_the_past_comes_in_batches() -> None:
     async def play(one: Node, two: Node) -> None:
         for i in range(13):
@@ -183,6 +199,11 @@ def test_operations_under_way_fail_when_the_node_leaves() -> None:
         ({"peers": ["127.0.0.1:0"]}, "expected 1 to 65535"),
         ({"nonsense": 1}, "unknown field `nonsense`"),
         ({"settings": {"past_matches": "many"}}, "past_matches"),
+        ({"settings": {"contents": {"part_bytes": 60_000}}}, "part_bytes.*50000"),
+        ({"settings": {"contents": {"window": 0}}}, "window"),
+        ({"settings": {"join": {"reply_bytes": 0}}}, "reply_bytes"),
+        ({"approach": "dcs", "settings": {"contents": {"part_bytes": 60_000}}}, "part_bytes.*50000"),
+        ({"link": {"peers": {"most": 0}}}, "most"),
     ],
 )
 def test_options_that_cannot_be_meant_are_refused(options: dict[str, Any], message: str) -> None:

@@ -6,10 +6,17 @@ What is not a number, or no finite one, lies outside of every bound.
 from __future__ import annotations
 
 from math import isfinite
+from typing import Annotated
 
 import msgspec
 
 from thyme.model.errors import InputError
+from thyme.wire.codec import MAX_FRAME_BYTES
+
+HEADER_BYTES = 10_000
+"""Left in a frame for what surrounds a part of it: names, tags, a summary, the envelopes of routing."""
+FrameBytes = Annotated[int, msgspec.Meta(ge=1, le=MAX_FRAME_BYTES - HEADER_BYTES)]
+"""How much of something goes into one frame."""
 
 
 def expect(name: str, value: float, low: float, high: float | None = None) -> None:

@@ -12,21 +12,23 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from thyme.approaches.bounds import FrameBytes
 from thyme.approaches.interface import Failure, Fetched, Outcome
 from thyme.approaches.requests import Requests
 from thyme.host import Host
 from thyme.model.ids import ObjectKey
+from thyme.model.settings.bounds import AtLeastOne
 from thyme.wire.storage import PartReply, PartRequest
 
 Source = TypeVar("Source")
 
 
 class ContentOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    part_bytes: int = 1_200
+    part_bytes: FrameBytes = 1_200
     """A part with its headers stays below the 1500 bytes above which 802.11 asks for RTS/CTS (§9.2)."""
-    window: int = 4
+    window: AtLeastOne = 4
     """Parts asked for at once."""
-    fetches: int = 200
+    fetches: AtLeastOne = 200
     """Retrievals that may be under way at once."""
 
 

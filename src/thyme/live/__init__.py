@@ -4,8 +4,10 @@
 and reads, and `crowd` plays a trace on many nodes of one process.
 """
 
+from thyme.live.link.peers import Presence
 from thyme.live.node.awaiting import OperationError
 from thyme.live.node.node import Node
 from thyme.live.node.notifications import Notice, Notifications
+from thyme.live.node.presences import Presences
 
-__all__ = ["Node", "Notice", "Notifications", "OperationError"]
+__all__ = ["Node", "Notice", "Notifications", "OperationError", "Presence", "Presences"]

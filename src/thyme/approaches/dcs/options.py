@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from thyme.approaches.bounds import FrameBytes
 from thyme.approaches.contents import ContentOptions
 from thyme.approaches.interface import StoreLimits
 from thyme.approaches.requests import RetryOptions
@@ -66,7 +67,7 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """Whether members of a cell compare what they hold and repair differences (anti-entropy)."""
     repair_s: float = 2.0
     """A difference must be heard for this long before it is repaired: messages may be under way."""
-    state_bytes: int = 1_200
+    state_bytes: FrameBytes = 1_200
     """State is handed over in messages of about this size, which fit one frame."""
     spread_load: int = 0
     """Objects under one tag above which a cell shares the tag with others; 0: never."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from thyme.approaches.bounds import FrameBytes
 from thyme.host import Host, Timer
 from thyme.model.ids import NodeId, SubscriptionKey
 from thyme.model.records import Joined
@@ -29,7 +30,7 @@ class JoinOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     replies: float = 3.0
     """Answers wanted: each of N neighbours answers with probability `replies` / N."""
     delay_s: float = 0.5
-    reply_bytes: int = 1_200
+    reply_bytes: FrameBytes = 1_200
     """Subscriptions are handed over in frames of about this size."""
     heard_s: float = 300.0
     """A neighbour not heard for this long no longer counts; a network without beacons may be quiet for minutes."""

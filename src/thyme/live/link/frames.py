@@ -1,7 +1,8 @@
 """Link frames: what one UDP datagram holds.
 
-A header of fixed size (magic, link version, kind, sender, addressee, number), then, for data, one encoded message.
-The number names a frame among its sender's; an acknowledgement repeats the number of the frame it is for.
+A header of fixed size (magic, link version, kind, sender, addressee, number), then, for data, one encoded message, and
+for a greeting who greets: the life of its store and its approach. The number names a frame among its sender's; an
+acknowledgement repeats the number of the frame it is for.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from thyme.model.ids import NodeId
 from thyme.wire.codec import MAX_FRAME_BYTES
 
 MAGIC = b"TL"
-LINK_VERSION = 1
+LINK_VERSION = 2
 EVERYBODY = NodeId(-1)
 MAX_NODE = 2**63 - 1
 _HEADER = struct.Struct("!2sBBqqQ")
 HEADER_BYTES = _HEADER.size
+_LIFE = struct.Struct("!Q")
+LIFE_BITS = 64
+MAX_INTRODUCTION_BYTES = _LIFE.size + 32
 MAX_DATAGRAM_BYTES = HEADER_BYTES + MAX_FRAME_BYTES
 
 
@@ -31,6 +35,21 @@ class Kind(IntEnum):
     BROADCAST = 3
     UNICAST = 4
     ACK = 5
+    GOODBYE = 6
+    """I leave."""
+    FULL = 7
+    """The answer to a hello for which there is no place."""
+    TWIN = 8
+    """Somebody else goes by your id."""
+    WIPED = 9
+    """You were here before, with another store."""
+
+
+KIND_AT = 3
+"""Where a datagram says of which kind it is."""
+ACK_BYTE = bytes([Kind.ACK])
+_GREETINGS = (Kind.HELLO, Kind.WELCOME)
+_WITH_BODY = (*_GREETINGS, Kind.BROADCAST, Kind.UNICAST)
 
 
 class FrameError(ValueError):
@@ -43,6 +62,24 @@ class Frame(msgspec.Struct, frozen=True):
     to: NodeId
     number: int
     body: bytes = b""
+
+
+class Introduction(msgspec.Struct, frozen=True):
+    """Who greets."""
+
+    life: int
+    """Drawn once for a store: a device that lost its store, or another one with the same id, has another."""
+    approach: str
+
+    def pack(self) -> bytes:
+        return _LIFE.pack(self.life) + self.approach.encode()
+
+
+def read_introduction(body: bytes) -> Introduction:
+    try:
+        return Introduction(_LIFE.unpack_from(body)[0], body[_LIFE.size :].decode())
+    except (struct.error, UnicodeDecodeError) as error:
+        raise FrameError("no introduction") from error
 
 
 def pack(frame: Frame) -> bytes:
@@ -64,8 +101,7 @@ def unpack(datagram: bytes) -> Frame:
         raise FrameError("unknown kind")
     if sender < 0 or to < EVERYBODY:
         raise FrameError("impossible node id")
-    carries = kind in (Kind.BROADCAST, Kind.UNICAST)
     body = datagram[HEADER_BYTES:]
-    if carries != bool(body):
+    if (kind in _WITH_BODY) != bool(body) or (kind in _GREETINGS and len(body) > MAX_INTRODUCTION_BYTES):
         raise FrameError("wrong length")
     return Frame(Kind(kind), NodeId(sender), NodeId(to), number, body)

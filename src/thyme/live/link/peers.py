@@ -1,64 +1,85 @@
-"""The peers of a live node: the addresses it sends to and hears, and which node is behind each.
+"""The peers of a live node: who is here, at which address, and when each was heard last.
 
 Addresses come from the person who started the node (listed), and, unless the topology is restricted to those, from
-nodes that turn up by themselves. Which node is behind an address is learnt from the frames it sends.
+nodes that turn up by themselves. Whoever leaves, or is not heard for long, makes room for others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
+
 from thyme.live.link.addresses import Address
+from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
+
+MAX_LIVES = 10_000
+"""Nodes that came by and whose store would be known again."""
+
+
+class Presence(msgspec.Struct, frozen=True):
+    """A peer came, or went."""
+
+    node: NodeId
+    address: str
+    here: bool
+
+
+class Peer(msgspec.Struct):
+    node: NodeId
+    address: Address
+    life: int
+    heard_s: float
 
 
 class Peers:
     def __init__(self, maximum: int, *, only_listed: bool = False) -> None:
         self._maximum = maximum
         self._only_listed = only_listed
-        self._listed: set[Address] = set()
-        self._nodes: dict[Address, NodeId | None] = {}
-        self._addresses: dict[NodeId, Address] = {}
+        self._listed: dict[Address, None] = {}
+        self._by_address: dict[Address, Peer] = {}
+        self._by_node: dict[NodeId, Peer] = {}
+        self._lives: Bounded[NodeId, int] = Bounded(MAX_LIVES, renewing=True)
 
     def list_addresses(self, addresses: Iterable[Address]) -> None:
         for address in addresses:
-            self._listed.add(address)
-            self._nodes.setdefault(address, None)
+            self._listed[address] = None
 
-    def admits(self, address: Address) -> bool:
+    def may_come(self, address: Address) -> bool:
         """Whether frames from this address are heard at all."""
-        return address in self._nodes or (not self._only_listed and len(self._nodes) < self._maximum)
+        return not self._only_listed or address in self._listed
 
-    def learn(self, address: Address, node: NodeId) -> bool:
-        """`node` was heard from `address`; True if that is news."""
-        if self._nodes.get(address) == node:
-            return False
-        former = self._addresses.pop(node, None)
-        if former is not None and former != address:
-            self._forget(former)
-        before = self._nodes.get(address)
-        if before is not None:
-            self._addresses.pop(before, None)
-        self._nodes[address] = node
-        self._addresses[node] = address
-        return True
+    def has_place(self, address: Address) -> bool:
+        return address in self._listed or address in self._by_address or len(self._by_address) < self._maximum
 
-    def address_of(self, node: NodeId) -> Address | None:
-        return self._addresses.get(node)
+    def at(self, address: Address) -> Peer | None:
+        return self._by_address.get(address)
+
+    def find(self, node: NodeId) -> Peer | None:
+        return self._by_node.get(node)
+
+    def add(self, peer: Peer) -> bool:
+        """The peer is here; whether it was here before with another store. Who has its address or its id goes first."""
+        known = self._lives.get(peer.node, peer.life)
+        self._lives[peer.node] = peer.life
+        self._by_address[peer.address] = self._by_node[peer.node] = peer
+        return known != peer.life
+
+    def remove(self, peer: Peer) -> None:
+        del self._by_address[peer.address]
+        del self._by_node[peer.node]
 
     def addresses(self) -> list[Address]:
         """Where a broadcast goes."""
-        return list(self._nodes)
+        return list(self._by_address)
 
     def unacquainted(self) -> list[Address]:
-        """Addresses behind which no node was heard yet."""
-        return [address for address, node in self._nodes.items() if node is None]
+        """Listed addresses behind which nobody is known to be."""
+        return [address for address in self._listed if address not in self._by_address]
+
+    def silent_since(self, at_s: float) -> list[Peer]:
+        return [peer for peer in self._by_address.values() if peer.heard_s < at_s]
 
     def nodes(self) -> dict[NodeId, Address]:
-        return dict(sorted(self._addresses.items()))
-
-    def _forget(self, address: Address) -> None:
-        if address in self._listed:
-            self._nodes[address] = None
-        else:
-            self._nodes.pop(address, None)
+        return {node: self._by_node[node].address for node in sorted(self._by_node)}

@@ -1,8 +1,9 @@
 """The UDP link: one hop between live nodes, with the promises that a radio makes in the simulator.
 
 A broadcast is one datagram to every peer, unacknowledged. A unicast is repeated with growing patience until its
-acknowledgement comes, and given up after a few tries; the receiver hands a repeated frame up only once. Nodes learn
-who is behind an address by greeting it until it answers. Whatever arrives that cannot be read is counted and dropped.
+acknowledgement comes, and given up after a few tries; the receiver hands a repeated frame up only once. Messages are
+taken from nodes that have greeted (`acquaintance`), within each one's budget (`budgets`). Whatever arrives that cannot
+be read is counted and dropped.
 """
 
 from __future__ import annotations
@@ -16,13 +17,16 @@ from typing import Any, cast
 
 import msgspec
 
+from thyme.live.link.acquaintance import Acquaintance, PeerOptions
 from thyme.live.link.addresses import Address, address_text, family_of
-from thyme.live.link.frames import EVERYBODY, Frame, FrameError, Kind, pack, unpack
-from thyme.live.link.peers import Peers
+from thyme.live.link.budgets import BudgetOptions, Budgets
+from thyme.live.link.frames import ACK_BYTE, EVERYBODY, KIND_AT, Frame, FrameError, Kind, pack, unpack
+from thyme.live.link.peers import Peers, Presence
 from thyme.live.link.unicasts import Failed, UnicastOptions, Unicasts
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import TrafficKind
+from thyme.model.settings.bounds import AtLeastOne
 from thyme.wire.codec import DecodeError, decode, encode
 from thyme.wire.message import Message
 
@@ -35,12 +39,10 @@ Count = Callable[[TrafficKind, str, int, str], None]
 
 class LinkOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unicasts: UnicastOptions = UnicastOptions()
-    send_buffer_bytes: int = 1_000_000
+    peers: PeerOptions = PeerOptions()
+    budget: BudgetOptions = BudgetOptions()
+    send_buffer_bytes: AtLeastOne = 1_000_000
     """Bytes that wait for the socket; above, frames are dropped until it drains."""
-    peers: int = 256
-    hello_wait_s: float = 0.25
-    """Between two greetings of an address that has not answered; doubled each time."""
-    hello_longest_wait_s: float = 10.0
 
 
 class UdpLink(asyncio.DatagramProtocol):
@@ -67,12 +69,13 @@ class UdpLink(asyncio.DatagramProtocol):
         # Numbers must not repeat after a restart, or a new frame would be taken for one that was heard before.
         self._numbers = random.getrandbits(40) << 20
         self._unicasts = Unicasts(self._options.unicasts, self._transmit, self._given_up)
-        self._greeting: asyncio.TimerHandle | None = None
-        self._warned_of_twin = False
+        self._budgets = Budgets(self._options.budget)
         self._warned_of_overflow = False
-        self.peers = Peers(self._options.peers, only_listed=only_listed)
-        self.acquainted = asyncio.Event()
-        """Set when every listed peer has been heard."""
+        self.peers = Peers(self._options.peers.most, only_listed=only_listed)
+        self.acquaintance = Acquaintance(node, self.peers, self._options.peers, self._send_about)
+        self.acquaintance.changed = self._presence
+        self.watch: Callable[[Presence], None] | None = None
+        """Told of peers who come and go."""
 
     @property
     def address(self) -> Address:
@@ -99,15 +102,13 @@ class UdpLink(asyncio.DatagramProtocol):
         listed = list(addresses)
         if self.address in listed:
             raise InputError(f"peer {address_text(self.address)} is this node's own address; name the others'")
-        if len(listed) > self._options.peers:
-            raise InputError(f"{len(listed)} peers are listed; a node has at most {self._options.peers}")
-        self.peers.list_addresses(listed)
-        self._greet(self._options.hello_wait_s)
+        if len(listed) > self._options.peers.most:
+            raise InputError(f"{len(listed)} peers are listed; a node has at most {self._options.peers.most}")
+        self.acquaintance.greet(listed)
 
     async def close(self) -> None:
-        """Forget what is under way and close the socket."""
-        if self._greeting:
-            self._greeting.cancel()
+        """Say goodbye, forget what is under way and close the socket."""
+        self.acquaintance.leave()
         self._unicasts.cancel()
         if self._transport is not None:
             self._transport.close()
@@ -124,7 +125,7 @@ class UdpLink(asyncio.DatagramProtocol):
     def unicast(self, to: NodeId, message: Message, failed: Failed) -> int:
         body = encode(message)
         name = type(message).__name__
-        if self.peers.address_of(to) is None:
+        if self.peers.find(to) is None:
             self._refuse(name, len(body), "unknown neighbour", failed)
             return len(body)
         number = self._next_number()
@@ -158,42 +159,44 @@ class UdpLink(asyncio.DatagramProtocol):
         if self._transport is None or self._transport.is_closing():
             return
         address: Address = (str(addr[0]), int(addr[1]))
-        if not self.peers.admits(address):
-            self._count(TrafficKind.DROPPED, "datagram", len(data), "not from a peer")
-            return
+        if reason := self._read(data, address):
+            self._count(TrafficKind.DROPPED, "datagram", len(data), reason)
+
+    def _read(self, data: bytes, address: Address) -> str:
+        """Handle a datagram; why it was dropped, or nothing."""
+        if not self.peers.may_come(address):
+            return "not from a peer"
+        if data[KIND_AT : KIND_AT + 1] != ACK_BYTE and not self._budgets.spend(address, self._loop.time()):
+            return "above its sender's budget"
         try:
             frame = unpack(data)
-            message = decode(frame.body) if frame.body else None
+            message = decode(frame.body) if frame.kind in (Kind.BROADCAST, Kind.UNICAST) else None
         except (FrameError, DecodeError) as error:
-            reason = str(error) if isinstance(error, FrameError) else "unreadable message"
-            self._count(TrafficKind.DROPPED, "datagram", len(data), reason)
-            return
+            return str(error) if isinstance(error, FrameError) else "unreadable message"
         if frame.sender == self._node:
-            self._warn_of_twin(address)
-            self._count(TrafficKind.DROPPED, "datagram", len(data), "another node with this node's id")
-            return
-        self._on_frame(frame, message, address)
+            self.acquaintance.meet_twin(f"at {address_text(address)}")
+            return "another node with this node's id"
+        if message is None and frame.kind is not Kind.ACK:
+            return self.acquaintance.receive(frame, address)
+        peer = self.peers.at(address)
+        if peer is None or peer.node != frame.sender:
+            self.acquaintance.ask(address)
+            return "from somebody who has not greeted"
+        peer.heard_s = self._loop.time()
+        return self._on_frame(frame, message, address)
 
-    def _on_frame(self, frame: Frame, message: Message | None, address: Address) -> None:
-        self.peers.learn(address, frame.sender)
-        if not self.peers.unacquainted():
-            self.acquainted.set()
-        match frame.kind:
-            case Kind.HELLO:
-                self._send(self._frame(Kind.WELCOME, frame.sender, frame.number), address, "hello")
-            case Kind.ACK:
-                self._unicasts.acknowledge(frame.number, frame.sender)
-            case Kind.BROADCAST if message is not None:
-                self._hear(frame.sender, message, len(frame.body))
-            case Kind.UNICAST if message is not None:
-                self._on_unicast(frame, message, address)
-            case _:
-                pass
+    def _on_frame(self, frame: Frame, message: Message | None, address: Address) -> str:
+        if message is None:
+            self._unicasts.acknowledge(frame.number, frame.sender)
+        elif frame.kind is Kind.BROADCAST:
+            self._hear(frame.sender, message, len(frame.body))
+        elif frame.to != self._node:
+            return "for another node"
+        else:
+            self._on_unicast(frame, message, address)
+        return ""
 
     def _on_unicast(self, frame: Frame, message: Message, address: Address) -> None:
-        if frame.to != self._node:
-            self._count(TrafficKind.DROPPED, "datagram", len(frame.body), "for another node")
-            return
         self._send(self._frame(Kind.ACK, frame.sender, frame.number), address, "ack")
         if self._unicasts.first_heard(frame.number, frame.sender):
             self._hear(frame.sender, message, len(frame.body))
@@ -203,9 +206,9 @@ class UdpLink(asyncio.DatagramProtocol):
     def _transmit(self, to: NodeId, datagram: bytes, again: bool) -> None:
         if again:
             self._count(TrafficKind.RETRANSMITTED, "unicast", 0, "")
-        address = self.peers.address_of(to)
-        if address is not None:
-            self._send(datagram, address, "unicast")
+        peer = self.peers.find(to)
+        if peer is not None:
+            self._send(datagram, peer.address, "unicast")
 
     def _given_up(self) -> None:
         self._count(TrafficKind.GIVEN_UP, "unicast", 0, "retry limit")
@@ -225,18 +228,15 @@ class UdpLink(asyncio.DatagramProtocol):
                 self._options.unicasts.waiting,
             )
 
-    def _greet(self, wait_s: float) -> None:
-        if self._greeting:
-            self._greeting.cancel()
-        unacquainted = self.peers.unacquainted()
-        if not unacquainted:
-            self.acquainted.set()
-            return
-        self.acquainted.clear()
-        for address in unacquainted:
-            self._send(self._frame(Kind.HELLO, EVERYBODY, self._next_number()), address, "hello")
-        longer_s = min(wait_s * 2.0, self._options.hello_longest_wait_s)
-        self._greeting = self._loop.call_later(wait_s, self._greet, longer_s)
+    def _presence(self, presence: Presence) -> None:
+        if not presence.here:
+            self._unicasts.abandon(presence.node)
+        if self.watch:
+            self.watch(presence)
+
+    def _send_about(self, kind: Kind, to: NodeId, address: Address) -> None:
+        body = self.acquaintance.introduction.pack() if kind in (Kind.HELLO, Kind.WELCOME) else b""
+        self._send(self._frame(kind, to, self._next_number(), body), address, "hello")
 
     def _send(self, datagram: bytes, address: Address, name: str) -> None:
         if self._transport is None or self._transport.is_closing():
@@ -253,10 +253,3 @@ class UdpLink(asyncio.DatagramProtocol):
     def _next_number(self) -> int:
         self._numbers += 1
         return self._numbers
-
-    def _warn_of_twin(self, address: Address) -> None:
-        if not self._warned_of_twin:
-            self._warned_of_twin = True
-            logger.warning(
-                "%s also calls itself node %d: give each node an id of its own", address_text(address), self._node
-            )

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
+from secrets import randbits
 from socket import AF_UNSPEC
 from typing import Any, get_args
 
@@ -18,7 +18,7 @@ import msgspec
 from thyme.approaches.registry import Approach, find_approach
 from thyme.host import Store
 from thyme.live.link.addresses import Address, address_text, family_of, parse_address, resolve
-from thyme.live.link.frames import MAX_NODE
+from thyme.live.link.frames import LIFE_BITS, MAX_NODE, Introduction
 from thyme.live.link.udp import LinkOptions
 from thyme.live.node.clock import Clock
 from thyme.live.node.host import ORIGIN, LiveHost
@@ -30,6 +30,7 @@ from thyme.model.ids import NodeId
 from thyme.model.records import Joined, Left, LogRecord, Stored
 from thyme.model.settings.bounds import AtLeastOne
 
+LIFE = "life of the store"
 SEARCH_QUEUE = 2_048
 """Packets that wait for one target's route: twice the subscriptions of a node, which one insert can match."""
 
@@ -98,6 +99,7 @@ class Device:
         """What watchers are told, if any."""
         self.joined = asyncio.Event()
         self.store = approach.make(self.host, settings)
+        self.host.link.acquaintance.introduction = Introduction(self._life(), approach.name)
 
     @property
     def address(self) -> Address:
@@ -121,8 +123,13 @@ class Device:
 
     async def join(self) -> None:
         """Take part once the listed peers have answered, or anyway when patience ends."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self.host.link.acquainted.wait(), self.options.greet_patience_s)
+        acquaintance = self.host.link.acquaintance
+        waits = [asyncio.ensure_future(event.wait()) for event in (acquaintance.acquainted, acquaintance.refused)]
+        await asyncio.wait(waits, timeout=self.options.greet_patience_s, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+        if acquaintance.refused.is_set():
+            raise InputError(f"another node also calls itself node {self.host.node}; give each node an id of its own")
         self.store.join()
 
     async def close(self, reason: str = "quit") -> None:
@@ -142,6 +149,14 @@ class Device:
 
     def neighbours(self) -> dict[NodeId, str]:
         return {node: address_text(address) for node, address in self.host.link.peers.nodes().items()}
+
+    def _life(self) -> int:
+        """The life of this device's store, drawn when it was new."""
+        value = self.host.store.get(LIFE, "")
+        if value is None:
+            value = msgspec.msgpack.encode(randbits(LIFE_BITS))
+            self.host.store.put(LIFE, "", value)
+        return msgspec.msgpack.decode(value, type=int)
 
     def _watch(self, event: LogRecord) -> None:
         if isinstance(event, Joined):

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, Self
+from weakref import WeakSet
 
 import msgspec
 
@@ -22,11 +23,13 @@ from thyme.approaches.ledger import Ended
 from thyme.approaches.user import BY_HAND, Numbers, User
 from thyme.host import Store, Timer
 from thyme.live.link.addresses import address_text
+from thyme.live.link.peers import Presence
 from thyme.live.node.awaiting import OperationError, Turns, carried_out
 from thyme.live.node.clock import Clock
 from thyme.live.node.device import Device, DeviceOptions
 from thyme.live.node.log import Log
 from thyme.live.node.notifications import Notice, Notifications
+from thyme.live.node.presences import Presences
 from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
@@ -67,6 +70,7 @@ class Node:
         self._turns = Turns(self.options.operations, self._room)
         self._next_sid = 0
         self._streams: dict[int, Notifications] = {}
+        self._presences: WeakSet[Presences] = WeakSet()
         self._known: Bounded[ObjectKey, Metadata] = Bounded(MAX_KNOWN_OBJECTS)
 
     async def __aenter__(self) -> Self:
@@ -94,6 +98,7 @@ class Node:
             await device.host.close()
             raise
         self._device = device
+        device.host.link.watch = self._noticed
         self._turns = Turns(self.options.operations, self._room)
         known = self.user.take(device.store)
         self._next_sid = max([int(device.host.now()) % SID_CYCLE, *(key.sid + 1 for key in known)])
@@ -113,6 +118,8 @@ class Node:
         self.user.lose()
         for stream in self._streams.values():
             stream.end()
+        for presences in self._presences:
+            presences.end()
         device, self._device = self._device, None
         await device.close(reason)
 
@@ -129,6 +136,13 @@ class Node:
     @property
     def address(self) -> str:
         return address_text(self.device.address)
+
+    def peers(self) -> Presences:
+        """Who is in range: those who are here now, and then whoever comes and goes."""
+        here = [Presence(node, address, True) for node, address in self.device.neighbours().items()]
+        presences = Presences(here)
+        self._presences.add(presences)
+        return presences
 
     def known(self) -> list[Metadata]:
         """Objects that this node inserted or was notified of, in that order."""
@@ -214,6 +228,10 @@ class Node:
 
     async def _room(self) -> None:
         await self.device.room()
+
+    def _noticed(self, presence: Presence) -> None:
+        for presences in self._presences:
+            presences.put(presence)
 
     def _told(self, key: SubscriptionKey, metadata: Metadata, delay_s: float) -> None:
         self._known[metadata.key] = metadata

@@ -1,0 +1,246 @@
+"""Who comes and goes: goodbyes, silence, ids that are taken, devices that lost their store, peers that ask too much."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from thyme.host import MemoryStore
+from thyme.live import Node, Presence
+from thyme.live.link.acquaintance import PeerOptions
+from thyme.live.link.addresses import parse_address
+from thyme.live.link.budgets import BudgetOptions, Budgets
+from thyme.live.link.frames import Frame, Introduction, Kind, pack
+from thyme.live.link.udp import LinkOptions
+from thyme.model.errors import InputError
+from thyme.model.ids import CellId, NodeId, ObjectKey
+from thyme.wire.beacons import Beacon
+from thyme.wire.cells import DeleteMetadata
+from thyme.wire.codec import encode
+from thyme.wire.message import Message
+from thyme.wire.ondemand import RouteError
+from thyme.wire.storage import JoinRequest
+
+PATIENCE_S = 60.0
+QUICK = {"join": {"wait_s": 0.05, "tries": 1, "delay_s": 0.01}}
+FEW = LinkOptions(peers=PeerOptions(most=4, look_s=0.05, silent_s=0.2, gone_s=0.8, claim_s=0.3))
+
+
+def node(number: int, peers: list[str] | None = None, link: LinkOptions = FEW, **options: Any) -> Node:
+    return Node(number, peers=peers or [], settings=QUICK, link=link, **options)
+
+
+def play(scene: Callable[[], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            await scene()
+
+    asyncio.run(run())
+
+
+async def kill(victim: Node) -> None:
+    """Close its socket without a word."""
+    victim.device.host.link._send = lambda datagram, address, name: None  # type: ignore[method-assign]
+    await victim.close()
+
+
+def test_after_more_nodes_came_and_left_than_there_are_places_a_newcomer_works() -> None:
+    async def scene() -> None:
+        async with node(1) as one:
+            for number in range(10, 20):
+                async with node(number, [one.address]):
+                    pass
+            async with node(2, [one.address]) as two:
+                stream = await two.subscribe("goal")
+                await one.insert("x", b"x", ["goal"])
+                assert (await anext(stream)).metadata.key.oid == "x"
+
+    play(scene)
+
+
+def test_after_more_nodes_were_killed_than_there_are_places_a_newcomer_works() -> None:
+    async def scene() -> None:
+        async with node(1) as one:
+            for number in range(10, 14):
+                killed = await node(number, [one.address]).__aenter__()
+                await kill(killed)
+            async with node(2, [one.address], greet_patience_s=10.0) as two:
+                stream = await two.subscribe("goal")
+                await one.insert("x", b"x", ["goal"])
+                assert (await anext(stream)).metadata.key.oid == "x"
+
+    play(scene)
+
+
+def test_where_there_is_no_place_the_newcomer_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        one_place = LinkOptions(peers=PeerOptions(most=1))
+        async with node(1, link=one_place) as one, node(2, [one.address]), node(3, [one.address]) as three:
+            assert three.device.neighbours() == {}
+
+    play(scene)
+    assert "has as many peers as it may have" in caplog.text
+
+
+def test_an_application_is_told_who_comes_and_who_goes() -> None:
+    async def scene() -> None:
+        async with node(1) as one:
+            presences = one.peers()
+            two = await node(2, [one.address]).__aenter__()
+            came = Presence(NodeId(2), two.address, True)
+            assert await anext(presences) == came
+            assert await anext(one.peers()) == came
+            await two.close()
+            assert await anext(presences) == Presence(NodeId(2), came.address, False)
+            three = await node(3, [one.address]).__aenter__()
+            address = three.address
+            assert await anext(presences) == Presence(NodeId(3), address, True)
+            await kill(three)
+            assert await anext(presences) == Presence(NodeId(3), address, False)
+        assert [presence async for presence in presences] == []
+
+    play(scene)
+
+
+def test_quiet_peers_stay_peers() -> None:
+    async def scene() -> None:
+        async with node(1) as one, node(2, [one.address]) as two:
+            await asyncio.sleep(2.0)
+            assert list(one.device.neighbours()) == [2]
+            assert list(two.device.neighbours()) == [1]
+
+    play(scene)
+
+
+def test_a_second_node_with_an_id_is_refused_and_the_first_goes_on_and_is_warned(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scene() -> None:
+        async with node(1) as one, node(2, [one.address]) as two:
+            stream = await two.subscribe("goal")
+            with pytest.raises(InputError, match="another node also calls itself node 2"):
+                await node(2, [one.address]).__aenter__()
+            await one.insert("x", b"x", ["goal"])
+            assert (await anext(stream)).metadata.key.oid == "x"
+            assert two.device.host.link.acquaintance.refused.is_set()
+
+    play(scene)
+    assert caplog.text.count("another node also calls itself node 2") == 2
+    assert "both call themselves node 2" in caplog.text
+
+
+def test_a_killed_node_comes_back_elsewhere_under_its_id() -> None:
+    async def scene() -> None:
+        async with node(1) as one:
+            store = MemoryStore()
+            two = await node(2, [one.address], store=store).__aenter__()
+            stream = await two.subscribe("goal")
+            await kill(two)
+            async with node(2, [one.address], store=store) as again:
+                stream = again.subscriptions()[0]
+                await one.insert("x", b"x", ["goal"])
+                assert (await anext(stream)).metadata.key.oid == "x"
+
+    play(scene)
+
+
+def test_a_device_that_lost_its_store_is_let_in_and_told(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        async with node(1) as one:
+            two = await node(2, [one.address]).__aenter__()
+            await kill(two)
+            async with node(2, [one.address], greet_patience_s=10.0) as wiped:
+                stream = await wiped.subscribe("goal")
+                await one.insert("x", b"x", ["goal"])
+                assert (await anext(stream)).metadata.key.oid == "x"
+
+    play(scene)
+    assert "was here before with another store" in caplog.text
+    assert "knew node 2 with another store" in caplog.text
+
+
+def test_nodes_of_another_approach_are_not_heard_and_both_sides_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        async with node(1) as one, Node(2, approach="drip", peers=[one.address]) as two:
+            assert one.device.neighbours() == two.device.neighbours() == {}
+
+    play(scene)
+    assert "runs 'drip' and this one 'ls'" in caplog.text
+    assert "runs 'ls' and this one 'drip'" in caplog.text
+
+
+def test_frames_of_a_stranger_who_poses_as_a_peer_change_nothing() -> None:
+    async def scene() -> None:
+        async with node(1) as one, node(2, [one.address]) as two:
+            stream = await two.subscribe("goal")
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+                frames: list[tuple[Kind, bytes]] = [(Kind.HELLO, Introduction(5, "ls").pack()), (Kind.GOODBYE, b"")]
+                messages: list[Message] = [RouteError(((NodeId(2), 10**9),)), JoinRequest(3)]
+                frames += [(Kind.BROADCAST, encode(message)) for message in messages]
+                for number, (kind, body) in enumerate(frames):
+                    frame = Frame(kind, NodeId(2), NodeId(1), number, body)
+                    stranger.sendto(pack(frame), parse_address(one.address, "node"))
+                for i in range(20):
+                    await one.insert(f"o{i}", b"x", ["goal"])
+                async with asyncio.timeout(2.0):
+                    told = {(await anext(stream)).metadata.key.oid for _ in range(20)}
+            assert told == {f"o{i}" for i in range(20)}
+
+    play(scene)
+
+
+def test_a_peer_above_its_budget_leaves_the_others_theirs() -> None:
+    async def scene() -> None:
+        frugal = LinkOptions(budget=BudgetOptions(datagrams_per_s=200.0, burst=100))
+        async with node(1, link=frugal) as one, node(2, [one.address], link=frugal) as two:
+            stream = await two.subscribe("goal")
+            counts: dict[str, int] = {}
+            count = one.device.host.link._count
+
+            def note(traffic: object, name: str, size_bytes: int, reason: str) -> None:
+                counts[reason] = counts.get(reason, 0) + 1
+                count(traffic, name, size_bytes, reason)  # type: ignore[arg-type]
+
+            one.device.host.link._count = note
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as eager:
+                target = parse_address(one.address, "node")
+                eager.sendto(pack(Frame(Kind.HELLO, NodeId(9), NodeId(1), 0, Introduction(5, "ls").pack())), target)
+                for number in range(3_000):
+                    eager.sendto(
+                        pack(Frame(Kind.UNICAST, NodeId(9), NodeId(1), number, encode(JoinRequest(1)))), target
+                    )
+                    await asyncio.sleep(0)
+                    if number % 50 == 0:
+                        await one.insert(f"o{number}", b"x", ["goal"])
+                told = {(await anext(stream)).metadata.key.oid for _ in range(60)}
+            assert len(told) == 60
+            assert counts["above its sender's budget"] > 500
+
+    play(scene)
+
+
+def test_a_budget_comes_back_with_time_and_never_beyond_its_burst() -> None:
+    budgets = Budgets(BudgetOptions(datagrams_per_s=10.0, burst=3))
+    here = ("127.0.0.1", 1)
+    assert [budgets.spend(here, 0.0) for _ in range(4)] == [True, True, True, False]
+    assert budgets.spend(("127.0.0.1", 2), 0.0)
+    assert [budgets.spend(here, 0.1) for _ in range(2)] == [True, False]
+    assert [budgets.spend(here, 100.0) for _ in range(4)] == [True, True, True, False]
+
+
+def test_well_formed_frames_of_another_approach_do_no_harm() -> None:
+    async def scene() -> None:
+        async with node(1) as one, node(2, [one.address]) as two:
+            stream = await two.subscribe("goal")
+            others: list[Message] = [Beacon(CellId(0), True), DeleteMetadata(1, ObjectKey("x", NodeId(1)))]
+            for message in others:
+                two.device.host.link.broadcast(message)
+                two.device.host.link.unicast(NodeId(1), message, None)
+            await one.insert("x", b"x", ["goal"])
+            assert (await asyncio.wait_for(anext(stream), 2.0)).metadata.key.oid == "x"
+
+    play(scene)
