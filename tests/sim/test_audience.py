@@ -34,7 +34,7 @@ CHURN = {"model": "alternate", "fraction": 0.3}
 
 
 @pytest.mark.parametrize("radio", RADIOS, ids=("disc", "wifi"))
-@pytest.mark.parametrize("approach", ["ls", "es"])
+@pytest.mark.parametrize("approach", ["ls", "es", "dcs"])
 def test_told_together_or_one_by_one_is_the_same(
     approach: str, radio: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -104,6 +104,7 @@ class Cell:
         """The node is on: find out where, and take up what was held for that cell before a restart."""
         self.place = self.position()
         self.holdings.restore(self.place)
+        self.beacons.attend(self.id)
         self.beacons.start()
 
     def stop(self) -> None:

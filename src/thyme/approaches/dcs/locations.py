@@ -8,6 +8,7 @@ was empty for a while may have lost what it was told; it says so, and the node s
 from __future__ import annotations
 
 from functools import partial
+from math import inf
 
 import msgspec
 
@@ -25,6 +26,8 @@ from thyme.wire.cells import InsertMetadata, LocationUpdate, Unknown
 LAST_SEEN = "last seen"
 SEEN_EVERY_S = 1.0
 """How often a node notes that it is there: a node that returns asks for what it missed from then on."""
+SEEN_EARLY_S = 1e-6
+"""How much earlier than that beacons are asked for, so that no rounding makes it too late."""
 
 KEYS_PER_UPDATE = 60
 """Subscriptions and objects named in one update; more go in several messages."""
@@ -50,6 +53,7 @@ class Locations:
             self._host.after(self._refresh_gap_s(), self._refresh)
 
     def _on_settled(self, alone: bool) -> None:
+        self._cell.beacons.wake(self._seen_s + SEEN_EVERY_S - SEEN_EARLY_S)
         self._tell(objects=True, catch_up=self._cell.options.catch_up)
 
     def _on_crossed(self) -> None:
@@ -61,6 +65,7 @@ class Locations:
         if self._cell.member and now_s - self._seen_s >= SEEN_EVERY_S:
             self._seen_s = now_s
             self._host.store.put(LAST_SEEN, "", msgspec.msgpack.encode(now_s))
+        self._cell.beacons.wake(self._seen_s + SEEN_EVERY_S - SEEN_EARLY_S if self._cell.member else inf)
 
     def _refresh(self) -> None:
         """Remind the cells of subscriptions, in case one of them has lost all its members at once."""

@@ -66,6 +66,7 @@ class Membership:
     def _join_here(self) -> None:
         self._cell.mode = Mode.JOINING
         self._cell.id = self._cell.place
+        self._cell.beacons.attend(self._cell.id)
         self._tries = 0
         self._begin_attempt()
         self._timer = self._host.after(self._options.join_wait_s, self._ask)

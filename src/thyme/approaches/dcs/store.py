@@ -35,6 +35,7 @@ from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata, Replica
 from thyme.model.queries import Query
+from thyme.routing.hearing import Ear
 from thyme.wire.cells import WHOLE_CELL, DeleteMetadata, DropObject, InsertMetadata
 from thyme.wire.message import Message
 
@@ -74,6 +75,9 @@ class CellStorage(ReactiveStore):
 
     def receive(self, sender: NodeId, message: Message) -> None:
         self.cell.receive(sender, message)
+
+    def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
+        return self.cell.beacons.ears(kind)
 
     def _was_inserted(self, key: ObjectKey) -> bool:
         return self._copies.own(key.oid) is not None

@@ -5,7 +5,8 @@ table of the neighbours it has heard lately. Moving nodes beacon and listen too,
 reached and can send over their neighbours (§6.6.3), but they are not counted to a cell's population.
 
 A beacon carries a few bytes for the approach above: `BeaconEvents.digest` is asked for them before each
-beacon, and `BeaconEvents.heard` is told of every beacon that arrives. Lists of neighbours are always in the
+beacon, and `BeaconEvents.heard` is told of every beacon that arrives, unless the approach has said which of them it can
+do without (`Beacons.attend`). Lists of neighbours are always in the
 order of their numbers, so that nothing depends on who was heard first.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 
 import msgspec
 
@@ -21,6 +23,8 @@ from thyme.model.geometry import Point
 from thyme.model.ids import CellId, NodeId
 from thyme.model.records import Counted, TrafficKind
 from thyme.routing.cells.grid import Grid
+from thyme.routing.cells.roll import Roll, saying
+from thyme.routing.hearing import Ear
 from thyme.wire.beacons import Beacon
 from thyme.wire.message import Message
 
@@ -77,7 +81,8 @@ class Beacons:
         self._options = options or BeaconOptions()
         self._participates = participates or (lambda: not host.moving())
         self._neighbours: dict[NodeId, Neighbour] = {}
-        self._heard_s: dict[NodeId, float] = {}
+        self._roll = Roll(self._options.max_digest_bytes)
+        self._attended: CellId | None = None
         self._place: tuple[Point, CellId] | None = None
         self._by_cell: dict[CellId, dict[NodeId, Neighbour]] = {}
         self._said: tuple[CellId, bool] | None = None
@@ -97,7 +102,20 @@ class Beacons:
         """Whether this node routes and counts to its cell now."""
         return self._participates()
 
+    def attend(self, cell: CellId) -> None:
+        """From now on `heard` need not be told of a beacon that says what its sender's last one said, unless the sender
+        routes in `cell`, or `wake` asks for it."""
+        if cell != self._attended:
+            self._attended = cell
+            self._roll.stir_all()
+
+    def wake(self, at_s: float) -> None:
+        """Whatever is attended to, `heard` is to be told of all beacons from `at_s` on, until another time is set."""
+        self._roll.wake(at_s)
+
     def start(self) -> None:
+        if self._events.heard is None:
+            self._roll.wake(inf)
         first_s = self._host.random.uniform(0.0, self._options.period_s)
         self._beacon_timer = self._host.after(first_s, self._beat)
 
@@ -106,6 +124,7 @@ class Beacons:
             if timer:
                 timer.cancel()
         self._beacon_timer = self._expiry_timer = None
+        self._roll.wake(-inf)
 
     def announce(self) -> None:
         """Beacon now, besides the periodic ones: for a node that has just joined or left a cell."""
@@ -132,7 +151,7 @@ class Beacons:
         if known is None and len(self._neighbours) >= self._options.max_neighbours:
             self._host.record(Counted(TrafficKind.DROPPED, "Beacon", reason="too many neighbours"))
             return True
-        self._heard_s[sender] = self._host.now()
+        self._roll.note(sender, self._host.now())
         if self._expiry_timer is None:
             self._expiry_timer = self._host.after(self._options.expiry_s, self._expire)
         if known is not None and known.cell == message.cell and known.stationary == message.stationary:
@@ -141,7 +160,19 @@ class Beacons:
             neighbour = self._news(known, Neighbour(sender, message.cell, message.stationary))
         if self._events.heard:
             self._events.heard(neighbour, message.digest)
+        self._calm(neighbour)
         return True
+
+    def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
+        """For beacons, to be told together with others who hear them."""
+        if kind is not Beacon:
+            return ()
+        from thyme.routing.cells.rollcall import call_together
+
+        return (Ear(call_together, self._roll.address, self._hear_alone),)
+
+    def _hear_alone(self, sender: NodeId, beacon: Beacon, *_: object) -> None:
+        self.receive(sender, beacon)
 
     def neighbour(self, node: NodeId) -> Neighbour | None:
         return self._neighbours.get(node)
@@ -176,6 +207,14 @@ class Beacons:
         self._tell_populations(known, neighbour)
         return neighbour
 
+    def _calm(self, neighbour: Neighbour) -> None:
+        """Whether the same again from this neighbour would have to be told of."""
+        mine = neighbour.stationary and neighbour.cell == self._attended
+        if self._events.heard and (mine or self._attended is None):
+            self._roll.stir(neighbour.node)
+        else:
+            self._roll.calm(neighbour.node, saying(neighbour.cell, neighbour.stationary))
+
     def _put(self, neighbour: Neighbour) -> None:
         self._take(neighbour.node)
         self._neighbours[neighbour.node] = neighbour
@@ -194,17 +233,15 @@ class Beacons:
     def _expire(self) -> None:
         self._expiry_timer = None
         due_s = self._host.now() - self._options.expiry_s
-        for neighbour in self.neighbours():
-            if self._heard_s[neighbour.node] > due_s:
-                continue
-            self._take(neighbour.node)
-            del self._heard_s[neighbour.node]
+        for node in self._roll.silent_since(due_s):
+            neighbour = self._neighbours[node]
+            self._take(node)
+            self._roll.remove(node)
             if self._events.vanished:
                 self._events.vanished(neighbour)
             self._tell_populations(neighbour, None)
         if self._neighbours:
-            oldest_s = min(self._heard_s.values())
-            wait_s = max(0.001, oldest_s - due_s)
+            wait_s = max(0.001, self._roll.oldest_s() - due_s)
             self._expiry_timer = self._host.after(wait_s, self._expire)
 
     def _tell_populations(self, before: Neighbour | None, after: Neighbour | None) -> None:

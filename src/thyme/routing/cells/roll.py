@@ -1,0 +1,102 @@
+"""The roll: neighbours that were heard lately, when, and what of each need not be heard of again.
+
+Most beacons say what the last one said, and whoever listens can do without them: a neighbour is *calm* as long as it
+says the same thing. The columns are plain memory, found through a desk (`routing.hearing`), so that one call can note a
+beacon of a calm neighbour for everybody who hears it (`cells.rollcall`); all else is done here, one by one.
+"""
+
+from __future__ import annotations
+
+from array import array
+from math import inf
+
+import numpy as np
+
+from thyme.model.ids import NodeId
+
+DESK = np.dtype(
+    [
+        ("nodes", np.int64),
+        ("heard_s", np.int64),
+        ("calm", np.int64),
+        ("count", np.int64),
+        ("wake_s", np.float64),  # from then on every beacon is told of
+        ("max_digest_bytes", np.int64),
+    ]
+)
+_FIRST_ROWS = 16
+_RESTLESS = -1
+
+
+def saying(cell: int, stationary: bool) -> int:
+    """What a beacon says, as one number."""
+    return 2 * cell + stationary
+
+
+class Roll:
+    """When each neighbour was last heard."""
+
+    def __init__(self, max_digest_bytes: int) -> None:
+        self._at: dict[NodeId, int] = {}
+        self._nodes = array("q", bytes(8 * _FIRST_ROWS))
+        self._heard_s = array("d", bytes(8 * _FIRST_ROWS))
+        self._calm = array("q", bytes(8 * _FIRST_ROWS))
+        self._desk = np.zeros(1, DESK)
+        self._desk["wake_s"], self._desk["max_digest_bytes"] = -inf, max_digest_bytes
+        self._count, self._wake_s = self._desk["count"], self._desk["wake_s"]
+        self.address: int = self._desk.ctypes.data
+        self._place()
+
+    def note(self, node: NodeId, now_s: float) -> None:
+        at = self._at.get(node)
+        if at is None:
+            at = self._enter(node)
+        self._heard_s[at] = now_s
+
+    def silent_since(self, at_s: float) -> list[NodeId]:
+        """Those who were not heard after `at_s`, in the order of their numbers."""
+        heard_s = self._heard_s
+        return sorted(node for node, at in self._at.items() if heard_s[at] <= at_s)
+
+    def oldest_s(self) -> float:
+        """When the neighbour was heard that was not heard for longest; there must be one."""
+        return min(self._heard_s[: len(self._at)])
+
+    def remove(self, node: NodeId) -> None:
+        at, last = self._at.pop(node), len(self._at)
+        if at != last:
+            self._nodes[at] = self._nodes[last]
+            self._heard_s[at] = self._heard_s[last]
+            self._calm[at] = self._calm[last]
+            self._at[NodeId(self._nodes[at])] = at
+        self._count[0] = last
+
+    def calm(self, node: NodeId, said: int) -> None:
+        """While this neighbour says the same again, nobody wants to know."""
+        self._calm[self._at[node]] = said
+
+    def stir(self, node: NodeId) -> None:
+        self._calm[self._at[node]] = _RESTLESS
+
+    def stir_all(self) -> None:
+        for at in range(len(self._at)):
+            self._calm[at] = _RESTLESS
+
+    def wake(self, at_s: float) -> None:
+        """From `at_s` on, every beacon is to be told of, whoever is calm."""
+        self._wake_s[0] = at_s
+
+    def _enter(self, node: NodeId) -> int:
+        at = len(self._at)
+        if at == len(self._nodes):
+            for column in (self._nodes, self._heard_s, self._calm):
+                column.frombytes(bytes(8 * at))
+            self._place()
+        self._at[node] = at
+        self._nodes[at], self._calm[at] = node, _RESTLESS
+        self._count[0] = at + 1
+        return at
+
+    def _place(self) -> None:
+        for name, column in (("nodes", self._nodes), ("heard_s", self._heard_s), ("calm", self._calm)):
+            self._desk[name] = column.buffer_info()[0]

@@ -1,0 +1,39 @@
+"""Noting, compiled, the beacon of a calm neighbour on the rolls of all who hear it (`cells.roll`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from thyme.compiled import carray, entry, pointer
+from thyme.model.ids import NodeId
+from thyme.routing.cells.roll import DESK, saying
+from thyme.routing.hearing import Hearing
+from thyme.routing.noting import columns, desk_of
+from thyme.wire.beacons import Beacon
+
+_NUMBER, _INSTANT = np.dtype(np.int64), np.dtype(np.float64)
+
+
+@entry
+def call(hearing: int, desks: int, sender: int, said: int, digest_bytes: int) -> int:
+    """For how many of the hearers this beacon is more than a sign of life."""
+    nodes, now_s, _, told = columns(hearing)
+    news = 0
+    for i in range(len(nodes)):
+        desk = carray(pointer(desk_of(desks, nodes[i])), 1, DESK)[0]
+        known = carray(pointer(desk.nodes), desk.count, _NUMBER)
+        told[i] = 1
+        if now_s[i] < desk.wake_s and digest_bytes <= desk.max_digest_bytes:
+            for at in range(desk.count):
+                if known[at] == sender:
+                    if carray(pointer(desk.calm), desk.count, _NUMBER)[at] == said:
+                        carray(pointer(desk.heard_s), desk.count, _INSTANT)[at] = now_s[i]
+                        told[i] = 0
+                    break
+        news += told[i]
+    return news
+
+
+def call_together(hearing: Hearing, desks: int, sender: NodeId, beacon: Beacon) -> int:
+    """An `Ear.take`."""
+    return call(hearing.address, desks, sender, saying(beacon.cell, beacon.stationary), len(beacon.digest))
