@@ -1,4 +1,4 @@
-from thyme.live import Node, Notice, Notifications, OperationError
+from thyme.live import Node, Notice, Notifications, OperationError, Presence
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
@@ -23,6 +23,7 @@ __all__ = [
     "Operation",
     "OperationError",
     "OperationKind",
+    "Presence",
     "Result",
     "Scenario",
     "Study",

@@ -50,7 +50,7 @@ def test_a_change_in_what_all_stand_on_concerns_all(package: Path) -> None:
 
 def test_a_change_above_the_run_concerns_none(package: Path) -> None:
     before = identities(package)
-    append(package / "study" / "report.py")
+    append(package / "study" / "replay.py")
     append(package / "papers" / "walks" / "batch.py")
     assert changed(before, identities(package)) == set()
 
@@ -67,7 +67,7 @@ def test_a_renamed_entry_is_an_error_and_a_renamed_part_changes_the_identity(pac
 
 def test_data_files_count_for_the_modules_beside_them(package: Path) -> None:
     before = code_identity("thyme.study.report.report", sources=Sources(package))
-    style = package / "study" / "report.css"
+    style = package / "study" / "report" / "report.css"
     style.write_text(style.read_text() + "\n")
     assert code_identity("thyme.study.report.report", sources=Sources(package)) != before
 

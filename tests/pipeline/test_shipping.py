@@ -59,5 +59,5 @@ def test_equal_packages_make_one_archive_and_one_unpacked_folder(cache: Path) ->
     assert len(list(unpack(package_archive()).parents[1].iterdir())) == 1
     with zipfile.ZipFile(package_archive()) as package:
         names = package.namelist()
-    assert "package/thyme/study/report.css" in names
+    assert "package/thyme/study/report/report.css" in names
     assert not [name for name in names if "__pycache__" in name]
