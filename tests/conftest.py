@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Iterator
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 COMPILED_ROOMS = ("sim/radios/wifi/", "papers/", "bench/", "test_compiled.py")
 ASKS_FOR_SPARK = re.compile(r"spark: SparkSession|finished: Finished|usefixtures\(.spark.\)")
 HERE = Path(__file__).parent
+_users = count()
 
 # Nothing is timed in a test: how long an example takes depends on what else the machine does.
 settings.register_profile("patient", deadline=None)
@@ -48,6 +50,12 @@ def spark() -> Iterator[SparkSession]:
     session = spark_session("tests", "local[2]", **small)
     yield session
     session.stop()
+
+
+@pytest.fixture(autouse=True)
+def _own_data_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nodes that are given no store keep theirs among the user's data: each test is another user."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path_factory.getbasetemp() / f"data-{next(_users)}"))
 
 
 @pytest.fixture(autouse=True)

@@ -26,8 +26,10 @@ class Timer(Interface):
 class Store(Interface):
     """What survives a restart of the device: small records by kind and key, and contents in parts.
 
-    In memory, kept while a simulated node is off, unless a live node is given another one. Keys iterate in the order in
-    which they were first put. A content may be large, so it is written and read in parts.
+    In memory, kept while a simulated node is off; on the disk of a live device. Keys iterate in the order in which they
+    were first put. A content may be large, so it is written and read in parts. What was changed is seen at once, and
+    lasts when it was committed: a machine commits before anything that depends on a change leaves it, be it a frame or
+    an answer to the application, so no protocol has to ask for it.
     """
 
     def put(self, kind: str, key: str, value: bytes) -> None: ...
@@ -38,6 +40,8 @@ class Store(Interface):
     def read(self, key: str, offset: int, size: int) -> bytes: ...
     def size(self, key: str) -> int: ...
     def discard(self, key: str) -> None: ...
+    def commit(self, done: Callable[[], None]) -> None:
+        """Call `done` when all changes made before now will survive a crash; in the order of these calls."""
 
 
 class Host(Interface):
@@ -117,3 +121,7 @@ class MemoryStore:
 
     def discard(self, key: str) -> None:
         self._contents.pop(key, None)
+
+    def commit(self, done: Callable[[], None]) -> None:
+        """A simulated crash takes no memory: whatever was put lasts."""
+        done()

@@ -72,9 +72,9 @@ async def bombarded(datagrams: list[bytes]) -> dict[str, int]:
     log = MemoryLog()
     mistakes: list[dict[str, object]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: mistakes.append(context))
-    async with asyncio.timeout(PATIENCE_S), Node(NODE, log_to=log, settings=QUICK_JOIN) as node:
+    async with asyncio.timeout(PATIENCE_S), Node(NODE, store="memory", log_to=log, settings=QUICK_JOIN) as node:
         await Attacker().attack(datagrams, node.device.address)
-        async with Node(OTHER, peers=[node.address], settings=QUICK_JOIN) as other:
+        async with Node(OTHER, store="memory", peers=[node.address], settings=QUICK_JOIN) as other:
             await node.insert("still", b"here", ["alive"])
             stream = await other.subscribe("alive")
             notice = await anext(stream)

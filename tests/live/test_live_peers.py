@@ -31,7 +31,7 @@ FEW = LinkOptions(peers=PeerOptions(most=4, look_s=0.05, silent_s=0.2, gone_s=0.
 
 
 def node(number: int, peers: list[str] | None = None, link: LinkOptions = FEW, **options: Any) -> Node:
-    return Node(number, peers=peers or [], settings=QUICK, link=link, **options)
+    return Node(number, peers=peers or [], settings=QUICK, link=link, **{"store": "memory", **options})
 
 
 def play(scene: Callable[[], Awaitable[None]]) -> None:

@@ -14,12 +14,14 @@ PATIENCE_S = 60.0
 QUICK = {"join": {"wait_s": 0.05, "delay_s": 0.01}}
 
 
-def scene(play: Callable[[Node, Node], Awaitable[None]], link: LinkOptions | None = None) -> None:
+def scene(
+    play: Callable[[Node, Node], Awaitable[None]], link: LinkOptions | None = None, store: str | None = "memory"
+) -> None:
     async def run() -> None:
         async with (
             asyncio.timeout(PATIENCE_S),
-            Node(1, settings=QUICK, link=link or LinkOptions()) as one,
-            Node(2, peers=[one.address], settings=QUICK) as two,
+            Node(1, store=store, settings=QUICK, link=link or LinkOptions()) as one,
+            Node(2, store=store, peers=[one.address], settings=QUICK) as two,
         ):
             await one.device.joined.wait()
             await two.device.joined.wait()
@@ -38,6 +40,10 @@ async def insert_and_expect_all(one: Node, two: Node, number: int, at_once: int 
 
 def test_everything_inserted_in_a_plain_loop_is_notified() -> None:
     scene(lambda one, two: insert_and_expect_all(one, two, 300))
+
+
+def test_everything_inserted_in_a_plain_loop_is_notified_when_it_goes_to_a_disk_as_well() -> None:
+    scene(lambda one, two: insert_and_expect_all(one, two, 200), store=None)
 
 
 def test_more_operations_at_once_than_may_be_under_way_wait_for_their_turn() -> None:

@@ -55,6 +55,18 @@ def start(
     tell: Annotated[
         str, typer.Option(help="host:port where whoever connects (`thyme watch host:port`) is told what happens.")
     ] = "",
+    store: Annotated[
+        str,
+        typer.Option(
+            metavar="DIR",
+            help="Keep everything in this folder; `memory` forgets it at the end. Without it, a folder of this node "
+            "and approach among the user's data.",
+        ),
+    ] = "",
+    durability: Annotated[
+        str,
+        typer.Option(help="full: what was answered survives a power cut; batched: written every half a second."),
+    ] = "full",
     seed: Annotated[int | None, typer.Option(help="Make the node's random choices reproducible.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines even in a terminal.")] = False,
     stay: Annotated[bool, typer.Option("--stay", help="Stay when standard input ends, until a signal.")] = False,
@@ -82,6 +94,8 @@ def start(
             "log": log,
             "tell": tell,
             "seed": seed,
+            "store": store or None,
+            "disk": {"durability": durability},
         }
         asyncio.run(_run(node_id, options, as_json, stay))
     except InputError as error:

@@ -29,8 +29,10 @@ class OperationError(Exception):
 class Turns:
     """Whose operation may begin."""
 
-    def __init__(self, most: int, room: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, most: int, room: Callable[[], Awaitable[None]], durable: Callable[[], Awaitable[None]]) -> None:
         self._room = room
+        self.durable = durable
+        """Wait until what an operation stored lasts."""
         self._places = asyncio.Semaphore(most)
         self._door = asyncio.Lock()
 
@@ -45,8 +47,8 @@ class Turns:
 
 
 async def carried_out(turns: Turns, user: User, kind: OperationKind, issue: Callable[[int, Ended], Answer]) -> Answer:
-    """Issue an operation when its turn has come and wait for its end; what issuing it gave. InputError if it is
-    refused, OperationError if it fails. Whoever stops waiting has given it up."""
+    """Issue an operation when its turn has come and wait for its end, and until what it stored lasts; what issuing it
+    gave. InputError if it is refused, OperationError if it fails. Whoever stops waiting has given it up."""
     async with turns.take():
         number = user.numbers.take()
         reasons: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -63,4 +65,5 @@ async def carried_out(turns: Turns, user: User, kind: OperationKind, issue: Call
             raise
         if reason:
             raise OperationError(kind, reason)
+        await turns.durable()
         return answer

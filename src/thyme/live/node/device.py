@@ -24,6 +24,7 @@ from thyme.live.node.clock import Clock
 from thyme.live.node.host import ORIGIN, LiveHost
 from thyme.live.node.log import FileLog, Log, SeveralLogs
 from thyme.live.node.telling import ToldLog
+from thyme.live.store.disk import DiskOptions
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
@@ -55,6 +56,7 @@ class DeviceOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tell: str = ""
     """Where whoever connects is told what happens (`telling`); nowhere unless given."""
     link: LinkOptions = LinkOptions()
+    disk: DiskOptions = DiskOptions()
     operations: AtLeastOne = 100
     """Operations of the application that are under way at once; others wait for their turn."""
     greet_patience_s: float = 1.0
@@ -137,6 +139,7 @@ class Device:
         for name, count, size_bytes in self.store.stored():
             self.host.record(Stored(name, count, size_bytes))
         self.host.record(Left(reason))
+        await self.host.durable()
         await self.host.close()
         if self.told is not None:
             await self.told.end()

@@ -1,12 +1,14 @@
 """`LiveHost`: one device as a `thyme.host.Host`.
 
 Time is the event loop's, randomness the operating system's unless a seed is given, frames are datagrams, and what
-happened goes to a log. The store is in memory unless another is given. When the device is off, none of its
-timers acts any more.
+happened goes to a log. The store is in memory unless another is given. A frame leaves when all that was stored before
+it is durable, so nobody hears of something that a crash could still undo. When the device is off, none of its timers
+acts any more.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from random import Random
@@ -16,6 +18,7 @@ from thyme.host import MemoryStore, Store, Timer
 from thyme.live.link.udp import LinkOptions, UdpLink
 from thyme.live.node.clock import Clock
 from thyme.live.node.log import Log, NoLog
+from thyme.live.store.disk import StoreFull
 from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, LogRecord, TrafficKind
@@ -73,12 +76,17 @@ class LiveHost:
         self._position, self._moving = position, moving
 
     def broadcast(self, message: Message) -> None:
-        if self.on:
-            self._sent(message, self.link.broadcast(message))
+        self.store.commit(self._while_on(lambda: self._sent(message, self.link.broadcast(message))))
 
     def unicast(self, to: NodeId, message: Message, failed: Failed = None) -> None:
-        if self.on:
-            self._sent(message, self.link.unicast(to, message, self._while_on(failed) if failed else None))
+        told = self._while_on(failed) if failed else None
+        self.store.commit(self._while_on(lambda: self._sent(message, self.link.unicast(to, message, told))))
+
+    async def durable(self) -> None:
+        """Wait until what was stored before now survives a crash."""
+        committed = asyncio.get_running_loop().create_future()
+        self.store.commit(lambda: None if committed.done() else committed.set_result(None))
+        await committed
 
     def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
         return self.clock.after(delay_s, self._while_on(action))
@@ -121,6 +129,9 @@ class LiveHost:
     def _while_on(self, action: Callable[[], None]) -> Callable[[], None]:
         def act() -> None:
             if self.on:
-                action()
+                try:
+                    action()
+                except StoreFull:
+                    self._count(TrafficKind.DROPPED, "record", 0, "the store is full")
 
         return act

@@ -12,6 +12,7 @@ clock, so that a node that lost its memory does not take up a number that others
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, Self
@@ -30,6 +31,8 @@ from thyme.live.node.device import Device, DeviceOptions
 from thyme.live.node.log import Log
 from thyme.live.node.notifications import Notice, Notifications
 from thyme.live.node.presences import Presences
+from thyme.live.store.disk import DiskStore
+from thyme.live.store.places import open_store
 from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
@@ -50,12 +53,13 @@ class Node:
         self,
         node: int,
         *,
-        store: Store | None = None,
+        store: Store | str | os.PathLike[str] | None = None,
         clock: Clock | None = None,
         log_to: Log | None = None,
         **options: Any,
     ) -> None:
-        """`options` are those of `DeviceOptions`: listen, peers, approach, settings, log, …"""
+        """`store` is a folder to keep everything in, by default one of the user's data folder; `"memory"` forgets it at
+        the end. `options` are those of `DeviceOptions`: listen, peers, approach, settings, log, …"""
         given = {"node": node, **options, "peers": tuple(options.get("peers", ()))}
         try:
             self.options = msgspec.convert(given, DeviceOptions)
@@ -65,9 +69,10 @@ class Node:
         """Told of every notification at once, besides the streams."""
         self._brought = (store, clock, log_to)
         self._device: Device | None = None
+        self._store: Store | None = None
         self.user = User(self.id, _Surroundings(self), BY_HAND, Numbers(0), seed=0)
         self.user.told = self._told
-        self._turns = Turns(self.options.operations, self._room)
+        self._turns = Turns(self.options.operations, self._room, self._durable)
         self._next_sid = 0
         self._streams: dict[int, Notifications] = {}
         self._presences: WeakSet[Presences] = WeakSet()
@@ -90,16 +95,21 @@ class Node:
 
     async def open(self) -> None:
         """Listen and forward, without taking part yet."""
-        store, clock, log = self._brought
-        device = Device(self.options, store=store, clock=clock, log=log)
+        where, clock, log = self._brought
+        self._store = open_store(where, self.options.node, self.options.approach, self.options.disk)
         try:
-            await device.open()
+            device = Device(self.options, store=self._store, clock=clock, log=log)
+            try:
+                await device.open()
+            except BaseException:
+                await device.host.close()
+                raise
         except BaseException:
-            await device.host.close()
+            await self._close_store()
             raise
         self._device = device
         device.host.link.watch = self._noticed
-        self._turns = Turns(self.options.operations, self._room)
+        self._turns = Turns(self.options.operations, self._room, self._durable)
         known = self.user.take(device.store)
         self._next_sid = max([int(device.host.now()) % SID_CYCLE, *(key.sid + 1 for key in known)])
         for key in known:
@@ -122,6 +132,7 @@ class Node:
             presences.end()
         device, self._device = self._device, None
         await device.close(reason)
+        await self._close_store()
 
     @property
     def device(self) -> Device:
@@ -226,8 +237,15 @@ class Node:
         """Past matches of a subscription that can still be asked for with `more`."""
         return self.device.store.remaining(sid)
 
+    async def _close_store(self) -> None:
+        if isinstance(self._store, DiskStore):
+            await self._store.close()
+
     async def _room(self) -> None:
         await self.device.room()
+
+    async def _durable(self) -> None:
+        await self.device.host.durable()
 
     def _noticed(self, presence: Presence) -> None:
         for presences in self._presences:

@@ -1,0 +1,267 @@
+"""`DiskStore`: a `thyme.host.Store` that outlives the process.
+
+Records are kept in memory as well, as the approaches' own tables are; contents are read from the disk. Changes are seen
+at once and gathered; a thread writes one batch of them at a time, so that the event loop never waits for the disk, and
+whatever was changed while it wrote goes with the next batch: the busier the node, the more share one wait.
+
+Durability is `full` (what was committed survives a power cut; the default) or `batched` (written every half a second,
+and an answer does not wait: the end of the process loses nothing that was written, a kill or a power cut at most the
+last half second). When the disk is nearly full, or the store as large as it may be, what is new is refused with one
+clear error; what was accepted is still written, and everything else goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from thyme.live.store.database import Database
+from thyme.live.store.files import ContentFiles, Stored
+from thyme.live.store.writing import Batch, Writer, read_inline
+from thyme.model.errors import InputError
+from thyme.model.settings.bounds import Count, Positive
+
+logger = logging.getLogger("thyme.live")
+
+Durability = Literal["full", "batched"]
+Done = Callable[[], None]
+CLOSE_LOOK_S = 0.001
+
+
+class StoreFull(InputError):
+    """There is no room for what is new."""
+
+
+class DiskOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    durability: Durability = "full"
+    batch_s: Positive = 0.5
+    """How often `batched` writes."""
+    most_bytes: Count = 0
+    """Records and contents may take so much; 0: as much as the disk has."""
+    reserve_bytes: Count = 64_000_000
+    """Left free on the disk, so that what was accepted can always be written."""
+    retry_s: Positive = 1.0
+    """How long a write that failed waits before it is tried again."""
+    close_s: Positive = 5.0
+    """How long closing waits for the last write."""
+
+
+class DiskStore:
+    """One node's disk. To be opened within the event loop that it serves."""
+
+    def __init__(self, folder: Path, about: dict[str, str], options: DiskOptions | None = None) -> None:
+        """`about` says whose store this is; a folder that is somebody else's is refused."""
+        self._options = options or DiskOptions()
+        full = self._options.durability == "full"
+        self._folder = folder
+        self._loop = asyncio.get_running_loop()
+        self._database = Database(folder, full=full)
+        try:
+            _check_owner(self._database.writing, folder, about)
+            self._records, self._contents = _load(self._database.reading)
+            self._files = ContentFiles(folder, full=full)
+            self._files.keep_only(stored.file for stored in self._contents.values() if stored.file)
+        except BaseException:
+            self._database.close()
+            raise
+        self._writer = Writer(self._database.writing, self._files, folder)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
+        self._bytes = sum(len(value) for records in self._records.values() for value in records.values())
+        self._bytes += sum(stored.size_bytes for stored in self._contents.values())
+        self._gathered, self._under_way = Batch(), Batch()
+        self._after_gathered: list[Done] = []
+        self._after_under_way: list[Done] = []
+        self._timer: asyncio.TimerHandle | asyncio.Handle | None = None
+        self._no_room = self._writer.free_bytes() < self._options.reserve_bytes
+        self._warned = False
+
+    @property
+    def settled(self) -> bool:
+        """Whether all changes are on the disk."""
+        return not self._gathered and not self._under_way
+
+    def put(self, kind: str, key: str, value: bytes) -> None:
+        records = self._records.setdefault(kind, {})
+        before = records.get(key)
+        if before is None:
+            self._expect_room(len(value))
+        self._bytes += len(value) - len(before or b"")
+        records[key] = value
+        self._gathered.put(kind, key, value)
+        self._write_soon()
+
+    def get(self, kind: str, key: str) -> bytes | None:
+        return self._records.get(kind, {}).get(key)
+
+    def remove(self, kind: str, key: str) -> None:
+        value = self._records.get(kind, {}).pop(key, None)
+        if value is not None:
+            self._bytes -= len(value)
+            self._gathered.remove(kind, key)
+            self._write_soon()
+
+    def items(self, kind: str) -> Iterator[tuple[str, bytes]]:
+        return iter(list(self._records.get(kind, {}).items()))
+
+    def write(self, key: str, offset: int, part: bytes) -> None:
+        self._expect_room(len(part))
+        self._bytes += max(0, offset + len(part) - self.size(key))
+        self._gathered.write(key, offset, part)
+        self._write_soon()
+
+    def read(self, key: str, offset: int, size: int) -> bytes:
+        offset, size = max(0, offset), max(0, min(size, self.size(key) - offset))
+        data = bytearray(size)
+        for first, part in self._pieces(key, offset, size):
+            low, high = max(first, offset), min(first + len(part), offset + size)
+            if low < high:
+                data[low - offset : high - offset] = part[low - first : high - first]
+        return bytes(data) if self.size(key) else b""
+
+    def size(self, key: str) -> int:
+        ends = [0]
+        for batch in (self._gathered, self._under_way):
+            change = batch.contents.get(key)
+            if change is not None:
+                ends += [offset + len(part) for offset, part in change.parts]
+                if change.anew:
+                    return max(ends)
+        stored = self._contents.get(key)
+        return max(*ends, stored.size_bytes if stored else 0)
+
+    def discard(self, key: str) -> None:
+        size_bytes = self.size(key)
+        if size_bytes or key in self._contents:
+            self._bytes -= size_bytes
+            self._gathered.discard(key)
+            self._write_soon()
+
+    def commit(self, done: Done) -> None:
+        if self.settled or self._options.durability == "batched":
+            done()
+        elif self._gathered:
+            self._after_gathered.append(done)
+        else:
+            self._after_under_way.append(done)
+
+    async def close(self) -> None:
+        """Write what is left, and let the folder go."""
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+        if self._gathered and not self._under_way:
+            self._begin()
+        give_up_s = self._loop.time() + self._options.close_s
+        while not self.settled and self._loop.time() < give_up_s:
+            await asyncio.sleep(CLOSE_LOOK_S)
+        if not self.settled:
+            logger.error("what was changed last could not be written to %s", self._folder)
+        self._thread.shutdown()
+        self._database.close()
+
+    def _pieces(self, key: str, offset: int, size: int) -> Iterator[tuple[int, bytes]]:
+        """What a content is made of, the oldest first: a part on the disk, then what is not there yet."""
+        changes = [batch.contents.get(key) for batch in (self._under_way, self._gathered)]
+        anew = [change is not None and change.anew for change in changes]
+        stored = self._contents.get(key)
+        if stored is not None and not any(anew):
+            yield offset, self._from_disk(key, stored, offset, size)
+        for i, change in enumerate(changes):
+            if change is not None and not any(anew[i + 1 :]):
+                yield from change.parts
+
+    def _from_disk(self, key: str, stored: Stored, offset: int, size: int) -> bytes:
+        if not stored.file:
+            return read_inline(self._database.reading, key)[offset : offset + size]
+        part = self._files.read(key, stored, offset, size)
+        if part is None:
+            self.discard(key)
+            return b""
+        return part
+
+    def _expect_room(self, size_bytes: int) -> None:
+        most = self._options.most_bytes
+        if most and self._bytes + size_bytes > most:
+            raise StoreFull(f"the store in {self._folder} holds {self._bytes} of {most} bytes; delete something first")
+        if self._no_room:
+            raise StoreFull(f"the disk of {self._folder} is full; make room, or delete objects of this node")
+
+    def _write_soon(self) -> None:
+        if self._timer is None and not self._under_way:
+            wait_s = self._options.batch_s if self._options.durability == "batched" else 0.0
+            self._timer = self._loop.call_later(wait_s, self._begin) if wait_s else self._loop.call_soon(self._begin)
+
+    def _begin(self) -> None:
+        self._timer = None
+        if self._under_way or not self._gathered:
+            return
+        self._under_way, self._gathered = self._gathered, Batch()
+        self._after_under_way, self._after_gathered = self._after_gathered, []
+        self._try()
+
+    def _try(self) -> None:
+        def written(future: Future[tuple[dict[str, Stored | None], int]]) -> None:
+            with suppress(RuntimeError):  # the loop has ended, and with it whoever wanted to know
+                self._loop.call_soon_threadsafe(self._ended, future)
+
+        batch = self._under_way
+        known = {key: self._contents[key] for key in batch.contents if key in self._contents}
+        self._thread.submit(self._write, batch, known).add_done_callback(written)
+
+    def _write(self, batch: Batch, known: dict[str, Stored]) -> tuple[dict[str, Stored | None], int]:
+        return self._writer.apply(batch, known), self._writer.free_bytes()
+
+    def _ended(self, future: Future[tuple[dict[str, Stored | None], int]]) -> None:
+        try:
+            outcome, free_bytes = future.result()
+        except (OSError, sqlite3.Error) as error:
+            self._fail(error)
+            return
+        self._warned = False
+        self._no_room = free_bytes < self._options.reserve_bytes
+        for key, stored in outcome.items():
+            if stored is None:
+                self._contents.pop(key, None)
+            else:
+                self._contents[key] = stored
+        self._under_way = Batch()
+        after, self._after_under_way = self._after_under_way, []
+        if self._gathered:
+            self._write_soon()
+        for done in after:
+            try:
+                done()
+            except Exception:
+                logger.exception("what waited for %s could not go on", self._folder)
+
+    def _fail(self, error: Exception) -> None:
+        """The disk did not take what it should have: nothing that depends on it is answered until it does."""
+        self._no_room = True
+        if not self._warned:
+            self._warned = True
+            logger.error("cannot write to %s (%s): answers wait until it works again", self._folder, error)
+        self._loop.call_later(self._options.retry_s, self._try)
+
+
+def _check_owner(connection: sqlite3.Connection, folder: Path, about: dict[str, str]) -> None:
+    found = dict(connection.execute("SELECT name, value FROM about"))
+    for name, value in about.items():
+        if found.get(name, value) != value:
+            raise InputError(f"{folder} is the store of another node ({name} {found[name]}, not {value}); name another")
+        connection.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (name, value))
+
+
+def _load(connection: sqlite3.Connection) -> tuple[dict[str, dict[str, bytes]], dict[str, Stored]]:
+    records: dict[str, dict[str, bytes]] = {}
+    for kind, key, value in connection.execute("SELECT kind, key, value FROM records ORDER BY number"):
+        records.setdefault(kind, {})[key] = bytes(value)
+    rows = connection.execute("SELECT key, size_bytes, file, digest FROM contents")
+    return records, {key: Stored(size_bytes, file or "", digest) for key, size_bytes, file, digest in rows}

@@ -1,0 +1,126 @@
+"""Batches: changes that reach the disk together, or not at all.
+
+A batch is written by one thread: first the files of large contents, then everything else and which files count in one
+transaction, and only after that files that count no more are removed. So whenever the process ends, what is found is
+the state after some batch.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import msgspec
+
+from thyme.live.store.files import ContentFiles, Parts, Stored
+
+INLINE_BYTES = 16_384
+"""Contents up to this size are kept in the database: a file of its own costs two more waits for the disk."""
+
+
+class _Change(msgspec.Struct):
+    """What a batch does to one content."""
+
+    anew: bool = False
+    parts: Parts = []
+
+
+class Batch:
+    """Changes in the order in which they were made."""
+
+    def __init__(self) -> None:
+        self.records: dict[tuple[str, str], tuple[bytes | None, bool]] = {}
+        """By kind and key, the value (None: removed), and whether the key was removed before it was put again."""
+        self.contents: dict[str, _Change] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.records or self.contents)
+
+    def put(self, kind: str, key: str, value: bytes) -> None:
+        before, anew = self.records.get((kind, key), (b"", False))
+        if before is None:  # it comes after all others now
+            del self.records[(kind, key)]
+        self.records[(kind, key)] = (value, anew or before is None)
+
+    def remove(self, kind: str, key: str) -> None:
+        self.records.pop((kind, key), None)
+        self.records[(kind, key)] = (None, False)
+
+    def write(self, key: str, offset: int, part: bytes) -> None:
+        self.contents.setdefault(key, _Change()).parts.append((offset, part))
+
+    def discard(self, key: str) -> None:
+        self.contents[key] = _Change(anew=True)
+
+
+class Writer:
+    """Brings batches to the disk. Used by one thread alone."""
+
+    def __init__(self, connection: sqlite3.Connection, files: ContentFiles, folder: Path) -> None:
+        self._connection = connection
+        self._files = files
+        self._folder = folder
+
+    def apply(self, batch: Batch, known: dict[str, Stored]) -> dict[str, Stored | None]:
+        """Write a batch; what has become of the contents that it changes. `known` are those before it."""
+        outcome: dict[str, Stored | None] = {}
+        inline: dict[str, bytes] = {}
+        for key, change in batch.contents.items():
+            outcome[key] = self._write(key, change, None if change.anew else known.get(key), inline)
+        new_files = any(stored is not None and stored.file for stored in outcome.values())
+        if new_files:
+            self._files.sync()
+        connection = self._connection
+        if connection.in_transaction:  # a batch that failed half-way is tried again
+            connection.execute("ROLLBACK")
+        connection.execute("BEGIN IMMEDIATE")
+        self._apply_records(batch)
+        for key, stored in outcome.items():
+            if stored is None:
+                connection.execute("DELETE FROM contents WHERE key = ?", (key,))
+            else:
+                row = (key, stored.size_bytes, inline.get(key), stored.file or None, stored.digest)
+                connection.execute("INSERT OR REPLACE INTO contents VALUES (?, ?, ?, ?, ?)", row)
+        connection.execute("COMMIT")
+        for key, stored in outcome.items():
+            former = known.get(key)
+            if former is not None and former.file and (stored is None or stored.file != former.file):
+                self._files.remove(former.file)
+        return outcome
+
+    def free_bytes(self) -> int:
+        return shutil.disk_usage(self._folder).free
+
+    def _apply_records(self, batch: Batch) -> None:
+        execute = self._connection.execute
+        for (kind, key), (value, anew) in batch.records.items():
+            if value is None or anew:
+                execute("DELETE FROM records WHERE kind = ? AND key = ?", (kind, key))
+            if value is not None:
+                execute(
+                    "INSERT INTO records (kind, key, value) VALUES (?, ?, ?) "
+                    "ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value",
+                    (kind, key, value),
+                )
+
+    def _write(self, key: str, change: _Change, former: Stored | None, inline: dict[str, bytes]) -> Stored | None:
+        if not change.parts:
+            return former
+        if former is not None and former.file:
+            return self._files.extend(former, change.parts)
+        before = read_inline(self._connection, key) if former is not None else b""
+        size_bytes = max(len(before), *(offset + len(part) for offset, part in change.parts))
+        if size_bytes > INLINE_BYTES:
+            return self._files.write(key, before, change.parts)
+        data = bytearray(before.ljust(size_bytes, b"\0"))
+        for offset, part in change.parts:
+            data[offset : offset + len(part)] = part
+        inline[key] = bytes(data)
+        return Stored(size_bytes)
+
+
+def read_inline(connection: sqlite3.Connection, key: str) -> bytes:
+    """A content that is kept in the database."""
+    row = connection.execute("SELECT data FROM contents WHERE key = ?", (key,)).fetchone()
+    return bytes(row[0]) if row and row[0] is not None else b""
