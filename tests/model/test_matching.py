@@ -89,6 +89,7 @@ class AgainstNaiveScan(RuleBasedStateMachine):
         expected = self.matches(self.standing.setdefault(key, offered))
         assert batch.matches == tuple(expected[:limit])
         assert batch.total == len(expected)
+        assert batch.left == max(0, len(expected) - limit)
         assert (batch.cursor is None) == (len(expected) <= limit)
 
     @rule(key=SUBSCRIPTION_KEYS, query=QUERIES, frame=frames())
@@ -108,6 +109,7 @@ class AgainstNaiveScan(RuleBasedStateMachine):
         rest = [each for each in expected if newest_first(each) > (-at_s, last)]
         assert batch.matches == tuple(rest[:limit])
         assert batch.total == len(expected)
+        assert batch.left == max(0, len(rest) - limit)
         end = rest[limit - 1] if len(rest) > limit else None
         assert batch.cursor == (None if end is None else Cursor(end.published_s, end.key))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from operator import itemgetter
 
 import msgspec
@@ -39,6 +40,8 @@ class Batch(msgspec.Struct, frozen=True, array_like=True):
     matches: tuple[Metadata, ...]
     total: int
     cursor: Cursor | None
+    left: int = 0
+    """How many come after these."""
 
 
 class StoredObjects:
@@ -95,11 +98,14 @@ class StoredObjects:
     def search(self, subscription: Subscription, limit: int, cursor: Cursor | None) -> Batch:
         """The next matches after the cursor, or the first ones."""
         entries, low, high = self._matching(subscription)
-        upcoming = _newest_first(entries, low, high) if cursor is None else _after(entries, low, high, cursor)
+        if cursor is None:
+            upcoming, left = _newest_first(entries, low, high), high - low
+        else:
+            upcoming, left = _after(entries, low, high, cursor)
         chosen: list[Entry] = []
         for entry in upcoming:
             if len(chosen) == limit:
-                return Batch(self._metadata(chosen), high - low, Cursor(*chosen[-1]))
+                return Batch(self._metadata(chosen), high - low, Cursor(*chosen[-1]), left - limit)
             chosen.append(entry)
         return Batch(self._metadata(chosen), high - low, None)
 
@@ -178,11 +184,10 @@ def _newest_first(entries: list[Entry], low: int, high: int) -> Iterator[Entry]:
         high = start
 
 
-def _after(entries: list[Entry], low: int, high: int, cursor: Cursor) -> Iterator[Entry]:
-    """As `_newest_first`, from the first place that the cursor has not passed."""
+def _after(entries: list[Entry], low: int, high: int, cursor: Cursor) -> tuple[Iterator[Entry], int]:
+    """As `_newest_first`, from the first place that the cursor has not passed; and how many there are."""
     begin = bisect_left(entries, cursor.published_s, lo=low, hi=high, key=_instant)
     end = bisect_right(entries, cursor.published_s, lo=begin, hi=high, key=_instant)
     passed = bisect_right(entries, (cursor.published_s, cursor.key), lo=begin, hi=end)
-    for place in range(passed, end):
-        yield entries[place]
-    yield from _newest_first(entries, low, begin)
+    rest = (entries[place] for place in range(passed, end))
+    return chain(rest, _newest_first(entries, low, begin)), end - passed + begin - low
