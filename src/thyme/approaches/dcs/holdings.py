@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from thyme.approaches.contents import Contents
-from thyme.approaches.dcs.digests import Digests, item_number
 from thyme.approaches.dcs.items import Items
 from thyme.approaches.dcs.options import CellStorageOptions
 from thyme.approaches.dcs.parts import Parts
 from thyme.approaches.dcs.replication import merged, with_replica
+from thyme.approaches.digests import Digests, item_number
 from thyme.host import Store
 from thyme.model.ids import CellId, ObjectKey
 from thyme.model.matching import MatchingIndex

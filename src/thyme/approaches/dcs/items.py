@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-from thyme.approaches.dcs.digests import Digests
+from thyme.approaches.digests import Digests
 from thyme.host import Store
 from thyme.model.ids import CellId
 from thyme.model.objects import DataObject

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from thyme.approaches.dcs.digests import item_number
 from thyme.approaches.dcs.items import Items
+from thyme.approaches.digests import item_number
 from thyme.model.ids import CellId, SubscriptionKey
 from thyme.model.matching import MatchingIndex
 from thyme.model.queries import Conjunction

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from thyme.approaches.dcs.cell import Cell
-from thyme.approaches.dcs.digests import Digests, pack, unpack
 from thyme.approaches.dcs.items import joined
+from thyme.approaches.digests import Digests, pack, unpack
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, TrafficKind
 from thyme.routing.cells.addresses import Arrival, Form

@@ -1,6 +1,7 @@
-"""Digests: what two members of a cell hold, compared in a few bytes (anti-entropy).
+"""Digests: what two nodes hold, compared in a few bytes (anti-entropy: members of a cell of Thyme-DCS, and neighbours
+of Thyme-LS).
 
-Every item has a number, a hash of what it is. A member keeps, for each of a few buckets, the exclusive or of its
+Every item has a number, a hash of what it is. A node keeps, for each of a few buckets, the exclusive or of its
 items' numbers; the beacon carries the exclusive or of all buckets. Equal digests mean equal holdings, up to a chance
 of one in four billion; unequal ones are narrowed down to the buckets that differ, then to items.
 """
