@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thyme.approaches import inbox as module
+from thyme.approaches.ends import Ends
 from thyme.approaches.inbox import NOTIFIED, Inbox
 from thyme.approaches.interface import Failure, Outcome
 from thyme.approaches.names import KIND, UsedNames
@@ -23,6 +24,7 @@ from thyme.model.objects import Metadata
 from thyme.model.queries import parse_query
 from thyme.model.records import Counted
 from thyme.model.subscriptions import Subscription
+from thyme.wire.storage import PastMatches
 
 ME = NodeId(3)
 
@@ -60,6 +62,10 @@ def key(sid: int) -> SubscriptionKey:
 
 def goal(sid: int) -> Subscription:
     return Subscription.to_query(key(sid), parse_query("goal"), TimeFrame.always())
+
+
+def framed(sid: int, end_s: float) -> Subscription:
+    return Subscription.to_query(key(sid), parse_query("goal"), TimeFrame(None, end_s))
 
 
 def thing(oid: str) -> Metadata:
@@ -166,3 +172,84 @@ def test_a_request_beyond_the_maximum_is_sent_once_and_ends_as_refused() -> None
     assert [type(event) for event in host.recorded] == [Counted]
     assert not requests.resolve(second, Outcome())
     assert requests.resolve(first, Outcome())
+
+
+def ignore(key: SubscriptionKey, metadata: Metadata, hops: int) -> None: ...
+
+
+def test_an_ended_subscription_keeps_its_place_for_a_while_after_it_was_last_asked_for() -> None:
+    host = FakeHost()
+    inbox = inbox_of(host)
+    gone: list[int] = []
+    inbox.removed = gone.append
+    inbox.add(framed(0, 50.0), ignore)
+    inbox.add(goal(1), ignore)
+    inbox.accept(key(0), thing("a"))
+    host.now_s = 50.0 + module.ENDED_S - 1.0
+    assert inbox.get(0).subscription == framed(0, 50.0)
+    host.now_s += module.ENDED_S - 1.0
+    assert inbox.accept(key(0), thing("b")), "published within the frame, and late"
+    host.now_s += 2.0
+    with pytest.raises(InputError, match="subscription 0 of this node has ended"):
+        inbox.get(0)
+    assert gone == [0]
+    assert (len(inbox), list(host.store.items(NOTIFIED))) == (1, [])
+    assert inbox_of(host).ended(0)
+    assert not inbox_of(host).ended(1)
+
+
+def test_one_with_matches_left_to_ask_for_keeps_its_place_for_longer() -> None:
+    host = FakeHost()
+    inbox = inbox_of(host)
+    inbox.add(framed(0, 50.0), ignore)
+    inbox.get(0).past.arrive(NodeId(1), PastMatches(key(0), (thing("a"),), None, 5))
+    host.now_s = module.UNPAGED_S - 1.0
+    assert inbox.get(0).remaining == 6
+    host.now_s += module.UNPAGED_S + 1.0
+    assert inbox.ended(0)
+
+
+def test_where_there_is_no_place_the_one_that_ended_first_makes_room() -> None:
+    host = FakeHost()
+    inbox = inbox_of(host)
+    for sid in range(10):
+        inbox.add(goal(sid) if sid % 2 else framed(sid, 20.0 - sid), ignore)
+    host.now_s = 14.0
+    for sid, ended in ((10, [8]), (11, [6, 8])):
+        inbox.add(goal(sid), ignore)
+        assert [each for each in range(10) if inbox.ended(each)] == ended
+    with pytest.raises(InputError, match="10 subscriptions already"):
+        inbox.add(goal(12), ignore)
+
+
+class PatientHost(FakeHost):
+    """A machine whose timers ring when its time has come to them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.timers: list[tuple[float, int, Callable[[], None]]] = []
+
+    def after(self, delay_s: float, action: Callable[[], None]) -> _Timer:
+        self.timers.append((self.now_s + delay_s, len(self.timers), action))
+        return _Timer()
+
+    def live(self) -> None:
+        while self.timers:
+            first = min(self.timers)
+            self.timers.remove(first)
+            self.now_s = max(self.now_s, first[0])
+            first[2]()
+
+
+def test_subscriptions_of_others_are_forgotten_a_while_after_their_frames() -> None:
+    host = PatientHost()
+    forgotten: list[tuple[float, int]] = []
+    ends = Ends(host, lambda one: forgotten.append((host.now_s, one.sid)), 20.0)  # type: ignore[arg-type]
+    for sid, end_s in enumerate((50.0, 10.0, 30.0)):
+        ends.watch(framed(sid, end_s))
+    ends.watch(goal(3))
+    ends.unwatch(key(2))
+    host.now_s = 5.0
+    ends.watch(framed(4, 1.0))
+    host.live()
+    assert forgotten == [(25.0, 4), (30.0, 1), (70.0, 0)], "a search of the past counts from its coming"

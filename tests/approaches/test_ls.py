@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from small_world import SmallWorld, line
 
 from thyme.approaches.interface import Failure
+from thyme.model.frames import TimeFrame
+from thyme.model.ids import NodeId
+from thyme.model.queries import parse_query
+from thyme.model.subscriptions import Subscription
 from thyme.sim.faults import Rule
+from thyme.wire.codec import encode
+from thyme.wire.flooding import Flooded
+from thyme.wire.local import KnownDigest
+from thyme.wire.storage import Subscribed
 
-QUIET = {"routing": "ondemand"}
-"""Routes on demand send nothing by themselves, so every frame counted is Thyme-LS's own."""
+QUIET = {"routing": "ondemand", "agreement": {"hello_s": 0.0}}
+"""Routes on demand send nothing by themselves, so every frame counted is Thyme-LS's own; and nobody compares notes."""
 
 
 def test_inserts_and_deletes_send_nothing(tmp_path: Path) -> None:
@@ -106,3 +115,179 @@ def test_a_flood_that_nobody_passes_on_is_repeated_and_then_times_out(tmp_path: 
     world.switch_off(2)
     world.switch_on(2)
     assert world.last_failure() is Failure.TIMEOUT
+
+
+def held(world: SmallWorld, node: int) -> int:
+    return {name: count for name, count, _ in world.node(node).stored()}["subscriptions"]
+
+
+def first_batch(world: SmallWorld, node: int, query: str, frame: TimeFrame | None = None) -> tuple[int, list[str]]:
+    key = world.subscribe(node, query, frame)
+    return key.sid, world.names(node)
+
+
+def test_the_n_most_recent_are_those_of_the_whole_answer_not_of_each_owner(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(4), "ls", {**QUIET, "past_matches": 3})
+    world.wait(60.0)
+    for i in range(12):
+        world.insert(i % 4, f"o{i:02}", "goal", wait_s=1.0)
+    sid, told = first_batch(world, 0, "goal")
+    assert told == ["o11", "o10", "o09"]
+    assert world.node(0).remaining(sid) == 9
+    for batch in (["o08", "o07", "o06"], ["o05", "o04", "o03"], ["o02", "o01", "o00"], []):
+        before = len(world.notified)
+        world.more(0, sid)
+        assert world.last_failure() is Failure.NONE
+        assert world.names(0)[before:] == batch
+    assert world.node(0).remaining(sid) == 0
+
+
+def test_a_third_node_that_joins_loses_nothing_of_the_past(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(3), "ls", QUIET)
+    world.switch_off(2)
+    world.wait(60.0)
+    for i in range(30):
+        world.insert(0, f"o{i}", "goal", wait_s=0.5)
+    sid, told = first_batch(world, 1, "goal", TimeFrame.past(world.now_s))
+    assert len(told) == 10
+    world.switch_on(2)
+    for _ in range(2):
+        world.more(1, sid)
+    assert sorted(world.names(1)) == sorted(f"o{i}" for i in range(30))
+
+
+def test_a_thousand_past_matches_at_once_arrive_all(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(3), "ls", {**QUIET, "past_matches": 1_000})
+    world.wait(60.0)
+    for i in range(2_500):
+        world.node(0).insert(f"o{i}", b"", ["goal"], b"", world.outcomes.append)
+    sid, told = first_batch(world, 2, "goal", TimeFrame.past(world.now_s + 1.0))
+    assert len(told) == 1_000
+    world.more(2, sid)
+    world.more(2, sid)
+    assert len(set(world.names(2))) == 2_500
+
+
+def test_a_subscription_is_forgotten_everywhere_when_its_frame_has_ended(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(3), "ls", QUIET)
+    world.wait(60.0)
+    world.subscribe(2, "goal", TimeFrame(world.now_s, world.now_s + 100.0))
+    for _ in range(5):
+        world.subscribe(1, "goal", TimeFrame.past(world.now_s), wait_s=9.0)
+    assert [held(world, node) for node in range(3)] == [3, 3, 3], "searches linger for twenty seconds"
+    world.switch_off(0)
+    world.switch_on(0, wait_s=100.0)
+    assert [held(world, node) for node in range(3)] == [0, 0, 0]
+
+
+def test_a_node_that_returns_matches_only_what_it_did_not_know(tmp_path: Path) -> None:
+    """§9.3.2: those "of which it was unaware"."""
+    world = SmallWorld(tmp_path, line(3), "ls", QUIET)
+    world.wait(60.0)
+    world.insert(0, "o", "goal", "final")
+    world.subscribe(2, "goal")
+    world.switch_off(0)
+    world.subscribe(2, "final")
+    world.run.world.keep_frames()
+    world.switch_on(0)
+    frames = world.run.world.frames()
+    assert frames is not None
+    assert world.names() == ["o", "o"]
+    assert frames["message"].to_pylist().count("Routed") == 2, "one notification, over two hops"
+
+
+def test_a_revocation_is_known_over_restarts(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(2), "ls", QUIET)
+    world.wait(60.0)
+    key = world.subscribe(1, "goal")
+    world.unsubscribe(1, key.sid)
+    world.switch_off(0)
+    world.switch_on(0)
+    query = Subscription.to_query(key, parse_query("goal"), TimeFrame.always())
+    world.node(0).receive(NodeId(1), Flooded(NodeId(1), 99, 0, encode(Subscribed(query, 10))))
+    assert held(world, 0) == 0, "a flood that comes late brings nothing back"
+
+
+AGREEING = {"routing": "ondemand"}
+HEALED_S = 5.0
+
+
+@pytest.mark.parametrize("routing", ["ondemand", "dsdv"])
+def test_a_partition_that_heals_leaves_no_subscription_dead(tmp_path: Path, routing: str) -> None:
+    world = SmallWorld(tmp_path, line(6), "ls", {"routing": routing})
+    world.wait(60.0)
+    world.subscribe(5, "old")
+    world.run.world.rules = (Rule("partition", at_m=200.0),)
+    world.wait(30.0)
+    revoked = world.subscribe(0, "revoked")
+    world.subscribe(0, "goal")
+    world.subscribe(5, "goal")
+    world.unsubscribe(0, revoked.sid)
+    world.run.world.rules = ()
+    world.wait(HEALED_S)
+    assert [held(world, node) for node in range(6)] == [3] * 6
+    world.wait(20.0)  # for DSDV to find the routes again
+    world.insert(5, "east", "goal")
+    world.insert(0, "west", "goal", "old")
+    assert sorted(world.names(0)) == ["east", "west"]
+    assert sorted(world.names(5)) == ["east", "west", "west"]
+
+
+def test_a_subscription_made_while_cut_off_is_matched_with_what_the_others_hold(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(4), "ls", AGREEING)
+    world.wait(60.0)
+    world.insert(3, "there", "goal")
+    world.run.world.rules = (Rule("partition", at_m=100.0),)
+    world.subscribe(0, "goal")
+    assert world.names(0) == []
+    world.run.world.rules = ()
+    world.wait(HEALED_S)
+    assert world.names(0) == ["there"]
+
+
+def test_a_node_that_missed_a_revocation_learns_of_it(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(3), "ls", AGREEING)
+    world.wait(60.0)
+    key = world.subscribe(0, "goal")
+    world.run.world.rules = (Rule("partition", at_m=100.0),)
+    world.unsubscribe(0, key.sid)
+    assert held(world, 2) == 1
+    world.run.world.rules = ()
+    world.wait(HEALED_S)
+    assert [held(world, node) for node in range(3)] == [0, 0, 0]
+
+
+def test_neighbours_who_agree_say_so_in_a_few_bytes_and_nothing_more(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(3), "ls", AGREEING)
+    world.wait(60.0)
+    for node in range(3):
+        world.subscribe(node, f"tag{node}")
+    world.run.world.keep_frames()
+    world.wait(100.0)
+    frames = world.run.world.frames()
+    assert frames is not None
+    assert set(frames["message"].to_pylist()) == {"KnownDigest"}
+    assert 130 <= len(frames["message"]) <= 170, "one in two seconds each"
+    assert len(encode(KnownDigest(bytes(4)))) <= 10
+
+
+def test_a_subscription_that_others_still_hold_is_revoked_anew(tmp_path: Path) -> None:
+    """Its revocation is forgotten by then; somebody who was off brings it back."""
+    world = SmallWorld(tmp_path, line(3), "ls", {**AGREEING, "revoked_s": 10.0})
+    world.wait(60.0)
+    key = world.subscribe(0, "goal")
+    world.switch_off(2)
+    world.unsubscribe(0, key.sid)
+    world.switch_on(2)
+    assert [held(world, node) for node in range(3)] == [0, 0, 0]
+
+
+def test_a_node_that_lost_its_store_gives_its_subscriptions_numbers_that_others_do_not_know(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(3), "ls", AGREEING)
+    world.wait(60.0)
+    world.subscribe(0, "goal")
+    world.switch_off(0, keeps_store=False)
+    world.switch_on(0)
+    world.subscribe(0, "final")
+    world.insert(2, "o", "final")
+    assert world.names(0) == ["o"]

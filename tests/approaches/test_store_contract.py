@@ -378,3 +378,34 @@ def test_nothing_is_told_again_after_a_restart_that_keeps_the_store(world: Small
         world.switch_on(node, wait_s=100.0)
     world.wait(300.0)
     assert sorted(world.names(4)) == told
+
+
+def test_searches_of_the_past_do_not_take_the_places_of_subscriptions(crowd: str, tmp_path: Path) -> None:
+    needs(crowd, "answers_past")
+    world = narrow(crowd, tmp_path, own_subscriptions=3)
+    world.insert(0, "old", "goal")
+    for _ in range(8):
+        world.subscribe(2, "goal", TimeFrame.past(world.now_s), wait_s=10.0)
+    assert world.names(2) == ["old"] * 8
+    for _ in range(3):
+        world.subscribe(2, "goal", TimeFrame.future(world.now_s), wait_s=10.0)
+    with pytest.raises(InputError, match="3 subscriptions already"):
+        world.subscribe(2, "goal", TimeFrame.past(world.now_s))
+
+
+def test_a_subscription_whose_time_is_over_says_so(world: SmallWorld) -> None:
+    key = world.subscribe(4, "goal", TimeFrame(world.now_s, world.now_s + 20.0))
+    world.wait(100.0)
+    for _ in range(2):
+        with pytest.raises(InputError, match=f"subscription {key.sid} of this node has ended"):
+            world.more(4, key.sid)
+        with pytest.raises(InputError, match=f"subscription {key.sid} of this node has ended"):
+            world.node(4).remaining(key.sid)
+        before = len(world.outcomes)
+        world.unsubscribe(4, key.sid, wait_s=0.0)
+        assert [outcome.ok for outcome in world.outcomes[before:]] == [True], "there is nothing left to revoke"
+        world.switch_off(4)
+        world.switch_on(4)
+    query = parse_query("goal")
+    with pytest.raises(InputError, match=f"used the number {key.sid}"):
+        world.node(4).subscribe(query, TimeFrame.always(), world._on_notified, world.outcomes.append, sid=key.sid)

@@ -21,12 +21,12 @@ from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.matching import Cursor
 from thyme.model.objects import Metadata
-from thyme.model.queries import Conjunction
+from thyme.model.queries import Conjunction, parse_query
 from thyme.model.subscriptions import Subscription
 from thyme.wire.codec import MESSAGES, encode
 from thyme.wire.flooding import Flooded
 from thyme.wire.message import Message
-from thyme.wire.storage import MoreRequest, Notification, PartRequest
+from thyme.wire.storage import MoreRequest, Notification, PartRequest, PastMatches
 
 PATIENCE_S = 60.0
 QUICK_JOIN = {"join": {"wait_s": 0.01, "delay_s": 0.005}}
@@ -123,11 +123,13 @@ def test_messages_that_make_no_sense_do_no_harm() -> None:
     nobody = SubscriptionKey(99, NODE)
     cursor = Cursor(0.0, ObjectKey("none", NodeId(3)))
     senseless: list[Message] = [
-        MoreRequest(request=1, key=nobody, cursor=cursor, limit=-5, remaining=-1),
-        MoreRequest(request=1, key=SubscriptionKey(0, PEER), cursor=cursor, limit=10**18, remaining=10**18),
+        MoreRequest(1, Subscription(nobody, parse_query("goal").dnf(), TimeFrame()), cursor, -5),
+        MoreRequest(1, Subscription(SubscriptionKey(0, PEER), parse_query("goal").dnf(), TimeFrame()), None, 10**18),
         PartRequest(1, ObjectKey("still", NODE), -10, -10),
         PartRequest(1, ObjectKey("", NodeId(-4)), 10**18, 10**18),
-        Notification(nobody, (), 10**18, -3, cursor),
+        Notification(nobody, ()),
+        PastMatches(nobody, (), cursor, -3, 10**18),
+        PastMatches(SubscriptionKey(0, NODE), (), None, 10**18),
     ]
     bodies = [encode(message) for message in senseless]
     bodies += [encode(Flooded(PEER, i, -(10**6), body)) for i, body in enumerate(bodies)]

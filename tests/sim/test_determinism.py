@@ -54,8 +54,8 @@ def digest(approach: str, seed: int, hash_seed: str) -> str:
 
 
 GOLDEN = {
-    "es": "1770 a9dcded72e62a94759b5d0054cfe06c150c2b704bd492eaf87a363dbcfebbc49",
-    "ls": "1894 1eb5d0de28dbe81fd29a0fb0d458bb6396605ce1b4b0be1917f7b5786b87dec7",
+    "es": "1770 ae17942a7a6f40c39a7f55b67fb74024c6863aaa64b84399c12063be13220028",
+    "ls": "1956 e9710e74f7add62b62f9d79f11c6161355178a54c78e3ebfbc3e1ccc4392a68f",
     "dcs": "1996 61d4b3661e7512d7eb2002b819b771bb455f065eec23d18ce0f038bc4be2f81a",
 }
 """Rows and digest of the events. They change when behaviour changes: look at what changed, then write them anew."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.matching import Cursor
 from thyme.model.objects import Metadata
 from thyme.model.queries import parse_query
 from thyme.model.subscriptions import Subscription
@@ -18,7 +19,7 @@ from thyme.wire.codec import MAX_FRAME_BYTES, MESSAGES, MODULES, VERSION, Decode
 from thyme.wire.flooding import Flooded
 from thyme.wire.message import Message
 from thyme.wire.ondemand import RouteError
-from thyme.wire.storage import JoinReply, Notification, PartReply, Subscribed
+from thyme.wire.storage import JoinReply, MoreRequest, Notification, PartReply, PastMatches, Subscribed
 
 KEY = SubscriptionKey(3, NodeId(7))
 SUBSCRIPTION = Subscription(KEY, parse_query("goal & !replay | final").dnf(), TimeFrame(None, 12.5))
@@ -28,8 +29,10 @@ EXAMPLES: list[Message] = [
     RouteError(((NodeId(3), 9), (NodeId(4), 10))),
     Subscribed(SUBSCRIPTION, 10),
     Notification(KEY, (METADATA, METADATA)),
+    MoreRequest(9, SUBSCRIPTION, None, 10),
+    PastMatches(KEY, (METADATA,), Cursor(2.5, METADATA.key), 7, 9, False),
     PartReply(5, METADATA.key, True, 1200, 2400, bytes(range(256))),
-    JoinReply(1, (SUBSCRIPTION,), 2, (KEY,)),
+    JoinReply(1, (SUBSCRIPTION,), 2, ((KEY, 4.5),)),
 ]
 
 

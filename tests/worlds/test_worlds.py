@@ -19,43 +19,17 @@ from thyme.fuzz.search import judge_seed, judge_world
 FOUND = Path(__file__).parent / "found"
 SEEDS = range(1, 13)
 
-_ENDED = "subscriptions whose frame has ended stay; a search of the past never ends"
-_ONE_REQUEST = "with one pending request, a fetch that a message causes raises into the event loop"
-_TOLD = "what was told is not in the store, so it is told again after a restart"
-_USED = "a name is free again after its deletion, a number after it was revoked"
 KNOWN_FOUND: dict[str, str] = {
     "dcs-forgets-28": "DropObject is not acknowledged, and repair gives the deleted content back",
-    "dcs-once-20": _TOLD,
-    "dcs-raises-43": _ONE_REQUEST,
     "dcs-retrieves-42": "the owner walks: nobody of its cell serves, and nobody else is asked",
     "dcs-retrieves-7": "the first member that is asked fetches the object itself still, and no other is asked",
-    "drip-once-20": _TOLD,
-    "drip-raises-68": _ONE_REQUEST,
-    "es-names-2": _USED,
-    "es-raises-8": _ONE_REQUEST,
-    "ls-bounded-1": _ENDED,
-    "ls-names-1": _USED,
-    "ls-once-98": _TOLD,
-    "socialcast-once-5": _TOLD,
 }
 """Small worlds that still break the promise in their name, and why."""
 
 KNOWN: dict[tuple[str, str], str] = {
-    ("es", "raises"): _ONE_REQUEST,
-    ("es", "names"): _USED,
-    ("es", "bounded"): _ENDED,
-    ("ls", "names"): _USED,
-    ("ls", "bounded"): _ENDED,
     ("dcs", "retrieves"): "an object that its cell left behind, or whose owner walks, is not found",
-    ("dcs", "names"): _USED,
     ("dcs", "forgets"): "DropObject is not acknowledged, and repair brings deleted contents back",
-    ("dcs", "bounded"): _ENDED,
-    ("socialcast", "once"): _TOLD,
-    ("socialcast", "names"): _USED,
-    ("socialcast", "bounded"): _ENDED,
-    ("drip", "names"): _USED,
-    ("walks", "names"): _USED,
-    ("walks", "bounded"): "adverts of ended subscriptions stay at nodes that missed their revocation",
+    ("dcs", "bounded"): "subscriptions whose frame has ended stay at brokers; a search of the past never ends",
 }
 """Promises that some world of `SEEDS` breaks, and why."""
 

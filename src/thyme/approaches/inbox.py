@@ -8,17 +8,23 @@ in the store as well, one small record each, written before the application hear
 subscription.
 
 The number of a subscription is used once: others may still know the one that had it, or that it was revoked.
+
+A subscription ends with its time frame (§3.3); a search of the past alone, whose frame has ended when it is made, when
+it was answered and paged. It keeps its place for a while, for what is still on its way, and longer if it has matches
+left to ask for; if there is no other place, the one that ended first makes room at once.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from math import inf
 from typing import Generic, TypeVar
 
 import msgspec
 
 from thyme.approaches.interface import Notify
+from thyme.approaches.past import Past
 from thyme.host import Host
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
@@ -34,6 +40,12 @@ USED_NUMBERS = 10_000
 """Numbers remembered one by one as used; beyond it the lowest goes, and all below it count as used."""
 KEPT_BACK = 1_000
 """Matches of one subscription that wait for `resume`."""
+ENDED_S = 35.0
+"""How long a subscription keeps its place after its end, or after it was last asked for, if that was later: longer
+than a request is repeated (2 + 4 + 8 + 16 s)."""
+UNPAGED_S = 600.0
+"""The same for one with past matches left to ask for: a person looks at a page for minutes at most."""
+_REVOKED, _ENDED = b"", b"ended"
 _decoder = msgspec.msgpack.Decoder(Subscription)
 
 Source = TypeVar("Source")
@@ -42,15 +54,27 @@ Source = TypeVar("Source")
 class OwnSubscription(Generic[Source]):
     """One of this node's subscriptions, and where each source of past matches stopped."""
 
-    def __init__(self, subscription: Subscription, notify: Notify | None) -> None:
+    def __init__(self, subscription: Subscription, notify: Notify | None, asked_s: float) -> None:
         self.subscription = subscription
         self.notify = notify
+        self.asked_s = asked_s
+        """When the application last asked for it."""
+        self.answered = notify is None
+        """Whether the first batch of past matches was told; what was before a restart was."""
+        self.past: Past[Source] = Past()
         self.kept_back: dict[ObjectKey, tuple[Metadata, int]] = {}
         self.cursors: dict[Source, tuple[Cursor, int]] = {}
 
     @property
     def remaining(self) -> int:
-        return sum(left for _, left in self.cursors.values())
+        return self.past.remaining + sum(left for _, left in self.cursors.values())
+
+    def over_s(self) -> float:
+        """When its place is free."""
+        end_s = self.subscription.frame.end_s
+        if end_s is None:
+            return inf
+        return max(end_s, self.asked_s) + (UNPAGED_S if self.remaining else ENDED_S)
 
 
 class Inbox(Generic[Source]):
@@ -62,16 +86,19 @@ class Inbox(Generic[Source]):
         self._own: dict[int, OwnSubscription[Source]] = {}
         self._notified = dict.fromkeys(_pair(name) for name, _ in host.store.items(NOTIFIED))
         self._notified_memory = notified_memory
-        self._used = {int(name) for name, _ in host.store.items(USED)}
+        self._used = {int(name): value for name, value in host.store.items(USED)}
+        self.removed: Callable[[int], None] | None = None
+        """Told of the numbers of subscriptions that are gone: revoked, or over."""
         for _, value in host.store.items(KIND):
             subscription = _decoder.decode(value)
-            self._own[subscription.key.sid] = OwnSubscription(subscription, None)
-            self._used.add(subscription.key.sid)
+            self._own[subscription.key.sid] = OwnSubscription(subscription, None, host.now())
+            self._used.setdefault(subscription.key.sid, _REVOKED)
 
     def __iter__(self) -> Iterator[OwnSubscription[Source]]:
         return iter(list(self._own.values()))
 
     def __len__(self) -> int:
+        self._end_old()
         return len(self._own)
 
     def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
@@ -101,18 +128,31 @@ class Inbox(Generic[Source]):
             raise InputError(f"subscription {sid} of this node exists already; choose another number")
         if sid in self._used or (len(self._used) >= USED_NUMBERS and sid < min(self._used)):
             raise InputError(f"this node has used the number {sid} for a subscription before; choose another number")
+        self._make_room()
         if len(self._own) >= self._maximum:
             raise InputError(f"this node has {self._maximum} subscriptions already; unsubscribe from some first")
         self._host.store.put(LAST_SID, "", msgspec.msgpack.encode(max(sid, self.next_sid() - 1)))
         self._use(sid)
-        self._own[sid] = OwnSubscription(subscription, notify)
+        self._own[sid] = OwnSubscription(subscription, notify, self._host.now())
         self._host.store.put(KIND, str(sid), msgspec.msgpack.encode(subscription))
 
     def get(self, sid: int) -> OwnSubscription[Source]:
+        if self.ended(sid):
+            raise InputError(f"subscription {sid} of this node has ended; subscribe anew to search the past")
         own = self._own.get(sid)
         if own is None:
             raise InputError(f"this node has no subscription {sid}")
+        own.asked_s = self._host.now()
         return own
+
+    def ended(self, sid: int) -> bool:
+        """Whether there was such a subscription, and its time is over. There is nothing to revoke then."""
+        self._end_old()
+        return self._used.get(sid) == _ENDED
+
+    def was_used(self, sid: int) -> bool:
+        """Whether this node had such a subscription, and has it no more."""
+        return sid in self._used and sid not in self._own
 
     def find(self, key: SubscriptionKey) -> OwnSubscription[Source] | None:
         return self._own.get(key.sid) if key.subscriber == self._host.node else None
@@ -122,6 +162,8 @@ class Inbox(Generic[Source]):
         self._host.store.remove(KIND, str(sid))
         for pair in [pair for pair in self._notified if pair[0] == sid]:
             self._forget(pair)
+        if self.removed is not None:
+            self.removed(sid)
 
     def accept(self, key: SubscriptionKey, metadata: Metadata, hops: int = 0) -> bool:
         """Hand a match to the application; False if it is a duplicate or no longer wanted."""
@@ -141,16 +183,35 @@ class Inbox(Generic[Source]):
         own.notify(key, metadata, hops)
         return True
 
+    def _end_old(self) -> None:
+        now_s = self._host.now()
+        for sid, own in list(self._own.items()):
+            if own.over_s() <= now_s:
+                self._end(sid)
+
+    def _make_room(self) -> None:
+        self._end_old()
+        if len(self._own) < self._maximum:
+            return
+        now_s = self._host.now()
+        over = [(own.over_s(), sid) for sid, own in self._own.items() if own.subscription.frame.ended(now_s)]
+        if over:
+            self._end(min(over)[1])
+
+    def _end(self, sid: int) -> None:
+        self._use(sid, _ENDED)
+        self.remove(sid)
+
     def _forget(self, told: tuple[int, ObjectKey]) -> None:
         del self._notified[told]
         self._host.store.remove(NOTIFIED, _name(told))
 
-    def _use(self, sid: int) -> None:
-        self._used.add(sid)
-        self._host.store.put(USED, str(sid), b"")
+    def _use(self, sid: int, how: bytes = _REVOKED) -> None:
+        self._used[sid] = how
+        self._host.store.put(USED, str(sid), how)
         if len(self._used) > USED_NUMBERS:
             lowest = min(self._used)
-            self._used.remove(lowest)
+            del self._used[lowest]
             self._host.store.remove(USED, str(lowest))
 
 

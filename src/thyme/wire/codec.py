@@ -13,7 +13,20 @@ from typing import Any
 
 import msgspec
 
-from thyme.wire import beacons, cells, drip, dsdv, flooding, geographic, ondemand, server, socialcast, storage, walks
+from thyme.wire import (
+    beacons,
+    cells,
+    drip,
+    dsdv,
+    flooding,
+    geographic,
+    local,
+    ondemand,
+    server,
+    socialcast,
+    storage,
+    walks,
+)
 from thyme.wire.message import Message
 
 VERSION = 1
@@ -25,6 +38,7 @@ MODULES: tuple[ModuleType, ...] = (
     ondemand,
     storage,
     server,
+    local,
     dsdv,
     beacons,
     geographic,

@@ -20,29 +20,29 @@ class Subscribed(Message, frozen=True, tag=20):
     past: int
 
 
+Revocation = tuple[SubscriptionKey, float]
+"""A subscription that was revoked, and when, by its subscriber's clock."""
+
+
 class Unsubscribed(Message, frozen=True, tag=21):
     key: SubscriptionKey
+    at_s: float
 
 
 class Notification(Message, frozen=True, tag=22):
-    """Objects that match a subscription. If `remaining` older ones match too, `cursor` is where they start."""
+    """Objects that match a subscription, told as they are inserted."""
 
     key: SubscriptionKey
     matches: tuple[Metadata, ...]
-    request: int = -1
-    """The `MoreRequest` that this answers."""
-    remaining: int = 0
-    cursor: Cursor | None = None
 
 
 class MoreRequest(Message, frozen=True, tag=23):
-    """The next `limit` past matches after `cursor`; the subscriber was told of `remaining` beyond it."""
+    """The past matches of a subscription after `cursor`, or from the newest on; whoever is asked need not know it."""
 
     request: int
-    key: SubscriptionKey
-    cursor: Cursor
+    subscription: Subscription
+    cursor: Cursor | None
     limit: int
-    remaining: int
 
 
 class PartRequest(Message, frozen=True, tag=24):
@@ -85,4 +85,19 @@ class JoinReply(Message, frozen=True, tag=28):
     request: int
     subscriptions: tuple[Subscription, ...]
     left: int = 0
-    revoked: tuple[SubscriptionKey, ...] = ()
+    revoked: tuple[Revocation, ...] = ()
+
+
+class PastMatches(Message, frozen=True, tag=29):
+    """A piece of a source's past matches, newest first: those that follow the one at `after`, or the newest of all.
+
+    `left` more follow at the source. An answer may have several pieces; the last says so.
+    """
+
+    key: SubscriptionKey
+    matches: tuple[Metadata, ...]
+    after: Cursor | None
+    left: int
+    request: int = -1
+    """What this answers; -1 if the source sent it by itself."""
+    last: bool = True

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import msgspec
 
 from thyme.approaches.dcs.cell import Cell
-from thyme.approaches.paging import pieces_of
+from thyme.approaches.past import pieces_of
 from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId, NodeId, SubscriptionKey
 from thyme.model.matching import Batch

@@ -36,6 +36,7 @@ class Subscriber:
         self._requests = requests
         limits = cell.options.limits
         self._inbox: Inbox[CellId] = Inbox(cell.host, limits.own_subscriptions, limits.notified_memory)
+        self._inbox.removed = lambda sid: cell.host.store.remove(SUBSCRIPTION_CELLS, str(sid))
         cell.hear(CellNotification, self._on_notification)
 
     def subscribe(self, query: Query, frame: TimeFrame, notify: Notify, done: Done, sid: int | None) -> SubscriptionKey:
@@ -48,10 +49,12 @@ class Subscriber:
         return subscription.key
 
     def unsubscribe(self, sid: int, done: Done) -> None:
+        if self._inbox.ended(sid):
+            done(Outcome())
+            return
         key = self._inbox.get(sid).subscription.key
         cells = self._cells_of(sid)
         self._inbox.remove(sid)
-        self._cell.host.store.remove(SUBSCRIPTION_CELLS, str(sid))
         self._requests.ask(cells, lambda number: UnsubscribePart(number, key), done)
 
     def more(self, sid: int, done: Done) -> None:

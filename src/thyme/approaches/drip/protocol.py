@@ -143,6 +143,9 @@ class Drip(ReactiveStore):
         return subscription.key
 
     def unsubscribe(self, sid: int, done: Done) -> None:
+        if self.subscriber.inbox.ended(sid):
+            done(Outcome())
+            return
         self.subscriber.inbox.get(sid)
         self._expect_room()
         self.subscriber.inbox.remove(sid)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
+from thyme.approaches.bounds import check_at_least
 from thyme.approaches.contents import ContentOptions, Contents, Fetches
 from thyme.approaches.es.server import Server
 from thyme.approaches.inbox import Inbox
@@ -24,6 +25,7 @@ from thyme.approaches.interface import (
     ReactiveStore,
     StoreLimits,
 )
+from thyme.approaches.pager import Pager
 from thyme.approaches.requests import Requests, RetryOptions
 from thyme.host import Host
 from thyme.model.errors import InputError
@@ -37,10 +39,12 @@ from thyme.routing.hearing import Ear
 from thyme.routing.layer import Deliver, UnicastRouter
 from thyme.wire.message import Message
 from thyme.wire.server import DeleteRequest, InsertRequest, SubscribeRequest, UnsubscribeRequest
-from thyme.wire.storage import Acknowledged, MoreRequest, Notification, PartReply, PartRequest
+from thyme.wire.storage import Acknowledged, MoreRequest, Notification, PartReply, PartRequest, PastMatches
 
 RouterFactory = Callable[[Host, Deliver], UnicastRouter]
 OWN_OBJECT = "own object"
+SERVER = NodeId(-1)
+"""The servers as one source of past matches: whoever is asked goes on where another stopped."""
 
 
 class ExternalStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -51,6 +55,9 @@ class ExternalStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=
     contents: ContentOptions = ContentOptions()
     limits: StoreLimits = StoreLimits()
     matches_per_notification: int = 8
+
+    def __post_init__(self) -> None:
+        check_at_least(self, "es.", 1, "past_matches", "matches_per_notification")
 
 
 class ExternalStorage(ReactiveStore):
@@ -70,6 +77,9 @@ class ExternalStorage(ReactiveStore):
         self._fetches: Fetches[NodeId] = Fetches(self._requests, self._router.send, options.contents)
         limits = options.limits
         self._inbox: Inbox[NodeId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
+        self._pager: Pager[NodeId] = Pager(self._inbox, self._requests, self._ask_for_past, options.past_matches)
+        self._last_asked = -1
+        self._turn = 0
         others = tuple(server for server in self._servers if server != host.node)
         self._server = (
             Server(host, self._router, self._contents, self._fetches, others, options.matches_per_notification)
@@ -123,11 +133,26 @@ class ExternalStorage(ReactiveStore):
         subscription = Subscription.to_query(SubscriptionKey(number, self.node), query, frame)
         self._expect_room()
         self._inbox.add(subscription, notify)
+        own = self._inbox.get(number)
         past = self.options.past_matches
-        self._ask(lambda request: SubscribeRequest(request, subscription, past), self._begun(done))
+        ended = self._begun(done)
+
+        def message(request: int) -> Message:
+            if own.past.cursor(SERVER) is None:
+                return SubscribeRequest(request, subscription, past)
+            return MoreRequest(request, subscription, own.past.cursor(SERVER), past)
+
+        def answered(outcome: Outcome) -> None:
+            self._pager.give(own, lambda _: None)
+            ended(Outcome(outcome.failure, own.remaining))
+
+        self._ask(message, answered)
         return subscription.key
 
     def unsubscribe(self, sid: int, done: Done) -> None:
+        if self._inbox.ended(sid):
+            done(Outcome())
+            return
         key = self._inbox.get(sid).subscription.key
         self._expect_room()
         self._inbox.remove(sid)
@@ -141,16 +166,8 @@ class ExternalStorage(ReactiveStore):
 
     def more(self, sid: int, done: Done) -> None:
         own = self._inbox.get(sid)
-        if not own.cursors:
-            done(Outcome())
-            return
-        cursor, left = next(iter(own.cursors.values()))
-        limit = self.options.past_matches
-
-        def answered(outcome: Outcome) -> None:
-            done(Outcome(outcome.failure, own.remaining))
-
-        self._ask(lambda number: MoreRequest(number, own.subscription.key, cursor, limit, left), answered)
+        self._expect_room()
+        self._pager.give(own, self._begun(done))
 
     def remaining(self, sid: int) -> int:
         return self._inbox.get(sid).remaining
@@ -174,25 +191,25 @@ class ExternalStorage(ReactiveStore):
 
         self._requests.begin(send, done)
 
+    def _ask_for_past(self, source: NodeId, request: MoreRequest) -> None:
+        """A request that is repeated was not answered: from then on another server is asked."""
+        if request.request == self._last_asked:
+            self._turn += 1
+        self._last_asked = request.request
+        self._router.send(self._servers[self._turn % len(self._servers)], request)
+
     def _on_message(self, origin: NodeId, message: Message) -> None:
         match message:
             case Acknowledged(request, ok, _):
                 self._requests.resolve(request, Outcome() if ok else Outcome(Failure.REFUSED))
-            case Notification():
-                self._on_notification(message)
+            case Notification(key, matches):
+                for metadata in matches:
+                    self._inbox.accept(key, metadata)
+            case PastMatches():
+                self._pager.on_piece(SERVER, message)
             case PartReply():
                 self._fetches.on_reply(message)
             case _:
                 handled = self._server.receive(origin, message) if self._server else False
                 if not handled and isinstance(message, PartRequest):
                     self._router.send(origin, self._contents.answer(message))
-
-    def _on_notification(self, message: Notification) -> None:
-        for metadata in message.matches:
-            self._inbox.accept(message.key, metadata)
-        own = self._inbox.find(message.key)
-        if own is not None and (message.request >= 0 or message.cursor is not None):
-            own.cursors.clear()
-            if message.cursor is not None and message.remaining > 0:
-                own.cursors[self._servers[0]] = (message.cursor, message.remaining)
-        self._requests.resolve(message.request, Outcome())

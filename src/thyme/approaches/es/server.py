@@ -2,7 +2,10 @@
 
 Several servers may share the work of one that could fail: whoever is asked carries the request out, answers, and
 relays it to the others; a server that comes up asks another for everything. What a server holds is in its host's
-store, so it survives a restart.
+store, so it survives a restart, and so is what was deleted and revoked: a request that comes late does not bring it
+back.
+
+A client may insert, delete, subscribe and unsubscribe for itself alone. Subscriptions end with their time frames.
 """
 
 from __future__ import annotations
@@ -12,11 +15,13 @@ from collections.abc import Iterable
 import msgspec
 
 from thyme.approaches.contents import Contents, Fetches
+from thyme.approaches.ends import LINGERING_S, Ends
 from thyme.approaches.interface import Outcome
-from thyme.approaches.paging import pieces_of
+from thyme.approaches.marks import Marks
+from thyme.approaches.past import answer_in_pieces
 from thyme.host import Host
-from thyme.model.ids import NodeId, SubscriptionKey
-from thyme.model.matching import Batch, MatchingIndex
+from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.matching import Cursor, IndexFull, MatchingIndex
 from thyme.model.objects import Metadata
 from thyme.model.subscriptions import Subscription
 from thyme.routing.layer import UnicastRouter
@@ -35,6 +40,10 @@ from thyme.wire.storage import Acknowledged, MoreRequest, Notification, PartRequ
 _metadata = msgspec.msgpack.Decoder(Metadata)
 _subscription = msgspec.msgpack.Decoder(Subscription)
 NO_REQUEST = -1
+TOMBSTONES = 100_000
+"""Deletions remembered, so that an insertion that was repeated does not bring the object back."""
+REVOKED = 100_000
+"""Revoked subscriptions remembered, for the same reason."""
 
 
 class Server:
@@ -56,10 +65,15 @@ class Server:
         self._others = others
         self._step = matches_per_notification
         self._index = MatchingIndex()
+        self._deleted = Marks(host, "deleted object", TOMBSTONES)
+        self._revoked = Marks(host, "revoked subscription", REVOKED)
+        self._ends = Ends(host, self._drop, LINGERING_S)
         for _, value in host.store.items("object"):
             self._index.insert(_metadata.decode(value))
         for _, value in host.store.items("subscription"):
-            self._index.add_subscription(_subscription.decode(value))
+            subscription = _subscription.decode(value)
+            self._index.add_subscription(subscription)
+            self._ends.watch(subscription)
 
     def join(self) -> None:
         if self._others:
@@ -74,39 +88,54 @@ class Server:
     def receive(self, client: NodeId, message: Message, *, relayed: bool = False) -> bool:
         """Carry out a request; False if the message is none."""
         match message:
-            case InsertRequest():
-                self._insert(client, message, relayed)
+            case InsertRequest(_, metadata):
+                if self._may(client, metadata.key.owner, message, relayed):
+                    self._insert(client, message, relayed)
             case DeleteRequest(request, key):
-                if key.owner == client:
-                    self._index.delete(key)
-                    self._contents.drop(key)
-                    self._host.store.remove("object", str(key))
-                refusal = "" if key.owner == client else "only the owner can delete an object"
-                self._answer(client, message, Acknowledged(request, not refusal, refusal), relayed)
-            case SubscribeRequest():
-                self._subscribe(client, message, relayed)
+                if self._may(client, key.owner, message, relayed):
+                    self._delete(key)
+                    self._answer(client, message, Acknowledged(request), relayed)
+            case SubscribeRequest(_, subscription):
+                if self._may(client, subscription.key.subscriber, message, relayed):
+                    self._subscribe(client, message, relayed)
             case UnsubscribeRequest(request, key):
-                self._index.unsubscribe(key)
-                self._host.store.remove("subscription", str(key))
-                self._answer(client, message, Acknowledged(request), relayed)
-            case MoreRequest(request, key, cursor, limit, remaining):
-                batch = self._index.more(key, cursor, limit)
-                self._notify(key, batch, max(0, remaining - len(batch.matches)), request)
+                if self._may(client, key.subscriber, message, relayed):
+                    self._revoked.add(str(key))
+                    self._drop(key)
+                    self._answer(client, message, Acknowledged(request), relayed)
+            case MoreRequest(request, subscription, cursor, limit):
+                if subscription.key.subscriber == client:
+                    self._send_past(subscription, cursor, limit, request)
             case PartRequest():
                 self._router.send(client, self._contents.answer(message))
             case SnapshotRequest():
-                self._send_snapshot(client)
+                if client in self._others:
+                    self._send_snapshot(client)
             case Relayed(original, payload):
-                self._on_relayed(original, payload)
+                if client in self._others:
+                    self._on_relayed(original, payload)
             case _:
                 return False
         return True
+
+    def _may(
+        self,
+        client: NodeId,
+        creator: NodeId,
+        message: InsertRequest | DeleteRequest | SubscribeRequest | UnsubscribeRequest,
+        relayed: bool,
+    ) -> bool:
+        """Everybody asks for themselves."""
+        if client != creator and not relayed:
+            refusal = f"node {client} may not ask this for node {creator}"
+            self._router.send(client, Acknowledged(message.request, False, refusal))
+        return client == creator
 
     def _insert(self, client: NodeId, message: InsertRequest, relayed: bool) -> None:
         metadata = message.metadata
         if len(message.data) == metadata.size_bytes:
             self._store(client, message, message.data, relayed)
-        elif self._contents.has(metadata.key):
+        elif self._contents.has(metadata.key) or str(metadata.key) in self._deleted:
             self._answer(client, message, Acknowledged(message.request), relayed)
         else:
             source = metadata.key.owner
@@ -119,39 +148,73 @@ class Server:
 
     def _store(self, client: NodeId, message: InsertRequest, data: bytes, relayed: bool) -> None:
         metadata = message.metadata
-        if not self._index.deleted(metadata.key):
+        matching: list[Subscription] = []
+        if str(metadata.key) not in self._deleted:
+            try:
+                matching = self._index.insert(metadata)
+            except IndexFull as full:
+                self._refuse(client, message.request, str(full), relayed)
+                return
             self._contents.keep(metadata.key, data)
             self._host.store.put("object", str(metadata.key), msgspec.msgpack.encode(metadata))
-        matching = self._index.insert(metadata)
         self._answer(client, message, Acknowledged(message.request), relayed)
         if not relayed:
             for subscription in matching:
-                self._notify(subscription.key, Batch((metadata,), 1, None))
+                self._router.send(subscription.key.subscriber, Notification(subscription.key, (metadata,)))
+
+    def _delete(self, key: ObjectKey) -> None:
+        self._deleted.add(str(key))
+        self._index.withdraw(key)
+        self._contents.drop(key)
+        self._host.store.remove("object", str(key))
 
     def _subscribe(self, client: NodeId, message: SubscribeRequest, relayed: bool) -> None:
+        """The newest past matches are the answer, if there are any; one that is repeated is answered anew."""
         subscription = message.subscription
-        known = self._index.subscription(subscription.key) is not None
-        self._host.store.put("subscription", str(subscription.key), msgspec.msgpack.encode(subscription))
-        self._answer(client, message, Acknowledged(message.request), relayed)
-        if relayed:
-            self._index.add_subscription(subscription)
-        elif not known:
-            batch = self._index.subscribe(subscription, message.past)
-            if batch.matches:
-                self._notify(subscription.key, batch, batch.total - len(batch.matches))
+        if str(subscription.key) not in self._revoked:
+            try:
+                new = self._index.add_subscription(subscription)
+            except IndexFull as full:
+                self._refuse(client, message.request, str(full), relayed)
+                return
+            if new:
+                self._ends.watch(subscription)
+                self._host.store.put("subscription", str(subscription.key), msgspec.msgpack.encode(subscription))
+        self._relay(client, message, relayed)
+        if not relayed and not self._send_past(subscription, None, message.past, message.request, or_nothing=True):
+            self._router.send(client, Acknowledged(message.request))
+
+    def _drop(self, key: SubscriptionKey) -> None:
+        """A subscription was revoked, or its time is over."""
+        self._ends.unwatch(key)
+        self._index.unsubscribe(key)
+        self._host.store.remove("subscription", str(key))
+
+    def _send_past(
+        self, subscription: Subscription, cursor: Cursor | None, limit: int, request: int, *, or_nothing: bool = False
+    ) -> bool:
+        """The next past matches; whether there were any. With `or_nothing`, an empty answer is left out."""
+        pieces = list(answer_in_pieces(self._index.search, subscription, cursor, limit, self._step, request))
+        found = bool(pieces[0].matches)
+        if found or not or_nothing:
+            for piece in pieces:
+                self._router.send(subscription.key.subscriber, piece)
+        return found
 
     def _answer(self, client: NodeId, message: Message, answer: Acknowledged, relayed: bool) -> None:
-        if relayed:
-            return
-        self._router.send(client, answer)
-        for other in self._others:
-            self._router.send(other, Relayed(client, encode(message)))
+        if not relayed:
+            self._router.send(client, answer)
+        self._relay(client, message, relayed)
 
-    def _notify(self, key: SubscriptionKey, batch: Batch, remaining: int = 0, request: int = NO_REQUEST) -> None:
-        pieces = pieces_of(batch.matches, self._step)
-        for piece in pieces[:-1]:
-            self._router.send(key.subscriber, Notification(key, piece))
-        self._router.send(key.subscriber, Notification(key, pieces[-1], request, remaining, batch.cursor))
+    def _refuse(self, client: NodeId, request: int, reason: str, relayed: bool) -> None:
+        if not relayed:
+            self._router.send(client, Acknowledged(request, False, reason))
+
+    def _relay(self, client: NodeId, message: Message, relayed: bool) -> None:
+        """Tell the other servers what was asked here."""
+        if not relayed:
+            for other in self._others:
+                self._router.send(other, Relayed(client, encode(message)))
 
     def _on_relayed(self, client: NodeId, payload: bytes) -> None:
         try:
@@ -161,9 +224,22 @@ class Server:
         self.receive(client, message, relayed=True)
 
     def _send_snapshot(self, to: NodeId) -> None:
+        """Everything, and first what another server may hold that was deleted or revoked since."""
+        for name in self._deleted:
+            self._pass_on(to, _key(name)[1], DeleteRequest(NO_REQUEST, ObjectKey(*_key(name))))
+        for name in self._revoked:
+            sid, subscriber = _key(name)
+            self._pass_on(to, subscriber, UnsubscribeRequest(NO_REQUEST, SubscriptionKey(int(sid), subscriber)))
         for subscription in self._index.subscriptions():
-            request: Message = SubscribeRequest(NO_REQUEST, subscription, 0)
-            self._router.send(to, Relayed(subscription.key.subscriber, encode(request)))
+            self._pass_on(to, subscription.key.subscriber, SubscribeRequest(NO_REQUEST, subscription, 0))
         for metadata in self._index.objects():
-            request = InsertRequest(NO_REQUEST, metadata, b"")
-            self._router.send(to, Relayed(metadata.key.owner, encode(request)))
+            self._pass_on(to, metadata.key.owner, InsertRequest(NO_REQUEST, metadata, b""))
+
+    def _pass_on(self, to: NodeId, client: NodeId, request: Message) -> None:
+        self._router.send(to, Relayed(client, encode(request)))
+
+
+def _key(name: str) -> tuple[str, NodeId]:
+    """What a key's text is made of."""
+    what, _, node = name.rpartition("@")
+    return what, NodeId(int(node))

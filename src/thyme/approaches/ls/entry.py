@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from thyme.approaches.entry import Entry
 from thyme.approaches.interface import ReactiveStore
-from thyme.approaches.ls.protocol import LocalStorage, LocalStorageOptions
+from thyme.approaches.ls.options import LocalStorageOptions
+from thyme.approaches.ls.protocol import LocalStorage
 from thyme.approaches.unicast import Routing, unicast
 from thyme.host import Host
 from thyme.routing.dsdv.protocol import DsdvOptions

@@ -14,13 +14,13 @@ import msgspec
 
 from thyme.approaches.bounds import FrameBytes
 from thyme.host import Host, Timer
-from thyme.model.ids import NodeId, SubscriptionKey
+from thyme.model.ids import NodeId
 from thyme.model.records import Joined
 from thyme.model.subscriptions import Subscription
 from thyme.routing.heard import HeardTable
 from thyme.routing.hearing import Ear
 from thyme.wire.message import Message
-from thyme.wire.storage import JoinReply, JoinRequest
+from thyme.wire.storage import JoinReply, JoinRequest, Revocation
 
 
 class JoinOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,8 +44,8 @@ class Joining:
         self,
         host: Host,
         options: JoinOptions,
-        hand_over: Callable[[], tuple[list[Subscription], list[SubscriptionKey]]],
-        learn: Callable[[tuple[Subscription, ...], tuple[SubscriptionKey, ...]], None],
+        hand_over: Callable[[], tuple[list[Subscription], list[Revocation]]],
+        learn: Callable[[tuple[Subscription, ...], tuple[Revocation, ...]], object],
     ) -> None:
         self._host = host
         self._options = options
@@ -115,7 +115,7 @@ class Joining:
     def _answer(self, joiner: NodeId, request: int) -> None:
         self._answers.pop((joiner, request), None)
         subscriptions, revoked = self._hand_over()
-        batches = _batches(subscriptions, self._options.reply_bytes)
+        batches = in_batches(subscriptions, self._options.reply_bytes)
         for i, batch in enumerate(batches):
             keys = tuple(revoked) if i == 0 else ()
             self._host.unicast(joiner, JoinReply(request, batch, len(batches) - 1 - i, keys))
@@ -130,7 +130,7 @@ class Joining:
             self._finish()
 
 
-def _batches(subscriptions: list[Subscription], size_bytes: int) -> list[tuple[Subscription, ...]]:
+def in_batches(subscriptions: list[Subscription], size_bytes: int) -> list[tuple[Subscription, ...]]:
     batches: list[tuple[Subscription, ...]] = []
     batch: list[Subscription] = []
     room = size_bytes

@@ -6,6 +6,9 @@ subscription against the objects held. Notifications and retrievals travel betwe
 unicast router. A node that (re)joins asks its neighbours for the subscriptions; a few answer, after a coin toss
 and a random wait.
 
+A subscription ends with its time frame, everywhere. The subscriptions that a node knows, and the revocations, are in
+its store, so that a node that returns matches only those "of which it was unaware" (§9.3.2).
+
 Where the paper is silent: a flooded (un)subscription counts as carried out when a neighbour is heard passing it on,
 and is flooded again otherwise, unless nobody at all is in range; the objects of a node that was off are matched
 against what it learns on joining (§9.3.2), and the reply to a join names revoked subscriptions as well.
@@ -17,7 +20,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from thyme.approaches.contents import ContentOptions, Contents, Fetches
+from thyme.approaches.contents import Contents, Fetches
 from thyme.approaches.inbox import Inbox
 from thyme.approaches.interface import (
     Capabilities,
@@ -27,44 +30,39 @@ from thyme.approaches.interface import (
     Notify,
     Outcome,
     ReactiveStore,
-    StoreLimits,
 )
-from thyme.approaches.ls.joining import Joining, JoinOptions
-from thyme.approaches.paging import ask_for_more, pieces_of
-from thyme.approaches.requests import Requests, RetryOptions
+from thyme.approaches.ls.agreement import Agreement, News
+from thyme.approaches.ls.joining import Joining
+from thyme.approaches.ls.known import Known
+from thyme.approaches.ls.options import LocalStorageOptions
+from thyme.approaches.pager import Pager
+from thyme.approaches.past import answer_in_pieces
+from thyme.approaches.requests import Requests
 from thyme.host import Host
-from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
-from thyme.model.matching import Batch, Cursor, MatchingIndex
+from thyme.model.matching import Cursor, MatchingIndex, MatchingLimits
 from thyme.model.objects import Metadata
 from thyme.model.queries import Query
 from thyme.model.subscriptions import Subscription
-from thyme.routing.flooding import Flooding, FloodingOptions
+from thyme.routing.flooding import Flooding
 from thyme.routing.hearing import Ear
 from thyme.routing.layer import Deliver, UnicastRouter
 from thyme.wire.message import Message
-from thyme.wire.storage import MoreRequest, Notification, PartReply, PartRequest, Subscribed, Unsubscribed
+from thyme.wire.storage import (
+    MoreRequest,
+    Notification,
+    PartReply,
+    PartRequest,
+    PastMatches,
+    Revocation,
+    Subscribed,
+    Unsubscribed,
+)
 
 MetadataDecoder = msgspec.msgpack.Decoder(Metadata)
 RouterFactory = Callable[[Host, Deliver], UnicastRouter]
-
-
-class LocalStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    past_matches: int = 10
-    """n: how many of the most recent past matches each node sends at once (§3.3)."""
-    retry: RetryOptions = RetryOptions()
-    echo: RetryOptions = RetryOptions(timeout_s=1.0)
-    """How long a flood waits to be heard from a neighbour before it is repeated."""
-    contents: ContentOptions = ContentOptions()
-    join: JoinOptions = JoinOptions()
-    flooding: FloodingOptions = FloodingOptions()
-    limits: StoreLimits = StoreLimits()
-    revoked_memory: int = 1_000
-    """Unsubscriptions remembered, to hand them to nodes that were off."""
-    matches_per_notification: int = 8
-    """A notification of more matches than this is sent in several frames."""
 
 
 class LocalStorage(ReactiveStore):
@@ -83,26 +81,33 @@ class LocalStorage(ReactiveStore):
         self._fetches: Fetches[NodeId] = Fetches(self._requests, self._router.send, self.options.contents)
         limits = self.options.limits
         self._inbox: Inbox[NodeId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
-        self._index = MatchingIndex()
-        self._revoked: Bounded[SubscriptionKey, None] = Bounded(self.options.revoked_memory)
-        self._joining = Joining(host, self.options.join, self._subscriptions_to_hand_over, self._learn)
+        self._pager: Pager[NodeId] = Pager(self._inbox, self._requests, self._router.send, self.options.past_matches)
+        self._index = MatchingIndex(MatchingLimits(subscriptions=self.options.known_subscriptions))
+        self._known = Known(host, self._index, self.options.revoked_memory, self.options.revoked_s)
+        self._joining = Joining(host, self.options.join, self._known.to_hand_over, self._learn)
+        self._agreement = Agreement(
+            host, self.options.agreement, self._known, lambda news: self._learn(news.subscriptions, news.revoked)
+        )
 
     def start(self) -> None:
         self._router.start()
         for _, value in self.host.store.items("object"):
             self._index.insert(MetadataDecoder.decode(value))
-        for own in self._inbox:
-            self._index.add_subscription(own.subscription)
+        self._known.load()
 
     def join(self) -> None:
         self._joining.start()
+        self._agreement.start()
 
     def stop(self) -> None:
         self._joining.stop()
+        self._agreement.stop()
 
     def receive(self, sender: NodeId, message: Message) -> None:
         self._joining.heard(sender)
         if self._flooding.receive(sender, message) or self._router.receive(sender, message):
+            return
+        if self._joining.joined and self._agreement.receive(sender, message):
             return
         self._joining.receive(sender, message)
 
@@ -117,7 +122,7 @@ class LocalStorage(ReactiveStore):
         self._contents.keep(metadata.key, data)
         self.host.store.put("object", str(metadata.key), msgspec.msgpack.encode(metadata))
         for subscription in self._index.insert(metadata):
-            self._notify(subscription.key, Batch((metadata,), 1, None))
+            self._notify(subscription.key, metadata)
         done(Outcome())
         return metadata
 
@@ -134,20 +139,34 @@ class LocalStorage(ReactiveStore):
     def subscribe(
         self, query: Query, frame: TimeFrame, notify: Notify, done: Done, *, sid: int | None = None
     ) -> SubscriptionKey:
-        number = self._inbox.next_sid() if sid is None else sid
+        number = self._next_sid() if sid is None else sid
         subscription = Subscription.to_query(SubscriptionKey(number, self.node), query, frame)
         self._expect_room()
         self._inbox.add(subscription, notify)
-        self._match_own(subscription)
+        own = self._inbox.get(number)
+        self._known.add(subscription)
+        self._answer(subscription, self.options.past_matches)
+        self.host.after(self.options.collect_s, lambda: self._pager.give(own, lambda _: None))
         self._flood(Subscribed(subscription, self.options.past_matches), self._begun(done))
         return subscription.key
 
+    def _next_sid(self) -> int:
+        """A number that others do not know either: this node may have lost its store."""
+        number = self._inbox.next_sid()
+        while SubscriptionKey(number, self.node) in self._known:
+            number += 1
+        return number
+
     def unsubscribe(self, sid: int, done: Done) -> None:
+        if self._inbox.ended(sid):
+            done(Outcome())
+            return
         key = self._inbox.get(sid).subscription.key
         self._expect_room()
         self._inbox.remove(sid)
-        self._revoke(key)
-        self._flood(Unsubscribed(key), self._begun(done))
+        now_s = self.host.now()
+        self._known.revoke(key, now_s)
+        self._flood(Unsubscribed(key, now_s), self._begun(done))
 
     def retrieve(self, metadata: Metadata, done: Fetched) -> None:
         if metadata.key.owner == self.node:
@@ -159,12 +178,8 @@ class LocalStorage(ReactiveStore):
 
     def more(self, sid: int, done: Done) -> None:
         own = self._inbox.get(sid)
-
-        def ask(source: NodeId, number: int, cursor: Cursor, left: int) -> None:
-            limit = self.options.past_matches
-            self._router.send(source, MoreRequest(number, own.subscription.key, cursor, limit, left))
-
-        ask_for_more(own, self._requests, ask, done)
+        self._expect_room()
+        self._pager.give(own, self._begun(done))
 
     def remaining(self, sid: int) -> int:
         return self._inbox.get(sid).remaining
@@ -200,43 +215,53 @@ class LocalStorage(ReactiveStore):
         match message:
             case Subscribed(subscription, past):
                 self._on_subscription(subscription, past)
-            case Unsubscribed(key):
-                self._revoke(key)
+            case Unsubscribed(key, at_s):
+                self._known.revoke(key, at_s)
             case _:
                 pass
 
-    def _on_subscription(self, subscription: Subscription, past: int) -> None:
-        if subscription.key in self._revoked or self._index.subscription(subscription.key):
-            return
-        batch = self._index.subscribe(subscription, past)
-        if batch.matches:
-            self._notify(subscription.key, batch, batch.total - len(batch.matches))
+    def _on_subscription(self, subscription: Subscription, past: int) -> bool:
+        """Match a subscription if it is new; whether it was."""
+        new = self._known.add(subscription)
+        if new:
+            self._answer(subscription, past)
+        return new
 
-    def _match_own(self, subscription: Subscription) -> None:
-        for metadata in self._index.subscribe(subscription, self.options.past_matches).matches:
-            self._inbox.accept(subscription.key, metadata)
+    def _answer(self, subscription: Subscription, limit: int) -> None:
+        """Send the newest of this node's matches to whom they are for, if there are any."""
+        pieces = self._past(subscription, None, limit)
+        if pieces[0].matches:
+            self._send_pieces(pieces)
 
-    def _revoke(self, key: SubscriptionKey) -> None:
-        self._index.unsubscribe(key)
-        self._revoked[key] = None
+    def _past(
+        self, subscription: Subscription, cursor: Cursor | None, limit: int, request: int = -1
+    ) -> list[PastMatches]:
+        most = self.options.matches_per_notification
+        return list(answer_in_pieces(self._index.search, subscription, cursor, limit, most, request))
 
-    def _notify(self, key: SubscriptionKey, batch: Batch, remaining: int = 0, request: int = -1) -> None:
+    def _send_pieces(self, pieces: list[PastMatches]) -> None:
+        for piece in pieces:
+            if piece.key.subscriber == self.node:
+                self._pager.on_piece(self.node, piece)
+            else:
+                self._router.send(piece.key.subscriber, piece)
+
+    def _notify(self, key: SubscriptionKey, metadata: Metadata) -> None:
         if key.subscriber == self.node:
-            for metadata in batch.matches:
-                self._inbox.accept(key, metadata)
-            return
-        pieces = pieces_of(batch.matches, self.options.matches_per_notification)
-        for piece in pieces[:-1]:
-            self._router.send(key.subscriber, Notification(key, piece))
-        self._router.send(key.subscriber, Notification(key, pieces[-1], request, remaining, batch.cursor))
+            self._inbox.accept(key, metadata)
+        else:
+            self._router.send(key.subscriber, Notification(key, (metadata,)))
 
     def _on_message(self, origin: NodeId, message: Message) -> None:
         match message:
-            case Notification():
-                self._on_notification(origin, message)
-            case MoreRequest(request, key, cursor, limit, remaining):
-                batch = self._index.more(key, cursor, limit)
-                self._notify(key, batch, max(0, remaining - len(batch.matches)), request)
+            case Notification(key, matches):
+                for metadata in matches:
+                    self._inbox.accept(key, metadata)
+            case PastMatches():
+                self._pager.on_piece(origin, message)
+            case MoreRequest(request, subscription, cursor, limit):
+                if subscription.key.subscriber == origin:
+                    self._send_pieces(self._past(subscription, cursor, limit, request))
             case PartRequest():
                 self._router.send(origin, self._contents.answer(message))
             case PartReply():
@@ -244,23 +269,17 @@ class LocalStorage(ReactiveStore):
             case _:
                 self._joining.receive(origin, message)
 
-    def _on_notification(self, origin: NodeId, message: Notification) -> None:
-        for metadata in message.matches:
-            self._inbox.accept(message.key, metadata)
-        own = self._inbox.find(message.key)
-        if own is not None and message.request >= 0:
-            own.cursors.pop(origin, None)
-        if own is not None and message.cursor is not None and message.remaining > 0:
-            own.cursors[origin] = (message.cursor, message.remaining)
-        self._requests.resolve(message.request, Outcome())
-
-    def _subscriptions_to_hand_over(self) -> tuple[list[Subscription], list[SubscriptionKey]]:
-        self._index.expire(self.host.now())
-        return list(self._index.subscriptions()), list(self._revoked)
-
-    def _learn(self, subscriptions: tuple[Subscription, ...], revoked: tuple[SubscriptionKey, ...]) -> None:
-        for key in revoked:
-            self._revoke(key)
+    def _learn(self, subscriptions: tuple[Subscription, ...], revoked: tuple[Revocation, ...]) -> News:
+        """What neighbours know; what of it was new. An own subscription that others still hold is revoked anew."""
+        gone = [(key, at_s) for key, at_s in revoked if self._known.revoke(key, at_s)]
+        added = []
         for subscription in subscriptions:
-            if subscription.key.subscriber != self.node:
-                self._on_subscription(subscription, self.options.past_matches)
+            key = subscription.key
+            if key.subscriber != self.node:
+                if self._on_subscription(subscription, self.options.past_matches):
+                    added.append(subscription)
+            elif not self._inbox.was_used(key.sid):
+                self._known.add(subscription)  # made before this node lost its store
+            elif self._known.revoke(key, self.host.now()):
+                gone.append((key, self.host.now()))
+        return added, gone

@@ -161,6 +161,9 @@ class SocialCast(ReactiveStore):
         return subscription.key
 
     def unsubscribe(self, sid: int, done: Done) -> None:
+        if self._inbox.ended(sid):
+            done(Outcome())
+            return
         self._inbox.get(sid)
         self._inbox.remove(sid)
         self._announce_interests()

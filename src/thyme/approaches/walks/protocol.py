@@ -62,6 +62,7 @@ class DirectionalWalks(ReactiveStore):
         super().__init__(host, self.options.limits)
         limits = self.options.limits
         self._inbox: Inbox[NodeId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
+        self._inbox.removed = lambda sid: host.store.remove(SINCE, str(sid))
         self._contents = Contents(host)
         self._requests = Requests(host, self.options.retry)
         self._fetches: Fetches[NodeId] = Fetches(self._requests, self._ask, self.options.contents)
@@ -160,10 +161,12 @@ class DirectionalWalks(ReactiveStore):
         return subscription.key
 
     def unsubscribe(self, sid: int, done: Done) -> None:
+        if self._inbox.ended(sid):
+            done(Outcome())
+            return
         subscription = self._inbox.get(sid).subscription
         revocation = self._advert(subscription, revoked=True)
         self._inbox.remove(sid)
-        self.host.store.remove(SINCE, str(sid))
         self._advertise(revocation)
         done(Outcome())
 

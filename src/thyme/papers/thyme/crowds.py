@@ -36,7 +36,7 @@ from thyme.wire.flooding import Flooded
 from thyme.wire.geographic import CellBroadcast, CellPacket
 from thyme.wire.message import Message
 from thyme.wire.ondemand import Routed
-from thyme.wire.storage import Notification
+from thyme.wire.storage import Notification, PastMatches
 from thyme.world.mobility.movement import Floats, Movement
 from thyme.world.mobility.placement import static, uniform_places
 from thyme.world.streams import stream
@@ -101,7 +101,7 @@ class Tally:
             self.frames[CONTROL] += 1
             return
         begun, inner = _opened(sender, message)
-        notifies = isinstance(inner, (Notification, CellNotification))
+        notifies = isinstance(inner, (Notification, PastMatches, CellNotification))
         self.frames[Cost.NOTIFICATION if notifies else self.under_way] += 1
         if self.under_way == JOINING:
             return

@@ -1,0 +1,147 @@
+"""Agreement: neighbours who know different subscriptions find out and tell each other (anti-entropy).
+
+A flood may miss a node, and two groups that meet have joined long ago (Thyme FGCS §5 hands subscriptions over to those
+who join, and to nobody else). So every node says, every other second, four bytes that sum up what it knows. One whose
+neighbour's bytes differ twice in a row, a flood having had the time to arrive, sends it the digests of its buckets; the
+neighbour lists what it has in those that differ, and each gives the other what it lacks. Whoever learns something
+passes it on to its own neighbours at once, so that news crosses a group in the time of a flood. Of two neighbours the
+one with the lower number begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from thyme.approaches.bounds import check_at_least
+from thyme.approaches.digests import pack, unpack
+from thyme.approaches.ls.joining import in_batches
+from thyme.approaches.ls.known import Known
+from thyme.host import Host, Timer
+from thyme.model.bounded import Bounded
+from thyme.model.ids import NodeId
+from thyme.model.subscriptions import Subscription
+from thyme.wire.local import KnownBuckets, KnownDigest, KnownItems, KnownNews, KnownWanted
+from thyme.wire.message import Message
+from thyme.wire.storage import Revocation
+
+News = tuple[list[Subscription], list[Revocation]]
+MAX_ITEMS = 120
+"""Items listed in one message; a larger difference is made good in several rounds."""
+
+
+class AgreementOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    hello_s: float = 2.0
+    """How often a node says what it knows, in about eight bytes; 0 for never, as in the paper. Two such times and an
+    exchange pass until neighbours agree again."""
+    differing_s: float = 1.0
+    """A neighbour whose digest was first seen to differ less than this ago may just be hearing a flood."""
+    jitter_s: float = 0.05
+    """Longest random wait before news is passed on."""
+    news_bytes: int = 1_200
+    """News is sent in frames of about this size."""
+    neighbours: int = 500
+    """Neighbours whose digests differ that are remembered."""
+
+    def __post_init__(self) -> None:
+        check_at_least(self, "ls.agreement.", 0.0, "hello_s", "differing_s", "jitter_s")
+        check_at_least(self, "ls.agreement.", 1, "news_bytes", "neighbours")
+
+
+class Agreement:
+    """One node's part in everybody knowing the same."""
+
+    def __init__(self, host: Host, options: AgreementOptions, known: Known, learn: Callable[[KnownNews], News]) -> None:
+        """`learn` takes news in and gives back what of it was new here."""
+        self._host = host
+        self._options = options
+        self._known = known
+        self._learn = learn
+        self._differs_since_s: Bounded[NodeId, float] = Bounded(options.neighbours)
+        self._timer: Timer | None = None
+
+    def start(self) -> None:
+        if self._options.hello_s > 0.0:
+            self._timer = self._host.after(self._host.random.uniform(0.0, self._options.hello_s), self._say)
+
+    def stop(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+
+    def receive(self, sender: NodeId, message: Message) -> bool:
+        match message:
+            case KnownDigest(digest):
+                self._on_digest(sender, digest)
+            case KnownBuckets(digests):
+                self._list(sender, self._known.digests.differing(digests))
+            case KnownItems(buckets, items):
+                self._on_items(sender, buckets, items)
+            case KnownWanted(items):
+                self._give(sender, unpack(items))
+            case KnownNews():
+                self._on_news(message)
+            case _:
+                return False
+        return True
+
+    def _say(self) -> None:
+        self._known.forget_old()
+        self._host.broadcast(KnownDigest(self._known.digests.beacon()))
+        hello_s = self._options.hello_s
+        self._timer = self._host.after(self._host.random.uniform(0.9 * hello_s, 1.1 * hello_s), self._say)
+
+    def _on_digest(self, sender: NodeId, digest: bytes) -> None:
+        if digest == self._known.digests.beacon():
+            self._differs_since_s.pop(sender, None)
+            return
+        now_s = self._host.now()
+        since_s = self._differs_since_s.setdefault(sender, now_s)
+        if now_s - since_s >= self._options.differing_s and self._host.node < sender:
+            self._differs_since_s[sender] = now_s
+            self._host.unicast(sender, KnownBuckets(self._known.digests.buckets()))
+
+    def _list(self, to: NodeId, buckets: list[int]) -> None:
+        chosen: list[int] = []
+        items: list[int] = []
+        for bucket in buckets:
+            more = list(self._known.digests.items([bucket]))
+            if chosen and len(items) + len(more) > MAX_ITEMS:
+                break
+            chosen.append(bucket)
+            items += more
+        if chosen:
+            self._host.unicast(to, KnownItems(tuple(chosen), pack(items)))
+
+    def _on_items(self, sender: NodeId, buckets: tuple[int, ...], items: bytes) -> None:
+        """Ask for what is not known here, and give what is not known there."""
+        theirs = list(unpack(items))
+        wanted = [item for item in theirs if item not in self._known.digests]
+        if wanted:
+            self._host.unicast(sender, KnownWanted(pack(wanted[:MAX_ITEMS])))
+        there = set(theirs)
+        self._give(sender, [item for item in self._known.digests.items(buckets) if item not in there])
+
+    def _give(self, to: NodeId, items: Iterable[int]) -> None:
+        found = [self._known.item(item) for item in list(items)[:MAX_ITEMS]]
+        subscriptions = [one for one in found if isinstance(one, Subscription)]
+        revoked = [one for one in found if isinstance(one, tuple)]
+        for news in self._divided(subscriptions, revoked):
+            self._host.unicast(to, news)
+
+    def _on_news(self, news: KnownNews) -> None:
+        subscriptions, revoked = self._learn(news)
+        if subscriptions or revoked:
+            wait_s = self._host.random.uniform(0.0, self._options.jitter_s)
+            self._host.after(wait_s, lambda: self._pass_on(subscriptions, revoked))
+
+    def _pass_on(self, subscriptions: list[Subscription], revoked: list[Revocation]) -> None:
+        for news in self._divided(subscriptions, revoked):
+            self._host.broadcast(news)
+
+    def _divided(self, subscriptions: list[Subscription], revoked: list[Revocation]) -> list[KnownNews]:
+        """Revocations go first, and with the first subscriptions."""
+        if not subscriptions and not revoked:
+            return []
+        batches = in_batches(subscriptions, self._options.news_bytes)
+        return [KnownNews(batch, tuple(revoked) if i == 0 else ()) for i, batch in enumerate(batches)]

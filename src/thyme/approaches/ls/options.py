@@ -1,0 +1,43 @@
+"""What can be set in Thyme-LS (Thyme FGCS §5), with the values that its evaluation starts from."""
+
+from __future__ import annotations
+
+import msgspec
+
+from thyme.approaches.bounds import check_at_least
+from thyme.approaches.contents import ContentOptions
+from thyme.approaches.interface import StoreLimits
+from thyme.approaches.ls.agreement import AgreementOptions
+from thyme.approaches.ls.joining import JoinOptions
+from thyme.approaches.requests import RetryOptions
+from thyme.routing.flooding import FloodingOptions
+
+
+class LocalStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    past_matches: int = 10
+    """n: how many of the most recent past matches are told at once (§3.3)."""
+    collect_s: float = 0.25
+    """How long the owners' answers to a subscription are waited for before the n most recent of all of them are told: a
+    flood takes 25 ms a hop, and the answer less. Later ones are told as they come."""
+    retry: RetryOptions = RetryOptions()
+    echo: RetryOptions = RetryOptions(timeout_s=1.0)
+    """How long a flood waits to be heard from a neighbour before it is repeated."""
+    contents: ContentOptions = ContentOptions()
+    join: JoinOptions = JoinOptions()
+    agreement: AgreementOptions = AgreementOptions()
+    flooding: FloodingOptions = FloodingOptions()
+    limits: StoreLimits = StoreLimits()
+    known_subscriptions: int = 100_000
+    """Subscriptions of others that a node keeps; further ones are dropped."""
+    revoked_memory: int = 1_000
+    """Unsubscriptions remembered, to hand them to nodes that were off: the latest …"""
+    revoked_s: float = 3_600.0
+    """… of this long. Whoever was off for longer hears of it from the subscriber."""
+    matches_per_notification: int = 8
+    """A notification of more matches than this is sent in several frames."""
+
+    def __post_init__(self) -> None:
+        check_at_least(
+            self, "ls.", 1, "past_matches", "known_subscriptions", "revoked_memory", "matches_per_notification"
+        )
+        check_at_least(self, "ls.", 0.0, "collect_s", "revoked_s")

@@ -1,0 +1,113 @@
+"""The pager: tells an application the past of its subscriptions, a batch at a time (Thyme FGCS §3.3).
+
+A batch asks the sources that have to be asked, waits for their answers, and is done when it was told or nobody has
+more. Batches of one subscription are given in turn. A source that does not answer is passed over for the batch, which
+then has failed in part; what it has left is asked for with the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import msgspec
+
+from thyme.approaches.inbox import Inbox, OwnSubscription
+from thyme.approaches.interface import Done, Failure, Outcome
+from thyme.approaches.requests import Requests
+from thyme.wire.storage import MoreRequest, PastMatches
+
+Source = TypeVar("Source")
+
+
+class _Batch(msgspec.Struct, Generic[Source]):
+    wanted: int
+    done: Done
+    told: int = 0
+    silent: dict[Source, Failure] = {}
+    """The sources that did not answer."""
+
+
+class Pager(Generic[Source]):
+    """The batches of one node's subscriptions."""
+
+    def __init__(
+        self,
+        inbox: Inbox[Source],
+        requests: Requests,
+        ask: Callable[[Source, MoreRequest], None],
+        size: int,
+    ) -> None:
+        """`ask` sends a request to a source; a batch has `size` matches."""
+        self._inbox = inbox
+        self._requests = requests
+        self._ask = ask
+        self._size = size
+        self._turns: dict[int, list[_Batch[Source]]] = {}
+
+    def give(self, own: OwnSubscription[Source], done: Done) -> None:
+        """Tell the next batch."""
+        turns = self._turns.setdefault(own.subscription.key.sid, [])
+        turns.append(_Batch(self._size, done))
+        if len(turns) == 1:
+            self._go_on(own)
+
+    def on_piece(self, source: Source, piece: PastMatches) -> None:
+        """A piece arrived. One that nobody asked for, when the first batch was told, is told at once: its source came
+        late, or knows the subscription only now."""
+        own = self._inbox.find(piece.key)
+        follows = own is None or own.past.arrive(source, piece)
+        if piece.request >= 0:
+            if follows and piece.last:
+                self._requests.resolve(piece.request, Outcome())
+        elif own is not None and own.answered:
+            for metadata in piece.matches:
+                self._inbox.accept(piece.key, metadata)
+            if follows:
+                own.past.take_all(source)
+
+    def _go_on(self, own: OwnSubscription[Source]) -> None:
+        sid = own.subscription.key.sid
+        turns = self._turns[sid]
+        batch = turns[0]
+        lacking = self._tell(own, batch)
+        if lacking:
+            self._ask_for_more(own, batch, lacking)
+            return
+        own.answered = True
+        turns.pop(0)
+        if not turns:
+            del self._turns[sid]
+        failures = list(batch.silent.values())
+        batch.done(Outcome(failures[0] if failures else Failure.NONE, own.past.remaining))
+        if turns:
+            self._go_on(own)
+
+    def _tell(self, own: OwnSubscription[Source], batch: _Batch[Source]) -> list[Source]:
+        """Tell what is known; the sources that have to be asked to go on."""
+        key = own.subscription.key
+        while batch.told < batch.wanted and self._inbox.find(key) is own:
+            metadata, lacking = own.past.take(batch.silent)
+            if metadata is None:
+                return lacking
+            batch.told += self._inbox.accept(key, metadata)
+        return []
+
+    def _ask_for_more(self, own: OwnSubscription[Source], batch: _Batch[Source], sources: list[Source]) -> None:
+        waiting = dict.fromkeys(sources)
+
+        def begin(source: Source) -> None:
+            def send(number: int) -> None:
+                self._ask(source, MoreRequest(number, own.subscription, own.past.cursor(source), self._size))
+
+            def answered(outcome: Outcome) -> None:
+                del waiting[source]
+                if not outcome.ok:
+                    batch.silent[source] = outcome.failure
+                if not waiting:
+                    self._go_on(own)
+
+            self._requests.begin(send, answered)
+
+        for source in sources:
+            begin(source)

@@ -1,0 +1,147 @@
+"""The past of one subscription: the n most recent of all its matches, and the next n on request (Thyme FGCS §3.3).
+
+Past matches may lie with several sources (owners in Thyme-LS, the server in Thyme-ES). Each sends its own newest first,
+in pieces that say which match they follow and how many are left. What has arrived without a gap waits here, and the
+newest of all is told next: one that has nothing waiting but may have something newer is asked first. So a batch is the
+n most recent of the whole answer, and a lost piece is only ever late: the place of a source moves on over what arrived,
+and whoever is asked again goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Container, Iterator
+from typing import Generic, TypeVar
+
+import msgspec
+
+from thyme.model.matching import Batch, Cursor
+from thyme.model.objects import Metadata
+from thyme.model.subscriptions import Subscription
+from thyme.wire.storage import PastMatches
+
+Source = TypeVar("Source")
+SOURCES = 10_000
+"""Sources of one subscription's past."""
+HELD_BACK = 10_000
+"""Matches of one subscription that arrived and wait to be asked for; further pieces come when there is room."""
+PIECES_AT_ONCE = 4
+"""Pieces of one answer: as many as the queues on their way hold (five packets wait for a route of DSDV)."""
+PIECE_BYTES = 1_400
+"""Matches that one piece carries at most, so that it fits a frame; a single larger one goes alone."""
+
+
+class _Stretch(msgspec.Struct):
+    """One source's matches: those that wait, where they end, and how many it has beyond."""
+
+    waiting: deque[Metadata]
+    cursor: Cursor | None = None
+    left: int = 0
+
+
+class Past(Generic[Source]):
+    """The past matches of one subscription that this node knows of and was not told of yet."""
+
+    def __init__(self) -> None:
+        self._stretches: dict[Source, _Stretch] = {}
+        self._waiting = 0
+
+    @property
+    def remaining(self) -> int:
+        return sum(len(stretch.waiting) + stretch.left for stretch in self._stretches.values())
+
+    def cursor(self, source: Source) -> Cursor | None:
+        """Where the matches that arrived from a source end."""
+        stretch = self._stretches.get(source)
+        return stretch.cursor if stretch else None
+
+    def arrive(self, source: Source, piece: PastMatches) -> bool:
+        """Put a piece behind what has arrived before; False if it does not follow it, or there is no room."""
+        stretch = self._stretches.get(source)
+        if stretch is None:
+            if len(self._stretches) >= SOURCES:
+                return False
+            stretch = self._stretches[source] = _Stretch(deque())
+            if piece.after is not None:
+                stretch.left = 1 + len(piece.matches) + max(0, piece.left)
+        if piece.after != stretch.cursor or self._waiting + len(piece.matches) > HELD_BACK:
+            return False
+        stretch.waiting.extend(piece.matches)
+        self._waiting += len(piece.matches)
+        stretch.left = max(0, piece.left) if piece.matches else 0
+        if piece.matches:
+            stretch.cursor = Cursor(piece.matches[-1].published_s, piece.matches[-1].key)
+        return True
+
+    def take(self, passed_over: Container[Source] = ()) -> tuple[Metadata | None, list[Source]]:
+        """The most recent match, or the sources that have to be asked before it is known. With neither, there is none
+        but those of the sources passed over, which do not answer."""
+        newest: Source | None = None
+        place: tuple[float, object] | None = None
+        for source, stretch in self._stretches.items():
+            if stretch.waiting:
+                head = stretch.waiting[0]
+                if place is None or _place(head.published_s, head.key) < place:
+                    newest, place = source, _place(head.published_s, head.key)
+        lacking = [
+            source
+            for source, stretch in self._stretches.items()
+            if not stretch.waiting
+            and stretch.left
+            and source not in passed_over
+            and _may_precede(stretch.cursor, place)
+        ]
+        if lacking or newest is None:
+            return None, lacking
+        self._waiting -= 1
+        return self._stretches[newest].waiting.popleft(), []
+
+    def take_all(self, source: Source) -> None:
+        """What waits from a source was told."""
+        stretch = self._stretches[source]
+        self._waiting -= len(stretch.waiting)
+        stretch.waiting.clear()
+
+
+def _place(published_s: float, key: object) -> tuple[float, object]:
+    """Newest first, and by key among those of one instant."""
+    return -published_s, key
+
+
+def _may_precede(cursor: Cursor | None, place: tuple[float, object] | None) -> bool:
+    """Whether the match after the cursor could come before the place."""
+    return cursor is None or place is None or _place(cursor.published_s, cursor.key) < place
+
+
+def answer_in_pieces(
+    search: Callable[[Subscription, int, Cursor | None], Batch],
+    subscription: Subscription,
+    cursor: Cursor | None,
+    limit: int,
+    most: int,
+    request: int = -1,
+) -> Iterator[PastMatches]:
+    """A source's answer: its matches after the cursor, at most `limit` and `most` in a piece."""
+    batch = search(subscription, max(1, min(limit, PIECES_AT_ONCE * most)), cursor)
+    divided = pieces_of(batch.matches, most)[:PIECES_AT_ONCE]
+    left = len(batch.matches) + batch.left
+    for i, matches in enumerate(divided):
+        left -= len(matches)
+        yield PastMatches(subscription.key, matches, cursor, left, request, i == len(divided) - 1)
+        if matches:
+            cursor = Cursor(matches[-1].published_s, matches[-1].key)
+
+
+def pieces_of(matches: tuple[Metadata, ...], most: int) -> list[tuple[Metadata, ...]]:
+    """Matches in pieces that fit a message each, in their order; one empty piece if there are none."""
+    divided: list[tuple[Metadata, ...]] = []
+    piece: list[Metadata] = []
+    room = PIECE_BYTES
+    for metadata in matches:
+        size = len(msgspec.msgpack.encode(metadata))
+        if piece and (size > room or len(piece) >= most):
+            divided.append(tuple(piece))
+            piece, room = [], PIECE_BYTES
+        piece.append(metadata)
+        room -= size
+    return [*divided, tuple(piece)]
