@@ -147,13 +147,13 @@ def test_a_third_node_that_joins_loses_nothing_of_the_past(tmp_path: Path) -> No
     world.switch_off(2)
     world.wait(60.0)
     for i in range(30):
-        world.insert(0, f"o{i}", "goal", wait_s=0.5)
-    sid, told = first_batch(world, 1, "goal", TimeFrame.past(world.now_s))
+        world.insert(1, f"o{i}", "goal", wait_s=0.5)
+    sid, told = first_batch(world, 0, "goal", TimeFrame.past(world.now_s))
     assert len(told) == 10
     world.switch_on(2)
     for _ in range(2):
-        world.more(1, sid)
-    assert sorted(world.names(1)) == sorted(f"o{i}" for i in range(30))
+        world.more(0, sid)
+    assert sorted(world.names(0)) == sorted(f"o{i}" for i in range(30))
 
 
 def test_a_thousand_past_matches_at_once_arrive_all(tmp_path: Path) -> None:
@@ -201,8 +201,9 @@ def test_a_revocation_is_known_over_restarts(tmp_path: Path) -> None:
     world.wait(60.0)
     key = world.subscribe(1, "goal")
     world.unsubscribe(1, key.sid)
-    world.switch_off(0)
-    world.switch_on(0)
+    for node in (0, 1):
+        world.switch_off(node)
+    world.switch_on(0)  # and finds nobody to ask
     query = Subscription.to_query(key, parse_query("goal"), TimeFrame.always())
     world.node(0).receive(NodeId(1), Flooded(NodeId(1), 99, 0, encode(Subscribed(query, 10))))
     assert held(world, 0) == 0, "a flood that comes late brings nothing back"
