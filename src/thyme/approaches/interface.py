@@ -182,6 +182,16 @@ class ReactiveStore(ABC):
     def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
         """After a restart: attach a callback to the subscriptions that this node made before it."""
 
+    @property
+    def handing_over(self) -> int:
+        """After `stop`: messages with what this node held for others that nobody has said to have yet."""
+        return 0
+
+    @property
+    def untaken(self) -> int:
+        """After `stop`: such messages that all tries were made for."""
+        return 0
+
     def roomy(self) -> bool:
         """Whether an operation that begins now finds room for what it sends. Who can wait asks before each one."""
         return True

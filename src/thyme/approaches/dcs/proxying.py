@@ -10,6 +10,7 @@ that it has them.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 
@@ -31,6 +32,10 @@ class Proxying:
         self._cell = cell
         self._options = cell.options
         self._moving: set[CellId] = set()
+        self._left: deque[CellState] = deque()
+        self._leaving_states = 0
+        self.untaken = 0
+        """Of the last leaving: messages that nobody has said to have in all tries."""
         if cell.options.dynamic_cells:
             cell.settled.then(self._on_settled)
             cell.leaving.then(self._on_leaving)
@@ -54,12 +59,31 @@ class Proxying:
 
             self._cell.requests.begin(ask, _ignore)
 
+    @property
+    def handing_over(self) -> int:
+        """Messages with what a leaving member held that nobody has said to have yet."""
+        return len(self._left) + self._leaving_states
+
     def _on_leaving(self) -> None:
         """If this node is the last of its cell, everything goes to the proxy."""
-        cell = self._cell.id
+        self.untaken = 0
         if not self._cell.others:
-            for state in joined(self._cell.holdings.state(), self._options.state_bytes):
-                self._send_state(state, partial(self._cell.router.send_to_proxy, cell), _ignore)
+            self._left.extend(joined(self._cell.holdings.state(), self._options.state_bytes))
+            self._hand_over(self._cell.id)
+
+    def _hand_over(self, cell: CellId) -> None:
+        """As much at once as half of the requests that may be under way."""
+
+        def arrived(outcome: Outcome) -> None:
+            self._leaving_states -= 1
+            if not outcome.ok:  # all tries were made: nobody is there for the rest either
+                self.untaken += 1 + len(self._left)
+                self._left.clear()
+            self._hand_over(cell)
+
+        while self._left and 2 * self._leaving_states < self._options.retry.pending:
+            self._leaving_states += 1
+            self._send_state(self._left.popleft(), partial(self._cell.router.send_to_proxy, cell), arrived)
 
     def _on_populated(self, cell: CellId) -> None:
         """A cell around has become populated: it may be closer to the empty cells that this one stands in for."""

@@ -73,6 +73,14 @@ class CellStorage(ReactiveStore):
         self._membership.stop()
         self.cell.stop()
 
+    @property
+    def handing_over(self) -> int:
+        return self._proxying.handing_over
+
+    @property
+    def untaken(self) -> int:
+        return self._proxying.untaken
+
     def receive(self, sender: NodeId, message: Message) -> None:
         self.cell.receive(sender, message)
 

@@ -7,7 +7,9 @@ leaves in an orderly way. A crowd does these one by one for all its devices; `No
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from secrets import randbits
 from socket import AF_UNSPEC
@@ -29,7 +31,9 @@ from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
 from thyme.model.records import Joined, Left, LogRecord, Stored
-from thyme.model.settings.bounds import AtLeastOne
+from thyme.model.settings.bounds import AtLeastOne, NotNegative
+
+logger = logging.getLogger("thyme.live")
 
 LIFE = "life of the store"
 SEARCH_QUEUE = 2_048
@@ -57,6 +61,8 @@ class DeviceOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where whoever connects is told what happens (`telling`); nowhere unless given."""
     link: LinkOptions = LinkOptions()
     disk: DiskOptions = DiskOptions()
+    leave_s: NotNegative = 10.0
+    """How long leaving waits for others to take over what this node held for them."""
     operations: AtLeastOne = 100
     """Operations of the application that are under way at once; others wait for their turn."""
     greet_patience_s: float = 1.0
@@ -139,10 +145,25 @@ class Device:
         for name, count, size_bytes in self.store.stored():
             self.host.record(Stored(name, count, size_bytes))
         self.host.record(Left(reason))
-        await self.host.durable()
+        await self._drain()
         await self.host.close()
         if self.told is not None:
             await self.told.end()
+
+    async def _drain(self) -> None:
+        """Wait until others have what this node said last, within limits; what they do not have is told."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.options.leave_s):
+                await self.host.durable()
+                while self.store.handing_over or self.host.link.unacknowledged:
+                    await asyncio.sleep(ROOM_LOOK_S)
+        if left := self.store.handing_over + self.store.untaken:
+            logger.warning(
+                "node %d left and could not hand over all that it held for others: %d messages within %g s",
+                self.host.node,
+                left,
+                self.options.leave_s,
+            )
 
     async def room(self) -> None:
         """Wait until what an operation sends finds room on its way."""
