@@ -44,7 +44,7 @@ def study(
 
       thyme study --preset quick
 
-      thyme study --preset thyme-static --set nodes=[100] --set repetitions=1
+      thyme study --preset thyme-static --set 'nodes=[100]' --set repetitions=1
 
       thyme study festival.toml --out out/festival --master spark://10.0.0.5:7077
     """
