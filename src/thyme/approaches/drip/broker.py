@@ -74,6 +74,7 @@ class Broker:
             routes,
             shares_interests=not epidemic,
             crosses_bridges=not epidemic or options.sf_contacts == "bridges",
+            interest_life_s=options.interest_life_s,
         )
         if epidemic:
             for key in self.memory.events():

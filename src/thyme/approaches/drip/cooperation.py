@@ -3,7 +3,10 @@
 A broker contacts one other broker at a time: it sends one message and awaits the answer before it turns to the next
 broker. Events come first. When there are none to hand over, what subscribers want is exchanged with every broker that
 can be reached, so that it gets to all of them; a broker remembers what each other one has confirmed, and tells it
-only the news: whole subscriptions once, then only where the subscriber is.
+only the news: whole subscriptions once, then only where the subscriber is. One that moves among the brokers that the
+other knows as near to it is no news, since events are brought to all of these (§V-A1); or else a lost broadcast, after
+which a subscriber that stands still changes regions, would be told all over the crowd. So that nobody is taken to be
+gone, it is told of again now and then all the same.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ from thyme.host import Host, Timer
 from thyme.model.ids import NodeId
 from thyme.wire.drip import NOBODY, CarriedEvent, Interest, Relay, RelayReceived
 
+RENEWALS = 3
+"""How often a subscriber that stays is told of within the time after which it would be forgotten."""
 _encoder = msgspec.msgpack.Encoder()
 
 
@@ -45,6 +50,7 @@ class Cooperation:
         routes: BrokerRoutes,
         shares_interests: bool,
         crosses_bridges: bool,
+        interest_life_s: float,
     ) -> None:
         self._host = host
         self._options = options
@@ -55,10 +61,11 @@ class Cooperation:
         self._routes = routes
         self._shares_interests = shares_interests
         self._crosses_bridges = crosses_bridges
+        self._renew_s = interest_life_s / RENEWALS if options.moves == "beyond" else 0.0
         self._under_way: _UnderWay | None = None
         self._numbers = host.random.getrandbits(30) << 20
         self._lives: dict[NodeId, int] = {}
-        self._told: dict[NodeId, dict[NodeId, tuple[float, float]]] = {}
+        self._told: dict[NodeId, dict[NodeId, Interest]] = {}
         self._exchanged_s: dict[NodeId, float] = {}
         self._free_s = 0.0
 
@@ -101,19 +108,14 @@ class Cooperation:
             self._lives[peer] = answer.region
             self._told.pop(peer, None)
             self._spreading.forget_peer(peer)
-        told = self._told.setdefault(peer, {})
-        for interest in under_way.relay.interests:
-            told[interest.subscriber] = (interest.asked_s, interest.moved_s)
+        self._knows(peer, under_way.relay.interests)
         if under_way.handover is not None:
             self._spreading.handed_over(under_way.handover, answer.known)
         self.talk()
 
     def heard_from(self, relay: Relay) -> None:
         """What another broker tells, it knows."""
-        told = self._told.setdefault(relay.source, {})
-        for interest in relay.interests:
-            known = told.get(interest.subscriber, (0.0, 0.0))
-            told[interest.subscriber] = max(known, (interest.asked_s, interest.moved_s))
+        self._knows(relay.source, relay.interests)
 
     def _hand_over(self, handover: Handover) -> bool:
         carried: list[CarriedEvent] = []
@@ -157,11 +159,27 @@ class Cooperation:
         told = self._told.get(peer, {})
         news = []
         for interest in self._memory.interests():
-            asked_s, moved_s = told.get(interest.subscriber, (-1.0, -1.0))
-            if interest.moved_s > moved_s:
-                same = asked_s >= interest.asked_s
-                news.append(msgspec.structs.replace(interest, subscriptions=None) if same else interest)
+            known = told.get(interest.subscriber)
+            if known is None or interest.asked_s > known.asked_s:
+                news.append(interest)
+            elif self._has_moved(known, interest):
+                news.append(msgspec.structs.replace(interest, subscriptions=None))
         return news
+
+    def _has_moved(self, known: Interest, now: Interest) -> bool:
+        """Whether a broker that knows this much of a subscriber has to be told where it is."""
+        if now.moved_s <= known.moved_s:
+            return False
+        if now.moved_s - known.moved_s >= self._renew_s:
+            return True
+        return any(local not in known.brokers for local in now.brokers[:1])
+
+    def _knows(self, peer: NodeId, interests: tuple[Interest, ...]) -> None:
+        told = self._told.setdefault(peer, {})
+        for interest in interests:
+            known = told.get(interest.subscriber)
+            if known is None or (interest.asked_s, interest.moved_s) > (known.asked_s, known.moved_s):
+                told[interest.subscriber] = msgspec.structs.replace(interest, subscriptions=None)
 
     def _send(
         self,

@@ -81,6 +81,9 @@ class CooperationOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """An unanswered message counts as lost, and its bridge as gone until it tells its status again."""
     exchange_s: float = 5.0
     """Subscriptions are exchanged with one broker not more often than this."""
+    moves: Literal["beyond", "all"] = "beyond"
+    """Which moves of a subscriber another broker is told of: those to a local broker that it does not know as near to
+    it, or all of them."""
     follow_s: float = 60.0
     """How long after it got an event a broker learns new destinations of it from subscribers that move."""
     offers: int = 200

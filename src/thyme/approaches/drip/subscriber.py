@@ -4,7 +4,7 @@ A node keeps a copy of its subscriptions. When its local broker changes, it send
 registers with the new one; it also registers when its subscriptions change, and now and then with the same broker,
 because a Quit may get lost. A registration names the events received lately, and its answer brings the others that
 the broker remembers (`catching_up`), in several rounds if there are many. Nodes that never subscribed do not register:
-they have nothing to tell.
+they have nothing to tell. Nor do those whose subscriptions were revoked or have ended, once a broker knows it.
 """
 
 from __future__ import annotations
@@ -81,6 +81,8 @@ class Subscriber:
 
         def ended(outcome: Outcome) -> None:
             if this == self._round:
+                if outcome.ok and len(self.inbox) == 0:
+                    self._asked_s = -1.0
                 waiting, self._waiting = self._waiting, []
                 for done in waiting:
                     done(outcome)

@@ -76,12 +76,12 @@ def copies_series(copies: int) -> str:
 
 
 def paper_scenario(duration_s: float = DURATION_S, **settings: Any) -> Scenario:
-    """§VI-A1, with these settings of DRIP."""
+    """§VI-A1, with these settings of DRIP. Brokers tell each other of every move of a subscriber."""
     given = {
         "name": "drip",
         "nodes": 200,
         "approach": "drip",
-        "settings": settings,
+        "settings": {"cooperation": {"moves": "all"}, **settings},
         "venue": {"width_m": 1_000.0, "height_m": 1_000.0},
         "movement": msgspec.to_builtins(DRIP_WALK),
         "radio": {"model": "disc", "range_m": 120.0},
