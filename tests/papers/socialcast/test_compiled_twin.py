@@ -38,7 +38,7 @@ def crowd(nodes: int, movement: dict[str, Any], until_s: float, **of_socialcast:
     given = {
         "nodes": nodes,
         "approach": "socialcast",
-        "settings": {"sample_every_s": 500.0, "handover": "link", **of_socialcast},
+        "settings": {"sample_every_s": 500.0, "handover": "link", "given_ids": 0, **of_socialcast},
         "venue": {"width_m": 1_500.0, "height_m": 1_500.0},
         "movement": movement,
         "radio": {"model": "disc", "range_m": 250.0},
@@ -160,6 +160,7 @@ def test_any_table_of_contacts_gives_the_same_run(
         ({"lifetime_s": 5.0}, "lifetime_s"),
         ({"lifetimes_s": {"goal": 5.0}}, "lifetimes_s"),
         ({"handover": "confirmed"}, "handover 'confirmed'"),
+        ({"given_ids": 1}, "given_ids"),
         ({"buffer_copies": 5}, "buffer"),
     ],
 )

@@ -68,10 +68,10 @@ class Offers:
         del self._open[number]
         return offer.data
 
-    def overdue(self, made_before_s: float) -> list[Data]:
-        """Offers to take back."""
+    def overdue(self, made_before_s: float) -> list[tuple[NodeId, Data]]:
+        """Offers to take back, and who did not answer."""
         late = [number for number, offer in self._open.items() if offer.made_s <= made_before_s]
-        return [self._open.pop(number).data for number in late]
+        return [(offer.to, offer.data) for offer in map(self._open.pop, late)]
 
     def keep_release(self, to: NodeId, number: int, until_s: float) -> None:
         """The link could not deliver it; beyond the maximum the oldest is given up."""
@@ -126,12 +126,19 @@ class Handovers:
     """Both sides of a node, and what they say to each other."""
 
     def __init__(
-        self, host: Host, options: SocialCastOptions, buffer: Buffer, forget: Callable[[NodeId], None]
+        self,
+        host: Host,
+        options: SocialCastOptions,
+        buffer: Buffer,
+        lost: Callable[[NodeId, int], None],
+        taken_back: Callable[[NodeId, int], None],
     ) -> None:
+        """`lost(node, message)`: the link gave an offer up; `taken_back(node, message)`: nobody accepted it in time."""
         self._host = host
         self._options = options
         self._buffer = buffer
-        self._forget = forget
+        self._lost = lost
+        self._taken_back = taken_back
         self._offers = Offers(host, options.pending_handovers)
         self._aside = Aside(options.pending_handovers)
 
@@ -159,7 +166,7 @@ class Handovers:
         for copy in data.copies:
             self._buffer.lend(id_, copy)
         number = self._offers.make(to, data)
-        self._host.unicast(to, Offer(data, number), partial(self._forget, to))
+        self._host.unicast(to, Offer(data, number), partial(self._lost, to, id_))
 
     def answer(self, sender: NodeId, offer: Offer, carries: bool) -> None:
         """Accept; copies that this node will not carry end here, and the sender need not know."""
@@ -190,7 +197,8 @@ class Handovers:
     def settle_overdue(self) -> None:
         """Take back what nobody accepted, and drop what nobody released."""
         now_s = self._host.now()
-        for data in self._offers.overdue(now_s - self._options.answer_wait_s):
+        for to, data in self._offers.overdue(now_s - self._options.answer_wait_s):
+            self._taken_back(to, identifier(data.metadata.key))
             self._buffer.add(data, data.copies, data.hops)
         for _ in range(self._aside.drop_overdue(now_s)):
             self._drop("Offer", "not released")

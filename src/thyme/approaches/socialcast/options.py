@@ -43,6 +43,9 @@ class SocialCastOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     """ε: how much better a neighbour has to be."""
     memory_ids: int = 100
     """λ: messages remembered as received."""
+    given_ids: int = 1_000
+    """Messages that a node remembers having given to one neighbour while they are near each other; 0 as in the paper,
+    where only the neighbour's λ messages count."""
     buffer_copies: int = 100_000
     """β: copies carried at once. The paper's evaluation has no limit; this one is never reached in it."""
     neighbour_lifetime_periods: float = 1.05
@@ -76,6 +79,7 @@ class SocialCastOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         expect("ttl_hops", self.ttl_hops, 0)
         expect("hysteresis (ε)", self.hysteresis, 0.0, 1.0)
         expect("memory_ids (λ)", self.memory_ids, 1, MAX_MEMORY_IDS)
+        expect("given_ids", self.given_ids, 0)
         expect("buffer_copies (β)", self.buffer_copies, 1)
         expect("neighbours", self.neighbours, 1)
         expect("neighbour_lifetime_periods", self.neighbour_lifetime_periods, 1.0)

@@ -57,8 +57,8 @@ class SocialCast(ReactiveStore):
         self.shelf = Shelf(host, self.options.contents, self.options.read_s)
         self._memory = Memory(self.options.memory_ids)
         lifetime_s = self.options.period_s * self.options.neighbour_lifetime_periods
-        self._neighbourhood = Neighbourhood(lifetime_s, self.options.neighbours)
-        self.handovers = Handovers(host, self.options, self.buffer, self._neighbourhood.forget)
+        near = self._neighbourhood = Neighbourhood(lifetime_s, self.options.neighbours, self.options.given_ids)
+        self.handovers = Handovers(host, self.options, self.buffer, near.lose, near.take_back)
         self.score = score_of(self.options)
         self._router = router_of(self.options, self.score, host.random)
         self._wanted: tuple[Wanted, ...] = ()
@@ -237,20 +237,21 @@ class SocialCast(ReactiveStore):
             self._hand_over(held, handover)
         for neighbour in lacking:
             if held.id not in neighbour.received and neighbour.wants(held.metadata):
-                neighbour.received.add(held.id)
-                self.host.unicast(neighbour.node, held.data(hops), partial(self._neighbourhood.forget, neighbour.node))
+                neighbour.give(held.id)
+                lost = partial(self._neighbourhood.lose, neighbour.node, held.id)
+                self.host.unicast(neighbour.node, held.data(hops), lost)
 
     def _hand_over(self, held: Held, handover: Handover) -> None:
         """Give copies to a neighbour to carry. Those that this node carries on as well need no care."""
         data = held.data(max(held.copies[copy] for copy in handover.copies), handover.copies)
         if handover.keeps:
-            handover.to.received.add(held.id)
-            self.host.unicast(handover.to.node, data, partial(self._neighbourhood.forget, handover.to.node))
+            handover.to.give(held.id)
+            self.host.unicast(handover.to.node, data, partial(self._neighbourhood.lose, handover.to.node, held.id))
         elif self.options.handover == "link":
-            handover.to.received.add(held.id)
+            handover.to.give(held.id)
             self._send_by_link(held.id, handover.to.node, data)
         elif not self.handovers.full:
-            handover.to.received.add(held.id)
+            handover.to.give(held.id)
             self.handovers.offer(held.id, handover.to.node, data)
 
     def _send_by_link(self, id_: int, to: NodeId, data: Data) -> None:
@@ -258,7 +259,7 @@ class SocialCast(ReactiveStore):
             self.buffer.remove(id_, copy)
 
         def failed() -> None:
-            self._neighbourhood.forget(to)
+            self._neighbourhood.lose(to, id_)
             self.buffer.add(data, data.copies, data.hops)
 
         self.host.unicast(to, data, failed)

@@ -56,6 +56,7 @@ _SETTINGS: dict[str, Any] = {
     "ttl_hops": 10,
     "memory_ids": 100,
     "handover": "link",
+    "given_ids": 0,
     "utilities": _utilities(0.75),
     "sample_every_s": SNAPSHOT_S,
 }

@@ -107,6 +107,7 @@ def refusal(scenario: Scenario, options: SocialCastOptions, operations: Sequence
     checks = (
         (options.routing in _ROUTINGS, f"routing {options.routing!r}"),
         (options.handover == "link", f"handover {options.handover!r}"),
+        (options.given_ids == 0, "given_ids"),
         (not options.adapt_copies, "adapt_copies"),
         (options.lifetime_s == 0.0 and not options.lifetimes_s, "lifetime_s or lifetimes_s"),
         (options.buffer_copies >= inserts * options.copies, "a buffer that may fill up"),
