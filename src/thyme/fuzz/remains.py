@@ -63,12 +63,13 @@ def _judge_counts(case: Case, node: int) -> Judgement:
 
 
 def _is_live(case: Case, one: SubscriptionCase) -> bool:
-    """Whether anybody may still hold the subscription: it was not refused, its revocation was not acknowledged, and its
-    frame has not ended."""
-    if one.made.refused or (one.revoked is not None and one.revoked.ok):
+    """Whether anybody may still hold the subscription: it was not refused, its revocation was not acknowledged by now,
+    and its frame has not ended."""
+    gone_s = case.end_s - FORGOTTEN_S
+    if one.made.refused or (one.revoked is not None and one.revoked.ok and one.revoked.ended_s <= gone_s):
         return False
     end_s = one.operation.end_s
-    return end_s is None or end_s > case.end_s - FORGOTTEN_S
+    return end_s is None or end_s > gone_s
 
 
 def _judge_quiet(case: Case) -> Judgement:

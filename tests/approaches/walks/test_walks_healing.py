@@ -19,7 +19,7 @@ from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, SubscriptionKey
 from thyme.sim.faults import Rule
-from thyme.wire.walks import Advert
+from thyme.wire.walks import Advert, Advertised
 
 
 def go_off(world: SmallWorld, node: int, orderly: bool) -> None:
@@ -154,6 +154,40 @@ def test_the_subscription_of_somebody_who_is_gone_ends_with_its_frame(tmp_path: 
     world.switch_off(0)
     world.wait(45.0)
     assert walk_node(world, 2).branches.subscriptions == 0
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+def test_a_revocation_that_was_lost_is_made_up_for(tmp_path: Path, leaves: bool) -> None:
+    """The subscriber revokes while nobody hears it. The others find that it is gone, or hear it again."""
+    world = SmallWorld(tmp_path, line(5), "walks")
+    world.wait(5.0)
+    key = world.subscribe(0, "goal", wait_s=30.0)
+    world.subscribe(4, "corner", wait_s=120.0)
+    assert all(walk_node(world, node).branches.subscriptions == 2 for node in range(5))
+    world.run.world.rules = (Rule("jam", x_m=0.0, y_m=0.0, radius_m=10.0),)
+    world.unsubscribe(0, key.sid, wait_s=20.0)
+    if not leaves:
+        world.run.world.rules = ()
+        world.insert(0, "e1", "other", wait_s=0.0)
+    world.wait(20.0)
+    assert [walk_node(world, node).branches.subscriptions for node in range(1, 5)] == [1] * 4
+
+
+def test_a_subscriber_that_is_told_of_a_subscription_it_has_no_more_revokes_it_again(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(3), "walks")
+    world.wait(5.0)
+    key = world.subscribe(0, "goal", wait_s=60.0)
+    stands = world.subscribe(0, "corner", wait_s=60.0)
+    (advert,) = [one for one in walk_node(world, 1).branches.adverts_for(NodeId(2)) if one.key == key]
+    world.unsubscribe(0, key.sid, wait_s=5.0)
+    walk_node(world, 1).branches.learn(NodeId(2), advert)
+    walk_node(world, 2).branches.learn(NodeId(2), advert)
+    gone = Advert(stands, advert.cells, advert.since_s, revoked=True, told_s=world.now_s)
+    walk_node(world, 0).receive(NodeId(1), Advertised((advert, gone)))
+    world.wait(5.0)
+    for node in range(3):
+        known = walk_node(world, node).branches
+        assert (known.subscriptions, known.way_to(key)) == (1, None), "only its subscriber can revoke the other one"
 
 
 def test_a_full_branch_wants_everything_until_it_is_dropped() -> None:

@@ -30,7 +30,7 @@ from thyme.approaches.interface import (
 )
 from thyme.approaches.interface import Fetched as FetchedDone
 from thyme.approaches.requests import Requests
-from thyme.approaches.walks.branches import Branches
+from thyme.approaches.walks.branches import EVERYTHING, Branches
 from thyme.approaches.walks.events import Outbox, Passages
 from thyme.approaches.walks.filters import cells_of_conjunctions
 from thyme.approaches.walks.membership import Membership, Surroundings
@@ -240,6 +240,8 @@ class DirectionalWalks(ReactiveStore):
         self._on_advertised(self.node, (advert,))
 
     def _on_advertised(self, source: NodeId, adverts: Sequence[Advert]) -> None:
+        if source != self.node:
+            adverts = self._without_own(source, adverts)
         learnt = (self.branches.learn(source, advert) for advert in adverts)
         news = [advert for advert in learnt if advert is not None]
         if not news:
@@ -250,6 +252,18 @@ class DirectionalWalks(ReactiveStore):
                 self._tell(branch, news)
         if source != self.node:
             self._send_after(news)
+
+    def _without_own(self, source: NodeId, adverts: Sequence[Advert]) -> Sequence[Advert]:
+        """Nobody tells this node what it subscribes to. Where it is known with a subscription that it has no more, the
+        revocation was lost: say it again."""
+        own = [one for one in adverts if one.key.subscriber == self.node and one.key.sid != EVERYTHING]
+        if not own:
+            return adverts
+        now_s = self.host.now()
+        stale = [one for one in own if not one.revoked and self._inbox.find(one.key) is None]
+        if stale:
+            self._tell(source, [msgspec.structs.replace(one, revoked=True, told_s=now_s) for one in stale])
+        return [one for one in adverts if one not in own]
 
     def _send_after(self, news: Iterable[Advert]) -> None:
         """Own events that should have gone to subscriptions that become known only now."""
