@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from drip_world import DripWorld
 
@@ -14,7 +16,7 @@ BROKERS = [0, 1, 2, 3, 4, 5]
 SUBSCRIBER = 6
 
 
-def clique(**settings: object) -> DripWorld:
+def clique(**settings: Any) -> DripWorld:
     world = DripWorld(CLIQUE, BROKERS, likely=4, copies=1, **settings)
     world.subscribe(SUBSCRIBER, "goal", wait_s=40.0)
     return world
