@@ -55,14 +55,17 @@ class Cell:
         self.id = NOWHERE
         """The cell this node works for, or the last one it worked for."""
         self.place = NOWHERE
-        """The cell this node is in."""
+        """The cell this node is in, as far as others are concerned: a member that has just left its cell, and is still
+        needed there, counts to it."""
+        self.departing = False
+        """Whether this member is on its way out of the cell, and stays one only until others know what it knows."""
         self.attempt = host.random.getrandbits(40)
         """Numbers this node's attempts to join. They must not repeat after a restart, as those of requests."""
         self.holdings = self._nothing_held()
         self._make_turns()
         self._actions: dict[type[Message], tuple[bool, Callable[[Arrival, Any], None]]] = {}
         events = BeaconEvents(population_changed=self._on_population, digest=self._digest, heard=self.heard)
-        self.beacons = Beacons(host, self.grid, events, options.beacons, self._takes_part)
+        self.beacons = Beacons(host, self.grid, events, options.beacons, self._takes_part, self._counts_to)
         self.router = GeographicRouter(host, self.grid, self.beacons, self.arrive, self.undelivered, options.routing)
 
     def _make_turns(self) -> None:
@@ -158,6 +161,9 @@ class Cell:
 
     def _nothing_held(self) -> Holdings:
         return Holdings(self.host.store, self.contents, self.options)
+
+    def _counts_to(self) -> CellId:
+        return self.place
 
     def _takes_part(self) -> bool:
         return self.mode is Mode.MEMBER

@@ -4,6 +4,11 @@ A node joins the cell it stands in: it listens for a beacon of that cell, asks t
 member when it has all of it. If nobody is heard, it is alone and is a member at once. A member that leaves its cell is
 in mobility mode: it works for no cell, but hears and sends, and says where it is whenever it crosses a border. When it
 has stood still for a while it joins the cell it is in; what it held for the old one it discards.
+
+The papers let only those serve who stand, and where everybody walks nobody would. With `walkers`, who walks serves too:
+a cell in which too few are heard gets the next walker who will be of use to it for a while, or whoever is there if it
+has nobody. A walking member that has left its cell stays a member within reach of it (`stretch`) until another one
+knows what it knows; beyond that it gives everything to the cell's proxy, and carries what it could not give.
 """
 
 from __future__ import annotations
@@ -11,6 +16,8 @@ from __future__ import annotations
 from thyme.approaches.dcs.cell import Cell, Mode
 from thyme.approaches.dcs.items import joined
 from thyme.approaches.dcs.learning import Learning
+from thyme.approaches.dcs.repair import Repair
+from thyme.approaches.dcs.walking import Walking
 from thyme.host import Timer
 from thyme.model.ids import CellId
 from thyme.model.records import Joined, Moved
@@ -21,11 +28,15 @@ from thyme.wire.cells import CellState, JoinCell, JoinedState
 class Membership:
     """How this node stands to its cell."""
 
-    def __init__(self, cell: Cell, learning: Learning) -> None:
+    def __init__(self, cell: Cell, learning: Learning, repair: Repair) -> None:
         self._cell = cell
         self._host = cell.host
         self._options = cell.options
         self._learning = learning
+        self._repair = repair
+        self._walking = Walking(cell.grid, cell.options.stretch * cell.grid.cell_m)
+        self._on_air_since_s = 0.0
+        self._stopped = False
         self._received: set[int] = set()
         self._tries = 0
         self._began_s = 0.0
@@ -34,12 +45,16 @@ class Membership:
         cell.serve(JoinCell, self._hand_over)
         cell.hear(JoinedState, self._on_state)
 
+    def start(self) -> None:
+        self._on_air_since_s = self._host.now()
+        self._watch()
+
     def join(self) -> None:
         self._began_s = self._host.now()
         self._join_here()
-        self._watch()
 
     def stop(self) -> None:
+        self._stopped = True
         if self._cell.member:
             self._cell.leaving()
         if self._timer:
@@ -69,7 +84,15 @@ class Membership:
         self._cell.beacons.attend(self._cell.id)
         self._tries = 0
         self._begin_attempt()
-        self._timer = self._host.after(self._options.join_wait_s, self._ask)
+        if self._knows_its_neighbours():
+            self._ask()
+        else:
+            self._timer = self._host.after(self._options.join_wait_s, self._ask)
+
+    def _knows_its_neighbours(self) -> bool:
+        """Whether this node has listened for long enough before it came here."""
+        on_air_s = self._host.now() - self._on_air_since_s
+        return self._options.walkers > 0 and self._began_s > 0.0 and on_air_s > 2.0 * self._options.join_wait_s
 
     def _begin_attempt(self) -> None:
         """What was answered to an earlier attempt no longer counts."""
@@ -81,7 +104,8 @@ class Membership:
         if self._cell.mode is not Mode.JOINING:
             return
         members = self._cell.others
-        if self._tries >= self._options.join_tries or (not members and self._tries > 0):
+        heard_enough = self._tries > 0 or self._knows_its_neighbours()
+        if self._tries >= self._options.join_tries or (not members and heard_enough):
             self._become_member(alone=not members)
             return
         self._tries += 1
@@ -101,27 +125,44 @@ class Membership:
 
     def _watch(self) -> None:
         """Look where this node is, and whether it moves."""
-        if self._cell.mode is Mode.OUT:
+        if self._stopped:
             return
         self._host.after(self._options.watch_s, self._watch)
+        now_s = self._host.now()
+        self._walking.look(self._host.position(), now_s)
         place = self._cell.position()
-        moving = self._host.moving()
-        if place != self._cell.place:
-            self._host.record(Moved("cell", self._cell.place, place))
+        self._cell.departing = place != self._cell.place and self._is_still_needed()
+        if place != self._cell.place and not self._cell.departing:
             self._cross(place)
-        if moving:
+        if self._host.moving():
             self._stood_since_s = None
-            return
-        if self._stood_since_s is None:
-            self._stood_since_s = self._host.now()
-        stood_s = self._host.now() - self._stood_since_s
-        if self._cell.mode is Mode.MOVING and stood_s >= self._options.settle_s:
+        elif self._stood_since_s is None:
+            self._stood_since_s = now_s
+        if self._cell.mode is Mode.MOVING and self._is_to_serve(now_s):
             self._settle()
 
+    def _is_still_needed(self) -> bool:
+        """Whether this member, who is out of its cell, is the only one who knows all that the cell knows."""
+        cell = self._cell
+        reachable = self._options.walkers > 0 and cell.member and self._walking.within_reach(cell.id)
+        return reachable and not self._repair.agrees
+
+    def _is_to_serve(self, now_s: float) -> bool:
+        """Those who stand serve; walkers serve where too few do."""
+        if self._stood_since_s is not None and now_s - self._stood_since_s >= self._options.settle_s:
+            return True
+        if not self._options.walkers:
+            return False
+        place = self._cell.place
+        members = len(self._cell.members_of(place))
+        stays = self._walking.stay_s(place) >= self._options.walk_stay_s
+        return members == 0 or (members < self._options.walkers and stays)
+
     def _cross(self, place: CellId) -> None:
-        self._cell.place = place
+        self._host.record(Moved("cell", self._cell.place, place))
         if self._cell.member:
             self._cell.leaving()
+        self._cell.place = place
         if self._cell.mode in (Mode.MEMBER, Mode.JOINING):
             if self._timer:
                 self._timer.cancel()

@@ -45,6 +45,12 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     join_tries: int = 3
     settle_s: float = 2.0
     """How long a node must stand before it takes part in a new cell (§7.3)."""
+    walkers: int = 2
+    """Walkers serve a cell in which fewer members than this are heard; 0: only those who stand serve, as in the papers."""
+    stretch: float = 0.75
+    """How far, in sides of a cell, a walking member may be out of its cell while nobody else there knows what it knows."""
+    walk_stay_s: float = 3.0
+    """How long a walker must be going to be of use to a cell that has a member already."""
     watch_s: float = 0.5
     """How often a node looks at its own position."""
     undelivered_s: float = 30.0
@@ -101,4 +107,5 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
             spread_load=0,
             replicas_in_cell=0,
             sure_members=0,
+            walkers=0,
         )

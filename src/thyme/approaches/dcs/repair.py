@@ -48,9 +48,15 @@ class Repair:
             return
         now_s = self._host.now()
         since_s = self._differs_since_s.setdefault(neighbour.node, now_s)
-        if now_s - since_s >= self._options.repair_s and self._host.node < neighbour.node:
+        waited = now_s - since_s >= self._options.repair_s and self._host.node < neighbour.node
+        if waited or cell.departing:
             self._differs_since_s[neighbour.node] = now_s
             cell.send_to_member(neighbour.node, Buckets(digests.buckets()))
+
+    @property
+    def agrees(self) -> bool:
+        """Whether another member holds what this one holds, as far as beacons tell."""
+        return any(other not in self._differs_since_s for other in self._cell.others)
 
     def _on_settled(self, alone: bool) -> None:
         self._differs_since_s.clear()

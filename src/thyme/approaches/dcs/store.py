@@ -54,8 +54,8 @@ class CellStorage(ReactiveStore):
         learning = Learning(cell, notifier, self._replicas)
         self._broker = Broker(cell, notifier, learning)
         self._whereabouts = Whereabouts(cell, notifier)
-        self._membership = Membership(cell, learning)
         self._repair = Repair(cell)
+        self._membership = Membership(cell, learning, self._repair)
         self._proxying = Proxying(cell)
         self._requests = CellRequests(cell)
         self._subscriber = Subscriber(cell, self._requests)
@@ -63,6 +63,7 @@ class CellStorage(ReactiveStore):
 
     def start(self) -> None:
         self.cell.start()
+        self._membership.start()
         self._proxying.start()
 
     def join(self) -> None:

@@ -72,14 +72,16 @@ class Beacons:
         events: BeaconEvents | None = None,
         options: BeaconOptions | None = None,
         participates: Callable[[], bool] | None = None,
+        place: Callable[[], CellId] | None = None,
     ) -> None:
-        """`participates` says whether this node routes and counts to its cell; without it, whenever it does
+        """`place` says which cell this node counts to; without it, the one that its position lies in. `participates` says whether this node routes and counts to its cell; without it, whenever it does
         not move. An approach can hold a node back until it has joined its cell."""
         self._host = host
         self._grid = grid
         self._events = events or BeaconEvents()
         self._options = options or BeaconOptions()
         self._participates = participates or (lambda: not host.moving())
+        self._where = place or self._at_position
         self._neighbours: dict[NodeId, Neighbour] = {}
         self._roll = Roll(self._options.max_digest_bytes)
         self._attended: CellId | None = None
@@ -91,7 +93,10 @@ class Beacons:
 
     @property
     def cell(self) -> CellId:
-        """The cell this node is in now."""
+        """The cell this node counts to now."""
+        return self._where()
+
+    def _at_position(self) -> CellId:
         point, place = self._host.position(), self._place
         if place is None or place[0] is not point:
             place = self._place = (point, self._grid.cell_of(point))

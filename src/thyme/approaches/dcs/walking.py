@@ -1,0 +1,55 @@
+"""Walking: how long a node on its way will be of use to a cell (beyond Thyme FGCS §6.6.3, where only those who stand serve).
+
+A node knows where it is, and from two looks how fast it goes and which way. A cell and a margin around it (`stretch`)
+are left when a straight way at that speed leaves them.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+from thyme.model.geometry import Point
+from thyme.model.ids import CellId
+from thyme.routing.cells.grid import Grid
+
+
+class Walking:
+    """This node's way, as it looks at its position from time to time."""
+
+    def __init__(self, grid: Grid, stretch_m: float) -> None:
+        self._grid = grid
+        self._stretch_m = stretch_m
+        self._at: Point | None = None
+        self._seen_s = 0.0
+        self._velocity_mps = (0.0, 0.0)
+
+    def look(self, at: Point, now_s: float) -> None:
+        if self._at is not None and now_s > self._seen_s:
+            gap_s = now_s - self._seen_s
+            self._velocity_mps = ((at.x_m - self._at.x_m) / gap_s, (at.y_m - self._at.y_m) / gap_s)
+        self._at, self._seen_s = at, now_s
+
+    def within_reach(self, cell: CellId) -> bool:
+        """Whether this node is in a cell or so near to it that it can still serve it."""
+        return self._at is not None and all(low <= x <= high for x, _, low, high in self._axes(self._at, cell))
+
+    def stay_s(self, cell: CellId) -> float:
+        """How long this node will be within reach of a cell if it goes on as it does; 0 if it is not."""
+        if self._at is None or not self.within_reach(cell):
+            return 0.0
+        return min(_exit_s(x, speed, low, high) for x, speed, low, high in self._axes(self._at, cell))
+
+    def _axes(self, at: Point, cell: CellId) -> tuple[tuple[float, float, float, float], ...]:
+        """Along each axis: where this node is, how fast, and the borders of the stretched cell."""
+        column, row = self._grid.place(cell)
+        side_m, stretch_m = self._grid.cell_m, self._stretch_m
+        return tuple(
+            (x, speed, number * side_m - stretch_m, (number + 1) * side_m + stretch_m)
+            for x, speed, number in zip((at.x_m, at.y_m), self._velocity_mps, (column, row), strict=True)
+        )
+
+
+def _exit_s(x: float, speed: float, low: float, high: float) -> float:
+    if speed == 0.0:
+        return inf
+    return ((high if speed > 0.0 else low) - x) / speed
