@@ -6,7 +6,7 @@ room for the newest. Where setting a key again must make it the newest, the memo
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -14,14 +14,16 @@ V = TypeVar("V")
 
 
 class Bounded(dict[K, V]):
-    """At most `maximum` entries in the order in which they came; `evicted` counts those that made room."""
+    """At most `maximum` entries in the order in which they came. `evicted` counts those that made room, and `parting`
+    hears of each."""
 
-    __slots__ = ("evicted", "maximum", "renewing")
+    __slots__ = ("evicted", "maximum", "parting", "renewing")
 
-    def __init__(self, maximum: int, *, renewing: bool = False) -> None:
+    def __init__(self, maximum: int, *, renewing: bool = False, parting: Callable[[K, V], None] | None = None) -> None:
         super().__init__()
         self.maximum = maximum
         self.renewing = renewing
+        self.parting = parting
         self.evicted = 0
 
     def __setitem__(self, key: K, value: V) -> None:
@@ -29,8 +31,11 @@ class Bounded(dict[K, V]):
             self.pop(key, None)
         super().__setitem__(key, value)
         if len(self) > self.maximum:
-            del self[next(iter(self))]
+            oldest = next(iter(self))
+            gone = self.pop(oldest)
             self.evicted += 1
+            if self.parting:
+                self.parting(oldest, gone)
 
     def setdefault(self, key: K, default: V) -> V:
         if key not in self:

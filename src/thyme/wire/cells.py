@@ -37,12 +37,28 @@ class Part(msgspec.Struct, frozen=True, array_like=True):
     since_s: float
 
 
+class Deleted(msgspec.Struct, frozen=True, array_like=True):
+    """An object that its owner deleted, as the cell `home` has to know it."""
+
+    home: CellId
+    key: ObjectKey
+
+
+class Revoked(msgspec.Struct, frozen=True, array_like=True):
+    """A subscription that its subscriber ended, as the cell `home` has to know it."""
+
+    home: CellId
+    key: SubscriptionKey
+
+
 class InsertMetadata(Message, frozen=True, tag=100):
     request: int
     metadata: Metadata
 
 
 class DeleteMetadata(Message, frozen=True, tag=101):
+    """To the cells of an object's tags and to the one that keeps its active replica (§6.3)."""
+
     request: int
     key: ObjectKey
 
@@ -105,6 +121,8 @@ class LocationUpdate(Message, frozen=True, tag=107):
     since_s: float | None = None
     request: int = -1
     """If not negative: answer me."""
+    passed_on: bool = False
+    """By a cell that shares a hot tag with this one: it goes no further."""
 
 
 class ReplicaAdded(Message, frozen=True, tag=108):
@@ -112,6 +130,8 @@ class ReplicaAdded(Message, frozen=True, tag=108):
 
     key: ObjectKey
     replica: Replica
+    passed_on: bool = False
+    """By a cell that shares a hot tag with this one: it goes no further."""
 
 
 class CellState(Message, frozen=True, tag=109):
@@ -120,8 +140,8 @@ class CellState(Message, frozen=True, tag=109):
 
     held: tuple[Held, ...] = ()
     parts: tuple[Part, ...] = ()
-    deleted: tuple[ObjectKey, ...] = ()
-    revoked: tuple[SubscriptionKey, ...] = ()
+    deleted: tuple[Deleted, ...] = ()
+    revoked: tuple[Revoked, ...] = ()
     objects: tuple[DataObject, ...] = ()
     keepers: tuple[NodeId, ...] = ()
     """Where only some members are to keep `objects`: who. Empty: all of them."""
@@ -143,12 +163,6 @@ class JoinedState(Message, frozen=True, tag=111):
     index: int
     batches: int
     state: CellState
-
-
-class DropObject(Message, frozen=True, tag=112):
-    """The owner deleted the object: the active replicas forget it (§6.3)."""
-
-    key: ObjectKey
 
 
 class TakeBack(Message, frozen=True, tag=113):
@@ -216,3 +230,17 @@ class Unknown(Message, frozen=True, tag=121):
     cell: CellId
     objects: tuple[ObjectKey, ...]
     subscriptions: tuple[SubscriptionKey, ...]
+
+
+class WhoHolds(Message, frozen=True, tag=122):
+    """To a cell that keeps an object's metadata: where are its replicas now?"""
+
+    request: int
+    key: ObjectKey
+
+
+class HeldBy(Message, frozen=True, tag=123):
+    """The answer: the metadata with its replication list, or None if the cell does not know the object."""
+
+    request: int
+    metadata: Metadata | None

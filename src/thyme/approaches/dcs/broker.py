@@ -14,16 +14,17 @@ from thyme.approaches.dcs.spreading import Spreading
 from thyme.model.ids import CellId
 from thyme.model.matching import IndexFull
 from thyme.model.objects import Metadata
-from thyme.routing.cells.addresses import Arrival, Form
+from thyme.routing.cells.addresses import Arrival
 from thyme.wire.cells import (
     CellAnswer,
     CellState,
+    Deleted,
     DeleteMetadata,
-    DropObject,
     Held,
     InsertMetadata,
     MoreMatches,
     Part,
+    Revoked,
     SpreadInsert,
     SubscribePart,
     UnsubscribePart,
@@ -41,7 +42,6 @@ class Broker:
         cell.serve(InsertMetadata, self._insert)
         cell.serve(SpreadInsert, self._insert_spread)
         cell.serve(DeleteMetadata, self._delete)
-        cell.serve(DropObject, self._drop_object)
         cell.serve(SubscribePart, self._subscribe)
         cell.serve(UnsubscribePart, self._unsubscribe)
         cell.serve(MoreMatches, self._more)
@@ -74,7 +74,7 @@ class Broker:
             return str(full)
         if new:
             self._learning.inserted.remember(metadata.key, self._cell.host.now())
-            self._cell.router.tell_each_in_cell(CellState(held=(held,)), most=self._cell.options.sure_members)
+            self._cell.tell_surely(CellState(held=(held,)))
             self._notifier.notify([s.key for s in matching], metadata, home)
             hot = self._spreading.grown(metadata, home)
             if hot:
@@ -86,18 +86,11 @@ class Broker:
         if key.owner != arrival.origin:
             self._answer(arrival, message.request, "only its owner deletes an object")
             return
-        if self._cell.holdings.delete(key):
-            self._cell.tell_others(CellState(deleted=(key,)))
+        deleted = Deleted(arrival.target, key)
+        if self._cell.holdings.delete(deleted):
+            self._cell.tell_surely(CellState(deleted=(deleted,)))
             self._spreading.deleted(key, arrival.target)
         self._answer(arrival, message.request)
-
-    def _drop_object(self, arrival: Arrival, message: DropObject) -> None:
-        """The owner wants the cell's copies gone (§6.3); it is believed, and so are other members."""
-        chosen = arrival.form is not Form.BROADCAST
-        if message.key.owner == arrival.origin or not chosen:
-            self._cell.holdings.drop_object(message.key)
-            if chosen:
-                self._cell.tell_others(message)
 
     def _subscribe(self, arrival: Arrival, message: SubscribePart) -> None:
         key = message.subscription.key
@@ -108,11 +101,12 @@ class Broker:
         except IndexFull as full:
             self._answer(arrival, message.request, str(full))
             return
-        self._answer(arrival, message.request)
         if not new:
+            self._answer(arrival, message.request)
             return
         self._learning.subscribed.remember(key, now_s)
-        self._cell.tell_others(CellState(parts=(part,)))
+        self._cell.tell_surely(CellState(parts=(part,)))
+        self._answer(arrival, message.request)
         self._spreading.subscribed(message, arrival.target)
         if message.past < 1:
             return
@@ -122,10 +116,10 @@ class Broker:
             self._notifier.notify_batch(key, message.cell, batch, remaining, arrival.target)
 
     def _unsubscribe(self, arrival: Arrival, message: UnsubscribePart) -> None:
-        key = message.key
-        if key.subscriber == arrival.origin and self._cell.holdings.parts.revoke(key):
-            self._cell.tell_others(CellState(revoked=(key,)))
-            self._spreading.revoked(key, arrival.target)
+        revoked = Revoked(arrival.target, message.key)
+        if message.key.subscriber == arrival.origin and self._cell.holdings.parts.revoke(revoked):
+            self._cell.tell_surely(CellState(revoked=(revoked,)))
+            self._spreading.revoked(message.key, arrival.target)
         self._answer(arrival, message.request)
 
     def _more(self, arrival: Arrival, message: MoreMatches) -> None:

@@ -8,7 +8,7 @@ changes where the node stands (`mode`, `id`, `place`, `attempt`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -20,10 +20,12 @@ from thyme.approaches.requests import Requests
 from thyme.host import Host
 from thyme.model.errors import InputError
 from thyme.model.ids import CellId, NodeId
+from thyme.model.objects import Metadata
 from thyme.routing.cells.addresses import Arrival
 from thyme.routing.cells.beacons import BeaconEvents, Beacons, Neighbour
 from thyme.routing.cells.geographic import GeographicRouter
 from thyme.routing.cells.grid import Grid
+from thyme.wire.cells import CellState
 from thyme.wire.message import Message
 
 NOWHERE = CellId(-1)
@@ -71,12 +73,13 @@ class Cell:
     def _make_turns(self) -> None:
         self.settled: Turn[[bool]] = Turn()
         """This node is a member now; True if it found nobody else in the cell."""
-        self.leaving: Turn[[]] = Turn()
-        """This node is about to leave the cell it is a member of."""
+        self.leaving: Turn[[bool]] = Turn()
+        """This node is about to leave the cell it is a member of; True if another member is known to hold all that it
+        holds."""
         self.crossed: Turn[[]] = Turn()
         """This node is in another place than before."""
-        self.discarded: Turn[[Holdings]] = Turn()
-        """What was held for another cell is no longer wanted."""
+        self.discarded: Turn[[list[Metadata]]] = Turn()
+        """These objects were kept for another cell, which keeps them itself now."""
         self.heard: Turn[[Neighbour, bytes]] = Turn()
         """A neighbour's beacon, and the digest that it carried."""
         self.populated: Turn[[CellId]] = Turn()
@@ -123,7 +126,11 @@ class Cell:
         old.clear_saved()
         self.holdings = self._nothing_held()
         self.holdings.restore(self.place)
-        self.discarded(old)
+        self.discarded(list(old.objects()))
+
+    def release(self, homes: Iterable[CellId]) -> None:
+        """Another cell keeps from now on what was held for some homes."""
+        self.discarded(self.holdings.release(homes))
 
     def hear(self, kind: type[Kind], action: Callable[[Arrival, Kind], None]) -> None:
         """Have `action` told of messages of a kind, whatever this node is to its cell. One action per kind."""
@@ -155,6 +162,11 @@ class Cell:
         """To all other members, once and unacknowledged (§6.6.1)."""
         self.router.broadcast_in_cell(message)
 
+    def tell_surely(self, state: CellState, place: CellId | None = None) -> None:
+        """To all other members what was or will be acknowledged: to each by a packet that the link acknowledges, unless
+        they are many (`sure_members`). What this node sends afterwards leaves after it."""
+        self.router.tell_each_in_cell(state, place, self.options.sure_members)
+
     def _listen(self, kind: type[Kind], action: Callable[[Arrival, Kind], None], *, members_only: bool) -> None:
         assert kind not in self._actions, f"two parts want {kind.__name__}"
         self._actions[kind] = (members_only, action)
@@ -169,8 +181,10 @@ class Cell:
         return self.mode is Mode.MEMBER
 
     def _digest(self) -> bytes:
-        """What this node's beacons say about what it holds."""
-        return self.holdings.digests.beacon() if self.member and self.options.repair else b""
+        """What this node's beacons say about what it holds; nothing if it is about to leave, for nobody is to rely on
+        it then."""
+        silent = not self.member or self.departing or not self.options.repair
+        return b"" if silent else self.holdings.digests.beacon()
 
     def _on_population(self, cell: CellId, count: int) -> None:
         if count == 1:

@@ -3,7 +3,9 @@
 Metadata and shares of subscriptions (`parts`) are kept under their home: the cell that a tag or a conjunction key
 hashes to. That is the member's own cell, or an empty cell for which its cell is the proxy (§6.6.2). All homes share one
 matching index, since an object and a subscription that meet here match whatever their homes are. Objects are what the
-cell replicates actively for its owners. All of it is also in the host's store (`items`).
+cell replicates actively for its owners; their home is the cell in which they were inserted. What was deleted has homes
+too: whoever stands in for a cell gives all of it back when the cell fills. All of it is also in the host's store
+(`items`).
 """
 
 from __future__ import annotations
@@ -19,11 +21,12 @@ from thyme.approaches.dcs.parts import Parts
 from thyme.approaches.dcs.replication import merged, with_replica
 from thyme.approaches.digests import Digests, item_number
 from thyme.host import Store
+from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId, ObjectKey
 from thyme.model.matching import MatchingIndex
 from thyme.model.objects import DataObject, Metadata, Replica
 from thyme.model.subscriptions import Subscription
-from thyme.wire.cells import CellState, Held
+from thyme.wire.cells import WHOLE_CELL, CellState, Deleted, Held
 
 
 class Holdings:
@@ -41,6 +44,10 @@ class Holdings:
         """Hot tags of this cell, and over how many cells each is spread."""
         self._homes: dict[ObjectKey, dict[CellId, None]] = {}
         self._objects: dict[ObjectKey, Metadata] = {}
+        self._deleted: Bounded[ObjectKey, dict[CellId, None]] = Bounded(
+            self.index.limits.tombstones, parting=self._forget_deleted
+        )
+        """Deleted objects, with the homes that have to know."""
 
     @property
     def digests(self) -> Digests:
@@ -80,14 +87,19 @@ class Holdings:
         number = item_number("object", key)
         self._items.note(number, lambda: CellState(objects=(self._object(key),)), compared=self._all_keep_objects)
 
-    def delete(self, key: ObjectKey) -> bool:
-        """Forget an object's metadata for good; False if it was deleted before."""
-        if self.index.deleted(key):
+    def delete(self, deleted: Deleted) -> bool:
+        """Forget an object for good; False if its home knew."""
+        key, home = deleted.key, deleted.home
+        homes = self._deleted.get(key)
+        if homes is None:
+            homes = self._deleted[key] = {}
+        if home in homes:
             return False
-        for home in self._homes.pop(key, {}):
-            self._items.forget(item_number("held", key, home))
+        for held in self._homes.pop(key, {}):
+            self._items.forget(item_number("held", key, held))
         self.index.delete(key)
-        self._items.note(item_number("deleted", key), lambda: CellState(deleted=(key,)))
+        homes[home] = None
+        self._items.note(item_number("deleted", key, home), lambda: CellState(deleted=(deleted,)))
         self.drop_object(key)
         return True
 
@@ -121,7 +133,10 @@ class Holdings:
 
     def homes(self) -> list[CellId]:
         """All homes for which something is kept here, in the order of their numbers."""
-        return sorted({home for kept in self._homes.values() for home in kept} | self.parts.homes())
+        homes = {home for kept in self._homes.values() for home in kept} | self.parts.homes()
+        homes.update(home for kept in self._deleted.values() for home in kept)
+        homes.update(home for metadata in self._objects.values() if (home := home_of(metadata)) is not None)
+        return sorted(homes)
 
     def common_state(self) -> Iterator[CellState]:
         """What every member of the cell is to hold."""
@@ -130,29 +145,32 @@ class Holdings:
                 yield piece
 
     def state(self, homes: Iterable[CellId] | None = None) -> Iterator[CellState]:
-        """Everything, item by item; or only what is kept for some homes (objects stay where their owners are)."""
+        """Everything, item by item; or only what is kept for some homes."""
         wanted = None if homes is None else set(homes)
         for tag, cells in list(self.spread.items()):
             if wanted is None:
                 yield CellState(spread=((tag, cells),))
-        for key in list(self.index.tombstones()):
-            yield CellState(deleted=(key,))
-        yield from self.parts.revocations()
+        for key, gone in list(self._deleted.items()):
+            for home in list(gone):
+                if wanted is None or home in wanted:
+                    yield CellState(deleted=(Deleted(home, key),))
+        yield from self.parts.revocations(wanted)
         yield from self.parts.state(wanted)
         for key, kept in list(self._homes.items()):
             for home in list(kept):
                 if wanted is None or home in wanted:
                     yield CellState(held=(self._held(key, home),))
-        if wanted is None:
-            for key in list(self._objects):
+        for key, metadata in list(self._objects.items()):
+            if wanted is None or home_of(metadata) in wanted:
                 yield CellState(objects=(self._object(key),))
 
     def item(self, number: int) -> CellState | None:
         """One item by its number, for a member that misses it."""
         return self._items.get(number)
 
-    def release(self, homes: Iterable[CellId]) -> None:
-        """Forget what is kept for some homes: another cell keeps it now."""
+    def release(self, homes: Iterable[CellId]) -> list[Metadata]:
+        """Forget what is kept for some homes: another cell keeps it now. The objects among it, whose contents are still
+        here, for this node may keep them for itself."""
         gone = set(homes)
         for key, kept in list(self._homes.items()):
             for home in [home for home in kept if home in gone]:
@@ -162,6 +180,15 @@ class Holdings:
                 del self._homes[key]
                 self.index.withdraw(key)
         self.parts.release(gone)
+        for key, known in self._deleted.items():
+            for home in [home for home in known if home in gone]:
+                del known[home]
+                self._items.forget(item_number("deleted", key, home))
+        released = [metadata for metadata in self._objects.values() if home_of(metadata) in gone]
+        for metadata in released:
+            del self._objects[metadata.key]
+            self._items.forget(item_number("object", metadata.key))
+        return released
 
     def sizes(self) -> Iterator[tuple[str, int, int]]:
         metadata = [len(msgspec.msgpack.encode(m)) for m in self.index.objects()]
@@ -170,6 +197,10 @@ class Holdings:
         yield "subscriptions", len(subscriptions), sum(subscriptions)
         objects = [m.size_bytes for m in self._objects.values()]
         yield "objects", len(objects), sum(objects)
+
+    def _forget_deleted(self, key: ObjectKey, homes: dict[CellId, None]) -> None:
+        for home in homes:
+            self._items.forget(item_number("deleted", key, home))
 
     def _held(self, key: ObjectKey, home: CellId) -> Held:
         metadata = self.index.get(key)
@@ -196,11 +227,16 @@ class Holdings:
             self.put(held)
         for part in state.parts:
             self.parts.put(part)
-        for key in state.deleted:
-            self.delete(key)
+        for deleted in state.deleted:
+            self.delete(deleted)
         for revoked in state.revoked:
             self.parts.revoke(revoked)
         for thing in state.objects:
             key = thing.metadata.key
             if self._contents.has(key):
                 self.put_object(thing.metadata, self._contents.read(key))
+
+
+def home_of(metadata: Metadata) -> CellId | None:
+    """The cell that keeps an object's active replica; None if only single nodes keep it."""
+    return next((replica.cell for replica in metadata.replicas if replica.node == WHOLE_CELL), None)

@@ -35,8 +35,8 @@ class Learning:
         holdings, here = self._cell.holdings, self._cell.id
         for tag, cells in state.spread:
             holdings.spread_tag(tag, cells)
-        for key in state.deleted:
-            holdings.delete(key)
+        for deleted in state.deleted:
+            holdings.delete(deleted)
         for revoked in state.revoked:
             holdings.parts.revoke(revoked)
         for held in state.held:

@@ -36,6 +36,8 @@ class Membership:
         self._repair = repair
         self._walking = Walking(cell.grid, cell.options.stretch * cell.grid.cell_m)
         self._on_air_since_s = 0.0
+        self._carries = False
+        """Whether this node may be the only one that knows what it held for the cell it left."""
         self._stopped = False
         self._received: set[int] = set()
         self._tries = 0
@@ -56,7 +58,7 @@ class Membership:
     def stop(self) -> None:
         self._stopped = True
         if self._cell.member:
-            self._cell.leaving()
+            self._cell.leaving(self._repair.agrees)
         if self._timer:
             self._timer.cancel()
         self._cell.mode = Mode.OUT
@@ -131,8 +133,9 @@ class Membership:
         now_s = self._host.now()
         self._walking.look(self._host.position(), now_s)
         place = self._cell.position()
-        self._cell.departing = place != self._cell.place and self._is_still_needed()
-        if place != self._cell.place and not self._cell.departing:
+        if place == self._cell.place:
+            self._cell.departing = False
+        elif not self._is_still_needed():
             self._cross(place)
         if self._host.moving():
             self._stood_since_s = None
@@ -142,10 +145,16 @@ class Membership:
             self._settle()
 
     def _is_still_needed(self) -> bool:
-        """Whether this member, who is out of its cell, is the only one who knows all that the cell knows."""
+        """Whether this member, who is out of its cell, is the only one who knows all that the cell knows. It first says
+        that it is about to leave: of two who leave at once neither is to rely on the other."""
         cell = self._cell
-        reachable = self._options.walkers > 0 and cell.member and self._walking.within_reach(cell.id)
-        return reachable and not self._repair.agrees
+        if not (self._options.walkers and cell.member and self._walking.within_reach(cell.id)):
+            return False
+        if not cell.departing:
+            cell.departing = True
+            cell.beacons.announce()
+            return True
+        return not self._repair.agrees
 
     def _is_to_serve(self, now_s: float) -> bool:
         """Those who stand serve; walkers serve where too few do."""
@@ -161,7 +170,9 @@ class Membership:
     def _cross(self, place: CellId) -> None:
         self._host.record(Moved("cell", self._cell.place, place))
         if self._cell.member:
-            self._cell.leaving()
+            self._carries = self._options.walkers > 0 and not self._repair.agrees
+            self._cell.leaving(self._repair.agrees)
+        self._cell.departing = False
         self._cell.place = place
         if self._cell.mode in (Mode.MEMBER, Mode.JOINING):
             if self._timer:
@@ -172,6 +183,6 @@ class Membership:
         self._cell.crossed()
 
     def _settle(self) -> None:
-        if self._cell.place != self._cell.id:
+        if self._cell.place != self._cell.id and not self._carries:
             self._cell.discard()
         self._join_here()

@@ -35,6 +35,11 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """Entries of a replication list; the active replica's is permanent (§6.2.3)."""
     active_replication: bool = True
     """Whether objects are replicated in their owner's cell, unless an insertion says otherwise (§7.1)."""
+    lookups: int = 3
+    """How often a retrieval that no replica has answered asks the metadata's cells where replicas are now; 0: never, as
+    in the papers."""
+    lookup_s: float = 1.0
+    """How long it waits before it asks: copies may be changing hands."""
     replicas_in_cell: int = 0
     """How many members of the owner's cell keep an object; 0: all of them."""
     sure_members: int = 4
@@ -46,9 +51,9 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     settle_s: float = 2.0
     """How long a node must stand before it takes part in a new cell (§7.3)."""
     walkers: int = 2
-    """Walkers serve a cell in which fewer members than this are heard; 0: only those who stand serve, as in the papers."""
+    """Walkers serve a cell in which fewer members than this are heard; 0: only those who stand serve, as in §6.6.3."""
     stretch: float = 0.75
-    """How far, in sides of a cell, a walking member may be out of its cell while nobody else there knows what it knows."""
+    """How far, in sides of a cell, a walking member may be out of it while nobody else there knows what it knows."""
     walk_stay_s: float = 3.0
     """How long a walker must be going to be of use to a cell that has a member already."""
     watch_s: float = 0.5
@@ -108,4 +113,5 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
             replicas_in_cell=0,
             sure_members=0,
             walkers=0,
+            lookups=0,
         )

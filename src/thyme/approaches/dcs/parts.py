@@ -13,11 +13,12 @@ import msgspec
 
 from thyme.approaches.dcs.items import Items
 from thyme.approaches.digests import item_number
+from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId, SubscriptionKey
 from thyme.model.matching import MatchingIndex
 from thyme.model.queries import Conjunction
 from thyme.model.subscriptions import Subscription
-from thyme.wire.cells import CellState, Part
+from thyme.wire.cells import CellState, Part, Revoked
 
 
 class Parts:
@@ -26,9 +27,9 @@ class Parts:
     def __init__(self, items: Items, index: MatchingIndex, max_revoked: int) -> None:
         self._items = items
         self._index = index
-        self._max_revoked = max_revoked
         self._parts: dict[SubscriptionKey, dict[CellId, Part]] = {}
-        self._revoked: dict[SubscriptionKey, None] = {}
+        self._revoked: Bounded[SubscriptionKey, dict[CellId, None]] = Bounded(max_revoked, parting=self._forget_revoked)
+        """Ended subscriptions, with the homes that have to know."""
 
     def put(self, part: Part) -> bool:
         """Keep a share of a subscription, or its subscriber's newer place; whether that is news."""
@@ -47,19 +48,17 @@ class Parts:
             self._stand_as_one(key)
         return True
 
-    def revoke(self, key: SubscriptionKey) -> bool:
-        """Forget a subscription for good; False if it was revoked before."""
-        if key in self._revoked:
+    def revoke(self, revoked: Revoked) -> bool:
+        """Forget a subscription for good; False if its home knew."""
+        key, home = revoked.key, revoked.home
+        homes = self._revoked.setdefault(key, {})
+        if home in homes:
             return False
         for part in self._parts.pop(key, {}).values():
             self._items.forget(_number(part))
         self._index.unsubscribe(key)
-        self._revoked[key] = None
-        self._items.note(item_number("revoked", key), lambda: CellState(revoked=(key,)))
-        if len(self._revoked) > self._max_revoked:
-            oldest = next(iter(self._revoked))
-            del self._revoked[oldest]
-            self._items.forget(item_number("revoked", oldest))
+        homes[home] = None
+        self._items.note(item_number("revoked", key, home), lambda: CellState(revoked=(revoked,)))
         return True
 
     def move_subscriber(self, key: SubscriptionKey, cell: CellId, told_s: float) -> bool:
@@ -83,11 +82,15 @@ class Parts:
         return max(parts.values(), key=lambda part: part.told_s).cell if parts else None
 
     def homes(self) -> set[CellId]:
-        return {home for parts in self._parts.values() for home in parts}
+        """All homes for which a share or the end of one is kept."""
+        kept = {home for parts in self._parts.values() for home in parts}
+        return kept | {home for homes in self._revoked.values() for home in homes}
 
-    def revocations(self) -> Iterator[CellState]:
-        for key in list(self._revoked):
-            yield CellState(revoked=(key,))
+    def revocations(self, wanted: set[CellId] | None) -> Iterator[CellState]:
+        for key, homes in list(self._revoked.items()):
+            for home in list(homes):
+                if wanted is None or home in wanted:
+                    yield CellState(revoked=(Revoked(home, key),))
 
     def state(self, wanted: set[CellId] | None) -> Iterator[CellState]:
         """All shares, or those of some homes, one by one."""
@@ -97,7 +100,11 @@ class Parts:
                     yield CellState(parts=(self._parts[key][home],))
 
     def release(self, gone: set[CellId]) -> None:
-        """Forget the shares that are kept for some homes."""
+        """Forget what is kept for some homes."""
+        for key, homes in self._revoked.items():
+            for home in [home for home in homes if home in gone]:
+                del homes[home]
+                self._items.forget(item_number("revoked", key, home))
         for key, parts in list(self._parts.items()):
             lost = [home for home in parts if home in gone]
             for home in lost:
@@ -107,6 +114,10 @@ class Parts:
                 self._index.unsubscribe(key)
             elif lost:
                 self._stand_as_one(key)
+
+    def _forget_revoked(self, key: SubscriptionKey, homes: dict[CellId, None]) -> None:
+        for home in homes:
+            self._items.forget(item_number("revoked", key, home))
 
     def _stand_as_one(self, key: SubscriptionKey) -> None:
         parts = self._parts[key]

@@ -10,7 +10,6 @@ that it has them.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 
@@ -32,8 +31,8 @@ class Proxying:
         self._cell = cell
         self._options = cell.options
         self._moving: set[CellId] = set()
-        self._left: deque[CellState] = deque()
-        self._leaving_states = 0
+        self.handing_over = 0
+        """Messages with what a leaving member held that nobody has said to have yet."""
         self.untaken = 0
         """Of the last leaving: messages that nobody has said to have in all tries."""
         if cell.options.dynamic_cells:
@@ -58,32 +57,19 @@ class Proxying:
                 self._cell.router.send_to_proxy(cell, TakeBack(number, cell))
 
             self._cell.requests.begin(ask, _ignore)
+        for home in self._stood_in_for():
+            self._ask_who_keeps(home)
 
-    @property
-    def handing_over(self) -> int:
-        """Messages with what a leaving member held that nobody has said to have yet."""
-        return len(self._left) + self._leaving_states
-
-    def _on_leaving(self) -> None:
-        """If this node is the last of its cell, everything goes to the proxy."""
-        self.untaken = 0
-        if not self._cell.others:
-            self._left.extend(joined(self._cell.holdings.state(), self._options.state_bytes))
-            self._hand_over(self._cell.id)
-
-    def _hand_over(self, cell: CellId) -> None:
-        """As much at once as half of the requests that may be under way."""
-
-        def arrived(outcome: Outcome) -> None:
-            self._leaving_states -= 1
-            if not outcome.ok:  # all tries were made: nobody is there for the rest either
-                self.untaken += 1 + len(self._left)
-                self._left.clear()
-            self._hand_over(cell)
-
-        while self._left and 2 * self._leaving_states < self._options.retry.pending:
-            self._leaving_states += 1
-            self._send_state(self._left.popleft(), partial(self._cell.router.send_to_proxy, cell), arrived)
+    def _on_leaving(self, held_by_others: bool) -> None:
+        """What nobody else is known to hold goes to another member, or to the proxy if this node is the last. What has
+        arrived there is forgotten here, the rest is carried along."""
+        if held_by_others or (self._cell.others and not self._options.walkers):
+            return
+        for home in self._cell.holdings.homes():
+            if self._cell.others:
+                self._hand_over(home, partial(self._cell.router.send_to_node, self._cell.others[0], self._cell.id))
+            else:
+                self._hand_over(home, partial(self._cell.router.send_to_proxy, self._cell.id))
 
     def _on_populated(self, cell: CellId) -> None:
         """A cell around has become populated: it may be closer to the empty cells that this one stands in for."""
@@ -102,7 +88,7 @@ class Proxying:
 
     def _on_released(self, arrival: Arrival, message: Released) -> None:
         if arrival.form is Form.BROADCAST:
-            self._cell.holdings.release(home for home in message.homes if home != self._cell.id)
+            self._cell.release(home for home in message.homes if home != self._cell.id)
 
     def _on_who_keeps(self, arrival: Arrival, message: WhoKeeps) -> None:
         if self._cell.id != message.asker:
@@ -131,7 +117,11 @@ class Proxying:
 
     def _move(self, home: CellId) -> None:
         """Send what is kept for a home to where it belongs now, and forget it when it is there."""
-        if home in self._moving or home == self._cell.id:
+        if home != self._cell.id:
+            self._hand_over(home, partial(self._cell.router.send_to_cell, home))
+
+    def _hand_over(self, home: CellId, send: Callable[[Message], int]) -> None:
+        if home in self._moving:
             return
         states = joined(self._cell.holdings.state([home]), self._options.state_bytes)
         waiting = len(states)
@@ -142,14 +132,15 @@ class Proxying:
             if waiting > 0:
                 return
             self._moving.discard(home)
-            if waiting == 0 and self._cell.member and home != self._cell.id:
-                self._cell.holdings.release([home])
-                self._cell.tell_others(Released((home,)))
+            if waiting == 0 and not (self._cell.member and home == self._cell.id):
+                self._cell.release([home])
+                if self._cell.member:
+                    self._cell.tell_others(Released((home,)))
 
         if states:
             self._moving.add(home)
         for state in states:
-            self._send_state(state, partial(self._cell.router.send_to_cell, home), arrived)
+            self._send_state(state, send, arrived)
 
     def _send_state(self, state: CellState, send: Callable[[Message], int], done: Done) -> None:
         def try_once(number: int) -> None:

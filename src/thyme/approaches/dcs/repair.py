@@ -32,6 +32,8 @@ class Repair:
         self._host = cell.host
         self._options = cell.options
         self._differs_since_s: dict[NodeId, float] = {}
+        self._alike: set[NodeId] = set()
+        """Members whose last beacon said that they hold what is held here."""
         self._listings = 0
         cell.heard.then(self._on_heard)
         cell.settled.then(self._on_settled)
@@ -43,8 +45,12 @@ class Repair:
         """Compare a neighbour's beacon with what is held here."""
         cell, digests = self._cell, self._cell.holdings.digests
         mine = self._options.repair and neighbour.cell == cell.id and neighbour.stationary
-        if not (mine and digest and cell.member) or digest == digests.beacon():
+        alike = digest == digests.beacon()
+        self._alike.discard(neighbour.node)
+        if not (mine and digest and cell.member) or alike:
             self._differs_since_s.pop(neighbour.node, None)
+            if mine and digest and alike:
+                self._alike.add(neighbour.node)
             return
         now_s = self._host.now()
         since_s = self._differs_since_s.setdefault(neighbour.node, now_s)
@@ -55,8 +61,8 @@ class Repair:
 
     @property
     def agrees(self) -> bool:
-        """Whether another member holds what this one holds, as far as beacons tell."""
-        return any(other not in self._differs_since_s for other in self._cell.others)
+        """Whether another member, who is going to stay, holds what this one holds, as far as beacons tell."""
+        return any(other in self._alike for other in self._cell.others)
 
     def _on_settled(self, alone: bool) -> None:
         self._differs_since_s.clear()

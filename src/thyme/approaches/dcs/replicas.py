@@ -7,17 +7,20 @@ retrieval asks the closest replica, then the next, and the owner's cell last.
 
 from __future__ import annotations
 
+from functools import partial
+
+import msgspec
+
 from thyme.approaches.contents import Fetches
 from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.dcs.copies import Copies
-from thyme.approaches.dcs.holdings import Holdings
 from thyme.approaches.dcs.keys import cells_of_tags, keepers_of, sources_of
 from thyme.approaches.interface import Failure, Fetched, Outcome
 from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId, NodeId, ObjectKey
 from thyme.model.objects import DataObject, Metadata, Replica
 from thyme.routing.cells.addresses import Arrival, Destination
-from thyme.wire.cells import WHOLE_CELL, CellState, ReplicaAdded
+from thyme.wire.cells import WHOLE_CELL, CellState, HeldBy, ReplicaAdded, WhoHolds
 from thyme.wire.storage import PartReply, PartRequest
 
 
@@ -31,10 +34,14 @@ class Replicas:
         self._options = cell.options
         self._fetches: Fetches[Destination] = Fetches(cell.requests, self._ask_for_part, cell.options.contents)
         self._asked_parts: Bounded[int, int] = Bounded(cell.options.retry.pending)
+        self._fresh: dict[int, Metadata] = {}
+        """What lookups under way were told."""
         cell.discarded.then(self._on_discarded)
         cell.undelivered.then(self._on_undelivered)
         cell.hear(PartRequest, self._on_part_request)
         cell.hear(PartReply, self._on_part)
+        cell.serve(WhoHolds, self._on_who_holds)
+        cell.hear(HeldBy, self._on_held_by)
 
     def keep_own(self, metadata: Metadata, data: bytes) -> None:
         """Keep an object of this node's user and, unless only its owner is to keep it, have the cell keep it too."""
@@ -53,13 +60,46 @@ class Replicas:
             done(Outcome(), self._contents.read(metadata.key))
             return
 
+        self._fetch(metadata, done, self._options.lookups)
+
+    def _fetch(self, metadata: Metadata, done: Fetched, lookups: int) -> None:
         def fetched(outcome: Outcome, data: bytes) -> None:
             if outcome.ok:
                 self._become_replica(metadata, data)
+            elif lookups and outcome.failure in (Failure.NOT_FOUND, Failure.TIMEOUT):
+                again = partial(self._look_up, metadata, outcome, done, lookups - 1)
+                self._cell.host.after(self._options.lookup_s, again)
+                return
             done(outcome, data)
 
         sources = sources_of(self._cell.grid, metadata, self._cell.place)
         self._fetches.fetch(metadata.key, metadata.size_bytes, sources, fetched)
+
+    def _look_up(self, metadata: Metadata, failed: Outcome, done: Fetched, lookups: int) -> None:
+        """Nobody on the list has the object (any more): ask its metadata's cells who has it now."""
+        cells = cells_of_tags(self._cell.grid, metadata.tags)
+        numbers: list[int] = []
+
+        def ask(number: int) -> None:
+            numbers.append(number)
+            self._cell.router.send_to_many(map(Destination, cells), WhoHolds(number, metadata.key))
+
+        def answered(outcome: Outcome) -> None:
+            fresh = self._fresh.pop(numbers[0], None)
+            if outcome.ok and fresh is not None:
+                self._fetch(fresh, done, lookups)
+            else:
+                done(failed, b"")
+
+        self._cell.requests.begin(ask, answered)
+
+    def _on_who_holds(self, arrival: Arrival, message: WhoHolds) -> None:
+        self._cell.answer(arrival, HeldBy(message.request, self._cell.holdings.index.get(message.key)))
+
+    def _on_held_by(self, arrival: Arrival, message: HeldBy) -> None:
+        if message.metadata is not None and message.request in self._cell.requests:
+            self._fresh[message.request] = message.metadata
+        self._cell.requests.resolve(message.request, Outcome())
 
     def fetch_for_cell(self, arrival: Arrival, state: CellState) -> None:
         """Large objects that the cell replicates come without their data: fetch them from whoever told of them."""
@@ -75,9 +115,9 @@ class Replicas:
 
             self._fetches.fetch(metadata.key, metadata.size_bytes, [source], keep)
 
-    def _on_discarded(self, old: Holdings) -> None:
+    def _on_discarded(self, objects: list[Metadata]) -> None:
         """The old cell's objects stay with the old cell (§6.6.3); own and retrieved ones are kept."""
-        for metadata in old.objects():
+        for metadata in objects:
             if metadata.key not in self._copies:
                 self._contents.drop(metadata.key)
 
@@ -103,9 +143,20 @@ class Replicas:
         place = self._cell.place
         keepers = keepers_of(metadata.key, self._cell.members_of(place), self._options.replicas_in_cell)
         state = CellState(objects=(DataObject(metadata, data if small else b""),), keepers=keepers)
-        self._cell.router.tell_each_in_cell(state, place, self._options.sure_members)
         if self._cell.member:
             self._cell.holdings.put_object(metadata, data)
+        if self._cell.member or self._cell.members_of(place):
+            self._cell.tell_surely(state, place)
+        elif self._options.dynamic_cells:
+            self._leave_to_proxy(state, place)
+
+    def _leave_to_proxy(self, state: CellState, place: CellId) -> None:
+        """Nobody is heard in the cell: whoever stands in for it keeps the object."""
+
+        def send(number: int) -> None:
+            self._cell.router.send_to_cell(place, msgspec.structs.replace(state, request=number))
+
+        self._cell.requests.begin(send, _ignore)
 
     def _become_replica(self, metadata: Metadata, data: bytes) -> None:
         """Passive replication (§6.2.2): keep what was retrieved, and say so where its metadata is."""
@@ -120,3 +171,7 @@ class Replicas:
             return
         number = self._cell.router.send_to_node(source.node, source.cell, request)
         self._asked_parts[number] = request.request
+
+
+def _ignore(outcome: Outcome) -> None:
+    """Nobody waits for this; the owner has the object all the same."""

@@ -13,7 +13,7 @@ from thyme.approaches.dcs.keys import share_of
 from thyme.model.ids import CellId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
 from thyme.routing.cells.addresses import Arrival, Destination
-from thyme.wire.cells import CellState, InsertMetadata, SpreadInsert, SubscribePart
+from thyme.wire.cells import CellState, Deleted, InsertMetadata, Revoked, SpreadInsert, SubscribePart
 from thyme.wire.message import Message
 
 
@@ -70,13 +70,23 @@ class Spreading:
         for tag, cells in self.hot_tags(tuple(self._cell.holdings.spread), home):
             self._to_others(tag, cells, message)
 
+    def _shares(self, home: CellId) -> list[CellId]:
+        """The cells that share a hot tag with this one, each once."""
+        hot = self.hot_tags(tuple(self._cell.holdings.spread), home)
+        return list(dict.fromkeys(cell for tag, cells in hot for cell in self._others(tag, cells)))
+
     def deleted(self, key: ObjectKey, home: CellId) -> None:
-        self.everywhere(CellState(deleted=(key,), request=0), home)
+        for cell in self._shares(home):
+            self._cell.router.send_to_cell(cell, CellState(deleted=(Deleted(cell, key),), request=0))
 
     def revoked(self, key: SubscriptionKey, home: CellId) -> None:
-        self.everywhere(CellState(revoked=(key,), request=0), home)
+        for cell in self._shares(home):
+            self._cell.router.send_to_cell(cell, CellState(revoked=(Revoked(cell, key),), request=0))
 
     def _to_others(self, tag: str, cells: int, message: Message) -> None:
+        self._cell.router.send_to_many([Destination(cell) for cell in self._others(tag, cells)], message)
+
+    def _others(self, tag: str, cells: int) -> list[CellId]:
         home = self._grid.cell_for(tag)
-        others = dict.fromkeys(self._grid.cell_for(tag, share) for share in range(1, cells))
-        self._cell.router.send_to_many([Destination(cell) for cell in others if cell != home], message)
+        shares = dict.fromkeys(self._grid.cell_for(tag, share) for share in range(1, cells))
+        return [cell for cell in shares if cell != home]

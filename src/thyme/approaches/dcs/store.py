@@ -17,6 +17,7 @@ from thyme.approaches.dcs.broker import Broker
 from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.dcs.cell_requests import CellRequests
 from thyme.approaches.dcs.copies import Copies
+from thyme.approaches.dcs.holdings import home_of
 from thyme.approaches.dcs.keys import cells_of_tags, insertion_cells
 from thyme.approaches.dcs.learning import Learning
 from thyme.approaches.dcs.locations import Locations
@@ -36,7 +37,7 @@ from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata, Replica
 from thyme.model.queries import Query
 from thyme.routing.hearing import Ear
-from thyme.wire.cells import WHOLE_CELL, DeleteMetadata, DropObject, InsertMetadata
+from thyme.wire.cells import WHOLE_CELL, DeleteMetadata, InsertMetadata
 from thyme.wire.message import Message
 
 
@@ -106,10 +107,10 @@ class CellStorage(ReactiveStore):
             raise InputError(f"this node has no object {oid!r} to delete; only the owner can delete an object")
         key = metadata.key
         self._replicas.drop_own(key)
-        for replica in metadata.replicas:
-            if replica.node == WHOLE_CELL:
-                self.cell.router.send_to_cell(replica.cell, DropObject(key))
         cells = cells_of_tags(self.cell.grid, metadata.tags)
+        home = home_of(metadata)
+        if home is not None and home not in cells:
+            cells = [*cells, home]
         self._requests.ask(cells, lambda number: DeleteMetadata(number, key), done)
 
     def subscribe(

@@ -1,5 +1,6 @@
-"""Walking: how long a node on its way will be of use to a cell (beyond Thyme FGCS §6.6.3, where only those who stand serve).
+"""Walking: how long a node on its way will be of use to a cell.
 
+This goes beyond the papers, where only those who stand serve (Thyme FGCS §6.6.3).
 A node knows where it is, and from two looks how fast it goes and which way. A cell and a margin around it (`stretch`)
 are left when a straight way at that speed leaves them.
 """

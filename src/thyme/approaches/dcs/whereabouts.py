@@ -46,7 +46,7 @@ class Whereabouts:
             message = msgspec.structs.replace(message, request=-1)
         if moved or message.objects:
             self._cell.tell_others(message)
-            self._spreading.everywhere(message, arrival.target)
+            self._pass_on(message, arrival.target)
         if self._cell.options.repair and not holdings.spread:
             self._ask_for_unknown(arrival, message)
         if message.since_s is not None:
@@ -60,7 +60,12 @@ class Whereabouts:
         if added:
             self._cell.tell_others(message)
         else:
-            self._spreading.everywhere(message, arrival.target)
+            self._pass_on(message, arrival.target)
+
+    def _pass_on(self, message: LocationUpdate | ReplicaAdded, home: CellId) -> None:
+        """To the cells that share a hot tag with this one; what came from one of them ends here."""
+        if not message.passed_on:
+            self._spreading.everywhere(msgspec.structs.replace(message, passed_on=True), home)
 
     def _ask_for_unknown(self, arrival: Arrival, message: LocationUpdate) -> None:
         """A cell that was empty for a while may have lost what its returning nodes still know."""

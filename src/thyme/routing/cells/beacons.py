@@ -74,8 +74,9 @@ class Beacons:
         participates: Callable[[], bool] | None = None,
         place: Callable[[], CellId] | None = None,
     ) -> None:
-        """`place` says which cell this node counts to; without it, the one that its position lies in. `participates` says whether this node routes and counts to its cell; without it, whenever it does
-        not move. An approach can hold a node back until it has joined its cell."""
+        """`participates` says whether this node routes and counts to its cell; without it, whenever it does
+        not move. An approach can hold a node back until it has joined its cell. `place` says which cell that is;
+        without it, the one that this node's position lies in."""
         self._host = host
         self._grid = grid
         self._events = events or BeaconEvents()
