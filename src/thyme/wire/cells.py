@@ -151,17 +151,23 @@ class CellState(Message, frozen=True, tag=109):
 
 
 class JoinCell(Message, frozen=True, tag=110):
-    """A node that has become stationary in a cell asks one of its members for the cell's state (§6.7)."""
+    """A node that joins a cell asks one of its members for the cell's state (§6.7): for the page of items that come
+    after a number. `held` are the digests of what it still holds, empty if it wants all."""
 
     request: int
+    after: int
+    held: bytes = b""
 
 
 class JoinedState(Message, frozen=True, tag=111):
-    """The answer to a `JoinCell`: batch `index` of `batches` of the state."""
+    """The answer to a `JoinCell`: message `index` of the `messages` of a page, which ends with item `last`; whether
+    there is `more` after it."""
 
     request: int
     index: int
-    batches: int
+    messages: int
+    last: int
+    more: bool
     state: CellState
 
 

@@ -15,13 +15,12 @@ from thyme.approaches.dcs.notifier import Notifier
 from thyme.approaches.dcs.replicas import Replicas
 from thyme.model.ids import CellId
 from thyme.model.matching import MatchingLimits
-from thyme.routing.cells.addresses import Form
 from thyme.wire.cells import (
     CellAnswer,
     CellNotification,
     CellState,
+    Deleted,
     DeleteMetadata,
-    DropObject,
     Held,
     InsertMetadata,
     MoreMatches,
@@ -94,12 +93,12 @@ def test_only_the_owner_inserts_and_deletes_and_only_the_subscriber_unsubscribes
 
 
 def test_what_was_deleted_does_not_come_back_with_a_late_insertion() -> None:
-    lone = brokered()
+    lone = brokered(sure_members=0)
     metadata = metadata_of("photo", lone.tag())
     lone.arrive(DeleteMetadata(1, metadata.key))
     lone.arrive(InsertMetadata(2, metadata))
     assert lone.cell.holdings.index.object_count == 0
-    assert lone.take(CellState) == [(ALL, CellState(deleted=(metadata.key,)))]
+    assert lone.take(CellState) == [(ALL, CellState(deleted=(Deleted(HERE, metadata.key),)))]
 
 
 def test_a_subscription_gets_the_most_recent_of_the_past_and_the_rest_when_asked_for() -> None:
@@ -145,20 +144,20 @@ def test_a_full_index_refuses_with_its_reason_and_tells_nobody() -> None:
     assert all(answer.refusal for _, answer in lone.take(CellAnswer))
 
 
-@pytest.mark.parametrize(
-    ("origin", "form", "dropped", "passed_on"),
-    [(9, Form.CELL, True, True), (3, Form.CELL, False, False), (3, Form.BROADCAST, True, False)],
-)
-def test_an_object_is_dropped_for_its_owner_or_by_word_of_another_member(
-    origin: int, form: Form, dropped: bool, passed_on: bool
-) -> None:
-    lone = brokered()
-    metadata = metadata_of("photo", lone.tag())
+@pytest.mark.parametrize(("origin", "deletes"), [(9, True), (3, False)])
+def test_a_deletion_takes_the_cells_copy_too_and_is_as_sure_as_an_insertion(origin: int, deletes: bool) -> None:
+    lone = brokered(sure_members=2)
+    lone.hear(1, 3)
+    metadata = metadata_of("photo", lone.tag(3))
     lone.cell.holdings.put_object(metadata, b"data")
-    lone.arrive(DropObject(metadata.key), origin, form=form)
-    assert lone.cell.holdings.has_object(metadata.key) is not dropped
-    assert lone.cell.contents.has(metadata.key) is not dropped
-    assert lone.take(DropObject) == ([(ALL, DropObject(metadata.key))] if passed_on else [])
+    lone.arrive(DeleteMetadata(7, metadata.key), origin)
+    assert lone.cell.holdings.has_object(metadata.key) is not deletes
+    assert lone.cell.contents.has(metadata.key) is not deletes
+    told = [([(HERE, 1), (HERE, 3)], CellState(deleted=(Deleted(HERE, metadata.key),)))]
+    assert lone.kinds() == (["CellState", "CellAnswer"] if deletes else ["CellAnswer"]), (
+        "answered after the others know"
+    )
+    assert lone.take(CellState) == (told if deletes else [])
 
 
 def test_what_comes_for_an_empty_cell_is_kept_under_its_name_and_answered_in_it() -> None:
@@ -180,7 +179,9 @@ def test_the_other_cells_of_a_hot_tag_are_told_of_subscriptions_revocations_and_
     lone.arrive(UnsubscribePart(2, subscription.key), origin=8)
     lone.arrive(DeleteMetadata(3, metadata_of("photo", tag).key))
     elsewhere = [state for to, state in lone.take(CellState) if to != ALL]
-    assert [(len(state.revoked), len(state.deleted)) for state in elsewhere] == [(1, 0), (0, 1)]
+    cells = {lone.cell.grid.cell_for(tag, share) for share in range(4)} - {HERE}
+    assert {revoked.home for state in elsewhere for revoked in state.revoked} == cells
+    assert {deleted.home for state in elsewhere for deleted in state.deleted} == cells
 
 
 @pytest.mark.parametrize("mode", [mode for mode in Mode if mode is not Mode.MEMBER])

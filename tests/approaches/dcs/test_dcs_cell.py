@@ -11,7 +11,7 @@ from thyme.approaches.dcs.turns import Turn
 from thyme.model.errors import InputError
 from thyme.model.ids import CellId
 from thyme.routing.cells.addresses import Form
-from thyme.wire.cells import DropObject, Held, JoinCell, TakeBack
+from thyme.wire.cells import Held, JoinCell, TakeBack, WhoHolds
 
 
 def test_a_turn_is_told_to_all_in_the_order_in_which_they_asked() -> None:
@@ -30,7 +30,7 @@ def test_members_serve_and_everybody_hears() -> None:
     lone.cell.hear(TakeBack, lambda arrival, message: got.append("heard"))
     for mode in (Mode.MEMBER, Mode.MOVING):
         lone.cell.mode = mode
-        for message in (JoinCell(1), TakeBack(2, HERE), DropObject(metadata_of("nobody asked for this kind").key)):
+        for message in (JoinCell(1, -1), TakeBack(2, HERE), WhoHolds(3, metadata_of("nobody asked for this kind").key)):
             lone.arrive(message, form=Form.NODE)
     assert got == ["served", "heard", "heard"]
 
@@ -68,15 +68,16 @@ def test_a_cell_around_is_told_of_while_a_single_member_of_it_is_heard() -> None
     assert populated == [3, 3], "and of the one that is left"
 
 
-def test_a_cell_that_is_discarded_begins_anew_and_its_parts_are_given_the_old_holdings() -> None:
+def test_a_cell_that_is_discarded_begins_anew_and_its_parts_are_told_of_the_old_objects() -> None:
     lone = LoneCell()
     old = lone.cell.holdings
     old.put(Held(HERE, metadata_of("photo", "goal")))
-    seen: list[bool] = []
-    lone.cell.discarded.then(lambda given: seen.append(given is old and lone.cell.holdings is not old))
+    old.put_object(metadata_of("film", "goal"), b"data")
+    seen: list[tuple[list[str], bool]] = []
+    lone.cell.discarded.then(lambda gone: seen.append(([m.key.oid for m in gone], lone.cell.holdings is not old)))
     lone.cell.place = CellId(3)
     lone.cell.discard()
-    assert seen == [True]
+    assert seen == [(["film"], True)]
     assert lone.cell.holdings.index.object_count == 0
     lone.cell.holdings.restore(HERE)
     assert lone.cell.holdings.index.object_count == 0, "nor is anything left on disk"

@@ -15,16 +15,18 @@ from thyme.approaches.dcs.items import joined
 from thyme.approaches.dcs.replication import with_replica
 from thyme.model.ids import CellId
 from thyme.model.objects import Replica
-from thyme.wire.cells import WHOLE_CELL, CellState, Held
+from thyme.wire.cells import WHOLE_CELL, CellState, Deleted, Held, Revoked
 
 HOMES = st.integers(1, 3).map(CellId)
 NEWS = st.one_of(
     st.builds(lambda i, home: CellState(held=(Held(home, metadata_of(f"o{i}", "goal")),)), st.integers(0, 4), HOMES),
-    st.builds(lambda i: CellState(deleted=(metadata_of(f"o{i}").key,)), st.integers(0, 4)),
+    st.builds(lambda i, home: CellState(deleted=(Deleted(home, metadata_of(f"o{i}").key),)), st.integers(0, 4), HOMES),
     st.builds(
         lambda i, home: CellState(parts=(part_of(subscription_of("goal", i), home, 1),)), st.integers(0, 4), HOMES
     ),
-    st.builds(lambda i: CellState(revoked=(subscription_of("goal", i).key,)), st.integers(0, 4)),
+    st.builds(
+        lambda i, home: CellState(revoked=(Revoked(home, subscription_of("goal", i).key),)), st.integers(0, 4), HOMES
+    ),
     st.builds(lambda i: CellState(spread=((f"tag{i}", 3),)), st.integers(0, 2)),
 )
 
@@ -35,8 +37,8 @@ def told(holdings: Holdings, states: Iterable[CellState]) -> Holdings:
             holdings.put(held)
         for part in state.parts:
             holdings.parts.put(part)
-        for key in state.deleted:
-            holdings.delete(key)
+        for deleted in state.deleted:
+            holdings.delete(deleted)
         for revoked in state.revoked:
             holdings.parts.revoke(revoked)
         for tag, cells in state.spread:
@@ -79,17 +81,30 @@ def test_a_member_that_restarts_in_its_cell_holds_what_it_held_and_nothing_elsew
 
 @settings(deadline=None)
 @given(st.lists(NEWS, max_size=20), HOMES)
-def test_released_homes_leave_nothing_behind_but_deletions_and_revocations(news: list[CellState], home: CellId) -> None:
+def test_released_homes_leave_nothing_behind_and_what_was_kept_for_others_is_still_held(
+    news: list[CellState], home: CellId
+) -> None:
     holdings = told(empty(), news)
     others = [other for other in holdings.homes() if other != home]
+    hot = [CellState(spread=((tag, cells),)) for tag, cells in holdings.spread.items()]
+    kept = [*hot, *holdings.state(others)]
     holdings.release([home])
     assert holdings.homes() == others
-    kept = [
-        state
-        for state in news
-        if not any(held.home == home for held in state.held) and not any(part.home == home for part in state.parts)
-    ]
     assert holdings.digests.buckets() == told(empty(), kept).digests.buckets()
+
+
+@settings(deadline=None)
+@given(st.lists(NEWS, max_size=20), HOMES)
+def test_what_was_deleted_or_revoked_stays_so_here_when_its_home_is_released(
+    news: list[CellState], home: CellId
+) -> None:
+    holdings = told(empty(), news)
+    holdings.release([home])
+    for state in news:
+        for deleted in state.deleted:
+            assert holdings.put(Held(HERE, metadata_of(deleted.key.oid, "goal"))) == (False, [])
+        for revoked in state.revoked:
+            assert not holdings.parts.put(part_of(subscription_of("goal", revoked.key.sid)))
 
 
 def test_an_item_is_given_as_it_is_now() -> None:
@@ -99,7 +114,7 @@ def test_an_item_is_given_as_it_is_now() -> None:
     item = holdings.item(number)
     assert item is not None
     assert item.held[0].metadata.replicas == (replica(3, 1),)
-    holdings.delete(metadata_of("photo").key)
+    holdings.delete(Deleted(HERE, metadata_of("photo").key))
     assert holdings.item(number) is None
 
 
@@ -118,7 +133,7 @@ def test_only_so_many_revocations_are_remembered() -> None:
     lone = LoneCell(revoked=2)
     parts = lone.cell.holdings.parts
     for sid in range(3):
-        parts.revoke(subscription_of("goal", sid).key)
+        parts.revoke(Revoked(HERE, subscription_of("goal", sid).key))
     assert not parts.put(part_of(subscription_of("goal", 2)))
     assert parts.put(part_of(subscription_of("goal", 0))), "the oldest is forgotten"
     assert len(list(lone.cell.holdings.digests.items(range(32)))) == 3

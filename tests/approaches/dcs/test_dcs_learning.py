@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lone_cell import ALL, HERE, OTHER, LoneCell, metadata_of, part_of, subscription_of
+from lone_cell import HERE, OTHER, LoneCell, metadata_of, part_of, subscription_of
 
 from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.learning import Learning
@@ -11,7 +11,7 @@ from thyme.approaches.dcs.replicas import Replicas
 from thyme.model.ids import CellId, NodeId
 from thyme.model.objects import DataObject
 from thyme.routing.cells.addresses import Form
-from thyme.wire.cells import CellAnswer, CellNotification, CellState, Held
+from thyme.wire.cells import CellAnswer, CellNotification, CellState, Deleted, Held, Revoked
 from thyme.wire.storage import PartRequest
 
 
@@ -66,7 +66,12 @@ def test_what_was_answered_is_remembered_across_a_restart() -> None:
 def test_deletions_and_revocations_win_over_what_comes_with_them() -> None:
     lone, learner = learning()
     learner.learn(
-        CellState(held=(NEWS,), parts=(part_of(SUBSCRIPTION),), deleted=(OBJECT.key,), revoked=(SUBSCRIPTION.key,))
+        CellState(
+            held=(NEWS,),
+            parts=(part_of(SUBSCRIPTION),),
+            deleted=(Deleted(HERE, OBJECT.key),),
+            revoked=(Revoked(HERE, SUBSCRIPTION.key),),
+        )
     )
     assert lone.cell.holdings.index.object_count == lone.cell.holdings.index.subscription_count == 0
 
@@ -74,11 +79,12 @@ def test_deletions_and_revocations_win_over_what_comes_with_them() -> None:
 def test_keys_handed_over_by_another_cell_are_matched_answered_and_told_to_the_others() -> None:
     lone, _ = learning()
     lone.cell.holdings.put(NEWS)
+    lone.hear(1)
     handed = CellState(parts=(part_of(SUBSCRIPTION, home=3),), request=7)
     lone.arrive(handed, target=3)
-    assert lone.kinds() == ["CellNotification", "CellAnswer", "CellState"]
+    assert lone.kinds() == ["CellNotification", "CellState", "CellAnswer"], "answered when the others were told"
     assert lone.take(CellAnswer) == [([(OTHER, 9)], CellAnswer(7, CellId(3)))]
-    assert lone.take(CellState) == [(ALL, CellState(parts=handed.parts))]
+    assert lone.take(CellState) == [([(HERE, 1)], CellState(parts=handed.parts))]
     assert [message.matches for _, message in lone.take(CellNotification)] == [(OBJECT,)]
     lone.arrive(handed, target=3)
     assert lone.take(CellNotification) == [], "sent twice, matched once"

@@ -12,8 +12,11 @@ from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.learning import Learning
 from thyme.approaches.dcs.membership import Membership
 from thyme.approaches.dcs.notifier import Notifier
+from thyme.approaches.dcs.repair import Repair
 from thyme.approaches.dcs.replicas import Replicas
+from thyme.model.geometry import Point
 from thyme.model.records import Joined
+from thyme.wire.beacons import Beacon
 from thyme.wire.cells import CellState, Held, JoinCell, JoinedState
 
 
@@ -23,10 +26,11 @@ class Newcomer(LoneCell):
     def __init__(self, *, member: bool = False, **options: Any) -> None:
         super().__init__(member=member, **options)
         replicas = Replicas(self.cell, Copies(self.host))
-        self.membership = Membership(self.cell, Learning(self.cell, Notifier(self.cell), replicas))
+        self.membership = Membership(self.cell, Learning(self.cell, Notifier(self.cell), replicas), Repair(self.cell))
         self.turns: list[str] = []
+        self.membership.start()
         self.cell.settled.then(lambda alone: self.turns.append("settled alone" if alone else "settled"))
-        self.cell.leaving.then(lambda: self.turns.append("leaving"))
+        self.cell.leaving.then(lambda others_know: self.turns.append("leaving"))
         self.cell.crossed.then(lambda: self.turns.append("crossed"))
         self.cell.discarded.then(lambda old: self.turns.append("discarded"))
 
@@ -43,7 +47,7 @@ class Newcomer(LoneCell):
 
 def batch(request: JoinCell, index: int, batches: int, *oids: str) -> JoinedState:
     held = tuple(Held(HERE, metadata_of(oid, "goal")) for oid in oids)
-    return JoinedState(request.request, index, batches, CellState(held=held))
+    return JoinedState(request.request, index, batches, 0, False, CellState(held=held))
 
 
 def test_who_hears_nobody_of_its_cell_is_alone_and_a_member() -> None:
@@ -106,31 +110,31 @@ def test_a_member_hands_the_state_over_in_batches_that_fit_a_frame() -> None:
     member = Newcomer(member=True)
     for i in range(40):
         member.cell.holdings.put(Held(HERE, metadata_of(f"o{i}", "goal")))
-    member.arrive(JoinCell(77), origin=6, origin_cell=HERE)
+    member.arrive(JoinCell(77, -1), origin=6, origin_cell=HERE)
     answers = member.take(JoinedState)
     assert all(to == [(HERE, 6)] for to, _ in answers)
     assert [answer.index for _, answer in answers] == list(range(len(answers)))
-    assert {(answer.request, answer.batches) for _, answer in answers} == {(77, len(answers))}
+    assert {(answer.request, answer.messages) for _, answer in answers} == {(77, len(answers))}
     assert len(answers) > 1
     assert sum(len(answer.state.held) for _, answer in answers) == 40
 
 
 def test_an_empty_cell_hands_over_one_empty_batch_so_that_the_joiner_is_done() -> None:
     member = Newcomer(member=True)
-    member.arrive(JoinCell(77), origin=6, origin_cell=HERE)
-    assert [(answer.batches, answer.state) for _, answer in member.take(JoinedState)] == [(1, CellState())]
+    member.arrive(JoinCell(77, -1), origin=6, origin_cell=HERE)
+    assert [(answer.messages, answer.state) for _, answer in member.take(JoinedState)] == [(1, CellState())]
 
 
 def test_the_state_is_not_for_nodes_elsewhere_nor_from_nodes_that_are_no_members() -> None:
     member = Newcomer(member=True)
-    member.arrive(JoinCell(77), origin=6, origin_cell=3)
+    member.arrive(JoinCell(77, -1), origin=6, origin_cell=3)
     member.cell.mode = Mode.JOINING
-    member.arrive(JoinCell(78), origin=6, origin_cell=HERE)
+    member.arrive(JoinCell(78, -1), origin=6, origin_cell=HERE)
     assert member.sent == []
 
 
 def test_a_member_that_crosses_a_border_works_for_no_cell_until_it_has_stood_still() -> None:
-    node = Newcomer(settle_s=2.0)
+    node = Newcomer(settle_s=2.0, walkers=0)
     node.settle()
     node.cell.holdings.put(Held(HERE, metadata_of("photo", "goal")))
     node.walk_to(3, stands=False)
@@ -146,7 +150,7 @@ def test_a_member_that_crosses_a_border_works_for_no_cell_until_it_has_stood_sti
 
 
 def test_who_turns_back_into_its_cell_discards_nothing() -> None:
-    node = Newcomer()
+    node = Newcomer(walkers=0)
     node.settle()
     node.cell.holdings.put(Held(HERE, metadata_of("photo", "goal")))
     node.walk_to(3, stands=False)
@@ -167,7 +171,7 @@ def test_moving_within_the_cell_changes_nothing() -> None:
 
 
 def test_who_crosses_while_it_joins_begins_anew_where_it_stands() -> None:
-    node = Newcomer()
+    node = Newcomer(walkers=0)
     node.hear(7)
     node.membership.join()
     node.wait(2.1)
@@ -192,3 +196,63 @@ def test_only_a_member_that_stops_leaves_a_cell(member: bool) -> None:
     node.membership.stop()
     assert node.turns == (["leaving"] if member else [])
     assert node.cell.mode is Mode.OUT
+
+
+def test_with_walkers_the_last_member_serves_its_cell_from_within_reach_and_gives_up_beyond() -> None:
+    node = Newcomer()
+    node.settle()
+    node.walk_to(3, stands=False)
+    node.wait(3.0)
+    assert (node.cell.mode, node.cell.place, node.turns) == (Mode.MEMBER, HERE, [])
+    node.walk_to(4, stands=False)
+    node.wait(0.6)
+    assert node.turns[:2] == ["leaving", "crossed"]
+    assert node.cell.place == 4
+
+
+def test_a_walking_member_leaves_as_soon_as_another_that_stays_holds_what_it_holds() -> None:
+    node = Newcomer()
+    node.settle()
+    node.cell.holdings.put(Held(HERE, metadata_of("photo", "goal")))
+    node.walk_to(3, stands=False)
+    for digest in (b"", b"else"):
+        node.hear(7, digest=digest)
+        node.wait(1.1)
+        assert node.cell.member, "the other one is leaving as well, or knows less"
+    node.hear(7, digest=node.cell.holdings.digests.beacon())
+    node.wait(0.6)
+    assert node.turns[:2] == ["leaving", "crossed"]
+
+
+def test_who_is_about_to_leave_says_so_before_it_relies_on_another() -> None:
+    node = Newcomer()
+    node.settle()
+    node.hear(7, digest=node.cell.holdings.digests.beacon())
+    node.walk_to(3, stands=False)
+    node.net.frames.clear()
+    node.wait(0.6)
+    assert node.cell.member
+    assert node.net.frames[-1][2] == Beacon(HERE, stationary=True, digest=b"")
+
+
+def test_a_walker_serves_where_nobody_stands_and_where_one_stands_only_if_it_stays_for_a_while() -> None:
+    for others, speed_mps, serves in (((), 20.0, True), ((7,), 20.0, False), ((7,), 1.0, True), ((7, 8), 1.0, False)):
+        node = Newcomer()
+        node.settle()
+        node.cell.mode = Mode.MOVING
+        node.host.walks = True
+        for _ in range(3):
+            node.hear(*others)
+            at = node.host.place
+            node.host.place = Point(at.x_m + speed_mps * 0.25, at.y_m)
+            node.wait(0.25)
+        assert (node.cell.mode is not Mode.MOVING) is serves, (others, speed_mps)
+
+
+def test_as_in_the_papers_who_walks_never_serves() -> None:
+    node = Newcomer(walkers=0)
+    node.settle()
+    node.cell.mode = Mode.MOVING
+    node.host.walks = True
+    node.wait(10.0)
+    assert node.cell.mode is Mode.MOVING

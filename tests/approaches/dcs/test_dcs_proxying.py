@@ -32,7 +32,7 @@ def acknowledge(lone: LoneCell, cell: int) -> None:
 
 def test_the_last_member_to_leave_gives_everything_to_the_proxy() -> None:
     lone = proxy(HERE, 3)
-    lone.cell.leaving()
+    lone.cell.leaving(False)
     states = lone.take(CellState)
     assert {to for to, _ in states} == {(PROXY, HERE)}
     assert {held.home for _, state in states for held in state.held} == {HERE, 3}
@@ -41,11 +41,19 @@ def test_the_last_member_to_leave_gives_everything_to_the_proxy() -> None:
     assert len(lone.take(CellState)) == len(states)
 
 
-def test_who_leaves_others_behind_gives_nothing_away() -> None:
+def test_who_leaves_others_behind_that_hold_the_same_gives_nothing_away() -> None:
     lone = proxy(HERE)
     lone.hear(7)
-    lone.cell.leaving()
+    lone.cell.leaving(True)
     assert lone.sent == []
+
+
+def test_what_the_others_are_not_known_to_hold_goes_to_one_of_them() -> None:
+    for walkers, given in ((2, True), (0, False)):
+        lone = proxy(HERE, walkers=walkers)
+        lone.hear(7, 9)
+        lone.cell.leaving(False)
+        assert [to for to, _ in lone.take(CellState)] == ([[(HERE, 7)]] if given else [])
 
 
 def test_the_first_member_of_a_cell_asks_the_proxy_for_its_keys() -> None:
@@ -158,6 +166,6 @@ def test_as_in_the_papers_evaluation_cells_neither_ask_nor_give() -> None:
     lone = proxy(HERE, OTHER, dynamic_cells=False, probe_s=1.0)
     lone.hear(9, cell=3)
     lone.cell.settled(True)
-    lone.cell.leaving()
+    lone.cell.leaving(False)
     lone.wait(5.0)
     assert lone.sent == []

@@ -15,7 +15,7 @@ from thyme.approaches.dcs.notifier import Notifier
 from thyme.approaches.dcs.repair import MAX_ITEMS, Repair
 from thyme.approaches.dcs.replicas import Replicas
 from thyme.routing.cells.addresses import Form
-from thyme.wire.cells import BucketItems, Buckets, CellState, Held, ItemsWanted
+from thyme.wire.cells import BucketItems, Buckets, CellState, Deleted, Held, ItemsWanted
 
 
 def member(node: int, *oids: str, **options: Any) -> LoneCell:
@@ -58,7 +58,7 @@ def test_after_a_talk_two_members_hold_what_either_held(mine: set[int], yours: s
 
 def test_a_deletion_that_one_missed_is_learnt_and_the_object_does_not_come_back() -> None:
     low, high = member(1, "photo", "other"), member(2, "photo", "other")
-    high.cell.holdings.delete(metadata_of("photo").key)
+    high.cell.holdings.delete(Deleted(HERE, metadata_of("photo").key))
     talk(low, high)
     assert digest(low) == digest(high)
     for lone in (low, high):

@@ -9,11 +9,11 @@ from lone_cell import ALL, HERE, OTHER, LoneCell, metadata_of, replica
 from thyme.approaches.dcs.cell import Mode
 from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.replicas import Replicas
-from thyme.approaches.interface import Outcome
+from thyme.approaches.interface import Failure, Outcome
 from thyme.model.ids import CellId, NodeId
 from thyme.model.objects import DataObject
 from thyme.routing.cells.addresses import Arrival, Form
-from thyme.wire.cells import WHOLE_CELL, CellState, ReplicaAdded
+from thyme.wire.cells import WHOLE_CELL, CellState, HeldBy, ReplicaAdded, WhoHolds
 from thyme.wire.storage import PartReply, PartRequest
 
 ACTIVE = replica(WHOLE_CELL, 0)
@@ -96,7 +96,7 @@ def test_the_closest_replica_is_asked_first_and_the_owners_cell_last() -> None:
 
 
 def test_a_negative_answer_leads_on_to_the_next_replica_and_the_last_one_to_failure() -> None:
-    keeper = Keeper()
+    keeper = Keeper(lookups=0)
     keeper.retrieve(ACTIVE, replica(20, 3))
     for expected in ((3, 20), (0, None)):
         ((to, request),) = keeper.take(PartRequest)
@@ -104,6 +104,42 @@ def test_a_negative_answer_leads_on_to_the_next_replica_and_the_last_one_to_fail
         keeper.arrive(PartReply(request.request, request.key, False), form=Form.NODE)
     assert not keeper.fetched[0][0].ok
     assert len(keeper.fetched) == 1
+
+
+def test_before_it_fails_a_retrieval_asks_the_cells_of_the_metadata_where_replicas_are_now() -> None:
+    keeper = Keeper(lookups=1)
+    keeper.retrieve(ACTIVE)
+    refuse(keeper)
+    keeper.wait(1.1)
+    ((to, question),) = keeper.take(WhoHolds)
+    assert to == [(HERE, None), (3, None)]
+    fresh = metadata_of("photo", keeper.tag(), keeper.tag(3), replicas=(ACTIVE, replica(20, 3)))
+    keeper.arrive(HeldBy(question.request, fresh), form=Form.NODE)
+    assert [to for to, _ in keeper.asked()] == [(3, 20)]
+    keeper.reply(b"data")
+    assert keeper.fetched == [(Outcome(), b"data")]
+
+
+def test_a_retrieval_looks_a_bounded_number_of_times_and_fails_at_once_if_no_cell_knows_the_object() -> None:
+    for known, questions in ((True, 2), (False, 1)):
+        keeper = Keeper(lookups=2)
+        keeper.retrieve(ACTIVE)
+        asked = 0
+        while not keeper.fetched:
+            refuse(keeper)
+            keeper.wait(1.1)
+            for _, question in keeper.take(WhoHolds):
+                asked += 1
+                same = metadata_of("photo", keeper.tag(), keeper.tag(3), replicas=(ACTIVE,))
+                keeper.arrive(HeldBy(question.request, same if known else None), form=Form.NODE)
+        assert asked == questions
+        assert [outcome.failure for outcome, _ in keeper.fetched] == [Failure.NOT_FOUND]
+
+
+def refuse(keeper: Keeper) -> None:
+    """Whoever was asked has nothing."""
+    for _, request in keeper.take(PartRequest):
+        keeper.arrive(PartReply(request.request, request.key, False), form=Form.NODE)
 
 
 def test_parts_are_asked_for_a_few_at_a_time_and_put_together() -> None:

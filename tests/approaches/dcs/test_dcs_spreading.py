@@ -13,7 +13,7 @@ from thyme.approaches.dcs.spreading import Spreading
 from thyme.model.ids import CellId, NodeId
 from thyme.model.objects import Metadata
 from thyme.routing.cells.addresses import Arrival, Form
-from thyme.wire.cells import CellState, Held, InsertMetadata, SpreadInsert, SubscribePart
+from thyme.wire.cells import CellState, Deleted, Held, InsertMetadata, Revoked, SpreadInsert, SubscribePart
 
 
 def spreading(**options: Any) -> tuple[LoneCell, Spreading, str]:
@@ -107,10 +107,16 @@ def test_deletions_and_revocations_go_to_every_cell_of_the_hot_tags() -> None:
     lone.cell.holdings.spread_tag(tag, 3)
     spread.deleted(key, HERE)
     spread.revoked(subscription.key, HERE)
-    deleted, revoked = lone.take(CellState)
-    assert {cell for cell, _ in deleted[0]} == set(cells_of(lone, tag)) - {HERE}
-    assert deleted[1].deleted == (key,)
-    assert revoked[1].revoked == (subscription.key,)
+    others = [cell for cell in dict.fromkeys(cells_of(lone, tag)) if cell != HERE]
+    told = lone.take(CellState)
+    assert [to for to, _ in told] == [[(cell, None)] for cell in others * 2]
+    assert [state.deleted for _, state in told[: len(others)]] == [(Deleted(cell, key),) for cell in others]
+    assert [state.revoked for _, state in told[len(others) :]] == [
+        (Revoked(cell, subscription.key),) for cell in others
+    ]
+    assert all(state.request >= 0 for _, state in told), "until they answer"
+    lone.wait(3.0)
+    assert len(lone.take(CellState)) == len(told)
 
 
 GRID = LoneCell().cell.grid

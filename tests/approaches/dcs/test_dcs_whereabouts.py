@@ -11,7 +11,7 @@ from thyme.approaches.dcs.whereabouts import Whereabouts
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import CellId, NodeId
 from thyme.routing.cells.addresses import Form
-from thyme.wire.cells import CellAnswer, CellNotification, Held, LocationUpdate, ReplicaAdded, Unknown
+from thyme.wire.cells import CellAnswer, CellNotification, Deleted, Held, LocationUpdate, ReplicaAdded, Unknown
 
 SUBSCRIPTION = subscription_of("goal")
 PHOTO = metadata_of("photo", "goal", owner=8, at_s=5.0)
@@ -92,7 +92,7 @@ def test_nothing_is_caught_up_on_after_the_frame_has_ended() -> None:
 def test_a_cell_that_lost_what_it_should_know_asks_for_it_again() -> None:
     lone, _ = informed()
     lost, deleted, foreign = (metadata_of(oid, "goal", owner=o).key for oid, o in (("a", 8), ("b", 8), ("c", 3)))
-    lone.cell.holdings.delete(deleted)
+    lone.cell.holdings.delete(Deleted(HERE, deleted))
     unknown = subscription_of("goal", 5)
     keys = (SUBSCRIPTION.key, unknown.key)
     lone.arrive(LocationUpdate(NodeId(8), OTHER, 9.0, keys, (PHOTO.key, lost, deleted, foreign)), origin=8)

@@ -3,7 +3,7 @@
 Where the node is and which cell it works for, who else works for it, what they hold together, and how to reach a cell,
 a member, or whoever asked. A part is given the cell when it is made, and says at once what it wants to be told: kinds
 of messages (`hear`; `serve` for those that only a member handles) and turns, such as `settled`. `Membership` alone
-changes where the node stands (`mode`, `id`, `place`, `attempt`).
+changes where the node stands (`mode`, `id`, `place`, `departing`).
 """
 
 from __future__ import annotations
@@ -61,8 +61,6 @@ class Cell:
         needed there, counts to it."""
         self.departing = False
         """Whether this member is on its way out of the cell, and stays one only until others know what it knows."""
-        self.attempt = host.random.getrandbits(40)
-        """Numbers this node's attempts to join. They must not repeat after a restart, as those of requests."""
         self.holdings = self._nothing_held()
         self._make_turns()
         self._actions: dict[type[Message], tuple[bool, Callable[[Arrival, Any], None]]] = {}

@@ -19,7 +19,7 @@ from thyme.approaches.dcs.items import Items
 from thyme.approaches.dcs.options import CellStorageOptions
 from thyme.approaches.dcs.parts import Parts
 from thyme.approaches.dcs.replication import merged, with_replica
-from thyme.approaches.digests import Digests, item_number
+from thyme.approaches.digests import BUCKETS, Digests, item_number
 from thyme.host import Store
 from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId, ObjectKey
@@ -163,6 +163,24 @@ class Holdings:
         for key, metadata in list(self._objects.items()):
             if wanted is None or home_of(metadata) in wanted:
                 yield CellState(objects=(self._object(key),))
+
+    def page(self, after: int, theirs: bytes, size_bytes: int) -> tuple[list[CellState], int, bool]:
+        """What every member is to hold, in the order of the items' numbers: items after a number, of about `size_bytes`
+        together; the number of the last one, and whether there are more. Nothing of those buckets in which another's
+        digests, if given, are the same as here."""
+        digests = self._items.digests
+        buckets = digests.differing(theirs) if theirs else range(BUCKETS)
+        items: list[CellState] = []
+        last, room = after, size_bytes
+        for number in sorted(number for number in digests.items(buckets) if number > after):
+            item = self._items.get(number)
+            assert item is not None, "a number that counts in the digests is of an item"
+            room -= len(msgspec.msgpack.encode(item))
+            if items and room < 0:
+                return items, last, True
+            items.append(item)
+            last = number
+        return items, last, False
 
     def item(self, number: int) -> CellState | None:
         """One item by its number, for a member that misses it."""

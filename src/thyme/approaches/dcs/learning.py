@@ -10,11 +10,11 @@ from __future__ import annotations
 import msgspec
 
 from thyme.approaches.dcs.answered import Answered
-from thyme.approaches.dcs.cell import Cell
+from thyme.approaches.dcs.cell import Cell, Mode
 from thyme.approaches.dcs.notifier import Notifier
 from thyme.approaches.dcs.replicas import Replicas
 from thyme.model.ids import ObjectKey, SubscriptionKey
-from thyme.routing.cells.addresses import Arrival
+from thyme.routing.cells.addresses import Arrival, Form
 from thyme.wire.cells import CellAnswer, CellState, Part
 
 
@@ -28,7 +28,7 @@ class Learning:
         store, most = cell.host.store, cell.options.brokered
         self.inserted = Answered(store, "answered insertion", ObjectKey, most)
         self.subscribed = Answered(store, "answered subscription", SubscriptionKey, most)
-        cell.serve(CellState, self._on_state)
+        cell.hear(CellState, self._on_state)
 
     def learn(self, state: CellState) -> None:
         """Take what is news from another member, and notify of matches that this node missed when it had to decide."""
@@ -58,17 +58,25 @@ class Learning:
                 if len(thing.data) == thing.metadata.size_bytes:
                     holdings.put_object(thing.metadata, thing.data)
 
-    def _on_state(self, arrival: Arrival, state: CellState) -> None:
-        """News from another member, or another cell's keys that this cell is to keep from now on."""
-        handed_over = state.request >= 0
-        if handed_over:
-            self._notify_of_handed_over(state)
+    def take(self, arrival: Arrival, state: CellState) -> None:
+        """As `learn`, and fetch what is too large to come along."""
         self.learn(state)
         if self._is_to_keep(state):
             self._replicas.fetch_for_cell(arrival, state)
+
+    def _on_state(self, arrival: Arrival, state: CellState) -> None:
+        """News from another member, or another cell's keys that this cell is to keep from now on. A node that joins
+        takes news, which may be of items that have passed it by."""
+        joins = self._cell.mode is Mode.JOINING and arrival.form is Form.BROADCAST
+        if not (self._cell.member or joins):
+            return
+        handed_over = state.request >= 0
         if handed_over:
+            self._notify_of_handed_over(state)
+        self.take(arrival, state)
+        if handed_over:
+            self._cell.tell_surely(msgspec.structs.replace(state, request=-1))
             self._cell.answer(arrival, CellAnswer(state.request, arrival.target))
-            self._cell.tell_others(msgspec.structs.replace(state, request=-1))
 
     def _is_to_keep(self, state: CellState) -> bool:
         """Whether the objects that a state tells of are for this member too."""

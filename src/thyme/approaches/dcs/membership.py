@@ -1,9 +1,10 @@
 """Membership: how a node comes to belong to a cell, and how it leaves one (Thyme FGCS §6.6.3, §6.7, §7.3).
 
-A node joins the cell it stands in: it listens for a beacon of that cell, asks the sender for the cell's state, and is a
-member when it has all of it. If nobody is heard, it is alone and is a member at once. A member that leaves its cell is
-in mobility mode: it works for no cell, but hears and sends, and says where it is whenever it crosses a border. When it
-has stood still for a while it joins the cell it is in; what it held for the old one it discards.
+A node joins the cell it stands in: it listens for a beacon of that cell, asks the sender for the cell's state
+(`joining`), and is a member when it has all of it. If nobody is heard, it is alone and is a member at once. A member
+that leaves its cell is in mobility mode: it works for no cell, but hears and sends, and says where it is whenever it
+crosses a border. When it has stood still for a while it joins the cell it is in; what it held for the old one it
+discards.
 
 The papers let only those serve who stand, and where everybody walks nobody would. With `walkers`, who walks serves too:
 a cell in which too few are heard gets the next walker who will be of use to it for a while, or whoever is there if it
@@ -14,15 +15,12 @@ knows what it knows; beyond that it gives everything to the cell's proxy, and ca
 from __future__ import annotations
 
 from thyme.approaches.dcs.cell import Cell, Mode
-from thyme.approaches.dcs.items import joined
+from thyme.approaches.dcs.joining import Joining
 from thyme.approaches.dcs.learning import Learning
 from thyme.approaches.dcs.repair import Repair
 from thyme.approaches.dcs.walking import Walking
-from thyme.host import Timer
 from thyme.model.ids import CellId
 from thyme.model.records import Joined, Moved
-from thyme.routing.cells.addresses import Arrival
-from thyme.wire.cells import CellState, JoinCell, JoinedState
 
 
 class Membership:
@@ -32,23 +30,17 @@ class Membership:
         self._cell = cell
         self._host = cell.host
         self._options = cell.options
-        self._learning = learning
+        self._joining = Joining(cell, learning, self._become_member)
         self._repair = repair
         self._walking = Walking(cell.grid, cell.options.stretch * cell.grid.cell_m)
-        self._on_air_since_s = 0.0
         self._carries = False
         """Whether this node may be the only one that knows what it held for the cell it left."""
         self._stopped = False
-        self._received: set[int] = set()
-        self._tries = 0
         self._began_s = 0.0
         self._stood_since_s: float | None = None
-        self._timer: Timer | None = None
-        cell.serve(JoinCell, self._hand_over)
-        cell.hear(JoinedState, self._on_state)
 
     def start(self) -> None:
-        self._on_air_since_s = self._host.now()
+        self._joining.start()
         self._watch()
 
     def join(self) -> None:
@@ -57,69 +49,19 @@ class Membership:
 
     def stop(self) -> None:
         self._stopped = True
-        if self._cell.member:
-            self._cell.leaving(self._repair.agrees)
-        if self._timer:
-            self._timer.cancel()
+        self._joining.stop()
+        was_member = self._cell.member
         self._cell.mode = Mode.OUT
-
-    def _hand_over(self, arrival: Arrival, request: JoinCell) -> None:
-        """Give the cell's state to a node that joins it."""
-        cell = self._cell
-        if arrival.origin_cell != cell.id:
-            return
-        batches = joined(cell.holdings.common_state(), self._options.state_bytes) or [CellState()]
-        for i, state in enumerate(batches):
-            cell.answer(arrival, JoinedState(request.request, i, len(batches), state))
-
-    def _on_state(self, arrival: Arrival, answer: JoinedState) -> None:
-        if self._cell.mode is not Mode.JOINING or answer.request != self._cell.attempt:
-            return
-        self._received.add(answer.index)
-        self._learning.learn(answer.state)
-        if len(self._received) >= answer.batches:
-            self._become_member(alone=False)
+        if was_member:
+            self._cell.leaving(self._repair.agrees)
 
     def _join_here(self) -> None:
         self._cell.mode = Mode.JOINING
         self._cell.id = self._cell.place
         self._cell.beacons.attend(self._cell.id)
-        self._tries = 0
-        self._begin_attempt()
-        if self._knows_its_neighbours():
-            self._ask()
-        else:
-            self._timer = self._host.after(self._options.join_wait_s, self._ask)
-
-    def _knows_its_neighbours(self) -> bool:
-        """Whether this node has listened for long enough before it came here."""
-        on_air_s = self._host.now() - self._on_air_since_s
-        return self._options.walkers > 0 and self._began_s > 0.0 and on_air_s > 2.0 * self._options.join_wait_s
-
-    def _begin_attempt(self) -> None:
-        """What was answered to an earlier attempt no longer counts."""
-        self._received.clear()
-        self._cell.attempt += 1
-
-    def _ask(self) -> None:
-        """Ask a member for the state; after the last try, be alone (or make do with what came)."""
-        if self._cell.mode is not Mode.JOINING:
-            return
-        members = self._cell.others
-        heard_enough = self._tries > 0 or self._knows_its_neighbours()
-        if self._tries >= self._options.join_tries or (not members and heard_enough):
-            self._become_member(alone=not members)
-            return
-        self._tries += 1
-        self._timer = self._host.after(self._options.join_wait_s, self._ask)
-        if members:
-            entry = self._host.random.choice(members)
-            self._begin_attempt()
-            self._cell.send_to_member(entry, JoinCell(self._cell.attempt))
+        self._joining.begin()
 
     def _become_member(self, alone: bool) -> None:
-        if self._timer:
-            self._timer.cancel()
         self._cell.mode = Mode.MEMBER
         self._cell.beacons.announce()
         self._host.record(Joined(self._host.now() - self._began_s))
@@ -175,8 +117,7 @@ class Membership:
         self._cell.departing = False
         self._cell.place = place
         if self._cell.mode in (Mode.MEMBER, Mode.JOINING):
-            if self._timer:
-                self._timer.cancel()
+            self._joining.stop()
             self._cell.mode = Mode.MOVING
             self._began_s = self._host.now()
             self._cell.beacons.announce()

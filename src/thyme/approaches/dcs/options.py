@@ -48,6 +48,11 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     join_wait_s: float = 2.0
     """How long a joining node listens for beacons of its cell, and then waits for the state (§6.7)."""
     join_tries: int = 3
+    """How often a joining node asks without an answer before it makes do with what it has."""
+    page_messages: int = 4
+    """State is handed over in pages of so many messages: the next page leaves when this one has arrived."""
+    page_s: float = 0.5
+    """How long a joining node waits for the next page before it asks again; for the first one `join_wait_s`."""
     settle_s: float = 2.0
     """How long a node must stand before it takes part in a new cell (§7.3)."""
     walkers: int = 2

@@ -15,7 +15,7 @@ from functools import partial
 
 import msgspec
 
-from thyme.approaches.dcs.cell import Cell
+from thyme.approaches.dcs.cell import Cell, Mode
 from thyme.approaches.dcs.items import joined
 from thyme.approaches.interface import Done, Outcome
 from thyme.model.ids import CellId
@@ -121,26 +121,36 @@ class Proxying:
             self._hand_over(home, partial(self._cell.router.send_to_cell, home))
 
     def _hand_over(self, home: CellId, send: Callable[[Message], int]) -> None:
+        """As many messages as make a page are under way at once; who is being switched off has no time for that."""
         if home in self._moving:
             return
         states = joined(self._cell.holdings.state([home]), self._options.state_bytes)
-        waiting = len(states)
+        left, waiting, lost = iter(states), len(states), False
+
+        def send_next() -> None:
+            state = next(left, None)
+            if state is not None:
+                self._send_state(state, send, arrived)
 
         def arrived(outcome: Outcome) -> None:
-            nonlocal waiting
-            waiting -= 1 if outcome.ok else len(states) + 1
-            if waiting > 0:
+            nonlocal waiting, lost
+            if lost:
+                return
+            waiting -= 1
+            lost = not outcome.ok
+            if waiting and not lost:
+                send_next()
                 return
             self._moving.discard(home)
-            if waiting == 0 and not (self._cell.member and home == self._cell.id):
+            if not lost and not (self._cell.member and home == self._cell.id):
                 self._cell.release([home])
                 if self._cell.member:
                     self._cell.tell_others(Released((home,)))
 
         if states:
             self._moving.add(home)
-        for state in states:
-            self._send_state(state, send, arrived)
+        for _ in range(len(states) if self._cell.mode is Mode.OUT else self._options.page_messages):
+            send_next()
 
     def _send_state(self, state: CellState, send: Callable[[Message], int], done: Done) -> None:
         def try_once(number: int) -> None:

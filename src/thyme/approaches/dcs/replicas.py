@@ -12,7 +12,7 @@ from functools import partial
 import msgspec
 
 from thyme.approaches.contents import Fetches
-from thyme.approaches.dcs.cell import Cell
+from thyme.approaches.dcs.cell import Cell, Mode
 from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.keys import cells_of_tags, keepers_of, sources_of
 from thyme.approaches.interface import Failure, Fetched, Outcome
@@ -103,6 +103,7 @@ class Replicas:
 
     def fetch_for_cell(self, arrival: Arrival, state: CellState) -> None:
         """Large objects that the cell replicates come without their data: fetch them from whoever told of them."""
+        cell = self._cell.id
         for thing in state.objects:
             metadata = thing.metadata
             if len(thing.data) == metadata.size_bytes or self._cell.holdings.has_object(metadata.key):
@@ -110,7 +111,7 @@ class Replicas:
             source = Destination(arrival.origin_cell, arrival.origin)
 
             def keep(outcome: Outcome, data: bytes, metadata: Metadata = metadata) -> None:
-                if outcome.ok and self._cell.member:
+                if outcome.ok and self._cell.id == cell and self._cell.mode in (Mode.MEMBER, Mode.JOINING):
                     self._cell.holdings.put_object(metadata, data)
 
             self._fetches.fetch(metadata.key, metadata.size_bytes, [source], keep)

@@ -8,8 +8,11 @@ asks, so that insertions go straight to their cell from then on. What was stored
 
 from __future__ import annotations
 
+import msgspec
+
 from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.dcs.keys import share_of
+from thyme.approaches.interface import Outcome
 from thyme.model.ids import CellId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
 from thyme.routing.cells.addresses import Arrival, Destination
@@ -77,11 +80,19 @@ class Spreading:
 
     def deleted(self, key: ObjectKey, home: CellId) -> None:
         for cell in self._shares(home):
-            self._cell.router.send_to_cell(cell, CellState(deleted=(Deleted(cell, key),), request=0))
+            self._tell(cell, CellState(deleted=(Deleted(cell, key),)))
 
     def revoked(self, key: SubscriptionKey, home: CellId) -> None:
         for cell in self._shares(home):
-            self._cell.router.send_to_cell(cell, CellState(revoked=(Revoked(cell, key),), request=0))
+            self._tell(cell, CellState(revoked=(Revoked(cell, key),)))
+
+    def _tell(self, cell: CellId, state: CellState) -> None:
+        """Another cell has to know for sure: it is told until it answers."""
+
+        def send(number: int) -> None:
+            self._cell.router.send_to_cell(cell, msgspec.structs.replace(state, request=number))
+
+        self._cell.requests.begin(send, _ignore)
 
     def _to_others(self, tag: str, cells: int, message: Message) -> None:
         self._cell.router.send_to_many([Destination(cell) for cell in self._others(tag, cells)], message)
@@ -90,3 +101,7 @@ class Spreading:
         home = self._grid.cell_for(tag)
         shares = dict.fromkeys(self._grid.cell_for(tag, share) for share in range(1, cells))
         return [cell for cell in shares if cell != home]
+
+
+def _ignore(outcome: Outcome) -> None:
+    """Nobody waits for this: it is tried as often as other requests."""
