@@ -8,6 +8,7 @@ from typing import Any
 from small_world import SmallWorld
 
 from thyme.approaches.dcs.store import CellStorage
+from thyme.model.records import TrafficKind
 
 CELL_M = 40.0
 
@@ -51,3 +52,8 @@ class CellWorld(SmallWorld):
             for node in sorted(self.run.stores)
             if any(m.key.oid == oid for m in self.store(node).cell.holdings.objects())
         ]
+
+    def packets(self) -> int:
+        """How many packets between cells all nodes have sent, hops included."""
+        tally = self.run.world.recorder.tally(TrafficKind.SENT, "CellPacket")
+        return sum(count for count, _ in tally.values())
