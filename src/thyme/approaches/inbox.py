@@ -28,7 +28,6 @@ from thyme.approaches.past import Past
 from thyme.host import Host
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
-from thyme.model.matching import Cursor
 from thyme.model.objects import Metadata
 from thyme.model.subscriptions import Subscription
 
@@ -63,11 +62,10 @@ class OwnSubscription(Generic[Source]):
         """Whether the first batch of past matches was told; what was before a restart was."""
         self.past: Past[Source] = Past()
         self.kept_back: dict[ObjectKey, tuple[Metadata, int]] = {}
-        self.cursors: dict[Source, tuple[Cursor, int]] = {}
 
     @property
     def remaining(self) -> int:
-        return self.past.remaining + sum(left for _, left in self.cursors.values())
+        return self.past.remaining
 
     def over_s(self) -> float:
         """When its place is free."""

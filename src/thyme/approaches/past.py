@@ -1,10 +1,10 @@
 """The past of one subscription: the n most recent of all its matches, and the next n on request (Thyme FGCS §3.3).
 
-Past matches may lie with several sources (owners in Thyme-LS, the server in Thyme-ES). Each sends its own newest first,
-in pieces that say which match they follow and how many are left. What has arrived without a gap waits here, and the
-newest of all is told next: one that has nothing waiting but may have something newer is asked first. So a batch is the
-n most recent of the whole answer, and a lost piece is only ever late: the place of a source moves on over what arrived,
-and whoever is asked again goes on from there.
+Past matches may lie with several sources (owners in Thyme-LS, the server in Thyme-ES, cells in Thyme-DCS). Each sends
+its own newest first, in pieces that say which match they follow and how many are left. What has arrived without a gap
+waits here, and the newest of all is told next: one that has nothing waiting but may have something newer is asked
+first. So a batch is the n most recent of the whole answer, and a lost piece is only ever late: the place of a source
+moves on over what arrived, and whoever is asked again goes on from there.
 """
 
 from __future__ import annotations
@@ -49,6 +49,11 @@ class Past(Generic[Source]):
     @property
     def remaining(self) -> int:
         return sum(len(stretch.waiting) + stretch.left for stretch in self._stretches.values())
+
+    def expect(self, source: Source, left: int) -> None:
+        """A source says that it has so many matches, of which none may have arrived yet."""
+        if source not in self._stretches and len(self._stretches) < SOURCES and left > 0:
+            self._stretches[source] = _Stretch(deque(), left=left)
 
     def cursor(self, source: Source) -> Cursor | None:
         """Where the matches that arrived from a source end."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 import msgspec
 
 from thyme.model.ids import CellId, NodeId, ObjectKey, SubscriptionKey
-from thyme.model.matching import Cursor
 from thyme.model.objects import DataObject, Metadata, Replica
 from thyme.model.subscriptions import Subscription
 from thyme.wire.message import Message
+from thyme.wire.storage import PastMatches
 
 WHOLE_CELL = NodeId(-1)
 """In a replication list: every node of the cell holds the object (the active replica)."""
@@ -28,7 +28,7 @@ class Held(msgspec.Struct, frozen=True, array_like=True):
 
 class Part(msgspec.Struct, frozen=True, array_like=True):
     """The share of a subscription that one cell evaluates: the conjunctions whose keys hash to `home`, and where
-    the subscriber was at `told_s` (§6.4). The cell has known it since `since_s`."""
+    the subscriber was at `told_s`, by its own clock (§6.4). The cell has known it since `since_s`."""
 
     home: CellId
     subscription: Subscription
@@ -64,12 +64,14 @@ class DeleteMetadata(Message, frozen=True, tag=101):
 
 
 class SubscribePart(Message, frozen=True, tag=102):
-    """A subscription's conjunctions for one cell; `past` matches are wanted at once."""
+    """A subscription's conjunctions for one cell; `past` matches are wanted at once. Its subscriber was in `cell` at
+    `told_s`, by its own clock."""
 
     request: int
     subscription: Subscription
     cell: CellId
     past: int
+    told_s: float
 
 
 class UnsubscribePart(Message, frozen=True, tag=103):
@@ -79,34 +81,27 @@ class UnsubscribePart(Message, frozen=True, tag=103):
 
 class CellAnswer(Message, frozen=True, tag=104):
     """The request to `cell` was carried out, or refused with a reason. `spread` tells of tags that this cell shares
-    with others: (tag, number of cells)."""
+    with others: (tag, number of cells), and `past` how many past matches of a subscription it has."""
 
     request: int
     cell: CellId
     refusal: str = ""
     spread: tuple[tuple[str, int], ...] = ()
+    past: int = 0
 
 
 class CellNotification(Message, frozen=True, tag=105):
-    """Objects that match the subscriptions `keys`, for the subscribers among its destinations. If `remaining` older
-    ones match too, `cursor` is where they start and `source` is the cell to ask."""
+    """Objects that match the subscriptions `keys`, for the subscribers among its destinations."""
 
     keys: tuple[SubscriptionKey, ...]
     matches: tuple[Metadata, ...]
-    source: CellId
-    request: int = -1
-    remaining: int = 0
-    cursor: Cursor | None = None
 
 
-class MoreMatches(Message, frozen=True, tag=106):
-    request: int
-    key: SubscriptionKey
+class PastOf(Message, frozen=True, tag=106):
+    """Past matches that `cell` has: with its answer to a subscription, or the answer to a `MoreRequest`."""
+
     cell: CellId
-    cursor: Cursor
-    limit: int
-    remaining: int
-    """How many there are beyond the cursor, as far as the subscriber was told."""
+    piece: PastMatches
 
 
 class LocationUpdate(Message, frozen=True, tag=107):

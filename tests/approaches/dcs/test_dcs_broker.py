@@ -11,10 +11,11 @@ from thyme.approaches.dcs.broker import Broker
 from thyme.approaches.dcs.cell import Mode
 from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.learning import Learning
-from thyme.approaches.dcs.notifier import Notifier
+from thyme.approaches.dcs.notifier import MATCHES_PER_MESSAGE, Notifier
 from thyme.approaches.dcs.replicas import Replicas
+from thyme.model.frames import TimeFrame
 from thyme.model.ids import CellId
-from thyme.model.matching import MatchingLimits
+from thyme.model.matching import Cursor, MatchingLimits
 from thyme.wire.cells import (
     CellAnswer,
     CellNotification,
@@ -23,10 +24,11 @@ from thyme.wire.cells import (
     DeleteMetadata,
     Held,
     InsertMetadata,
-    MoreMatches,
+    PastOf,
     SubscribePart,
     UnsubscribePart,
 )
+from thyme.wire.storage import MoreRequest
 
 
 def brokered(**options: Any) -> LoneCell:
@@ -60,7 +62,7 @@ def test_a_repeated_request_is_answered_again_and_does_nothing_twice() -> None:
     tag = lone.tag()
     subscription = subscription_of(tag)
     for request in (
-        SubscribePart(1, subscription, HERE, 10),
+        SubscribePart(1, subscription, HERE, 10, 2.0),
         InsertMetadata(2, metadata_of("photo", tag)),
         DeleteMetadata(3, metadata_of("photo", tag).key),
         UnsubscribePart(4, subscription.key),
@@ -87,7 +89,7 @@ def test_only_the_owner_inserts_and_deletes_and_only_the_subscriber_unsubscribes
     lone.arrive(DeleteMetadata(3, metadata.key), origin=3)
     assert [answer.refusal for _, answer in lone.take(CellAnswer)] == ["", "only its owner deletes an object"]
     assert lone.cell.holdings.index.object_count == 1
-    lone.arrive(SubscribePart(4, subscription, HERE, 0), origin=8)
+    lone.arrive(SubscribePart(4, subscription, HERE, 0, 2.0), origin=8)
     lone.arrive(UnsubscribePart(5, subscription.key), origin=3)
     assert lone.cell.holdings.index.subscription_count == 1
 
@@ -101,35 +103,75 @@ def test_what_was_deleted_does_not_come_back_with_a_late_insertion() -> None:
     assert lone.take(CellState) == [(ALL, CellState(deleted=(Deleted(HERE, metadata.key),)))]
 
 
-def test_a_subscription_gets_the_most_recent_of_the_past_and_the_rest_when_asked_for() -> None:
+def test_a_subscription_gets_the_most_recent_of_the_past_ahead_of_the_answer_that_says_how_many_there_are() -> None:
     lone = brokered()
     tag = lone.tag()
     for i in range(5):
         lone.arrive(InsertMetadata(i, metadata_of(f"o{i}", tag, at_s=float(i))))
     subscription = subscription_of(tag)
-    lone.sent.clear()
-    lone.arrive(SubscribePart(7, subscription, HERE, 3), origin=8)
-    ((_, first),) = lone.take(CellNotification)
-    assert [m.key.oid for m in first.matches] == ["o4", "o3", "o2"]
-    assert (first.remaining, first.request) == (2, -1)
-    assert first.cursor is not None
-    lone.arrive(MoreMatches(8, subscription.key, HERE, first.cursor, 3, first.remaining), origin=8)
-    ((_, rest),) = lone.take(CellNotification)
-    assert [m.key.oid for m in rest.matches] == ["o1", "o0"]
-    assert (rest.remaining, rest.request) == (0, 8)
+    for _ in range(2):
+        lone.sent.clear()
+        lone.arrive(SubscribePart(7, subscription, CellId(1), 3, 2.0), origin=8)
+        assert lone.kinds()[-2:] == ["PastOf", "CellAnswer"], "and again, if the answer was lost"
+        ((to, past),) = lone.take(PastOf)
+        assert (to, past.cell) == ([(1, 8)], HERE)
+        assert [m.key.oid for m in past.piece.matches] == ["o4", "o3", "o2"]
+        assert [answer.past for _, answer in lone.take(CellAnswer)] == [5]
 
 
-def test_more_of_an_unknown_subscription_is_refused() -> None:
+def test_more_is_answered_also_by_a_member_that_missed_the_subscription_but_not_for_others() -> None:
     lone = brokered()
-    known = subscription_of(lone.tag())
-    for i in range(2):
-        lone.arrive(InsertMetadata(0, metadata_of(f"o{i}", lone.tag())))
-    lone.arrive(SubscribePart(1, known, HERE, 1), origin=8)
-    cursor = lone.cell.holdings.index.search(known, 1).cursor
-    assert cursor is not None
-    lone.take(CellAnswer)
-    lone.arrive(MoreMatches(2, subscription_of("x", sid=3).key, HERE, cursor, 3, 2), origin=8)
-    assert [answer.refusal for _, answer in lone.take(CellAnswer)] == ["unknown subscription"]
+    tag = lone.tag()
+    for i in range(5):
+        lone.arrive(InsertMetadata(i, metadata_of(f"o{i}", tag, at_s=float(i))))
+    o2 = metadata_of("o2", tag, at_s=2.0)
+    request = MoreRequest(8, subscription_of(tag), Cursor(o2.published_s, o2.key), 3)
+    lone.arrive(request, origin=3)
+    assert lone.take(PastOf) == []
+    lone.arrive(request, origin=8)
+    ((to, rest),) = lone.take(PastOf)
+    assert to == [(4, 8)]
+    assert [m.key.oid for m in rest.piece.matches] == ["o1", "o0"]
+    assert (rest.piece.left, rest.piece.request, rest.piece.last) == (0, 8, True)
+
+
+def test_the_past_comes_in_pieces_that_say_what_they_follow() -> None:
+    lone = brokered()
+    tag = lone.tag()
+    count = MATCHES_PER_MESSAGE + 3
+    for i in range(count):
+        lone.cell.holdings.put(Held(HERE, metadata_of(f"o{i}", tag, at_s=float(i))))
+    lone.arrive(MoreRequest(8, subscription_of(tag), None, count - 2), origin=8)
+    first, last = [past.piece for _, past in lone.take(PastOf)]
+    assert (len(first.matches), first.after, first.left, first.last) == (MATCHES_PER_MESSAGE, None, 3, False)
+    end = first.matches[-1]
+    assert (len(last.matches), last.after, last.left, last.last) == (1, Cursor(end.published_s, end.key), 2, True)
+
+
+def test_where_the_subscriber_is_counts_by_its_own_clock() -> None:
+    lone = brokered()
+    subscription = subscription_of(lone.tag())
+    lone.wait(50.0)
+    lone.arrive(SubscribePart(1, subscription, CellId(3), 0, 2.0), origin=8)
+    assert lone.cell.holdings.parts.move_subscriber(subscription.key, CellId(1), 3.0), "its clock is 47 s behind"
+
+
+@pytest.mark.parametrize(("end_s", "ends_s"), [(10.0, 30.0), (0.0, 20.0), (None, 1e9)])
+def test_a_share_is_forgotten_a_while_after_its_frame_has_ended_or_after_a_search_of_the_past(
+    end_s: float | None, ends_s: float
+) -> None:
+    lone = brokered(sure_members=0)
+    subscription = subscription_of(lone.tag(), frame=TimeFrame(0.0, end_s))
+    lone.arrive(SubscribePart(1, subscription, HERE, 0, 0.0), origin=8)
+    ((_, told),) = lone.take(CellState)
+    for wait_s in (min(ends_s - 1.0, 100.0), 2.0):
+        assert lone.cell.holdings.index.subscription_count == 1
+        lone.wait(wait_s)
+        lone.cell.holdings.parts.expire()
+    kept = end_s is None
+    assert lone.cell.holdings.index.subscription_count == kept
+    lone.cell.holdings.release([HERE])
+    assert lone.cell.holdings.parts.put(told.parts[0]) is kept, "nor does a member that still has it bring it back"
 
 
 def test_a_full_index_refuses_with_its_reason_and_tells_nobody() -> None:
@@ -139,7 +181,7 @@ def test_a_full_index_refuses_with_its_reason_and_tells_nobody() -> None:
     lone.arrive(InsertMetadata(1, metadata_of("one", tag)))
     lone.sent.clear()
     lone.arrive(InsertMetadata(2, metadata_of("two", tag)))
-    lone.arrive(SubscribePart(3, subscription_of(tag), HERE, 10), origin=8)
+    lone.arrive(SubscribePart(3, subscription_of(tag), HERE, 10, 2.0), origin=8)
     assert lone.kinds() == ["CellAnswer", "CellAnswer"]
     assert all(answer.refusal for _, answer in lone.take(CellAnswer))
 
@@ -173,8 +215,8 @@ def test_the_other_cells_of_a_hot_tag_are_told_of_subscriptions_revocations_and_
     tag = lone.tag()
     lone.cell.holdings.spread_tag(tag, 4)
     subscription = subscription_of(tag)
-    lone.arrive(SubscribePart(1, subscription, HERE, 5), origin=8)
-    assert [copy.past for _, copy in lone.take(SubscribePart)] == [5]
+    lone.arrive(SubscribePart(1, subscription, HERE, 5, 2.0), origin=8)
+    assert [copy.past for _, copy in lone.take(SubscribePart)] == [0]
     lone.take(CellState)
     lone.arrive(UnsubscribePart(2, subscription.key), origin=8)
     lone.arrive(DeleteMetadata(3, metadata_of("photo", tag).key))
@@ -196,5 +238,5 @@ def test_who_is_not_a_member_serves_nobody(mode: Mode) -> None:
 def test_the_place_of_the_subscriber_comes_with_the_subscription() -> None:
     lone = brokered()
     subscription = subscription_of(lone.tag())
-    lone.arrive(SubscribePart(1, subscription, CellId(3), 0), origin=8)
+    lone.arrive(SubscribePart(1, subscription, CellId(3), 0, 2.0), origin=8)
     assert lone.cell.holdings.parts.place_of(subscription.key) == 3

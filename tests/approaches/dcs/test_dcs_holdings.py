@@ -74,7 +74,7 @@ def test_a_member_that_restarts_in_its_cell_holds_what_it_held_and_nothing_elsew
     lone.cell.holdings.restore(HERE)
     before = told(lone.cell.holdings, news).digests.buckets()
     for cell, expected in ((HERE, before), (CellId(3), empty().digests.buckets())):
-        back = Holdings(lone.host.store, lone.cell.contents, lone.cell.options)
+        back = Holdings(lone.host, lone.cell.contents, lone.cell.options)
         back.restore(cell)
         assert back.digests.buckets() == expected
 

@@ -27,7 +27,7 @@ def keys(lone: LoneCell) -> list[Any]:
 
 def test_one_message_tells_all_subscribers_of_an_object_each_at_its_place() -> None:
     lone, notifier = notifying(0, 1, 1)
-    notifier.notify(keys(lone), PHOTO, HERE)
+    notifier.notify(keys(lone), PHOTO)
     ((to, message),) = lone.take(CellNotification)
     assert to == [(0, 10), (1, 11), (1, 12)]
     assert message.matches == (PHOTO,)
@@ -36,19 +36,19 @@ def test_one_message_tells_all_subscribers_of_an_object_each_at_its_place() -> N
 
 def test_so_many_subscribers_that_a_message_would_not_hold_them_are_told_by_several() -> None:
     lone, notifier = notifying(*[1] * (KEYS_PER_MESSAGE + 1))
-    notifier.notify(keys(lone), PHOTO, HERE)
+    notifier.notify(keys(lone), PHOTO)
     assert [len(message.keys) for _, message in lone.take(CellNotification)] == [KEYS_PER_MESSAGE, 1]
 
 
 def test_a_subscriber_whose_place_is_not_known_is_not_told() -> None:
     lone, notifier = notifying()
-    notifier.notify([subscription_of("goal").key], PHOTO, HERE)
+    notifier.notify([subscription_of("goal").key], PHOTO)
     assert lone.sent == []
 
 
 def test_what_a_moved_subscriber_missed_is_kept_until_it_says_where_it_is() -> None:
     lone, notifier = notifying(0, 1, resend_s=0.0)
-    notifier.notify(keys(lone), PHOTO, HERE)
+    notifier.notify(keys(lone), PHOTO)
     lone.nack(11)
     lone.sent.clear()
     lone.wait(10.0)
@@ -64,7 +64,7 @@ def test_what_a_moved_subscriber_missed_is_kept_until_it_says_where_it_is() -> N
 
 def test_a_silent_subscriber_is_taken_to_have_failed_in_the_end() -> None:
     lone, notifier = notifying(0, resend_s=0.0, undelivered_s=30.0)
-    notifier.notify(keys(lone), PHOTO, HERE)
+    notifier.notify(keys(lone), PHOTO)
     lone.nack(10)
     lone.wait(31.0)
     assert lone.dropped() == ["subscriber is silent"]
@@ -75,7 +75,7 @@ def test_a_silent_subscriber_is_taken_to_have_failed_in_the_end() -> None:
 
 def test_a_nack_may_be_due_to_the_way_so_it_is_tried_again_by_itself_as_long_as_it_is_waited_for() -> None:
     lone, notifier = notifying(0, resend_s=5.0, undelivered_s=12.0)
-    notifier.notify(keys(lone), PHOTO, HERE)
+    notifier.notify(keys(lone), PHOTO)
     for tries in (2, 3):
         lone.nack(10)
         lone.wait(5.5)
@@ -89,49 +89,35 @@ def test_a_nack_may_be_due_to_the_way_so_it_is_tried_again_by_itself_as_long_as_
 def test_only_so_many_undelivered_notifications_are_kept() -> None:
     lone, notifier = notifying(0, resend_s=0.0, undelivered=2)
     for i in range(3):
-        notifier.notify(keys(lone), metadata_of(f"o{i}", "goal"), HERE)
+        notifier.notify(keys(lone), metadata_of(f"o{i}", "goal"))
         lone.nack(10)
     assert lone.dropped() == ["too many undelivered"]
     lone.sent.clear()
     notifier.moved(NodeId(10))
     assert [message.matches[0].key.oid for _, message in lone.take(CellNotification)] == ["o0", "o1"]
-    notifier.notify(keys(lone), PHOTO, HERE)
+    notifier.notify(keys(lone), PHOTO)
     lone.nack(10)
     assert len(lone.dropped()) == 1, "there is room again"
 
 
 def test_a_nack_of_something_else_is_no_concern_of_the_notifier() -> None:
     lone, notifier = notifying(0)
-    notifier.notify(keys(lone), PHOTO, HERE)
+    notifier.notify(keys(lone), PHOTO)
     lone.cell.undelivered(NodeId(10), HERE, lone.sent[-1].number + 1)
     lone.sent.clear()
     lone.wait(20.0)
     assert lone.sent == []
 
 
-def test_who_catches_up_is_told_of_all_that_matches_and_has_nothing_left_to_ask_for() -> None:
+def test_who_catches_up_is_told_of_all_that_matches() -> None:
     lone, notifier = notifying(0)
     index = lone.cell.holdings.index
     (subscription,) = index.subscriptions()
-    notifier.catch_up(subscription, CellId(1), HERE)
+    notifier.catch_up(subscription, CellId(1))
     assert lone.sent == [], "nothing matches"
     for i in range(MATCHES_PER_MESSAGE + 1):
         index.insert(metadata_of(f"o{i}", "goal", at_s=float(i)))
-    notifier.catch_up(subscription, CellId(1), HERE)
+    notifier.catch_up(subscription, CellId(1))
     told = lone.take(CellNotification)
     assert {cell for to, _ in told for cell, _ in to} == {1}
     assert sum(len(message.matches) for _, message in told) == MATCHES_PER_MESSAGE + 1
-    assert all(message.remaining == 0 and message.cursor is None for _, message in told)
-
-
-def test_a_batch_comes_in_pieces_and_the_last_one_says_how_to_go_on() -> None:
-    lone, notifier = notifying(0)
-    index = lone.cell.holdings.index
-    for i in range(MATCHES_PER_MESSAGE + 3):
-        index.insert(metadata_of(f"o{i}", "goal", at_s=float(i)))
-    (subscription,) = index.subscriptions()
-    batch = index.search(subscription, MATCHES_PER_MESSAGE + 1)
-    notifier.notify_batch(subscription.key, CellId(0), batch, 2, HERE, request=7)
-    first, last = [message for _, message in lone.take(CellNotification)]
-    assert (len(first.matches), first.remaining, first.request, first.cursor) == (MATCHES_PER_MESSAGE, 0, -1, None)
-    assert (len(last.matches), last.remaining, last.request, last.cursor) == (1, 2, 7, batch.cursor)

@@ -10,6 +10,8 @@ from cell_world import CellWorld
 from small_world import SmallWorld
 
 from thyme.approaches.dcs.store import CellStorage
+from thyme.model.errors import InputError
+from thyme.model.frames import TimeFrame
 from thyme.model.ids import CellId, NodeId, ObjectKey
 from thyme.model.objects import Replica
 from thyme.model.operations import Operation
@@ -186,3 +188,59 @@ def test_two_hot_cells_that_are_shares_of_each_other_pass_nothing_back_and_forth
     world.store(0).cell.router.send_to_cell(first, added)
     world.wait(5.0)
     assert world.packets() - before < 60
+
+
+def test_searches_of_the_past_neither_pile_up_in_cells_nor_use_up_a_nodes_subscriptions(tmp_path: Path) -> None:
+    world = CellWorld(tmp_path, [(0, 0), (1, 0)], {"limits": {"own_subscriptions": 20}})
+    tag = world.tag_of(1, 0)
+    world.insert(0, "photo", tag)
+    for _ in range(60):
+        world.subscribe(0, tag, TimeFrame.past(world.now_s), wait_s=0.5)
+    assert all(outcome.ok for outcome in world.outcomes)
+    assert world.names() == ["photo"] * 60
+    world.wait(30.0)
+    assert world.store(1).cell.holdings.index.subscription_count == 0
+
+
+def test_a_subscription_ends_with_its_frame_in_its_cells_and_at_its_subscriber(tmp_path: Path) -> None:
+    world = CellWorld(tmp_path, THREE)
+    tag = world.tag_of(2, 0)
+    key = world.subscribe(0, tag, TimeFrame(0.0, world.now_s + 100.0))
+    world.insert(1, "in time", tag)
+    world.wait(120.0)
+    world.insert(1, "too late", tag)
+    assert world.names() == ["in time"]
+    assert world.store(2).cell.holdings.index.subscription_count == 0
+    with pytest.raises(InputError, match="ended"):
+        world.node(0).remaining(key.sid)
+    world.unsubscribe(0, key.sid)
+    assert world.outcomes[-1].ok
+
+
+def test_more_is_answered_by_members_that_missed_the_subscription_and_lost_pieces_are_only_late(
+    tmp_path: Path,
+) -> None:
+    world = CellWorld(tmp_path, [*THREE, (2, 0)], {"past_matches": 2, "repair": False, "sure_members": 0})
+    tag = world.tag_of(2, 0)
+    for i in range(8):
+        world.insert(0, f"o{i}", tag, wait_s=2.0)
+    world.run.world.rules = (
+        Rule("loss", message="CellBroadcast", probability=1.0),
+        Rule("loss", message="CellPacket", probability=0.4),
+    )
+    key = world.subscribe(1, tag)
+    for _ in range(6):
+        world.more(1, key.sid)
+    assert world.names(1) == [f"o{i}" for i in reversed(range(8))]
+
+
+def test_the_most_recent_of_the_past_are_those_of_all_cells_together(tmp_path: Path) -> None:
+    world = CellWorld(tmp_path, THREE, {"past_matches": 3})
+    near, far = world.tag_of(0, 0), world.tag_of(2, 0)
+    for i, tag in enumerate([near, far, near, near, far, near]):
+        world.insert(1, f"o{i}", tag, wait_s=2.0)
+    key = world.subscribe(1, f"{near} | {far}")
+    assert world.names() == ["o5", "o4", "o3"]
+    world.more(1, key.sid)
+    assert world.names() == ["o5", "o4", "o3", "o2", "o1", "o0"]
+    assert world.outcomes[-1].remaining == 0

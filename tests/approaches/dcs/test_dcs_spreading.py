@@ -67,12 +67,12 @@ def test_subscriptions_of_a_tag_that_becomes_hot_are_copied_to_its_other_cells()
     assert (copy.subscription, copy.cell, copy.past, copy.request) == (about, 1, 0, -1)
 
 
-def test_a_later_subscription_is_copied_with_the_past_that_it_wants() -> None:
+def test_a_later_subscription_is_copied_and_its_subscriber_asks_for_the_past_by_itself() -> None:
     lone, spread, tag = spreading()
     lone.cell.holdings.spread_tag(tag, 3)
-    spread.subscribed(SubscribePart(7, subscription_of(f"{tag} & other"), CellId(1), 5), HERE)
-    assert [(copy.past, copy.request) for _, copy in lone.take(SubscribePart)] == [(5, -1)]
-    spread.subscribed(SubscribePart(8, subscription_of("cold"), CellId(1), 5), HERE)
+    spread.subscribed(SubscribePart(7, subscription_of(f"{tag} & other"), CellId(1), 5, 3.0), HERE)
+    assert [(copy.past, copy.request, copy.told_s) for _, copy in lone.take(SubscribePart)] == [(0, -1, 3.0)]
+    spread.subscribed(SubscribePart(8, subscription_of("cold"), CellId(1), 5, 3.0), HERE)
     assert lone.sent == []
 
 

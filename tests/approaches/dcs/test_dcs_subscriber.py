@@ -11,7 +11,7 @@ from thyme.approaches.dcs.cell_requests import CellRequests
 from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.locations import Locations
 from thyme.approaches.dcs.subscriber import Subscriber
-from thyme.approaches.interface import Failure, Outcome
+from thyme.approaches.interface import Failure, Outcome, StoreLimits
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import CellId, SubscriptionKey
 from thyme.model.matching import Cursor
@@ -22,11 +22,12 @@ from thyme.wire.cells import (
     CellNotification,
     InsertMetadata,
     LocationUpdate,
-    MoreMatches,
+    PastOf,
     SubscribePart,
     Unknown,
     UnsubscribePart,
 )
+from thyme.wire.storage import MoreRequest, PastMatches
 
 
 class User(LoneCell):
@@ -96,27 +97,79 @@ def test_each_conjunction_goes_to_the_cell_of_its_key_and_the_revocation_follows
 def test_an_object_is_notified_once_though_two_cells_tell_of_it() -> None:
     user = User()
     key = user.subscribe("goal")
-    for source in (1, 3):
-        told = CellNotification((key, subscription_of("goal").key), (metadata_of("photo", "goal"),), CellId(source))
+    for _ in range(2):
+        told = CellNotification((key, subscription_of("goal").key), (metadata_of("photo", "goal"),))
         user.arrive(told, form=Form.NODE)
     assert user.notified == ["photo"]
 
 
-def test_more_is_asked_of_the_cells_that_said_they_have_more() -> None:
-    user = User()
-    key = user.subscribe("goal")
-    photo = metadata_of("photo", "goal")
-    cursor = Cursor(photo.published_s, photo.key)
-    source = CellId(3)
-    user.arrive(CellNotification((key,), (photo,), source, -1, 2, cursor), form=Form.NODE)
-    assert user.subscriber.remaining(key.sid) == 2
+def past_of(key: SubscriptionKey, cell: int, *at_s: float, left: int = 0, request: int = -1, **more: Any) -> PastOf:
+    """Objects named after the instants of their publication."""
+    matches = tuple(metadata_of(f"o{at:g}", "goal", at_s=at) for at in at_s)
+    return PastOf(CellId(cell), PastMatches(key, matches, more.get("after"), left, request))
+
+
+def test_the_most_recent_of_all_cells_together_are_told_and_more_is_asked_where_it_may_be_newer() -> None:
+    user = User(past_matches=3)
+    a, b = user.tag(1), user.tag(3)
+    key = user.subscriber.subscribe(
+        parse_query(f"{a} | {b} | goal"), TimeFrame.always(), user._on_notified, user.outcomes.append, None
+    )
+    (_, part) = user.take(SubscribePart)[0]
+    user.arrive(past_of(key, 1, 9.0, 7.0, 5.0, left=1), form=Form.NODE)
+    user.arrive(past_of(key, 3, 8.0, 2.0, 1.0), form=Form.NODE)
+    assert user.notified == [], "another cell may have newer ones"
+    cells = {cell for _, cell in user.subscriber.shares()}
+    user.answer(part.request, *cells, past=0)
+    assert user.notified == ["o9", "o8", "o7"]
+    assert user.outcomes == [Outcome(remaining=4)]
     user.subscriber.more(key.sid, user.outcomes.append)
-    ((to, request),) = user.take(MoreMatches)
-    assert (to, request.cursor, request.remaining) == ([(3, None)], cursor, 2)
-    rest = (metadata_of("older", "goal"), metadata_of("oldest", "goal"))
-    user.arrive(CellNotification((key,), rest, source, request.request), form=Form.NODE)
-    assert user.outcomes == [Outcome()]
-    assert user.subscriber.remaining(key.sid) == 0
+    assert user.notified[3:] == ["o5"]
+    ((to, request),) = user.take(MoreRequest)
+    assert to == [(1, None)], "it has one left that may be newer than those of the other cell"
+    assert request.subscription.conjunctions == subscription_of(a).conjunctions, "its share, so whoever is asked knows"
+    after = Cursor(5.0, metadata_of("o5").key)
+    user.arrive(past_of(key, 1, 4.0, request=request.request, after=after), form=Form.NODE)
+    assert user.notified[3:] == ["o5", "o4", "o2"]
+    assert user.subscriber.remaining(key.sid) == 1
+
+
+def test_past_matches_that_a_cell_has_and_that_did_not_arrive_are_asked_for() -> None:
+    user = User()
+    tag = user.tag(1)
+    key = user.subscribe(tag)
+    (_, part) = user.take(SubscribePart)[0]
+    user.answer(part.request, 1, past=2)
+    ((to, request),) = user.take(MoreRequest)
+    assert (to, request.cursor) == ([(1, None)], None)
+    piece = PastMatches(key, (metadata_of("lost", tag), metadata_of("too", tag)), None, 0, request.request)
+    user.arrive(PastOf(CellId(1), piece), form=Form.NODE)
+    assert sorted(user.notified) == ["lost", "too"]
+
+
+def test_the_cells_that_share_a_hot_tag_are_asked_for_their_past() -> None:
+    user = User()
+    tag = user.tag(1)
+    user.subscribe(tag)
+    (_, part) = user.take(SubscribePart)[0]
+    user.answer(part.request, 1, spread=((tag, 4),))
+    others = {user.cell.grid.cell_for(tag, share) for share in range(4)} - {1}
+    assert {to[0][0] for to, _ in user.take(MoreRequest)} == others
+
+
+def test_a_search_of_the_past_makes_room_for_others_and_an_ended_one_has_nothing_to_revoke() -> None:
+    user = User(limits=StoreLimits(own_subscriptions=2))
+    for i in range(10):
+        user.wait(1.0)
+        past = TimeFrame.past(user.net.now_s)
+        key = user.subscriber.subscribe(parse_query(user.tag(1)), past, user._on_notified, user.outcomes.append, None)
+        user.answer(user.take(SubscribePart)[-1][1].request, 1)
+        assert len(user.outcomes) == i + 1
+    user.wait(100.0)
+    user.subscriber.unsubscribe(key.sid, user.outcomes.append)
+    assert user.outcomes[-1].ok
+    assert user.take(UnsubscribePart) == []
+    assert list(user.subscriber.shares()) == []
 
 
 def test_a_node_that_settles_tells_the_cells_of_its_subscriptions_and_objects_in_one_message_each() -> None:

@@ -32,7 +32,7 @@ def update(*, cell: int = OTHER, told_s: float = 9.0, objects: Any = (), **more:
 
 def test_a_subscriber_that_moved_gets_what_it_missed_at_its_new_place_and_the_others_are_told() -> None:
     lone, notifier = informed()
-    notifier.notify([SUBSCRIPTION.key], PHOTO, HERE)
+    notifier.notify([SUBSCRIPTION.key], PHOTO)
     lone.nack(8)
     lone.sent.clear()
     lone.arrive(update(), origin=8)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.dcs.learning import Learning
-from thyme.approaches.dcs.notifier import Notifier
+from thyme.approaches.dcs.notifier import MATCHES_PER_MESSAGE, Notifier
 from thyme.approaches.dcs.spreading import Spreading
+from thyme.approaches.past import answer_in_pieces
 from thyme.model.ids import CellId
 from thyme.model.matching import IndexFull
 from thyme.model.objects import Metadata
@@ -22,13 +23,14 @@ from thyme.wire.cells import (
     DeleteMetadata,
     Held,
     InsertMetadata,
-    MoreMatches,
     Part,
+    PastOf,
     Revoked,
     SpreadInsert,
     SubscribePart,
     UnsubscribePart,
 )
+from thyme.wire.storage import MoreRequest
 
 
 class Broker:
@@ -44,7 +46,7 @@ class Broker:
         cell.serve(DeleteMetadata, self._delete)
         cell.serve(SubscribePart, self._subscribe)
         cell.serve(UnsubscribePart, self._unsubscribe)
-        cell.serve(MoreMatches, self._more)
+        cell.serve(MoreRequest, self._more)
 
     def _insert(self, arrival: Arrival, message: InsertMetadata) -> None:
         metadata = message.metadata
@@ -75,7 +77,7 @@ class Broker:
         if new:
             self._learning.inserted.remember(metadata.key, self._cell.host.now())
             self._cell.tell_surely(CellState(held=(held,)))
-            self._notifier.notify([s.key for s in matching], metadata, home)
+            self._notifier.notify([s.key for s in matching], metadata)
             hot = self._spreading.grown(metadata, home)
             if hot:
                 self._cell.tell_others(hot)
@@ -95,25 +97,31 @@ class Broker:
     def _subscribe(self, arrival: Arrival, message: SubscribePart) -> None:
         key = message.subscription.key
         now_s = self._cell.host.now()
-        part = Part(arrival.target, message.subscription, message.cell, now_s, now_s)
+        part = Part(arrival.target, message.subscription, message.cell, message.told_s, now_s)
         try:
             new = self._cell.holdings.parts.put(part)
         except IndexFull as full:
             self._answer(arrival, message.request, str(full))
             return
-        if not new:
-            self._answer(arrival, message.request)
-            return
-        self._learning.subscribed.remember(key, now_s)
-        self._cell.tell_surely(CellState(parts=(part,)))
-        self._answer(arrival, message.request)
-        self._spreading.subscribed(message, arrival.target)
+        if new:
+            self._learning.subscribed.remember(key, now_s)
+            self._cell.tell_surely(CellState(parts=(part,)))
+            self._spreading.subscribed(message, arrival.target)
+        past = self._send_past(message, arrival.target)
+        tags = tuple(dict.fromkeys(tag for c in message.subscription.conjunctions for tag in c.positive))
+        self._answer(arrival, message.request, tags=tags, past=past)
+
+    def _send_past(self, message: SubscribePart, home: CellId) -> int:
+        """The most recent past matches of a subscription, ahead of its answer; how many there are in all."""
         if message.past < 1:
-            return
-        batch = self._cell.holdings.index.search(message.subscription, message.past)
-        if batch.matches:
-            remaining = batch.total - len(batch.matches)
-            self._notifier.notify_batch(key, message.cell, batch, remaining, arrival.target)
+            return 0
+        search = self._cell.holdings.index.search
+        pieces = list(answer_in_pieces(search, message.subscription, None, message.past, MATCHES_PER_MESSAGE))
+        if pieces[0].matches:
+            for piece in pieces:
+                to = message.subscription.key.subscriber
+                self._cell.router.send_to_node(to, message.cell, PastOf(home, piece))
+        return sum(len(piece.matches) for piece in pieces) + pieces[-1].left
 
     def _unsubscribe(self, arrival: Arrival, message: UnsubscribePart) -> None:
         revoked = Revoked(arrival.target, message.key)
@@ -122,15 +130,21 @@ class Broker:
             self._spreading.revoked(message.key, arrival.target)
         self._answer(arrival, message.request)
 
-    def _more(self, arrival: Arrival, message: MoreMatches) -> None:
-        part = self._cell.holdings.parts.get(message.key, arrival.target)
-        if part is None:
-            self._answer(arrival, message.request, "unknown subscription")
+    def _more(self, arrival: Arrival, message: MoreRequest) -> None:
+        """The request says what was subscribed to: a member that missed the subscription answers as well."""
+        subscription, search = message.subscription, self._cell.holdings.index.search
+        if subscription.key.subscriber != arrival.origin:
             return
-        batch = self._cell.holdings.index.search(part.subscription, message.limit, message.cursor)
-        remaining = max(0, message.remaining - len(batch.matches))
-        self._notifier.notify_batch(message.key, message.cell, batch, remaining, arrival.target, message.request)
+        answer = answer_in_pieces(
+            search, subscription, message.cursor, message.limit, MATCHES_PER_MESSAGE, message.request
+        )
+        for piece in answer:
+            self._cell.answer(arrival, PastOf(arrival.target, piece))
 
-    def _answer(self, arrival: Arrival, request: int, refusal: str = "", tags: tuple[str, ...] = ()) -> None:
-        hot = self._spreading.hot_tags(tags, arrival.target)
-        self._cell.answer(arrival, CellAnswer(request, arrival.target, refusal, hot))
+    def _answer(
+        self, arrival: Arrival, request: int, refusal: str = "", tags: tuple[str, ...] = (), past: int = 0
+    ) -> None:
+        """To whoever asked; what another cell passed on, nobody asked for."""
+        if request >= 0:
+            hot = self._spreading.hot_tags(tags, arrival.target)
+            self._cell.answer(arrival, CellAnswer(request, arrival.target, refusal, hot, past))

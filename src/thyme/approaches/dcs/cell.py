@@ -170,7 +170,7 @@ class Cell:
         self._actions[kind] = (members_only, action)
 
     def _nothing_held(self) -> Holdings:
-        return Holdings(self.host.store, self.contents, self.options)
+        return Holdings(self.host, self.contents, self.options)
 
     def _counts_to(self) -> CellId:
         return self.place

@@ -22,6 +22,7 @@ class CellRequests:
     def __init__(self, cell: Cell) -> None:
         self._cell = cell
         self._waiting: dict[int, dict[CellId, None]] = {}
+        self._heard: dict[int, Callable[[CellAnswer], None]] = {}
         self._hot: Bounded[str, int] = Bounded(cell.options.spread_memory)
         cell.hear(CellAnswer, self._on_answer)
 
@@ -30,8 +31,15 @@ class CellRequests:
         """The tags that are known to be spread, and over how many cells."""
         return self._hot
 
-    def begin(self, cells: Iterable[CellId], send: Callable[[int, list[CellId]], None], done: Done) -> None:
-        """Call `send(number, cells)` now, and again for those cells that have not answered in time."""
+    def begin(
+        self,
+        cells: Iterable[CellId],
+        send: Callable[[int, list[CellId]], None],
+        done: Done,
+        heard: Callable[[CellAnswer], None] | None = None,
+    ) -> None:
+        """Call `send(number, cells)` now, and again for those cells that have not answered in time; `heard` is told of
+        every answer."""
         waiting = dict.fromkeys(cells)
         numbers: list[int] = []
 
@@ -39,10 +47,13 @@ class CellRequests:
             if not numbers:
                 numbers.append(number)
                 self._waiting[number] = waiting
+                if heard is not None:
+                    self._heard[number] = heard
             send(number, list(waiting))
 
         def ended(outcome: Outcome) -> None:
             self._waiting.pop(numbers[0], None)
+            self._heard.pop(numbers[0], None)
             done(outcome)
 
         self._cell.requests.begin(try_once, ended)
@@ -62,6 +73,8 @@ class CellRequests:
         if answer.refusal:
             self._cell.requests.resolve(answer.request, Outcome(Failure.REFUSED))
             return
+        if answer.request in self._heard:
+            self._heard[answer.request](answer)
         waiting = self._waiting.get(answer.request)
         if waiting is not None:
             waiting.pop(answer.cell, None)

@@ -20,7 +20,7 @@ from thyme.approaches.dcs.options import CellStorageOptions
 from thyme.approaches.dcs.parts import Parts
 from thyme.approaches.dcs.replication import merged, with_replica
 from thyme.approaches.digests import BUCKETS, Digests, item_number
-from thyme.host import Store
+from thyme.host import Host
 from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId, ObjectKey
 from thyme.model.matching import MatchingIndex
@@ -32,14 +32,14 @@ from thyme.wire.cells import WHOLE_CELL, CellState, Deleted, Held
 class Holdings:
     """A member's copy of its cell's state."""
 
-    def __init__(self, store: Store, contents: Contents, options: CellStorageOptions) -> None:
+    def __init__(self, host: Host, contents: Contents, options: CellStorageOptions) -> None:
         self._contents = contents
         self._options = options
         self._all_keep_objects = options.replicas_in_cell == 0
         """Whether every member keeps the cell's objects, or only those chosen for each."""
-        self._items = Items(store)
+        self._items = Items(host.store)
         self.index = MatchingIndex()
-        self.parts = Parts(self._items, self.index, options.revoked)
+        self.parts = Parts(self._items, self.index, options.revoked, host.now)
         self.spread: dict[str, int] = {}
         """Hot tags of this cell, and over how many cells each is spread."""
         self._homes: dict[ObjectKey, dict[CellId, None]] = {}

@@ -26,6 +26,13 @@ def share_of(key: ObjectKey, cells: int) -> int:
     return int.from_bytes(blake2b(str(key).encode(), digest_size=4).digest(), "big") % cells
 
 
+def other_cells_of(grid: Grid, tag: str, cells: int) -> list[CellId]:
+    """The cells over which a hot tag is spread, without the first, which everybody knows."""
+    home = grid.cell_for(tag)
+    shares = dict.fromkeys(grid.cell_for(tag, share) for share in range(1, cells))
+    return [cell for cell in shares if cell != home]
+
+
 def insertion_cells(grid: Grid, metadata: Metadata, hot: Mapping[str, int]) -> list[CellId]:
     """The cells to insert metadata in: of a tag known to be spread over several, the one of this object's share."""
     return sorted({grid.cell_for(tag, share_of(metadata.key, hot[tag]) if tag in hot else 0) for tag in metadata.tags})

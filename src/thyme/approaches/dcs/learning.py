@@ -46,7 +46,7 @@ class Learning:
             # Of what was published before a subscription, whoever answered that subscription should have told.
             published_s = held.metadata.published_s
             missed = [s.key for s in matching if new and self.subscribed.get(s.key, published_s) > published_s]
-            self._notifier.notify(missed, held.metadata, here)
+            self._notifier.notify(missed, held.metadata)
         for part in state.parts:
             fresh = holdings.index.subscription(part.subscription.key) is None
             if holdings.parts.put(part):
@@ -84,14 +84,14 @@ class Learning:
 
     def _notify_of_handed_over(self, state: CellState) -> None:
         """What two cells kept apart meets here for the first time: nobody can have told of these matches."""
-        holdings, here = self._cell.holdings, self._cell.id
+        holdings = self._cell.holdings
         for part in state.parts:
             if holdings.parts.get(part.subscription.key, part.home) is None and holdings.parts.put(part):
-                self._notifier.catch_up(part.subscription, part.cell, here)
+                self._notifier.catch_up(part.subscription, part.cell)
         for held in state.held:
             new, matching = holdings.put(held)
             if new:
-                self._notifier.notify([subscription.key for subscription in matching], held.metadata, here)
+                self._notifier.notify([subscription.key for subscription in matching], held.metadata)
 
     def _notify_of_inserted(self, part: Part) -> None:
         """Of what was published after a subscription, whoever answered the insertion should have told."""
@@ -100,4 +100,4 @@ class Learning:
             if metadata is None or metadata.published_s < part.since_s:
                 continue
             if part.subscription.matches(metadata):
-                self._notifier.notify([part.subscription.key], metadata, self._cell.id)
+                self._notifier.notify([part.subscription.key], metadata)

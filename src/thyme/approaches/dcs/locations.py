@@ -81,7 +81,7 @@ class Locations:
         it, to those that list it as a replica. With `catch_up` the cells also tell what was missed, and the update is
         repeated until they answer."""
         subscriptions: dict[CellId, list[SubscriptionKey]] = {}
-        for key, cell in self._subscriber.shares():
+        for key, cell in self._subscriber.shares(None if catch_up else self._host.now()):
             subscriptions.setdefault(cell, []).append(key)
         replicas: dict[CellId, list[ObjectKey]] = {}
         for metadata in self._copies if objects else ():

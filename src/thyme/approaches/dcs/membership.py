@@ -68,11 +68,12 @@ class Membership:
         self._cell.settled(alone)
 
     def _watch(self) -> None:
-        """Look where this node is, and whether it moves."""
+        """Look where this node is, whether it moves, and what has ended meanwhile."""
         if self._stopped:
             return
         self._host.after(self._options.watch_s, self._watch)
         now_s = self._host.now()
+        self._cell.holdings.parts.expire()
         self._walking.look(self._host.position(), now_s)
         place = self._cell.position()
         if place == self._cell.place:

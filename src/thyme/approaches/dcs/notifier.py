@@ -15,7 +15,6 @@ from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.past import pieces_of
 from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId, NodeId, SubscriptionKey
-from thyme.model.matching import Batch
 from thyme.model.objects import Metadata
 from thyme.model.records import Counted, TrafficKind
 from thyme.model.subscriptions import Subscription
@@ -49,37 +48,21 @@ class Notifier:
         self._kept_count = 0
         cell.undelivered.then(self._on_undelivered)
 
-    def notify(self, keys: Iterable[SubscriptionKey], metadata: Metadata, source: CellId) -> None:
+    def notify(self, keys: Iterable[SubscriptionKey], metadata: Metadata) -> None:
         """Tell the subscribers of all these subscriptions of one object."""
         placed = [(key, self._place_of(key)) for key in keys]
         known = [(key, cell) for key, cell in placed if cell is not None]
         for first in range(0, len(known), KEYS_PER_MESSAGE):
             some = known[first : first + KEYS_PER_MESSAGE]
-            message = CellNotification(tuple(key for key, _ in some), (metadata,), source)
+            message = CellNotification(tuple(key for key, _ in some), (metadata,))
             self._send(message, [Destination(cell, key.subscriber) for key, cell in some])
 
-    def notify_batch(
-        self, key: SubscriptionKey, cell: CellId, batch: Batch, remaining: int, source: CellId, request: int = -1
-    ) -> None:
-        """Tell one subscriber of several objects; `remaining` more can be asked for."""
-        pieces = pieces_of(batch.matches, MATCHES_PER_MESSAGE)
-        for i, piece in enumerate(pieces):
-            last = i == len(pieces) - 1
-            message = CellNotification(
-                (key,),
-                piece,
-                source,
-                request if last else -1,
-                remaining if last else 0,
-                batch.cursor if last else None,
-            )
-            self._send(message, [Destination(cell, key.subscriber)])
-
-    def catch_up(self, subscription: Subscription, place: CellId, source: CellId) -> None:
+    def catch_up(self, subscription: Subscription, place: CellId) -> None:
         """Tell a subscriber at once of all that is here and matches, old or new."""
         batch = self._cell.holdings.index.search(subscription, MOST_CAUGHT_UP)
-        if batch.matches:
-            self.notify_batch(subscription.key, place, Batch(batch.matches, batch.total, None), 0, source)
+        for piece in pieces_of(batch.matches, MATCHES_PER_MESSAGE) if batch.matches else ():
+            message = CellNotification((subscription.key,), piece)
+            self._send(message, [Destination(place, subscription.key.subscriber)])
 
     def moved(self, node: NodeId) -> None:
         """The subscriber said where it is: it gets what was kept."""

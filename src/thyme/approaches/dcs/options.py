@@ -30,7 +30,7 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     contents: ContentOptions = ContentOptions()
     limits: StoreLimits = StoreLimits()
     past_matches: int = 10
-    """n: how many of the most recent past matches a cell sends at once (§3.3)."""
+    """n: how many of the most recent past matches are told at once (§3.3)."""
     replication_list: int = 8
     """Entries of a replication list; the active replica's is permanent (§6.2.3)."""
     active_replication: bool = True

@@ -2,17 +2,21 @@
 
 A share is kept under its home, the cell that a conjunction key hashes to, with the place of its subscriber. All shares
 of one subscription that are kept here stand as one in the matching index. A subscription that was revoked stays so: a
-member that missed it cannot bring it back.
+member that missed it cannot bring it back. One whose time frame has ended (§3.3) is kept for a while for what is on its
+way, a search of the past from its coming on; all members agree on that instant, so that repair does not bring it back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from heapq import heappop, heappush
+from math import inf
 
 import msgspec
 
 from thyme.approaches.dcs.items import Items
 from thyme.approaches.digests import item_number
+from thyme.approaches.ends import LINGERING_S
 from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId, SubscriptionKey
 from thyme.model.matching import MatchingIndex
@@ -24,9 +28,11 @@ from thyme.wire.cells import CellState, Part, Revoked
 class Parts:
     """Shares of subscriptions, by subscription and home."""
 
-    def __init__(self, items: Items, index: MatchingIndex, max_revoked: int) -> None:
+    def __init__(self, items: Items, index: MatchingIndex, max_revoked: int, now: Callable[[], float]) -> None:
         self._items = items
         self._index = index
+        self._now = now
+        self._ends: list[tuple[float, SubscriptionKey, CellId]] = []
         self._parts: dict[SubscriptionKey, dict[CellId, Part]] = {}
         self._revoked: Bounded[SubscriptionKey, dict[CellId, None]] = Bounded(max_revoked, parting=self._forget_revoked)
         """Ended subscriptions, with the homes that have to know."""
@@ -34,7 +40,8 @@ class Parts:
     def put(self, part: Part) -> bool:
         """Keep a share of a subscription, or its subscriber's newer place; whether that is news."""
         key = part.subscription.key
-        if key in self._revoked:
+        over_s = _over_s(part)
+        if key in self._revoked or over_s <= self._now():
             return False
         parts = self._parts.setdefault(key, {})
         known = parts.get(part.home)
@@ -46,7 +53,17 @@ class Parts:
         self._items.note(_number(part), lambda: CellState(parts=(self._parts[key][part.home],)))
         if known is None:
             self._stand_as_one(key)
+            if over_s < inf:
+                heappush(self._ends, (over_s, key, part.home))
         return True
+
+    def expire(self) -> None:
+        """Forget the shares whose time is over."""
+        while self._ends and self._ends[0][0] <= self._now():
+            _, key, home = heappop(self._ends)
+            part = self.get(key, home)
+            if part is not None and _over_s(part) <= self._now():
+                self._drop(key, [home])
 
     def revoke(self, revoked: Revoked) -> bool:
         """Forget a subscription for good; False if its home knew."""
@@ -106,14 +123,17 @@ class Parts:
                 del homes[home]
                 self._items.forget(item_number("revoked", key, home))
         for key, parts in list(self._parts.items()):
-            lost = [home for home in parts if home in gone]
-            for home in lost:
-                self._items.forget(_number(parts.pop(home)))
-            if not parts:
-                del self._parts[key]
-                self._index.unsubscribe(key)
-            elif lost:
-                self._stand_as_one(key)
+            self._drop(key, [home for home in parts if home in gone])
+
+    def _drop(self, key: SubscriptionKey, homes: list[CellId]) -> None:
+        parts = self._parts[key]
+        for home in homes:
+            self._items.forget(_number(parts.pop(home)))
+        if not parts:
+            del self._parts[key]
+            self._index.unsubscribe(key)
+        elif homes:
+            self._stand_as_one(key)
 
     def _forget_revoked(self, key: SubscriptionKey, homes: dict[CellId, None]) -> None:
         for home in homes:
@@ -127,6 +147,12 @@ class Parts:
         frame = next(iter(parts.values())).subscription.frame
         self._index.unsubscribe(key)
         self._index.add_subscription(Subscription(key, tuple(conjunctions), frame))
+
+
+def _over_s(part: Part) -> float:
+    """When a share is no longer wanted."""
+    end_s = part.subscription.frame.end_s
+    return inf if end_s is None else max(end_s, part.since_s) + LINGERING_S
 
 
 def _number(part: Part) -> int:

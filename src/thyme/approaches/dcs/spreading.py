@@ -11,7 +11,7 @@ from __future__ import annotations
 import msgspec
 
 from thyme.approaches.dcs.cell import Cell
-from thyme.approaches.dcs.keys import share_of
+from thyme.approaches.dcs.keys import other_cells_of, share_of
 from thyme.approaches.interface import Outcome
 from thyme.model.ids import CellId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
@@ -57,13 +57,14 @@ class Spreading:
             if full and self._grid.cell_for(tag) == home and holdings.spread_tag(tag, self._options.spread_cells):
                 news.append((tag, self._options.spread_cells))
                 for part in holdings.parts.about(tag, home):
-                    copy = SubscribePart(-1, part.subscription, part.cell, 0)
+                    copy = SubscribePart(-1, part.subscription, part.cell, 0, part.told_s)
                     self._to_others(tag, self._options.spread_cells, copy)
         return CellState(spread=tuple(news)) if news else None
 
     def subscribed(self, message: SubscribePart, home: CellId) -> None:
-        """Copy a new subscription to the other cells of its hot tags."""
-        copy = SubscribePart(-1, message.subscription, message.cell, message.past)
+        """Copy a new subscription to the other cells of its hot tags. Its subscriber, who is told that they are hot,
+        asks those cells for the past by itself."""
+        copy = SubscribePart(-1, message.subscription, message.cell, 0, message.told_s)
         tags = dict.fromkeys(tag for c in message.subscription.conjunctions for tag in c.positive)
         for tag, cells in self.hot_tags(tuple(tags), home):
             self._to_others(tag, cells, copy)
@@ -98,9 +99,7 @@ class Spreading:
         self._cell.router.send_to_many([Destination(cell) for cell in self._others(tag, cells)], message)
 
     def _others(self, tag: str, cells: int) -> list[CellId]:
-        home = self._grid.cell_for(tag)
-        shares = dict.fromkeys(self._grid.cell_for(tag, share) for share in range(1, cells))
-        return [cell for cell in shares if cell != home]
+        return other_cells_of(self._grid, tag, cells)
 
 
 def _ignore(outcome: Outcome) -> None:

@@ -59,7 +59,7 @@ class CellStorage(ReactiveStore):
         self._membership = Membership(cell, learning, self._repair)
         self._proxying = Proxying(cell)
         self._requests = CellRequests(cell)
-        self._subscriber = Subscriber(cell, self._requests)
+        self._subscriber = Subscriber(cell, self._requests, self._begun)
         self._locations = Locations(cell, self._requests, self._subscriber, self._copies)
 
     def start(self) -> None:
@@ -105,26 +105,30 @@ class CellStorage(ReactiveStore):
         metadata = self._copies.own(oid)
         if metadata is None:
             raise InputError(f"this node has no object {oid!r} to delete; only the owner can delete an object")
+        self._expect_room()
         key = metadata.key
         self._replicas.drop_own(key)
         cells = cells_of_tags(self.cell.grid, metadata.tags)
         home = home_of(metadata)
         if home is not None and home not in cells:
             cells = [*cells, home]
-        self._requests.ask(cells, lambda number: DeleteMetadata(number, key), done)
+        self._requests.ask(cells, lambda number: DeleteMetadata(number, key), self._begun(done))
 
     def subscribe(
         self, query: Query, frame: TimeFrame, notify: Notify, done: Done, *, sid: int | None = None
     ) -> SubscriptionKey:
+        self._expect_room()
         return self._subscriber.subscribe(query, frame, notify, done, sid)
 
     def unsubscribe(self, sid: int, done: Done) -> None:
+        self._expect_room()
         self._subscriber.unsubscribe(sid, done)
 
     def retrieve(self, metadata: Metadata, done: Fetched) -> None:
         self._replicas.retrieve(metadata, done)
 
     def more(self, sid: int, done: Done) -> None:
+        self._expect_room()
         self._subscriber.more(sid, done)
 
     def remaining(self, sid: int) -> int:

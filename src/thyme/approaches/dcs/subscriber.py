@@ -1,43 +1,52 @@
 """The subscriber side of Thyme-DCS (Thyme FGCS §6.4): a node's own subscriptions and what it is notified of.
 
 A subscription is divided among the cells of its conjunctions' keys; the node remembers which, across restarts. What
-matches comes from any of them, each object once (`Inbox`), and each tells where its batch of past matches ended.
+matches comes from any of them, each object once (`Inbox`). Past matches come with the cells' answers, and the most
+recent of all of them are told (`Pager`); of a hot tag, the cells that share it are asked for theirs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
 from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.dcs.cell_requests import CellRequests
-from thyme.approaches.dcs.keys import parts_of
-from thyme.approaches.inbox import Inbox
+from thyme.approaches.dcs.keys import other_cells_of, parts_of
+from thyme.approaches.inbox import Inbox, OwnSubscription
 from thyme.approaches.interface import Done, Notify, Outcome
-from thyme.approaches.paging import ask_for_more
+from thyme.approaches.pager import Pager
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import CellId, SubscriptionKey
-from thyme.model.matching import Cursor
 from thyme.model.queries import Query
 from thyme.model.subscriptions import Subscription
 from thyme.routing.cells.addresses import Arrival
-from thyme.wire.cells import CellNotification, MoreMatches, SubscribePart, UnsubscribePart
+from thyme.wire.cells import CellAnswer, CellNotification, PastOf, SubscribePart, UnsubscribePart
+from thyme.wire.storage import MoreRequest
 
 SUBSCRIPTION_CELLS = "subscription cells"
 _cells = msgspec.msgpack.Decoder(list[CellId])
 
 
+def _as_it_is(done: Done) -> Done:
+    return done
+
+
 class Subscriber:
     """This node's subscriptions, and the cells that have a share of each."""
 
-    def __init__(self, cell: Cell, requests: CellRequests) -> None:
+    def __init__(self, cell: Cell, requests: CellRequests, begun: Callable[[Done], Done] = _as_it_is) -> None:
+        """`begun` is told of the callback of every operation that was admitted, and gives back the one to call."""
         self._cell = cell
         self._requests = requests
+        self._begun = begun
         limits = cell.options.limits
         self._inbox: Inbox[CellId] = Inbox(cell.host, limits.own_subscriptions, limits.notified_memory)
-        self._inbox.removed = lambda sid: cell.host.store.remove(SUBSCRIPTION_CELLS, str(sid))
+        self._inbox.removed = self._forget_cells
+        self._pager: Pager[CellId] = Pager(self._inbox, cell.requests, self._ask_for_past, cell.options.past_matches)
         cell.hear(CellNotification, self._on_notification)
+        cell.hear(PastOf, self._on_past)
 
     def subscribe(self, query: Query, frame: TimeFrame, notify: Notify, done: Done, sid: int | None) -> SubscriptionKey:
         number = self._inbox.next_sid() if sid is None else sid
@@ -45,7 +54,13 @@ class Subscriber:
         parts = parts_of(self._cell.grid, subscription, self._cell.host.random)
         self._inbox.add(subscription, notify)
         self._cell.host.store.put(SUBSCRIPTION_CELLS, str(number), msgspec.msgpack.encode(sorted(parts)))
-        self._send_parts(parts, done)
+        own, ended = self._inbox.get(number), self._begun(done)
+
+        def answered(outcome: Outcome) -> None:
+            self._pager.give(own, _ignore)
+            ended(Outcome(outcome.failure, own.remaining))
+
+        self._send_parts(own, parts, answered)
         return subscription.key
 
     def unsubscribe(self, sid: int, done: Done) -> None:
@@ -55,18 +70,12 @@ class Subscriber:
         key = self._inbox.get(sid).subscription.key
         cells = self._cells_of(sid)
         self._inbox.remove(sid)
-        self._requests.ask(cells, lambda number: UnsubscribePart(number, key), done)
+        self._requests.ask(cells, lambda number: UnsubscribePart(number, key), self._begun(done))
 
     def more(self, sid: int, done: Done) -> None:
-        """Ask every cell that has more past matches for its next batch."""
+        """Tell the next batch of past matches, of all cells together."""
         own = self._inbox.get(sid)
-
-        def ask(source: CellId, number: int, cursor: Cursor, left: int) -> None:
-            key, limit = own.subscription.key, self._cell.options.past_matches
-            request = MoreMatches(number, key, self._cell.place, cursor, limit, left)
-            self._cell.router.send_to_cell(source, request)
-
-        ask_for_more(own, self._cell.requests, ask, done)
+        self._pager.give(own, self._begun(done))
 
     def remaining(self, sid: int) -> int:
         return self._inbox.get(sid).remaining
@@ -74,47 +83,65 @@ class Subscriber:
     def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
         return self._inbox.resume(notify)
 
-    def shares(self) -> Iterator[tuple[SubscriptionKey, CellId]]:
-        """Every subscription with every cell that has a share of it."""
+    def shares(self, now_s: float | None = None) -> Iterator[tuple[SubscriptionKey, CellId]]:
+        """Every subscription with every cell that has a share of it; only those that have not ended, if it is said what
+        time it is."""
         for own in self._inbox:
             key = own.subscription.key
-            for cell in self._cells_of(key.sid):
-                yield key, cell
+            if now_s is None or not own.subscription.frame.ended(now_s):
+                for cell in self._cells_of(key.sid):
+                    yield key, cell
 
     def send_again(self, key: SubscriptionKey, cell: CellId, done: Done) -> None:
         """A cell has lost its share of a subscription."""
         own = self._inbox.find(key)
-        if own is None:
-            return
-        subscription, cell_for = own.subscription, self._cell.grid.cell_for
-        lost = tuple(c for c in subscription.conjunctions if any(cell_for(tag) == cell for tag in c.positive))
-        if lost:
-            self._send_parts({cell: Subscription(key, lost, subscription.frame)}, done)
+        share = self._share(own, cell) if own is not None else None
+        if own is not None and share is not None:
+            self._send_parts(own, {cell: share}, done)
 
-    def _send_parts(self, parts: Mapping[CellId, Subscription], done: Done) -> None:
+    def _share(self, own: OwnSubscription[CellId], cell: CellId) -> Subscription | None:
+        """What a cell may have to evaluate of a subscription."""
+        subscription, cell_for = own.subscription, self._cell.grid.cell_for
+        mine = tuple(c for c in subscription.conjunctions if any(cell_for(tag) == cell for tag in c.positive))
+        return Subscription(subscription.key, mine, subscription.frame) if mine else None
+
+    def _send_parts(self, own: OwnSubscription[CellId], parts: Mapping[CellId, Subscription], done: Done) -> None:
         """To each cell its share of a subscription."""
 
         def send(number: int, waiting: list[CellId]) -> None:
-            place, past = self._cell.place, self._cell.options.past_matches
+            place, past, now_s = self._cell.place, self._cell.options.past_matches, self._cell.host.now()
             for cell in waiting:
-                self._cell.router.send_to_cell(cell, SubscribePart(number, parts[cell], place, past))
+                self._cell.router.send_to_cell(cell, SubscribePart(number, parts[cell], place, past, now_s))
 
-        self._requests.begin(sorted(parts), send, done)
+        def heard(answer: CellAnswer) -> None:
+            own.past.expect(answer.cell, answer.past)
+            for tag, cells in answer.spread:
+                for cell in other_cells_of(self._cell.grid, tag, cells):
+                    own.past.expect(cell, 1)
+
+        self._requests.begin(sorted(parts), send, done, heard)
+
+    def _ask_for_past(self, source: CellId, request: MoreRequest) -> None:
+        own = self._inbox.find(request.subscription.key)
+        share = self._share(own, source) if own is not None else None
+        asked = request if share is None else msgspec.structs.replace(request, subscription=share)
+        self._cell.router.send_to_cell(source, asked)
 
     def _cells_of(self, sid: int) -> list[CellId]:
         value = self._cell.host.store.get(SUBSCRIPTION_CELLS, str(sid))
         return _cells.decode(value) if value else []
 
+    def _forget_cells(self, sid: int) -> None:
+        self._cell.host.store.remove(SUBSCRIPTION_CELLS, str(sid))
+
     def _on_notification(self, arrival: Arrival, message: CellNotification) -> None:
         for key in message.keys:
-            own = self._inbox.find(key)
-            if own is None:
-                continue
             for metadata in message.matches:
                 self._inbox.accept(key, metadata, arrival.hops)
-            if message.request >= 0:
-                own.cursors.pop(message.source, None)
-            if message.cursor is not None and message.remaining > 0:
-                own.cursors[message.source] = (message.cursor, message.remaining)
-        if message.request >= 0:
-            self._cell.requests.resolve(message.request, Outcome())
+
+    def _on_past(self, arrival: Arrival, message: PastOf) -> None:
+        self._pager.on_piece(message.cell, message.piece)
+
+
+def _ignore(outcome: Outcome) -> None:
+    """What a cell did not answer of the past is left to be asked for."""

@@ -51,7 +51,7 @@ class Whereabouts:
             self._ask_for_unknown(arrival, message)
         if message.since_s is not None:
             for key in message.subscriptions:
-                self._catch_up(key, message.cell, message.since_s, arrival.target)
+                self._catch_up(key, message.cell, message.since_s)
 
     def _add_replica(self, arrival: Arrival, message: ReplicaAdded) -> None:
         added = self._cell.holdings.add_replica(message.key, message.replica)
@@ -80,7 +80,7 @@ class Whereabouts:
             unknown = Unknown(arrival.target, tuple(objects), tuple(subscriptions))
             self._cell.router.send_to_node(message.node, message.cell, unknown)
 
-    def _catch_up(self, key: SubscriptionKey, place: CellId, since_s: float, source: CellId) -> None:
+    def _catch_up(self, key: SubscriptionKey, place: CellId, since_s: float) -> None:
         """Tell a subscriber that was away of what was published meanwhile."""
         subscription = self._cell.holdings.index.subscription(key)
         if subscription is None:
@@ -90,4 +90,4 @@ class Whereabouts:
         if frame.end_s is not None and frame.end_s <= start_s:
             return
         recent = msgspec.structs.replace(subscription, frame=type(frame)(start_s, frame.end_s))
-        self._notifier.catch_up(recent, place, source)
+        self._notifier.catch_up(recent, place)
