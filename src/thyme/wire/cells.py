@@ -245,3 +245,9 @@ class HeldBy(Message, frozen=True, tag=123):
 
     request: int
     metadata: Metadata | None
+
+
+class Silent(Message, frozen=True, tag=124):
+    """To the rest of a cell: the subscribers of these were not found for so long that they have failed (§6.4.3)."""
+
+    keys: tuple[SubscriptionKey, ...]

@@ -291,13 +291,13 @@ def test_a_cell_that_lost_all_its_members_at_once_is_told_again(tmp_path: Path) 
     tag = world.tag_of(2, 0)
     world.subscribe(0, tag)
     world.switch_off(2, keeps_store=False)
-    world.wait(120.0)
+    world.wait(20.0)
     world.insert(1, "photo", tag)
     assert world.names() == ["photo"], "the proxy learnt of the subscription from its subscriber"
 
 
 def test_what_two_cells_kept_apart_is_notified_when_it_meets(tmp_path: Path) -> None:
-    world = CellWorld(tmp_path, [(0, 0), (1, 0), (2, 0)], {"refresh_s": 0.0})
+    world = CellWorld(tmp_path, [(0, 0), (1, 0), (2, 0)], {"reminders": False})
     tag = world.tag_of(2, 0)
     world.subscribe(0, tag)
     world.switch_off(2)

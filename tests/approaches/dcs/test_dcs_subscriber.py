@@ -219,18 +219,35 @@ def test_what_is_heard_on_the_way_does_not_count_as_having_been_there() -> None:
     assert [update.since_s for _, update in user.take(LocationUpdate)] == [None]
 
 
-def test_cells_are_reminded_of_subscriptions_from_time_to_time_by_members() -> None:
-    for refresh_s, mode, reminders in (
-        (10.0, Mode.MEMBER, True),
-        (10.0, Mode.MOVING, False),
-        (0.0, Mode.MEMBER, False),
-    ):
-        user = User(refresh_s=refresh_s)
-        user.subscribe(user.tag(1))
-        user.cell.mode = mode
-        user.locations.join()
-        user.wait(60.0)
-        assert (len(user.take(LocationUpdate)) >= 4) is reminders
+def test_a_cell_that_lost_its_members_is_reminded_of_this_nodes_subscriptions_and_objects_until_it_answers() -> None:
+    user = User(reminder_s=4.0)
+    tag = user.tag(1)
+    key = user.subscribe(f"{tag} | {user.tag(3)}")
+    own = metadata_of("own", tag, owner=5)
+    user.copies.put_own(own)
+    user.copies.put_own(metadata_of("elsewhere", user.tag(3), owner=5))
+    user.copies.put_retrieved(metadata_of("retrieved", tag))
+    user.sent.clear()
+    user.cell.forgotten(CellId(1))
+    assert user.sent == [], "not all at once"
+    user.wait(4.1)
+    updates = user.take(LocationUpdate)
+    assert {(to[0], update.subscriptions, update.objects) for to, update in updates} == {
+        ((1, None), (key,), (own.key,))
+    }
+    for _, update in updates:
+        user.answer(update.request, 1)
+    user.wait(30.0)
+    assert user.take(LocationUpdate) == []
+
+
+def test_where_nothing_is_lost_nobody_is_reminded_of_anything() -> None:
+    user = User()
+    user.subscribe(user.tag(1))
+    user.answer(user.take(SubscribePart)[0][1].request, 1)
+    user.sent.clear()
+    user.wait(600.0)
+    assert user.sent == []
 
 
 def test_what_a_cell_has_lost_is_sent_to_it_again() -> None:

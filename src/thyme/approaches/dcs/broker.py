@@ -55,6 +55,8 @@ class Broker:
             return
         if self._spreading.passed_on(arrival, message):
             return
+        if arrival.proxied:
+            self._cell.stand_in(arrival.target)
         refusal = self._keep(metadata, arrival.target)
         self._answer(arrival, message.request, refusal, metadata.tags)
 
@@ -95,6 +97,8 @@ class Broker:
         self._answer(arrival, message.request)
 
     def _subscribe(self, arrival: Arrival, message: SubscribePart) -> None:
+        if arrival.proxied:
+            self._cell.stand_in(arrival.target)
         key = message.subscription.key
         now_s = self._cell.host.now()
         part = Part(arrival.target, message.subscription, message.cell, message.told_s, now_s)

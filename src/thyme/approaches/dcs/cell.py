@@ -13,8 +13,10 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from thyme.approaches.contents import Contents
+from thyme.approaches.dcs.digests import BEACON_BYTES
 from thyme.approaches.dcs.holdings import Holdings
 from thyme.approaches.dcs.options import CellStorageOptions
+from thyme.approaches.dcs.rumours import Rumours, split
 from thyme.approaches.dcs.turns import Turn
 from thyme.approaches.requests import Requests
 from thyme.host import Host
@@ -64,7 +66,10 @@ class Cell:
         self.holdings = self._nothing_held()
         self._make_turns()
         self._actions: dict[type[Message], tuple[bool, Callable[[Arrival, Any], None]]] = {}
-        events = BeaconEvents(population_changed=self._on_population, digest=self._digest, heard=self.heard)
+        self._rumours = Rumours(host, self.forgotten)
+        events = BeaconEvents(
+            vanished=self._on_vanished, population_changed=self._on_population, digest=self._say, heard=self._on_heard
+        )
         self.beacons = Beacons(host, self.grid, events, options.beacons, self._takes_part, self._counts_to)
         self.router = GeographicRouter(host, self.grid, self.beacons, self.arrive, self.undelivered, options.routing)
 
@@ -80,6 +85,10 @@ class Cell:
         """These objects were kept for another cell, which keeps them itself now."""
         self.heard: Turn[[Neighbour, bytes]] = Turn()
         """A neighbour's beacon, and the digest that it carried."""
+        self.regrouped: Turn[[]] = Turn()
+        """Somebody else works for this member's cell now, or no longer does."""
+        self.forgotten: Turn[[CellId]] = Turn()
+        """A cell has lost its members, and perhaps with them all that it was told."""
         self.populated: Turn[[CellId]] = Turn()
         """A single member of a cell around is heard: the first, or the one that is left."""
         self.undelivered: Turn[[NodeId, CellId, int]] = Turn()
@@ -130,6 +139,12 @@ class Cell:
         """Another cell keeps from now on what was held for some homes."""
         self.discarded(self.holdings.release(homes))
 
+    def stand_in(self, home: CellId) -> None:
+        """This cell is asked in the place of another one. If it knows nothing of what that one knew, it may have been
+        lost on the way here."""
+        if self.options.reminders and not self.holdings.keeps_for(home):
+            self._rumours.start(home)
+
     def hear(self, kind: type[Kind], action: Callable[[Arrival, Kind], None]) -> None:
         """Have `action` told of messages of a kind, whatever this node is to its cell. One action per kind."""
         self._listen(kind, action, members_only=False)
@@ -178,12 +193,27 @@ class Cell:
     def _takes_part(self) -> bool:
         return self.mode is Mode.MEMBER
 
-    def _digest(self) -> bytes:
-        """What this node's beacons say about what it holds; nothing if it is about to leave, for nobody is to rely on
-        it then."""
+    def _say(self) -> bytes:
+        """What this node's beacons say about what it holds, and what goes round; nothing of the former if it is about
+        to leave, for nobody is to rely on it then."""
         silent = not self.member or self.departing or not self.options.repair
-        return b"" if silent else self.holdings.digests.beacon()
+        return (b"" if silent else self.holdings.digests.beacon()) + self._rumours.say()
+
+    def _on_heard(self, neighbour: Neighbour, said: bytes) -> None:
+        digest, rumours = split(said, BEACON_BYTES)
+        self._rumours.hear(rumours)
+        self.heard(neighbour, digest)
+
+    def _on_vanished(self, neighbour: Neighbour) -> None:
+        """The last member of a cell beside this one that falls silent, and did not say that it leaves, has gone with
+        all that the cell knew."""
+        cell = neighbour.cell
+        beside = self.options.reminders and self.member and self.grid.steps(self.id, cell) == 1
+        if beside and neighbour.stationary and not self.beacons.population(cell):
+            self._rumours.start(cell)
 
     def _on_population(self, cell: CellId, count: int) -> None:
+        if cell == self.id and self.member:
+            self.regrouped()
         if count == 1:
             self.populated(cell)

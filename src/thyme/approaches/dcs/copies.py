@@ -30,6 +30,10 @@ class Copies:
             for _, value in self._store.items(kind):
                 yield _metadata.decode(value)
 
+    def owned(self) -> Iterator[Metadata]:
+        """Those of this node's user."""
+        return (_metadata.decode(value) for _, value in self._store.items(OWN))
+
     def __contains__(self, key: ObjectKey) -> bool:
         own = key.owner == self._node and self._store.get(OWN, key.oid) is not None
         return own or self._store.get(REPLICA, str(key)) is not None

@@ -67,12 +67,11 @@ class Holdings:
         key = held.metadata.key
         if self.index.deleted(key):
             return False, []
-        homes = self._homes.setdefault(key, {})
-        if held.home in homes:
+        if held.home in self._homes.get(key, {}):
             self._merge_replicas(held.metadata)
             return False, []
         matching = self.index.insert(held.metadata)
-        homes[held.home] = None
+        self._homes.setdefault(key, {})[held.home] = None
         number = item_number("held", key, held.home)
         self._items.note(number, lambda: CellState(held=(self._held(key, held.home),)))
         return True, matching
@@ -85,7 +84,7 @@ class Holdings:
         self._contents.keep(key, data)
         self._objects[key] = metadata
         number = item_number("object", key)
-        self._items.note(number, lambda: CellState(objects=(self._object(key),)), compared=self._all_keep_objects)
+        self._items.note(number, lambda: self.object_state(key), compared=self._all_keep_objects)
 
     def delete(self, deleted: Deleted) -> bool:
         """Forget an object for good; False if its home knew."""
@@ -125,6 +124,10 @@ class Holdings:
         self.index.replace(msgspec.structs.replace(metadata, replicas=replicas))
         return True
 
+    def object_state(self, key: ObjectKey) -> CellState:
+        """An object that is kept here, with its data if it is small."""
+        return CellState(objects=(self._object(key),))
+
     def has_object(self, key: ObjectKey) -> bool:
         return key in self._objects
 
@@ -137,6 +140,10 @@ class Holdings:
         homes.update(home for kept in self._deleted.values() for home in kept)
         homes.update(home for metadata in self._objects.values() if (home := home_of(metadata)) is not None)
         return sorted(homes)
+
+    def keeps_for(self, home: CellId) -> bool:
+        """Whether metadata or a share of a subscription is kept for a home."""
+        return any(home in kept for kept in self._homes.values()) or self.parts.keeps_for(home)
 
     def common_state(self) -> Iterator[CellState]:
         """What every member of the cell is to hold."""
@@ -162,7 +169,7 @@ class Holdings:
                     yield CellState(held=(self._held(key, home),))
         for key, metadata in list(self._objects.items()):
             if wanted is None or home_of(metadata) in wanted:
-                yield CellState(objects=(self._object(key),))
+                yield self.object_state(key)
 
     def page(self, after: int, theirs: bytes, size_bytes: int) -> tuple[list[CellState], int, bool]:
         """What every member is to hold, in the order of the items' numbers: items after a number, of about `size_bytes`

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from random import Random
 
@@ -61,12 +61,11 @@ def sources_of(grid: Grid, metadata: Metadata, here: CellId) -> list[Destination
     return [*sources[:1], *[s for s in sources[1:] if s not in active], *[s for s in active if s not in sources[:1]]]
 
 
-def keepers_of(key: ObjectKey, members: Sequence[NodeId], wanted: int) -> tuple[NodeId, ...]:
-    """The members that keep an object where not all do: those that a hash of object and node puts first."""
-    if wanted <= 0 or len(members) < wanted:
-        return ()
+def keepers_among(key: ObjectKey, members: Iterable[NodeId], wanted: int) -> list[NodeId]:
+    """The members that keep an object where only `wanted` do: its owner, if it is one, and those that a hash of object
+    and node puts first, in this order."""
 
-    def weight(node: NodeId) -> bytes:
-        return blake2b(f"{key}/{node}".encode(), digest_size=8).digest()
+    def weight(node: NodeId) -> tuple[bool, bytes]:
+        return node != key.owner, blake2b(f"{key}/{node}".encode(), digest_size=8).digest()
 
-    return tuple(sorted(sorted(members, key=weight)[: wanted - 1]))
+    return sorted(members, key=weight)[:wanted]

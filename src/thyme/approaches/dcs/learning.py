@@ -7,6 +7,8 @@ have matched, it notifies then. Of all else others have told already.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import msgspec
 
 from thyme.approaches.dcs.answered import Answered
@@ -14,6 +16,8 @@ from thyme.approaches.dcs.cell import Cell, Mode
 from thyme.approaches.dcs.notifier import Notifier
 from thyme.approaches.dcs.replicas import Replicas
 from thyme.model.ids import ObjectKey, SubscriptionKey
+from thyme.model.matching import IndexFull
+from thyme.model.records import Counted, TrafficKind
 from thyme.routing.cells.addresses import Arrival, Form
 from thyme.wire.cells import CellAnswer, CellState, Part
 
@@ -30,8 +34,17 @@ class Learning:
         self.subscribed = Answered(store, "answered subscription", SubscriptionKey, most)
         cell.hear(CellState, self._on_state)
 
-    def learn(self, state: CellState) -> None:
-        """Take what is news from another member, and notify of matches that this node missed when it had to decide."""
+    def learn(self, state: CellState) -> bool:
+        """Take what is news from another member, and notify of matches that this node missed when it had to decide.
+        False if not all of it fits."""
+        try:
+            self._learn(state)
+        except IndexFull:
+            self._cell.host.record(Counted(TrafficKind.DROPPED, "CellState", reason="index is full"))
+            return False
+        return True
+
+    def _learn(self, state: CellState) -> None:
         holdings, here = self._cell.holdings, self._cell.id
         for tag, cells in state.spread:
             holdings.spread_tag(tag, cells)
@@ -58,11 +71,12 @@ class Learning:
                 if len(thing.data) == thing.metadata.size_bytes:
                     holdings.put_object(thing.metadata, thing.data)
 
-    def take(self, arrival: Arrival, state: CellState) -> None:
+    def take(self, arrival: Arrival, state: CellState) -> bool:
         """As `learn`, and fetch what is too large to come along."""
-        self.learn(state)
+        fits = self.learn(state)
         if self._is_to_keep(state):
             self._replicas.fetch_for_cell(arrival, state)
+        return fits
 
     def _on_state(self, arrival: Arrival, state: CellState) -> None:
         """News from another member, or another cell's keys that this cell is to keep from now on. A node that joins
@@ -72,10 +86,12 @@ class Learning:
             return
         handed_over = state.request >= 0
         if handed_over:
-            self._notify_of_handed_over(state)
-        self.take(arrival, state)
-        if handed_over:
-            self._cell.tell_surely(msgspec.structs.replace(state, request=-1))
+            with suppress(IndexFull):
+                self._notify_of_handed_over(state)
+        fits = self.take(arrival, state)
+        if handed_over and fits:
+            if not state.keepers:
+                self._cell.tell_surely(msgspec.structs.replace(state, request=-1))
             self._cell.answer(arrival, CellAnswer(state.request, arrival.target))
 
     def _is_to_keep(self, state: CellState) -> bool:

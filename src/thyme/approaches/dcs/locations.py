@@ -2,7 +2,8 @@
 
 The updates for a node's subscriptions and for the objects it holds as a replica are merged: one message per cell. It
 also says since when the node may have missed something; cells then tell it what was published meanwhile. A cell that
-was empty for a while may have lost what it was told; it says so, and the node sends it again.
+was empty for a while may have lost what it was told; it says so, and the node sends it again. When it goes round that a
+cell has lost its members (`rumours`), the node names what that cell should know, for the same reason.
 """
 
 from __future__ import annotations
@@ -46,11 +47,8 @@ class Locations:
         cell.settled.then(self._on_settled)
         cell.crossed.then(self._on_crossed)
         cell.heard.then(self._on_heard)
+        cell.forgotten.then(self._on_forgotten)
         cell.hear(Unknown, self._send_again)
-
-    def join(self) -> None:
-        if self._cell.options.refresh_s > 0.0:
-            self._host.after(self._refresh_gap_s(), self._refresh)
 
     def _on_settled(self, alone: bool) -> None:
         self._cell.beacons.wake(self._seen_s + SEEN_EVERY_S - SEEN_EARLY_S)
@@ -67,14 +65,16 @@ class Locations:
             self._host.store.put(LAST_SEEN, "", msgspec.msgpack.encode(now_s))
         self._cell.beacons.wake(self._seen_s + SEEN_EVERY_S - SEEN_EARLY_S if self._cell.member else inf)
 
-    def _refresh(self) -> None:
-        """Remind the cells of subscriptions, in case one of them has lost all its members at once."""
-        self._host.after(self._refresh_gap_s(), self._refresh)
-        if self._cell.member:
-            self._tell(objects=False, catch_up=False)
+    def _on_forgotten(self, cell: CellId) -> None:
+        """A cell has lost its members: tell whoever stands in for it by then what it should know of this node."""
+        most_s = self._cell.options.reminder_s
+        self._host.after(self._host.random.uniform(most_s / 4.0, most_s), partial(self._remind, cell))
 
-    def _refresh_gap_s(self) -> float:
-        return self._cell.options.refresh_s * self._host.random.uniform(0.5, 1.5)
+    def _remind(self, cell: CellId) -> None:
+        grid = self._cell.grid
+        keys = [key for key, home in self._subscriber.shares(self._host.now()) if home == cell]
+        own = [metadata.key for metadata in self._copies.owned() if cell in cells_of_tags(grid, metadata.tags)]
+        self._send_all(cell, keys, own, None, sure=True)
 
     def _tell(self, *, objects: bool, catch_up: bool) -> None:
         """Say where this node is, to every cell that has one of its subscriptions and, if its objects have settled with
@@ -90,9 +90,14 @@ class Locations:
         since_s = self._last_seen_s() if catch_up else None
         for cell in sorted({*subscriptions, *replicas}):
             keys, held = subscriptions.get(cell, []), replicas.get(cell, [])
-            for first in range(0, max(len(keys), len(held)), KEYS_PER_UPDATE):
-                last = first + KEYS_PER_UPDATE
-                self._send(cell, tuple(keys[first:last]), tuple(held[first:last]), since_s)
+            self._send_all(cell, keys, held, since_s, sure=since_s is not None)
+
+    def _send_all(
+        self, cell: CellId, keys: list[SubscriptionKey], held: list[ObjectKey], since_s: float | None, *, sure: bool
+    ) -> None:
+        for first in range(0, max(len(keys), len(held)), KEYS_PER_UPDATE):
+            last = first + KEYS_PER_UPDATE
+            self._send(cell, tuple(keys[first:last]), tuple(held[first:last]), since_s, sure)
 
     def _send(
         self,
@@ -100,15 +105,16 @@ class Locations:
         keys: tuple[SubscriptionKey, ...],
         held: tuple[ObjectKey, ...],
         since_s: float | None,
+        sure: bool,
     ) -> None:
         def send(number: int, cells: list[CellId]) -> None:
             update = LocationUpdate(self._host.node, self._cell.place, self._host.now(), keys, held, since_s, number)
             self._cell.router.send_to_cell(cell, update)
 
-        if since_s is None:
-            send(-1, [cell])
-        else:
+        if sure:
             self._requests.begin([cell], send, _ignore)
+        else:
+            send(-1, [cell])
 
     def _send_again(self, arrival: Arrival, message: Unknown) -> None:
         """A cell has lost what this node told it before it was away."""

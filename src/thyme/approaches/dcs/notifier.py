@@ -2,7 +2,8 @@
 
 One message tells several subscribers of the same object; routing splits it only where their ways part (§6.6.5). A NACK
 means that a subscriber has moved or failed: what it missed is kept until its location update, or until it is taken to
-have failed. The papers stop there; with `resend_s` a kept notification is also tried again by itself.
+have failed. In the papers its subscriptions end then; here they stand, and it catches up when it is back. With
+`resend_s` a kept notification is also tried again by itself.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from thyme.model.ids import CellId, NodeId, SubscriptionKey
 from thyme.model.objects import Metadata
 from thyme.model.records import Counted, TrafficKind
 from thyme.model.subscriptions import Subscription
-from thyme.routing.cells.addresses import Destination
-from thyme.wire.cells import CellNotification
+from thyme.routing.cells.addresses import Arrival, Destination, Form
+from thyme.wire.cells import CellNotification, Silent
 
 MATCHES_PER_MESSAGE = 8
 KEYS_PER_MESSAGE = 60
@@ -47,6 +48,7 @@ class Notifier:
         self._kept: dict[NodeId, list[_Sent]] = {}
         self._kept_count = 0
         cell.undelivered.then(self._on_undelivered)
+        cell.serve(Silent, self._on_silent)
 
     def notify(self, keys: Iterable[SubscriptionKey], metadata: Metadata) -> None:
         """Tell the subscribers of all these subscriptions of one object."""
@@ -76,7 +78,7 @@ class Notifier:
             return
         keys = tuple(key for key in sent.message.keys if key.subscriber == node)
         if sent.until_s <= self._host.now():
-            self._drop("subscriber is silent")
+            self._give_up(keys)
         elif self._kept_count >= self._options.undelivered:
             self._drop("too many undelivered")
         elif keys:
@@ -100,7 +102,20 @@ class Notifier:
             if self._options.resend_s and sent.until_s > self._host.now():
                 self._resend(node, sent)
             else:
-                self._drop("subscriber is silent")
+                self._give_up(sent.message.keys)
+
+    def _give_up(self, keys: tuple[SubscriptionKey, ...]) -> None:
+        """A subscriber was waited for in vain."""
+        self._drop("subscriber is silent")
+        if self._options.silent_ends:
+            ended = tuple(key for key in keys if self._cell.holdings.parts.end(key))
+            if ended:
+                self._cell.tell_others(Silent(ended))
+
+    def _on_silent(self, arrival: Arrival, message: Silent) -> None:
+        if arrival.form is Form.BROADCAST and self._options.silent_ends:
+            for key in message.keys:
+                self._cell.holdings.parts.end(key)
 
     def _take_kept(self, node: NodeId) -> list[_Sent]:
         kept = self._kept.pop(node, [])

@@ -65,6 +65,9 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """How often a node looks at its own position."""
     undelivered_s: float = 30.0
     """How long notifications for a subscriber that is not where it was said to be are kept (§6.4.3)."""
+    silent_ends: bool = False
+    """Whether a subscriber that was waited for in vain has failed: its subscriptions end in that cell, and it has to
+    subscribe again when it is back, as in §6.4.3. Otherwise they stand until their end, and it catches up."""
     undelivered: int = 500
     """Notifications kept for such subscribers."""
     resend_s: float = 5.0
@@ -72,9 +75,11 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     subscriber says where it is, as in the papers."""
     catch_up: bool = True
     """Whether a subscriber that returns asks for what was published while it was away."""
-    refresh_s: float = 60.0
-    """How often a subscriber reminds the cells of its subscriptions, in case a cell lost all its members at once and
-    another stands in for it without knowing them; 0: never."""
+    reminders: bool = True
+    """Whether it goes round that a cell has lost its members, so that subscribers and owners tell whoever stands in for
+    it what it knew of theirs."""
+    reminder_s: float = 4.0
+    """Within this time they do so, each at an instant of its own."""
     dynamic_cells: bool = True
     """Whether cells that empty or fill hand their keys over (§6.6.2, described but not implemented there)."""
     probe_s: float = 15.0
@@ -110,8 +115,9 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
             self,
             routing=msgspec.structs.replace(self.routing, proxy_memory_s=0.0),
             resend_s=0.0,
+            silent_ends=True,
             catch_up=False,
-            refresh_s=0.0,
+            reminders=False,
             dynamic_cells=False,
             repair=False,
             spread_load=0,

@@ -19,7 +19,7 @@ from thyme.approaches.digests import item_number
 from thyme.approaches.ends import LINGERING_S
 from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId, SubscriptionKey
-from thyme.model.matching import MatchingIndex
+from thyme.model.matching import IndexFull, MatchingIndex
 from thyme.model.queries import Conjunction
 from thyme.model.subscriptions import Subscription
 from thyme.wire.cells import CellState, Part, Revoked
@@ -50,11 +50,18 @@ class Parts:
         if known is not None:
             self._items.forget(_number(known))
         parts[part.home] = part
-        self._items.note(_number(part), lambda: CellState(parts=(self._parts[key][part.home],)))
         if known is None:
-            self._stand_as_one(key)
+            self._admit(key, part.home)
             if over_s < inf:
                 heappush(self._ends, (over_s, key, part.home))
+        self._items.note(_number(part), lambda: CellState(parts=(self._parts[key][part.home],)))
+        return True
+
+    def end(self, key: SubscriptionKey) -> bool:
+        """Forget a subscription, which may be made again; whether there was any."""
+        if key not in self._parts:
+            return False
+        self._drop(key, list(self._parts[key]))
         return True
 
     def expire(self) -> None:
@@ -103,6 +110,9 @@ class Parts:
         kept = {home for parts in self._parts.values() for home in parts}
         return kept | {home for homes in self._revoked.values() for home in homes}
 
+    def keeps_for(self, home: CellId) -> bool:
+        return any(home in parts for parts in self._parts.values())
+
     def revocations(self, wanted: set[CellId] | None) -> Iterator[CellState]:
         for key, homes in list(self._revoked.items()):
             for home in list(homes):
@@ -138,6 +148,16 @@ class Parts:
     def _forget_revoked(self, key: SubscriptionKey, homes: dict[CellId, None]) -> None:
         for home in homes:
             self._items.forget(item_number("revoked", key, home))
+
+    def _admit(self, key: SubscriptionKey, home: CellId) -> None:
+        """A share of it is new; IndexFull, and nothing changes, if it does not fit."""
+        try:
+            self._stand_as_one(key)
+        except IndexFull:
+            del self._parts[key][home]
+            if not self._parts[key]:
+                del self._parts[key]
+            raise
 
     def _stand_as_one(self, key: SubscriptionKey) -> None:
         parts = self._parts[key]

@@ -13,14 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-import msgspec
-
 from thyme.approaches.dcs.cell import Cell, Mode
-from thyme.approaches.dcs.items import joined
-from thyme.approaches.interface import Done, Outcome
+from thyme.approaches.dcs.shipping import ship
+from thyme.approaches.interface import Outcome
 from thyme.model.ids import CellId
 from thyme.routing.cells.addresses import Arrival, Form
-from thyme.wire.cells import CellAnswer, CellState, KeptHere, Released, TakeBack, WhoKeeps
+from thyme.wire.cells import CellAnswer, KeptHere, Released, TakeBack, WhoKeeps
 from thyme.wire.message import Message
 
 
@@ -121,42 +119,20 @@ class Proxying:
             self._hand_over(home, partial(self._cell.router.send_to_cell, home))
 
     def _hand_over(self, home: CellId, send: Callable[[Message], int]) -> None:
-        """As many messages as make a page are under way at once; who is being switched off has no time for that."""
+        """Who is being switched off has no time to do it page by page."""
         if home in self._moving:
             return
-        states = joined(self._cell.holdings.state([home]), self._options.state_bytes)
-        left, waiting, lost = iter(states), len(states), False
 
-        def send_next() -> None:
-            state = next(left, None)
-            if state is not None:
-                self._send_state(state, send, arrived)
-
-        def arrived(outcome: Outcome) -> None:
-            nonlocal waiting, lost
-            if lost:
-                return
-            waiting -= 1
-            lost = not outcome.ok
-            if waiting and not lost:
-                send_next()
-                return
+        def done(arrived: bool) -> None:
             self._moving.discard(home)
-            if not lost and not (self._cell.member and home == self._cell.id):
+            if arrived and not (self._cell.member and home == self._cell.id):
                 self._cell.release([home])
                 if self._cell.member:
                     self._cell.tell_others(Released((home,)))
 
-        if states:
+        items = self._cell.holdings.state([home])
+        if ship(self._cell, items, send, done, at_once=self._cell.mode is Mode.OUT):
             self._moving.add(home)
-        for _ in range(len(states) if self._cell.mode is Mode.OUT else self._options.page_messages):
-            send_next()
-
-    def _send_state(self, state: CellState, send: Callable[[Message], int], done: Done) -> None:
-        def try_once(number: int) -> None:
-            send(msgspec.structs.replace(state, request=number))
-
-        self._cell.requests.begin(try_once, done)
 
     def _jittered_s(self) -> float:
         return self._options.probe_s * self._cell.host.random.uniform(0.5, 1.5)

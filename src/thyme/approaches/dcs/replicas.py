@@ -14,7 +14,7 @@ import msgspec
 from thyme.approaches.contents import Fetches
 from thyme.approaches.dcs.cell import Cell, Mode
 from thyme.approaches.dcs.copies import Copies
-from thyme.approaches.dcs.keys import cells_of_tags, keepers_of, sources_of
+from thyme.approaches.dcs.keys import cells_of_tags, keepers_among, sources_of
 from thyme.approaches.interface import Failure, Fetched, Outcome
 from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId, NodeId, ObjectKey
@@ -142,7 +142,10 @@ class Replicas:
         """Active replication in the cell this node is in (§6.2.1); a large object is announced and fetched."""
         small = len(data) <= self._options.contents.part_bytes
         place = self._cell.place
-        keepers = keepers_of(metadata.key, self._cell.members_of(place), self._options.replicas_in_cell)
+        node, wanted = self._cell.host.node, self._options.replicas_in_cell
+        members = self._cell.members_of(place) + [node] * self._cell.member
+        chosen = keepers_among(metadata.key, members, wanted) if 0 < wanted < len(members) else []
+        keepers = tuple(sorted(keeper for keeper in chosen if keeper != node))
         state = CellState(objects=(DataObject(metadata, data if small else b""),), keepers=keepers)
         if self._cell.member:
             self._cell.holdings.put_object(metadata, data)

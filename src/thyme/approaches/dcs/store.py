@@ -3,7 +3,7 @@
 An operation becomes requests to the cells that the tags hash to, and is done when all of them have answered. The parts
 of the node are made here, around the `Cell` that they share: the user's side (`replicas`, `cell_requests`,
 `subscriber`, `locations`) and what is done for the cell (`broker`, `whereabouts`, `learning`, `notifier`, `membership`,
-`repair`, `proxying`). At each turn they act in the order in which they are made.
+`repair`, `proxying`, `keepers`). At each turn they act in the order in which they are made.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.dcs.cell_requests import CellRequests
 from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.holdings import home_of
+from thyme.approaches.dcs.keepers import Keepers
 from thyme.approaches.dcs.keys import cells_of_tags, insertion_cells
 from thyme.approaches.dcs.learning import Learning
 from thyme.approaches.dcs.locations import Locations
@@ -58,6 +59,7 @@ class CellStorage(ReactiveStore):
         self._repair = Repair(cell)
         self._membership = Membership(cell, learning, self._repair)
         self._proxying = Proxying(cell)
+        self._keepers = Keepers(cell)
         self._requests = CellRequests(cell)
         self._subscriber = Subscriber(cell, self._requests, self._begun)
         self._locations = Locations(cell, self._requests, self._subscriber, self._copies)
@@ -69,7 +71,6 @@ class CellStorage(ReactiveStore):
 
     def join(self) -> None:
         self._membership.join()
-        self._locations.join()
 
     def stop(self) -> None:
         self._membership.stop()

@@ -47,7 +47,8 @@ class Whereabouts:
         if moved or message.objects:
             self._cell.tell_others(message)
             self._pass_on(message, arrival.target)
-        if self._cell.options.repair and not holdings.spread:
+        options = self._cell.options
+        if (options.repair or options.silent_ends) and not holdings.spread:
             self._ask_for_unknown(arrival, message)
         if message.since_s is not None:
             for key in message.subscriptions:
@@ -73,7 +74,10 @@ class Whereabouts:
         objects = [
             key
             for key in message.objects
-            if key.owner == message.node and index.get(key) is None and not index.deleted(key)
+            if self._cell.options.repair
+            and key.owner == message.node
+            and index.get(key) is None
+            and not index.deleted(key)
         ]
         subscriptions = [key for key in message.subscriptions if parts.get(key, arrival.target) is None]
         if objects or subscriptions:

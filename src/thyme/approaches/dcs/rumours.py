@@ -1,0 +1,72 @@
+"""Rumours: that a cell has lost all its members goes round in beacons (our answer to what the papers leave undone).
+
+Whoever told that cell something may have to tell it again, to whoever stands in for it now, and cannot know by itself.
+So a member of a cell beside it that hears its last member fall silent starts a rumour, a few bytes in its next beacons.
+Whoever hears it for the first time says it in some beacons too, and no more: each rumour has a number, and what was
+heard of the same cell just before is the same news. Where nothing is lost, nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from struct import Struct
+
+from thyme.host import Host
+from thyme.model.bounded import Bounded
+from thyme.model.ids import CellId
+
+BEACONS = 3
+"""Beacons in which a node says a rumour: a neighbour may miss one or two."""
+MOST_AT_ONCE = 16
+"""Rumours in one beacon; further ones are in the next."""
+SAME_NEWS_S = 8.0
+"""Several neighbours start a rumour about the same cell; within this time they are one."""
+MEMORY = 512
+"""Rumours remembered, so that none goes round twice."""
+_RECORD = Struct(">IH")
+
+
+class Rumours:
+    """What one node has heard of cells that lost their members."""
+
+    def __init__(self, host: Host, heard: Callable[[CellId], None]) -> None:
+        self._host = host
+        self._heard = heard
+        self._known: Bounded[tuple[int, int], None] = Bounded(MEMORY)
+        self._heard_s: Bounded[int, float] = Bounded(MEMORY, renewing=True)
+        self._to_say: dict[tuple[int, int], int] = {}
+
+    def start(self, cell: CellId) -> None:
+        """This node has noticed it."""
+        self._pass_on(cell, self._host.random.getrandbits(16))
+
+    def say(self) -> bytes:
+        """For the next beacon."""
+        said = list(self._to_say)[:MOST_AT_ONCE]
+        for rumour in said:
+            self._to_say[rumour] -= 1
+            if not self._to_say[rumour]:
+                del self._to_say[rumour]
+        return b"".join(_RECORD.pack(*rumour) for rumour in said)
+
+    def hear(self, said: bytes) -> None:
+        """From a neighbour's beacon; what is no rumour is ignored."""
+        for first in range(0, len(said) - _RECORD.size + 1, _RECORD.size):
+            self._pass_on(*_RECORD.unpack_from(said, first))
+
+    def _pass_on(self, cell: int, number: int) -> None:
+        if (cell, number) in self._known:
+            return
+        self._known[cell, number] = None
+        now_s = self._host.now()
+        if now_s - self._heard_s.get(cell, -SAME_NEWS_S) < SAME_NEWS_S:
+            return
+        self._heard_s[cell] = now_s
+        self._to_say[cell, number] = BEACONS
+        self._heard(CellId(cell))
+
+
+def split(said: bytes, digest_bytes: int) -> tuple[bytes, bytes]:
+    """What a beacon carries: a digest, if its length leaves room for one, and rumours."""
+    size = digest_bytes if len(said) % _RECORD.size == digest_bytes % _RECORD.size else 0
+    return said[:size], said[size:]
