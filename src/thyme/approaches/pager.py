@@ -56,14 +56,14 @@ class Pager(Generic[Source]):
         """A piece arrived. One that nobody asked for, when the first batch was told, is told at once: its source came
         late, or knows the subscription only now."""
         own = self._inbox.find(piece.key)
-        follows = own is None or own.past.arrive(source, piece)
-        if piece.request >= 0:
-            if follows and piece.last:
-                self._requests.resolve(piece.request, Outcome())
-        elif own is not None and own.answered:
+        placed = own.past.arrive(source, piece) if own is not None else [piece]
+        for one in placed:
+            if one.request >= 0 and one.last:
+                self._requests.resolve(one.request, Outcome())
+        if piece.request < 0 and own is not None and own.answered:
             for metadata in piece.matches:
                 self._inbox.accept(piece.key, metadata)
-            if follows:
+            if placed:
                 own.past.take_all(source)
 
     def _go_on(self, own: OwnSubscription[Source]) -> None:

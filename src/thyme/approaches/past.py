@@ -37,6 +37,8 @@ class _Stretch(msgspec.Struct):
     waiting: deque[Metadata]
     cursor: Cursor | None = None
     left: int = 0
+    early: dict[Cursor, PastMatches] = {}
+    """Pieces that came before the ones they follow, by what they follow."""
 
 
 class Past(Generic[Source]):
@@ -55,28 +57,51 @@ class Past(Generic[Source]):
         if source not in self._stretches and len(self._stretches) < SOURCES and left > 0:
             self._stretches[source] = _Stretch(deque(), left=left)
 
+    def awaited(self) -> bool:
+        """Whether a source said that it has matches, and none has arrived."""
+        return any(stretch.left and stretch.cursor is None for stretch in self._stretches.values())
+
     def cursor(self, source: Source) -> Cursor | None:
         """Where the matches that arrived from a source end."""
         stretch = self._stretches.get(source)
         return stretch.cursor if stretch else None
 
-    def arrive(self, source: Source, piece: PastMatches) -> bool:
-        """Put a piece behind what has arrived before; False if it does not follow it, or there is no room."""
+    def arrive(self, source: Source, piece: PastMatches) -> list[PastMatches]:
+        """Put a piece behind what has arrived before. The pieces that have found their place by that: this one, those
+        that overtook it, and one that came a second time; none if it does not follow yet, or there is no room."""
         stretch = self._stretches.get(source)
         if stretch is None:
             if len(self._stretches) >= SOURCES:
-                return False
+                return []
             stretch = self._stretches[source] = _Stretch(deque())
             if piece.after is not None:
                 stretch.left = 1 + len(piece.matches) + max(0, piece.left)
-        if piece.after != stretch.cursor or self._waiting + len(piece.matches) > HELD_BACK:
-            return False
+        if piece.after != stretch.cursor:
+            return self._out_of_turn(stretch, piece)
+        placed: list[PastMatches] = []
+        upcoming: PastMatches | None = piece
+        while upcoming is not None and self._waiting + len(upcoming.matches) <= HELD_BACK:
+            self._append(stretch, upcoming)
+            placed.append(upcoming)
+            upcoming = stretch.early.pop(stretch.cursor, None) if stretch.cursor else None
+        return placed
+
+    def _out_of_turn(self, stretch: _Stretch, piece: PastMatches) -> list[PastMatches]:
+        end = piece.matches[-1] if piece.matches else None
+        if end is not None and not _may_precede(stretch.cursor, _place(end.published_s, end.key)):
+            return [piece]
+        if piece.after is not None and piece.matches:
+            if len(stretch.early) >= PIECES_AT_ONCE:
+                stretch.early.clear()
+            stretch.early[piece.after] = piece
+        return []
+
+    def _append(self, stretch: _Stretch, piece: PastMatches) -> None:
         stretch.waiting.extend(piece.matches)
         self._waiting += len(piece.matches)
         stretch.left = max(0, piece.left) if piece.matches else 0
         if piece.matches:
             stretch.cursor = Cursor(piece.matches[-1].published_s, piece.matches[-1].key)
-        return True
 
     def take(self, passed_over: Container[Source] = ()) -> tuple[Metadata | None, list[Source]]:
         """The most recent match, or the sources that have to be asked before it is known. With neither, there is none

@@ -140,11 +140,28 @@ def test_past_matches_that_a_cell_has_and_that_did_not_arrive_are_asked_for() ->
     key = user.subscribe(tag)
     (_, part) = user.take(SubscribePart)[0]
     user.answer(part.request, 1, past=2)
+    assert user.take(MoreRequest) == [], "they may be on their way"
+    user.wait(0.2)
     ((to, request),) = user.take(MoreRequest)
     assert (to, request.cursor) == ([(1, None)], None)
     piece = PastMatches(key, (metadata_of("lost", tag), metadata_of("too", tag)), None, 0, request.request)
     user.arrive(PastOf(CellId(1), piece), form=Form.NODE)
     assert sorted(user.notified) == ["lost", "too"]
+
+
+def test_pieces_and_answers_that_overtake_each_other_are_put_in_order_and_nothing_is_asked_for_twice() -> None:
+    user = User(past_matches=4)
+    tag = user.tag(1)
+    key = user.subscribe(f"{tag} | goal")
+    requests = {part.request for _, part in user.take(SubscribePart)}
+    for request in requests:
+        user.answer(request, *{cell for _, cell in user.subscriber.shares()} - {1})
+        user.answer(request, 1, past=4)
+    user.arrive(past_of(key, 1, 2.0, 1.0, after=Cursor(3.0, metadata_of("o3").key)), form=Form.NODE)
+    user.arrive(past_of(key, 1, 4.0, 3.0, left=2), form=Form.NODE)
+    user.wait(1.0)
+    assert user.notified == ["o4", "o3", "o2", "o1"]
+    assert user.take(MoreRequest) == []
 
 
 def test_the_cells_that_share_a_hot_tag_are_asked_for_their_past() -> None:
@@ -153,6 +170,7 @@ def test_the_cells_that_share_a_hot_tag_are_asked_for_their_past() -> None:
     user.subscribe(tag)
     (_, part) = user.take(SubscribePart)[0]
     user.answer(part.request, 1, spread=((tag, 4),))
+    user.wait(0.2)
     others = {user.cell.grid.cell_for(tag, share) for share in range(4)} - {1}
     assert {to[0][0] for to, _ in user.take(MoreRequest)} == others
 

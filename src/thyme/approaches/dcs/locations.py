@@ -81,13 +81,14 @@ class Locations:
         it, to those that list it as a replica. With `catch_up` the cells also tell what was missed, and the update is
         repeated until they answer."""
         subscriptions: dict[CellId, list[SubscriptionKey]] = {}
-        for key, cell in self._subscriber.shares(None if catch_up else self._host.now()):
+        since_s = self._last_seen_s() if catch_up else None
+        missed_s = (since_s or 0.0) if catch_up else self._host.now()
+        for key, cell in self._subscriber.shares(missed_s):
             subscriptions.setdefault(cell, []).append(key)
         replicas: dict[CellId, list[ObjectKey]] = {}
         for metadata in self._copies if objects else ():
             for cell in cells_of_tags(self._cell.grid, metadata.tags):
                 replicas.setdefault(cell, []).append(metadata.key)
-        since_s = self._last_seen_s() if catch_up else None
         for cell in sorted({*subscriptions, *replicas}):
             keys, held = subscriptions.get(cell, []), replicas.get(cell, [])
             self._send_all(cell, keys, held, since_s, sure=since_s is not None)

@@ -8,6 +8,7 @@ recent of all of them are told (`Pager`); of a hot tag, the cells that share it 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from math import inf
 
 import msgspec
 
@@ -26,6 +27,8 @@ from thyme.wire.cells import CellAnswer, CellNotification, PastOf, SubscribePart
 from thyme.wire.storage import MoreRequest
 
 SUBSCRIPTION_CELLS = "subscription cells"
+OVERTAKEN_S = 0.1
+"""For so long past matches that an answer has overtaken are waited for before they are asked for."""
 _cells = msgspec.msgpack.Decoder(list[CellId])
 
 
@@ -56,9 +59,15 @@ class Subscriber:
         self._cell.host.store.put(SUBSCRIPTION_CELLS, str(number), msgspec.msgpack.encode(sorted(parts)))
         own, ended = self._inbox.get(number), self._begun(done)
 
-        def answered(outcome: Outcome) -> None:
+        def tell(outcome: Outcome) -> None:
             self._pager.give(own, _ignore)
             ended(Outcome(outcome.failure, own.remaining))
+
+        def answered(outcome: Outcome) -> None:
+            if own.past.awaited():
+                self._cell.host.after(OVERTAKEN_S, lambda: tell(outcome))
+            else:
+                tell(outcome)
 
         self._send_parts(own, parts, answered)
         return subscription.key
@@ -83,12 +92,12 @@ class Subscriber:
     def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
         return self._inbox.resume(notify)
 
-    def shares(self, now_s: float | None = None) -> Iterator[tuple[SubscriptionKey, CellId]]:
-        """Every subscription with every cell that has a share of it; only those that have not ended, if it is said what
-        time it is."""
+    def shares(self, at_s: float = -inf) -> Iterator[tuple[SubscriptionKey, CellId]]:
+        """Every subscription with every cell that has a share of it; only those that had not ended at an instant, if
+        one is given."""
         for own in self._inbox:
             key = own.subscription.key
-            if now_s is None or not own.subscription.frame.ended(now_s):
+            if not own.subscription.frame.ended(at_s):
                 for cell in self._cells_of(key.sid):
                     yield key, cell
 
