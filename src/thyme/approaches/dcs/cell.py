@@ -13,11 +13,11 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from thyme.approaches.contents import Contents
-from thyme.approaches.dcs.digests import BEACON_BYTES
 from thyme.approaches.dcs.holdings import Holdings
 from thyme.approaches.dcs.options import CellStorageOptions
 from thyme.approaches.dcs.rumours import Rumours, split
 from thyme.approaches.dcs.turns import Turn
+from thyme.approaches.digests import BEACON_BYTES
 from thyme.approaches.requests import Requests
 from thyme.host import Host
 from thyme.model.errors import InputError
