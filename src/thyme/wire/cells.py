@@ -13,7 +13,7 @@ from thyme.model.ids import CellId, NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import DataObject, Metadata, Replica
 from thyme.model.subscriptions import Subscription
 from thyme.wire.message import Message
-from thyme.wire.storage import PastMatches
+from thyme.wire.storage import PartRequest, PastMatches
 
 WHOLE_CELL = NodeId(-1)
 """In a replication list: every node of the cell holds the object (the active replica)."""
@@ -251,3 +251,12 @@ class Silent(Message, frozen=True, tag=124):
     """To the rest of a cell: the subscribers of these were not found for so long that they have failed (§6.4.3)."""
 
     keys: tuple[SubscriptionKey, ...]
+
+
+class PartFor(Message, frozen=True, tag=125):
+    """Where only some members keep an object: one that does not passes a question for a part of it on to one that
+    should, who answers `node` in `cell`."""
+
+    request: PartRequest
+    node: NodeId
+    cell: CellId

@@ -13,7 +13,7 @@ from thyme.approaches.interface import Failure, Outcome
 from thyme.model.ids import CellId, NodeId
 from thyme.model.objects import DataObject
 from thyme.routing.cells.addresses import Arrival, Form
-from thyme.wire.cells import WHOLE_CELL, CellState, HeldBy, ReplicaAdded, WhoHolds
+from thyme.wire.cells import WHOLE_CELL, CellState, HeldBy, PartFor, ReplicaAdded, WhoHolds
 from thyme.wire.storage import PartReply, PartRequest
 
 ACTIVE = replica(WHOLE_CELL, 0)
@@ -209,3 +209,21 @@ def test_a_proxy_keeps_silent_about_an_object_that_it_does_not_know() -> None:
         keeper = Keeper(dynamic_cells=dynamic)
         keeper.arrive(request, proxied=proxied)
         assert [reply.found for _, reply in keeper.take(PartReply)] == [False] * answers
+
+
+def test_where_only_some_keep_an_object_a_member_that_does_not_passes_the_question_on_once() -> None:
+    request = PartRequest(3, metadata_of("photo", owner=7).key, 0, 100)
+    keeper = Keeper(replicas_in_cell=1)
+    keeper.hear(6, 7)
+    keeper.arrive(request)
+    ((to, passed_on),) = keeper.take(PartFor)
+    assert (to, passed_on) == ([(HERE, 7)], PartFor(request, NodeId(9), OTHER)), "to its owner, who is a member"
+    keeper.arrive(passed_on, origin=7, form=Form.NODE)
+    assert keeper.kinds() == ["PartReply"]
+    ((to, reply),) = keeper.take(PartReply)
+    assert (to, reply.found) == ([(OTHER, 9)], False)
+    for options, form in (({}, Form.CELL), ({"replicas_in_cell": 1}, Form.NODE)):
+        keeper = Keeper(**options)
+        keeper.hear(6, 7)
+        keeper.arrive(request, form=form)
+        assert keeper.kinds() == ["PartReply"]

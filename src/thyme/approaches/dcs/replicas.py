@@ -19,8 +19,8 @@ from thyme.approaches.interface import Failure, Fetched, Outcome
 from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId, NodeId, ObjectKey
 from thyme.model.objects import DataObject, Metadata, Replica
-from thyme.routing.cells.addresses import Arrival, Destination
-from thyme.wire.cells import WHOLE_CELL, CellState, HeldBy, ReplicaAdded, WhoHolds
+from thyme.routing.cells.addresses import Arrival, Destination, Form
+from thyme.wire.cells import WHOLE_CELL, CellState, HeldBy, PartFor, ReplicaAdded, WhoHolds
 from thyme.wire.storage import PartReply, PartRequest
 
 
@@ -40,6 +40,7 @@ class Replicas:
         cell.undelivered.then(self._on_undelivered)
         cell.hear(PartRequest, self._on_part_request)
         cell.hear(PartReply, self._on_part)
+        cell.serve(PartFor, self._on_part_for)
         cell.serve(WhoHolds, self._on_who_holds)
         cell.hear(HeldBy, self._on_held_by)
 
@@ -125,9 +126,18 @@ class Replicas:
     def _on_part_request(self, arrival: Arrival, request: PartRequest) -> None:
         """A proxy that does not know an object may be one by mistake, for want of a few beacons. It keeps silent, so
         that the question is put again, and then perhaps to the right cell."""
-        if arrival.proxied and self._options.dynamic_cells and not self._contents.has(request.key):
+        here = self._contents.has(request.key)
+        if arrival.proxied and self._options.dynamic_cells and not here:
             return
+        if arrival.form is Form.CELL and self._cell.member and not here and self._options.replicas_in_cell:
+            for keeper in keepers_among(request.key, self._cell.others, 1):
+                passed_on = PartFor(request, arrival.origin, arrival.origin_cell)
+                self._cell.send_to_member(keeper, passed_on)
+                return
         self._cell.answer(arrival, self._contents.answer(request))
+
+    def _on_part_for(self, arrival: Arrival, message: PartFor) -> None:
+        self._cell.router.send_to_node(message.node, message.cell, self._contents.answer(message.request))
 
     def _on_part(self, arrival: Arrival, reply: PartReply) -> None:
         self._fetches.on_reply(reply)
