@@ -13,6 +13,7 @@ from math import inf
 import numpy as np
 
 from thyme.model.ids import NodeId
+from thyme.wire.beacons import SUM_BYTES
 
 DESK = np.dtype(
     [
@@ -26,11 +27,12 @@ DESK = np.dtype(
 )
 _FIRST_ROWS = 16
 _RESTLESS = -1
+_NEWS = -2
 
 
-def saying(cell: int, stationary: bool) -> int:
-    """What a beacon says, as one number."""
-    return 2 * cell + stationary
+def saying(cell: int, stationary: bool, digest_bytes: int = 0) -> int:
+    """What a beacon says, as one number; what carries more than a sum is always news."""
+    return 2 * cell + stationary if digest_bytes <= SUM_BYTES else _NEWS
 
 
 class Roll:

@@ -36,4 +36,5 @@ def call(hearing: int, desks: int, sender: int, said: int, digest_bytes: int) ->
 
 def call_together(hearing: Hearing, desks: int, sender: NodeId, beacon: Beacon) -> int:
     """An `Ear.take`."""
-    return call(hearing.address, desks, sender, saying(beacon.cell, beacon.stationary), len(beacon.digest))
+    said = saying(beacon.cell, beacon.stationary, len(beacon.digest))
+    return call(hearing.address, desks, sender, said, len(beacon.digest))
