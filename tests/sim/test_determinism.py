@@ -54,9 +54,9 @@ def digest(approach: str, seed: int, hash_seed: str) -> str:
 
 
 GOLDEN = {
-    "es": "1770 ae17942a7a6f40c39a7f55b67fb74024c6863aaa64b84399c12063be13220028",
+    "es": "1770 273524a9ec27e2ce43ad4273ab68cd3144538700a3a8e941af9aa6089eee2f75",
     "ls": "1956 e9710e74f7add62b62f9d79f11c6161355178a54c78e3ebfbc3e1ccc4392a68f",
-    "dcs": "1996 61d4b3661e7512d7eb2002b819b771bb455f065eec23d18ce0f038bc4be2f81a",
+    "dcs": "2043 4eee9e3d7d1f32694396c97bf2a1fae4a3b5f8997265e4558539024528e5c6ba",
 }
 """Rows and digest of the events. They change when behaviour changes: look at what changed, then write them anew."""
 

@@ -19,18 +19,10 @@ from thyme.fuzz.search import judge_seed, judge_world
 FOUND = Path(__file__).parent / "found"
 SEEDS = range(1, 13)
 
-KNOWN_FOUND: dict[str, str] = {
-    "dcs-forgets-28": "DropObject is not acknowledged, and repair gives the deleted content back",
-    "dcs-retrieves-42": "the owner walks: nobody of its cell serves, and nobody else is asked",
-    "dcs-retrieves-7": "the first member that is asked fetches the object itself still, and no other is asked",
-}
+KNOWN_FOUND: dict[str, str] = {}
 """Small worlds that still break the promise in their name, and why."""
 
-KNOWN: dict[tuple[str, str], str] = {
-    ("dcs", "retrieves"): "an object that its cell left behind, or whose owner walks, is not found",
-    ("dcs", "forgets"): "DropObject is not acknowledged, and repair brings deleted contents back",
-    ("dcs", "bounded"): "subscriptions whose frame has ended stay at brokers; a search of the past never ends",
-}
+KNOWN: dict[tuple[str, str], str] = {}
 """Promises that some world of `SEEDS` breaks, and why."""
 
 
