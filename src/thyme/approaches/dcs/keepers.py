@@ -12,7 +12,7 @@ from functools import partial
 from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.dcs.holdings import home_of
 from thyme.approaches.dcs.keys import keepers_among
-from thyme.approaches.dcs.shipping import ship
+from thyme.approaches.dcs.shipping import Shipment
 from thyme.model.ids import NodeId
 from thyme.wire.cells import CellState
 
@@ -44,13 +44,8 @@ class Keepers:
                 if node not in old:
                     lacking.setdefault(node, []).append(self._cell.holdings.object_state(key))
         for node, items in sorted(lacking.items()):
-            ship(
-                self._cell,
-                items,
-                partial(self._cell.router.send_to_node, node, self._cell.id),
-                _ignore,
-                keepers=(node,),
-            )
+            send = partial(self._cell.router.send_to_node, node, self._cell.id)
+            Shipment(self._cell, items, send, _ignore, (node,)).begin()
 
     def _present(self) -> list[NodeId]:
         return sorted([self._node, *self._cell.others])

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from thyme.approaches.dcs.cell import Cell, Mode
-from thyme.approaches.dcs.shipping import ship
+from thyme.approaches.dcs.cell import Cell
+from thyme.approaches.dcs.shipping import Shipment
 from thyme.approaches.interface import Outcome
 from thyme.model.ids import CellId
 from thyme.routing.cells.addresses import Arrival, Form
@@ -29,10 +29,7 @@ class Proxying:
         self._cell = cell
         self._options = cell.options
         self._moving: set[CellId] = set()
-        self.handing_over = 0
-        """Messages with what a leaving member held that nobody has said to have yet."""
-        self.untaken = 0
-        """Of the last leaving: messages that nobody has said to have in all tries."""
+        self._leaving: list[Shipment] = []
         if cell.options.dynamic_cells:
             cell.settled.then(self._on_settled)
             cell.leaving.then(self._on_leaving)
@@ -58,16 +55,28 @@ class Proxying:
         for home in self._stood_in_for():
             self._ask_who_keeps(home)
 
+    @property
+    def handing_over(self) -> int:
+        """Messages with what a leaving member held that nobody has said to have yet, and that are still tried."""
+        return sum(shipment.left for shipment in self._leaving if not shipment.given_up)
+
+    @property
+    def untaken(self) -> int:
+        """Of the last leaving: messages that nobody has said to have in all tries."""
+        return sum(shipment.left for shipment in self._leaving if shipment.given_up)
+
     def _on_leaving(self, held_by_others: bool) -> None:
         """What nobody else is known to hold goes to another member, or to the proxy if this node is the last. What has
         arrived there is forgotten here, the rest is carried along."""
-        if held_by_others or (self._cell.others and not self._options.walkers):
+        self._leaving.clear()
+        cell, others = self._cell, self._cell.others
+        if held_by_others or (others and not self._options.walkers):
             return
-        for home in self._cell.holdings.homes():
-            if self._cell.others:
-                self._hand_over(home, partial(self._cell.router.send_to_node, self._cell.others[0], self._cell.id))
-            else:
-                self._hand_over(home, partial(self._cell.router.send_to_proxy, self._cell.id))
+        for home in cell.holdings.homes():
+            to_other = partial(cell.router.send_to_node, others[0], cell.id) if others else None
+            shipment = self._hand_over(home, to_other or partial(cell.router.send_to_proxy, cell.id))
+            if shipment is not None:
+                self._leaving.append(shipment)
 
     def _on_populated(self, cell: CellId) -> None:
         """A cell around has become populated: it may be closer to the empty cells that this one stands in for."""
@@ -118,10 +127,10 @@ class Proxying:
         if home != self._cell.id:
             self._hand_over(home, partial(self._cell.router.send_to_cell, home))
 
-    def _hand_over(self, home: CellId, send: Callable[[Message], int]) -> None:
-        """Who is being switched off has no time to do it page by page."""
+    def _hand_over(self, home: CellId, send: Callable[[Message], int]) -> Shipment | None:
+        """What is kept for a home, unless it is on its way already."""
         if home in self._moving:
-            return
+            return None
 
         def done(arrived: bool) -> None:
             self._moving.discard(home)
@@ -130,9 +139,11 @@ class Proxying:
                 if self._cell.member:
                     self._cell.tell_others(Released((home,)))
 
-        items = self._cell.holdings.state([home])
-        if ship(self._cell, items, send, done, at_once=self._cell.mode is Mode.OUT):
+        shipment = Shipment(self._cell, self._cell.holdings.state([home]), send, done)
+        if shipment.left:
             self._moving.add(home)
+            shipment.begin()
+        return shipment
 
     def _jittered_s(self) -> float:
         return self._options.probe_s * self._cell.host.random.uniform(0.5, 1.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 
 import msgspec
@@ -14,39 +15,47 @@ from thyme.wire.cells import CellState
 from thyme.wire.message import Message
 
 
-def ship(
-    cell: Cell,
-    items: Iterable[CellState],
-    send: Callable[[Message], int],
-    done: Callable[[bool], None],
-    *,
-    keepers: tuple[NodeId, ...] = (),
-    at_once: bool = False,
-) -> bool:
-    """Send items by `send`, as many messages as make a page under way at once, or all if there is no time for that.
-    `done` is told whether all have arrived. False if there is nothing to send."""
-    states = [msgspec.structs.replace(s, keepers=keepers) for s in joined(items, cell.options.state_bytes)]
-    left, waiting, lost = iter(states), len(states), False
+class Shipment:
+    """Items sent by `send`; as many messages as make a page are under way at once. `left` have not arrived; `done` is
+    told once whether all have. If one does not in all its tries, nobody is there for the rest either."""
 
-    def send_next() -> None:
-        state = next(left, None)
-        if state is not None:
-            cell.requests.begin(lambda number: _send(state, number), arrived)
+    def __init__(
+        self,
+        cell: Cell,
+        items: Iterable[CellState],
+        send: Callable[[Message], int],
+        done: Callable[[bool], None],
+        keepers: tuple[NodeId, ...] = (),
+    ) -> None:
+        self._cell = cell
+        self._send = send
+        self._done = done
+        states = joined(items, cell.options.state_bytes)
+        self._waiting = deque(msgspec.structs.replace(state, keepers=keepers) for state in states)
+        self.given_up = False
+        self.left = len(self._waiting)
 
-    def _send(state: CellState, number: int) -> None:
-        send(msgspec.structs.replace(state, request=number))
+    def begin(self) -> None:
+        for _ in range(min(self.left, self._cell.options.page_messages)):
+            self._send_next()
 
-    def arrived(outcome: Outcome) -> None:
-        nonlocal waiting, lost
-        if lost:
+    def _send_next(self) -> None:
+        state = self._waiting.popleft()
+
+        def try_once(number: int) -> None:
+            self._send(msgspec.structs.replace(state, request=number))
+
+        self._cell.requests.begin(try_once, self._arrived)
+
+    def _arrived(self, outcome: Outcome) -> None:
+        if self.given_up:
             return
-        waiting -= 1
-        lost = not outcome.ok
-        if waiting and not lost:
-            send_next()
-        else:
-            done(not lost)
-
-    for _ in range(len(states) if at_once else cell.options.page_messages):
-        send_next()
-    return bool(states)
+        if not outcome.ok:
+            self.given_up = True
+            self._done(False)
+            return
+        self.left -= 1
+        if not self.left:
+            self._done(True)
+        elif self._waiting:
+            self._send_next()
