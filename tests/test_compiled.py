@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from numba.core.caching import NullCache
 
 import thyme
 from thyme.compiled import MAX_KEPT, compiled_modules, forget_old
@@ -85,3 +86,22 @@ def test_code_not_used_for_longest_is_forgotten(tmp_path: Path) -> None:
         os.utime(folder, (1000 + number, 1000 + number))
     forget_old(tmp_path)
     assert {folder.name for folder in tmp_path.iterdir()} == {f"digest{number}" for number in range(3, MAX_KEPT + 3)}
+
+
+@pytest.mark.compiled
+def test_a_part_of_compiled_functions_is_made_once_for_all_constants_and_refuses_python() -> None:
+    from thyme.compiled import entry, inner
+
+    @inner
+    def doubled(value: int) -> int:
+        return 2 * value
+
+    @entry
+    def added(value: int) -> int:
+        return doubled(1) + doubled(2) + doubled(value)
+
+    added._cache = NullCache()  # type: ignore[attr-defined]
+    assert added(3) == 12
+    assert len(doubled.signatures) == 1  # type: ignore[attr-defined]
+    with pytest.raises(TypeError, match="doubled is a part of compiled functions"):
+        doubled(1)

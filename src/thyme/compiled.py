@@ -37,27 +37,54 @@ __all__ = ["borrowing", "carray", "compiled", "entry", "inner", "pointer"]
 MAX_KEPT = 16
 """Folders of code that are kept; beyond them, the one not used for longest goes. A folder takes a few megabytes."""
 
+_NO_C_DOOR = {"no_cfunc_wrapper": True}
+_NO_DOORS = {"no_cpython_wrapper": True, **_NO_C_DOOR}
+"""Nobody calls compiled functions from C, and Python calls only entries: what would make that possible takes longer to
+compile than most functions do."""
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compiled(function: Function) -> Function:
     """A function that Python or compiled code calls, kept on disk; divisions by zero raise, as in Python."""
-    return _kept(function)
+    return _kept(function, **_NO_C_DOOR)
 
 
 def entry(function: Function) -> Function:
     """A function that Python calls, kept on disk; divisions are not checked."""
-    return _kept(function, error_model="numpy")
+    return _kept(function, error_model="numpy", **_NO_C_DOOR)
 
 
 def inner(function: Function) -> Function:
     """A function that only compiled code calls, as a part of its entries; divisions are not checked."""
-    return cast(Function, njit(error_model="numpy")(function))
+    return cast(Function, _plain(njit(error_model="numpy", **_NO_DOORS)(function)))
 
 
 def borrowing(function: Function) -> Function:
     """An inner function that makes no arrays of its own: those that it is given need not be counted."""
-    return cast(Function, njit(error_model="numpy", _nrt=False)(function))
+    return cast(Function, _plain(njit(error_model="numpy", _nrt=False, **_NO_DOORS)(function)))
+
+
+def _plain(dispatcher: Any) -> Any:
+    """A function that is compiled once for a type, not once for every constant that it is called with, and that Python
+    cannot call."""
+    find = getattr(dispatcher, "get_call_template", None)
+    if find is None:  # as it is where numba is told not to compile
+        return dispatcher
+
+    def find_plain(given: Any, named: Any) -> Any:
+        return find(tuple(map(types.unliteral, given)), {name: types.unliteral(one) for name, one in named.items()})
+
+    def keep(result: Any) -> None:
+        dispatcher.overloads[tuple(result.signature.args)] = result
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise TypeError(f"{dispatcher.__name__} is a part of compiled functions; Python calls only their entries")
+
+    dispatcher.get_call_template = find_plain
+    dispatcher.add_overload = keep
+    dispatcher._compile_for_args = refuse
+    return dispatcher
 
 
 def _kept(function: Function, **options: Any) -> Function:

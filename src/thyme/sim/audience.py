@@ -68,7 +68,8 @@ class Audience:
         self._listens = np.zeros(len(listeners), bool)
         self._all_listen = False
         self._alone: set[int] = set()
-        self._heard: NDArray[np.int64] = np.zeros((2, len(listeners)), np.int64)
+        self._frames: NDArray[np.int64] = np.zeros(len(listeners), np.int64)
+        self._bytes: NDArray[np.int64] = np.zeros(len(listeners), np.int64)
         for node in range(len(listeners)):
             self.change(node)
 
@@ -105,14 +106,14 @@ class Audience:
         hearing.count = count = len(nodes)
         hearing.nodes[:count] = nodes
         hearing.now_s[:count] = now_s + self._skew_s[nodes] if self._skewed else now_s
-        self._heard[0, nodes] += 1
-        self._heard[1, nodes] += size_bytes
+        self._frames[nodes] += 1
+        self._bytes[nodes] += size_bytes
         left: list[_Left] = []
         for place, layer in enumerate(self._layers):
             if layer.draws:
                 hearing.draws[:count] = [self._draw[node]() for node in nodes.tolist()]
             if layer.take(hearing, layer.address, NodeId(told.peer), message):
-                for i in np.flatnonzero(hearing.told[:count]).tolist():
+                for i in hearing.told[:count].nonzero()[0].tolist():
                     left.append((i, place, int(hearing.told[i]), float(hearing.draws[i])))
         if len(self._layers) > 1:
             left.sort()
@@ -123,6 +124,6 @@ class Audience:
 
     def count(self, tally: Tally) -> None:
         """Add what was heard so far to a tally, once."""
-        for node in np.flatnonzero(self._heard[0]).tolist():
-            add(tally, node, int(self._heard[0, node]), int(self._heard[1, node]))
-        self._heard[:] = 0
+        for node in np.flatnonzero(self._frames).tolist():
+            add(tally, node, int(self._frames[node]), int(self._bytes[node]))
+        self._frames[:] = self._bytes[:] = 0

@@ -42,6 +42,7 @@ class Wifi:
         self.options = options
         self._ether = build(movement, profile, options, seed)
         self._book = address_book(self._ether)
+        self._now = self._ether.desk["now"]
         self._header_bytes = options.header_bytes
         self._show(0)
 
@@ -81,13 +82,13 @@ class Wifi:
         rows = self._happened
         frames, kinds = rows["frame"], rows["kind"]
         changes = (frames[1:] != frames[:-1]) | (kinds[1:] != kinds[:-1])
-        first = [0, *(np.flatnonzero(changes) + 1).tolist(), len(rows)]
+        firsts = [0, *(changes.nonzero()[0] + 1).tolist()]
         nodes, at_s = rows["node"].astype(np.int64), rows["at_s"].copy()
-        told = []
-        for begin, end in pairwise(first):
-            _, frame, _, peer, what = rows[begin].item()
-            told.append(Told(frame, peer, what, nodes[begin:end], at_s[begin:end]))
-        return told
+        heads = rows[firsts].tolist()
+        return [
+            Told(frame, peer, what, nodes[begin:end], at_s[begin:end])
+            for (_, frame, _, peer, what), (begin, end) in zip(heads, pairwise([*firsts, len(rows)]), strict=True)
+        ]
 
     def happened(self) -> Table:
         """The happenings of this stop as rows (at_s, frame, node, peer, kind)."""
@@ -108,7 +109,7 @@ class Wifi:
 
     @property
     def now_s(self) -> float:
-        return float(self._ether.desk[0]["now"]) * 1e-9
+        return float(self._now[0]) * 1e-9
 
     @property
     def counters(self) -> Table:

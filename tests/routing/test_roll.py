@@ -1,0 +1,67 @@
+"""The roll of neighbours: who was heard when, and whose beacons need not be told of."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thyme.model.ids import CellId, NodeId
+from thyme.routing.cells.roll import Roll, saying
+from thyme.routing.hearing import Hearing
+from thyme.wire.beacons import Beacon
+
+STEPS = st.lists(st.tuples(st.booleans(), st.integers(0, 30)), max_size=120)
+
+
+@given(STEPS)
+def test_the_roll_keeps_the_last_time_of_each_whoever_comes_and_goes(steps: list[tuple[bool, int]]) -> None:
+    roll, plain = Roll(256), dict[NodeId, float]()
+    for second, (comes, number) in enumerate(steps):
+        node = NodeId(number)
+        if comes:
+            roll.note(node, float(second))
+            plain[node] = float(second)
+        elif plain.pop(node, None) is not None:
+            roll.remove(node)
+        if plain:
+            assert roll.oldest_s() == min(plain.values())
+        assert roll.silent_since(second / 2) == sorted(node for node, at_s in plain.items() if at_s <= second / 2)
+
+
+def called(rolls: list[Roll], beacon: Beacon, now_s: float) -> list[int]:
+    """For whom a beacon of node 9 is more than a sign of life."""
+    from thyme.routing.cells.rollcall import call_together
+
+    desks = np.array([roll.address for roll in rolls])
+    hearing = Hearing(len(rolls))
+    hearing.count = len(rolls)
+    hearing.nodes[:] = np.arange(len(rolls))
+    hearing.now_s[:] = now_s
+    count = call_together(hearing, desks.ctypes.data, NodeId(9), beacon)
+    told = hearing.told.nonzero()[0].tolist()
+    assert count == len(told)
+    return told
+
+
+@pytest.mark.compiled
+def test_only_who_has_heard_the_same_and_can_do_without_is_passed_over() -> None:
+    stranger, calm, restless, awake = (Roll(4) for _ in range(4))
+    for roll in (calm, restless, awake):
+        roll.wake(inf)
+        roll.note(NodeId(9), 1.0)
+        roll.calm(NodeId(9), saying(3, True))
+    stranger.wake(inf)
+    restless.stir_all()
+    awake.wake(5.0)
+    rolls = [stranger, calm, restless, awake]
+    same = Beacon(CellId(3), True, b"1234")
+    assert called(rolls, same, 4.0) == [0, 2]
+    assert calm.oldest_s() == awake.oldest_s() == 4.0
+    assert restless.oldest_s() == 1.0
+    assert called(rolls, same, 5.0) == [0, 2, 3]
+    assert called(rolls, Beacon(CellId(4), True), 4.0) == called(rolls, Beacon(CellId(3), False), 4.0) == [0, 1, 2, 3]
+    assert called(rolls, Beacon(CellId(3), True, b"12345"), 4.0) == [0, 1, 2, 3]
