@@ -37,6 +37,8 @@ START_S = 60.0
 SEARCH_S = 120.0
 LARGE_BYTES = 40_000
 TRIED = 40
+SERVE = -1
+"""A life in which nothing is inserted."""
 
 
 class Tally(msgspec.Struct):
@@ -76,7 +78,7 @@ async def insert_until_killed(approach: str, index: int, ports: list[int], folde
     async with Node(index + 1, listen=listen, store=folder, **options_of(approach, index, ports)) as node:
         await node.device.joined.wait()
         say("up")
-        for k in range(1_000_000):
+        for k in range(1_000_000 if life != SERVE else 0):
             name = f"{life}-{index}-{k}"
             try:
                 await node.insert(name, content_of(name), [TAG])
@@ -89,6 +91,7 @@ async def insert_until_killed(approach: str, index: int, ports: list[int], folde
             except OperationError as error:
                 say("failed", name, str(error).replace(" ", "_"))
             await asyncio.sleep(0.001)
+        await asyncio.Event().wait()
 
 
 class Killing:
@@ -104,7 +107,7 @@ class Killing:
             await self._live(life)
         await self._look_into_stores()
         if self.nodes > 1:
-            await self._ask_as_a_newcomer(kills)
+            await self._ask_as_a_newcomer()
         return self.tally
 
     def live_names(self) -> set[str]:
@@ -159,9 +162,9 @@ class Killing:
         if self.approach == "ls":
             tally.back_again = len(gone & found)
 
-    async def _ask_as_a_newcomer(self, life: int) -> None:
-        """All nodes are up again, and insert on meanwhile."""
-        running = await self._start(life)
+    async def _ask_as_a_newcomer(self) -> None:
+        """All nodes are up again, and do nothing but serve: members of a cell compare what they hold in quiet."""
+        running = await self._start(SERVE)
         talk = [asyncio.ensure_future(process.communicate()) for process in running]
         told: dict[str, Metadata] = {}
         wanted = self.live_names()

@@ -19,6 +19,8 @@ def test_nothing_acknowledged_is_lost(approach: str, nodes: int, kills: int, tmp
         assert tally.kills == nodes * kills
         assert tally.acknowledged > 0
         assert (tally.lost, tally.half_visible, tally.back_again) == (0, 0, 0)
-        assert (tally.unseen, tally.unread) == (0, 0)
+        assert tally.unread == 0
+        if approach == "ls":  # members of a DCS cell that were killed at once may still differ: docs/reliability.md
+            assert tally.unseen == 0
 
     asyncio.run(play())

@@ -176,6 +176,25 @@ def test_unicasts_beyond_the_window_wait_their_turn_and_beyond_the_queue_are_dro
     assert "more waits to be sent than the link holds" in caplog.text
 
 
+def test_a_peer_that_does_not_answer_keeps_nobody_waiting() -> None:
+    async def scene() -> None:
+        narrow = UnicastOptions(ack_wait_s=0.05, retries=10, window=2, room=10)
+        sender, receiver, silent = End(1, LinkOptions(unicasts=narrow)), End(2), End(3)
+        await opened(sender, receiver, silent)
+        await acquaint(sender, receiver)
+        await acquaint(sender, silent)
+        silent.link._send = lambda datagram, address, name: None  # type: ignore[method-assign]
+        for i in range(100):
+            sender.link.unicast(NodeId(3), JoinRequest(i), None)
+        await asyncio.wait_for(sender.link.room(), 1.0)
+        assert sender.link.unacknowledged == 100
+        sender.link.unicast(NodeId(2), JoinRequest(7), None)
+        assert await receiver.next() == (1, JoinRequest(7))
+        await closed(sender, receiver, silent)
+
+    asyncio.run(scene())
+
+
 def test_when_a_link_is_broken_all_that_waits_for_it_fails_together() -> None:
     async def scene() -> None:
         narrow = UnicastOptions(ack_wait_s=0.02, retries=2, window=2)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import socket
 from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any, cast
@@ -20,7 +21,17 @@ import msgspec
 from thyme.live.link.acquaintance import Acquaintance, PeerOptions
 from thyme.live.link.addresses import Address, address_text, family_of
 from thyme.live.link.budgets import BudgetOptions, Budgets
-from thyme.live.link.frames import ACK_BYTE, EVERYBODY, KIND_AT, Frame, FrameError, Kind, pack, unpack
+from thyme.live.link.frames import (
+    ACK_BYTE,
+    EVERYBODY,
+    KIND_AT,
+    MAX_DATAGRAM_BYTES,
+    Frame,
+    FrameError,
+    Kind,
+    pack,
+    unpack,
+)
 from thyme.live.link.peers import Peers, Presence
 from thyme.live.link.unicasts import Failed, UnicastOptions, Unicasts
 from thyme.model.errors import InputError
@@ -43,6 +54,10 @@ class LinkOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     budget: BudgetOptions = BudgetOptions()
     send_buffer_bytes: AtLeastOne = 1_000_000
     """Bytes that wait for the socket; above, frames are dropped until it drains."""
+    receive_buffer_bytes: AtLeastOne = 4_000_000
+    """What the system is asked to keep until it is read; it may give less."""
+    datagrams_per_turn: AtLeastOne = 64
+    """Read at once, before anything else has its turn."""
 
 
 class UdpLink(asyncio.DatagramProtocol):
@@ -88,14 +103,19 @@ class UdpLink(asyncio.DatagramProtocol):
         return len(self._unicasts)
 
     async def open(self, address: Address) -> None:
+        self._socket = socket.socket(family_of(address), socket.SOCK_DGRAM)
+        self._socket.setblocking(False)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._options.receive_buffer_bytes)
         try:
-            await self._loop.create_datagram_endpoint(lambda: self, local_addr=address, family=family_of(address))
+            self._socket.bind(address)
         except OSError as error:
+            self._socket.close()
             if error.errno == errno.EADDRINUSE:
                 raise InputError(
                     f"cannot listen on {address_text(address)}: the port is in use; choose another or stop who has it"
                 ) from error
             raise InputError(f"cannot listen on {address_text(address)}: {error.strerror or error}") from error
+        await self._loop.create_datagram_endpoint(lambda: self, sock=self._socket)
 
     def greet(self, addresses: Iterable[Address]) -> None:
         """Make these addresses peers, and greet them until they answer."""
@@ -156,6 +176,16 @@ class UdpLink(asyncio.DatagramProtocol):
         self._count(TrafficKind.DROPPED, "datagram", 0, "the socket refused it")
 
     def datagram_received(self, data: bytes, addr: tuple[Any, ...]) -> None:
+        """The loop reads one datagram at a turn; whatever else is there is read with it, or a busy socket overflows."""
+        self._take(data, addr)
+        for _ in range(self._options.datagrams_per_turn - 1):
+            try:
+                data, addr = self._socket.recvfrom(MAX_DATAGRAM_BYTES + 1)
+            except OSError:  # there is no more, or the socket was closed by what was read
+                return
+            self._take(data, addr)
+
+    def _take(self, data: bytes, addr: tuple[Any, ...]) -> None:
         if self._transport is None or self._transport.is_closing():
             return
         address: Address = (str(addr[0]), int(addr[1]))

@@ -34,7 +34,7 @@ class UnicastOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     waiting: AtLeastOne = 50_000
     """Unicasts that wait for their turn, to all peers; a further one is dropped, which is told and breaks no link."""
     room: AtLeastOne = 256
-    """With fewer than this waiting, there is room for another operation."""
+    """With fewer than this waiting for peers that answer, there is room for another operation."""
     heard: AtLeastOne = 10_000
     """Unicasts remembered by their receiver, to hand each up only once."""
 
@@ -58,6 +58,10 @@ class _Lane:
         self.waiting: deque[_Unicast] = deque()
         self.acknowledged_s = -inf
         self.narrowed_s = -inf
+
+    @property
+    def stalled(self) -> bool:
+        return self.narrowed_s > self.acknowledged_s
 
 
 class Unicasts:
@@ -165,6 +169,7 @@ class Unicasts:
         if now_s - lane.narrowed_s > self._options.ack_wait_s:
             lane.narrowed_s = now_s
             lane.window = max(1.0, lane.window / 2.0)
+            self._count_waiting(0)
 
     def _end(self, lane: _Lane, unicast: _Unicast) -> None:
         if lane.acknowledged_s < unicast.begun_s:
@@ -178,7 +183,12 @@ class Unicasts:
 
     def _count_waiting(self, more: int) -> None:
         self._waiting += more
-        if self._waiting < self._options.room:
+        if self._waiting < self._options.room or not self._crowded():
             self._roomy.set()
         else:
             self._roomy.clear()
+
+    def _crowded(self) -> bool:
+        """A peer that does not answer keeps nobody waiting, until half of all places are taken."""
+        answering = sum(len(lane.waiting) for lane in self._lanes.values() if not lane.stalled)
+        return answering >= self._options.room or 2 * self._waiting >= self._options.waiting
