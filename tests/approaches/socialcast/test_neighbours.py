@@ -36,6 +36,13 @@ def test_what_was_given_counts_besides_what_it_says(near: Neighbourhood) -> None
     assert neighbour(near, 20.0).received == {2, 7}
 
 
+def test_who_gave_a_message_has_it(near: Neighbourhood) -> None:
+    near.has(NODE, 8)
+    near.has(NodeId(4), 9)
+    near.hear(NODE, says(2), 20.0)
+    assert neighbour(near, 20.0).received == {2, 7, 8}
+
+
 def test_a_broadcast_that_is_lost_is_no_parting(near: Neighbourhood) -> None:
     assert near.present(30.0) == {}
     near.hear(NODE, says(), 40.0)
@@ -79,6 +86,7 @@ def test_as_in_the_paper_only_what_it_says_counts() -> None:
     near = Neighbourhood(LIFETIME_S, 10)
     near.hear(NODE, says(1), 0.0)
     neighbour(near, 0.0).give(7)
+    near.has(NODE, 8)
     assert neighbour(near, 0.0).received == {1, 7}
     near.hear(NODE, says(2), 20.0)
     assert neighbour(near, 20.0).received == {2}

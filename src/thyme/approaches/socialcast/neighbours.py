@@ -4,8 +4,8 @@ A neighbour is present while its last control message is not older than a period
 answer at the link is gone at once. What a control message says is looked into only when a message needs it.
 
 A control message names the last λ messages received. Where there are more, two nodes would give each other the same
-ones every period, for ever. So what was given to a neighbour is remembered here too and not given again: until they
-part for a while, or the other subscribes to something else, or it turns out that it did not arrive.
+ones every period, for ever. So what a neighbour was given, or gave, is remembered here too and not given to it: until
+they part for a while, or the other subscribes to something else, or it turns out that it did not arrive.
 """
 
 from __future__ import annotations
@@ -137,6 +137,12 @@ class Neighbourhood:
         gone = self._neighbours.pop(node, None)
         if gone is not None:
             self._put_apart(gone)
+
+    def has(self, node: NodeId, id_: int) -> None:
+        """It gave this node a message; in the paper only what it says counts."""
+        known = self._neighbours.get(node)
+        if known is not None and self._given_ids:
+            known.give(id_)
 
     def take_back(self, node: NodeId, id_: int) -> None:
         for known in (self._neighbours.get(node), self._apart.get(node)):

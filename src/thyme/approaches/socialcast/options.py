@@ -44,8 +44,8 @@ class SocialCastOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     memory_ids: int = 100
     """λ: messages remembered as received."""
     given_ids: int = 1_000
-    """Messages that a node remembers having given to one neighbour while they are near each other; 0 as in the paper,
-    where only the neighbour's λ messages count."""
+    """Messages that a node remembers having given to one neighbour or got from it, while they are near each other; 0 as
+    in the paper, where only the neighbour's λ messages count."""
     buffer_copies: int = 100_000
     """β: copies carried at once. The paper's evaluation has no limit; this one is never reached in it."""
     neighbour_lifetime_periods: float = 1.05

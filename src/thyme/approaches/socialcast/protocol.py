@@ -83,7 +83,7 @@ class SocialCast(ReactiveStore):
             case Control():
                 self._on_control(sender, message)
             case Data():
-                self._on_data(message)
+                self._on_data(sender, message)
             case Offer():
                 self._on_offer(sender, message)
             case Accept():
@@ -265,7 +265,7 @@ class SocialCast(ReactiveStore):
         self.host.unicast(to, data, failed)
 
     def _on_offer(self, sender: NodeId, offer: Offer) -> None:
-        self.handovers.answer(sender, offer, carries=self._read(offer.data))
+        self.handovers.answer(sender, offer, carries=self._read(sender, offer.data))
 
     def _on_release(self, sender: NodeId, number: int) -> None:
         data = self.handovers.released(sender, number)
@@ -283,14 +283,16 @@ class SocialCast(ReactiveStore):
             self._drop("Control", "too many neighbours")
         self.handovers.on_heard(sender)
 
-    def _on_data(self, data: Data) -> None:
-        if self._read(data):
+    def _on_data(self, sender: NodeId, data: Data) -> None:
+        if self._read(sender, data):
             self._carry(data)
 
-    def _read(self, data: Data) -> bool:
+    def _read(self, sender: NodeId, data: Data) -> bool:
         """Hand it to the application, if it is wanted; whether it has copies that may be carried on."""
         hops = data.hops + 1
-        self._memory.add(identifier(data.metadata.key))
+        id_ = identifier(data.metadata.key)
+        self._memory.add(id_)
+        self._neighbourhood.has(sender, id_)
         if data.expires_s is not None and data.expires_s <= self.host.now():
             self._drop("Data", "expired")
             return False
