@@ -151,11 +151,12 @@ class Device:
             await self.told.end()
 
     async def _drain(self) -> None:
-        """Wait until others have what this node said last, within limits; what they do not have is told."""
+        """Wait until others have what this node said last, while there are any and within limits; what they do not have
+        is told."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self.options.leave_s):
                 await self.host.durable()
-                while self.store.handing_over or self.host.link.unacknowledged:
+                while self.neighbours() and (self.store.handing_over or self.host.link.unacknowledged):
                     await asyncio.sleep(ROOM_LOOK_S)
         if left := self.store.handing_over + self.store.untaken:
             logger.warning(
