@@ -146,6 +146,23 @@ def test_of_two_adverts_the_later_counts_and_a_late_revocation_does_not() -> Non
     assert branches.matching(("goal",), NodeId(0)) == []
 
 
+def test_a_revocation_that_overtakes_its_advert_counts_and_the_loss_of_a_branch_does_not() -> None:
+    options = FilterOptions()
+    branches = Branches(NodeId(0), options, 10)
+    key, cells = SubscriptionKey(1, NodeId(9)), (cells_of_tag("goal", options),)
+    for branch in (1, 2):
+        branches.add(NodeId(branch))
+    told = Advert(key, cells, 1.0, told_s=1.0)
+    branches.learn(NodeId(1), told)
+    assert [advert.revoked for advert in branches.drop(NodeId(1))] == [True]
+    assert branches.learn(NodeId(2), Advert(key, cells, 1.0, True, told_s=1.0)) is None
+    assert branches.learn(NodeId(2), told) == told, "others still know it"
+    branches.drop(NodeId(2))
+    assert branches.learn(NodeId(1), Advert(key, cells, 1.0, True, told_s=2.0)) is None
+    assert branches.learn(NodeId(1), told) is None
+    assert branches.subscriptions == 0
+
+
 def test_the_subscription_of_somebody_who_is_gone_ends_with_its_frame(tmp_path: Path) -> None:
     world = SmallWorld(tmp_path, line(3), "walks")
     world.wait(5.0)

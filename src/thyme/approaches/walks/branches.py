@@ -3,7 +3,8 @@
 A subscription is known once and belongs to the branch over which it was told last (or to this node itself): a
 subscriber that walks again tells it anew, and what is told later counts. Each branch has a counting filter of what is
 behind it; the cells of each subscription are kept too, because a node that joins the overlay later has to be told of
-them.
+them. That a subscriber has revoked one is remembered, because an advert that was told before may still be on its way.
+(What is revoked because a branch is gone may be told again by others: it is as old as its advert.)
 
 Only so many subscriptions are told apart, because the filters are there to save that (walks paper §III). A branch
 behind which there are more is taken to want everything, which a filter that full nearly says anyway, and this node
@@ -13,10 +14,12 @@ tells the others so in its own name. Nothing that is wanted gets lost by it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 import msgspec
 
 from thyme.approaches.walks.filters import ANY_OBJECT, CountingFilter, FilterOptions, cells_of_tag
+from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId, SubscriptionKey
 from thyme.wire.walks import Advert
 
@@ -32,6 +35,7 @@ class Branches:
         self._filters: dict[NodeId, CountingFilter] = {}
         self._known: dict[SubscriptionKey, tuple[NodeId, Advert]] = {}
         self._everything: dict[NodeId, Advert] = {}
+        self._revoked_s: Bounded[SubscriptionKey, float] = Bounded(maximum)
 
     def __iter__(self) -> Iterator[NodeId]:
         return iter(list(self._filters))
@@ -67,7 +71,12 @@ class Branches:
     def learn(self, source: NodeId, advert: Advert) -> Advert | None:
         """Takes in what a branch (or this node itself) advertised; what others are to be told of it, if it was news."""
         known = self._known.get(advert.key)
+        revoked_s = self._revoked_s.get(advert.key, -inf)
+        if advert.told_s < revoked_s:
+            return None
         if advert.revoked:
+            if advert.key.sid != EVERYTHING:
+                self._revoked_s[advert.key] = advert.told_s
             if known is None or advert.told_s < known[1].told_s:
                 return None
             self._forget(known)
