@@ -122,6 +122,9 @@ class Membership:
             # It has lost the oldest walk since and looks for it here, where it is looked for there.
             self._around.lose(sender)
             return
+        if sender in self._branches:
+            # It was cut off unheard and comes anew: what was behind it then may be there no more, and it tells what is.
+            self._around.forget(sender)
         self._branches.add(sender)
         self._around.tell(sender, self._branches.adverts_for(sender))
         self._around.send(sender, Anchored(self.overlay))
