@@ -55,8 +55,8 @@ study: $(RUNTIME) ## run the main job on embedded defaults: posts to report, in 
 test: $(DEV) $(BENCH) ## run all tests, on all cores (JOBS=2 on two)
 	$(BIN)/python -m pytest -n $(JOBS)
 
-check: lint ## lint, and the tests that need neither Spark nor compiled code: for while you edit
-	$(BIN)/python -m pytest -q -n $(JOBS) -m 'not spark and not compiled'
+check: lint ## lint, and the quick tests (no Spark, nothing compiled): for while you edit
+	$(BIN)/python -m pytest -q -n $(JOBS) -m 'not spark and not compiled and not long'
 
 lint: $(DEV) $(BENCH) ## style, types and import rules
 	$(BIN)/ruff check src tests

@@ -2,8 +2,8 @@
 
 Tests are spread over processes by `pytest-xdist`. All that use `spark` go to the same one, so a session is started
 once; all others stay together by file, so what a file has made for itself is made once. Markers follow from fixtures
-and folders: `spark` for what needs Java, `compiled` for what runs machine code that may have to be compiled first.
-`make check` leaves both out.
+and folders: `spark` for what needs Java, `compiled` for what runs machine code that may have to be compiled first,
+`long` for searches and for processes that are started and killed. `make check` leaves all three out.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 COMPILED_ROOMS = ("sim/radios/wifi/", "papers/", "bench/", "test_compiled.py")
+LONG_ROOMS = ("worlds/", "live/test_live_kills.py", "live/test_live_processes.py", "live/test_live_fuzz.py")
 ASKS_FOR_SPARK = re.compile(r"spark: SparkSession|finished: Finished|usefixtures\(.spark.\)")
 HERE = Path(__file__).parent
 _users = count()
@@ -76,6 +77,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.spark)
     if item.path.relative_to(HERE).as_posix().startswith(COMPILED_ROOMS):
         item.add_marker(pytest.mark.compiled)
+    if item.path.relative_to(HERE).as_posix().startswith(LONG_ROOMS):
+        item.add_marker(pytest.mark.long)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
