@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections import deque
-
 import msgspec
 
+from thyme.live.node.arrivals import Arrivals
 from thyme.model.ids import SubscriptionKey
 from thyme.model.objects import Metadata
 
@@ -22,36 +20,10 @@ class Notice(msgspec.Struct, frozen=True):
     delay_s: float
 
 
-class Notifications:
+class Notifications(Arrivals[Notice]):
     """What a subscription brings, in order of arrival; ends when the subscription or the node does."""
 
     def __init__(self, key: SubscriptionKey, query: str) -> None:
+        super().__init__(MAX_WAITING_NOTIFICATIONS)
         self.key = key
         self.query = query
-        self.lost = 0
-        """Notifications that gave way because nobody looked."""
-        self._waiting: deque[Notice] = deque()
-        self._changed = asyncio.Event()
-        self._ended = False
-
-    def __aiter__(self) -> Notifications:
-        return self
-
-    async def __anext__(self) -> Notice:
-        while not self._waiting:
-            if self._ended:
-                raise StopAsyncIteration
-            self._changed.clear()
-            await self._changed.wait()
-        return self._waiting.popleft()
-
-    def put(self, notice: Notice) -> None:
-        if len(self._waiting) >= MAX_WAITING_NOTIFICATIONS:
-            self._waiting.popleft()
-            self.lost += 1
-        self._waiting.append(notice)
-        self._changed.set()
-
-    def end(self) -> None:
-        self._ended = True
-        self._changed.set()

@@ -1,0 +1,44 @@
+"""What an application iterates over: things in order of arrival, of which the oldest give way if nobody looks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable
+from typing import Generic, TypeVar
+
+Thing = TypeVar("Thing")
+
+
+class Arrivals(Generic[Thing]):
+    """An asynchronous iterator that is fed by `put` and closed by `end`."""
+
+    def __init__(self, maximum: int, first: Iterable[Thing] = ()) -> None:
+        self.lost = 0
+        """Things that gave way because nobody looked."""
+        self._maximum = maximum
+        self._waiting = deque(first)
+        self._changed = asyncio.Event()
+        self._ended = False
+
+    def __aiter__(self) -> Arrivals[Thing]:
+        return self
+
+    async def __anext__(self) -> Thing:
+        while not self._waiting:
+            if self._ended:
+                raise StopAsyncIteration
+            self._changed.clear()
+            await self._changed.wait()
+        return self._waiting.popleft()
+
+    def put(self, thing: Thing) -> None:
+        if len(self._waiting) >= self._maximum:
+            self._waiting.popleft()
+            self.lost += 1
+        self._waiting.append(thing)
+        self._changed.set()
+
+    def end(self) -> None:
+        self._ended = True
+        self._changed.set()
