@@ -1,0 +1,76 @@
+"""Chunks: how the bytes of an object are told from other bytes, as a whole and piece by piece.
+
+A content is divided into chunks of one size, the last one shorter. The digest of a content of one chunk is its SHA-256;
+that of a larger one is the SHA-256 of its list, the SHA-256 of each chunk in turn. So whoever knows the digest and the
+size can check the list, and with the list each chunk by itself, whoever it came from. How many chunks there are follows
+from the size, so a list is never taken for a content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+
+CHUNK_BYTES = 128 * 1024
+"""Held in memory until it is checked; the list of 1 GB takes 256 kB."""
+DIGEST_BYTES = 32
+
+
+def content_digest(data: bytes) -> bytes:
+    """The digest of a content that is in memory."""
+    digests = ChunkDigests()
+    digests.add(data)
+    return digests.root()
+
+
+def chunk_count(size_bytes: int) -> int:
+    """An empty content is one empty chunk."""
+    return max(1, -(-size_bytes // CHUNK_BYTES))
+
+
+def chunk_range(number: int, size_bytes: int) -> tuple[int, int]:
+    """Where a chunk begins and how long it is, in a content of this size."""
+    begins = number * CHUNK_BYTES
+    return begins, min(CHUNK_BYTES, size_bytes - begins)
+
+
+def list_bytes(size_bytes: int) -> int:
+    """The length of the list of a content of this size; one chunk needs no list."""
+    count = chunk_count(size_bytes)
+    return count * DIGEST_BYTES if count > 1 else 0
+
+
+def root_of(listed: bytes) -> bytes:
+    """The digest of a content with this list of chunks."""
+    return sha256(listed).digest()
+
+
+def chunk_digests(listed: bytes) -> Iterator[bytes]:
+    return (listed[at : at + DIGEST_BYTES] for at in range(0, len(listed), DIGEST_BYTES))
+
+
+class ChunkDigests:
+    """The digests of a content that comes piece by piece, in order."""
+
+    def __init__(self) -> None:
+        self._ended: list[bytes] = []
+        self._chunk = sha256()
+        self._filled_bytes = 0
+
+    def add(self, piece: bytes) -> None:
+        view = memoryview(piece)
+        while view:
+            if self._filled_bytes == CHUNK_BYTES:
+                self._ended.append(self._chunk.digest())
+                self._chunk, self._filled_bytes = sha256(), 0
+            taken = view[: CHUNK_BYTES - self._filled_bytes]
+            self._chunk.update(taken)
+            self._filled_bytes += len(taken)
+            view = view[len(taken) :]
+
+    def listed(self) -> bytes:
+        """The list of chunks so far; nothing if there is only one."""
+        return b"".join((*self._ended, self._chunk.digest())) if self._ended else b""
+
+    def root(self) -> bytes:
+        return root_of(self.listed()) if self._ended else self._chunk.digest()
