@@ -16,7 +16,7 @@ from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
 from thyme.model.operations import Operation, RetrievalPolicy
-from thyme.model.queries import Query
+from thyme.model.queries import Query, parse_query
 from thyme.model.records import LogRecord, OperationKind
 from thyme.sim.engine import Engine
 from thyme.wire.message import Message
@@ -26,8 +26,8 @@ SUBSCRIPTION = SubscriptionKey(0, ME)
 AT_ONCE = RetrievalPolicy(1.0, 0.5, 0.5)
 
 
-def photo(number: int = 0) -> Metadata:
-    return Metadata(ObjectKey(f"photo-{number}", NodeId(7)), ("goal",), b"", 5.0, 100)
+def photo(number: int = 0, published_s: float = 5.0) -> Metadata:
+    return Metadata(ObjectKey(f"photo-{number}", NodeId(7)), ("goal",), b"", published_s, 100)
 
 
 class Life:
@@ -218,5 +218,21 @@ def test_a_crash_fails_what_is_under_way_and_what_was_seen_stays_seen() -> None:
         ("issued", "delete", 0),
         ("notified", "", -1),
         ("failed", "delete", 0),
+        ("notified", "", -1),
         ("issued", "retrieve", FIRST_REACTION),
-    ]
+    ], "the records have the notification too many"
+
+
+def test_an_older_match_is_counted_from_when_it_was_asked_for() -> None:
+    user, life, store = somebody(UserOptions(AT_ONCE), past=3)
+    delays_s: list[float] = []
+    user.told = lambda key, metadata, delay_s: delays_s.append(delay_s)
+    user.subscribe(0, parse_query("goal"), TimeFrame.always(), 0)
+    life.pass_by(0.5)
+    store.notified(photo())
+    life.pass_by(5.0)
+    assert "more" in store.names()
+    store.notified(photo(1))
+    life.pass_by(1.0)
+    store.notified(photo(2, published_s=life.now() - 0.25))
+    assert delays_s == pytest.approx([0.5, 4.0, 0.25])

@@ -54,9 +54,9 @@ def digest(approach: str, seed: int, hash_seed: str) -> str:
 
 
 GOLDEN = {
-    "es": "1770 273524a9ec27e2ce43ad4273ab68cd3144538700a3a8e941af9aa6089eee2f75",
-    "ls": "1956 e9710e74f7add62b62f9d79f11c6161355178a54c78e3ebfbc3e1ccc4392a68f",
-    "dcs": "2043 4eee9e3d7d1f32694396c97bf2a1fae4a3b5f8997265e4558539024528e5c6ba",
+    "es": "1770 f865b10ed836e1cba02b9f1cf211218314f904dfc84e2df5cd43f2d7582cd913",
+    "ls": "1956 85a7bbba917bcd213d8f8656e10c2d86954757139e95fd571c24b800ccb32bdd",
+    "dcs": "2043 beea0c29863c29db35130f7f20a4e3ef2983670363b78d81d25b2b610e5808f6",
 }
 """Rows and digest of the events. They change when behaviour changes: look at what changed, then write them anew."""
 

@@ -88,6 +88,8 @@ class User:
         self._seen: Bounded[tuple[SubscriptionKey, ObjectKey], None] = Bounded(MAX_SEEN)
         self._fetched: Bounded[ObjectKey, None] = Bounded(MAX_SEEN)
         self._subscribed_s: Bounded[SubscriptionKey, float] = Bounded(MAX_SUBSCRIBED)
+        self._paged_s: Bounded[SubscriptionKey, float] = Bounded(MAX_SUBSCRIBED)
+        """When older matches were last asked for."""
 
     @property
     def busy(self) -> bool:
@@ -181,7 +183,9 @@ class User:
 
     def more(self, number: int, sid: int, ended: Ended = ignored) -> None:
         store = self._present()
-        subject = Subject(subscription=SubscriptionKey(sid, self.node))
+        key = SubscriptionKey(sid, self.node)
+        subject = Subject(subscription=key)
+        self._paged_s[key] = self._surroundings.now()
         self._ledger.carry_out(number, OperationKind.MORE, subject, lambda done: store.more(sid, done), ended)
 
     def _present(self) -> ReactiveStore:
@@ -190,16 +194,22 @@ class User:
         return self._store
 
     def _notified(self, key: SubscriptionKey, metadata: Metadata, hops: int) -> None:
-        if (key, metadata.key) in self._seen:
-            return  # a notification too many; nobody is told of it yet
-        self._seen[(key, metadata.key)] = None
-        due_s = max(metadata.published_s, self._subscribed_s.get(key, 0.0))
-        delay_s = self._surroundings.now() - due_s
+        delay_s = self._surroundings.now() - self._due_s(key, metadata)
         self._surroundings.record(Notified(key, metadata.key, delay_s, hops))
+        if (key, metadata.key) in self._seen:
+            return  # one too many: the records have it, and the person is not bothered again
+        self._seen[(key, metadata.key)] = None
         if self.told is not None:
             self.told(key, metadata, delay_s)
         self._consider_more(key.sid)
         self._consider_fetching(metadata)
+
+    def _due_s(self, key: SubscriptionKey, metadata: Metadata) -> float:
+        """When it could have been notified at the earliest: a match of before, when it was last asked for."""
+        asked_s = self._subscribed_s.get(key, 0.0)
+        if metadata.published_s > asked_s:
+            return metadata.published_s
+        return max(asked_s, self._paged_s.get(key, 0.0))
 
     def _consider_more(self, sid: int) -> None:
         if self._options.ask_more and sid not in self._asking:
