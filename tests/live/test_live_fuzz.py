@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from thyme.live import Node
 from thyme.live.link.addresses import Address
 from thyme.live.link.frames import EVERYBODY, Frame, FrameError, Introduction, Kind, pack, unpack
+from thyme.live.link.parcels import pack_messages
 from thyme.live.node.log import MemoryLog
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
@@ -35,7 +36,9 @@ NODE, OTHER, PEER = NodeId(1_000_003), NodeId(1_000_005), NodeId(7)
 
 
 def framed(kind: Kind, body: bytes, number: int = 0) -> bytes:
-    return pack(Frame(kind, PEER, NODE if kind is Kind.UNICAST else EVERYBODY, number, body))
+    if kind is Kind.PARCEL:
+        return pack(Frame(kind, PEER, NODE, number, pack_messages([body])))
+    return pack(Frame(kind, PEER, EVERYBODY, number, body))
 
 
 class Attacker(asyncio.DatagramProtocol):
@@ -98,7 +101,7 @@ def test_random_datagrams_are_counted_and_dropped() -> None:
 
 def test_frames_with_random_bodies_are_counted_and_dropped() -> None:
     random = Random(4)
-    kinds = (Kind.BROADCAST, Kind.UNICAST)
+    kinds = (Kind.BROADCAST, Kind.PARCEL)
     datagrams = [framed(random.choice(kinds), b"\x01" + random.randbytes(random.randint(0, 60)), i) for i in range(300)]
     dropped = asyncio.run(bombarded(datagrams))
     assert dropped["unreadable message"] > 200
@@ -115,7 +118,7 @@ def test_torn_and_altered_messages_do_no_harm() -> None:
             del body[random.randrange(1, len(body)) :]
         else:
             body[random.randrange(len(body))] = random.randrange(256)
-        datagrams.append(framed(random.choice((Kind.BROADCAST, Kind.UNICAST)), bytes(body), i))
+        datagrams.append(framed(random.choice((Kind.BROADCAST, Kind.PARCEL)), bytes(body), i))
     asyncio.run(bombarded(datagrams))
 
 
@@ -133,7 +136,7 @@ def test_messages_that_make_no_sense_do_no_harm() -> None:
     ]
     bodies = [encode(message) for message in senseless]
     bodies += [encode(Flooded(PEER, i, -(10**6), body)) for i, body in enumerate(bodies)]
-    datagrams = [framed(kind, body, i) for i, body in enumerate(bodies) for kind in (Kind.BROADCAST, Kind.UNICAST)]
+    datagrams = [framed(kind, body, i) for i, body in enumerate(bodies) for kind in (Kind.BROADCAST, Kind.PARCEL)]
     asyncio.run(bombarded(datagrams))
 
 
@@ -199,5 +202,5 @@ def test_any_well_formed_messages_do_no_harm(sent: list[tuple[Message | None, bo
             if message is not None:
                 body = encode(message)
                 bodies.append(encode(Flooded(PEER, i, 0, body)) if flooded else body)
-    datagrams = [framed(Kind.UNICAST if i % 2 else Kind.BROADCAST, body, i) for i, body in enumerate(bodies)]
+    datagrams = [framed(Kind.PARCEL if i % 2 else Kind.BROADCAST, body, i) for i, body in enumerate(bodies)]
     asyncio.run(bombarded(datagrams))

@@ -157,7 +157,7 @@ def test_unicasts_beyond_the_window_wait_their_turn_and_beyond_the_queue_are_dro
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def scene() -> None:
-        narrow = UnicastOptions(window=1, waiting=2, room=1)
+        narrow = UnicastOptions(window=1, waiting=2, room=1, together=1)
         sender, receiver = End(1, LinkOptions(unicasts=narrow)), End(2)
         await opened(sender, receiver)
         await acquaint(sender, receiver)
@@ -178,7 +178,7 @@ def test_unicasts_beyond_the_window_wait_their_turn_and_beyond_the_queue_are_dro
 
 def test_a_peer_that_does_not_answer_keeps_nobody_waiting() -> None:
     async def scene() -> None:
-        narrow = UnicastOptions(ack_wait_s=0.05, retries=10, window=2, room=10)
+        narrow = UnicastOptions(ack_wait_s=0.05, retries=10, window=2, room=10, together=1)
         sender, receiver, silent = End(1, LinkOptions(unicasts=narrow)), End(2), End(3)
         await opened(sender, receiver, silent)
         await acquaint(sender, receiver)
@@ -197,7 +197,7 @@ def test_a_peer_that_does_not_answer_keeps_nobody_waiting() -> None:
 
 def test_when_a_link_is_broken_all_that_waits_for_it_fails_together() -> None:
     async def scene() -> None:
-        narrow = UnicastOptions(ack_wait_s=0.02, retries=2, window=2)
+        narrow = UnicastOptions(ack_wait_s=0.02, retries=2, window=2, together=1)
         sender, receiver = End(1, LinkOptions(unicasts=narrow)), End(2)
         await opened(sender, receiver)
         await acquaint(sender, receiver)
@@ -276,7 +276,7 @@ def test_a_port_in_use_and_an_own_address_as_peer_are_explained() -> None:
 
 frames = st.builds(
     Frame,
-    st.sampled_from([Kind.BROADCAST, Kind.UNICAST]),
+    st.sampled_from([Kind.BROADCAST, Kind.PARCEL]),
     st.integers(0, 2**63 - 1).map(NodeId),
     st.integers(-1, 2**63 - 1).map(NodeId),
     st.integers(0, 2**64 - 1),
@@ -295,7 +295,7 @@ def test_other_bytes_are_refused_as_such(datagram: bytes) -> None:
         unpack(datagram)
     except FrameError:
         return
-    assert datagram.startswith(b"TL\x02")
+    assert datagram.startswith(b"TL\x03")
 
 
 @given(frames, st.integers(0, HEADER_BYTES))

@@ -15,6 +15,7 @@ from thyme.live.link.acquaintance import PeerOptions
 from thyme.live.link.addresses import parse_address
 from thyme.live.link.budgets import BudgetOptions, Budgets
 from thyme.live.link.frames import Frame, Introduction, Kind, pack
+from thyme.live.link.parcels import pack_messages
 from thyme.live.link.udp import LinkOptions
 from thyme.model.errors import InputError
 from thyme.model.ids import CellId, NodeId, ObjectKey
@@ -195,7 +196,7 @@ def test_frames_of_a_stranger_who_poses_as_a_peer_change_nothing() -> None:
 
 def test_a_peer_above_its_budget_leaves_the_others_theirs() -> None:
     async def scene() -> None:
-        frugal = LinkOptions(budget=BudgetOptions(datagrams_per_s=200.0, burst=100))
+        frugal = LinkOptions(budget=BudgetOptions(messages_per_s=200.0, burst=100))
         async with node(1, link=frugal) as one, node(2, [one.address], link=frugal) as two:
             stream = await two.subscribe("goal")
             counts: dict[str, int] = {}
@@ -211,7 +212,8 @@ def test_a_peer_above_its_budget_leaves_the_others_theirs() -> None:
                 eager.sendto(pack(Frame(Kind.HELLO, NodeId(9), NodeId(1), 0, Introduction(5, "ls").pack())), target)
                 for number in range(3_000):
                     eager.sendto(
-                        pack(Frame(Kind.UNICAST, NodeId(9), NodeId(1), number, encode(JoinRequest(1)))), target
+                        pack(Frame(Kind.PARCEL, NodeId(9), NodeId(1), number, pack_messages([encode(JoinRequest(1))]))),
+                        target,
                     )
                     await asyncio.sleep(0)
                     if number % 50 == 0:
@@ -224,7 +226,7 @@ def test_a_peer_above_its_budget_leaves_the_others_theirs() -> None:
 
 
 def test_a_budget_comes_back_with_time_and_never_beyond_its_burst() -> None:
-    budgets = Budgets(BudgetOptions(datagrams_per_s=10.0, burst=3))
+    budgets = Budgets(BudgetOptions(messages_per_s=10.0, burst=3))
     here = ("127.0.0.1", 1)
     assert [budgets.spend(here, 0.0) for _ in range(4)] == [True, True, True, False]
     assert budgets.spend(("127.0.0.1", 2), 0.0)

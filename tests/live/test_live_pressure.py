@@ -51,7 +51,7 @@ def test_more_operations_at_once_than_may_be_under_way_wait_for_their_turn() -> 
 
 
 def test_a_window_that_is_full_delays_and_breaks_no_link() -> None:
-    narrow = LinkOptions(unicasts=UnicastOptions(window=2, room=3))
+    narrow = LinkOptions(unicasts=UnicastOptions(window=2, room=3, together=1))
 
     async def play(one: Node, two: Node) -> None:
         counted: list[str] = []

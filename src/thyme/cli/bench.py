@@ -147,6 +147,19 @@ def sweep(
     render(measured)
 
 
+@bench_app.command()
+def live(
+    inserts: Annotated[int, typer.Option(min=1, help="Inserts in a plain loop.")] = 10_000,
+) -> None:
+    """Two live nodes on loopback: how long a notification takes, and how many a second none of which is lost.
+
+    Example: thyme bench live --inserts 100000
+    """
+    from thyme.bench.live.rounds import bench_live, render
+
+    render(bench_live(inserts))
+
+
 @bench_app.command("all")
 def everything(ns3_python: Ns3Python = None) -> None:
     """All of them, one after the other.
@@ -167,5 +180,7 @@ def everything(ns3_python: Ns3Python = None) -> None:
     pipeline()
     print("\nsweep")
     sweep()
+    print("\nlive")
+    live()
     print("\nradio")
     radio(ns3_python)

@@ -1,8 +1,8 @@
 """Link frames: what one UDP datagram holds.
 
-A header of fixed size (magic, link version, kind, sender, addressee, number), then, for data, one encoded message, and
-for a greeting who greets: the life of its store and its approach. The number names a frame among its sender's; an
-acknowledgement repeats the number of the frame it is for.
+A header of fixed size (magic, link version, kind, sender, addressee, number), then a body: encoded messages or a piece
+of one (`parcels`), numbers of frames that arrived, or, in a greeting, who greets: the life of its store and its
+approach. The number names a frame among its sender's.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from thyme.model.ids import NodeId
 from thyme.wire.codec import MAX_FRAME_BYTES
 
 MAGIC = b"TL"
-LINK_VERSION = 2
+LINK_VERSION = 3
 EVERYBODY = NodeId(-1)
 MAX_NODE = 2**63 - 1
 _HEADER = struct.Struct("!2sBBqqQ")
@@ -24,7 +24,8 @@ HEADER_BYTES = _HEADER.size
 _LIFE = struct.Struct("!Q")
 LIFE_BITS = 64
 MAX_INTRODUCTION_BYTES = _LIFE.size + 32
-MAX_DATAGRAM_BYTES = HEADER_BYTES + MAX_FRAME_BYTES
+MAX_DATAGRAM_BYTES = HEADER_BYTES + MAX_FRAME_BYTES + 3
+"""The largest message in a parcel of its own."""
 
 
 class Kind(IntEnum):
@@ -33,8 +34,10 @@ class Kind(IntEnum):
     WELCOME = 2
     """The answer to a hello."""
     BROADCAST = 3
-    UNICAST = 4
+    PARCEL = 4
+    """Messages to one peer, acknowledged together."""
     ACK = 5
+    """The numbers of parcels and pieces that arrived."""
     GOODBYE = 6
     """I leave."""
     FULL = 7
@@ -43,13 +46,18 @@ class Kind(IntEnum):
     """Somebody else goes by your id."""
     WIPED = 9
     """You were here before, with another store."""
+    PIECE = 10
+    """A piece of a message to one peer that no datagram on this path would hold, acknowledged."""
+    BROADCAST_PIECE = 11
+    """A piece of a broadcast."""
 
 
 KIND_AT = 3
 """Where a datagram says of which kind it is."""
 ACK_BYTE = bytes([Kind.ACK])
 _GREETINGS = (Kind.HELLO, Kind.WELCOME)
-_WITH_BODY = (*_GREETINGS, Kind.BROADCAST, Kind.UNICAST)
+DATA = (Kind.BROADCAST, Kind.BROADCAST_PIECE, Kind.PARCEL, Kind.PIECE)
+_WITH_BODY = (*_GREETINGS, *DATA, Kind.ACK)
 
 
 class FrameError(ValueError):

@@ -1,9 +1,9 @@
 """The UDP link: one hop between live nodes, with the promises that a radio makes in the simulator.
 
-A broadcast is one datagram to every peer, unacknowledged. A unicast is repeated with growing patience until its
-acknowledgement comes, and given up after a few tries; the receiver hands a repeated frame up only once. Messages are
-taken from nodes that have greeted (`acquaintance`), within each one's budget (`budgets`). Whatever arrives that cannot
-be read is counted and dropped.
+A broadcast is one datagram to every peer, unacknowledged. Unicasts travel in parcels (`lanes`), which are repeated with
+growing patience until their acknowledgement comes, and given up after a few tries; the receiver hands a repeated one up
+only once. What no datagram on its way holds goes in pieces. Messages are taken from nodes that have greeted
+(`acquaintance`), within each one's budget (`budgets`). Whatever arrives that cannot be read is counted and dropped.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from typing import Any, cast
 
 import msgspec
 
+from thyme.live.link.acknowledgements import Acknowledgements
 from thyme.live.link.acquaintance import Acquaintance, PeerOptions
 from thyme.live.link.addresses import Address, address_text, family_of
 from thyme.live.link.budgets import BudgetOptions, Budgets
 from thyme.live.link.frames import (
-    ACK_BYTE,
+    DATA,
     EVERYBODY,
-    KIND_AT,
+    HEADER_BYTES,
     MAX_DATAGRAM_BYTES,
     Frame,
     FrameError,
@@ -32,8 +33,19 @@ from thyme.live.link.frames import (
     pack,
     unpack,
 )
+from thyme.live.link.lanes import Failed
+from thyme.live.link.parcels import (
+    message_count,
+    pack_numbers,
+    read_piece,
+    split,
+    unpack_messages,
+    unpack_numbers,
+)
+from thyme.live.link.paths import PathOptions, Paths
 from thyme.live.link.peers import Peers, Presence
-from thyme.live.link.unicasts import Failed, UnicastOptions, Unicasts
+from thyme.live.link.pieces import Pieces
+from thyme.live.link.unicasts import UnicastOptions, Unicasts, Way
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import TrafficKind
@@ -52,6 +64,7 @@ class LinkOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unicasts: UnicastOptions = UnicastOptions()
     peers: PeerOptions = PeerOptions()
     budget: BudgetOptions = BudgetOptions()
+    paths: PathOptions = PathOptions()
     send_buffer_bytes: AtLeastOne = 1_000_000
     """Bytes that wait for the socket; above, frames are dropped until it drains."""
     receive_buffer_bytes: AtLeastOne = 4_000_000
@@ -83,7 +96,12 @@ class UdpLink(asyncio.DatagramProtocol):
         self._closed = self._loop.create_future()
         # Numbers must not repeat after a restart, or a new frame would be taken for one that was heard before.
         self._numbers = random.getrandbits(40) << 20
-        self._unicasts = Unicasts(self._options.unicasts, self._transmit, self._given_up)
+        self._paths = Paths(self._options.paths)
+        self._unicasts = Unicasts(
+            self._options.unicasts, Way(self._next_number, self._datagram_bytes, self._transmit, self._given_up)
+        )
+        self._acknowledgements = Acknowledgements(self._acknowledge)
+        self._pieces, self._broadcast_pieces = Pieces(), Pieces()
         self._budgets = Budgets(self._options.budget)
         self._warned_of_overflow = False
         self.peers = Peers(self._options.peers.most, only_listed=only_listed)
@@ -137,9 +155,9 @@ class UdpLink(asyncio.DatagramProtocol):
     def broadcast(self, message: Message) -> int:
         """Send to every peer; the size of the encoded message."""
         body = encode(message)
-        datagram = self._frame(Kind.BROADCAST, EVERYBODY, self._next_number(), body)
         for address in self.peers.addresses():
-            self._send(datagram, address, "broadcast")
+            for datagram in self._broadcast_datagrams(body, self._paths.datagram_bytes(address)):
+                self._send(datagram, address, "broadcast")
         return len(body)
 
     def unicast(self, to: NodeId, message: Message, failed: Failed) -> int:
@@ -147,9 +165,7 @@ class UdpLink(asyncio.DatagramProtocol):
         name = type(message).__name__
         if self.peers.find(to) is None:
             self._refuse(name, len(body), "unknown neighbour", failed)
-            return len(body)
-        number = self._next_number()
-        if not self._unicasts.begin(number, to, self._frame(Kind.UNICAST, to, number, body), failed):
+        elif not self._unicasts.begin(to, body, failed):
             self._tell_of_overflow(name, len(body))
         return len(body)
 
@@ -196,49 +212,79 @@ class UdpLink(asyncio.DatagramProtocol):
         """Handle a datagram; why it was dropped, or nothing."""
         if not self.peers.may_come(address):
             return "not from a peer"
-        if data[KIND_AT : KIND_AT + 1] != ACK_BYTE and not self._budgets.spend(address, self._loop.time()):
-            return "above its sender's budget"
         try:
             frame = unpack(data)
-            message = decode(frame.body) if frame.kind in (Kind.BROADCAST, Kind.UNICAST) else None
-        except (FrameError, DecodeError) as error:
-            return str(error) if isinstance(error, FrameError) else "unreadable message"
-        if frame.sender == self._node:
-            self.acquaintance.meet_twin(f"at {address_text(address)}")
-            return "another node with this node's id"
-        if message is None and frame.kind is not Kind.ACK:
-            return self.acquaintance.receive(frame, address)
-        peer = self.peers.at(address)
-        if peer is None or peer.node != frame.sender:
-            self.acquaintance.ask(address)
-            return "from somebody who has not greeted"
-        peer.heard_s = self._loop.time()
-        return self._on_frame(frame, message, address)
+            if frame.kind is not Kind.ACK and not self._budgets.spend(address, self._loop.time(), _cost(frame)):
+                return "above its sender's budget"
+            if frame.sender == self._node:
+                self.acquaintance.meet_twin(f"at {address_text(address)}")
+                return "another node with this node's id"
+            if frame.kind is not Kind.ACK and frame.kind not in DATA:
+                return self.acquaintance.receive(frame, address)
+            peer = self.peers.at(address)
+            if peer is None or peer.node != frame.sender:
+                self.acquaintance.ask(address)
+                return "from somebody who has not greeted"
+            peer.heard_s = self._loop.time()
+            return self._on_frame(frame, address)
+        except FrameError as error:
+            return str(error)
 
-    def _on_frame(self, frame: Frame, message: Message | None, address: Address) -> str:
-        if message is None:
-            self._unicasts.acknowledge(frame.number, frame.sender)
-        elif frame.kind is Kind.BROADCAST:
-            self._hear(frame.sender, message, len(frame.body))
-        elif frame.to != self._node:
-            return "for another node"
-        else:
-            self._on_unicast(frame, message, address)
+    def _on_frame(self, frame: Frame, address: Address) -> str:
+        match frame.kind:
+            case Kind.ACK:
+                self._unicasts.acknowledge(unpack_numbers(frame.body), frame.sender)
+            case Kind.BROADCAST:
+                self._hear_body(frame.sender, frame.body)
+            case Kind.BROADCAST_PIECE:
+                self._hear_piece(frame, self._broadcast_pieces)
+            case _ if frame.to != self._node:
+                return "for another node"
+            case _:
+                self._acknowledgements.owe(frame.sender, address, frame.number)
+                if not self._unicasts.first_heard(frame.number, frame.sender):
+                    return "repeated"
+                if frame.kind is Kind.PIECE:
+                    self._hear_piece(frame, self._pieces)
+                else:
+                    for body in unpack_messages(frame.body):
+                        self._hear_body(frame.sender, body)
         return ""
 
-    def _on_unicast(self, frame: Frame, message: Message, address: Address) -> None:
-        self._send(self._frame(Kind.ACK, frame.sender, frame.number), address, "ack")
-        if self._unicasts.first_heard(frame.number, frame.sender):
-            self._hear(frame.sender, message, len(frame.body))
-        else:
-            self._count(TrafficKind.DROPPED, type(message).__name__, len(frame.body), "repeated")
+    def _hear_piece(self, frame: Frame, pieces: Pieces) -> None:
+        body = pieces.add(frame.sender, read_piece(frame.body))
+        if body is not None:
+            self._hear_body(frame.sender, body)
 
-    def _transmit(self, to: NodeId, datagram: bytes, again: bool) -> None:
+    def _hear_body(self, sender: NodeId, body: bytes) -> None:
+        try:
+            message = decode(body)
+        except DecodeError:
+            self._count(TrafficKind.DROPPED, "message", len(body), "unreadable message")
+            return
+        self._hear(sender, message, len(body))
+
+    def _acknowledge(self, to: NodeId, address: Address, numbers: list[int]) -> None:
+        self._send(self._frame(Kind.ACK, to, self._next_number(), pack_numbers(numbers)), address, "ack")
+
+    def _transmit(self, to: NodeId, kind: Kind, number: int, body: bytes, again: bool) -> None:
         if again:
             self._count(TrafficKind.RETRANSMITTED, "unicast", 0, "")
         peer = self.peers.find(to)
         if peer is not None:
-            self._send(datagram, peer.address, "unicast")
+            self._send(self._frame(kind, to, number, body), peer.address, "unicast")
+
+    def _broadcast_datagrams(self, body: bytes, datagram_bytes: int) -> list[bytes]:
+        """One, unless the path is too narrow."""
+        room_bytes = datagram_bytes - HEADER_BYTES
+        if len(body) <= room_bytes:
+            return [self._frame(Kind.BROADCAST, EVERYBODY, self._next_number(), body)]
+        pieces = split(self._next_number(), body, room_bytes)
+        return [self._frame(Kind.BROADCAST_PIECE, EVERYBODY, self._next_number(), piece) for piece in pieces]
+
+    def _datagram_bytes(self, to: NodeId) -> int:
+        peer = self.peers.find(to)
+        return self._paths.datagram_bytes(peer.address if peer else None)
 
     def _given_up(self) -> None:
         self._count(TrafficKind.GIVEN_UP, "unicast", 0, "retry limit")
@@ -261,6 +307,8 @@ class UdpLink(asyncio.DatagramProtocol):
     def _presence(self, presence: Presence) -> None:
         if not presence.here:
             self._unicasts.abandon(presence.node)
+            for pieces in (self._pieces, self._broadcast_pieces):
+                pieces.forget(presence.node)
         if self.watch:
             self.watch(presence)
 
@@ -283,3 +331,8 @@ class UdpLink(asyncio.DatagramProtocol):
     def _next_number(self) -> int:
         self._numbers += 1
         return self._numbers
+
+
+def _cost(frame: Frame) -> int:
+    """What a frame takes of its sender's budget: one for each message."""
+    return message_count(frame.body) if frame.kind is Kind.PARCEL else 1

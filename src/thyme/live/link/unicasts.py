@@ -1,25 +1,26 @@
 """Unicasts under way: repeated with growing patience until they are acknowledged, and given up in the end.
 
-Each peer has a window of unicasts that may be under way to it at once; it opens with every acknowledgement and halves
-when one is late. Further ones wait for their turn, and while many wait there is no room: whoever can wait, an
-application with its next operation, is kept waiting (`Unicasts.room`). When a unicast is given up and nothing was
-heard of the peer meanwhile, the link to it is broken, and whatever else is meant for it fails with it.
+Each peer has a lane with a window of what may be under way to it at once; it opens with every acknowledgement and
+halves when one is late. Further messages wait for their turn, and while many wait there is no room: whoever can wait,
+an application with its next operation, is kept waiting (`Unicasts.room`). A parcel that later ones have overtaken is
+sent again without further waiting. When one is given up and nothing was heard of the peer meanwhile, the link to it is
+broken, and whatever else is meant for it fails with it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable
-from math import inf
+from collections.abc import Callable, Iterable
+from typing import Annotated
 
 import msgspec
 
+from thyme.live.link.frames import Kind
+from thyme.live.link.lanes import Failed, Lane, Parcel, Waiting
+from thyme.live.link.parcels import MAX_MESSAGES
 from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
 from thyme.model.settings.bounds import AtLeastOne, Count, Positive
-
-Failed = Callable[[], None] | None
 
 
 class UnicastOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,91 +30,92 @@ class UnicastOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     retries: Count = 4
     """With the waits above, a link is given up after 3.1 s: a busy laptop may be silent for a second or two."""
     window: AtLeastOne = 64
-    """Unicasts under way to one peer at once: as many small ones as the usual socket buffer holds several times."""
+    """Datagrams under way to one peer at once, a large one counted as several (`lanes.UNIT_BYTES`): what the usual
+    socket buffer holds."""
     first_window: AtLeastOne = 16
+    overtaken: AtLeastOne = 3
+    """A parcel is taken for lost when one sent so many later has arrived."""
+    together: Annotated[int, msgspec.Meta(ge=1, le=MAX_MESSAGES)] = MAX_MESSAGES
+    """Messages in one datagram."""
+    gather_s: Positive = 0.001
+    """How long small messages are gathered at most while others are under way."""
     waiting: AtLeastOne = 50_000
-    """Unicasts that wait for their turn, to all peers; a further one is dropped, which is told and breaks no link."""
+    """Messages that wait for their turn, to all peers; a further one is dropped, which is told and breaks no link."""
     room: AtLeastOne = 256
     """With fewer than this waiting for peers that answer, there is room for another operation."""
     heard: AtLeastOne = 10_000
-    """Unicasts remembered by their receiver, to hand each up only once."""
+    """Parcels remembered by their receiver, to hand each up only once."""
 
 
-class _Unicast(msgspec.Struct):
-    number: int
-    to: NodeId
-    datagram: bytes
-    failed: Failed
-    begun_s: float = 0.0
-    tries: int = 0
-    timer: asyncio.TimerHandle | None = None
+class Way(msgspec.Struct, frozen=True):
+    """What unicasts ask of the link that they are part of."""
 
-
-class _Lane:
-    """What is meant for one peer."""
-
-    def __init__(self, window: float) -> None:
-        self.window = window
-        self.under_way: dict[int, _Unicast] = {}
-        self.waiting: deque[_Unicast] = deque()
-        self.acknowledged_s = -inf
-        self.narrowed_s = -inf
-
-    @property
-    def stalled(self) -> bool:
-        return self.narrowed_s > self.acknowledged_s
+    number: Callable[[], int]
+    """One that no other frame of this node has."""
+    datagram_bytes: Callable[[NodeId], int]
+    """What a datagram holds on the way to a peer."""
+    transmit: Callable[[NodeId, Kind, int, bytes, bool], None]
+    """(to, kind, number, body, again): put a frame on its way, for the first time or again."""
+    given_up: Callable[[], None]
 
 
 class Unicasts:
     """Both sides: what this node sent and is not yet acknowledged, and what it has heard already."""
 
-    def __init__(
-        self,
-        options: UnicastOptions,
-        transmit: Callable[[NodeId, bytes, bool], None],
-        given_up: Callable[[], None],
-    ) -> None:
-        """`transmit(to, datagram, again)` puts a datagram on its way, for the first time or again."""
+    def __init__(self, options: UnicastOptions, way: Way) -> None:
         self._options = options
-        self._transmit = transmit
-        self._given_up = given_up
+        self._way = way
         self._loop = asyncio.get_running_loop()
-        self._lanes: dict[NodeId, _Lane] = {}
+        self._lanes: dict[NodeId, Lane] = {}
         self._waiting = 0
         self._roomy = asyncio.Event()
         self._roomy.set()
         self._heard: Bounded[tuple[NodeId, int], None] = Bounded(self._options.heard)
 
     def __len__(self) -> int:
-        return self._waiting + sum(len(lane.under_way) for lane in self._lanes.values())
+        """Messages that wait, and parcels that are under way."""
+        return self._waiting + sum(len(lane.under_way) + len(lane.pieces) for lane in self._lanes.values())
 
     async def room(self) -> None:
-        """Wait until few enough unicasts wait for their turn."""
+        """Wait until few enough messages wait for their turn."""
         await self._roomy.wait()
 
-    def begin(self, number: int, to: NodeId, datagram: bytes, failed: Failed) -> bool:
-        """Send it, now or when its turn comes; False if too many wait already."""
+    def begin(self, to: NodeId, body: bytes, failed: Failed) -> bool:
+        """Send it, soon or when its turn comes; False if too many wait already."""
         if self._waiting >= self._options.waiting:
             return False
         lane = self._lanes.get(to)
         if lane is None:
-            lane = self._lanes[to] = _Lane(float(min(self._options.first_window, self._options.window)))
-        lane.waiting.append(_Unicast(number, to, datagram, failed))
+            first_window = float(min(self._options.first_window, self._options.window))
+            lane = self._lanes[to] = Lane(to, first_window, self._options.together)
+        lane.put(Waiting(body, failed))
         self._count_waiting(1)
-        self._fill(lane)
+        if lane.open and lane.full_parcel_waits(self._way.datagram_bytes(to)):
+            self._fill(lane)
+        elif lane.leaves is None:
+            if lane.under_way:
+                lane.leaves = self._loop.call_later(self._options.gather_s, self._fill, lane)
+            else:
+                lane.leaves = self._loop.call_soon(self._fill, lane)
         return True
 
-    def acknowledge(self, number: int, by: NodeId) -> None:
+    def acknowledge(self, numbers: Iterable[int], by: NodeId) -> None:
         lane = self._lanes.get(by)
-        unicast = lane.under_way.pop(number, None) if lane else None
-        if lane is None or unicast is None:
+        if lane is None:
             return
-        if unicast.timer:
-            unicast.timer.cancel()
+        for number in numbers:
+            parcel = lane.under_way.pop(number, None)
+            if parcel is None:
+                continue
+            if parcel.timer:
+                parcel.timer.cancel()
+            lane.units_under_way -= parcel.units
+            lane.arrived = max(lane.arrived, parcel.order)
+            lane.widen(parcel.units, self._options.window)
+        self._hurry(lane)
         lane.acknowledged_s = self._loop.time()
-        lane.window = min(lane.window + 1.0 / lane.window, float(self._options.window))
         self._fill(lane)
-        if not lane.under_way and not lane.waiting and lane.window >= self._options.first_window:
+        if lane.idle and lane.window >= self._options.first_window:
             self._lanes.pop(by, None)
 
     def first_heard(self, number: int, sender: NodeId) -> bool:
@@ -129,41 +131,61 @@ class Unicasts:
         if lane is None:
             return
         self._count_waiting(-len(lane.waiting))
-        for unicast in (*lane.under_way.values(), *lane.waiting):
-            if unicast.timer:
-                unicast.timer.cancel()
-            self._given_up()
-            if unicast.failed:
-                self._loop.call_soon(unicast.failed)
+        under_way = [message for parcel in lane.under_way.values() for message in parcel.messages]
+        self._still(lane)
+        for message in (*under_way, *lane.unsent()):
+            self._way.given_up()
+            self._loop.call_soon(message.fail)
 
     def cancel(self) -> None:
         for lane in self._lanes.values():
-            for unicast in lane.under_way.values():
-                if unicast.timer:
-                    unicast.timer.cancel()
+            self._still(lane)
         self._lanes.clear()
         self._count_waiting(-self._waiting)
 
-    def _fill(self, lane: _Lane) -> None:
-        while lane.waiting and len(lane.under_way) < int(lane.window):
-            unicast = lane.waiting.popleft()
-            self._count_waiting(-1)
-            lane.under_way[unicast.number] = unicast
-            unicast.begun_s = self._loop.time()
-            self._try(lane, unicast)
+    def _still(self, lane: Lane) -> None:
+        if lane.leaves:
+            lane.leaves.cancel()
+        for parcel in lane.under_way.values():
+            if parcel.timer:
+                parcel.timer.cancel()
 
-    def _try(self, lane: _Lane, unicast: _Unicast) -> None:
-        if unicast.tries > self._options.retries:
-            self._end(lane, unicast)
+    def _fill(self, lane: Lane) -> None:
+        if lane.leaves:
+            lane.leaves.cancel()
+            lane.leaves = None
+        while (lane.waiting or lane.pieces) and lane.open:
+            waited = len(lane.waiting)
+            parcel = lane.take(self._way.datagram_bytes(lane.to), self._way.number)
+            self._count_waiting(len(lane.waiting) - waited)
+            lane.orders += 1
+            parcel.number, parcel.order, parcel.begun_s = self._way.number(), lane.orders, self._loop.time()
+            lane.under_way[parcel.number] = parcel
+            lane.units_under_way += parcel.units
+            self._try(lane, parcel)
+
+    def _try(self, lane: Lane, parcel: Parcel) -> None:
+        if parcel.tries > self._options.retries:
+            self._end(lane, parcel)
             return
-        if unicast.tries > 0:
+        if parcel.tries > 0:
             self._narrow(lane)
-        wait_s = self._options.ack_wait_s * self._options.ack_growth**unicast.tries
-        unicast.tries += 1
-        unicast.timer = self._loop.call_later(wait_s, self._try, lane, unicast)
-        self._transmit(unicast.to, unicast.datagram, unicast.tries > 1)
+        wait_s = self._options.ack_wait_s * self._options.ack_growth**parcel.tries
+        parcel.tries += 1
+        parcel.timer = self._loop.call_later(wait_s, self._try, lane, parcel)
+        self._way.transmit(lane.to, parcel.kind, parcel.number, parcel.body, parcel.tries > 1)
 
-    def _narrow(self, lane: _Lane) -> None:
+    def _hurry(self, lane: Lane) -> None:
+        """What later ones have overtaken is lost, most likely."""
+        for parcel in list(lane.under_way.values()):
+            if parcel.order + self._options.overtaken > lane.arrived:
+                return
+            if not parcel.hurried:
+                parcel.hurried = True
+                self._narrow(lane)
+                self._way.transmit(lane.to, parcel.kind, parcel.number, parcel.body, True)
+
+    def _narrow(self, lane: Lane) -> None:
         """Once per wait: what was sent at one time is late at one time."""
         now_s = self._loop.time()
         if now_s - lane.narrowed_s > self._options.ack_wait_s:
@@ -171,15 +193,16 @@ class Unicasts:
             lane.window = max(1.0, lane.window / 2.0)
             self._count_waiting(0)
 
-    def _end(self, lane: _Lane, unicast: _Unicast) -> None:
-        if lane.acknowledged_s < unicast.begun_s:
-            self.abandon(unicast.to)
+    def _end(self, lane: Lane, parcel: Parcel) -> None:
+        if lane.acknowledged_s < parcel.begun_s:
+            self.abandon(lane.to)
             return
-        del lane.under_way[unicast.number]
-        self._given_up()
+        del lane.under_way[parcel.number]
+        lane.units_under_way -= parcel.units
+        self._way.given_up()
         self._fill(lane)
-        if unicast.failed:
-            unicast.failed()
+        for message in parcel.messages:
+            message.fail()
 
     def _count_waiting(self, more: int) -> None:
         self._waiting += more

@@ -124,7 +124,8 @@ class LiveHost:
             self._count(TrafficKind.CONTROL, name, size_bytes, "")
 
     def _count(self, traffic: TrafficKind, name: str, size_bytes: int, reason: str) -> None:
-        self.record(Counted(traffic, name, size_bytes=size_bytes, reason=reason))
+        if not isinstance(self.log, NoLog):  # most of what happens, and often nobody writes it down
+            self.record(Counted(traffic, name, size_bytes=size_bytes, reason=reason))
 
     def _while_on(self, action: Callable[[], None]) -> Callable[[], None]:
         def act() -> None:

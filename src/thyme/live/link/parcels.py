@@ -1,0 +1,88 @@
+"""Parcels: how messages lie in the bodies of frames.
+
+A parcel holds several messages, each after its length; how many there are stands first, so that a receiver knows what a
+parcel would cost before it reads it. A piece names the message that it is a piece of, its place and how many there are.
+An acknowledgement is a list of numbers.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+import msgspec
+
+from thyme.live.link.frames import FrameError
+from thyme.wire.codec import MAX_FRAME_BYTES
+
+MAX_MESSAGES = 64
+"""In one parcel: reading it is one turn of the event loop."""
+MAX_PIECES = 256
+"""Of one message: the longest one over the smallest datagrams."""
+MAX_ACKNOWLEDGED = 64
+"""Numbers in one acknowledgement; with its header it fits any path."""
+LENGTH_BYTES = 2
+_length = struct.Struct("!H")
+_piece = struct.Struct("!QHH")
+PIECE_HEADER_BYTES = _piece.size
+NUMBER_BYTES = 8
+
+
+class Piece(msgspec.Struct, frozen=True):
+    message: int
+    """A number that the sender gave to the message."""
+    place: int
+    pieces: int
+    data: bytes
+
+
+def pack_messages(messages: Sequence[bytes]) -> bytes:
+    parts = [bytes([len(messages)])]
+    for message in messages:
+        parts += (_length.pack(len(message)), message)
+    return b"".join(parts)
+
+
+def message_count(body: bytes) -> int:
+    """How many messages a parcel says it has."""
+    return body[0]
+
+
+def unpack_messages(body: bytes) -> list[bytes]:
+    messages, at = [], 1
+    for _ in range(body[0]):
+        length = int.from_bytes(body[at : at + LENGTH_BYTES], "big")
+        at += LENGTH_BYTES + length
+        messages.append(body[at - length : at])
+    if at != len(body) or not 0 < len(messages) <= MAX_MESSAGES or not all(messages):
+        raise FrameError("not a parcel")
+    return messages
+
+
+def split(number: int, message: bytes, room_bytes: int) -> list[bytes]:
+    """The bodies of the pieces of a message, each at most `room_bytes` long."""
+    step = room_bytes - PIECE_HEADER_BYTES
+    starts = range(0, len(message), step)
+    return [_piece.pack(number, i, len(starts)) + message[at : at + step] for i, at in enumerate(starts)]
+
+
+def read_piece(body: bytes) -> Piece:
+    try:
+        message, place, pieces = _piece.unpack_from(body)
+    except struct.error as error:
+        raise FrameError("not a piece") from error
+    data = body[PIECE_HEADER_BYTES:]
+    if not data or not place < pieces <= MAX_PIECES or len(data) > MAX_FRAME_BYTES:
+        raise FrameError("not a piece")
+    return Piece(message, place, pieces, data)
+
+
+def pack_numbers(numbers: Sequence[int]) -> bytes:
+    return struct.pack(f"!{len(numbers)}Q", *numbers)
+
+
+def unpack_numbers(body: bytes) -> tuple[int, ...]:
+    count, rest = divmod(len(body), NUMBER_BYTES)
+    if rest or not 0 < count <= MAX_ACKNOWLEDGED:
+        raise FrameError("not an acknowledgement")
+    return struct.unpack(f"!{count}Q", body)
