@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thyme.approaches import inbox as module
+from thyme.approaches.contents import ContentOptions, Fetches
 from thyme.approaches.ends import Ends
 from thyme.approaches.inbox import NOTIFIED, Inbox
 from thyme.approaches.interface import Failure, Outcome
@@ -24,7 +25,7 @@ from thyme.model.objects import Metadata
 from thyme.model.queries import parse_query
 from thyme.model.records import Counted
 from thyme.model.subscriptions import Subscription
-from thyme.wire.storage import PastMatches
+from thyme.wire.storage import PartReply, PartRequest, PastMatches
 
 ME = NodeId(3)
 
@@ -172,6 +173,22 @@ def test_a_request_beyond_the_maximum_is_sent_once_and_ends_as_refused() -> None
     assert [type(event) for event in host.recorded] == [Counted]
     assert not requests.resolve(second, Outcome())
     assert requests.resolve(first, Outcome())
+
+
+def test_an_object_of_many_parts_is_fetched_with_as_many_requests_as_there_may_be() -> None:
+    requests = Requests(FakeHost(), RetryOptions(pending=1))  # type: ignore[arg-type]
+    asked: list[PartRequest] = []
+    fetches: Fetches[str] = Fetches(
+        requests, lambda source, request: asked.append(request), ContentOptions(part_bytes=100)
+    )
+    fetched: list[tuple[bool, int]] = []
+    key = ObjectKey("film", NodeId(1))
+    fetches.fetch(key, 250, ["source"], lambda outcome, data: fetched.append((outcome.ok, len(data))))
+    for part in range(3):
+        assert len(asked) == part + 1
+        one = asked[-1]
+        fetches.on_reply(PartReply(one.request, key, True, one.offset, 250, bytes(min(100, 250 - one.offset))))
+    assert fetched == [(True, 250)]
 
 
 def ignore(key: SubscriptionKey, metadata: Metadata, hops: int) -> None: ...

@@ -27,7 +27,7 @@ class ContentOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     part_bytes: FrameBytes = 1_200
     """A part with its headers stays below the 1500 bytes above which 802.11 asks for RTS/CTS (§9.2)."""
     window: AtLeastOne = 4
-    """Parts asked for at once."""
+    """Parts asked for at once, if so many requests may be under way."""
     fetches: AtLeastOne = 200
     """Retrievals that may be under way at once."""
 
@@ -118,7 +118,7 @@ class Fetches(Generic[Source]):
         source = fetch.sources.pop(0)
         step = self._options.part_bytes
         fetch.missing = list(range(0, max(len(fetch.data), 1), step))
-        for _ in range(min(self._options.window, len(fetch.missing))):
+        for _ in range(min(self._options.window, len(fetch.missing), max(1, self._requests.room))):
             self._ask_next_part(fetch, source)
 
     def _ask_next_part(self, fetch: _Fetch[Source], source: Source) -> None:

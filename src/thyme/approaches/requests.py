@@ -50,6 +50,11 @@ class Requests:
     def __len__(self) -> int:
         return len(self._pending)
 
+    @property
+    def room(self) -> int:
+        """How many more may be awaited now."""
+        return max(0, self._options.pending - len(self._pending))
+
     def __contains__(self, number: int) -> bool:
         return number in self._pending
 
