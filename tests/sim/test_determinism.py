@@ -56,7 +56,7 @@ def digest(approach: str, seed: int, hash_seed: str) -> str:
 GOLDEN = {
     "es": "1770 f865b10ed836e1cba02b9f1cf211218314f904dfc84e2df5cd43f2d7582cd913",
     "ls": "1956 85a7bbba917bcd213d8f8656e10c2d86954757139e95fd571c24b800ccb32bdd",
-    "dcs": "2043 beea0c29863c29db35130f7f20a4e3ef2983670363b78d81d25b2b610e5808f6",
+    "dcs": "2038 afd7204a0c07a0daa15ff24be98efc5605d9222b778908153c451c7f1f747339",
 }
 """Rows and digest of the events. They change when behaviour changes: look at what changed, then write them anew."""
 

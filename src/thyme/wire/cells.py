@@ -65,13 +65,15 @@ class DeleteMetadata(Message, frozen=True, tag=101):
 
 class SubscribePart(Message, frozen=True, tag=102):
     """A subscription's conjunctions for one cell; `past` matches are wanted at once. Its subscriber was in `cell` at
-    `told_s`, by its own clock."""
+    `told_s`, by its own clock. If it is made `again`, since the cell does not know it any more, and has ended
+    meanwhile, only its matches are wanted."""
 
     request: int
     subscription: Subscription
     cell: CellId
     past: int
     told_s: float
+    again: bool = False
 
 
 class UnsubscribePart(Message, frozen=True, tag=103):
@@ -175,9 +177,11 @@ class TakeBack(Message, frozen=True, tag=113):
 
 
 class Released(Message, frozen=True, tag=114):
-    """To the members of a cell that stood in for `homes`: it no longer does."""
+    """To the members of a cell that stood in for `home`: it no longer does. What was given away is summed up in a few
+    bytes: who held something else has to give that away, too."""
 
-    homes: tuple[CellId, ...]
+    home: CellId
+    summary: bytes
 
 
 class WhoKeeps(Message, frozen=True, tag=115):

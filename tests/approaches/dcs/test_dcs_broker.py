@@ -174,6 +174,18 @@ def test_a_share_is_forgotten_a_while_after_its_frame_has_ended_or_after_a_searc
     assert lone.cell.holdings.parts.put(told.parts[0]) is kept, "nor does a member that still has it bring it back"
 
 
+@pytest.mark.parametrize(("again", "kept"), [(False, 1), (True, 0)])
+def test_a_subscription_that_ended_and_is_made_again_is_answered_and_not_kept(again: bool, kept: int) -> None:
+    lone = brokered()
+    lone.cell.holdings.put(Held(HERE, metadata_of("photo", lone.tag(), at_s=5.0)))
+    lone.wait(100.0)
+    subscription = subscription_of(lone.tag(), frame=TimeFrame(0.0, 50.0))
+    lone.arrive(SubscribePart(1, subscription, HERE, 10, 100.0, again), origin=8)
+    assert lone.cell.holdings.index.subscription_count == kept
+    assert len(lone.take(PastOf)) == 1
+    assert [answer.past for _, answer in lone.take(CellAnswer)] == [1]
+
+
 def test_a_full_index_refuses_with_its_reason_and_tells_nobody() -> None:
     lone = brokered()
     tag = lone.tag()

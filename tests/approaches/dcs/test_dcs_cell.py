@@ -6,7 +6,9 @@ import pytest
 from lone_cell import HERE, LoneCell, metadata_of
 
 from thyme.approaches.dcs.cell import Cell, Mode
+from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.options import CellStorageOptions
+from thyme.approaches.dcs.replicas import Replicas
 from thyme.approaches.dcs.turns import Turn
 from thyme.model.errors import InputError
 from thyme.model.ids import CellId
@@ -92,6 +94,20 @@ def test_starting_finds_the_place_and_takes_up_what_was_held_there() -> None:
     assert again.place == HERE
     assert again.holdings.index.object_count == 1
     assert not again.member
+
+
+def test_who_starts_elsewhere_keeps_no_content_for_the_cell_it_was_in() -> None:
+    lone = LoneCell()
+    lone.cell.holdings.restore(HERE)
+    for oid in ("kept for the cell", "retrieved"):
+        lone.cell.holdings.put_object(metadata_of(oid, "goal"), b"data")
+    Copies(lone.host).put_retrieved(metadata_of("retrieved", "goal"))
+    lone.walk_to(3)
+    again = Cell(lone.host, lone.cell.options)
+    Replicas(again, Copies(lone.host))
+    again.start()
+    assert not again.contents.has(metadata_of("kept for the cell").key)
+    assert again.contents.has(metadata_of("retrieved").key)
 
 
 def test_a_cell_needs_an_area() -> None:

@@ -8,11 +8,11 @@ from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.learning import Learning
 from thyme.approaches.dcs.notifier import Notifier
 from thyme.approaches.dcs.replicas import Replicas
-from thyme.model.ids import CellId, NodeId
+from thyme.model.ids import NodeId
 from thyme.model.objects import DataObject
 from thyme.routing.cells.addresses import Form
 from thyme.wire.cells import CellAnswer, CellNotification, CellState, Deleted, Held, Revoked
-from thyme.wire.storage import PartRequest
+from thyme.wire.storage import PartReply, PartRequest
 
 
 def learning() -> tuple[LoneCell, Learning]:
@@ -83,7 +83,7 @@ def test_keys_handed_over_by_another_cell_are_matched_answered_and_told_to_the_o
     handed = CellState(parts=(part_of(SUBSCRIPTION, home=3),), request=7)
     lone.arrive(handed, target=3)
     assert lone.kinds() == ["CellNotification", "CellState", "CellAnswer"], "answered when the others were told"
-    assert lone.take(CellAnswer) == [([(OTHER, 9)], CellAnswer(7, CellId(3)))]
+    assert lone.take(CellAnswer) == [([(OTHER, 9)], CellAnswer(7, HERE))], "by the cell that has them now"
     assert lone.take(CellState) == [([(HERE, 1)], CellState(parts=handed.parts))]
     assert [message.matches for _, message in lone.take(CellNotification)] == [(OBJECT,)]
     lone.arrive(handed, target=3)
@@ -106,3 +106,19 @@ def test_objects_are_kept_by_those_who_are_named_and_large_ones_are_fetched() ->
         assert lone.cell.holdings.has_object(small.key) is kept
         assert bool(lone.take(PartRequest)) is kept
         assert not lone.cell.holdings.has_object(large.key)
+
+
+def test_a_large_object_that_is_handed_over_is_answered_for_when_it_is_here() -> None:
+    lone, _ = learning()
+    large = metadata_of("large", "goal", size=2_000)
+    handed = CellState(objects=(DataObject(large, b""),), request=7)
+    for _ in range(2):
+        lone.arrive(handed, target=3)
+    questions = lone.take(PartRequest)
+    assert len(questions) == 2, "two parts, each asked for once"
+    assert lone.take(CellAnswer) == [], "who gave it would drop it"
+    for _, question in questions:
+        part = bytes(min(question.size, 2_000 - question.offset))
+        lone.arrive(PartReply(question.request, large.key, True, question.offset, 2_000, part), form=Form.NODE)
+    assert lone.cell.holdings.has_object(large.key)
+    assert lone.take(CellAnswer) == [([(OTHER, 9)], CellAnswer(7, HERE))]

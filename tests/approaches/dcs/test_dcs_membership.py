@@ -256,3 +256,19 @@ def test_as_in_the_papers_who_walks_never_serves() -> None:
     node.host.walks = True
     node.wait(10.0)
     assert node.cell.mode is Mode.MOVING
+
+
+def test_a_walker_forgets_its_old_cell_in_the_end_unless_it_alone_knows_of_it() -> None:
+    for left_s, others_know, kept in ((5.0, True, False), (5.0, False, True), (0.0, True, True)):
+        node = Newcomer(left_s=left_s)
+        node.settle()
+        node.cell.holdings.put(Held(HERE, metadata_of("photo", "goal")))
+        node.walk_to(3, stands=False)
+        node.wait(0.6)
+        node.hear(7, digest=node.cell.holdings.digests.beacon() if others_know else b"else")
+        node.walk_to(4, stands=False)
+        for _ in range(8):
+            node.hear(8, 9, cell=4)
+            node.wait(1.0)
+        assert node.cell.mode is Mode.MOVING, "two serve there already"
+        assert bool(node.cell.holdings.index.object_count) is kept, (left_s, others_know)

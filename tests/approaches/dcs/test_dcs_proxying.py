@@ -10,14 +10,13 @@ from thyme.approaches.dcs.cell_requests import CellRequests
 from thyme.approaches.dcs.proxying import Proxying
 from thyme.model.ids import CellId
 from thyme.routing.cells.addresses import Form
-from thyme.wire.cells import CellAnswer, CellState, Held, KeptHere, Released, TakeBack, WhoKeeps
+from thyme.wire.cells import CellAnswer, CellState, Deleted, Held, KeptHere, Released, TakeBack, WhoKeeps
 
 
 def proxy(*homes: int, **options: Any) -> LoneCell:
     """A member of cell 2 that keeps an object and a subscription for each home."""
     lone = LoneCell(**options)
-    CellRequests(lone.cell)
-    Proxying(lone.cell).start()
+    Proxying(lone.cell, CellRequests(lone.cell)).start()
     for home in homes:
         lone.cell.holdings.put(Held(CellId(home), metadata_of(f"of {home}", "goal")))
         lone.cell.holdings.parts.put(part_of(subscription_of("goal", sid=home), home))
@@ -88,7 +87,7 @@ def test_keys_are_forgotten_only_when_the_other_cell_has_said_that_it_has_them()
     assert lone.cell.holdings.homes() == [HERE, 3]
     acknowledge(lone, 3)
     assert lone.cell.holdings.homes() == [HERE]
-    assert lone.take(Released) == [(ALL, Released((CellId(3),)))]
+    assert [(to, message.home) for to, message in lone.take(Released)] == [(ALL, 3)]
 
 
 def test_keys_that_could_not_be_given_are_kept_and_given_the_next_time() -> None:
@@ -120,11 +119,45 @@ def test_many_keys_are_forgotten_when_all_of_them_have_arrived() -> None:
 
 def test_members_forget_with_the_one_that_gave_the_keys_away_but_never_their_own_cells() -> None:
     lone = proxy(HERE, 3)
-    released = Released((CellId(3), HERE))
+    released = Released(CellId(3), lone.cell.holdings.summary(CellId(3)))
     lone.arrive(released)
     assert lone.cell.holdings.homes() == [HERE, 3], "only a member's broadcast is believed"
     lone.arrive(released, form=Form.BROADCAST)
+    lone.arrive(Released(HERE, lone.cell.holdings.summary(HERE)), form=Form.BROADCAST)
     assert lone.cell.holdings.homes() == [HERE]
+
+
+def test_a_member_that_held_more_than_was_given_away_gives_its_own_away_too() -> None:
+    lone = proxy(3)
+    given = lone.cell.holdings.summary(CellId(3))
+    lone.cell.holdings.delete(Deleted(CellId(3), metadata_of("missed by the giver").key))
+    lone.arrive(Released(CellId(3), given), form=Form.BROADCAST)
+    assert lone.cell.holdings.homes() == [3]
+    states = lone.take(CellState)
+    assert [to for to, _ in states] == [[(3, None)]]
+    assert any(state.deleted for _, state in states)
+
+
+def test_what_came_while_keys_were_given_away_is_given_before_they_are_forgotten() -> None:
+    lone = proxy(3)
+    lone.arrive(TakeBack(7, CellId(3)), origin_cell=3)
+    given = lone.take(CellState)
+    lone.cell.holdings.put(Held(CellId(3), metadata_of("late", "goal")))
+    for _, state in given:
+        lone.arrive(CellAnswer(state.request, CellId(3)), form=Form.NODE)
+    assert lone.cell.holdings.homes() == [3]
+    assert lone.take(Released) == []
+    acknowledge(lone, 3)
+    assert lone.cell.holdings.homes() == []
+
+
+def test_who_belongs_by_then_to_the_cell_that_took_its_keys_keeps_them_with_it() -> None:
+    lone = proxy(HERE, 3)
+    lone.cell.leaving(False)
+    lone.cell.id = lone.cell.place = CellId(1)
+    acknowledge(lone, 1)
+    assert lone.cell.holdings.homes() == [HERE, 3]
+    assert lone.take(Released) == [], "or the others there would forget what they have just taken"
 
 
 def test_the_lowest_member_of_a_proxy_asks_from_time_to_time_whether_it_still_is_one() -> None:

@@ -141,3 +141,15 @@ def test_items_that_nobody_has_are_not_given() -> None:
     low = member(1, "photo")
     low.arrive(ItemsWanted(bytes(8)), 2, HERE, form=Form.NODE)
     assert low.take(CellState) == []
+
+
+def test_another_agrees_only_as_long_as_nothing_came_after_its_beacon() -> None:
+    lone = LoneCell(1)
+    repair = Repair(lone.cell)
+    agreed: list[bool] = []
+    for oid in ("first", "second"):
+        lone.cell.holdings.put(Held(HERE, metadata_of(oid, "goal")))
+        agreed.append(repair.agrees)
+        lone.hear(2, digest=digest(lone))
+        agreed.append(repair.agrees)
+    assert agreed == [False, True, False, True]

@@ -171,7 +171,7 @@ def test_an_announced_object_is_fetched_from_its_announcer_and_kept_for_the_cell
         keeper = Keeper()
         metadata = metadata_of("film", "goal", size=len(LARGE))
         state = CellState(objects=(DataObject(metadata, b""),))
-        keeper.replicas.fetch_for_cell(Arrival(NodeId(9), HERE, state, HERE, Form.BROADCAST), state)
+        keeper.replicas.fetch_for_cell(Arrival(NodeId(9), HERE, state, HERE, Form.BROADCAST), state, lambda: None)
         assert {to for to, _ in keeper.asked()} == {(HERE, 9)}
         keeper.cell.mode = mode
         keeper.reply(LARGE)

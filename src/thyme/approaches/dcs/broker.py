@@ -101,7 +101,9 @@ class Broker:
             self._cell.stand_in(arrival.target)
         key = message.subscription.key
         now_s = self._cell.host.now()
-        part = Part(arrival.target, message.subscription, message.cell, message.told_s, now_s)
+        end_s = message.subscription.frame.end_s
+        since_s = now_s if end_s is None or not message.again else min(now_s, end_s)
+        part = Part(arrival.target, message.subscription, message.cell, message.told_s, since_s)
         try:
             new = self._cell.holdings.parts.put(part)
         except IndexFull as full:

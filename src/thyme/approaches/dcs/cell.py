@@ -116,7 +116,7 @@ class Cell:
     def start(self) -> None:
         """The node is on: find out where, and take up what was held for that cell before a restart."""
         self.place = self.position()
-        self.holdings.restore(self.place)
+        self.discarded(self.holdings.restore(self.place))
         self.beacons.attend(self.id)
         self.beacons.start()
 

@@ -39,7 +39,7 @@ class CellRequests:
         heard: Callable[[CellAnswer], None] | None = None,
     ) -> None:
         """Call `send(number, cells)` now, and again for those cells that have not answered in time; `heard` is told of
-        every answer."""
+        every answer. Where no cells are named, one answer is awaited, whoever gives it."""
         waiting = dict.fromkeys(cells)
         numbers: list[int] = []
 

@@ -53,10 +53,13 @@ class Holdings:
     def digests(self) -> Digests:
         return self._items.digests
 
-    def restore(self, cell: CellId) -> None:
-        """Take up what was held for `cell` before a restart; what was held for another cell is dropped."""
-        for state in self._items.take_saved(cell):
+    def restore(self, cell: CellId) -> list[Metadata]:
+        """Take up what was held for `cell` before a restart; what was held for another cell is dropped. The objects
+        among the latter, whose contents are still here, for this node may keep them for itself."""
+        mine, others = self._items.take_saved(cell)
+        for state in mine:
             self._restore_item(state)
+        return [thing.metadata for state in others for thing in state.objects]
 
     def clear_saved(self) -> None:
         """Forget on disk what is no longer wanted in memory either."""
@@ -189,6 +192,13 @@ class Holdings:
             last = number
         return items, last, False
 
+    def summary(self, home: CellId) -> bytes:
+        """What is kept for a home, in the few bytes of a digest."""
+        kept = Digests()
+        for number in self._numbers(home):
+            kept.add(number)
+        return kept.beacon()
+
     def item(self, number: int) -> CellState | None:
         """One item by its number, for a member that misses it."""
         return self._items.get(number)
@@ -222,6 +232,18 @@ class Holdings:
         yield "subscriptions", len(subscriptions), sum(subscriptions)
         objects = [m.size_bytes for m in self._objects.values()]
         yield "objects", len(objects), sum(objects)
+
+    def _numbers(self, home: CellId) -> Iterator[int]:
+        yield from self.parts.numbers(home)
+        for key, gone in self._deleted.items():
+            if home in gone:
+                yield item_number("deleted", key, home)
+        for key, kept in self._homes.items():
+            if home in kept:
+                yield item_number("held", key, home)
+        for key, metadata in self._objects.items():
+            if home_of(metadata) == home:
+                yield item_number("object", key)
 
     def _forget_deleted(self, key: ObjectKey, homes: dict[CellId, None]) -> None:
         for home in homes:

@@ -7,7 +7,7 @@ while still knows what its cell knew, even if it was the only one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -51,15 +51,14 @@ class Items:
         make = self._makers.get(number)
         return make() if make else None
 
-    def take_saved(self, cell: CellId) -> Iterator[CellState]:
-        """What was saved for `cell` before a restart, to be noted again; what was saved for another cell is dropped."""
+    def take_saved(self, cell: CellId) -> tuple[list[CellState], list[CellState]]:
+        """What was saved for `cell` before a restart, to be noted again, and what was saved for another cell."""
         saved = list(self._store.items(SAVED))
         same = self._store.get(SAVED_CELL, "") == msgspec.msgpack.encode(cell)
-        for name, value in saved:
-            self._store.remove(SAVED, name)
-            if same:
-                yield _state.decode(value)
+        self.clear_saved()
         self._store.put(SAVED_CELL, "", msgspec.msgpack.encode(cell))
+        states = [_state.decode(value) for _, value in saved]
+        return (states, []) if same else ([], states)
 
     def clear_saved(self) -> None:
         """Forget on disk what is no longer wanted in memory either."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 from thyme.approaches.dcs.cell import Cell
+from thyme.approaches.dcs.cell_requests import CellRequests
 from thyme.approaches.dcs.holdings import home_of
 from thyme.approaches.dcs.keys import keepers_among
 from thyme.approaches.dcs.shipping import Shipment
@@ -20,8 +21,9 @@ from thyme.wire.cells import CellState
 class Keepers:
     """A member's part in keeping the number of an object's copies."""
 
-    def __init__(self, cell: Cell) -> None:
+    def __init__(self, cell: Cell, requests: CellRequests) -> None:
         self._cell = cell
+        self._requests = requests
         self._node = cell.host.node
         self._members: list[NodeId] = []
         if cell.options.replicas_in_cell > 0:
@@ -41,11 +43,11 @@ class Keepers:
             old, new = keepers_among(key, before, wanted), keepers_among(key, self._members, wanted)
             first = next((node for node in old if node in self._members), self._node)
             for node in new if first == self._node else ():
-                if node not in old:
+                if node not in old and node != self._node:
                     lacking.setdefault(node, []).append(self._cell.holdings.object_state(key))
         for node, items in sorted(lacking.items()):
             send = partial(self._cell.router.send_to_node, node, self._cell.id)
-            Shipment(self._cell, items, send, _ignore, (node,)).begin()
+            Shipment(self._cell, self._requests, items, send, _ignore, (node,)).begin()
 
     def _present(self) -> list[NodeId]:
         return sorted([self._node, *self._cell.others])

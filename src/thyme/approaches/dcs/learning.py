@@ -7,7 +7,9 @@ have matched, it notifies then. Of all else others have told already.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 import msgspec
 
@@ -20,6 +22,10 @@ from thyme.model.matching import IndexFull
 from thyme.model.records import Counted, TrafficKind
 from thyme.routing.cells.addresses import Arrival, Form
 from thyme.wire.cells import CellAnswer, CellState, Part
+
+
+def _ignore() -> None:
+    """Nobody waits for it."""
 
 
 class Learning:
@@ -71,12 +77,13 @@ class Learning:
                 if len(thing.data) == thing.metadata.size_bytes:
                     holdings.put_object(thing.metadata, thing.data)
 
-    def take(self, arrival: Arrival, state: CellState) -> bool:
-        """As `learn`, and fetch what is too large to come along."""
+    def take(self, arrival: Arrival, state: CellState, done: Callable[[], None] = _ignore) -> None:
+        """As `learn`, and fetch what is too large to come along; `done` is told when all of it is here, if it fits."""
         fits = self.learn(state)
         if self._is_to_keep(state):
-            self._replicas.fetch_for_cell(arrival, state)
-        return fits
+            self._replicas.fetch_for_cell(arrival, state, done if fits else _ignore)
+        elif fits:
+            done()
 
     def _on_state(self, arrival: Arrival, state: CellState) -> None:
         """News from another member, or another cell's keys that this cell is to keep from now on. A node that joins
@@ -88,11 +95,17 @@ class Learning:
         if handed_over:
             with suppress(IndexFull):
                 self._notify_of_handed_over(state)
-        fits = self.take(arrival, state)
-        if handed_over and fits:
-            if not state.keepers:
-                self._cell.tell_surely(msgspec.structs.replace(state, request=-1))
-            self._cell.answer(arrival, CellAnswer(state.request, arrival.target))
+            self.take(arrival, state, partial(self._answer, arrival, state))
+        else:
+            self.take(arrival, state)
+
+    def _answer(self, arrival: Arrival, state: CellState) -> None:
+        """What was handed over is here: the other members get it, and whoever gave it may forget it."""
+        if not self._cell.member:
+            return
+        if not state.keepers:
+            self._cell.tell_surely(msgspec.structs.replace(state, request=-1))
+        self._cell.answer(arrival, CellAnswer(state.request, self._cell.id))
 
     def _is_to_keep(self, state: CellState) -> bool:
         """Whether the objects that a state tells of are for this member too."""

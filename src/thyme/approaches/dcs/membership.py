@@ -84,8 +84,11 @@ class Membership:
             self._stood_since_s = None
         elif self._stood_since_s is None:
             self._stood_since_s = now_s
-        if self._cell.mode is Mode.MOVING and self._is_to_serve(now_s):
-            self._settle()
+        if self._cell.mode is Mode.MOVING:
+            if self._is_to_serve(now_s):
+                self._settle()
+            elif 0.0 < self._options.left_s <= now_s - self._began_s and not self._carries:
+                self._forget_cell()
 
     def _is_still_needed(self) -> bool:
         """Whether this member, who is out of its cell, is the only one who knows all that the cell knows. It first says
@@ -123,6 +126,11 @@ class Membership:
             self._began_s = self._host.now()
             self._cell.beacons.announce()
         self._cell.crossed()
+
+    def _forget_cell(self) -> None:
+        """What was held for the cell that this node left becomes old: what is deleted there would stay here."""
+        if any(True for _ in self._cell.holdings.state()):
+            self._cell.discard()
 
     def _settle(self) -> None:
         if self._cell.place != self._cell.id and not self._carries:

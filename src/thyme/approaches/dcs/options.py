@@ -61,6 +61,9 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """How far, in sides of a cell, a walking member may be out of it while nobody else there knows what it knows."""
     walk_stay_s: float = 3.0
     """How long a walker must be going to be of use to a cell that has a member already."""
+    left_s: float = 20.0
+    """How long a member that has left its cell, and others there know what it knew, keeps that in case it comes back;
+    0: until it joins another cell, as in the papers."""
     watch_s: float = 0.5
     """How often a node looks at its own position."""
     undelivered_s: float = 30.0
@@ -124,5 +127,6 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
             replicas_in_cell=0,
             sure_members=0,
             walkers=0,
+            left_s=0.0,
             lookups=0,
         )

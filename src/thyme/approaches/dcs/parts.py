@@ -126,6 +126,15 @@ class Parts:
                 if wanted is None or home in wanted:
                     yield CellState(parts=(self._parts[key][home],))
 
+    def numbers(self, home: CellId) -> Iterator[int]:
+        """The items that are kept for a home, by their numbers."""
+        for parts in self._parts.values():
+            if home in parts:
+                yield _number(parts[home])
+        for key, homes in self._revoked.items():
+            if home in homes:
+                yield item_number("revoked", key, home)
+
     def release(self, gone: set[CellId]) -> None:
         """Forget what is kept for some homes."""
         for key, homes in self._revoked.items():

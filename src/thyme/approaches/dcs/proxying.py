@@ -4,8 +4,8 @@ The keys of an empty cell are kept by its proxy: the populated cell closest to i
 around the void. A member that leaves its cell empty gives the keys to the proxy. A node that finds itself alone in a
 cell asks the proxy for them, and for those of other empty cells that it is now closer to. A proxy asks from time to
 time, by a message sent towards the empty cell, whether it is still the proxy; when two clusters of cells have met,
-the answer comes from another cell, and the keys go there. Keys are forgotten here only when the other cell has said
-that it has them.
+the answer comes from another cell, and the keys go there. Keys are forgotten here only when another cell has said
+that it has them; who gave them away, and belongs to the cell that took them by then, keeps them with it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import partial
 
 from thyme.approaches.dcs.cell import Cell
+from thyme.approaches.dcs.cell_requests import CellRequests
 from thyme.approaches.dcs.shipping import Shipment
 from thyme.approaches.interface import Outcome
 from thyme.model.ids import CellId
@@ -25,8 +26,9 @@ from thyme.wire.message import Message
 class Proxying:
     """A member's part in moving keys between cells."""
 
-    def __init__(self, cell: Cell) -> None:
+    def __init__(self, cell: Cell, requests: CellRequests) -> None:
         self._cell = cell
+        self._requests = requests
         self._options = cell.options
         self._moving: set[CellId] = set()
         self._leaving: list[Shipment] = []
@@ -94,8 +96,12 @@ class Proxying:
                 self._move(home)
 
     def _on_released(self, arrival: Arrival, message: Released) -> None:
-        if arrival.form is Form.BROADCAST:
-            self._cell.release(home for home in message.homes if home != self._cell.id)
+        if arrival.form is not Form.BROADCAST or message.home == self._cell.id:
+            return
+        if self._cell.holdings.summary(message.home) == message.summary:
+            self._cell.release([message.home])
+        else:
+            self._move(message.home)
 
     def _on_who_keeps(self, arrival: Arrival, message: WhoKeeps) -> None:
         if self._cell.id != message.asker:
@@ -128,18 +134,24 @@ class Proxying:
             self._hand_over(home, partial(self._cell.router.send_to_cell, home))
 
     def _hand_over(self, home: CellId, send: Callable[[Message], int]) -> Shipment | None:
-        """What is kept for a home, unless it is on its way already."""
+        """What is kept for a home, unless it is on its way already; once more if there is more of it by then."""
         if home in self._moving:
             return None
+        given = self._cell.holdings.summary(home)
 
         def done(arrived: bool) -> None:
             self._moving.discard(home)
-            if arrived and not (self._cell.member and home == self._cell.id):
-                self._cell.release([home])
-                if self._cell.member:
-                    self._cell.tell_others(Released((home,)))
+            here = {self._cell.id} if self._cell.member else set()
+            if not arrived or not here.isdisjoint({home, *shipment.takers}):
+                return
+            if self._cell.holdings.summary(home) != given:
+                self._hand_over(home, send)
+                return
+            self._cell.release([home])
+            if here:
+                self._cell.tell_others(Released(home, given))
 
-        shipment = Shipment(self._cell, self._cell.holdings.state([home]), send, done)
+        shipment = Shipment(self._cell, self._requests, self._cell.holdings.state([home]), send, done)
         if shipment.left:
             self._moving.add(home)
             shipment.begin()

@@ -32,8 +32,8 @@ class Repair:
         self._host = cell.host
         self._options = cell.options
         self._differs_since_s: dict[NodeId, float] = {}
-        self._alike: set[NodeId] = set()
-        """Members whose last beacon said that they hold what is held here."""
+        self._said: dict[NodeId, bytes] = {}
+        """What the last beacon of each other member said of what it holds."""
         self._listings = 0
         cell.heard.then(self._on_heard)
         cell.settled.then(self._on_settled)
@@ -46,11 +46,11 @@ class Repair:
         cell, digests = self._cell, self._cell.holdings.digests
         mine = self._options.repair and neighbour.cell == cell.id and neighbour.stationary
         alike = digest == digests.beacon()
-        self._alike.discard(neighbour.node)
+        self._said.pop(neighbour.node, None)
+        if mine and digest:
+            self._said[neighbour.node] = digest
         if not (mine and digest and cell.member) or alike:
             self._differs_since_s.pop(neighbour.node, None)
-            if mine and digest and alike:
-                self._alike.add(neighbour.node)
             return
         now_s = self._host.now()
         since_s = self._differs_since_s.setdefault(neighbour.node, now_s)
@@ -61,11 +61,14 @@ class Repair:
 
     @property
     def agrees(self) -> bool:
-        """Whether another member, who is going to stay, holds what this one holds, as far as beacons tell."""
-        return any(other in self._alike for other in self._cell.others)
+        """Whether another member, who is going to stay, holds what this one holds now, as far as beacons tell: what
+        came after its last beacon it may have missed."""
+        digest = self._cell.holdings.digests.beacon()
+        return any(self._said.get(other) == digest for other in self._cell.others)
 
     def _on_settled(self, alone: bool) -> None:
         self._differs_since_s.clear()
+        self._said.clear()
 
     def _on_buckets(self, arrival: Arrival, message: Buckets) -> None:
         if arrival.form is Form.NODE:

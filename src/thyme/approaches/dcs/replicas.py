@@ -7,6 +7,7 @@ retrieval asks the closest replica, then the next, and the owner's cell last.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import msgspec
@@ -36,6 +37,8 @@ class Replicas:
         self._asked_parts: Bounded[int, int] = Bounded(cell.options.retry.pending)
         self._fresh: dict[int, Metadata] = {}
         """What lookups under way were told."""
+        self._fetching: set[ObjectKey] = set()
+        """Objects under way that the cell is to replicate."""
         cell.discarded.then(self._on_discarded)
         cell.undelivered.then(self._on_undelivered)
         cell.hear(PartRequest, self._on_part_request)
@@ -102,20 +105,32 @@ class Replicas:
             self._fresh[message.request] = message.metadata
         self._cell.requests.resolve(message.request, Outcome())
 
-    def fetch_for_cell(self, arrival: Arrival, state: CellState) -> None:
-        """Large objects that the cell replicates come without their data: fetch them from whoever told of them."""
+    def fetch_for_cell(self, arrival: Arrival, state: CellState, done: Callable[[], None]) -> None:
+        """Large objects that the cell replicates come without their data: fetch them from whoever told of them. `done`
+        is told when all are here."""
         cell = self._cell.id
-        for thing in state.objects:
-            metadata = thing.metadata
-            if len(thing.data) == metadata.size_bytes or self._cell.holdings.has_object(metadata.key):
-                continue
-            source = Destination(arrival.origin_cell, arrival.origin)
+        lacking = {thing.metadata.key: thing.metadata for thing in state.objects if self._is_to_fetch(thing)}
+        source = Destination(arrival.origin_cell, arrival.origin)
 
-            def keep(outcome: Outcome, data: bytes, metadata: Metadata = metadata) -> None:
-                if outcome.ok and self._cell.id == cell and self._cell.mode in (Mode.MEMBER, Mode.JOINING):
-                    self._cell.holdings.put_object(metadata, data)
+        def keep(metadata: Metadata, outcome: Outcome, data: bytes) -> None:
+            self._fetching.discard(metadata.key)
+            if outcome.ok and self._cell.id == cell and self._cell.mode in (Mode.MEMBER, Mode.JOINING):
+                self._cell.holdings.put_object(metadata, data)
+                del lacking[metadata.key]
+                if not lacking:
+                    done()
 
-            self._fetches.fetch(metadata.key, metadata.size_bytes, [source], keep)
+        if not lacking:
+            done()
+        for metadata in list(lacking.values()):
+            if metadata.key not in self._fetching:
+                self._fetching.add(metadata.key)
+                self._fetches.fetch(metadata.key, metadata.size_bytes, [source], partial(keep, metadata))
+
+    def _is_to_fetch(self, thing: DataObject) -> bool:
+        holdings, key = self._cell.holdings, thing.metadata.key
+        here = len(thing.data) == thing.metadata.size_bytes or holdings.has_object(key)
+        return not here and not holdings.index.deleted(key)
 
     def _on_discarded(self, objects: list[Metadata]) -> None:
         """The old cell's objects stay with the old cell (§6.6.3); own and retrieved ones are kept."""

@@ -8,31 +8,36 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from thyme.approaches.dcs.cell import Cell
+from thyme.approaches.dcs.cell_requests import CellRequests
 from thyme.approaches.dcs.items import joined
 from thyme.approaches.interface import Outcome
-from thyme.model.ids import NodeId
-from thyme.wire.cells import CellState
+from thyme.model.ids import CellId, NodeId
+from thyme.wire.cells import CellAnswer, CellState
 from thyme.wire.message import Message
 
 
 class Shipment:
     """Items sent by `send`; as many messages as make a page are under way at once. `left` have not arrived; `done` is
-    told once whether all have. If one does not in all its tries, nobody is there for the rest either."""
+    told once whether all have. If one does not in all its tries, nobody is there for the rest either. `takers` are the
+    cells that said to have some of it, which may be others than it was sent to."""
 
     def __init__(
         self,
         cell: Cell,
+        requests: CellRequests,
         items: Iterable[CellState],
         send: Callable[[Message], int],
         done: Callable[[bool], None],
         keepers: tuple[NodeId, ...] = (),
     ) -> None:
         self._cell = cell
+        self._requests = requests
         self._send = send
         self._done = done
         states = joined(items, cell.options.state_bytes)
         self._waiting = deque(msgspec.structs.replace(state, keepers=keepers) for state in states)
         self.given_up = False
+        self.takers: set[CellId] = set()
         self.left = len(self._waiting)
 
     def begin(self) -> None:
@@ -42,10 +47,13 @@ class Shipment:
     def _send_next(self) -> None:
         state = self._waiting.popleft()
 
-        def try_once(number: int) -> None:
+        def try_once(number: int, cells: list[CellId]) -> None:
             self._send(msgspec.structs.replace(state, request=number))
 
-        self._cell.requests.begin(try_once, self._arrived)
+        self._requests.begin((), try_once, self._arrived, self._taken)
+
+    def _taken(self, answer: CellAnswer) -> None:
+        self.takers.add(answer.cell)
 
     def _arrived(self, outcome: Outcome) -> None:
         if self.given_up:

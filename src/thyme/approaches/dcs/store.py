@@ -58,9 +58,9 @@ class CellStorage(ReactiveStore):
         self._whereabouts = Whereabouts(cell, notifier)
         self._repair = Repair(cell)
         self._membership = Membership(cell, learning, self._repair)
-        self._proxying = Proxying(cell)
-        self._keepers = Keepers(cell)
         self._requests = CellRequests(cell)
+        self._proxying = Proxying(cell, self._requests)
+        self._keepers = Keepers(cell, self._requests)
         self._subscriber = Subscriber(cell, self._requests, self._begun)
         self._locations = Locations(cell, self._requests, self._subscriber, self._copies)
 

@@ -106,7 +106,7 @@ class Subscriber:
         own = self._inbox.find(key)
         share = self._share(own, cell) if own is not None else None
         if own is not None and share is not None:
-            self._send_parts(own, {cell: share}, done)
+            self._send_parts(own, {cell: share}, done, again=True)
 
     def _share(self, own: OwnSubscription[CellId], cell: CellId) -> Subscription | None:
         """What a cell may have to evaluate of a subscription."""
@@ -114,13 +114,15 @@ class Subscriber:
         mine = tuple(c for c in subscription.conjunctions if any(cell_for(tag) == cell for tag in c.positive))
         return Subscription(subscription.key, mine, subscription.frame) if mine else None
 
-    def _send_parts(self, own: OwnSubscription[CellId], parts: Mapping[CellId, Subscription], done: Done) -> None:
+    def _send_parts(
+        self, own: OwnSubscription[CellId], parts: Mapping[CellId, Subscription], done: Done, *, again: bool = False
+    ) -> None:
         """To each cell its share of a subscription."""
 
         def send(number: int, waiting: list[CellId]) -> None:
             place, past, now_s = self._cell.place, self._cell.options.past_matches, self._cell.host.now()
             for cell in waiting:
-                self._cell.router.send_to_cell(cell, SubscribePart(number, parts[cell], place, past, now_s))
+                self._cell.router.send_to_cell(cell, SubscribePart(number, parts[cell], place, past, now_s, again))
 
         def heard(answer: CellAnswer) -> None:
             own.past.expect(answer.cell, answer.past)
