@@ -40,12 +40,16 @@ def _ours(axes: Any, x: Sequence[float], y: Sequence[float], label: str, colour:
     axes.plot(x, y, "-", linewidth=1.4, color=colour, label=f"{label}, ours")
 
 
-def _save(figure: Any, axes: Any, path: Path, x: str, y: str, title: str) -> None:
+def _label(axes: Any, x: str, y: str, title: str) -> None:
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.set_title(title, fontsize=10)
     axes.grid(alpha=0.25)
     axes.legend(fontsize=8, frameon=False)
+
+
+def _save(figure: Any, axes: Any, path: Path, x: str, y: str, title: str) -> None:
+    _label(axes, x, y, title)
     figure.tight_layout()
     figure.savefig(path, dpi=130)
     plt.close(figure)
@@ -153,7 +157,7 @@ def broadcast(data: Path, out: Path) -> None:
 
 
 def hidden(data: Path, out: Path) -> None:
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.2))
+    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(14.0, 4.2))
     for colour, distance_m in zip(COLOURS, (45, 20), strict=False):
         rows = _rows(data, "calib_hidden_terminal", kind="bcast", d_ab_m=distance_m)
         x = _floats(rows, "rate_pps_each")
@@ -166,22 +170,26 @@ def hidden(data: Path, out: Path) -> None:
         x = _floats(rows, "rate_pps_each")
         label = "RTS/CTS" if rts == 0 else "no RTS"
         failed = [int(r["mac_tx_data_failed"]) / int(r["sent"]) for r in rows]
-        _theirs(right, x, failed, label, colour)
+        _theirs(middle, x, failed, label, colour)
         figures = [calibration.hidden("unicast", 200, rate, 45.0, rts, seconds=40.0) for rate in x]
-        _ours(right, x, [float(f["unanswered_data"]) / float(f["sent"]) for f in figures], label, colour)
-    right.set_xlabel("frames/s of each sender")
-    right.set_ylabel("unanswered data frames per packet")
-    right.set_title("Hidden terminals, unicast", fontsize=10)
-    right.grid(alpha=0.25)
-    right.legend(fontsize=8, frameon=False)
-    _save(
-        figure,
-        left,
-        out / "radio_hidden.png",
-        "frames/s of each sender",
-        "delivery",
-        "Hidden terminals, broadcast, def",
-    )
+        _ours(middle, x, [float(f["unanswered_data"]) / float(f["sent"]) for f in figures], label, colour)
+    _hidden_load(data, right)
+    rate = "frames/s of each sender"
+    _label(middle, rate, "unanswered data frames per packet", "Hidden terminals, unicast of 200 B")
+    _label(right, rate, "delivery", "Hidden terminals, unicast, no RTS")
+    _save(figure, left, out / "radio_hidden.png", rate, "delivery", "Hidden terminals, broadcast, def")
+
+
+def _hidden_load(data: Path, axes: Any) -> None:
+    """Longer frames, up to where the queues overflow: the mean of as many runs as ns-3's."""
+    for colour, payload in zip(COLOURS, (400, 600, 800, 1000), strict=True):
+        rows = _rows(data, "calib_hidden_load", payload_bytes=payload)
+        x = sorted(set(_floats(rows, "rate_pps_each")))
+        theirs = [[float(r["delivery"]) for r in rows if float(r["rate_pps_each"]) == rate] for rate in x]
+        _theirs(axes, x, [sum(runs) / len(runs) for runs in theirs], f"{payload} B", colour)
+        seeds = range(1, len(theirs[0]) + 1)
+        ours = [[float(calibration.hidden("unicast", payload, rate, seed=s)["delivery"]) for s in seeds] for rate in x]
+        _ours(axes, x, [sum(runs) / len(runs) for runs in ours], f"{payload} B", colour)
 
 
 def chain(data: Path, out: Path) -> None:

@@ -105,13 +105,18 @@ void Listen(Ptr<Node> node)
 """
 
 
-def play(scenario: str, namespace: str) -> None:
-    """Run the scenario on `TOPOLOGY.csv SECONDS RUN` of the command line; prints its figures as JSON."""
+def compiled(scenario: str) -> Any:
+    """C++ as the bindings see it, once ns-3 and the scenario are compiled."""
     from ns import ns  # type: ignore[import-not-found]
 
+    ns.cppyy.cppdef(CROWD + scenario)
+    return ns.cppyy
+
+
+def play(scenario: str, namespace: str) -> None:
+    """Run the scenario on `TOPOLOGY.csv SECONDS RUN` of the command line; prints its figures as JSON."""
     topology, seconds, run = Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
-    cpp: Any = ns.cppyy
-    cpp.cppdef(CROWD + scenario)
+    cpp = compiled(scenario)
     with topology.open(newline="") as file:
         rows = sorted(csv.DictReader(file), key=lambda row: int(row["node"]))
     x = cpp.gbl.std.vector["double"]([float(row["x_m"]) for row in rows])

@@ -123,6 +123,20 @@ def test_hidden_terminals(ns3: Rows, kind: str, rts: int, rate: int, distance_m:
     assert float(figures["unanswered_data"]) / float(figures["sent"]) == pytest.approx(theirs, abs=0.03)
 
 
+@pytest.mark.parametrize("rate", [50, 100, 150, 200])
+@pytest.mark.parametrize("payload_bytes", [400, 600, 800, 1000])
+def test_hidden_terminals_under_load(ns3: Rows, payload_bytes: int, rate: int) -> None:
+    rows = ns3("calib_hidden_load", payload_bytes=payload_bytes, rate_pps_each=rate)
+    runs = [hidden("unicast", payload_bytes, rate, seconds=20.0, profile="def", seed=seed) for seed in (1, 2, 3)]
+    sent, theirs_sent = sum(int(run["sent"]) for run in runs), sum(int(row["sent"]) for row in rows)
+    ours = np.mean([float(run["delivery"]) for run in runs])
+    assert ours == pytest.approx(np.mean([float(row["delivery"]) for row in rows]), abs=0.015)
+    unanswered = sum(int(run["unanswered_data"]) for run in runs) / sent
+    assert unanswered == pytest.approx(sum(int(row["mac_tx_data_failed"]) for row in rows) / theirs_sent, abs=0.06)
+    delay_s = np.mean([float(run["mean_latency_s"]) for run in runs])
+    assert delay_s == pytest.approx(np.mean([float(row["mean_delay_s"]) for row in rows]), rel=0.2)
+
+
 @pytest.mark.parametrize("hops", range(1, 9))
 @pytest.mark.parametrize(("profile", "hop_m"), [("def", 25), ("def", 40), ("p27", 85)])
 def test_latency_along_a_chain(ns3: Rows, profile: str, hop_m: int, hops: int) -> None:

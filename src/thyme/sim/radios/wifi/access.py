@@ -51,6 +51,22 @@ def draw_backoff(e: Ether, n: int, now: int) -> None:
 
 
 @borrowing
+def narrow_window(e: Ether, n: int) -> None:
+    e.node[n].cw, e.node[n].failures = e.config[0].cw_min, 0
+
+
+@borrowing
+def widen_window(e: Ether, n: int) -> None:
+    """After a failure. A node that failed `retry_limit` times in a row, whatever it tried to send, begins anew."""
+    me, config = e.node[n], e.config[0]
+    if me.failures < config.retry_limit:
+        me.failures += 1
+        me.cw = min(2 * me.cw + 1, config.cw_max)
+    else:
+        narrow_window(e, n)
+
+
+@borrowing
 def medium_busy(e: Ether, n: int, now: int) -> bool:
     me = e.node[n]
     return bool(me.rx_end > now or me.tx_end > now or me.nav_end > now or me.busy_end > now)

@@ -11,10 +11,12 @@ from thyme.sim.radios.wifi.access import (
     backoff_end,
     draw_backoff,
     medium_busy,
+    narrow_window,
     release_medium,
     request_access,
     set_alarm,
     take_idle_slots,
+    widen_window,
 )
 from thyme.sim.radios.wifi.air import transmit
 from thyme.sim.radios.wifi.events import AFTER_CTS, ANSWER, NAV_RESET, SENT_OUT, WAITED, schedule
@@ -113,7 +115,7 @@ def try_failed(e: Ether, n: int, now: int) -> None:
     if row.tries >= config.retry_limit:
         e.tally[n].given_up_retries += 1
         finish_head(e, n, GIVEN_UP, now)
-    me.cw = min(2 * me.cw + 1, config.cw_max)
+    widen_window(e, n)
     release_medium(e, n, now)
 
 
@@ -191,7 +193,7 @@ def decoded(e: Ether, n: int, f: int, end: int) -> None:
     elif frame.kind == ACK and me.wait == WAIT_ACK:
         me.wait, me.wait_end = NOTHING, end
         me.wait_number += 1
-        me.cw = config.cw_min
+        narrow_window(e, n)
         finish_head(e, n, SENT, end)
         release_medium(e, n, end)
 

@@ -8,7 +8,7 @@ thing to be told, so that all hearers of one frame are told in one stop.
 from __future__ import annotations
 
 from thyme.compiled import borrowing, entry
-from thyme.sim.radios.wifi.access import draw_backoff, forget_access
+from thyme.sim.radios.wifi.access import draw_backoff, forget_access, narrow_window
 from thyme.sim.radios.wifi.air import detect
 from thyme.sim.radios.wifi.book import Book, opened
 from thyme.sim.radios.wifi.events import (
@@ -123,7 +123,7 @@ def switch_node(e: Ether, now: int, n: int, on: int) -> int:
     me.on = on
     if on != 0:
         e.tally[n].off_ns += now - me.off_since
-        me.cw = e.config[0].cw_min
+        narrow_window(e, n)
         draw_backoff(e, n, now)
         return 0
     me.off_since = now

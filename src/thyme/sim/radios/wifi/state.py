@@ -54,7 +54,7 @@ NODE = np.dtype(
         ("lock_power", "f8"),
         ("stream", "u8"),
         *[(name, "i8") for name in ("rx_bad", "wait", "access", "backoff_from", "nav_end", "wait_end")],
-        *[(name, "i8") for name in ("nav_set", "wait_number", "alarm", "alarm_number", "cw")],
+        *[(name, "i8") for name in ("nav_set", "wait_number", "alarm", "alarm_number", "cw", "failures")],
         *[(name, "i8") for name in ("head", "tail", "queued", "leg", "off_since")],
         *[(name, "f8") for name in ("x", "y")],
     ],
