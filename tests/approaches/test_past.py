@@ -148,3 +148,31 @@ def test_who_answers_late_is_told_at_once_and_leaves_no_rest_untold() -> None:
     assert world.own.remaining == 0
     assert len(world.told) == 8
     assert ME not in {key.owner for key in world.told}
+
+
+def test_a_piece_that_comes_after_the_first_batch_does_not_take_the_place_of_what_waits() -> None:
+    world = World([[float(i) for i in range(7)]], 2, 1, 0.0)
+    world.answer(NodeId(0), MoreRequest(-1, world.own.subscription, None, 7))
+    first, *late = world.under_way
+    world.pager.on_piece(*first)
+    world.pager.give(world.own, lambda _: None)
+    for piece in late:
+        world.pager.on_piece(*piece)
+    assert (len(world.told), world.own.remaining) == (2, 5)
+    for _ in range(3):
+        world.pager.give(world.own, lambda _: None)
+    assert [key.oid for key in world.told] == [f"o{i}" for i in reversed(range(7))]
+
+
+def test_pieces_that_overtook_a_late_one_are_told_with_it() -> None:
+    world = World([[float(i) for i in range(7)]], 7, 1, 0.0)
+    world.answer(NodeId(0), MoreRequest(-1, world.own.subscription, None, 7))
+    late, *early = world.under_way
+    for piece in early:
+        world.pager.on_piece(*piece)
+    world.pager.give(world.own, lambda _: None)
+    ((_, request),) = world.asked
+    world.requests.resolve(request.request, Outcome(Failure.TIMEOUT))
+    assert world.told == []
+    world.pager.on_piece(*late)
+    assert (len(world.told), world.own.remaining) == (7, 0)

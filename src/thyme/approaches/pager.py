@@ -54,14 +54,15 @@ class Pager(Generic[Source]):
 
     def on_piece(self, source: Source, piece: PastMatches) -> None:
         """A piece arrived. One that nobody asked for, when the first batch was told, is told at once: its source came
-        late, or knows the subscription only now."""
+        late, or knows the subscription only now. If others of its source still wait to be asked for, so does it."""
         own = self._inbox.find(piece.key)
+        waits = own is not None and own.past.waits(source)
         placed = own.past.arrive(source, piece) if own is not None else [piece]
         for one in placed:
             if one.request >= 0 and one.last:
                 self._requests.resolve(one.request, Outcome())
-        if piece.request < 0 and own is not None and own.answered:
-            for metadata in piece.matches:
+        if piece.request < 0 and own is not None and own.answered and not waits:
+            for metadata in (metadata for one in placed or [piece] for metadata in one.matches):
                 self._inbox.accept(piece.key, metadata)
             if placed:
                 own.past.take_all(source)

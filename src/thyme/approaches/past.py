@@ -61,6 +61,11 @@ class Past(Generic[Source]):
         """Whether a source said that it has matches, and none has arrived."""
         return any(stretch.left and stretch.cursor is None for stretch in self._stretches.values())
 
+    def waits(self, source: Source) -> bool:
+        """Whether matches that arrived from a source have not been told."""
+        stretch = self._stretches.get(source)
+        return stretch is not None and bool(stretch.waiting)
+
     def cursor(self, source: Source) -> Cursor | None:
         """Where the matches that arrived from a source end."""
         stretch = self._stretches.get(source)

@@ -9,6 +9,7 @@ from lone_cell import HERE, OTHER, LoneCell, metadata_of, subscription_of
 from thyme.approaches.dcs.cell import Mode
 from thyme.approaches.dcs.cell_requests import CellRequests
 from thyme.approaches.dcs.copies import Copies
+from thyme.approaches.dcs.keys import other_cells_of
 from thyme.approaches.dcs.locations import Locations
 from thyme.approaches.dcs.subscriber import Subscriber
 from thyme.approaches.interface import Failure, Outcome, StoreLimits
@@ -173,6 +174,24 @@ def test_the_cells_that_share_a_hot_tag_are_asked_for_their_past() -> None:
     user.wait(0.2)
     others = {user.cell.grid.cell_for(tag, share) for share in range(4)} - {1}
     assert {to[0][0] for to, _ in user.take(MoreRequest)} == others
+
+
+def test_a_cell_that_shares_a_hot_tag_is_asked_for_that_too_if_it_has_a_share_of_its_own() -> None:
+    user = User()
+    hot = next(tag for i in range(10_000) if other_cells_of(user.cell.grid, tag := f"hot{i}", 2) == [OTHER])
+    key = user.subscribe(f"{hot} | {user.tag(OTHER)}")
+    number = user.take(SubscribePart)[0][1].request
+    own = PastMatches(key, (metadata_of("own", user.tag(OTHER), at_s=1.0),), None, 0)
+    user.arrive(PastOf(OTHER, own), form=Form.NODE)
+    user.answer(number, OTHER, past=1)
+    user.answer(number, user.cell.grid.cell_for(hot), spread=((hot, 2),))
+    user.wait(0.2)
+    ((to, question),) = user.take(MoreRequest)
+    assert (to, question.cursor) == ([(OTHER, None)], None)
+    assert {tag for c in question.subscription.conjunctions for tag in c.positive} == {hot, user.tag(OTHER)}
+    shared = PastMatches(key, (metadata_of("shared", hot, at_s=2.0),), None, 0, question.request, True)
+    user.arrive(PastOf(OTHER, shared), form=Form.NODE)
+    assert sorted(user.notified) == ["own", "shared"]
 
 
 def test_a_search_of_the_past_makes_room_for_others_and_an_ended_one_has_nothing_to_revoke() -> None:

@@ -2,13 +2,15 @@
 
 A subscription is divided among the cells of its conjunctions' keys; the node remembers which, across restarts. What
 matches comes from any of them, each object once (`Inbox`). Past matches come with the cells' answers, and the most
-recent of all of them are told (`Pager`); of a hot tag, the cells that share it are asked for theirs.
+recent of all of them are told (`Pager`); of a hot tag, the cells that share it are asked for theirs, apart from what
+they may have to tell for a tag of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from math import inf
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,6 +20,7 @@ from thyme.approaches.dcs.keys import other_cells_of, parts_of
 from thyme.approaches.inbox import Inbox, OwnSubscription
 from thyme.approaches.interface import Done, Notify, Outcome
 from thyme.approaches.pager import Pager
+from thyme.model.bounded import Bounded
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import CellId, SubscriptionKey
 from thyme.model.queries import Query
@@ -29,7 +32,16 @@ from thyme.wire.storage import MoreRequest
 SUBSCRIPTION_CELLS = "subscription cells"
 OVERTAKEN_S = 0.1
 """For so long past matches that an answer has overtaken are waited for before they are asked for."""
+ASKED = 1_000
+"""Requests for past matches whose answers are known by their numbers."""
 _cells = msgspec.msgpack.Decoder(list[CellId])
+
+
+class _Source(NamedTuple):
+    """A cell that has past matches: of its own share of a subscription, or as one that shares a hot tag."""
+
+    cell: CellId
+    shares_tag: bool = False
 
 
 def _as_it_is(done: Done) -> Done:
@@ -45,9 +57,11 @@ class Subscriber:
         self._requests = requests
         self._begun = begun
         limits = cell.options.limits
-        self._inbox: Inbox[CellId] = Inbox(cell.host, limits.own_subscriptions, limits.notified_memory)
+        self._inbox: Inbox[_Source] = Inbox(cell.host, limits.own_subscriptions, limits.notified_memory)
         self._inbox.removed = self._forget_cells
-        self._pager: Pager[CellId] = Pager(self._inbox, cell.requests, self._ask_for_past, cell.options.past_matches)
+        self._pager: Pager[_Source] = Pager(self._inbox, cell.requests, self._ask_for_past, cell.options.past_matches)
+        self._asked: Bounded[int, _Source] = Bounded(ASKED)
+        """Whom requests for past matches were sent to."""
         cell.hear(CellNotification, self._on_notification)
         cell.hear(PastOf, self._on_past)
 
@@ -108,14 +122,14 @@ class Subscriber:
         if own is not None and share is not None:
             self._send_parts(own, {cell: share}, done, again=True)
 
-    def _share(self, own: OwnSubscription[CellId], cell: CellId) -> Subscription | None:
+    def _share(self, own: OwnSubscription[_Source], cell: CellId) -> Subscription | None:
         """What a cell may have to evaluate of a subscription."""
         subscription, cell_for = own.subscription, self._cell.grid.cell_for
         mine = tuple(c for c in subscription.conjunctions if any(cell_for(tag) == cell for tag in c.positive))
         return Subscription(subscription.key, mine, subscription.frame) if mine else None
 
     def _send_parts(
-        self, own: OwnSubscription[CellId], parts: Mapping[CellId, Subscription], done: Done, *, again: bool = False
+        self, own: OwnSubscription[_Source], parts: Mapping[CellId, Subscription], done: Done, *, again: bool = False
     ) -> None:
         """To each cell its share of a subscription."""
 
@@ -125,18 +139,19 @@ class Subscriber:
                 self._cell.router.send_to_cell(cell, SubscribePart(number, parts[cell], place, past, now_s, again))
 
         def heard(answer: CellAnswer) -> None:
-            own.past.expect(answer.cell, answer.past)
+            own.past.expect(_Source(answer.cell), answer.past)
             for tag, cells in answer.spread:
                 for cell in other_cells_of(self._cell.grid, tag, cells):
-                    own.past.expect(cell, 1)
+                    own.past.expect(_Source(cell, shares_tag=True), 1)
 
         self._requests.begin(sorted(parts), send, done, heard)
 
-    def _ask_for_past(self, source: CellId, request: MoreRequest) -> None:
+    def _ask_for_past(self, source: _Source, request: MoreRequest) -> None:
         own = self._inbox.find(request.subscription.key)
-        share = self._share(own, source) if own is not None else None
+        share = self._share(own, source.cell) if own is not None and not source.shares_tag else None
         asked = request if share is None else msgspec.structs.replace(request, subscription=share)
-        self._cell.router.send_to_cell(source, asked)
+        self._asked[request.request] = source
+        self._cell.router.send_to_cell(source.cell, asked)
 
     def _cells_of(self, sid: int) -> list[CellId]:
         value = self._cell.host.store.get(SUBSCRIPTION_CELLS, str(sid))
@@ -151,7 +166,8 @@ class Subscriber:
                 self._inbox.accept(key, metadata, arrival.hops)
 
     def _on_past(self, arrival: Arrival, message: PastOf) -> None:
-        self._pager.on_piece(message.cell, message.piece)
+        source = self._asked.get(message.piece.request, _Source(message.cell))
+        self._pager.on_piece(source, message.piece)
 
 
 def _ignore(outcome: Outcome) -> None:
