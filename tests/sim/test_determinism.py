@@ -56,7 +56,7 @@ def digest(approach: str, seed: int, hash_seed: str) -> str:
 GOLDEN = {
     "es": "1770 f865b10ed836e1cba02b9f1cf211218314f904dfc84e2df5cd43f2d7582cd913",
     "ls": "1956 85a7bbba917bcd213d8f8656e10c2d86954757139e95fd571c24b800ccb32bdd",
-    "dcs": "2038 afd7204a0c07a0daa15ff24be98efc5605d9222b778908153c451c7f1f747339",
+    "dcs": "2038 f8c81c82d136c3a583aab353fdf000db0c61fa0f3999de262c959de6fa30309d",
 }
 """Rows and digest of the events. They change when behaviour changes: look at what changed, then write them anew."""
 

@@ -245,10 +245,13 @@ class WhoHolds(Message, frozen=True, tag=122):
 
 
 class HeldBy(Message, frozen=True, tag=123):
-    """The answer: the metadata with its replication list, or None if the cell does not know the object."""
+    """The answer: the metadata with its replication list, or None if the cell does not know the object; who answers, if
+    it has the object itself; and whether the object was deleted."""
 
     request: int
     metadata: Metadata | None
+    holder: Replica | None = None
+    deleted: bool = False
 
 
 class Silent(Message, frozen=True, tag=124):
@@ -264,3 +267,15 @@ class PartFor(Message, frozen=True, tag=125):
     request: PartRequest
     node: NodeId
     cell: CellId
+
+
+class Wanted(Message, frozen=True, tag=126):
+    """To everybody: who has this object? Asked by `node`, who is in `cell`, for the `times`-th time. It came `hops`
+    hops."""
+
+    request: int
+    times: int
+    key: ObjectKey
+    node: NodeId
+    cell: CellId
+    hops: int = 0

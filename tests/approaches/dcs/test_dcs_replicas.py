@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from lone_cell import ALL, HERE, OTHER, LoneCell, metadata_of, replica
 
 from thyme.approaches.dcs.cell import Mode
@@ -13,7 +14,7 @@ from thyme.approaches.interface import Failure, Outcome
 from thyme.model.ids import CellId, NodeId
 from thyme.model.objects import DataObject
 from thyme.routing.cells.addresses import Arrival, Form
-from thyme.wire.cells import WHOLE_CELL, CellState, HeldBy, PartFor, ReplicaAdded, WhoHolds
+from thyme.wire.cells import WHOLE_CELL, CellState, Deleted, Held, HeldBy, PartFor, ReplicaAdded, Wanted, WhoHolds
 from thyme.wire.storage import PartReply, PartRequest
 
 ACTIVE = replica(WHOLE_CELL, 0)
@@ -120,9 +121,9 @@ def test_before_it_fails_a_retrieval_asks_the_cells_of_the_metadata_where_replic
     assert keeper.fetched == [(Outcome(), b"data")]
 
 
-def test_a_retrieval_looks_a_bounded_number_of_times_and_fails_at_once_if_no_cell_knows_the_object() -> None:
-    for known, questions in ((True, 2), (False, 1)):
-        keeper = Keeper(lookups=2)
+def test_a_retrieval_looks_a_bounded_number_of_times_and_fails_at_once_if_the_object_was_deleted() -> None:
+    for known, deleted, questions in ((True, False, 2), (False, False, 2), (False, True, 1)):
+        keeper = Keeper(lookups=2, searches=0)
         keeper.retrieve(ACTIVE)
         asked = 0
         while not keeper.fetched:
@@ -130,10 +131,88 @@ def test_a_retrieval_looks_a_bounded_number_of_times_and_fails_at_once_if_no_cel
             keeper.wait(1.1)
             for _, question in keeper.take(WhoHolds):
                 asked += 1
-                same = metadata_of("photo", keeper.tag(), keeper.tag(3), replicas=(ACTIVE,))
-                keeper.arrive(HeldBy(question.request, same if known else None), form=Form.NODE)
+                same = metadata_of("photo", keeper.tag(), keeper.tag(3), replicas=(ACTIVE,)) if known else None
+                for _ in range(2):
+                    keeper.arrive(HeldBy(question.request, same, deleted=deleted), form=Form.NODE)
         assert asked == questions
         assert [outcome.failure for outcome, _ in keeper.fetched] == [Failure.NOT_FOUND]
+
+
+def test_one_cell_that_knows_is_believed_and_not_one_that_does_not() -> None:
+    keeper = Keeper(lookups=1)
+    keeper.retrieve(ACTIVE)
+    refuse(keeper)
+    keeper.wait(1.1)
+    ((_, question),) = keeper.take(WhoHolds)
+    keeper.arrive(HeldBy(question.request, None), form=Form.NODE)
+    assert keeper.asked() == []
+    known = metadata_of("photo", keeper.tag(), keeper.tag(3), replicas=(ACTIVE,))
+    keeper.arrive(HeldBy(question.request, known, replica(20, 3)), form=Form.NODE)
+    assert [to for to, _ in keeper.asked()] == [(3, 20)], "who has it itself says so"
+
+
+def test_a_member_that_is_asked_for_a_list_and_has_the_object_names_itself() -> None:
+    keeper = Keeper()
+    known = metadata_of("photo", keeper.tag(), replicas=(ACTIVE,))
+    keeper.cell.holdings.put(Held(HERE, known))
+    keeper.arrive(WhoHolds(1, known.key))
+    keeper.cell.contents.keep(known.key, b"data")
+    keeper.arrive(WhoHolds(2, known.key))
+    keeper.cell.holdings.delete(Deleted(HERE, known.key))
+    keeper.arrive(WhoHolds(3, known.key))
+    assert [answer for _, answer in keeper.take(HeldBy)] == [
+        HeldBy(1, known),
+        HeldBy(2, known, replica(5, HERE)),
+        HeldBy(3, None, deleted=True),
+    ]
+
+
+def test_when_all_else_failed_the_question_goes_round_the_crowd_and_whoever_has_the_object_is_asked() -> None:
+    keeper = Keeper(lookups=1, searches=2)
+    keeper.retrieve(ACTIVE)
+    refuse(keeper)
+    keeper.wait(1.1)
+    ((_, question),) = keeper.take(WhoHolds)
+    for _ in range(2):
+        keeper.arrive(HeldBy(question.request, None), form=Form.NODE)
+    keeper.net.frames.clear()
+    keeper.wait(3.1)
+    asked = [message for _, _, message in keeper.net.frames if isinstance(message, Wanted)]
+    assert [message.times for message in asked] == [0, 1]
+    keeper.arrive(HeldBy(asked[0].request, None, replica(20, 3)), form=Form.NODE)
+    assert [to for to, _ in keeper.asked()] == [(3, 20)], "and nobody who was asked before"
+    keeper.reply(b"data")
+    assert keeper.fetched == [(Outcome(), b"data")]
+
+
+def test_a_question_that_goes_round_is_answered_by_who_has_the_object_and_said_once_by_who_has_not() -> None:
+    key = metadata_of("photo").key
+    question = Wanted(1, 0, key, NodeId(9), CellId(OTHER))
+    for has in (True, False):
+        keeper = Keeper()
+        if has:
+            keeper.cell.contents.keep(key, b"data")
+        for _ in range(3):
+            keeper.cell.receive(NodeId(7), question)
+        keeper.wait(1.0)
+        said = [message for _, _, message in keeper.net.frames if isinstance(message, Wanted)]
+        assert said == ([] if has else [msgspec.structs.replace(question, hops=1)])
+        expected = [([(OTHER, 9)], HeldBy(1, None, replica(5, HERE)))] if has else []
+        assert keeper.take(HeldBy) == expected
+
+
+def test_a_member_that_has_not_got_what_its_cell_keeps_passes_the_question_on() -> None:
+    key = metadata_of("photo", owner=7).key
+    for deleted in (False, True):
+        keeper = Keeper()
+        keeper.hear(1, 7)
+        if deleted:
+            keeper.cell.holdings.delete(Deleted(HERE, key))
+        request = PartRequest(3, key, 0, 100)
+        keeper.arrive(request)
+        expected = [] if deleted else [([(HERE, 7)], PartFor(request, NodeId(9), CellId(OTHER)))]
+        assert keeper.take(PartFor) == expected, "its owner is here"
+        assert [reply.found for _, reply in keeper.take(PartReply)] == [False] * deleted
 
 
 def refuse(keeper: Keeper) -> None:
@@ -222,7 +301,7 @@ def test_where_only_some_keep_an_object_a_member_that_does_not_passes_the_questi
     assert keeper.kinds() == ["PartReply"]
     ((to, reply),) = keeper.take(PartReply)
     assert (to, reply.found) == ([(OTHER, 9)], False)
-    for options, form in (({}, Form.CELL), ({"replicas_in_cell": 1}, Form.NODE)):
+    for options, form in (({"lookups": 0}, Form.CELL), ({"replicas_in_cell": 1}, Form.NODE)):
         keeper = Keeper(**options)
         keeper.hear(6, 7)
         keeper.arrive(request, form=form)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lone_cell import HERE, OTHER, LoneCell, metadata_of, subscription_of
+from lone_cell import HERE, OTHER, LoneCell, metadata_of, replica, subscription_of
 
 from thyme.approaches.dcs.cell import Mode
 from thyme.approaches.dcs.cell_requests import CellRequests
@@ -296,7 +296,9 @@ def test_what_a_cell_has_lost_is_sent_to_it_again() -> None:
     user.sent.clear()
     lost = Unknown(CellId(1), (own.key, metadata_of("never mine").key), (key, subscription_of("x", 77, 5).key))
     user.arrive(lost, form=Form.NODE)
-    assert [(to, m.metadata) for to, m in user.take(InsertMetadata)] == [([(1, None)], own)]
+    ((to, inserted),) = user.take(InsertMetadata)
+    assert (to, inserted.metadata.key) == ([(1, None)], own.key)
+    assert inserted.metadata.replicas == (replica(5, HERE),), "and where a copy of it is now"
     ((to, part),) = user.take(SubscribePart)
     assert to == [(1, None)]
     assert part.subscription.conjunctions == subscription_of(a).conjunctions, "its share only"

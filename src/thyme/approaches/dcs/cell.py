@@ -66,6 +66,7 @@ class Cell:
         self.holdings = self._nothing_held()
         self._make_turns()
         self._actions: dict[type[Message], tuple[bool, Callable[[Arrival, Any], None]]] = {}
+        self._overheard: dict[type[Message], Callable[[NodeId, Any], None]] = {}
         self._rumours = Rumours(host, self.forgotten)
         events = BeaconEvents(
             vanished=self._on_vanished, population_changed=self._on_population, digest=self._say, heard=self._on_heard
@@ -153,10 +154,18 @@ class Cell:
         """As `hear`, while this node is a member: a node that is on the way hears such messages and lets them be."""
         self._listen(kind, action, members_only=True)
 
+    def overhear(self, kind: type[Kind], action: Callable[[NodeId, Kind], None]) -> None:
+        """Have `action` told of frames of a kind that neighbours address to nobody in particular."""
+        assert kind not in self._overheard, f"two parts want {kind.__name__}"
+        self._overheard[kind] = action
+
     def receive(self, sender: NodeId, message: Message) -> None:
         """A frame from a neighbour."""
-        if not self.beacons.receive(sender, message):
-            self.router.receive(sender, message)
+        if self.beacons.receive(sender, message) or self.router.receive(sender, message):
+            return
+        action = self._overheard.get(type(message))
+        if action is not None:
+            action(sender, message)
 
     def arrive(self, arrival: Arrival) -> None:
         """A message has come to its end here."""

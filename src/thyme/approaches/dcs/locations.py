@@ -17,9 +17,11 @@ from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.dcs.cell_requests import CellRequests
 from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.keys import cells_of_tags
+from thyme.approaches.dcs.replication import with_replica
 from thyme.approaches.dcs.subscriber import Subscriber
 from thyme.approaches.interface import Outcome
 from thyme.model.ids import CellId, ObjectKey, SubscriptionKey
+from thyme.model.objects import Metadata, Replica
 from thyme.routing.cells.addresses import Arrival
 from thyme.routing.cells.beacons import Neighbour
 from thyme.wire.cells import InsertMetadata, LocationUpdate, Unknown
@@ -122,9 +124,15 @@ class Locations:
         for key in message.objects:
             metadata = self._copies.own(key.oid)
             if metadata is not None:
+                metadata = msgspec.structs.replace(metadata, replicas=self._replicas_of(metadata))
                 self._requests.ask([message.cell], partial(InsertMetadata, metadata=metadata), _ignore)
         for subscription in message.subscriptions:
             self._subscriber.send_again(subscription, message.cell, _ignore)
+
+    def _replicas_of(self, metadata: Metadata) -> tuple[Replica, ...]:
+        """Where copies of an own object were at first, and where its owner is with one now."""
+        here = Replica(self._host.node, self._cell.place)
+        return with_replica(metadata.replicas, here, self._cell.options.replication_list)
 
     def _last_seen_s(self) -> float | None:
         value = self._host.store.get(LAST_SEEN, "")

@@ -40,6 +40,10 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     in the papers."""
     lookup_s: float = 1.0
     """How long it waits before it asks: copies may be changing hands."""
+    searches: int = 2
+    """How often the question who has an object goes round the crowd, when all else failed; 0: never."""
+    search_s: float = 2.0
+    """How long an answer to it is waited for."""
     replicas_in_cell: int = 0
     """How many members of the owner's cell keep an object; 0: all of them."""
     sure_members: int = 4
@@ -129,4 +133,5 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
             walkers=0,
             left_s=0.0,
             lookups=0,
+            searches=0,
         )

@@ -2,7 +2,8 @@
 
 An object lies in its owner's cell, where every member keeps it (active replication), or a few of them
 (`replicas_in_cell`). Whoever retrieves it keeps it too, and says so where its metadata is (passive replication). A
-retrieval asks the closest replica, then the next, and the owner's cell last.
+retrieval asks the closest replica, then the next, and the owner's cell last; a member that has not got what its cell
+keeps passes the question on to one that should. If nobody has it, it is looked for (`lookups`).
 """
 
 from __future__ import annotations
@@ -16,13 +17,17 @@ from thyme.approaches.contents import Fetches
 from thyme.approaches.dcs.cell import Cell, Mode
 from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.keys import cells_of_tags, keepers_among, sources_of
+from thyme.approaches.dcs.lookups import Lookups
 from thyme.approaches.interface import Failure, Fetched, Outcome
 from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId, NodeId, ObjectKey
 from thyme.model.objects import DataObject, Metadata, Replica
 from thyme.routing.cells.addresses import Arrival, Destination, Form
-from thyme.wire.cells import WHOLE_CELL, CellState, HeldBy, PartFor, ReplicaAdded, WhoHolds
+from thyme.wire.cells import WHOLE_CELL, CellState, PartFor, ReplicaAdded
 from thyme.wire.storage import PartReply, PartRequest
+
+GIVE_UP = -1
+"""Lookups left when everybody was asked."""
 
 
 class Replicas:
@@ -35,8 +40,7 @@ class Replicas:
         self._options = cell.options
         self._fetches: Fetches[Destination] = Fetches(cell.requests, self._ask_for_part, cell.options.contents)
         self._asked_parts: Bounded[int, int] = Bounded(cell.options.retry.pending)
-        self._fresh: dict[int, Metadata] = {}
-        """What lookups under way were told."""
+        self._lookups = Lookups(cell)
         self._fetching: set[ObjectKey] = set()
         """Objects under way that the cell is to replicate."""
         cell.discarded.then(self._on_discarded)
@@ -44,8 +48,6 @@ class Replicas:
         cell.hear(PartRequest, self._on_part_request)
         cell.hear(PartReply, self._on_part)
         cell.serve(PartFor, self._on_part_for)
-        cell.serve(WhoHolds, self._on_who_holds)
-        cell.hear(HeldBy, self._on_held_by)
 
     def keep_own(self, metadata: Metadata, data: bytes) -> None:
         """Keep an object of this node's user and, unless only its owner is to keep it, have the cell keep it too."""
@@ -64,14 +66,14 @@ class Replicas:
             done(Outcome(), self._contents.read(metadata.key))
             return
 
-        self._fetch(metadata, done, self._options.lookups)
+        self._fetch(metadata, done, self._options.lookups or GIVE_UP)
 
     def _fetch(self, metadata: Metadata, done: Fetched, lookups: int) -> None:
         def fetched(outcome: Outcome, data: bytes) -> None:
             if outcome.ok:
                 self._become_replica(metadata, data)
-            elif lookups and outcome.failure in (Failure.NOT_FOUND, Failure.TIMEOUT):
-                again = partial(self._look_up, metadata, outcome, done, lookups - 1)
+            elif lookups > GIVE_UP and outcome.failure in (Failure.NOT_FOUND, Failure.TIMEOUT):
+                again = partial(self._look_up, metadata, outcome, done, lookups)
                 self._cell.host.after(self._options.lookup_s, again)
                 return
             done(outcome, data)
@@ -80,30 +82,22 @@ class Replicas:
         self._fetches.fetch(metadata.key, metadata.size_bytes, sources, fetched)
 
     def _look_up(self, metadata: Metadata, failed: Outcome, done: Fetched, lookups: int) -> None:
-        """Nobody on the list has the object (any more): ask its metadata's cells who has it now."""
-        cells = cells_of_tags(self._cell.grid, metadata.tags)
-        numbers: list[int] = []
+        """Nobody on the list has the object (any more): ask its metadata's cells who has it now, so many times, and
+        everybody in the end."""
 
-        def ask(number: int) -> None:
-            numbers.append(number)
-            self._cell.router.send_to_many(map(Destination, cells), WhoHolds(number, metadata.key))
-
-        def answered(outcome: Outcome) -> None:
-            fresh = self._fresh.pop(numbers[0], None)
-            if outcome.ok and fresh is not None:
-                self._fetch(fresh, done, lookups)
+        def found(fresh: Metadata | None, deleted: bool) -> None:
+            if fresh is not None:
+                self._fetch(fresh, done, lookups - 1)
+            elif lookups > 0 and not deleted:
+                again = partial(self._look_up, metadata, failed, done, lookups - 1)
+                self._cell.host.after(self._options.lookup_s, again)
             else:
                 done(failed, b"")
 
-        self._cell.requests.begin(ask, answered)
-
-    def _on_who_holds(self, arrival: Arrival, message: WhoHolds) -> None:
-        self._cell.answer(arrival, HeldBy(message.request, self._cell.holdings.index.get(message.key)))
-
-    def _on_held_by(self, arrival: Arrival, message: HeldBy) -> None:
-        if message.metadata is not None and message.request in self._cell.requests:
-            self._fresh[message.request] = message.metadata
-        self._cell.requests.resolve(message.request, Outcome())
+        if lookups > 0:
+            self._lookups.ask_cells(metadata, found)
+        else:
+            self._lookups.ask_everybody(metadata, found)
 
     def fetch_for_cell(self, arrival: Arrival, state: CellState, done: Callable[[], None]) -> None:
         """Large objects that the cell replicates come without their data: fetch them from whoever told of them. `done`
@@ -144,7 +138,8 @@ class Replicas:
         here = self._contents.has(request.key)
         if arrival.proxied and self._options.dynamic_cells and not here:
             return
-        if arrival.form is Form.CELL and self._cell.member and not here and self._options.replicas_in_cell:
+        ours = arrival.form is Form.CELL and self._cell.member and not self._cell.holdings.index.deleted(request.key)
+        if ours and not here and (self._options.replicas_in_cell or self._options.lookups):
             for keeper in keepers_among(request.key, self._cell.others, 1):
                 passed_on = PartFor(request, arrival.origin, arrival.origin_cell)
                 self._cell.send_to_member(keeper, passed_on)
