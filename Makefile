@@ -20,12 +20,12 @@ setup = @log=$(VENV)/install.log; \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install develop study test check lint bench bench-ns3 clean
+.PHONY: help install develop study test check lint bench bench-ns3 spark-archive clean
 
 help: ## list the targets
 	@echo "Thyme: time-aware reactive storage for crowds of devices with no infrastructure"
 	@echo
-	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | awk -F '\t' '{ printf "  make %-10s %s\n", $$1, $$2 }'
+	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | awk -F '\t' '{ printf "  make %-13s %s\n", $$1, $$2 }'
 
 $(RUNTIME): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Thyme needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; set PYTHON=/path/to/python3.11")'
@@ -71,6 +71,9 @@ bench-ns3: ## set up ns-3 in an environment of its own, to compare with
 	@echo "Setting up $(NS3): ns-3 from PyPI, which builds its Python bindings (some minutes)"
 	@test -x $(NS3)/bin/python || $(PYTHON) -m venv $(NS3)
 	@$(NS3)/bin/python -m pip install --disable-pip-version-check ns3
+
+spark-archive: $(RUNTIME) ## Thyme with its dependencies for spark-submit, in dist (docs/cluster.md)
+	$(BIN)/python -m thyme.pipeline.spark.archive dist
 
 clean: ## remove what was built, measured and installed here
 	rm -rf $(VENV) $(NS3) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse

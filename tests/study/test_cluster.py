@@ -6,6 +6,7 @@ the cluster runs in a process of its own, in a folder that the worker's processe
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -20,6 +21,8 @@ from pyspark.sql import SparkSession
 from small_study import Finished
 
 from thyme.pipeline.posts.ingest import ingest
+from thyme.pipeline.spark.archive import PROGRAM as SUBMITTED
+from thyme.pipeline.spark.archive import SUBMITTED_SOURCE
 from thyme.pipeline.spark.java import find_java
 
 PATIENCE_S = 120.0
@@ -116,3 +119,36 @@ def test_a_cluster_gives_what_this_machine_gives(
         }
         assert found[away / "out"] == found[finished.out]
         assert found[finished.out]
+
+
+@pytest.mark.spark
+def test_what_spark_submit_says_is_what_spark_does(master: str, tmp_path: Path) -> None:
+    (tmp_path / SUBMITTED).write_text(SUBMITTED_SOURCE)
+    (tmp_path / "posts.jsonl").write_text("".join(POST.format(number=number) for number in range(20)))
+    (tmp_path / "log").mkdir()
+    told = {
+        "spark.sql.shuffle.partitions": "3",
+        "spark.task.maxFailures": "5",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.dir": (tmp_path / "log").as_uri(),
+    }
+    environment = os.environ | {
+        "JAVA_HOME": str(find_java().home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "JDK_JAVA_OPTIONS": QUICK_JAVA,
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    submit = str(Path(pyspark.__file__).parent / "bin" / "spark-submit")
+    command = [submit, "--master", master, *(f"--conf={key}={value}" for key, value in told.items()), SUBMITTED]
+    command += ["posts", "ingest", "posts.jsonl", "--out", "posts", "--conf", "spark.speculation.quantile=0.8"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=JOB_PATIENCE_S
+    )
+    assert done.returncode == 0, done.stderr
+    assert "20 posts written" in done.stdout
+    (log,) = (tmp_path / "log").glob("*/events_*")
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    *_, settings = (one["Spark Properties"] for one in events if one["Event"] == "SparkListenerEnvironmentUpdate")
+    wanted = told | {"spark.master": master, "spark.speculation.quantile": "0.8", "spark.sql.session.timeZone": "UTC"}
+    assert {key: settings[key] for key in wanted} == wanted

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from thyme.cli.settings import Settings, with_settings
+from thyme.cli.settings import Conf, Master, Settings, with_settings
 from thyme.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ def ingest(
     keep_accents: Annotated[
         bool, typer.Option("--keep-accents", help="Keep tags apart that differ in accents only.")
     ] = False,
-    master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
+    master: Master = "",
+    conf: Conf = None,
 ) -> None:
     """Read posts from files: Twitter and X, scrapers, Mastodon, Bluesky, or your own CSV, JSON or Parquet.
 
@@ -105,7 +106,8 @@ def describe(
             show_default=False,
         ),
     ] = None,
-    master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
+    master: Master = "",
+    conf: Conf = None,
 ) -> None:
     """Show what posts look like (users, tags, rates, bursts), beside as many generated ones, as table and picture."""
     import pyarrow as pa

@@ -1,4 +1,5 @@
-"""`--set KEY=VALUE` of commands whose options are a record: any key of it, and `--set list` shows what there is."""
+"""Options that several commands share: `--set KEY=VALUE` where options are a record (any key of it, and `--set list`
+shows what there is), and `--master` and `--conf` of all that start Spark."""
 
 from __future__ import annotations
 
@@ -17,6 +18,34 @@ Settings = Annotated[
     list[str] | None,
     typer.Option(
         "--set", metavar="KEY=VALUE", help="Change any other setting; may be repeated. `--set list` shows all keys."
+    ),
+]
+
+
+def _ask_of_spark(pairs: list[str] | None) -> list[str] | None:
+    if pairs:
+        from thyme.pipeline.spark.given import ask
+
+        ask(pairs)
+    return pairs
+
+
+Master = Annotated[
+    str,
+    typer.Option(
+        "--master",
+        help="Where Spark runs: local[*], spark://HOST:PORT, yarn, k8s://…; as Spark is configured, else local[*], if "
+        "not given.",
+        show_default=False,
+    ),
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--conf",
+        metavar="KEY=VALUE",
+        help="A setting of Spark, before those of spark-defaults.conf; may be repeated.",
+        callback=_ask_of_spark,
     ),
 ]
 

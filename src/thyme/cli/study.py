@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from thyme.cli.settings import Conf, Master
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -31,9 +33,8 @@ def study(
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder of the study; out/NAME if not given.", show_default=False)
     ] = None,
-    master: Annotated[
-        str, typer.Option("--master", help="Where Spark runs: local[*], spark://HOST:PORT, yarn, k8s://…")
-    ] = "local[*]",
+    master: Master = "",
+    conf: Conf = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget what an earlier call has computed.")] = False,
 ) -> None:
     """Compare approaches on one workload: posts → traces → runs → metrics → figures → report.

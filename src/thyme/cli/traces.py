@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from thyme.cli.settings import Settings, with_settings
+from thyme.cli.settings import Conf, Master, Settings, with_settings
 
 trace_app = typer.Typer(
     help="Operation traces: what users will ask for, and when.",
@@ -52,7 +52,8 @@ def make(
     size_spread: Annotated[float | None, _rare("sizes.spread")] = None,
     largest: Annotated[int | None, _rare("sizes.largest_bytes")] = None,
     summary: Annotated[int | None, _rare("sizes.summary_bytes")] = None,
-    master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
+    master: Master = "",
+    conf: Conf = None,
 ) -> None:
     """Make a trace from posts: inserts, subscriptions, deletes, unsubscribes.
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
+from thyme.cli.settings import Conf, Master
 from thyme.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,9 +43,8 @@ def watch(
         float, typer.Option("--every", metavar="SECONDS", help="How often the logs are looked at.")
     ] = 2.0,
     last: Annotated[int, typer.Option("--last", min=1, help="How many windows to show, the newest ones.")] = 5,
-    master: Annotated[str, typer.Option("--master", help="Where Spark runs; it must see this machine's files.")] = (
-        "local[*]"
-    ),
+    master: Master = "",
+    conf: Conf = None,
 ) -> None:
     """Watch a live crowd: success, latency, notifications and traffic over sliding windows.
 

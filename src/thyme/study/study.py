@@ -51,12 +51,13 @@ class StudyResult(msgspec.Struct, frozen=True):
 def run_study(
     definition: StudyDefinition,
     out: Path,
-    master: str = "local[*]",
+    master: str = "",
     watcher: Watcher | None = None,
     fresh: bool = False,
     expectations: Sequence[Expectation] = (),
 ) -> StudyResult:
-    """Do whatever of the study is not done yet; the report judges what a paper lets one expect of it."""
+    """Do whatever of the study is not done yet; the report judges what a paper lets one expect of it. Without a
+    master, Spark runs where `spark-submit` or `spark-defaults.conf` say, or else on this machine."""
     plan = make_plan(definition)
     take_folder(out, definition, fresh)
     watcher = watcher or Silence()
@@ -77,7 +78,7 @@ def run_study(
         session.close()
     answer = headline(results)
     with stages.stage("report") as notes:
-        _provide_report(plan, results, answer, outcomes, traces, expectations, stages, master, out, notes)
+        _provide_report(plan, results, answer, outcomes, traces, expectations, stages, session.master, out, notes)
     return StudyResult(results, answer, tuple(outcomes), out / REPORT_FILE, out / METRICS_FILE, stages.all_reused)
 
 

@@ -63,7 +63,7 @@ def sweep_walks(
     folder: Path,
     counts: Mapping[int, Sequence[int]] = PAPER_INITIATORS,
     batch: BatchOptions = DEFAULT_BATCH,
-    master: str = "local[*]",
+    master: str = "",
     watch: Watch = unwatched,
 ) -> WalkSweep:
     """Both kinds of walks on every network of every size in `counts`, which says which numbers of initiators each size

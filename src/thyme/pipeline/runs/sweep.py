@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 
 from thyme.pipeline.schemas import arrow_schema, spark_schema
 from thyme.pipeline.spark.arrow import from_arrow, map_arrow
-from thyme.pipeline.spark.session import TASK_ATTEMPTS
+from thyme.pipeline.spark.session import is_local
 
 MAX_ATTEMPTS = 2
 """A task that fails is tried once more: the machine may have been at fault."""
@@ -32,6 +32,7 @@ JOBS_PER_CORE = 2
 MAX_JOBS = 512
 WATCH_EVERY_S = 0.5
 MAX_ERROR_CHARS = 4_000
+TRIES, SPARKS_TRIES = "spark.task.maxFailures", 4
 _TASKS = (("run", "string"), ("data", "binary"))
 _ANSWERS = (("run", "string"), ("error", "string"), ("seconds", "float64"), ("found", "binary"))
 
@@ -203,12 +204,15 @@ class _Sweep:
 
     def _try_alone(self, task: Task, answer: _Answer, alone: bool) -> RunOutcome:
         # A task whose process was lost has been tried again by Spark itself, but on a cluster only.
-        lost = 1 if str(self._spark.sparkContext.master).startswith("local") else TASK_ATTEMPTS
+        lost = 1 if is_local(str(self._spark.sparkContext.master)) else self._tries_of_spark()
         attempts = lost if answer.lost and alone else 1
         while answer.error and attempts < MAX_ATTEMPTS and not self._stop.is_set():
             (answer,) = self._answers([task])
             attempts += lost if answer.lost else 1
         return self._kept(answer, attempts)
+
+    def _tries_of_spark(self) -> int:
+        return int(self._spark.conf.get(TRIES, None) or SPARKS_TRIES)
 
     def _kept(self, answer: _Answer, attempts: int) -> RunOutcome:
         if answer.error:

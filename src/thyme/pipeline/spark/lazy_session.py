@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
+from thyme.pipeline.spark.given import chosen_master, given_settings
 from thyme.pipeline.spark.session import spark_session, steady_java
 
 Session: TypeAlias = SparkSession
@@ -16,7 +17,7 @@ class LazySession:
     """The session of a job; `brief` if it has little to compute. `close` stops it if this job started it; one that was
     there before is left alone."""
 
-    def __init__(self, app: str, master: str, brief: bool = False) -> None:
+    def __init__(self, app: str, master: str = "", brief: bool = False) -> None:
         self._app = app
         self._master = master
         self._brief = brief
@@ -34,6 +35,11 @@ class LazySession:
     def need(self) -> SparkSession:
         """Have it now; everything until `close` shares it."""
         return self.spark
+
+    @property
+    def master(self) -> str:
+        """Where it runs, or would."""
+        return chosen_master(self._master, given_settings())
 
     @property
     def started(self) -> bool:

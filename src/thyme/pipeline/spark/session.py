@@ -1,7 +1,8 @@
 """The one way to a Spark session.
 
 A session on this machine and one on a cluster differ in their master only; the package travels to the
-executors by itself. Whatever Spark and its Java print goes to a log file of this process (`spark_log`), so
+executors by itself. Settings of Thyme's are defaults: what `spark-submit`, `spark-defaults.conf` or `--conf` say goes
+before them (`spark.given`). Whatever Spark and its Java print goes to a log file of this process (`spark_log`), so
 that a person sees our progress and not theirs; if Spark does not start, the error says why in one line and names it.
 """
 
@@ -12,7 +13,7 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import psutil
@@ -21,6 +22,7 @@ from pyspark.sql import SparkSession
 
 from thyme.drafts import write_file
 from thyme.model.errors import InputError
+from thyme.pipeline.spark.given import MASTER, chosen_master, given_settings, is_submitted
 from thyme.pipeline.spark.java import cache_folder, describe_java, find_java
 from thyme.pipeline.spark.shipping import package_archive
 from thyme.pipeline.spark.start_failures import call_masters, why_not_started
@@ -46,8 +48,9 @@ appender.errors.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 __all__ = ["describe_java", "spark_log", "spark_session", "steady_java"]
 
 
-def spark_session(app: str, master: str = "local[*]", **more: str) -> SparkSession:
-    """The session of this process, started on first use. `more` overrides any setting by its Spark name.
+def spark_session(app: str, master: str = "", **more: str) -> SparkSession:
+    """The session of this process, started on first use; without a master, where Spark was told to run, or else here.
+    `more` are settings by their Spark names that suit the work at hand, unless somebody has made them otherwise.
 
     A local session starts quickly and suits small data, as Java then compiles in haste; with `**steady_java()` it
     takes its time, which pays from some hundred thousands of rows on.
@@ -55,14 +58,11 @@ def spark_session(app: str, master: str = "local[*]", **more: str) -> SparkSessi
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    local = master.startswith("local")
-    os.environ["JAVA_HOME"] = str(find_java().home)
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    if local or "127.0.0.1" in master:
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    os.environ.setdefault("SPARK_LAUNCHER_OPTS", HASTY_JAVA)
-    settings = _settings(local) | more
-    conf = SparkConf().setAppName(app).setMaster(master).setAll(list(settings.items()))
+    given = given_settings()
+    master = chosen_master(master, given)
+    settings = (_defaults(app, is_local(master)) | more) | given | {MASTER: master}
+    _prepare_environment(settings)
+    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     try:
         with _stderr_to(spark_log()):
             call_masters(conf, master)
@@ -71,12 +71,28 @@ def spark_session(app: str, master: str = "local[*]", **more: str) -> SparkSessi
         told = spark_log().read_text(errors="replace").splitlines() if spark_log().exists() else []
         raise InputError(
             f"Spark did not start with master {master}: {why_not_started(error, told)} "
-            f"({describe_java()}; log: {spark_log()})"
+            f"({'Java of spark-submit' if is_submitted() else describe_java()}; log: {spark_log()})"
         ) from error
     atexit.register(_drop_quiet_log)
-    if not local:
+    if not is_local(master):
         session.sparkContext.addPyFile(str(package_archive()))
     return session
+
+
+def is_local(master: str) -> bool:
+    """Whether Spark runs within one process of this machine."""
+    return master.startswith("local") and not master.startswith("local-cluster")
+
+
+def _prepare_environment(settings: Mapping[str, str]) -> None:
+    """What Java and Python of Spark find around them when they start; what is there stays."""
+    os.environ.setdefault("PYSPARK_PYTHON", settings.get("spark.pyspark.python", sys.executable))
+    if is_submitted():
+        return
+    os.environ["JAVA_HOME"] = str(find_java().home)
+    if is_local(settings[MASTER]) or "127.0.0.1" in settings[MASTER]:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("SPARK_LAUNCHER_OPTS", HASTY_JAVA)
 
 
 def spark_log() -> Path:
@@ -104,10 +120,10 @@ def steady_java() -> dict[str, str]:
     return {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging.as_uri()} -Duser.timezone=UTC"}
 
 
-def _settings(local: bool) -> dict[str, str]:
+def _defaults(app: str, local: bool) -> dict[str, str]:
     settings = steady_java() | {
+        "spark.app.name": app,
         "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
-        "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / f"thyme-warehouse-{os.getuid()}"),

@@ -96,7 +96,7 @@ class Watch:
         self._windows = {key: each for key, each in windows.items() if key[0] >= newest[0]}
 
 
-def watch_once(folder: Path, options: WatchOptions, master: str = "local[*]") -> Watched:
+def watch_once(folder: Path, options: WatchOptions, master: str = "") -> Watched:
     """What the logs in a folder tell now."""
     with _watching(folder, options, master) as watch:
         if not watch.poll():
@@ -111,7 +111,7 @@ def watch_on(
     folder: Path,
     options: WatchOptions,
     show: Callable[[Watched], None],
-    master: str = "local[*]",
+    master: str = "",
     over: Callable[[], bool] = lambda: False,
 ) -> None:
     """Show what the logs tell, again and again, until interrupted, or until nothing more will come."""

