@@ -7,52 +7,33 @@ execution would have notified.
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sf
+import pyarrow.compute as pc
 
-from thyme.pipeline.metrics.tallies import aggregate, exact_mean, spread
-from thyme.pipeline.truth.oracle import judge_pairs
+from thyme.pipeline.metrics.tallies import NODES, PAIRS, WANTED, Figures, RunSums, spread
 
-
-def delivery_totals() -> dict[str, Column]:
-    """Aggregates of a run: `notification.latency_s.…`, `.hops.mean` and `.hops.max`."""
-    notified = sf.col("kind") == "notified"
-    hops = sf.when(notified, sf.col("count").cast("double"))
-    return {
-        **spread(sf.when(notified, sf.col("value")), "notification.latency_s"),
-        "notification.hops.mean": exact_mean(hops),
-        "notification.hops.max": sf.max(hops),
-    }
+NOTIFIED = "notified"
 
 
-def received_metrics(events: DataFrame, runs: DataFrame) -> DataFrame:
-    """`notification.received`, the distinct pairs of subscription and object, and `.repeated`, those told again."""
-    notified = events.where(sf.col("kind") == "notified")
-    pairs = notified.groupBy("run", "subscription", "object").agg(sf.count("*").alias("times"))
-    counts = pairs.groupBy("run").agg(sf.count("*").alias("received"), sf.sum("times").alias("told"))
-    found = runs.select("run").join(counts, on="run", how="left").na.fill(0, ["received", "told"])
-    figures = {
-        "notification.received": sf.first("received"),
-        "notification.repeated": sf.first("told") - sf.first("received"),
-    }
-    return aggregate(found, figures)
+def delivery_figures(sums: RunSums) -> Figures:
+    """`notification.latency_s.…`, `.hops.mean` and `.hops.max`."""
+    yield from spread(sums.values(NOTIFIED), "notification.latency_s")
+    told = sums.total(NOTIFIED, "rows")
+    yield "notification.hops.mean", sums.total(NOTIFIED, "count") / told if told else None
+    yield "notification.hops.max", pc.max(sums.of(NOTIFIED)["most"]).as_py()
 
 
-def recall_metrics(events: DataFrame, runs: DataFrame, trace: DataFrame, expected: DataFrame) -> DataFrame:
-    """`recall`, `notification.expected`, `.correct` and `.spurious` of each run; `runs` tells ⟨run, trace⟩."""
-    played = runs.select("run", "trace")
-    notified = events.where(sf.col("kind") == "notified").select("run", "subscription", "object").distinct()
-    judged = judge_pairs(notified.join(sf.broadcast(played), on="run", how="inner"), trace)
-    totals = expected.groupBy("trace").agg(sf.sum("expected").alias("wanted"))
-    wanted = played.join(totals, on="trace", how="left").select("run", sf.coalesce("wanted", sf.lit(0)).alias("wanted"))
-    right = sf.when(sf.col("expected"), 1).otherwise(0)
-    found = judged.groupBy("run").agg(sf.sum(right).alias("correct"), sf.count("*").alias("received"))
-    joined = wanted.join(found, on="run", how="left").na.fill(0, ["correct", "received"])
-    wanted_ones, correct = sf.first("wanted"), sf.first("correct")
-    figures = {
-        "recall": sf.when(wanted_ones > 0, correct / wanted_ones),
-        "notification.expected": wanted_ones,
-        "notification.correct": correct,
-        "notification.spurious": sf.first("received") - correct,
-    }
-    return aggregate(joined, figures)
+def recall_figures(sums: RunSums) -> Figures:
+    """`notification.received`, the distinct pairs of subscription and object, and `.repeated`, those told again; where
+    the truth is known, `recall`, `notification.expected`, `.correct` and `.spurious`."""
+    if NODES not in sums.kinds:
+        return
+    received, told = sums.total(PAIRS, "rows"), sums.total(PAIRS, "count")
+    yield "notification.received", received
+    yield "notification.repeated", told - received
+    if WANTED not in sums.kinds:
+        return
+    wanted, correct = sums.total(WANTED, "count"), sums.total(PAIRS, "size_bytes")
+    yield "recall", correct / wanted if wanted else None
+    yield "notification.expected", wanted
+    yield "notification.correct", correct
+    yield "notification.spurious", received - correct

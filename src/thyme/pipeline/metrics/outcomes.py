@@ -6,24 +6,17 @@ did not succeed. Latency is that of the operations that succeeded.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
-
-from thyme.pipeline.metrics.tallies import aggregate, spread
+from thyme.pipeline.metrics.tallies import Figures, RunSums, spread
 
 _ALL = "all"
 
 
-def operation_metrics(events: DataFrame) -> DataFrame:
+def operation_figures(sums: RunSums) -> Figures:
     """`<kind>.issued`, `.success`, `.latency_s.mean` …, for each kind of operation and for `all`."""
-    kept = events.where(sf.col("kind").isin("issued", "succeeded")).select("run", "kind", "name", "value")
-    both = kept.unionByName(kept.withColumn("name", sf.lit(_ALL)))
-    succeeded = sf.col("kind") == "succeeded"
-    issued = sf.count(sf.when(~succeeded, True))
-    latency_s = sf.when(succeeded, sf.col("value"))
-    figures = {
-        "issued": issued,
-        "success": sf.when(issued > 0, sf.count(sf.when(succeeded, True)) / issued),
-        **spread(latency_s, "latency_s"),
-    }
-    return aggregate(both, figures, "name")
+    names: list[str | None] = [*sums.names("issued", "succeeded")]
+    for name in [*names, None] if names else []:
+        shown = _ALL if name is None else name
+        issued, succeeded = sums.total("issued", "rows", name), sums.total("succeeded", "rows", name)
+        yield f"{shown}.issued", issued
+        yield f"{shown}.success", succeeded / issued if issued else None
+        yield from spread(sums.values("succeeded", name), f"{shown}.latency_s")

@@ -12,11 +12,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from scipy.stats import t as student
 
-from thyme.pipeline.metrics.notifications import delivery_totals, recall_metrics, received_metrics
-from thyme.pipeline.metrics.outcomes import operation_metrics
-from thyme.pipeline.metrics.tallies import aggregate
-from thyme.pipeline.metrics.traffic import energy_metrics, held_metrics, load_metrics, presence_totals, traffic_totals
+from thyme.pipeline.metrics.figures import run_figures
+from thyme.pipeline.metrics.sums import count_pairs, sum_events
 from thyme.pipeline.schemas import EVENTS, METRICS, SUMMARIES, conform
+from thyme.pipeline.spark.arrow import map_groups
 
 CONFIDENCE = 0.95
 MAX_TABLED_RUNS = 200
@@ -32,20 +31,8 @@ def run_metrics(
     their expected counts, recall is among the metrics.
     """
     events = conform(events, EVENTS)
-    parts = [
-        aggregate(events, traffic_totals() | delivery_totals() | presence_totals()),
-        received_metrics(events, runs),
-        operation_metrics(events),
-        energy_metrics(events),
-        load_metrics(events, runs),
-        held_metrics(events),
-    ]
-    if trace is not None and expected is not None:
-        parts.append(recall_metrics(events, runs, trace, expected))
-    whole = parts[0]
-    for part in parts[1:]:
-        whole = whole.unionByName(part)
-    return conform(whole, METRICS)
+    sums = sum_events(events).unionByName(count_pairs(events, runs, trace, expected))
+    return map_groups(sums, ["run"], run_figures, METRICS)
 
 
 def point_metrics(metrics: DataFrame, points: DataFrame, by: Sequence[str]) -> DataFrame:

@@ -1,53 +1,111 @@
-"""Sums and spreads that come out the same however the rows are split.
+"""The sums of one run, as those who make figures of them ask for them.
 
-Adding floats depends on their order, which Spark does not promise. Here they are added as decimals of nine places
-(nanoseconds, nanojoules), and whatever is wide becomes long: ⟨run, metric, value⟩.
+What is added are whole numbers (of frames, bytes, nanoseconds, nanojoules), so every figure comes out the same however
+the rows were split.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sf
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from thyme.pipeline.schemas import METRICS, conform
+Figures = Iterator[tuple[str, float | None]]
+Floats = npt.NDArray[np.float64]
 
-_EXACT = "decimal(29,9)"
-
-
-def exact_sum(value: Column) -> Column:
-    return sf.sum(value.cast(_EXACT)).cast("double")
-
-
-def exact_mean(value: Column) -> Column:
-    return exact_sum(value) / sf.count(value)
-
-
-def spread(value: Column, name: str) -> dict[str, Column]:
-    """Mean, median, 95 % quantile and largest of a value, as aggregates named `<name>.mean` and so on."""
-    return {
-        f"{name}.mean": exact_mean(value),
-        f"{name}.p50": sf.percentile(value, 0.5),
-        f"{name}.p95": sf.percentile(value, 0.95),
-        f"{name}.max": sf.max(value),
-    }
+PAIRS, WANTED, NODES = "~ pairs", "~ wanted", "~ nodes"
+"""Rows that are no events: distinct notified pairs (`rows`), tellings (`count`) and correct ones (`size_bytes`);
+expected ones (`count`); nodes (`count`)."""
+_NANO = 10**9
+_LOW_BITS = 20
 
 
-def aggregate(frame: DataFrame, aggregates: Mapping[str, Column], *prefix: str) -> DataFrame:
-    """Group by run (and by the `prefix` columns, whose values lead the metric's name) and make the result long."""
-    entries = sf.array(*[_entry(f"_{index}", name) for index, name in enumerate(aggregates)])
-    columns = [value.alias(f"_{index}") for index, value in enumerate(aggregates.values())]
-    wide = frame.groupBy("run", *prefix).agg(*columns)
-    long = wide.select("run", *prefix, sf.inline(entries))
-    parts = [sf.regexp_replace(sf.col(name), " ", "_") for name in prefix]
-    return as_metrics(long.withColumn("metric", sf.concat_ws(".", *parts, sf.col("metric"))))
+class RunSums:
+    """The rows of `metrics.sums` of one run."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.run: str = table["run"][0].as_py()
+        self._table = table
+        self.kinds = frozenset(pc.unique(table["kind"]).to_pylist())
+        self.has_events = any(not kind.startswith("~") for kind in self.kinds)
+
+    def of(self, kind: str, name: str | None = None) -> pa.Table:
+        """The sums of a kind, and of one name if given; the gathered values are apart."""
+        wanted = pc.and_(pc.equal(self._table["kind"], kind), pc.is_null(self._table["values"]))
+        if name is not None:
+            wanted = pc.and_(wanted, pc.equal(self._table["name"], name))
+        return self._table.filter(wanted)
+
+    def total(self, kind: str, column: str, name: str | None = None) -> int:
+        """The sum of a column over a kind; 0 where there is none of it."""
+        if kind not in self.kinds:
+            return 0
+        return int(pc.sum(self.of(kind, name)[column]).as_py() or 0)
+
+    def exact(self, kind: str) -> Decimal | None:
+        """The sum of a kind's values."""
+        if kind not in self.kinds:
+            return None
+        found: Decimal | None = pc.sum(self.of(kind)["total"]).as_py()
+        return found
+
+    def names(self, *kinds: str) -> list[str]:
+        """The names that occur among these kinds, in order."""
+        found = self._table.filter(pc.is_in(self._table["kind"], pa.array(kinds, pa.string())))["name"]
+        return sorted(pc.unique(found).to_pylist())
+
+    def values(self, kind: str, name: str | None = None) -> Floats:
+        """The values of a kind, sorted."""
+        if kind not in self.kinds:
+            return np.empty(0)
+        wanted = pc.and_(pc.equal(self._table["kind"], kind), pc.is_valid(self._table["values"]))
+        if name is not None:
+            wanted = pc.and_(wanted, pc.equal(self._table["name"], name))
+        found: Floats = np.sort(pc.list_flatten(self._table.filter(wanted)["values"]).to_numpy())
+        return found
+
+    def by_node(self, kind: str, column: str, name: str | None = None) -> list[Any]:
+        """The sum of a column for each node, in order of nodes."""
+        if kind not in self.kinds:
+            return []
+        grouped = self.of(kind, name).group_by("node").aggregate([(column, "sum")])
+        found: list[Any] = grouped.sort_by("node")[f"{column}_sum"].to_pylist()
+        return found
+
+    def last(self, kind: str, name: str) -> float:
+        rows = self._table.filter(pc.and_(pc.equal(self._table["kind"], kind), pc.equal(self._table["name"], name)))
+        found: float = pc.max(rows["last"]).as_py()
+        return found
 
 
-def as_metrics(long: DataFrame) -> DataFrame:
-    """In the schema METRICS, without what could not be computed."""
-    return conform(long.where(sf.col("value").isNotNull()), METRICS)
+def exact_mean(values: Floats) -> float | None:
+    """The mean of values to the nano, however they are ordered."""
+    if not len(values):
+        return None
+    nanos = np.rint(values * _NANO).astype(np.int64)
+    high, low = int((nanos >> _LOW_BITS).sum()), int((nanos & ((1 << _LOW_BITS) - 1)).sum())
+    return ((high << _LOW_BITS) + low) / _NANO / len(values)
 
 
-def _entry(column: str, name: str) -> Column:
-    return sf.struct(sf.lit(name).alias("metric"), sf.col(column).cast("double").alias("value"))
+def spread(values: Floats, name: str) -> Figures:
+    """Mean, median, 95 % quantile and largest of sorted values, named `<name>.mean` and so on."""
+    yield f"{name}.mean", exact_mean(values)
+    yield f"{name}.p50", quantile(values, 0.5)
+    yield f"{name}.p95", quantile(values, 0.95)
+    yield f"{name}.max", float(values[-1]) if len(values) else None
+
+
+def quantile(values: Floats, share: float) -> float | None:
+    """Of sorted values; between two of them, in proportion."""
+    if not len(values):
+        return None
+    place = (len(values) - 1) * share
+    low, high = int(np.floor(place)), int(np.ceil(place))
+    if low == high or values[low] == values[high]:
+        return float(values[low])
+    return float((high - place) * values[low] + (place - low) * values[high])

@@ -8,93 +8,83 @@ spot is the largest load over the mean.
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as sf
+from collections.abc import Sequence
 
 from thyme.model.records import TrafficKind
-from thyme.pipeline.metrics.tallies import aggregate, exact_mean, exact_sum
+from thyme.pipeline.metrics.tallies import NODES, Figures, RunSums, exact_mean
+
+_PRESENCE = ("joined", "left", "moved")
 
 
-def traffic_totals() -> dict[str, Column]:
-    """Aggregates of a run: `<kind>.frames` and `<kind>.bytes` of each kind of traffic, and `control.share`."""
-    totals: dict[str, Column] = {}
+def traffic_figures(sums: RunSums) -> Figures:
+    """`<kind>.frames` and `<kind>.bytes` of each kind of traffic, and `control.share`."""
+    if not sums.has_events:
+        return
     for kind in TrafficKind:
-        name = kind.replace(" ", "_")
-        totals[f"{name}.frames"] = _sum_of(kind, "count")
-        totals[f"{name}.bytes"] = _sum_of(kind, "size_bytes")
-    sent = _sum_of(TrafficKind.SENT, "size_bytes")
-    totals["control.share"] = sf.when(sent > 0, _sum_of(TrafficKind.CONTROL, "size_bytes") / sent)
-    return totals
+        yield f"{kind}.frames", sums.total(kind, "count")
+        yield f"{kind}.bytes", sums.total(kind, "size_bytes")
+    sent = sums.total(TrafficKind.SENT, "size_bytes")
+    yield "control.share", sums.total(TrafficKind.CONTROL, "size_bytes") / sent if sent else None
 
 
-def presence_totals() -> dict[str, Column]:
-    """Aggregates of a run: how often nodes joined, left and moved, and how long joining took."""
-    totals = {f"{kind}.events": sf.count(sf.when(sf.col("kind") == kind, True)) for kind in ("joined", "left", "moved")}
-    return totals | {"joining_s.mean": exact_mean(sf.when(sf.col("kind") == "joined", sf.col("value")))}
+def presence_figures(sums: RunSums) -> Figures:
+    """How often nodes joined, left and moved, and how long joining took."""
+    if not sums.has_events:
+        return
+    for kind in _PRESENCE:
+        yield f"{kind}.events", sums.total(kind, "rows")
+    spent_s = sums.exact("joined")
+    yield "joining_s.mean", None if spent_s is None else float(spent_s) / sums.total("joined", "rows")
 
 
-def energy_metrics(events: DataFrame) -> DataFrame:
+def energy_figures(sums: RunSums) -> Figures:
     """`energy.joules` of the network, by radio state, the mean and largest of a node, and for each operation that
     succeeded (what the network spent, idling included, over what users got for it)."""
-    used = events.where(sf.col("kind") == "energy")
-    states = aggregate(used.withColumn("kind", sf.concat(sf.lit("energy."), "name")), {"joules": _joules()}, "kind")
-    nodes = used.groupBy("run", "node").agg(_joules().alias("joules"))
-    joules = sf.col("joules")
-    figures = {
-        "energy.joules": exact_sum(joules),
-        "energy.node_joules.mean": exact_mean(joules),
-        "energy.node_joules.max": sf.max(joules),
-    }
-    succeeded = sf.count(sf.when(sf.col("kind") == "succeeded", True))
-    spent = exact_sum(sf.when(sf.col("kind") == "energy", sf.col("value")))
-    each = aggregate(events, {"energy.operation_joules.mean": sf.when(succeeded > 0, spent / succeeded)})
-    return states.unionByName(aggregate(nodes, figures)).unionByName(each)
+    spent = sums.exact("energy")
+    if spent is None:
+        return
+    for name in sums.names("energy"):
+        yield f"energy.{name}.joules", float(sum(sums.by_node("energy", "total", name)))
+    nodes = sums.by_node("energy", "total")
+    yield "energy.joules", float(spent)
+    yield "energy.node_joules.mean", float(spent) / len(nodes)
+    yield "energy.node_joules.max", float(max(nodes))
+    succeeded = sums.total("succeeded", "rows")
+    yield "energy.operation_joules.mean", float(spent) / succeeded if succeeded else None
 
 
-def load_metrics(events: DataFrame, runs: DataFrame) -> DataFrame:
-    """`load.gini` and `load.hot_spot` of bytes on the air, and the same for what is `stored`. If `runs` has a
-    column `nodes`, nodes that did nothing count as well."""
-    air = events.where(sf.col("kind") == str(TrafficKind.PHY_SENT)).withColumn("what", sf.lit("load"))
-    held = events.where(sf.col("kind") == "stored").withColumn("what", sf.concat(sf.lit("stored."), "name"))
-    loads = air.unionByName(held).groupBy("run", "what", "node").agg(sf.sum("size_bytes").cast("double").alias("load"))
-    order = Window.partitionBy("run", "what").orderBy("load", "node")
-    ranked = loads.withColumn("rank", sf.row_number().over(order))
-    total, present = sf.sum("load"), sf.count("*")
-    if "nodes" in runs.columns:
-        ranked = ranked.join(sf.broadcast(runs.select("run", "nodes")), on="run", how="left")
-        nodes = sf.greatest(present, sf.coalesce(sf.max("nodes"), present))
-    else:
-        nodes = present
-    weighted = sf.sum(sf.col("load") * sf.col("rank")) + (nodes - present) * total
-    gini = 2 * weighted / (nodes * total) - (nodes + 1) / nodes
-    figures = {
-        "gini": sf.when(total > 0, gini),
-        "hot_spot": sf.when(total > 0, sf.max("load") * nodes / total),
-        "mean_bytes": total / nodes,
-        "max_bytes": sf.max("load"),
-    }
-    return aggregate(ranked, figures, "what")
+def load_figures(sums: RunSums) -> Figures:
+    """`load.gini` and `load.hot_spot` of bytes on the air, and the same for what is `stored`. Where the run's number of
+    nodes is known, nodes that did nothing count as well."""
+    nodes = sums.total(NODES, "count")
+    yield from _evenness("load", sums.by_node(TrafficKind.PHY_SENT, "size_bytes"), nodes)
+    for name in sums.names("stored"):
+        yield from _evenness(f"stored.{name}", sums.by_node("stored", "size_bytes", name), nodes)
 
 
-def held_metrics(events: DataFrame) -> DataFrame:
-    """How many objects and the like nodes hold, and whatever was sampled over time."""
-    held = events.where(sf.col("kind") == "stored").groupBy("run", "name", "node").agg(sf.sum("count").alias("held"))
-    number = sf.col("held").cast("double")
-    stored = aggregate(held.withColumn("name", sf.concat(sf.lit("stored."), "name")), _items(number), "name")
-    sampled = events.where(sf.col("kind") == "sampled").withColumn("name", sf.concat(sf.lit("sampled."), "name"))
-    value = sf.col("value")
-    last = sf.max_by("value", sf.struct("at_s", "node", "value"))
-    figures = {"mean": exact_mean(value), "max": sf.max(value), "last": last}
-    return stored.unionByName(aggregate(sampled, figures, "name"))
+def _evenness(what: str, loads: Sequence[int], known_nodes: int) -> Figures:
+    if not loads:
+        return
+    nodes, total = max(len(loads), known_nodes), sum(loads)
+    weighted = sum(load * rank for rank, load in enumerate(sorted(loads), 1)) + (nodes - len(loads)) * total
+    yield f"{what}.gini", 2 * weighted / (nodes * total) - (nodes + 1) / nodes if total else None
+    yield f"{what}.hot_spot", max(loads) * nodes / total if total else None
+    yield f"{what}.mean_bytes", total / nodes
+    yield f"{what}.max_bytes", max(loads)
 
 
-def _items(number: Column) -> dict[str, Column]:
-    return {"items.mean": exact_mean(number), "items.max": sf.max(number)}
+def held_figures(sums: RunSums) -> Figures:
+    """How many objects and the like nodes hold."""
+    for name in sums.names("stored"):
+        held = sums.by_node("stored", "count", name)
+        yield f"stored.{name}.items.mean", sum(held) / len(held)
+        yield f"stored.{name}.items.max", max(held)
 
 
-def _sum_of(kind: TrafficKind, column: str) -> Column:
-    return sf.sum(sf.when(sf.col("kind") == str(kind), sf.col(column)).otherwise(0))
-
-
-def _joules() -> Column:
-    return exact_sum(sf.col("value"))
+def sampled_figures(sums: RunSums) -> Figures:
+    """Whatever was sampled over time."""
+    for name in sums.names("sampled"):
+        values = sums.values("sampled", name)
+        yield f"sampled.{name}.mean", exact_mean(values)
+        yield f"sampled.{name}.max", float(values[-1])
+        yield f"sampled.{name}.last", sums.last("sampled", name)

@@ -7,7 +7,7 @@ batches and pandas is never involved; that one warning is not passed on.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -15,12 +15,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+TableFunction = Callable[[pa.Table], pa.Table]
 
 
 def map_arrow(frame: DataFrame, function: BatchFunction, schema: StructType) -> DataFrame:
     """The batches of each partition, turned into other batches."""
     with _no_pandas_advice():
         return frame.mapInArrow(function, schema)
+
+
+def map_groups(frame: DataFrame, by: Sequence[str], function: TableFunction, schema: StructType) -> DataFrame:
+    """The rows of each group, turned into other rows where they are."""
+    with _no_pandas_advice():
+        return frame.groupBy(*by).applyInArrow(function, schema)
 
 
 def from_arrow(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:

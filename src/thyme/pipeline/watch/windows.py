@@ -17,7 +17,6 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from thyme.model.errors import InputError
 from thyme.model.records import EVENT_COLUMNS, OperationKind, TrafficKind
-from thyme.pipeline.metrics.tallies import exact_mean
 from thyme.pipeline.schemas import Columns, conform, spark_schema
 
 NOTIFICATIONS = "notifications"
@@ -57,6 +56,8 @@ _UNREAD = "_unread"
 _TRAFFIC = {"air": TrafficKind.PHY_SENT, "control": TrafficKind.CONTROL, "dropped": TrafficKind.DROPPED}
 _OPERATIONS = ("issued", "succeeded", "failed")
 OBSERVED = "lines"
+_EXACT = "decimal(29,9)"
+"""Sums of nanoseconds come out the same in any order; those of floats do not."""
 
 
 class WatchOptions(msgspec.Struct, frozen=True):
@@ -152,7 +153,7 @@ def sliding_windows(events: DataFrame, options: WatchOptions) -> DataFrame:
     latency_s = sf.when(kind.isin("succeeded", "notified"), value)
     grouped = told.groupBy(span, "what").agg(
         *(_number_of(name).alias(name) for name in (*_OPERATIONS, "notified")),
-        exact_mean(latency_s).alias("latency_mean_s"),
+        _exact_mean(latency_s).alias("latency_mean_s"),
         sf.percentile_approx(latency_s, 0.95, P95_ACCURACY).alias("latency_p95_s"),
         *(
             sf.sum(sf.when(kind == str(traffic), sf.col(column)).otherwise(0)).alias(f"{name}_{unit}")
@@ -179,6 +180,10 @@ def _number_of(kind: str) -> Column:
 
 def _seconds(timestamp: Column) -> Column:
     return sf.unix_micros(timestamp) / 1e6
+
+
+def _exact_mean(value: Column) -> Column:
+    return sf.sum(value.cast(_EXACT)).cast("double") / sf.count(value)
 
 
 def _interval(seconds: float) -> str:

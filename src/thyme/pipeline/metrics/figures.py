@@ -1,0 +1,38 @@
+"""All metrics of one run, from its sums: a function that runs where the sums are, with no need of Spark."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from thyme.pipeline.metrics.notifications import delivery_figures, recall_figures
+from thyme.pipeline.metrics.outcomes import operation_figures
+from thyme.pipeline.metrics.tallies import RunSums
+from thyme.pipeline.metrics.traffic import (
+    energy_figures,
+    held_figures,
+    load_figures,
+    presence_figures,
+    sampled_figures,
+    traffic_figures,
+)
+from thyme.pipeline.schemas import METRIC_COLUMNS, arrow_schema
+
+FIGURES = (
+    traffic_figures,
+    presence_figures,
+    delivery_figures,
+    recall_figures,
+    operation_figures,
+    energy_figures,
+    load_figures,
+    held_figures,
+    sampled_figures,
+)
+
+
+def run_figures(table: pa.Table) -> pa.Table:
+    """The metrics of one run from its sums; what cannot be computed is left out."""
+    sums = RunSums(table)
+    found = {name.replace(" ", "_"): value for part in FIGURES for name, value in part(sums) if value is not None}
+    columns = [[sums.run] * len(found), list(found), [float(value) for value in found.values()]]
+    return pa.table(columns, schema=arrow_schema(METRIC_COLUMNS))
