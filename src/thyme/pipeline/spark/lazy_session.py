@@ -7,7 +7,7 @@ from typing import TypeAlias
 from pyspark.sql import SparkSession
 
 from thyme.pipeline.spark.given import chosen_master, given_settings
-from thyme.pipeline.spark.session import spark_session, steady_java
+from thyme.pipeline.spark.session import brief_work, spark_session, steady_java
 
 Session: TypeAlias = SparkSession
 """For the signatures of those who have no other use for Spark's names."""
@@ -28,7 +28,7 @@ class LazySession:
     def spark(self) -> SparkSession:
         if self._spark is None:
             self._own = SparkSession.getActiveSession() is None
-            settings = {} if self._brief else steady_java()
+            settings = brief_work() if self._brief else steady_java()
             self._spark = spark_session(self._app, self._master, **settings)
         return self._spark
 

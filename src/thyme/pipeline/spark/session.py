@@ -22,20 +22,26 @@ from pyspark.sql import SparkSession
 
 from thyme.drafts import write_file
 from thyme.model.errors import InputError
+from thyme.pipeline.spark.class_archive import ready_classes
 from thyme.pipeline.spark.given import MASTER, chosen_master, given_settings, is_submitted
 from thyme.pipeline.spark.java import cache_folder, describe_java, find_java
 from thyme.pipeline.spark.shipping import package_archive
 from thyme.pipeline.spark.start_failures import call_masters, why_not_started
 
-LOCAL_SHUFFLE_PARTITIONS = 8
+MIN_LOCAL_PARTITIONS = 8
+PARTITION_BYTES = "16m"
+"""What one task of a shuffle takes at least, if there is so much; Spark's own choice is one task per core and more."""
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 TASK_ATTEMPTS = 2
 """How often a cluster tries a task whose process was lost; a local session tries it once."""
 LOCAL_MEMORY_SHARE = 4
 """A local session may take one part in so many of the machine's memory, within the bounds below; Java takes it only
 as it needs it. With 2 GB, five million posts did not become a trace."""
 MIN_LOCAL_MEMORY_MB, MAX_LOCAL_MEMORY_MB = 1_024, 8_192
-HASTY_JAVA = "-XX:TieredStopAtLevel=1"
+HASTY_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Start and first query took 12 s of CPU time with it, 19 s without."""
+HASTY_SPARK = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Compiling a query takes longer than some ten thousand rows do without."""
 LOGGING = """rootLogger.level = error
 rootLogger.appenderRef.file.ref = errors
 appender.errors.type = Console
@@ -45,7 +51,7 @@ appender.errors.layout.type = PatternLayout
 appender.errors.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 """
 
-__all__ = ["describe_java", "spark_log", "spark_session", "steady_java"]
+__all__ = ["brief_work", "describe_java", "spark_log", "spark_session", "steady_java"]
 
 
 def spark_session(app: str, master: str = "", **more: str) -> SparkSession:
@@ -53,7 +59,8 @@ def spark_session(app: str, master: str = "", **more: str) -> SparkSession:
     `more` are settings by their Spark names that suit the work at hand, unless somebody has made them otherwise.
 
     A local session starts quickly and suits small data, as Java then compiles in haste; with `**steady_java()` it
-    takes its time, which pays from some hundred thousands of rows on.
+    takes its time, which pays from some hundred thousands of rows on, and with `**brief_work()` it does not even
+    compile queries.
     """
     active = SparkSession.getActiveSession()
     if active is not None:
@@ -61,6 +68,8 @@ def spark_session(app: str, master: str = "", **more: str) -> SparkSession:
     given = given_settings()
     master = chosen_master(master, given)
     settings = (_defaults(app, is_local(master)) | more) | given | {MASTER: master}
+    if is_local(master) and not is_submitted() and JAVA_OPTIONS not in given:
+        settings[JAVA_OPTIONS] += f" {ready_classes(find_java())}"
     _prepare_environment(settings)
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     try:
@@ -117,7 +126,12 @@ def steady_java() -> dict[str, str]:
     """Settings for long work on much data: Java compiles thoroughly what it runs often."""
     logging = cache_folder() / "log4j2.properties"
     _write_if_changed(logging, LOGGING)
-    return {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging.as_uri()} -Duser.timezone=UTC"}
+    return {JAVA_OPTIONS: f"-Dlog4j2.configurationFile={logging.as_uri()} -Duser.timezone=UTC"}
+
+
+def brief_work() -> dict[str, str]:
+    """Settings for work on few rows: nothing is compiled that runs only once."""
+    return {JAVA_OPTIONS: f"{steady_java()[JAVA_OPTIONS]} {HASTY_JAVA}", **HASTY_SPARK}
 
 
 def _defaults(app: str, local: bool) -> dict[str, str]:
@@ -126,6 +140,8 @@ def _defaults(app: str, local: bool) -> dict[str, str]:
         "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.adaptive.enabled": "true",
+        "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+        "spark.sql.adaptive.advisoryPartitionSizeInBytes": PARTITION_BYTES,
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / f"thyme-warehouse-{os.getuid()}"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -133,9 +149,9 @@ def _defaults(app: str, local: bool) -> dict[str, str]:
     if not local:
         settings["spark.task.maxFailures"] = str(TASK_ATTEMPTS)
     if local:
-        settings["spark.driver.extraJavaOptions"] += f" {HASTY_JAVA}"
+        settings[JAVA_OPTIONS] += f" {HASTY_JAVA}"
         settings |= {
-            "spark.sql.shuffle.partitions": str(LOCAL_SHUFFLE_PARTITIONS),
+            "spark.sql.shuffle.partitions": str(max(MIN_LOCAL_PARTITIONS, 2 * (os.cpu_count() or 1))),
             "spark.driver.memory": f"{local_memory_mb()}m",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
