@@ -252,3 +252,18 @@ def test_the_place_of_the_subscriber_comes_with_the_subscription() -> None:
     subscription = subscription_of(lone.tag())
     lone.arrive(SubscribePart(1, subscription, CellId(3), 0, 2.0), origin=8)
     assert lone.cell.holdings.parts.place_of(subscription.key) == 3
+
+
+def test_who_answered_a_page_of_the_past_makes_up_for_what_it_did_not_know_then() -> None:
+    lone = LoneCell()
+    notifier = Notifier(lone.cell)
+    learning = Learning(lone.cell, notifier, Replicas(lone.cell, Copies(lone.host)))
+    Broker(lone.cell, notifier, learning)
+    tag = lone.tag()
+    subscription = subscription_of(tag)
+    learning.learn(CellState(parts=(part_of(subscription, told_s=20.0),)))  # another member has answered it
+    lone.wait(21.0)
+    lone.arrive(MoreRequest(7, subscription, None, 10), origin=8)
+    lone.sent.clear()
+    learning.learn(CellState(held=(Held(HERE, metadata_of("passed over", tag, at_s=5.0)),)))
+    assert [message.keys for _, message in lone.take(CellNotification)] == [(subscription.key,)]

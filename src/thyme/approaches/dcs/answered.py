@@ -35,6 +35,11 @@ class Answered(Generic[Key]):
     def get(self, key: Key, default_s: float) -> float:
         return self._times.get(key, default_s)
 
+    def remember_first(self, key: Key, at_s: float) -> None:
+        """As `remember`, unless it was answered before."""
+        if key not in self._times:
+            self.remember(key, at_s)
+
     def remember(self, key: Key, at_s: float) -> None:
         self._times[key] = at_s
         self._store.put(self._kind, str(key), msgspec.msgpack.encode((key, at_s)))

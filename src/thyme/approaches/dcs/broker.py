@@ -99,7 +99,6 @@ class Broker:
     def _subscribe(self, arrival: Arrival, message: SubscribePart) -> None:
         if arrival.proxied:
             self._cell.stand_in(arrival.target)
-        key = message.subscription.key
         now_s = self._cell.host.now()
         end_s = message.subscription.frame.end_s
         since_s = now_s if end_s is None or not message.again else min(now_s, end_s)
@@ -109,8 +108,8 @@ class Broker:
         except IndexFull as full:
             self._answer(arrival, message.request, str(full))
             return
+        self._learning.subscribed.remember_first(message.subscription.key, now_s)
         if new:
-            self._learning.subscribed.remember(key, now_s)
             self._cell.tell_surely(CellState(parts=(part,)))
             self._spreading.subscribed(message, arrival.target)
         past = self._send_past(message, arrival.target)
@@ -137,10 +136,13 @@ class Broker:
         self._answer(arrival, message.request)
 
     def _more(self, arrival: Arrival, message: MoreRequest) -> None:
-        """The request says what was subscribed to: a member that missed the subscription answers as well."""
+        """The request says what was subscribed to: a member that missed the subscription answers as well. The pages of
+        one search may be answered by several members, and what one of them does not know is passed over: whoever has
+        answered any makes up for it."""
         subscription, search = message.subscription, self._cell.holdings.index.search
         if subscription.key.subscriber != arrival.origin:
             return
+        self._learning.subscribed.remember_first(subscription.key, self._cell.host.now())
         answer = answer_in_pieces(
             search, subscription, message.cursor, message.limit, MATCHES_PER_MESSAGE, message.request
         )
