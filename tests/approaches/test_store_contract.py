@@ -96,6 +96,18 @@ def test_a_subscriber_retrieves_what_it_was_notified_of(world: SmallWorld) -> No
     assert world.retrieve(0, metadata) == bytes(range(256)) * 3
 
 
+def test_a_content_that_is_damaged_wherever_it_is_kept_is_never_given_as_the_object(world: SmallWorld) -> None:
+    world.subscribe(4, "goal")
+    metadata = world.insert(0, "first", "goal", data=bytes(range(256)) * 3)
+    assert world.names() == ["first"]
+    for node in list(world.run.stores):
+        store = world.node(node).host.store
+        if store.size(str(metadata.key)):
+            store.write(str(metadata.key), 100, bytes(50))
+    assert world.retrieve(4, metadata) is None
+    assert world.last_failure() in (Failure.DAMAGED, Failure.NOT_FOUND)
+
+
 def test_contents_that_come_with_the_notification_are_there_at_once(crowd: str, world: SmallWorld) -> None:
     needs(crowd, "delivers_contents")
     world.subscribe(4, "goal")

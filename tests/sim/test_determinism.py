@@ -54,9 +54,9 @@ def digest(approach: str, seed: int, hash_seed: str) -> str:
 
 
 GOLDEN = {
-    "es": "1770 f865b10ed836e1cba02b9f1cf211218314f904dfc84e2df5cd43f2d7582cd913",
-    "ls": "1956 85a7bbba917bcd213d8f8656e10c2d86954757139e95fd571c24b800ccb32bdd",
-    "dcs": "2038 f8c81c82d136c3a583aab353fdf000db0c61fa0f3999de262c959de6fa30309d",
+    "es": "1770 8b2a17359d4c02eec5d2a8e04e1abcca395cbe2e916ed6c048ff8efb87fdad2a",
+    "ls": "1965 b46a905820c83f5e7009a8e2c18edd1711f76b5abc8e98cac827d87d04f695ea",
+    "dcs": "2044 c8227524296572a9ef3e37ab65cad214eebde1a8276d05788840dddf39b69384",
 }
 """Rows and digest of the events. They change when behaviour changes: look at what changed, then write them anew."""
 

@@ -1,5 +1,8 @@
 """Contents: an object's bytes, kept in the host's store and fetched in parts.
 
+Nothing is kept, read or delivered that is not what the object's metadata says: what arrives is compared with its digest
+when all of it is there, and what is here when it is read.
+
 The requester asks for a few parts at a time, repeats what is not answered, and goes on to the next source when
 one does not have the object or stays silent (Thyme FGCS §6.5: the next closest replica, until no more options are
 available or a maximum number of retries is reached). A part fits one frame of the radio.
@@ -17,9 +20,12 @@ from thyme.approaches.interface import Failure, Fetched, Outcome
 from thyme.approaches.requests import Requests
 from thyme.host import Host
 from thyme.model.ids import ObjectKey
+from thyme.model.objects import Metadata
+from thyme.model.records import Counted, TrafficKind
 from thyme.model.settings.bounds import AtLeastOne
 from thyme.wire.storage import PartReply, PartRequest
 
+KIND = "content"
 Source = TypeVar("Source")
 
 
@@ -37,36 +43,67 @@ class Contents:
 
     def __init__(self, host: Host) -> None:
         self._host = host
+        self.lost: Callable[[ObjectKey], None] | None = None
+        """Told of contents that were kept here and are damaged."""
 
-    def keep(self, key: ObjectKey, data: bytes) -> None:
-        self._host.store.discard(str(key))
-        self._host.store.write(str(key), 0, data)
-        self._host.store.put("content", str(key), msgspec.msgpack.encode(len(data)))
+    def keep(self, metadata: Metadata, data: bytes) -> bool:
+        """Keep an object's content, if it is the one that its metadata names; whether it is."""
+        if not metadata.describes(data):
+            self._host.record(Counted(TrafficKind.DROPPED, "content", reason="not what its metadata says"))
+            return False
+        key = str(metadata.key)
+        self._host.store.discard(key)
+        self._host.store.write(key, 0, data)
+        self._host.store.put(KIND, key, msgspec.msgpack.encode(len(data)))
+        return True
 
     def drop(self, key: ObjectKey) -> None:
         self._host.store.discard(str(key))
-        self._host.store.remove("content", str(key))
+        self._host.store.remove(KIND, str(key))
 
     def has(self, key: ObjectKey) -> bool:
-        return self._host.store.get("content", str(key)) is not None
+        return self._host.store.get(KIND, str(key)) is not None
 
-    def read(self, key: ObjectKey) -> bytes:
-        return self._host.store.read(str(key), 0, self._host.store.size(str(key)))
+    def read(self, metadata: Metadata) -> bytes | None:
+        """The whole content of an object; None if it is not here, or no longer what it was."""
+        key = metadata.key
+        if not self.has(key):
+            return None
+        data = self._host.store.read(str(key), 0, self._host.store.size(str(key)))
+        if metadata.describes(data):
+            return data
+        self._lose(key)
+        return None
+
+    def deliver(self, metadata: Metadata, done: Fetched) -> None:
+        """To a reader on this device, who asks nobody else."""
+        data = self.read(metadata)
+        done(Outcome(Failure.NOT_FOUND) if data is None else Outcome(), data or b"")
 
     def answer(self, request: PartRequest) -> PartReply:
-        if not self.has(request.key):
+        kept = self._host.store.get(KIND, str(request.key))
+        if kept is None:
             return PartReply(request.request, request.key, False)
         part = self._host.store.read(str(request.key), request.offset, request.size)
         size_bytes = self._host.store.size(str(request.key))
+        if size_bytes != msgspec.msgpack.decode(kept):
+            self._lose(request.key)
+            return PartReply(request.request, request.key, False)
         return PartReply(request.request, request.key, True, request.offset, size_bytes, part)
+
+    def _lose(self, key: ObjectKey) -> None:
+        self._host.record(Counted(TrafficKind.DROPPED, "content", reason="damaged"))
+        self.drop(key)
+        if self.lost is not None:
+            self.lost(key)
 
 
 class _Fetch(Generic[Source]):
-    def __init__(self, key: ObjectKey, size_bytes: int, sources: Sequence[Source], done: Fetched) -> None:
-        self.key = key
+    def __init__(self, metadata: Metadata, sources: Sequence[Source], done: Fetched) -> None:
+        self.metadata = metadata
         self.sources = list(sources)
         self.done = done
-        self.data = bytearray(size_bytes)
+        self.data = bytearray(metadata.size_bytes)
         self.missing: list[int] = []
         self.under_way: dict[int, int] = {}
         self.ended = False
@@ -86,12 +123,12 @@ class Fetches(Generic[Source]):
         self._options = options
         self._fetches: dict[int, _Fetch[Source]] = {}
 
-    def fetch(self, key: ObjectKey, size_bytes: int, sources: Sequence[Source], done: Fetched) -> None:
-        """Get `size_bytes` of `key` from the first of `sources` that has them."""
+    def fetch(self, metadata: Metadata, sources: Sequence[Source], done: Fetched) -> None:
+        """Get an object's content from the first of `sources` that has it."""
         if len(self._fetches) >= self._options.fetches:
             done(Outcome(Failure.REFUSED), b"")
             return
-        fetch: _Fetch[Source] = _Fetch(key, size_bytes, sources, done)
+        fetch: _Fetch[Source] = _Fetch(metadata, sources, done)
         self._begin_with_next_source(fetch, Failure.NOT_FOUND)
 
     def on_reply(self, reply: PartReply) -> None:
@@ -102,9 +139,13 @@ class Fetches(Generic[Source]):
             self._requests.resolve(reply.request, Outcome(Failure.NOT_FOUND))
             return
         offset = fetch.under_way.get(reply.request)
-        if offset == reply.offset:
-            fetch.data[offset : offset + len(reply.part)] = reply.part
-            self._requests.resolve(reply.request, Outcome())
+        if offset != reply.offset:
+            return
+        if len(reply.part) != min(self._options.part_bytes, len(fetch.data) - offset):
+            self._requests.resolve(reply.request, Outcome(Failure.DAMAGED))
+            return
+        fetch.data[offset : offset + len(reply.part)] = reply.part
+        self._requests.resolve(reply.request, Outcome())
 
     def _begin_with_next_source(self, fetch: _Fetch[Source], failure: Failure) -> None:
         for number in list(fetch.under_way):
@@ -130,7 +171,7 @@ class Fetches(Generic[Source]):
                 numbers.append(number)
                 fetch.under_way[number] = offset
                 self._fetches[number] = fetch
-            self._ask(source, PartRequest(number, fetch.key, offset, self._options.part_bytes))
+            self._ask(source, PartRequest(number, fetch.metadata.key, offset, self._options.part_bytes))
 
         def ended(outcome: Outcome) -> None:
             number = numbers[0]
@@ -142,7 +183,15 @@ class Fetches(Generic[Source]):
             elif fetch.missing:
                 self._ask_next_part(fetch, source)
             elif not fetch.under_way:
-                fetch.ended = True
-                fetch.done(Outcome(), bytes(fetch.data))
+                self._end(fetch)
 
         self._requests.begin(send, ended)
+
+    def _end(self, fetch: _Fetch[Source]) -> None:
+        """All parts of one source are there; if they are not the object, the next source is asked."""
+        data = bytes(fetch.data)
+        if not fetch.metadata.describes(data):
+            self._begin_with_next_source(fetch, Failure.DAMAGED)
+            return
+        fetch.ended = True
+        fetch.done(Outcome(), data)

@@ -37,6 +37,8 @@ class Failure(StrEnum):
     NOT_FOUND = "not found"
     REFUSED = "refused"
     CANCELLED = "cancelled"
+    DAMAGED = "damaged"
+    """What came is not what the object's metadata says."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -120,7 +122,7 @@ class ReactiveStore(ABC):
                 f"object {oid!r} was inserted by this node before; objects are immutable, and the name of one that was "
                 "deleted is not used again: use a new id"
             )
-        metadata = Metadata(key, checked, summary, self.host.now(), len(data))
+        metadata = Metadata.of(key, checked, summary, self.host.now(), data)
         self._check_insertion(metadata, data)
         self._expect_room()
         self._names.use(oid)

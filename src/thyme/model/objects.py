@@ -1,7 +1,8 @@
 """Data objects and their metadata ⟨oid, T, s, tspub, nid⟩ (Thyme FGCS §3.1, §6.2).
 
 An object is an opaque, immutable run of bytes, named by its key. Its metadata is what notifications carry and
-what brokers keep; with cell-based storage it also lists the replicas from which the object can be had.
+what brokers keep; it says by a digest (`chunks`) which bytes they are, so that whoever keeps, fetches or delivers them
+can tell them from others. With cell-based storage it also lists the replicas from which the object can be had.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from math import isfinite
 
 import msgspec
 
+from thyme.model.chunks import content_digest
 from thyme.model.errors import InputError
 from thyme.model.ids import CellId, NodeId, ObjectKey
 from thyme.model.tags import normalise_tags
@@ -39,15 +41,31 @@ class Metadata(msgspec.Struct, frozen=True, array_like=True, gc=False):
     published_s: float
     size_bytes: int
     replicas: tuple[Replica, ...] = ()
+    digest: bytes = b""
+    """Of the content (`chunks`); none only if it was made by a version that had no digests."""
 
     def __post_init__(self) -> None:
         if not isfinite(self.published_s):
             raise InputError(f"object {self.key} cannot be published at {self.published_s}: give seconds")
 
+    @classmethod
+    def of(cls, key: ObjectKey, tags: tuple[str, ...], summary: bytes, published_s: float, data: bytes) -> Metadata:
+        """That of an object with this content."""
+        return cls(key, tags, summary, published_s, len(data), digest=content_digest(data))
+
+    def describes(self, data: bytes) -> bool:
+        """Whether these bytes are the object's content."""
+        return len(data) == self.size_bytes and self.digest in (b"", content_digest(data))
+
 
 class DataObject(msgspec.Struct, frozen=True, array_like=True, gc=False):
     metadata: Metadata
     data: bytes
+
+    @property
+    def whole(self) -> bool:
+        """Whether the data are the content that the metadata describes."""
+        return self.metadata.describes(self.data)
 
 
 class ObjectLimits(msgspec.Struct, frozen=True):

@@ -34,6 +34,7 @@ class Holdings:
 
     def __init__(self, host: Host, contents: Contents, options: CellStorageOptions) -> None:
         self._contents = contents
+        contents.lost = self.drop_object
         self._options = options
         self._all_keep_objects = options.replicas_in_cell == 0
         """Whether every member keeps the cell's objects, or only those chosen for each."""
@@ -82,9 +83,11 @@ class Holdings:
     def put_object(self, metadata: Metadata, data: bytes) -> None:
         """Keep an object's bytes for its owner's cell."""
         key = metadata.key
-        if self.index.deleted(key) or key in self._objects:
-            return
-        self._contents.keep(key, data)
+        if not self.index.deleted(key) and key not in self._objects and self._contents.keep(metadata, data):
+            self._note_object(metadata)
+
+    def _note_object(self, metadata: Metadata) -> None:
+        key = metadata.key
         self._objects[key] = metadata
         number = item_number("object", key)
         self._items.note(number, lambda: self.object_state(key), compared=self._all_keep_objects)
@@ -257,7 +260,7 @@ class Holdings:
     def _object(self, key: ObjectKey) -> DataObject:
         metadata = self._objects[key]
         small = metadata.size_bytes <= self._options.contents.part_bytes
-        return DataObject(metadata, self._contents.read(key) if small else b"")
+        return DataObject(metadata, (self._contents.read(metadata) if small else None) or b"")
 
     def _merge_replicas(self, newer: Metadata) -> None:
         known = self.index.get(newer.key)
@@ -280,8 +283,8 @@ class Holdings:
             self.parts.revoke(revoked)
         for thing in state.objects:
             key = thing.metadata.key
-            if self._contents.has(key):
-                self.put_object(thing.metadata, self._contents.read(key))
+            if self._contents.has(key) and not self.index.deleted(key):
+                self._note_object(thing.metadata)
 
 
 def home_of(metadata: Metadata) -> CellId | None:

@@ -28,6 +28,8 @@ from thyme.wire.storage import PartReply, PartRequest
 
 GIVE_UP = -1
 """Lookups left when everybody was asked."""
+LOOKED_UP = (Failure.NOT_FOUND, Failure.TIMEOUT, Failure.DAMAGED)
+"""Failures after which the cells of the metadata are asked who has the object now."""
 
 
 class Replicas:
@@ -51,7 +53,7 @@ class Replicas:
 
     def keep_own(self, metadata: Metadata, data: bytes) -> None:
         """Keep an object of this node's user and, unless only its owner is to keep it, have the cell keep it too."""
-        self._contents.keep(metadata.key, data)
+        self._contents.keep(metadata, data)
         self._copies.put_own(metadata)
         if any(replica.node == WHOLE_CELL for replica in metadata.replicas):
             self._replicate(metadata, data)
@@ -62,24 +64,24 @@ class Replicas:
         self._cell.holdings.drop_object(key)
 
     def retrieve(self, metadata: Metadata, done: Fetched) -> None:
-        if self._contents.has(metadata.key):
-            done(Outcome(), self._contents.read(metadata.key))
-            return
-
-        self._fetch(metadata, done, self._options.lookups or GIVE_UP)
+        data = self._contents.read(metadata)
+        if data is not None:
+            done(Outcome(), data)
+        else:
+            self._fetch(metadata, done, self._options.lookups or GIVE_UP)
 
     def _fetch(self, metadata: Metadata, done: Fetched, lookups: int) -> None:
         def fetched(outcome: Outcome, data: bytes) -> None:
             if outcome.ok:
                 self._become_replica(metadata, data)
-            elif lookups > GIVE_UP and outcome.failure in (Failure.NOT_FOUND, Failure.TIMEOUT):
+            elif lookups > GIVE_UP and outcome.failure in LOOKED_UP:
                 again = partial(self._look_up, metadata, outcome, done, lookups)
                 self._cell.host.after(self._options.lookup_s, again)
                 return
             done(outcome, data)
 
         sources = sources_of(self._cell.grid, metadata, self._cell.place)
-        self._fetches.fetch(metadata.key, metadata.size_bytes, sources, fetched)
+        self._fetches.fetch(metadata, sources, fetched)
 
     def _look_up(self, metadata: Metadata, failed: Outcome, done: Fetched, lookups: int) -> None:
         """Nobody on the list has the object (any more): ask its metadata's cells who has it now, so many times, and
@@ -119,11 +121,11 @@ class Replicas:
         for metadata in list(lacking.values()):
             if metadata.key not in self._fetching:
                 self._fetching.add(metadata.key)
-                self._fetches.fetch(metadata.key, metadata.size_bytes, [source], partial(keep, metadata))
+                self._fetches.fetch(metadata, [source], partial(keep, metadata))
 
     def _is_to_fetch(self, thing: DataObject) -> bool:
         holdings, key = self._cell.holdings, thing.metadata.key
-        here = len(thing.data) == thing.metadata.size_bytes or holdings.has_object(key)
+        here = thing.whole or holdings.has_object(key)
         return not here and not holdings.index.deleted(key)
 
     def _on_discarded(self, objects: list[Metadata]) -> None:
@@ -184,7 +186,7 @@ class Replicas:
 
     def _become_replica(self, metadata: Metadata, data: bytes) -> None:
         """Passive replication (§6.2.2): keep what was retrieved, and say so where its metadata is."""
-        self._contents.keep(metadata.key, data)
+        self._contents.keep(metadata, data)
         self._copies.put_retrieved(metadata)
         added = ReplicaAdded(metadata.key, Replica(self._cell.host.node, self._cell.place))
         self._cell.router.send_to_many(map(Destination, cells_of_tags(self._cell.grid, metadata.tags)), added)

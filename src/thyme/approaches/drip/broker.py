@@ -96,8 +96,10 @@ class Broker:
         return [event for event in found if event is not None]
 
     def on_publication(self, publication: Publication) -> Published:
-        self.publish(publication.event)
-        return Published(publication.request, True)
+        whole = publication.event.whole
+        if whole:
+            self.publish(publication.event)
+        return Published(publication.request, whole)
 
     def publish(self, event: DataObject) -> None:
         """Be the source of an event: a node of this region, or this one, detected it."""
@@ -128,6 +130,8 @@ class Broker:
         for interest in relay.interests:
             self._learn(interest)
         for carried in relay.events:
+            if not carried.event.whole:
+                continue
             if not self.memory.knows(carried.event.metadata.key):
                 interested = self._take(carried.event)
                 if carried.destinations or self._options.passing == "interested":

@@ -21,7 +21,7 @@ from thyme.approaches.drip.options import DripOptions
 from thyme.approaches.drip.regions import Regions
 from thyme.approaches.drip.routes import BrokerRoutes
 from thyme.approaches.drip.subscriber import Subscriber
-from thyme.approaches.interface import Capabilities, Done, Failure, Fetched, Notify, Outcome, ReactiveStore
+from thyme.approaches.interface import Capabilities, Done, Fetched, Notify, Outcome, ReactiveStore
 from thyme.approaches.requests import Requests
 from thyme.host import Host, Timer
 from thyme.model.bounded import Bounded
@@ -123,7 +123,7 @@ class Drip(ReactiveStore):
             )
 
     def _insert(self, metadata: Metadata, data: bytes, done: Done, replicate: bool | None) -> Metadata:
-        self.subscriber.contents.keep(metadata.key, data)
+        self.subscriber.contents.keep(metadata, data)
         event = DataObject(metadata, data)
         self.subscriber.deliver(event, 0)
         self._publish(event, done)
@@ -153,11 +153,7 @@ class Drip(ReactiveStore):
 
     def retrieve(self, metadata: Metadata, done: Fetched) -> None:
         """From what came with the notification; nobody else is asked."""
-        contents = self.subscriber.contents
-        if contents.has(metadata.key):
-            done(Outcome(), contents.read(metadata.key))
-        else:
-            done(Outcome(Failure.NOT_FOUND), b"")
+        self.subscriber.contents.deliver(metadata, done)
 
     def more(self, sid: int, done: Done) -> None:
         """Brokers send all they remember by themselves."""

@@ -108,8 +108,8 @@ class Subscriber:
         if not matching:
             return False
         # The content is kept first: the application may ask for it as soon as it is told.
-        if not self.contents.has(metadata.key):
-            self.contents.keep(metadata.key, event.data)
+        if not self.contents.has(metadata.key) and not self.contents.keep(metadata, event.data):
+            return False
         self._received[event_number(metadata.key)] = None
         accepted = [self.inbox.accept(subscription.key, metadata, hops) for subscription in matching]
         return any(accepted)

@@ -111,7 +111,7 @@ class ExternalStorage(ReactiveStore):
         self.host.store.put(OWN_OBJECT, metadata.key.oid, b"")
         inline = data if len(data) <= self.options.contents.part_bytes else b""
         if not inline:
-            self._contents.keep(metadata.key, data)
+            self._contents.keep(metadata, data)
         self._ask(lambda number: InsertRequest(number, metadata, inline), done)
         return metadata
 
@@ -159,10 +159,11 @@ class ExternalStorage(ReactiveStore):
         self._ask(lambda number: UnsubscribeRequest(number, key), self._begun(done))
 
     def retrieve(self, metadata: Metadata, done: Fetched) -> None:
-        if self._server and self._contents.has(metadata.key):
-            done(Outcome(), self._contents.read(metadata.key))
-            return
-        self._fetches.fetch(metadata.key, metadata.size_bytes, self._servers, done)
+        data = self._contents.read(metadata) if self._server else None
+        if data is not None:
+            done(Outcome(), data)
+        else:
+            self._fetches.fetch(metadata, self._servers, done)
 
     def more(self, sid: int, done: Done) -> None:
         own = self._inbox.get(sid)

@@ -133,7 +133,7 @@ class Server:
 
     def _insert(self, client: NodeId, message: InsertRequest, relayed: bool) -> None:
         metadata = message.metadata
-        if len(message.data) == metadata.size_bytes:
+        if metadata.describes(message.data):
             self._store(client, message, message.data, relayed)
         elif self._contents.has(metadata.key) or str(metadata.key) in self._deleted:
             self._answer(client, message, Acknowledged(message.request), relayed)
@@ -144,7 +144,7 @@ class Server:
                 if outcome.ok:
                     self._store(client, message, data, relayed)
 
-            self._fetches.fetch(metadata.key, metadata.size_bytes, [source, *self._others], fetched)
+            self._fetches.fetch(metadata, [source, *self._others], fetched)
 
     def _store(self, client: NodeId, message: InsertRequest, data: bytes, relayed: bool) -> None:
         metadata = message.metadata
@@ -155,7 +155,7 @@ class Server:
             except IndexFull as full:
                 self._refuse(client, message.request, str(full), relayed)
                 return
-            self._contents.keep(metadata.key, data)
+            self._contents.keep(metadata, data)
             self._host.store.put("object", str(metadata.key), msgspec.msgpack.encode(metadata))
         self._answer(client, message, Acknowledged(message.request), relayed)
         if not relayed:

@@ -25,7 +25,6 @@ from thyme.approaches.inbox import Inbox
 from thyme.approaches.interface import (
     Capabilities,
     Done,
-    Failure,
     Fetched,
     Notify,
     Outcome,
@@ -119,7 +118,7 @@ class LocalStorage(ReactiveStore):
         return self._index.get(key) is not None or self._index.deleted(key)
 
     def _insert(self, metadata: Metadata, data: bytes, done: Done, replicate: bool | None) -> Metadata:
-        self._contents.keep(metadata.key, data)
+        self._contents.keep(metadata, data)
         self.host.store.put("object", str(metadata.key), msgspec.msgpack.encode(metadata))
         for subscription in self._index.insert(metadata):
             self._notify(subscription.key, metadata)
@@ -170,11 +169,9 @@ class LocalStorage(ReactiveStore):
 
     def retrieve(self, metadata: Metadata, done: Fetched) -> None:
         if metadata.key.owner == self.node:
-            found = self._contents.has(metadata.key)
-            outcome = Outcome() if found else Outcome(Failure.NOT_FOUND)
-            done(outcome, self._contents.read(metadata.key) if found else b"")
-            return
-        self._fetches.fetch(metadata.key, metadata.size_bytes, [metadata.key.owner], done)
+            self._contents.deliver(metadata, done)
+        else:
+            self._fetches.fetch(metadata, [metadata.key.owner], done)
 
     def more(self, sid: int, done: Done) -> None:
         own = self._inbox.get(sid)

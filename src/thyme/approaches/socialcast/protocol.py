@@ -21,7 +21,7 @@ from math import inf
 import msgspec
 
 from thyme.approaches.inbox import Inbox
-from thyme.approaches.interface import Capabilities, Done, Failure, Fetched, Notify, Outcome, ReactiveStore
+from thyme.approaches.interface import Capabilities, Done, Fetched, Notify, Outcome, ReactiveStore
 from thyme.approaches.socialcast.buffers import Buffer, Held, Memory
 from thyme.approaches.socialcast.handovers import Handovers
 from thyme.approaches.socialcast.neighbours import Neighbour, Neighbourhood
@@ -129,7 +129,7 @@ class SocialCast(ReactiveStore):
     def _insert(self, metadata: Metadata, data: bytes, done: Done, replicate: bool | None) -> Metadata:
         lifetime_s = self.options.lifetime_of(metadata.tags)
         expires_s = metadata.published_s + lifetime_s if lifetime_s > 0.0 else None
-        self.shelf.keep(metadata.key, data, expires_s)
+        self.shelf.keep(metadata, data, expires_s)
         self._memory.add(identifier(metadata.key))
         copies = tuple(range(self._copies_for(metadata.tags)))
         published = Data(metadata, data, 0, copies, expires_s)
@@ -171,10 +171,7 @@ class SocialCast(ReactiveStore):
 
     def retrieve(self, metadata: Metadata, done: Fetched) -> None:
         """From what came with the notification; nobody else is asked."""
-        if metadata.key not in self.shelf:
-            done(Outcome(Failure.NOT_FOUND), b"")
-            return
-        done(Outcome(), self.shelf.read(metadata.key))
+        self.shelf.deliver(metadata, done)
 
     def more(self, sid: int, done: Done) -> None:
         self._inbox.get(sid)
@@ -289,6 +286,9 @@ class SocialCast(ReactiveStore):
 
     def _read(self, sender: NodeId, data: Data) -> bool:
         """Hand it to the application, if it is wanted; whether it has copies that may be carried on."""
+        if not data.metadata.describes(data.content):
+            self._drop("Data", "not what its metadata says")
+            return False
         hops = data.hops + 1
         id_ = identifier(data.metadata.key)
         self._memory.add(id_)
@@ -324,7 +324,7 @@ class SocialCast(ReactiveStore):
         owned = metadata.key.owner == self.node
         wanted = any(own.subscription.matches(metadata) for own in self._inbox)
         if wanted and not owned and metadata.key not in self.shelf:
-            self.shelf.keep(metadata.key, data.content, data.expires_s)
+            self.shelf.keep(metadata, data.content, data.expires_s)
         if wanted:
             for own in self._inbox:
                 self._inbox.accept(own.subscription.key, metadata, hops)

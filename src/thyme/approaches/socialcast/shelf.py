@@ -12,8 +12,10 @@ from math import inf
 import msgspec
 
 from thyme.approaches.contents import Contents
+from thyme.approaches.interface import Fetched
 from thyme.host import Host
 from thyme.model.ids import ObjectKey
+from thyme.model.objects import Metadata
 
 KIND = "socialcast content"
 
@@ -46,12 +48,12 @@ class Shelf:
     def __contains__(self, key: object) -> bool:
         return key in self._until_s
 
-    def read(self, key: ObjectKey) -> bytes:
-        return self._contents.read(key)
+    def deliver(self, metadata: Metadata, done: Fetched) -> None:
+        self._contents.deliver(metadata, done)
 
-    def keep(self, key: ObjectKey, data: bytes, expires_s: float | None) -> None:
-        self._contents.keep(key, data)
-        self.limit(key, expires_s)
+    def keep(self, metadata: Metadata, data: bytes, expires_s: float | None) -> None:
+        if self._contents.keep(metadata, data):
+            self.limit(metadata.key, expires_s)
         if len(self._until_s) > self._maximum:
             self._drop(next(iter(self._until_s)))
 

@@ -23,7 +23,6 @@ from thyme.approaches.inbox import Inbox
 from thyme.approaches.interface import (
     Capabilities,
     Done,
-    Failure,
     Notify,
     Outcome,
     ReactiveStore,
@@ -133,7 +132,7 @@ class DirectionalWalks(ReactiveStore):
         return self._contents.has(key)
 
     def _insert(self, metadata: Metadata, data: bytes, done: Done, replicate: bool | None) -> Metadata:
-        self._contents.keep(metadata.key, data)
+        self._contents.keep(metadata, data)
         self._when_settled(Event(metadata, 0), done)
         return metadata
 
@@ -172,11 +171,9 @@ class DirectionalWalks(ReactiveStore):
 
     def retrieve(self, metadata: Metadata, done: FetchedDone) -> None:
         if metadata.key.owner == self.node:
-            found = self._contents.has(metadata.key)
-            outcome = Outcome() if found else Outcome(Failure.NOT_FOUND)
-            done(outcome, self._contents.read(metadata.key) if found else b"")
-            return
-        self._fetches.fetch(metadata.key, metadata.size_bytes, [metadata.key.owner], done)
+            self._contents.deliver(metadata, done)
+        else:
+            self._fetches.fetch(metadata, [metadata.key.owner], done)
 
     def more(self, sid: int, done: Done) -> None:
         self._inbox.get(sid)

@@ -227,7 +227,7 @@ def _range_m(scenario: Scenario) -> float:
 def _first_data(operation: Operation) -> Data:
     content = operation.content()
     tags = (_topic(operation),)
-    metadata = Metadata(operation.object_key, tags, operation.summary(), operation.at_s, len(content))
+    metadata = Metadata.of(operation.object_key, tags, operation.summary(), operation.at_s, content)
     return Data(metadata, content, 0)
 
 
