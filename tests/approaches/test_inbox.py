@@ -183,7 +183,8 @@ def test_an_object_of_many_parts_is_fetched_with_as_many_requests_as_there_may_b
     )
     fetched: list[tuple[bool, int]] = []
     key = ObjectKey("film", NodeId(1))
-    fetches.fetch(key, 250, ["source"], lambda outcome, data: fetched.append((outcome.ok, len(data))))
+    film = Metadata.of(key, ("film",), b"", 0.0, bytes(250))
+    fetches.fetch(film, ["source"], lambda outcome, data: fetched.append((outcome.ok, len(data))))
     for part in range(3):
         assert len(asked) == part + 1
         one = asked[-1]

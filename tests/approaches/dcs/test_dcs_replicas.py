@@ -156,7 +156,7 @@ def test_a_member_that_is_asked_for_a_list_and_has_the_object_names_itself() -> 
     known = metadata_of("photo", keeper.tag(), replicas=(ACTIVE,))
     keeper.cell.holdings.put(Held(HERE, known))
     keeper.arrive(WhoHolds(1, known.key))
-    keeper.cell.contents.keep(known.key, b"data")
+    keeper.cell.contents.keep(known, b"data")
     keeper.arrive(WhoHolds(2, known.key))
     keeper.cell.holdings.delete(Deleted(HERE, known.key))
     keeper.arrive(WhoHolds(3, known.key))
@@ -186,12 +186,12 @@ def test_when_all_else_failed_the_question_goes_round_the_crowd_and_whoever_has_
 
 
 def test_a_question_that_goes_round_is_answered_by_who_has_the_object_and_said_once_by_who_has_not() -> None:
-    key = metadata_of("photo").key
-    question = Wanted(1, 0, key, NodeId(9), CellId(OTHER))
+    photo = metadata_of("photo")
+    question = Wanted(1, 0, photo.key, NodeId(9), CellId(OTHER))
     for has in (True, False):
         keeper = Keeper()
         if has:
-            keeper.cell.contents.keep(key, b"data")
+            keeper.cell.contents.keep(photo, b"data")
         for _ in range(3):
             keeper.cell.receive(NodeId(7), question)
         keeper.wait(1.0)
