@@ -36,7 +36,10 @@ class Store(Interface):
     def get(self, kind: str, key: str) -> bytes | None: ...
     def remove(self, kind: str, key: str) -> None: ...
     def items(self, kind: str) -> Iterator[tuple[str, bytes]]: ...
-    def write(self, key: str, offset: int, part: bytes) -> None: ...
+    def write(self, key: str, offset: int, part: bytes, written: Callable[[], None] | None = None) -> None:
+        """With `written`, which is called when the part is on the disk, `commit` does not wait for it: a part that can
+        be had again need not delay what leaves the machine. It lasts when something is written after it without."""
+
     def read(self, key: str, offset: int, size: int) -> bytes: ...
     def size(self, key: str) -> int: ...
     def discard(self, key: str) -> None: ...
@@ -63,6 +66,9 @@ class Host(Interface):
 
     def unicast(self, to: NodeId, message: Message, failed: Callable[[], None] | None = None) -> None:
         """To one neighbour, acknowledged by the link; `failed` is called when the link gives up."""
+
+    def part_bytes(self) -> int:
+        """How much of a large content a message to a neighbour may carry, where that is more than the settings say."""
 
     def after(self, delay_s: float, action: Callable[[], None]) -> Timer: ...
     def record(self, event: LogRecord) -> None: ...
@@ -107,11 +113,13 @@ class MemoryStore:
         """The kinds of records that there are, for whoever looks into a simulated node."""
         return tuple(kind for kind, records in self._records.items() if records)
 
-    def write(self, key: str, offset: int, part: bytes) -> None:
+    def write(self, key: str, offset: int, part: bytes, written: Callable[[], None] | None = None) -> None:
         content = self._contents.setdefault(key, bytearray())
         if len(content) < offset:
             content.extend(bytes(offset - len(content)))
         content[offset : offset + len(part)] = part
+        if written is not None:
+            written()
 
     def read(self, key: str, offset: int, size: int) -> bytes:
         return bytes(self._contents.get(key, b"")[offset : offset + size])

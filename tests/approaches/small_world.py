@@ -11,7 +11,7 @@ import numpy as np
 from thyme.approaches.interface import Failure, Outcome, ReactiveStore
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import ObjectKey, SubscriptionKey
-from thyme.model.objects import Metadata
+from thyme.model.objects import Content, InStore, Metadata
 from thyme.model.queries import parse_query
 from thyme.sim.faults import Rule
 from thyme.sim.run import Run
@@ -95,12 +95,15 @@ class SmallWorld:
         self.wait(wait_s)
 
     def retrieve(self, node: int, metadata: Metadata, wait_s: float = 200.0) -> bytes | None:
-        fetched: list[tuple[Outcome, bytes]] = []
+        fetched: list[tuple[Outcome, Content]] = []
         self.node(node).retrieve(metadata, lambda outcome, data: fetched.append((outcome, data)))
         self.wait(wait_s)
         assert len(fetched) == 1
-        self.outcomes.append(fetched[0][0])
-        return fetched[0][1] if fetched[0][0].ok else None
+        outcome, content = fetched[0]
+        self.outcomes.append(outcome)
+        if isinstance(content, InStore):
+            content = self.run.world.hosts[node].store.read(str(metadata.key), 0, content.size_bytes)
+        return content if outcome.ok else None
 
     def switch_off(self, node: int, *, keeps_store: bool = True) -> None:
         self.run._switch_off(node, keeps_store)

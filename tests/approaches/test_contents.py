@@ -12,7 +12,7 @@ from thyme.approaches.contents import ContentOptions, Contents, Fetches
 from thyme.approaches.interface import Failure, Outcome
 from thyme.approaches.requests import Requests, RetryOptions
 from thyme.model.ids import NodeId, ObjectKey
-from thyme.model.objects import Metadata
+from thyme.model.objects import Content, Metadata
 from thyme.wire.storage import PartReply, PartRequest
 
 DATA = bytes(range(256)) * 10
@@ -26,9 +26,9 @@ class Sources:
     answers: dict[str, Callable[[PartReply], PartReply]]
     net: Net = field(default_factory=Net)
     asked: list[str] = field(default_factory=list)
-    ended: list[tuple[Outcome, bytes]] = field(default_factory=list)
+    ended: list[tuple[Outcome, Content]] = field(default_factory=list)
 
-    def fetch(self) -> tuple[Outcome, bytes]:
+    def fetch(self) -> tuple[Outcome, Content]:
         contents = Contents(self.net.add(1, 0.0, 0.0))
         assert contents.keep(METADATA, DATA)
 

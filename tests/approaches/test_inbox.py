@@ -21,7 +21,7 @@ from thyme.host import MemoryStore
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
-from thyme.model.objects import Metadata
+from thyme.model.objects import Metadata, size_of
 from thyme.model.queries import parse_query
 from thyme.model.records import Counted
 from thyme.model.subscriptions import Subscription
@@ -47,6 +47,9 @@ class FakeHost:
 
     def now(self) -> float:
         return self.now_s
+
+    def part_bytes(self) -> int:
+        return 0
 
     def after(self, delay_s: float, action: Callable[[], None]) -> _Timer:
         if delay_s == 0.0:
@@ -184,7 +187,7 @@ def test_an_object_of_many_parts_is_fetched_with_as_many_requests_as_there_may_b
     fetched: list[tuple[bool, int]] = []
     key = ObjectKey("film", NodeId(1))
     film = Metadata.of(key, ("film",), b"", 0.0, bytes(250))
-    fetches.fetch(film, ["source"], lambda outcome, data: fetched.append((outcome.ok, len(data))))
+    fetches.fetch(film, ["source"], lambda outcome, data: fetched.append((outcome.ok, size_of(data))))
     for part in range(3):
         assert len(asked) == part + 1
         one = asked[-1]

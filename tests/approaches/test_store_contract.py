@@ -9,9 +9,10 @@ from contract import CROWDS, five_in_a_row, in_a_row, needs, needs_free_retrieva
 from small_world import SmallWorld
 
 from thyme.approaches.interface import Failure
+from thyme.model.chunks import CHUNK_BYTES
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey
-from thyme.model.objects import Metadata
+from thyme.model.objects import Content, Metadata
 from thyme.sim.faults import Rule
 
 pytestmark = pytest.mark.parametrize("crowd", CROWDS)
@@ -88,6 +89,15 @@ def test_contents_are_retrieved_whole_whatever_their_size(crowd: str, world: Sma
     assert world.retrieve(1, big) == large
 
 
+def test_contents_of_several_chunks_are_retrieved_whole(crowd: str, world: SmallWorld) -> None:
+    needs_free_retrieval(crowd)
+    data = bytes(range(256)) * 1_100
+    assert len(data) > 2 * CHUNK_BYTES
+    metadata = world.insert(1, "film", "goal", data=data)
+    assert world.retrieve(4, metadata) == data
+    assert world.retrieve(1, metadata) == data
+
+
 def test_a_subscriber_retrieves_what_it_was_notified_of(world: SmallWorld) -> None:
     world.subscribe(4, "goal")
     metadata = world.insert(0, "first", "goal", data=bytes(range(256)) * 3)
@@ -112,7 +122,7 @@ def test_contents_that_come_with_the_notification_are_there_at_once(crowd: str, 
     needs(crowd, "delivers_contents")
     world.subscribe(4, "goal")
     metadata = world.insert(0, "first", "goal")
-    fetched: list[bytes] = []
+    fetched: list[Content] = []
     world.node(4).retrieve(metadata, lambda outcome, data: fetched.append(data))
     assert fetched == [b"data"], "no message had the time to travel"
 

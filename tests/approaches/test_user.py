@@ -14,7 +14,7 @@ from thyme.host import Timer
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
-from thyme.model.objects import Metadata
+from thyme.model.objects import Content, Metadata
 from thyme.model.operations import Operation, RetrievalPolicy
 from thyme.model.queries import Query, parse_query
 from thyme.model.records import LogRecord, OperationKind
@@ -68,13 +68,13 @@ class ScriptedStore(ReactiveStore):
     def _was_inserted(self, key: ObjectKey) -> bool:
         return False
 
-    def insert(self, oid: str, data: bytes, tags: Iterable[str], summary: bytes, done: Done, **_: Any) -> Metadata:
+    def insert(self, oid: str, data: Content, tags: Iterable[str], summary: bytes, done: Done, **_: Any) -> Metadata:
         if not oid:
             raise InputError("no id")
         self.asked.append(("insert", done))
         return photo()
 
-    def _insert(self, metadata: Metadata, data: bytes, done: Done, replicate: bool | None) -> Metadata:
+    def _insert(self, metadata: Metadata, data: Content, done: Done, replicate: bool | None) -> Metadata:
         return metadata
 
     def delete(self, oid: str, done: Done) -> None:
@@ -153,7 +153,7 @@ def test_a_refused_operation_of_a_trace_has_failed_and_one_by_hand_raises_as_wel
 def test_whoever_asked_is_told_the_end_and_gets_the_content() -> None:
     user, _, store = somebody(BY_HAND)
     ends: list[str] = []
-    contents: list[bytes] = []
+    contents: list[Content] = []
     user.retrieve(0, photo(), ends.append, contents.append)
     store.answer()
     user.delete(1, "photo", ends.append)

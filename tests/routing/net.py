@@ -110,6 +110,9 @@ class FakeHost:
         elif failed:
             self.net.after(GIVEN_UP_S, failed)
 
+    def part_bytes(self) -> int:
+        return 0
+
     def after(self, delay_s: float, action: Callable[[], None]) -> Alarm:
         assert delay_s >= 0.0
         return self.net.after(delay_s, lambda: action() if self.on else None)

@@ -15,7 +15,8 @@ from thyme.wire.codec import MAX_FRAME_BYTES
 
 HEADER_BYTES = 10_000
 """Left in a frame for what surrounds a part of it: names, tags, a summary, the envelopes of routing."""
-FrameBytes = Annotated[int, msgspec.Meta(ge=1, le=MAX_FRAME_BYTES - HEADER_BYTES)]
+MAX_PART_BYTES = MAX_FRAME_BYTES - HEADER_BYTES
+FrameBytes = Annotated[int, msgspec.Meta(ge=1, le=MAX_PART_BYTES)]
 """How much of something goes into one frame."""
 
 

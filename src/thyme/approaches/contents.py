@@ -5,7 +5,9 @@ when all of it is there, and what is here when it is read.
 
 The requester asks for a few parts at a time, repeats what is not answered, and goes on to the next source when
 one does not have the object or stays silent (Thyme FGCS §6.5: the next closest replica, until no more options are
-available or a maximum number of retries is reached). A part fits one frame of the radio.
+available or a maximum number of retries is reached). A part fits one frame of the radio. Contents of more than one
+chunk go another way (`transfers`), and lie in the store from the first part on; behind the content, from its size on,
+whoever has it gives parts of its list of chunks.
 """
 
 from __future__ import annotations
@@ -15,12 +17,17 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from thyme.approaches.bounds import FrameBytes
+from thyme.approaches.bounds import MAX_PART_BYTES, FrameBytes
 from thyme.approaches.interface import Failure, Fetched, Outcome
 from thyme.approaches.requests import Requests
+from thyme.approaches.transfers.drafts import KIND as DRAFT
+from thyme.approaches.transfers.drafts import drop_draft, list_key
+from thyme.approaches.transfers.fetching import Progress, Transfers
+from thyme.approaches.transfers.supplies import TransferOptions
 from thyme.host import Host
+from thyme.model.chunks import CHUNK_BYTES, ChunkDigests, list_bytes, root_of
 from thyme.model.ids import ObjectKey
-from thyme.model.objects import Metadata
+from thyme.model.objects import Content, InStore, Metadata
 from thyme.model.records import Counted, TrafficKind
 from thyme.model.settings.bounds import AtLeastOne
 from thyme.wire.storage import PartReply, PartRequest
@@ -36,6 +43,7 @@ class ContentOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Parts asked for at once, if so many requests may be under way."""
     fetches: AtLeastOne = 200
     """Retrievals that may be under way at once."""
+    transfers: TransferOptions = TransferOptions()
 
 
 class Contents:
@@ -46,34 +54,61 @@ class Contents:
         self.lost: Callable[[ObjectKey], None] | None = None
         """Told of contents that were kept here and are damaged."""
 
-    def keep(self, metadata: Metadata, data: bytes) -> bool:
+    def keep(self, metadata: Metadata, content: Content) -> bool:
         """Keep an object's content, if it is the one that its metadata names; whether it is."""
-        if not metadata.describes(data):
+        if not metadata.describes(content):
             self._host.record(Counted(TrafficKind.DROPPED, "content", reason="not what its metadata says"))
             return False
-        key = str(metadata.key)
-        self._host.store.discard(key)
-        self._host.store.write(key, 0, data)
-        self._host.store.put(KIND, key, msgspec.msgpack.encode(len(data)))
+        store, key = self._host.store, str(metadata.key)
+        if isinstance(content, bytes):
+            store.discard(key)
+            store.write(key, 0, content)
+            if len(content) > CHUNK_BYTES:
+                self._list_chunks(metadata.key, content)
+        elif store.get(DRAFT, key) is not None:  # what came in parts lasts from now on
+            store.write(key, content.size_bytes, b"")
+            store.write(list_key(metadata.key), list_bytes(content.size_bytes), b"")
+        store.remove(DRAFT, key)
+        store.put(KIND, key, msgspec.msgpack.encode(metadata.size_bytes))
         return True
+
+    def _list_chunks(self, key: ObjectKey, data: bytes) -> None:
+        digests = ChunkDigests()
+        digests.add(data)
+        self._host.store.write(list_key(key), 0, digests.listed())
 
     def drop(self, key: ObjectKey) -> None:
         self._host.store.discard(str(key))
+        self._host.store.discard(list_key(key))
         self._host.store.remove(KIND, str(key))
 
     def has(self, key: ObjectKey) -> bool:
         return self._host.store.get(KIND, str(key)) is not None
 
-    def read(self, metadata: Metadata) -> bytes | None:
-        """The whole content of an object; None if it is not here, or no longer what it was."""
-        key = metadata.key
+    def release(self, key: ObjectKey) -> None:
+        """What was retrieved is not needed any more, unless it is kept."""
+        drop_draft(self._host.store, key)
+
+    def read(self, metadata: Metadata) -> Content | None:
+        """The content of an object, or where it is if it is large; None if it is not here, or no longer what it was."""
+        key, size_bytes = metadata.key, metadata.size_bytes
         if not self.has(key):
             return None
-        data = self._host.store.read(str(key), 0, self._host.store.size(str(key)))
-        if metadata.describes(data):
-            return data
+        if size_bytes > CHUNK_BYTES:
+            listed = self._host.store.read(list_key(key), 0, list_bytes(size_bytes))
+            whole = self._host.store.size(str(key)) == size_bytes and root_of(listed) == metadata.digest
+            content: Content = InStore(size_bytes, metadata.digest) if whole else b""
+        else:
+            content = self._host.store.read(str(key), 0, size_bytes + 1)
+        if metadata.describes(content):
+            return content
         self._lose(key)
         return None
+
+    def read_small(self, metadata: Metadata) -> bytes:
+        """The bytes of a content of one chunk; none if it is not here."""
+        content = self.read(metadata)
+        return content if isinstance(content, bytes) else b""
 
     def deliver(self, metadata: Metadata, done: Fetched) -> None:
         """To a reader on this device, who asks nobody else."""
@@ -84,11 +119,15 @@ class Contents:
         kept = self._host.store.get(KIND, str(request.key))
         if kept is None:
             return PartReply(request.request, request.key, False)
-        part = self._host.store.read(str(request.key), request.offset, request.size)
-        size_bytes = self._host.store.size(str(request.key))
+        store, size = self._host.store, min(request.size, MAX_PART_BYTES)
+        size_bytes = store.size(str(request.key))
         if size_bytes != msgspec.msgpack.decode(kept):
             self._lose(request.key)
             return PartReply(request.request, request.key, False)
+        if request.offset >= size_bytes > CHUNK_BYTES:
+            part = store.read(list_key(request.key), request.offset - size_bytes, size)
+        else:
+            part = store.read(str(request.key), request.offset, size)
         return PartReply(request.request, request.key, True, request.offset, size_bytes, part)
 
     def _lose(self, key: ObjectKey) -> None:
@@ -117,21 +156,38 @@ class Fetches(Generic[Source]):
         requests: Requests,
         ask: Callable[[Source, PartRequest], None],
         options: ContentOptions,
+        progress: Progress | None = None,
     ) -> None:
+        """`progress` is told how much of a large content is here."""
+        self._transfers = Transfers(requests, ask, options.transfers, options.part_bytes, progress)
+        self._contents = Contents(requests.host)
         self._requests = requests
         self._ask = ask
         self._options = options
         self._fetches: dict[int, _Fetch[Source]] = {}
 
     def fetch(self, metadata: Metadata, sources: Sequence[Source], done: Fetched) -> None:
-        """Get an object's content from the first of `sources` that has it."""
+        """Get an object's content from the first of `sources` that has it, a large one from several of them."""
+        if metadata.size_bytes > CHUNK_BYTES and metadata.digest:
+            here = self._contents.read(metadata)
+            if here is not None:
+                done(Outcome(), here)
+            else:
+                self._transfers.fetch(metadata, sources, done)
+            return
         if len(self._fetches) >= self._options.fetches:
             done(Outcome(Failure.REFUSED), b"")
             return
         fetch: _Fetch[Source] = _Fetch(metadata, sources, done)
         self._begin_with_next_source(fetch, Failure.NOT_FOUND)
 
+    def pause(self, key: ObjectKey) -> None:
+        """Ask for no more of a large content; what has arrived stays."""
+        self._transfers.pause(key)
+
     def on_reply(self, reply: PartReply) -> None:
+        if self._transfers.on_reply(reply):
+            return
         fetch = self._fetches.get(reply.request)
         if fetch is None:
             return

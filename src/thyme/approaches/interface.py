@@ -19,11 +19,12 @@ from enum import StrEnum
 import msgspec
 
 from thyme.approaches.names import UsedNames
+from thyme.approaches.transfers.drafts import drop_draft
 from thyme.host import Host
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
-from thyme.model.objects import Metadata, ObjectLimits, check_object
+from thyme.model.objects import Content, Metadata, ObjectLimits, check_object
 from thyme.model.queries import Query
 from thyme.routing.hearing import Ear
 from thyme.wire.message import Message
@@ -67,7 +68,8 @@ class Capabilities(msgspec.Struct, frozen=True):
 
 
 Done = Callable[[Outcome], None]
-Fetched = Callable[[Outcome, bytes], None]
+Fetched = Callable[[Outcome, Content], None]
+"""Told how a retrieval ended, with the content; a large one stays in the store until it is released."""
 Notify = Callable[[SubscriptionKey, Metadata, int], None]
 """(subscription, object, hops that the notification travelled or 0 where that is unknown)"""
 
@@ -82,6 +84,8 @@ class ReactiveStore(ABC):
         self._limits = limits
         self._names = UsedNames(host, limits.used_names, limits.used_names_s)
         self._under_way = 0
+        self.progress: Callable[[ObjectKey, int, int], None] | None = None
+        """Told how much of a large content that is being retrieved is here: (object, bytes, bytes in all)."""
 
     @property
     def node(self) -> NodeId:
@@ -106,37 +110,42 @@ class ReactiveStore(ABC):
     def insert(
         self,
         oid: str,
-        data: bytes,
+        data: Content,
         tags: Iterable[str],
         summary: bytes,
         done: Done,
         *,
         replicate: bool | None = None,
     ) -> Metadata:
-        """Store an object under its tags and notify whoever subscribed to them. `replicate` overrides, for this object,
-        the approach's choice of active replication where it has one."""
+        """Store an object under its tags and notify whoever subscribed to them. A large content may lie in the store
+        already. `replicate` overrides, for this object, the approach's choice of active replication, if it has one."""
         checked = check_object(data, tags, summary, self._limits.objects)
-        key = key_of(oid, self.node)
-        if self._was_inserted(key) or oid in self._names:
-            raise InputError(
-                f"object {oid!r} was inserted by this node before; objects are immutable, and the name of one that was "
-                "deleted is not used again: use a new id"
-            )
+        key = self.new_key(oid)
         metadata = Metadata.of(key, checked, summary, self.host.now(), data)
         self._check_insertion(metadata, data)
         self._expect_room()
         self._names.use(oid)
         return self._insert(metadata, data, self._begun(done), replicate)
 
+    def new_key(self, oid: str) -> ObjectKey:
+        """The key of an object of this node that is to be inserted; InputError if there was one of this name."""
+        key = key_of(oid, self.node)
+        if self._was_inserted(key) or oid in self._names:
+            raise InputError(
+                f"object {oid!r} was inserted by this node before; objects are immutable, and the name of one that was "
+                "deleted is not used again: use a new id"
+            )
+        return key
+
     @abstractmethod
     def _was_inserted(self, key: ObjectKey) -> bool:
         """Whether an object of this name, inserted by this node, lives."""
 
-    def _check_insertion(self, metadata: Metadata, data: bytes) -> None:  # noqa: B027 - most take any object
+    def _check_insertion(self, metadata: Metadata, data: Content) -> None:  # noqa: B027 - most take any object
         """InputError if the approach cannot take such an object. Changes nothing."""
 
     @abstractmethod
-    def _insert(self, metadata: Metadata, data: bytes, done: Done, replicate: bool | None) -> Metadata:
+    def _insert(self, metadata: Metadata, data: Content, done: Done, replicate: bool | None) -> Metadata:
         """Carry out an insertion that was checked, and so is not refused any more; returns the metadata as it is
         stored."""
 
@@ -170,7 +179,18 @@ class ReactiveStore(ABC):
 
     @abstractmethod
     def retrieve(self, metadata: Metadata, done: Fetched) -> None:
-        """Fetch the content of an object that this node was notified of."""
+        """Fetch the content of an object that this node was notified of. Whoever was given a large one releases it."""
+
+    def pause(self, key: ObjectKey) -> None:  # noqa: B027 - only large contents take long
+        """Stop retrieving a large content; what has arrived stays, and retrieving it again goes on from there."""
+
+    def _tell_progress(self, key: ObjectKey, have_bytes: int, size_bytes: int) -> None:
+        if self.progress is not None:
+            self.progress(key, have_bytes, size_bytes)
+
+    def release(self, key: ObjectKey) -> None:
+        """A large content that was retrieved is not needed any more; where the approach keeps it, it stays."""
+        drop_draft(self.host.store, key)
 
     @abstractmethod
     def more(self, sid: int, done: Done) -> None:

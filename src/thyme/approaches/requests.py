@@ -33,6 +33,7 @@ class RetryOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class _Pending(msgspec.Struct):
     send: Callable[[int], None]
     done: Done
+    timeout_s: float
     tries: int = 0
     timer: Timer | None = None
 
@@ -41,7 +42,7 @@ class Requests:
     """The requests of one node that are under way."""
 
     def __init__(self, host: Host, options: RetryOptions) -> None:
-        self._host = host
+        self.host = host
         self._options = options
         self._pending: dict[int, _Pending] = {}
         # Numbers must not repeat after a restart, or a late answer would be taken for a new one's.
@@ -58,16 +59,17 @@ class Requests:
     def __contains__(self, number: int) -> bool:
         return number in self._pending
 
-    def begin(self, send: Callable[[int], None], done: Done) -> int:
-        """Call `send(number)` now and after every timeout, until `resolve(number, …)` or the last try is over."""
+    def begin(self, send: Callable[[int], None], done: Done, timeout_s: float | None = None) -> int:
+        """Call `send(number)` now and after every timeout, until `resolve(number, …)` or the last try is over. Whoever
+        knows how long an answer takes says how long the first try waits."""
         self._numbers += 1
         number = self._numbers
         if len(self._pending) >= self._options.pending:
-            self._host.record(Counted(TrafficKind.DROPPED, "Request", reason="too many under way"))
+            self.host.record(Counted(TrafficKind.DROPPED, "Request", reason="too many under way"))
             send(number)
-            self._host.after(0.0, lambda: done(Outcome(Failure.REFUSED)))
+            self.host.after(0.0, lambda: done(Outcome(Failure.REFUSED)))
             return number
-        self._pending[number] = _Pending(send, done)
+        self._pending[number] = _Pending(send, done, self._options.timeout_s if timeout_s is None else timeout_s)
         self._try(number)
         return number
 
@@ -81,6 +83,14 @@ class Requests:
         pending.done(outcome)
         return True
 
+    def prolong(self, number: int) -> None:
+        """There are signs that a request is being carried out: its tries count anew from now on."""
+        pending = self._pending.get(number)
+        if pending is not None and pending.timer is not None:
+            pending.timer.cancel()
+            pending.tries = 1
+            pending.timer = self.host.after(pending.timeout_s * self._options.growth, lambda: self._try(number))
+
     def _try(self, number: int) -> None:
         pending = self._pending.get(number)
         if pending is None:
@@ -88,7 +98,7 @@ class Requests:
         if pending.tries > self._options.retries:
             self.resolve(number, Outcome(Failure.TIMEOUT))
             return
-        patience_s = self._options.timeout_s * self._options.growth**pending.tries
+        patience_s = pending.timeout_s * self._options.growth**pending.tries
         pending.tries += 1
-        pending.timer = self._host.after(patience_s, lambda: self._try(number))
+        pending.timer = self.host.after(patience_s, lambda: self._try(number))
         pending.send(number)

@@ -21,7 +21,7 @@ from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
-from thyme.model.objects import Metadata, check_bytes
+from thyme.model.objects import Content, InStore, Metadata, check_bytes, size_of
 from thyme.model.operations import Operation, RetrievalPolicy
 from thyme.model.queries import Query, parse_query
 from thyme.model.records import Notified, OperationKind
@@ -33,7 +33,7 @@ MAX_SEEN = 100_000
 MAX_SUBSCRIBED = 10_000
 """Subscriptions whose time is remembered, those that have ended included: a notification may still be on its way."""
 
-Fetched = Callable[[bytes], None]
+Fetched = Callable[[Content], None]
 Told = Callable[[SubscriptionKey, Metadata, float], None]
 """(subscription, object, seconds since the earliest instant at which it could have been notified)"""
 
@@ -64,7 +64,7 @@ def ignored(reason: str) -> None:
     """For operations of which only the records matter."""
 
 
-def thrown_away(data: bytes) -> None:
+def thrown_away(data: Content) -> None:
     """For contents that nobody looks at."""
 
 
@@ -135,11 +135,12 @@ class User:
                 raise InputError(f"operation {number}: a trace cannot contain {operation.kind.value!r}")
 
     def insert(
-        self, number: int, oid: str, data: bytes, tags: Iterable[str], summary: bytes, ended: Ended = ignored
+        self, number: int, oid: str, data: Content, tags: Iterable[str], summary: bytes, ended: Ended = ignored
     ) -> Metadata:
         store = self._present()
-        check_bytes("content", data)
-        subject = Subject(ObjectKey(oid, self.node), size_bytes=len(data))
+        if not isinstance(data, InStore):
+            check_bytes("content", data)
+        subject = Subject(ObjectKey(oid, self.node), size_bytes=size_of(data))
         return self._ledger.carry_out(
             number, OperationKind.INSERT, subject, lambda done: store.insert(oid, data, tags, summary, done), ended
         )
@@ -172,8 +173,10 @@ class User:
         store = self._present()
 
         def ask(done: Done) -> None:
-            def handed_over(outcome: Outcome, data: bytes) -> None:
+            def handed_over(outcome: Outcome, data: Content) -> None:
                 fetched(data)
+                if fetched is thrown_away:
+                    store.release(metadata.key)
                 done(outcome)
 
             store.retrieve(metadata, handed_over)

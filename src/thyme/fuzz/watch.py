@@ -15,7 +15,7 @@ from thyme.approaches.interface import Done, Fetched, Notify, Outcome, ReactiveS
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import ObjectKey, SubscriptionKey
-from thyme.model.objects import Metadata
+from thyme.model.objects import Content, Metadata
 from thyme.model.queries import Query
 from thyme.model.records import OperationKind
 from thyme.sim.run import Run
@@ -49,7 +49,7 @@ class Asked(msgspec.Struct):
     outcomes: int = 0
     ended_s: float = -1.0
     failure: str | None = None
-    data: bytes = b""
+    data: Content = b""
     holders: tuple[int, ...] = ()
     """Retrievals: who was on and had the content, when it was asked for and still when that ended."""
 
@@ -98,7 +98,7 @@ class WatchedStore:
         return getattr(self._store, name)
 
     def insert(
-        self, oid: str, data: bytes, tags: Iterable[str], summary: bytes, done: Done, **options: Any
+        self, oid: str, data: Content, tags: Iterable[str], summary: bytes, done: Done, **options: Any
     ) -> Metadata:
         asked = self._asked(OperationKind.INSERT, ObjectKey(oid, self._store.node))
         return self._try(
@@ -128,7 +128,7 @@ class WatchedStore:
         asked = self._asked(OperationKind.RETRIEVE, metadata.key)
         asked.holders = self._watch.holders_of(metadata.key)
 
-        def fetched(outcome: Outcome, data: bytes) -> None:
+        def fetched(outcome: Outcome, data: Content) -> None:
             asked.data = data
             still = self._watch.holders_of(metadata.key)
             asked.holders = tuple(node for node in asked.holders if node in still)

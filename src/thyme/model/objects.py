@@ -17,8 +17,10 @@ from thyme.model.errors import InputError
 from thyme.model.ids import CellId, NodeId, ObjectKey
 from thyme.model.tags import normalise_tags
 
-MAX_DATA_BYTES = 16 * 1024 * 1024
-"""A large photo or a short clip."""
+MAX_DATA_BYTES = 2**40
+"""The list of chunks of such an object takes 256 MB; before that, the disk decides."""
+MAX_TRACE_BYTES = 16 * 1024 * 1024
+"""Of an object in a trace: a large photo or a short clip. A simulation holds all contents in memory."""
 MAX_SUMMARY_BYTES = 2 * 1024
 """A small thumbnail: it is sent with each notification, which must fit one 802.11 frame, as must an insertion that
 carries both it and a part of the content."""
@@ -49,13 +51,33 @@ class Metadata(msgspec.Struct, frozen=True, array_like=True, gc=False):
             raise InputError(f"object {self.key} cannot be published at {self.published_s}: give seconds")
 
     @classmethod
-    def of(cls, key: ObjectKey, tags: tuple[str, ...], summary: bytes, published_s: float, data: bytes) -> Metadata:
+    def of(
+        cls, key: ObjectKey, tags: tuple[str, ...], summary: bytes, published_s: float, content: Content
+    ) -> Metadata:
         """That of an object with this content."""
-        return cls(key, tags, summary, published_s, len(data), digest=content_digest(data))
+        return cls(key, tags, summary, published_s, size_of(content), digest=digest_of(content))
 
-    def describes(self, data: bytes) -> bool:
+    def describes(self, content: Content) -> bool:
         """Whether these bytes are the object's content."""
-        return len(data) == self.size_bytes and self.digest in (b"", content_digest(data))
+        return size_of(content) == self.size_bytes and self.digest in (b"", digest_of(content))
+
+
+class InStore(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A content that lies in its node's store, because it may be larger than memory."""
+
+    size_bytes: int
+    digest: bytes
+
+
+Content = bytes | InStore
+
+
+def size_of(content: Content) -> int:
+    return len(content) if isinstance(content, bytes) else content.size_bytes
+
+
+def digest_of(content: Content) -> bytes:
+    return content_digest(content) if isinstance(content, bytes) else content.digest
 
 
 class DataObject(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -80,15 +102,16 @@ DEFAULT_LIMITS = ObjectLimits()
 
 
 def check_object(
-    data: bytes, tags: Iterable[str], summary: bytes, limits: ObjectLimits = DEFAULT_LIMITS
+    data: Content, tags: Iterable[str], summary: bytes, limits: ObjectLimits = DEFAULT_LIMITS
 ) -> tuple[str, ...]:
     """The normalised tags of an object about to be inserted; InputError if it breaks a limit."""
-    check_bytes("content", data)
+    if not isinstance(data, InStore):
+        check_bytes("content", data)
     check_bytes("summary", summary)
     if isinstance(tags, str):
         raise InputError(f"tags is the text {tags!r}; give a list of tags, such as [{tags!r}]")
-    if len(data) > limits.data_bytes:
-        raise InputError(f"the object has {len(data)} bytes: at most {limits.data_bytes} can be stored")
+    if size_of(data) > limits.data_bytes:
+        raise InputError(f"the object has {size_of(data)} bytes: at most {limits.data_bytes} can be stored")
     if len(summary) > limits.summary_bytes:
         raise InputError(f"the summary has {len(summary)} bytes: at most {limits.summary_bytes} can be sent")
     normalised = normalise_tags(tags)

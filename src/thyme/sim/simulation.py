@@ -279,6 +279,10 @@ class SimulatedHost:
     def unicast(self, to: NodeId, message: Message, failed: Failed = None) -> None:
         self._simulation.send(self.node, to, message, failed)
 
+    def part_bytes(self) -> int:
+        """Frames of a radio are small."""
+        return 0
+
     def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
         life = self.life
 

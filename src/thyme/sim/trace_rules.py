@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
-from thyme.model.objects import MAX_DATA_BYTES, MAX_SUMMARY_BYTES, MAX_TAGS
+from thyme.model.objects import MAX_SUMMARY_BYTES, MAX_TAGS, MAX_TRACE_BYTES
 from thyme.model.operations import Operation
 from thyme.model.queries import parse_query
 from thyme.model.records import OperationKind
@@ -76,10 +76,10 @@ def _insert_fault(operation: Operation, seen: _Seen) -> str:
             return str(error)
         if normal != tag:
             return f"the tag {tag!r} is not normalised; expected {normal!r}"
-    if not 0 <= operation.size_bytes <= MAX_DATA_BYTES or not 0 <= operation.summary_bytes <= MAX_SUMMARY_BYTES:
+    if not 0 <= operation.size_bytes <= MAX_TRACE_BYTES or not 0 <= operation.summary_bytes <= MAX_SUMMARY_BYTES:
         return (
             f"size_bytes is {operation.size_bytes} and summary_bytes {operation.summary_bytes}; "
-            f"expected at most {MAX_DATA_BYTES} and {MAX_SUMMARY_BYTES}"
+            f"expected at most {MAX_TRACE_BYTES} and {MAX_SUMMARY_BYTES}"
         )
     seen.objects[key] = True
     return ""

@@ -12,7 +12,7 @@ from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.replicas import Replicas
 from thyme.approaches.interface import Failure, Outcome
 from thyme.model.ids import CellId, NodeId
-from thyme.model.objects import DataObject
+from thyme.model.objects import Content, DataObject
 from thyme.routing.cells.addresses import Arrival, Form
 from thyme.wire.cells import WHOLE_CELL, CellState, Deleted, Held, HeldBy, PartFor, ReplicaAdded, Wanted, WhoHolds
 from thyme.wire.storage import PartReply, PartRequest
@@ -26,7 +26,7 @@ class Keeper(LoneCell):
         super().__init__(**options)
         self.copies = Copies(self.host)
         self.replicas = Replicas(self.cell, self.copies)
-        self.fetched: list[tuple[Outcome, bytes]] = []
+        self.fetched: list[tuple[Outcome, Content]] = []
 
     def retrieve(self, *replicas: Any, data: bytes = b"data") -> None:
         metadata = metadata_of("photo", self.tag(), self.tag(3), size=len(data), replicas=replicas)

@@ -12,7 +12,7 @@ from thyme.approaches.requests import RetryOptions
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
-from thyme.model.objects import DataObject, Metadata
+from thyme.model.objects import Content, DataObject, Metadata
 from thyme.model.queries import parse_query
 from thyme.model.subscriptions import Subscription
 from thyme.wire.drip import Interest
@@ -197,7 +197,7 @@ def test_operations_survive_loss_by_retrying(world: DripWorld) -> None:
 def test_contents_come_with_their_event(world: DripWorld) -> None:
     world.subscribe(2, "goal")
     metadata = world.insert(0, "o", "goal", data=b"the ball is in")
-    fetched: list[tuple[Failure, bytes]] = []
+    fetched: list[tuple[Failure, Content]] = []
     for node in (2, 0, 8):
         world.nodes[node].retrieve(metadata, lambda outcome, data: fetched.append((outcome.failure, data)))
     assert fetched == [

@@ -8,6 +8,7 @@ import pytest
 from social_world import SocialWorld
 
 from thyme.model.errors import InputError
+from thyme.model.objects import Content
 
 
 def test_a_new_subscription_is_not_told_of_what_has_expired_in_the_buffer(tmp_path: Path) -> None:
@@ -89,7 +90,7 @@ def test_contents_and_names_go_when_their_messages_have_expired(tmp_path: Path) 
         assert len(list(store.items("used name"))) <= 50
     world.restart(1)
     world.until(1_080.0)
-    fetched: list[bytes] = []
+    fetched: list[Content] = []
     world.node(0).retrieve(last, lambda outcome, data: fetched.append(data))
     assert fetched == [b"news"], "what has just expired may still be read"
     world.until(1_200.0)

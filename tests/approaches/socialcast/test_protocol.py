@@ -11,6 +11,7 @@ from thyme.approaches.interface import Failure, Outcome
 from thyme.approaches.registry import find_approach
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
+from thyme.model.objects import Content
 from thyme.sim.faults import Rule
 
 ACQUAINTED = (1, 2, 0.0, 295.0)
@@ -221,7 +222,7 @@ def test_copies_subscriptions_and_contents_survive_a_restart(tmp_path: Path) -> 
     world.until(600.0)
     assert world.names(1) == ["try"]
     world.restart(1)
-    fetched: list[tuple[Outcome, bytes]] = []
+    fetched: list[tuple[Outcome, Content]] = []
     world.node(1).retrieve(metadata, lambda outcome, data: fetched.append((outcome, data)))
     assert fetched == [(Outcome(), b"five points")]
 
@@ -231,7 +232,7 @@ def test_contents_come_with_the_notification_and_from_nowhere_else(tmp_path: Pat
     world.subscribe(1, "rugby")
     metadata = world.publish(0, "try", "rugby", data=b"five points")
     world.until(100.0)
-    fetched: list[tuple[Failure, bytes]] = []
+    fetched: list[tuple[Failure, Content]] = []
     for node in (0, 1, 2):
         world.node(node).retrieve(metadata, lambda outcome, data: fetched.append((outcome.failure, data)))
     assert fetched == [(Failure.NONE, b"five points"), (Failure.NONE, b"five points"), (Failure.NOT_FOUND, b"")]

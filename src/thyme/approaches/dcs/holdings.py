@@ -24,7 +24,7 @@ from thyme.host import Host
 from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId, ObjectKey
 from thyme.model.matching import MatchingIndex
-from thyme.model.objects import DataObject, Metadata, Replica
+from thyme.model.objects import Content, DataObject, Metadata, Replica
 from thyme.model.subscriptions import Subscription
 from thyme.wire.cells import WHOLE_CELL, CellState, Deleted, Held
 
@@ -80,7 +80,7 @@ class Holdings:
         self._items.note(number, lambda: CellState(held=(self._held(key, held.home),)))
         return True, matching
 
-    def put_object(self, metadata: Metadata, data: bytes) -> None:
+    def put_object(self, metadata: Metadata, data: Content) -> None:
         """Keep an object's bytes for its owner's cell."""
         key = metadata.key
         if not self.index.deleted(key) and key not in self._objects and self._contents.keep(metadata, data):
@@ -260,7 +260,7 @@ class Holdings:
     def _object(self, key: ObjectKey) -> DataObject:
         metadata = self._objects[key]
         small = metadata.size_bytes <= self._options.contents.part_bytes
-        return DataObject(metadata, (self._contents.read(metadata) if small else None) or b"")
+        return DataObject(metadata, self._contents.read_small(metadata) if small else b"")
 
     def _merge_replicas(self, newer: Metadata) -> None:
         known = self.index.get(newer.key)

@@ -19,9 +19,10 @@ from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.keys import cells_of_tags, keepers_among, sources_of
 from thyme.approaches.dcs.lookups import Lookups
 from thyme.approaches.interface import Failure, Fetched, Outcome
+from thyme.approaches.transfers.fetching import Progress
 from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId, NodeId, ObjectKey
-from thyme.model.objects import DataObject, Metadata, Replica
+from thyme.model.objects import Content, DataObject, Metadata, Replica
 from thyme.routing.cells.addresses import Arrival, Destination, Form
 from thyme.wire.cells import WHOLE_CELL, CellState, PartFor, ReplicaAdded
 from thyme.wire.storage import PartReply, PartRequest
@@ -35,12 +36,14 @@ LOOKED_UP = (Failure.NOT_FOUND, Failure.TIMEOUT, Failure.DAMAGED)
 class Replicas:
     """One node's copies, and those it asks for."""
 
-    def __init__(self, cell: Cell, copies: Copies) -> None:
+    def __init__(self, cell: Cell, copies: Copies, progress: Progress | None = None) -> None:
         self._cell = cell
         self._copies = copies
         self._contents = cell.contents
         self._options = cell.options
-        self._fetches: Fetches[Destination] = Fetches(cell.requests, self._ask_for_part, cell.options.contents)
+        self._fetches: Fetches[Destination] = Fetches(
+            cell.requests, self._ask_for_part, cell.options.contents, progress
+        )
         self._asked_parts: Bounded[int, int] = Bounded(cell.options.retry.pending)
         self._lookups = Lookups(cell)
         self._fetching: set[ObjectKey] = set()
@@ -51,7 +54,7 @@ class Replicas:
         cell.hear(PartReply, self._on_part)
         cell.serve(PartFor, self._on_part_for)
 
-    def keep_own(self, metadata: Metadata, data: bytes) -> None:
+    def keep_own(self, metadata: Metadata, data: Content) -> None:
         """Keep an object of this node's user and, unless only its owner is to keep it, have the cell keep it too."""
         self._contents.keep(metadata, data)
         self._copies.put_own(metadata)
@@ -71,7 +74,7 @@ class Replicas:
             self._fetch(metadata, done, self._options.lookups or GIVE_UP)
 
     def _fetch(self, metadata: Metadata, done: Fetched, lookups: int) -> None:
-        def fetched(outcome: Outcome, data: bytes) -> None:
+        def fetched(outcome: Outcome, data: Content) -> None:
             if outcome.ok:
                 self._become_replica(metadata, data)
             elif lookups > GIVE_UP and outcome.failure in LOOKED_UP:
@@ -82,6 +85,9 @@ class Replicas:
 
         sources = sources_of(self._cell.grid, metadata, self._cell.place)
         self._fetches.fetch(metadata, sources, fetched)
+
+    def pause(self, key: ObjectKey) -> None:
+        self._fetches.pause(key)
 
     def _look_up(self, metadata: Metadata, failed: Outcome, done: Fetched, lookups: int) -> None:
         """Nobody on the list has the object (any more): ask its metadata's cells who has it now, so many times, and
@@ -108,13 +114,14 @@ class Replicas:
         lacking = {thing.metadata.key: thing.metadata for thing in state.objects if self._is_to_fetch(thing)}
         source = Destination(arrival.origin_cell, arrival.origin)
 
-        def keep(metadata: Metadata, outcome: Outcome, data: bytes) -> None:
+        def keep(metadata: Metadata, outcome: Outcome, data: Content) -> None:
             self._fetching.discard(metadata.key)
             if outcome.ok and self._cell.id == cell and self._cell.mode in (Mode.MEMBER, Mode.JOINING):
                 self._cell.holdings.put_object(metadata, data)
                 del lacking[metadata.key]
                 if not lacking:
                     done()
+            self._contents.release(metadata.key)
 
         if not lacking:
             done()
@@ -160,15 +167,15 @@ class Replicas:
         if request is not None:
             self._cell.requests.resolve(request, Outcome(Failure.NOT_FOUND))
 
-    def _replicate(self, metadata: Metadata, data: bytes) -> None:
+    def _replicate(self, metadata: Metadata, data: Content) -> None:
         """Active replication in the cell this node is in (§6.2.1); a large object is announced and fetched."""
-        small = len(data) <= self._options.contents.part_bytes
+        small = data if isinstance(data, bytes) and len(data) <= self._options.contents.part_bytes else b""
         place = self._cell.place
         node, wanted = self._cell.host.node, self._options.replicas_in_cell
         members = self._cell.members_of(place) + [node] * self._cell.member
         chosen = keepers_among(metadata.key, members, wanted) if 0 < wanted < len(members) else []
         keepers = tuple(sorted(keeper for keeper in chosen if keeper != node))
-        state = CellState(objects=(DataObject(metadata, data if small else b""),), keepers=keepers)
+        state = CellState(objects=(DataObject(metadata, small),), keepers=keepers)
         if self._cell.member:
             self._cell.holdings.put_object(metadata, data)
         if self._cell.member or self._cell.members_of(place):
@@ -184,7 +191,7 @@ class Replicas:
 
         self._cell.requests.begin(send, _ignore)
 
-    def _become_replica(self, metadata: Metadata, data: bytes) -> None:
+    def _become_replica(self, metadata: Metadata, data: Content) -> None:
         """Passive replication (§6.2.2): keep what was retrieved, and say so where its metadata is."""
         self._contents.keep(metadata, data)
         self._copies.put_retrieved(metadata)

@@ -35,7 +35,7 @@ from thyme.host import Host
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
-from thyme.model.objects import Metadata, Replica
+from thyme.model.objects import Content, Metadata, Replica
 from thyme.model.queries import Query
 from thyme.routing.hearing import Ear
 from thyme.wire.cells import WHOLE_CELL, DeleteMetadata, InsertMetadata
@@ -51,7 +51,7 @@ class CellStorage(ReactiveStore):
         super().__init__(host, options.limits)
         self.cell = cell = Cell(host, options)
         self._copies = Copies(host)
-        self._replicas = Replicas(cell, self._copies)
+        self._replicas = Replicas(cell, self._copies, self._tell_progress)
         notifier = Notifier(cell)
         learning = Learning(cell, notifier, self._replicas)
         self._broker = Broker(cell, notifier, learning)
@@ -93,7 +93,7 @@ class CellStorage(ReactiveStore):
     def _was_inserted(self, key: ObjectKey) -> bool:
         return self._copies.own(key.oid) is not None
 
-    def _insert(self, metadata: Metadata, data: bytes, done: Done, replicate: bool | None) -> Metadata:
+    def _insert(self, metadata: Metadata, data: Content, done: Done, replicate: bool | None) -> Metadata:
         active = self.cell.options.active_replication if replicate is None else replicate
         where = Replica(WHOLE_CELL if active else self.node, self.cell.place)
         stored = msgspec.structs.replace(metadata, replicas=(where,))
@@ -127,6 +127,9 @@ class CellStorage(ReactiveStore):
 
     def retrieve(self, metadata: Metadata, done: Fetched) -> None:
         self._replicas.retrieve(metadata, done)
+
+    def pause(self, key: ObjectKey) -> None:
+        self._replicas.pause(key)
 
     def more(self, sid: int, done: Done) -> None:
         self._expect_room()

@@ -28,7 +28,7 @@ from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
-from thyme.model.objects import DataObject, Metadata
+from thyme.model.objects import Content, DataObject, Metadata
 from thyme.model.queries import Query
 from thyme.model.records import Counted, Joined, TrafficKind
 from thyme.model.subscriptions import Subscription
@@ -113,8 +113,8 @@ class Drip(ReactiveStore):
     def _was_inserted(self, key: ObjectKey) -> bool:
         return self.subscriber.contents.has(key)
 
-    def _check_insertion(self, metadata: Metadata, data: bytes) -> None:
-        size_bytes = len(data) + len(metadata.summary)
+    def _check_insertion(self, metadata: Metadata, data: Content) -> None:
+        size_bytes = metadata.size_bytes + len(metadata.summary)
         if size_bytes > self.options.content_bytes:
             raise InputError(
                 f"object {metadata.key.oid!r} has {size_bytes} bytes of content and summary; DRIP sends contents along "
@@ -122,7 +122,8 @@ class Drip(ReactiveStore):
                 "smaller one"
             )
 
-    def _insert(self, metadata: Metadata, data: bytes, done: Done, replicate: bool | None) -> Metadata:
+    def _insert(self, metadata: Metadata, data: Content, done: Done, replicate: bool | None) -> Metadata:
+        assert isinstance(data, bytes), "larger ones are refused"
         self.subscriber.contents.keep(metadata, data)
         event = DataObject(metadata, data)
         self.subscriber.deliver(event, 0)

@@ -13,7 +13,7 @@ import msgspec
 
 from thyme.approaches.bounds import check_at_least
 from thyme.approaches.contents import ContentOptions, Contents, Fetches
-from thyme.approaches.es.server import Server
+from thyme.approaches.es.server import NO_REQUEST, Server
 from thyme.approaches.inbox import Inbox
 from thyme.approaches.interface import (
     Capabilities,
@@ -28,10 +28,12 @@ from thyme.approaches.interface import (
 from thyme.approaches.pager import Pager
 from thyme.approaches.requests import Requests, RetryOptions
 from thyme.host import Host
+from thyme.model.bounded import Bounded
+from thyme.model.chunks import CHUNK_BYTES
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
-from thyme.model.objects import Metadata
+from thyme.model.objects import Content, Metadata
 from thyme.model.queries import Query
 from thyme.model.records import Joined
 from thyme.model.subscriptions import Subscription
@@ -43,6 +45,8 @@ from thyme.wire.storage import Acknowledged, MoreRequest, Notification, PartRepl
 
 RouterFactory = Callable[[Host, Deliver], UnicastRouter]
 OWN_OBJECT = "own object"
+MAX_LARGE = 1_000
+"""As many as operations may be under way."""
 SERVER = NodeId(-1)
 """The servers as one source of past matches: whoever is asked goes on where another stopped."""
 
@@ -74,10 +78,14 @@ class ExternalStorage(ReactiveStore):
         self._router = router(host, self._on_message)
         self._requests = Requests(host, options.retry)
         self._contents = Contents(host)
-        self._fetches: Fetches[NodeId] = Fetches(self._requests, self._router.send, options.contents)
+        self._fetches: Fetches[NodeId] = Fetches(
+            self._requests, self._router.send, options.contents, self._tell_progress
+        )
         limits = options.limits
         self._inbox: Inbox[NodeId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
         self._pager: Pager[NodeId] = Pager(self._inbox, self._requests, self._ask_for_past, options.past_matches)
+        self._large: Bounded[ObjectKey, int] = Bounded(MAX_LARGE)
+        """The insertions of large objects, which last while the server fetches them."""
         self._last_asked = -1
         self._turn = 0
         others = tuple(server for server in self._servers if server != host.node)
@@ -107,12 +115,14 @@ class ExternalStorage(ReactiveStore):
     def _was_inserted(self, key: ObjectKey) -> bool:
         return self.host.store.get(OWN_OBJECT, key.oid) is not None
 
-    def _insert(self, metadata: Metadata, data: bytes, done: Done, replicate: bool | None) -> Metadata:
+    def _insert(self, metadata: Metadata, data: Content, done: Done, replicate: bool | None) -> Metadata:
         self.host.store.put(OWN_OBJECT, metadata.key.oid, b"")
-        inline = data if len(data) <= self.options.contents.part_bytes else b""
+        inline = data if isinstance(data, bytes) and len(data) <= self.options.contents.part_bytes else b""
         if not inline:
             self._contents.keep(metadata, data)
-        self._ask(lambda number: InsertRequest(number, metadata, inline), done)
+        number = self._ask(lambda number: InsertRequest(number, metadata, inline), done)
+        if metadata.size_bytes > CHUNK_BYTES:
+            self._large[metadata.key] = number
         return metadata
 
     def delete(self, oid: str, done: Done) -> None:
@@ -165,6 +175,9 @@ class ExternalStorage(ReactiveStore):
         else:
             self._fetches.fetch(metadata, self._servers, done)
 
+    def pause(self, key: ObjectKey) -> None:
+        self._fetches.pause(key)
+
     def more(self, sid: int, done: Done) -> None:
         own = self._inbox.get(sid)
         self._expect_room()
@@ -182,7 +195,7 @@ class ExternalStorage(ReactiveStore):
     def stored(self) -> Iterable[tuple[str, int, int]]:
         return self._server.stored() if self._server else ()
 
-    def _ask(self, message: Callable[[int], Message], done: Done) -> None:
+    def _ask(self, message: Callable[[int], Message], done: Done) -> int:
         tries = 0
 
         def send(number: int) -> None:
@@ -190,7 +203,7 @@ class ExternalStorage(ReactiveStore):
             self._router.send(self._servers[tries % len(self._servers)], message(number))
             tries += 1
 
-        self._requests.begin(send, done)
+        return self._requests.begin(send, done)
 
     def _ask_for_past(self, source: NodeId, request: MoreRequest) -> None:
         """A request that is repeated was not answered: from then on another server is asked."""
@@ -213,4 +226,5 @@ class ExternalStorage(ReactiveStore):
             case _:
                 handled = self._server.receive(origin, message) if self._server else False
                 if not handled and isinstance(message, PartRequest):
+                    self._requests.prolong(self._large.get(message.key, NO_REQUEST))
                     self._router.send(origin, self._contents.answer(message))

@@ -22,7 +22,7 @@ from thyme.approaches.past import answer_in_pieces
 from thyme.host import Host
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.matching import Cursor, IndexFull, MatchingIndex
-from thyme.model.objects import Metadata
+from thyme.model.objects import Content, Metadata
 from thyme.model.subscriptions import Subscription
 from thyme.routing.layer import UnicastRouter
 from thyme.wire.codec import DecodeError, decode, encode
@@ -140,13 +140,13 @@ class Server:
         else:
             source = metadata.key.owner
 
-            def fetched(outcome: Outcome, data: bytes) -> None:
+            def fetched(outcome: Outcome, data: Content) -> None:
                 if outcome.ok:
                     self._store(client, message, data, relayed)
 
             self._fetches.fetch(metadata, [source, *self._others], fetched)
 
-    def _store(self, client: NodeId, message: InsertRequest, data: bytes, relayed: bool) -> None:
+    def _store(self, client: NodeId, message: InsertRequest, data: Content, relayed: bool) -> None:
         metadata = message.metadata
         matching: list[Subscription] = []
         if str(metadata.key) not in self._deleted:

@@ -42,7 +42,7 @@ from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.matching import Cursor, MatchingIndex, MatchingLimits
-from thyme.model.objects import Metadata
+from thyme.model.objects import Content, Metadata
 from thyme.model.queries import Query
 from thyme.model.subscriptions import Subscription
 from thyme.routing.flooding import Flooding
@@ -77,7 +77,9 @@ class LocalStorage(ReactiveStore):
         self._requests = Requests(host, self.options.retry)
         self._echoes = Requests(host, self.options.echo)
         self._contents = Contents(host)
-        self._fetches: Fetches[NodeId] = Fetches(self._requests, self._router.send, self.options.contents)
+        self._fetches: Fetches[NodeId] = Fetches(
+            self._requests, self._router.send, self.options.contents, self._tell_progress
+        )
         limits = self.options.limits
         self._inbox: Inbox[NodeId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
         self._pager: Pager[NodeId] = Pager(self._inbox, self._requests, self._router.send, self.options.past_matches)
@@ -117,7 +119,7 @@ class LocalStorage(ReactiveStore):
     def _was_inserted(self, key: ObjectKey) -> bool:
         return self._index.get(key) is not None or self._index.deleted(key)
 
-    def _insert(self, metadata: Metadata, data: bytes, done: Done, replicate: bool | None) -> Metadata:
+    def _insert(self, metadata: Metadata, data: Content, done: Done, replicate: bool | None) -> Metadata:
         self._contents.keep(metadata, data)
         self.host.store.put("object", str(metadata.key), msgspec.msgpack.encode(metadata))
         for subscription in self._index.insert(metadata):
@@ -172,6 +174,9 @@ class LocalStorage(ReactiveStore):
             self._contents.deliver(metadata, done)
         else:
             self._fetches.fetch(metadata, [metadata.key.owner], done)
+
+    def pause(self, key: ObjectKey) -> None:
+        self._fetches.pause(key)
 
     def more(self, sid: int, done: Done) -> None:
         own = self._inbox.get(sid)

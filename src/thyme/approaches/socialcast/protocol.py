@@ -33,7 +33,7 @@ from thyme.host import Host, Timer
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
-from thyme.model.objects import Metadata
+from thyme.model.objects import Content, Metadata
 from thyme.model.queries import Query
 from thyme.model.records import Counted, Joined, Sampled, TrafficKind
 from thyme.model.subscriptions import Subscription
@@ -96,7 +96,7 @@ class SocialCast(ReactiveStore):
     def insert(
         self,
         oid: str,
-        data: bytes,
+        data: Content,
         tags: Iterable[str],
         summary: bytes,
         done: Done,
@@ -118,15 +118,16 @@ class SocialCast(ReactiveStore):
     def _was_inserted(self, key: ObjectKey) -> bool:
         return key in self.shelf
 
-    def _check_insertion(self, metadata: Metadata, data: bytes) -> None:
-        if len(data) > self.options.content_bytes:
+    def _check_insertion(self, metadata: Metadata, data: Content) -> None:
+        if metadata.size_bytes > self.options.content_bytes:
             raise InputError(
-                f"object {metadata.key.oid!r} has {len(data)} bytes; SocialCast carries contents within its messages, "
-                f"at most {self.options.content_bytes} (setting content_bytes): publish a smaller one that says where "
-                "to get it"
+                f"object {metadata.key.oid!r} has {metadata.size_bytes} bytes; SocialCast carries contents within its "
+                f"messages, at most {self.options.content_bytes} (setting content_bytes): publish a smaller one that "
+                "says where to get it"
             )
 
-    def _insert(self, metadata: Metadata, data: bytes, done: Done, replicate: bool | None) -> Metadata:
+    def _insert(self, metadata: Metadata, data: Content, done: Done, replicate: bool | None) -> Metadata:
+        assert isinstance(data, bytes), "larger ones are refused"
         lifetime_s = self.options.lifetime_of(metadata.tags)
         expires_s = metadata.published_s + lifetime_s if lifetime_s > 0.0 else None
         self.shelf.keep(metadata, data, expires_s)

@@ -40,7 +40,7 @@ from thyme.host import Host
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
-from thyme.model.objects import Metadata
+from thyme.model.objects import Content, Metadata
 from thyme.model.queries import Query
 from thyme.model.records import Joined
 from thyme.model.subscriptions import Subscription
@@ -64,7 +64,7 @@ class DirectionalWalks(ReactiveStore):
         self._inbox.removed = lambda sid: host.store.remove(SINCE, str(sid))
         self._contents = Contents(host)
         self._requests = Requests(host, self.options.retry)
-        self._fetches: Fetches[NodeId] = Fetches(self._requests, self._ask, self.options.contents)
+        self._fetches: Fetches[NodeId] = Fetches(self._requests, self._ask, self.options.contents, self._tell_progress)
         self.branches = Branches(host.node, self.options.filters, self.options.subscriptions_known)
         around = Surroundings(
             self._send,
@@ -131,7 +131,7 @@ class DirectionalWalks(ReactiveStore):
     def _was_inserted(self, key: ObjectKey) -> bool:
         return self._contents.has(key)
 
-    def _insert(self, metadata: Metadata, data: bytes, done: Done, replicate: bool | None) -> Metadata:
+    def _insert(self, metadata: Metadata, data: Content, done: Done, replicate: bool | None) -> Metadata:
         self._contents.keep(metadata, data)
         self._when_settled(Event(metadata, 0), done)
         return metadata
@@ -174,6 +174,9 @@ class DirectionalWalks(ReactiveStore):
             self._contents.deliver(metadata, done)
         else:
             self._fetches.fetch(metadata, [metadata.key.owner], done)
+
+    def pause(self, key: ObjectKey) -> None:
+        self._fetches.pause(key)
 
     def more(self, sid: int, done: Done) -> None:
         self._inbox.get(sid)

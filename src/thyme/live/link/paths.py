@@ -6,6 +6,7 @@ one frame, because a datagram that the network cuts into fragments is lost with 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from ipaddress import ip_address
 from typing import Annotated
 
@@ -14,6 +15,7 @@ import msgspec
 from thyme.live.link.addresses import Address
 from thyme.live.link.frames import MAX_DATAGRAM_BYTES
 from thyme.model.bounded import Bounded
+from thyme.model.settings.bounds import AtLeastOne
 
 LEAST_BYTES = 508
 """What every path on the internet carries."""
@@ -25,6 +27,8 @@ class PathOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     datagram_bytes: DatagramBytes = 1_400
     """On radios and cables: a part of a content (1,200 bytes) with all that surrounds it, within a frame of 1,500."""
     loopback_bytes: DatagramBytes = MAX_DATAGRAM_BYTES
+    loopback_part_bytes: AtLeastOne = 32_768
+    """Parts of large contents within one machine; several of them fit the socket's buffer."""
 
 
 class Paths:
@@ -40,6 +44,11 @@ class Paths:
             known = self._options.loopback_bytes if is_loopback(address) else self._options.datagram_bytes
             self._known[address] = known
         return known
+
+    def part_bytes(self, addresses: Iterable[Address]) -> int:
+        """What of a content a message to any of these addresses may carry; 0 leaves it to the approach."""
+        wide = all(self.datagram_bytes(address) > self._options.loopback_part_bytes for address in addresses)
+        return self._options.loopback_part_bytes if wide else 0
 
 
 def is_loopback(address: Address) -> bool:

@@ -88,6 +88,9 @@ class LiveHost:
         self.store.commit(lambda: None if committed.done() else committed.set_result(None))
         await committed
 
+    def part_bytes(self) -> int:
+        return self.link.part_bytes()
+
     def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
         return self.clock.after(delay_s, self._while_on(action))
 

@@ -72,7 +72,7 @@ class DiskStore:
         except BaseException:
             self._database.close()
             raise
-        self._writer = Writer(self._database.writing, self._files, folder)
+        self._writer = Writer(self._database.writing, self._files, folder, full=full)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._bytes = sum(len(value) for records in self._records.values() for value in records.values())
         self._bytes += sum(stored.size_bytes for stored in self._contents.values())
@@ -111,11 +111,11 @@ class DiskStore:
     def items(self, kind: str) -> Iterator[tuple[str, bytes]]:
         return iter(list(self._records.get(kind, {}).items()))
 
-    def write(self, key: str, offset: int, part: bytes) -> None:
+    def write(self, key: str, offset: int, part: bytes, written: Done | None = None) -> None:
         self._expect_room(len(part))
         self._bytes += max(0, offset + len(part) - self.size(key))
-        self._gathered.write(key, offset, part)
-        self._write_soon()
+        self._gathered.write(key, offset, part, written)
+        self._write_soon(at_once=written is not None)
 
     def read(self, key: str, offset: int, size: int) -> bytes:
         offset, size = max(0, offset), max(0, min(size, self.size(key) - offset))
@@ -145,12 +145,14 @@ class DiskStore:
             self._write_soon()
 
     def commit(self, done: Done) -> None:
-        if self.settled or self._options.durability == "batched":
+        if self._options.durability == "batched":
             done()
-        elif self._gathered:
+        elif self._gathered.awaited:
             self._after_gathered.append(done)
-        else:
+        elif self._under_way.awaited:
             self._after_under_way.append(done)
+        else:
+            done()
 
     async def close(self) -> None:
         """Write what is left, and let the folder go."""
@@ -194,9 +196,13 @@ class DiskStore:
         if self._no_room:
             raise StoreFull(f"the disk of {self._folder} is full; make room, or delete objects of this node")
 
-    def _write_soon(self) -> None:
+    def _write_soon(self, *, at_once: bool = False) -> None:
+        """Whoever hands over a large content waits with its next part until this one is written."""
+        if at_once and self._timer is not None and not self._under_way:
+            self._timer.cancel()
+            self._timer = None
         if self._timer is None and not self._under_way:
-            wait_s = self._options.batch_s if self._options.durability == "batched" else 0.0
+            wait_s = self._options.batch_s if self._options.durability == "batched" and not at_once else 0.0
             self._timer = self._loop.call_later(wait_s, self._begin) if wait_s else self._loop.call_soon(self._begin)
 
     def _begin(self) -> None:
@@ -232,10 +238,10 @@ class DiskStore:
                 self._contents.pop(key, None)
             else:
                 self._contents[key] = stored
-        self._under_way = Batch()
-        after, self._after_under_way = self._after_under_way, []
+        after = [*self._after_under_way, *self._under_way.written]
+        self._under_way, self._after_under_way = Batch(), []
         if self._gathered:
-            self._write_soon()
+            self._write_soon(at_once=bool(self._gathered.written))
         for done in after:
             try:
                 done()

@@ -51,17 +51,17 @@ class ContentFiles:
             else:
                 self._number = max(self._number, int(path.name.rpartition("-")[2]))
 
-    def write(self, key: str, before: bytes, parts: Parts) -> Stored:
+    def write(self, key: str, before: bytes, parts: Parts, lasting: bool) -> Stored:
         """A new file of `before` and then `parts`."""
         self._number += 1
         name = f"{sha256(key.encode()).hexdigest()[:NAME_CHARS]}-{self._number}"
-        self._put(name, [(0, before), *parts] if before else parts, os.O_CREAT | os.O_EXCL)
+        self._put(name, [(0, before), *parts] if before else parts, os.O_CREAT | os.O_EXCL, lasting)
         size_bytes = max(offset + len(part) for offset, part in [(0, before), *parts])
         at_once = len(parts) == 1 and not before and parts[0][0] == 0
         return Stored(size_bytes, name, sha256(parts[0][1]).digest() if at_once else None)
 
-    def extend(self, stored: Stored, parts: Parts) -> Stored:
-        self._put(stored.file, parts, 0)
+    def extend(self, stored: Stored, parts: Parts, lasting: bool) -> Stored:
+        self._put(stored.file, parts, 0, lasting)
         size_bytes = max(stored.size_bytes, *(offset + len(part) for offset, part in parts))
         return Stored(size_bytes, stored.file)
 
@@ -99,7 +99,7 @@ class ContentFiles:
         if stored.digest is not None and sha256(path.read_bytes()).digest() != stored.digest:
             raise ValueError("its bytes are not those that were written")
 
-    def _put(self, name: str, parts: Parts, flags: int) -> None:
+    def _put(self, name: str, parts: Parts, flags: int, lasting: bool) -> None:
         handle = os.open(self._folder / name, os.O_RDWR | flags, 0o600)
         try:
             for offset, part in parts:
@@ -107,7 +107,7 @@ class ContentFiles:
                 while view:
                     written = os.pwrite(handle, view, at)
                     view, at = view[written:], at + written
-            if self._full:
+            if self._full and lasting:
                 os.fsync(handle)
         finally:
             os.close(handle)

@@ -2,13 +2,14 @@
 
 A batch is written by one thread: first the files of large contents, then everything else and which files count in one
 transaction, and only after that files that count no more are removed. So whenever the process ends, what is found is
-the state after some batch.
+the state after some batch. Parts of a content that can be had again are written without waiting for the disk.
 """
 
 from __future__ import annotations
 
 import shutil
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -24,6 +25,8 @@ class _Change(msgspec.Struct):
 
     anew: bool = False
     parts: Parts = []
+    lasting: bool = False
+    """Whether what was written has to survive a power cut, and with it whatever was written before."""
 
 
 class Batch:
@@ -33,6 +36,10 @@ class Batch:
         self.records: dict[tuple[str, str], tuple[bytes | None, bool]] = {}
         """By kind and key, the value (None: removed), and whether the key was removed before it was put again."""
         self.contents: dict[str, _Change] = {}
+        self.awaited = False
+        """Whether something has to wait until this is on the disk."""
+        self.written: list[Callable[[], None]] = []
+        """Called when this is on the disk."""
 
     def __bool__(self) -> bool:
         return bool(self.records or self.contents)
@@ -42,22 +49,31 @@ class Batch:
         if before is None:  # it comes after all others now
             del self.records[(kind, key)]
         self.records[(kind, key)] = (value, anew or before is None)
+        self.awaited = True
 
     def remove(self, kind: str, key: str) -> None:
         self.records.pop((kind, key), None)
         self.records[(kind, key)] = (None, False)
+        self.awaited = True
 
-    def write(self, key: str, offset: int, part: bytes) -> None:
-        self.contents.setdefault(key, _Change()).parts.append((offset, part))
+    def write(self, key: str, offset: int, part: bytes, written: Callable[[], None] | None) -> None:
+        change = self.contents.setdefault(key, _Change())
+        change.parts.append((offset, part))
+        if written is None:
+            self.awaited = change.lasting = True
+        else:
+            self.written.append(written)
 
     def discard(self, key: str) -> None:
         self.contents[key] = _Change(anew=True)
+        self.awaited = True
 
 
 class Writer:
     """Brings batches to the disk. Used by one thread alone."""
 
-    def __init__(self, connection: sqlite3.Connection, files: ContentFiles, folder: Path) -> None:
+    def __init__(self, connection: sqlite3.Connection, files: ContentFiles, folder: Path, *, full: bool) -> None:
+        self._full = full
         self._connection = connection
         self._files = files
         self._folder = folder
@@ -68,12 +84,13 @@ class Writer:
         inline: dict[str, bytes] = {}
         for key, change in batch.contents.items():
             outcome[key] = self._write(key, change, None if change.anew else known.get(key), inline)
-        new_files = any(stored is not None and stored.file for stored in outcome.values())
-        if new_files:
+        if any(stored is not None and stored.file and batch.contents[key].lasting for key, stored in outcome.items()):
             self._files.sync()
         connection = self._connection
         if connection.in_transaction:  # a batch that failed half-way is tried again
             connection.execute("ROLLBACK")
+        if self._full:
+            connection.execute(f"PRAGMA synchronous = {'FULL' if batch.awaited else 'NORMAL'}")
         connection.execute("BEGIN IMMEDIATE")
         self._apply_records(batch)
         for key, stored in outcome.items():
@@ -108,11 +125,11 @@ class Writer:
         if not change.parts:
             return former
         if former is not None and former.file:
-            return self._files.extend(former, change.parts)
+            return self._files.extend(former, change.parts, change.lasting)
         before = read_inline(self._connection, key) if former is not None else b""
         size_bytes = max(len(before), *(offset + len(part) for offset, part in change.parts))
         if size_bytes > INLINE_BYTES:
-            return self._files.write(key, before, change.parts)
+            return self._files.write(key, before, change.parts, change.lasting)
         data = bytearray(before.ljust(size_bytes, b"\0"))
         for offset, part in change.parts:
             data[offset : offset + len(part)] = part

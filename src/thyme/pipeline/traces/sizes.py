@@ -19,7 +19,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from scipy.special import ndtri
 
 from thyme.model.errors import InputError
-from thyme.model.objects import MAX_DATA_BYTES, MAX_SUMMARY_BYTES
+from thyme.model.objects import MAX_SUMMARY_BYTES, MAX_TRACE_BYTES
 from thyme.pipeline.chance import uniforms
 from thyme.pipeline.spark.arrow import map_arrow
 
@@ -42,10 +42,10 @@ class ObjectSizes(msgspec.Struct, frozen=True):
             raise InputError(f"objects of kind {self.kind!r}; expected text, fixed or photos")
         if not 0.0 <= self.spread <= MAX_SPREAD:
             raise InputError(f"the spread of sizes is {self.spread:g}; expected from 0 to {MAX_SPREAD:g}")
-        if not 0 < self.size_bytes <= self.largest_bytes <= MAX_DATA_BYTES:
+        if not 0 < self.size_bytes <= self.largest_bytes <= MAX_TRACE_BYTES:
             raise InputError(
                 f"objects of {self.size_bytes} up to {self.largest_bytes} bytes; expected sizes in order, "
-                f"above 0 and at most {MAX_DATA_BYTES}"
+                f"above 0 and at most {MAX_TRACE_BYTES}"
             )
         if not 0 <= self.summary_bytes <= MAX_SUMMARY_BYTES:
             raise InputError(f"summaries of {self.summary_bytes} bytes; expected at most {MAX_SUMMARY_BYTES}")

@@ -1,0 +1,1 @@
+"""Large contents: chunk by chunk, from several sources at once, and on from where it stopped."""
