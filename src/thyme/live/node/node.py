@@ -12,8 +12,11 @@ clock, so that a node that lost its memory does not take up a number that others
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 from weakref import WeakSet
@@ -21,6 +24,7 @@ from weakref import WeakSet
 import msgspec
 
 from thyme.approaches.ledger import Ended
+from thyme.approaches.transfers.drafts import drop_draft
 from thyme.approaches.user import BY_HAND, Numbers, User
 from thyme.host import Store, Timer
 from thyme.live.link.addresses import address_text
@@ -28,16 +32,18 @@ from thyme.live.link.peers import Presence
 from thyme.live.node.awaiting import OperationError, Turns, carried_out
 from thyme.live.node.clock import Clock
 from thyme.live.node.device import Device, DeviceOptions
+from thyme.live.node.files import DamagedContent, Given, copied, forget_unfinished, laid, written_to
 from thyme.live.node.log import Log
 from thyme.live.node.notifications import Notice, Notifications
 from thyme.live.node.presences import Presences
+from thyme.live.node.retrievals import Progress, Retrievals
 from thyme.live.store.disk import DiskStore
 from thyme.live.store.places import open_store
 from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
-from thyme.model.objects import Metadata
+from thyme.model.objects import Content, InStore, Metadata, size_of
 from thyme.model.queries import parse_query
 from thyme.model.records import LogRecord, OperationKind
 
@@ -77,6 +83,8 @@ class Node:
         self._streams: dict[int, Notifications] = {}
         self._presences: WeakSet[Presences] = WeakSet()
         self._known: Bounded[ObjectKey, Metadata] = Bounded(MAX_KNOWN_OBJECTS)
+        self._laying: set[ObjectKey] = set()
+        self._retrievals = Retrievals()
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -109,6 +117,8 @@ class Node:
             raise
         self._device = device
         device.host.link.watch = self._noticed
+        device.store.progress = self._retrievals.tell
+        forget_unfinished(device.host.store, self.id)
         self._turns = Turns(self.options.operations, self._room, self._durable)
         known = self.user.take(device.store)
         self._next_sid = max([int(device.host.now()) % SID_CYCLE, *(key.sid + 1 for key in known)])
@@ -162,14 +172,32 @@ class Node:
     def subscriptions(self) -> list[Notifications]:
         return list(self._streams.values())
 
-    async def insert(self, oid: str, data: bytes, tags: Iterable[str], summary: bytes = b"") -> Metadata:
-        """Store an object under its tags, and notify whoever subscribed to them."""
-        user = self.user
+    async def insert(self, oid: str, data: Given, tags: Iterable[str], summary: bytes = b"") -> Metadata:
+        """Store an object under its tags, and notify whoever subscribed to them. Give bytes, the path of a file
+        (`pathlib.Path`) or a stream open for reading bytes; files and streams are never in memory as a whole."""
+        user, store = self.user, self.device.host.store
+        content: Content
+        if isinstance(data, os.PathLike) or hasattr(data, "read"):
+            key = self.device.store.new_key(oid)
+            if key in self._laying:
+                raise InputError(f"object {oid!r} is being inserted")
+            self._laying.add(key)
+            try:
+                content = await laid(store, key, data)
+            finally:
+                self._laying.discard(key)
+        else:
+            content = data
 
         def issue(number: int, ended: Ended) -> Metadata:
-            return user.insert(number, oid, data, tags, summary, ended)
+            return user.insert(number, oid, content, tags, summary, ended)
 
-        metadata = await carried_out(self._turns, user, OperationKind.INSERT, issue)
+        try:
+            metadata = await carried_out(self._turns, user, OperationKind.INSERT, issue)
+        except BaseException:
+            if isinstance(content, InStore):
+                drop_draft(store, ObjectKey(oid, self.id))
+            raise
         self._known[metadata.key] = metadata
         return metadata
 
@@ -214,18 +242,52 @@ class Node:
         await carried_out(self._turns, user, OperationKind.UNSUBSCRIBE, issue)
 
     async def retrieve(self, what: Metadata | ObjectKey) -> bytes:
-        """The content of an object of which this node was notified."""
-        user = self.user
+        """The content of an object of which this node was notified. A large one is better retrieved to a file."""
+        async with self._retrieved(what, None) as (key, content):
+            if isinstance(content, bytes):
+                return content
+            pieces: list[bytes] = []
+            await copied(self.device.host.store, key, content, pieces.append)
+            return b"".join(pieces)
+
+    async def retrieve_to(
+        self, what: Metadata | ObjectKey, path: str | os.PathLike[str], progress: Progress | None = None
+    ) -> int:
+        """Write the content of an object to a file, whole or not at all; its size. `progress` is told how many bytes of
+        how many are here, with each chunk of a large one. When it is cancelled or fails, what has arrived stays in the
+        store, and retrieving it again goes on from there, also after a restart."""
+        async with self._retrieved(what, progress) as (key, content):
+            await written_to(Path(path), self.device.host.store, key, content)
+            return size_of(content)
+
+    @asynccontextmanager
+    async def _retrieved(
+        self, what: Metadata | ObjectKey, progress: Progress | None
+    ) -> AsyncIterator[tuple[ObjectKey, Content]]:
+        """A content that was retrieved, while this is entered."""
+        user, device = self.user, self.device
         metadata = what if isinstance(what, Metadata) else self._known.get(what)
         if metadata is None:
             raise InputError(f"this node was not notified of {what}; subscribe to one of its tags first")
-        content: list[bytes] = []
+        content: list[Content] = []
 
         def issue(number: int, ended: Ended) -> None:
             user.retrieve(number, metadata, ended, content.append)
 
-        await carried_out(self._turns, user, OperationKind.RETRIEVE, issue)
-        return content[0]
+        with self._retrievals.entered(metadata.key, progress) as last:
+            try:
+                await carried_out(self._turns, user, OperationKind.RETRIEVE, issue)
+            except asyncio.CancelledError:
+                if last():
+                    device.store.pause(metadata.key)
+                raise
+            try:
+                yield metadata.key, content[0]
+            except DamagedContent as error:
+                raise OperationError(OperationKind.RETRIEVE, str(error)) from error
+            finally:
+                if last() and self._device is not None:
+                    device.store.release(metadata.key)
 
     async def more(self, sid: int) -> int:
         """Ask for the next past matches; how many are left after them."""

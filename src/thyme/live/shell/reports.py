@@ -81,6 +81,15 @@ class Notified(Report, frozen=True):
         return f"* {self.object}{about} ({self.size_bytes} bytes; {', '.join(self.tags)}) for {self.subscription}"
 
 
+class Retrieving(Report, frozen=True):
+    object: str
+    have_bytes: int
+    size_bytes: int
+
+    def line(self) -> str:
+        return f"retrieving {self.object}: {self.have_bytes:,} of {self.size_bytes:,} bytes"
+
+
 class Retrieved(Report, frozen=True):
     object: str
     size_bytes: int

@@ -19,6 +19,8 @@ from thyme.model.frames import TimeFrame
 
 Emit = Callable[[reports.Report], None]
 SUMMARY_CHARS = 60
+PROGRESS_S = 1.0
+"""Between two reports of how far a retrieval is."""
 
 
 class Shell:
@@ -90,8 +92,9 @@ class Shell:
                 self._emit(reports.Helped(HELP))
 
     async def _insert(self, command: Namespace) -> None:
+        data: Path | bytes
         if command.file:
-            data, about = Path(command.file).read_bytes(), Path(command.file).name
+            data, about = Path(command.file), Path(command.file).name
         else:
             data, about = command.text.encode(), command.text[:SUMMARY_CHARS]
         summary = about if command.summary is None else command.summary
@@ -106,12 +109,26 @@ class Shell:
         self._emit(reports.Subscribed(str(stream.key), stream.query, self._node.remaining(stream.key.sid)))
 
     async def _retrieve(self, command: Namespace) -> None:
-        data = await self._node.retrieve(parse_key(command.key))
+        key = parse_key(command.key)
         if command.to:
-            Path(command.to).write_bytes(data)
-            self._emit(reports.Retrieved(command.key, len(data), file=command.to))
+            size_bytes = await self._node.retrieve_to(key, command.to, self._progress_of(command.key))
+            self._emit(reports.Retrieved(command.key, size_bytes, file=command.to))
         else:
+            data = await self._node.retrieve(key)
             self._emit(reports.Retrieved(command.key, len(data), _text_of(data)))
+
+    def _progress_of(self, name: str) -> Callable[[int, int], None]:
+        """Reports now and then how much of a large object is here."""
+        loop = asyncio.get_running_loop()
+        due_s = loop.time() + PROGRESS_S
+
+        def tell(have_bytes: int, size_bytes: int) -> None:
+            nonlocal due_s
+            if loop.time() >= due_s:
+                due_s = loop.time() + PROGRESS_S
+                self._emit(reports.Retrieving(name, have_bytes, size_bytes))
+
+        return tell
 
     def _listing(self) -> reports.Listed:
         node = self._node
