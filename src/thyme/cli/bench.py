@@ -150,14 +150,15 @@ def sweep(
 @bench_app.command()
 def live(
     inserts: Annotated[int, typer.Option(min=1, help="Inserts in a plain loop.")] = 10_000,
+    large_mb: Annotated[int, typer.Option(min=1, help="Size of a large object, in MB.")] = 16,
 ) -> None:
-    """Two live nodes on loopback: how long a notification takes, and how many a second none of which is lost.
+    """Two live nodes on loopback beside bare UDP: single notifications, as many as there can be, a large object.
 
     Example: thyme bench live --inserts 100000
     """
     from thyme.bench.live.rounds import bench_live, render
 
-    render(bench_live(inserts))
+    render(bench_live(inserts, large_mb * 1_000_000))
 
 
 @bench_app.command("all")

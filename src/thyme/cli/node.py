@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from typing import Annotated, Any
 
@@ -73,6 +72,7 @@ def start(
 ) -> None:
     """Start a node and obey commands: insert, subscribe, retrieve, more, delete, unsubscribe, list, quit."""
     from thyme.approaches.registry import find_approach
+    from thyme.live.loop import run
     from thyme.model.settings import keys_of, parse_settings, set_key
     from thyme.model.settings.writing import keys_text
 
@@ -97,7 +97,7 @@ def start(
             "store": store or None,
             "disk": {"durability": durability},
         }
-        asyncio.run(_run(node_id, options, as_json, stay))
+        run(_run(node_id, options, as_json, stay))
     except InputError as error:
         typer.echo(f"thyme: {error}", err=True)
         raise typer.Exit(2) from error

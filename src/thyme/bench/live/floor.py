@@ -7,6 +7,8 @@ import time
 from multiprocessing.connection import Connection
 from typing import Any, cast
 
+from thyme.live.loop import run
+
 PAYLOAD_BYTES = 100
 """As large as a notification."""
 PATIENCE_S = 5.0
@@ -38,7 +40,7 @@ def echo(pipe: Connection) -> None:
         await loop.run_in_executor(None, pipe.recv)
         transport.close()
 
-    asyncio.run(serve())
+    run(serve())
 
 
 def ping(address: tuple[str, int], number: int) -> list[float]:
@@ -56,4 +58,4 @@ def ping(address: tuple[str, int], number: int) -> list[float]:
         transport.close()
         return took_s
 
-    return asyncio.run(play())
+    return run(play())

@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection
 import msgspec
 
 from thyme.live import Node
+from thyme.live.loop import run
 
 QUICK = {"join": {"wait_s": 0.05, "delay_s": 0.01}}
 TAG = "goal"
@@ -51,7 +52,7 @@ def be_notified(pipe: Connection) -> None:
                     pass
                 pipe.send(told)
 
-    asyncio.run(serve())
+    run(serve())
 
 
 class Round(msgspec.Struct, frozen=True):
@@ -80,7 +81,7 @@ def insert(pipe: Connection, with_gaps: int, in_a_loop: int) -> tuple[Round, Rou
             pipe.send(0)
             return single, many
 
-    return asyncio.run(play())
+    return run(play())
 
 
 async def _round(node: Node, pipe: Connection, name: str, number: int, gap_s: float) -> Round:

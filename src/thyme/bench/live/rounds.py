@@ -14,6 +14,7 @@ from rich.table import Table
 
 from thyme.bench.live.floor import echo, ping
 from thyme.bench.live.notifications import Round, be_notified, insert
+from thyme.bench.live.transfers import Transferred, give_object, give_parts, take_object, take_parts
 
 PINGS = 2_000
 SINGLE = 500
@@ -24,15 +25,23 @@ class LiveFigures(msgspec.Struct, frozen=True):
     """Bare UDP there and back."""
     single: Round
     many: Round
+    bare_s: float
+    """A large object over bare UDP."""
+    large: Transferred
 
 
-def bench_live(inserts: int) -> LiveFigures:
+def bench_live(inserts: int, size_bytes: int) -> LiveFigures:
     with _process(echo) as pipe:
         floor_s = sorted(ping(pipe.recv(), PINGS))
         pipe.send("enough")
     with _process(be_notified) as pipe:
         single, many = insert(pipe, SINGLE, inserts)
-    return LiveFigures(floor_s, single, many)
+    with _process(give_parts) as pipe:
+        bare_s = take_parts(pipe.recv(), size_bytes)
+        pipe.send("enough")
+    with _process(give_object) as pipe:
+        large = take_object(pipe, size_bytes)
+    return LiveFigures(floor_s, single, many, bare_s, large)
 
 
 def render(figures: LiveFigures) -> None:
@@ -50,6 +59,13 @@ def render(figures: LiveFigures) -> None:
         lost = f"{done.inserted - done.notified:,} of {done.inserted:,}"
         table.add_row(name, _microseconds(done.took_s, 0.5), _microseconds(done.took_s, 0.99), rate, lost)
     Console().print(table)
+    large = figures.large
+    size_mb = large.size_bytes / 1e6
+    Console().print(
+        f"  {size_mb:,.0f} MB to a file: {large.wall_s:.2f} s ({size_mb / large.wall_s:,.0f} MB/s), "
+        f"{large.cpu_s:.2f} s of CPU time, memory grew by {large.grown_bytes / 1e6:,.0f} MB; "
+        f"bare UDP with the same window: {figures.bare_s:.2f} s"
+    )
 
 
 def _microseconds(took_s: list[float], share: float) -> str:

@@ -50,11 +50,16 @@ class Kind(IntEnum):
     """A piece of a message to one peer that no datagram on this path would hold, acknowledged."""
     BROADCAST_PIECE = 11
     """A piece of a broadcast."""
+    WHO_HEARS = 12
+    """Who hears this by multicast?"""
+    HEARD = 13
+    """The answer, by unicast: I do."""
 
 
 KIND_AT = 3
 """Where a datagram says of which kind it is."""
 ACK_BYTE = bytes([Kind.ACK])
+MULTICAST = (Kind.WHO_HEARS, Kind.HEARD)
 _GREETINGS = (Kind.HELLO, Kind.WELCOME)
 DATA = (Kind.BROADCAST, Kind.BROADCAST_PIECE, Kind.PARCEL, Kind.PIECE)
 _WITH_BODY = (*_GREETINGS, *DATA, Kind.ACK)

@@ -27,6 +27,7 @@ from thyme.live.link.frames import (
     EVERYBODY,
     HEADER_BYTES,
     MAX_DATAGRAM_BYTES,
+    MULTICAST,
     Frame,
     FrameError,
     Kind,
@@ -34,6 +35,7 @@ from thyme.live.link.frames import (
     unpack,
 )
 from thyme.live.link.lanes import Failed
+from thyme.live.link.multicast import Multicast, MulticastOptions
 from thyme.live.link.parcels import (
     message_count,
     pack_numbers,
@@ -65,6 +67,7 @@ class LinkOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     peers: PeerOptions = PeerOptions()
     budget: BudgetOptions = BudgetOptions()
     paths: PathOptions = PathOptions()
+    multicast: MulticastOptions = MulticastOptions()
     send_buffer_bytes: AtLeastOne = 1_000_000
     """Bytes that wait for the socket; above, frames are dropped until it drains."""
     receive_buffer_bytes: AtLeastOne = 4_000_000
@@ -101,6 +104,7 @@ class UdpLink(asyncio.DatagramProtocol):
             self._options.unicasts, Way(self._next_number, self._datagram_bytes, self._transmit, self._given_up)
         )
         self._acknowledgements = Acknowledgements(self._acknowledge)
+        self._multicast = Multicast(self._options.multicast, self._ask_who_hears, self._take_from_group)
         self._pieces, self._broadcast_pieces = Pieces(), Pieces()
         self._budgets = Budgets(self._options.budget)
         self._warned_of_overflow = False
@@ -134,6 +138,7 @@ class UdpLink(asyncio.DatagramProtocol):
                 ) from error
             raise InputError(f"cannot listen on {address_text(address)}: {error.strerror or error}") from error
         await self._loop.create_datagram_endpoint(lambda: self, sock=self._socket)
+        self._multicast.join(self._socket, address)
 
     def greet(self, addresses: Iterable[Address]) -> None:
         """Make these addresses peers, and greet them until they answer."""
@@ -147,6 +152,7 @@ class UdpLink(asyncio.DatagramProtocol):
     async def close(self) -> None:
         """Say goodbye, forget what is under way and close the socket."""
         self.acquaintance.leave()
+        self._multicast.leave()
         self._unicasts.cancel()
         if self._transport is not None:
             self._transport.close()
@@ -155,7 +161,10 @@ class UdpLink(asyncio.DatagramProtocol):
     def broadcast(self, message: Message) -> int:
         """Send to every peer; the size of the encoded message."""
         body = encode(message)
-        for address in self.peers.addresses():
+        addresses = self.peers.addresses()
+        together = self._multicast.reached(addresses)
+        alone = [address for address in addresses if address not in together]
+        for address in (self._multicast.group, *alone) if together else alone:
             for datagram in self._broadcast_datagrams(body, self._paths.datagram_bytes(address)):
                 self._send(datagram, address, "broadcast")
         return len(body)
@@ -168,6 +177,11 @@ class UdpLink(asyncio.DatagramProtocol):
         elif not self._unicasts.begin(to, body, failed):
             self._tell_of_overflow(name, len(body))
         return len(body)
+
+    def part_bytes(self) -> int:
+        """How much of a large content travels well in one message: more than a radio's frame holds only if all peers
+        are on this machine."""
+        return self._paths.part_bytes(self.peers.addresses())
 
     async def room(self) -> None:
         """Wait until the link keeps up with what it is given."""
@@ -201,6 +215,15 @@ class UdpLink(asyncio.DatagramProtocol):
                 return
             self._take(data, addr)
 
+    def _take_from_group(self, data: bytes, address: Address) -> None:
+        """By multicast come strangers' datagrams and one's own, too."""
+        if self.peers.at(address) is not None:
+            self._take(data, address)
+
+    def _ask_who_hears(self) -> None:
+        if len(self.peers.addresses()) >= self._options.multicast.least_peers:
+            self._send_about(Kind.WHO_HEARS, EVERYBODY, self._multicast.group)
+
     def _take(self, data: bytes, addr: tuple[Any, ...]) -> None:
         if self._transport is None or self._transport.is_closing():
             return
@@ -219,7 +242,7 @@ class UdpLink(asyncio.DatagramProtocol):
             if frame.sender == self._node:
                 self.acquaintance.meet_twin(f"at {address_text(address)}")
                 return "another node with this node's id"
-            if frame.kind is not Kind.ACK and frame.kind not in DATA:
+            if frame.kind is not Kind.ACK and frame.kind not in DATA and frame.kind not in MULTICAST:
                 return self.acquaintance.receive(frame, address)
             peer = self.peers.at(address)
             if peer is None or peer.node != frame.sender:
@@ -238,6 +261,10 @@ class UdpLink(asyncio.DatagramProtocol):
                 self._hear_body(frame.sender, frame.body)
             case Kind.BROADCAST_PIECE:
                 self._hear_piece(frame, self._broadcast_pieces)
+            case Kind.WHO_HEARS:
+                self._send_about(Kind.HEARD, frame.sender, address)
+            case Kind.HEARD:
+                self._multicast.believe(address)
             case _ if frame.to != self._node:
                 return "for another node"
             case _:

@@ -1,0 +1,115 @@
+"""Multicast: used where it is heard, and nobody is left out where it is not."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+
+import pytest
+from test_live_link import End, acquaint, closed, opened, until
+
+from thyme.live.link.addresses import Address
+from thyme.live.link.multicast import GROUP, MulticastOptions
+from thyme.live.link.udp import LinkOptions
+from thyme.model.records import TrafficKind
+from thyme.wire.storage import JoinRequest
+
+
+def free_port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def carried_on_loopback() -> bool:
+    """Whether this machine lets multicast be tried."""
+    port = free_port()
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listening,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sending,
+    ):
+        network = socket.inet_aton("127.0.0.1")
+        try:
+            listening.bind(("", port))
+            listening.settimeout(0.5)
+            membership = struct.pack("4s4s", socket.inet_aton(GROUP), network)
+            listening.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
+            sending.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, network)
+            sending.sendto(b"x", (GROUP, port))
+            return listening.recv(1) == b"x"
+        except OSError:
+            return False
+
+
+def options(port: int, least_peers: int = 2) -> LinkOptions:
+    return LinkOptions(multicast=MulticastOptions(port=port, ask_s=0.05, loopback=True, least_peers=least_peers))
+
+
+def broadcasts(end: End) -> int:
+    """Datagrams that this end sent for its broadcasts."""
+    return end.counts[(TrafficKind.PHY_SENT.value, "broadcast", "")]
+
+
+@pytest.mark.skipif(not carried_on_loopback(), reason="no multicast on loopback here")
+def test_one_datagram_reaches_all_who_hear_it_and_those_who_do_not_get_one_each() -> None:
+    async def scene() -> None:
+        port = free_port()
+        middle, left, right, deaf = End(0, options(port)), End(1, options(port)), End(2, options(port)), End(3)
+        await opened(middle, left, right, deaf)
+        for other in (left, right, deaf):
+            await acquaint(middle, other)
+        await until(lambda: len(middle.link._multicast.reached(middle.link.peers.addresses())) == 2)
+        middle.link.broadcast(JoinRequest(7))
+        for other in (left, right, deaf):
+            assert await other.next() == (0, JoinRequest(7))
+        assert broadcasts(middle) == 2
+        assert all(end.heard.empty() for end in (middle, left, right, deaf))
+        await closed(middle, left, right, deaf)
+
+    asyncio.run(scene())
+
+
+@pytest.mark.skipif(not carried_on_loopback(), reason="no multicast on loopback here")
+def test_strangers_in_the_group_are_not_heard() -> None:
+    async def scene() -> None:
+        port = free_port()
+        one, two, stranger = End(1, options(port, 1)), End(2, options(port, 1)), End(3, options(port, 1))
+        await opened(one, two, stranger)
+        await acquaint(one, two)
+        await until(lambda: bool(one.link._multicast.reached(one.link.peers.addresses())))
+        one.link.broadcast(JoinRequest(7))
+        assert await two.next() == (1, JoinRequest(7))
+        await asyncio.sleep(0.05)
+        assert stranger.heard.empty()
+        assert stranger.link.peers.nodes() == {}
+        await closed(one, two, stranger)
+
+    asyncio.run(scene())
+
+
+def test_who_is_not_heard_from_any_more_is_sent_a_datagram_of_its_own() -> None:
+    async def scene() -> None:
+        end = End(1, options(free_port()))
+        await opened(end)
+        multicast = end.link._multicast
+        there: list[Address] = [("10.0.0.1", 1), ("10.0.0.2", 1), ("10.0.0.3", 1)]
+        for address in there[:2]:
+            multicast.believe(address)
+        assert multicast.reached(there) == (set(there[:2]) if multicast.open else set())
+        assert multicast.reached(there[1:]) == set(), "too few to be worth it"
+        multicast._believed[there[0]] = 0.0
+        assert multicast.reached(there) == set()
+        await closed(end)
+
+    asyncio.run(scene())
+
+
+def test_on_loopback_there_is_none_unless_it_is_asked_for() -> None:
+    async def scene() -> None:
+        end = End(1)
+        await opened(end)
+        assert not end.link._multicast.open
+        await closed(end)
+
+    asyncio.run(scene())
