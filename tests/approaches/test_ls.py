@@ -246,6 +246,65 @@ def test_a_subscription_made_while_cut_off_is_matched_with_what_the_others_hold(
     assert world.names(0) == ["there"]
 
 
+SURE = {"routing": "ondemand", "telling": {"sure": True}}
+
+
+def test_what_was_inserted_on_the_other_side_of_a_partition_is_told_when_it_heals(tmp_path: Path) -> None:
+    for cut_s in (3.0, 10.0, 60.0, 600.0):
+        world = SmallWorld(tmp_path, line(5), "ls", SURE)
+        world.wait(60.0)
+        world.subscribe(0, "goal")
+        world.subscribe(4, "goal")
+        world.run.world.rules = (Rule("partition", at_m=100.0),)
+        for number in range(20):
+            world.insert(4, f"east{number}", "goal", wait_s=0.1)
+            world.insert(0, f"west{number}", "goal", wait_s=0.0)
+        world.wait(cut_s - 2.0)
+        assert len(world.names(0)) == len(world.names(4)) == 20
+        world.run.world.rules = ()
+        world.wait(HEALED_S)
+        assert len(set(world.names(0))) == len(set(world.names(4))) == 40, f"after {cut_s} s"
+        assert len(world.names(0)) == len(world.names(4)) == 40, "each once"
+
+
+def test_what_was_to_be_told_outlives_a_restart_of_its_owner_and_is_not_told_if_it_was_deleted(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(3), "ls", SURE)
+    world.wait(60.0)
+    world.subscribe(0, "goal")
+    world.run.world.rules = (Rule("partition", at_m=100.0),)
+    world.insert(2, "kept", "goal")
+    world.insert(2, "gone", "goal")
+    world.delete(2, "gone")
+    world.switch_off(2)
+    world.switch_on(2)
+    assert world.names(0) == []
+    world.run.world.rules = ()
+    world.wait(HEALED_S)
+    assert world.names(0) == ["kept"]
+    assert not list(world.node(2).host.store.items("to tell"))
+
+
+def test_nobody_waits_for_a_subscriber_who_has_revoked_or_is_gone_for_good(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(3), "ls", {**SURE, "telling": {"sure": True, "kept": 5}})
+    world.wait(60.0)
+    key = world.subscribe(0, "goal")
+    world.switch_off(0)
+    for number in range(12):
+        world.insert(2, f"o{number}", "goal", wait_s=1.0)
+    world.wait(60.0)
+    assert len(list(world.node(2).host.store.items("to tell"))) == 5
+    world.run.world.keep_frames()
+    world.wait(100.0)
+    frames = world.run.world.frames()
+    assert frames is not None
+    assert set(frames["message"].to_pylist()) == {"KnownDigest"}, "it is not called any more"
+    world.switch_on(0)
+    assert sorted(world.names(0)) == ["o10", "o11", "o7", "o8", "o9"], "the newest"
+    world.unsubscribe(0, key.sid)
+    world.insert(2, "later", "goal")
+    assert not list(world.node(2).host.store.items("to tell"))
+
+
 def test_a_node_that_missed_a_revocation_learns_of_it(tmp_path: Path) -> None:
     world = SmallWorld(tmp_path, line(3), "ls", AGREEING)
     world.wait(60.0)

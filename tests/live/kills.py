@@ -1,10 +1,12 @@
 """Kill live nodes with SIGKILL at any instant, again and again, and see what is left of what they acknowledged.
 
     python tests/live/kills.py --approach ls --nodes 1 --kills 100
+    python tests/live/kills.py --approach dcs --nodes 3 --kills 50 --one
 
-Nodes insert and delete as fast as they are answered, small objects and large ones; all are killed at once, started
-again on their stores, and so on. In the end each store is looked into, and, with several nodes, a newcomer without a
-store subscribes to the past and retrieves some. `tests/live/test_live_kills.py` plays a few.
+Nodes insert and delete as fast as they are answered, small objects and large ones; all are killed at once, or with
+`--one` a single one while the others go on, started again on their stores, and so on. In the end each store is looked
+into, and, with several nodes, a newcomer without a store subscribes to the past and retrieves some.
+`tests/live/test_live_kills.py` plays a few.
 """
 
 from __future__ import annotations
@@ -37,6 +39,8 @@ START_S = 60.0
 SEARCH_S = 120.0
 LARGE_BYTES = 40_000
 TRIED = 40
+SAID_BYTES = 1 << 26
+"""What a node may say before it is killed and all of it is read."""
 SERVE = -1
 """A life in which nothing is inserted."""
 
@@ -95,16 +99,19 @@ async def insert_until_killed(approach: str, index: int, ports: list[int], folde
 
 
 class Killing:
-    def __init__(self, approach: str, nodes: int, folder: Path, seed: int) -> None:
-        self.approach, self.nodes, self.folder = approach, nodes, folder
+    def __init__(self, approach: str, nodes: int, folder: Path, seed: int, *, one: bool = False) -> None:
+        self.approach, self.nodes, self.folder, self.one = approach, nodes, folder, one
         self.random = Random(seed)
         self.ports = free_ports(nodes)
         self.said: list[list[str]] = []
         self.tally = Tally()
 
     async def play(self, kills: int) -> Tally:
-        for life in range(kills):
-            await self._live(life)
+        if self.one:
+            await self._live_on(kills)
+        else:
+            for life in range(kills):
+                await self._live(life)
         await self._look_into_stores()
         if self.nodes > 1:
             await self._ask_as_a_newcomer()
@@ -115,30 +122,53 @@ class Killing:
         return {n for word, n, *_ in self.said if word == "inserted"} - {n for w, n, *_ in self.said if w == "deleting"}
 
     async def _start(self, life: int) -> list[asyncio.subprocess.Process]:
-        return [
-            await asyncio.create_subprocess_exec(
-                *(sys.executable, __file__, "--child", str(index), "--approach", self.approach),
-                *("--ports", *map(str, self.ports), "--folder", str(self.folder / str(index)), "--life", str(life)),
-                stdout=asyncio.subprocess.PIPE,
-            )
-            for index in range(self.nodes)
-        ]
+        return [await self._start_one(index, life) for index in range(self.nodes)]
+
+    async def _start_one(self, index: int, life: int) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, __file__, "--child", str(index), "--approach", self.approach),
+            *("--ports", *map(str, self.ports), "--folder", str(self.folder / str(index)), "--life", str(life)),
+            stdout=asyncio.subprocess.PIPE,
+            limit=SAID_BYTES,
+        )
 
     async def _live(self, life: int) -> None:
         running = await self._start(life)
         try:
             for process in running:
-                assert process.stdout is not None
-                assert await asyncio.wait_for(process.stdout.readline(), START_S) == b"up\n"
+                await _up(process)
             await asyncio.sleep(self.random.uniform(0.0, 0.4))
         finally:
             for process in running:
                 process.kill()
         for process in running:
-            out, _ = await process.communicate()
-            lines = out.decode().split("\n")
-            self.said += [line.split() for line in lines[:-1]]  # the last one is torn or empty
+            await self._bury(process)
             self.tally.kills += 1
+
+    async def _live_on(self, kills: int) -> None:
+        """One after the other is killed and started again, while the others go on."""
+        running = await self._start(0)
+        try:
+            for process in running:
+                await _up(process)
+            for life in range(1, kills + 1):
+                await asyncio.sleep(self.random.uniform(0.0, 0.4))
+                index = self.random.randrange(self.nodes)
+                running[index].kill()
+                await self._bury(running[index])
+                self.tally.kills += 1
+                running[index] = await self._start_one(index, life)
+                await _up(running[index])
+        finally:
+            for process in running:
+                process.kill()
+        for process in running:
+            await self._bury(process)
+
+    async def _bury(self, process: asyncio.subprocess.Process) -> None:
+        """Note what a killed process had said."""
+        out, _ = await process.communicate()
+        self.said += [line.split() for line in out.decode().split("\n")[:-1]]  # the last one is torn or empty
 
     async def _look_into_stores(self) -> None:
         tally, found = self.tally, set[str]()
@@ -191,6 +221,11 @@ class Killing:
             await asyncio.gather(*talk)
 
 
+async def _up(process: asyncio.subprocess.Process) -> None:
+    assert process.stdout is not None
+    assert await asyncio.wait_for(process.stdout.readline(), START_S) == b"up\n"
+
+
 def free_ports(number: int) -> list[int]:
     sockets = [socket(AF_INET, SOCK_DGRAM) for _ in range(number)]
     for each in sockets:
@@ -205,7 +240,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Kill live nodes and count what was lost.")
     parser.add_argument("--approach", choices=sorted(SETTINGS), default="ls")
     parser.add_argument("--nodes", type=int, default=1, choices=(1, 2, 3))
-    parser.add_argument("--kills", type=int, default=10, help="how often all nodes are killed")
+    parser.add_argument("--kills", type=int, default=10, help="how often nodes are killed")
+    parser.add_argument("--one", action="store_true", help="a single node each time, while the others go on")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--child", type=int)
     parser.add_argument("--ports", type=int, nargs="*")
@@ -216,8 +252,9 @@ def main() -> None:
         asyncio.run(insert_until_killed(given.approach, given.child, given.ports, given.folder, given.life))
         return
     with TemporaryDirectory() as folder:
-        tally = asyncio.run(Killing(given.approach, given.nodes, Path(folder), given.seed).play(given.kills))
-    say(given.approach, given.nodes, msgspec.json.encode(tally).decode())
+        killing = Killing(given.approach, given.nodes, Path(folder), given.seed, one=given.one)
+        tally = asyncio.run(killing.play(given.kills))
+    say(given.approach, given.nodes, "one" if given.one else "all", msgspec.json.encode(tally).decode())
 
 
 if __name__ == "__main__":

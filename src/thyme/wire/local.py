@@ -1,7 +1,10 @@
-"""What neighbours in Thyme-LS say to each other to know the same subscriptions (tags 40–49)."""
+"""What neighbours in Thyme-LS say to each other to know the same subscriptions, and notifications that are acknowledged
+(tags 40–49)."""
 
 from __future__ import annotations
 
+from thyme.model.ids import SubscriptionKey
+from thyme.model.objects import Metadata
 from thyme.model.subscriptions import Subscription
 from thyme.wire.message import Message
 from thyme.wire.storage import Revocation
@@ -38,3 +41,17 @@ class KnownNews(Message, frozen=True, tag=44):
 
     subscriptions: tuple[Subscription, ...]
     revoked: tuple[Revocation, ...]
+
+
+class Told(Message, frozen=True, tag=45):
+    """Objects that match a subscription; its subscriber answers with `Acknowledged`, unless the number is below 0."""
+
+    request: int
+    key: SubscriptionKey
+    matches: tuple[Metadata, ...]
+
+
+class Met(Message, frozen=True, tag=46):
+    """Flooded: two neighbours hear each other who did not before, so somebody may be in reach again."""
+
+    control = True

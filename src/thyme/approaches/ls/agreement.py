@@ -27,6 +27,8 @@ from thyme.wire.message import Message
 from thyme.wire.storage import Revocation
 
 News = tuple[list[Subscription], list[Revocation]]
+ABSENT_HELLOS = 2.5
+"""A neighbour that has missed so many times to say what it knows, and does again, is met anew."""
 MAX_ITEMS = 120
 """Items listed in one message; a larger difference is made good in several rounds."""
 
@@ -52,13 +54,23 @@ class AgreementOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Agreement:
     """One node's part in everybody knowing the same."""
 
-    def __init__(self, host: Host, options: AgreementOptions, known: Known, learn: Callable[[KnownNews], News]) -> None:
-        """`learn` takes news in and gives back what of it was new here."""
+    def __init__(
+        self,
+        host: Host,
+        options: AgreementOptions,
+        known: Known,
+        learn: Callable[[KnownNews], News],
+        met: Callable[[], None] | None = None,
+    ) -> None:
+        """`learn` takes news in and gives back what of it was new here; `met` is told of neighbours that were not heard
+        before, or not for a while."""
         self._host = host
         self._options = options
         self._known = known
         self._learn = learn
         self._differs_since_s: Bounded[NodeId, float] = Bounded(options.neighbours)
+        self._met = met
+        self._heard_s: Bounded[NodeId, float] = Bounded(options.neighbours)
         self._timer: Timer | None = None
 
     def start(self) -> None:
@@ -92,6 +104,11 @@ class Agreement:
         self._timer = self._host.after(self._host.random.uniform(0.9 * hello_s, 1.1 * hello_s), self._say)
 
     def _on_digest(self, sender: NodeId, digest: bytes) -> None:
+        if self._met is not None:
+            absent_s = ABSENT_HELLOS * self._options.hello_s
+            known_s, self._heard_s[sender] = self._heard_s.get(sender), self._host.now()
+            if known_s is None or self._host.now() - known_s > absent_s:
+                self._met()
         if digest == self._known.digests.beacon():
             self._differs_since_s.pop(sender, None)
             return

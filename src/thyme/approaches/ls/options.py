@@ -9,6 +9,7 @@ from thyme.approaches.contents import ContentOptions
 from thyme.approaches.interface import StoreLimits
 from thyme.approaches.ls.agreement import AgreementOptions
 from thyme.approaches.ls.joining import JoinOptions
+from thyme.approaches.ls.tellings import TellingOptions
 from thyme.approaches.requests import RetryOptions
 from thyme.routing.flooding import FloodingOptions
 
@@ -25,6 +26,7 @@ class LocalStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     contents: ContentOptions = ContentOptions()
     join: JoinOptions = JoinOptions()
     agreement: AgreementOptions = AgreementOptions()
+    telling: TellingOptions = TellingOptions()
     flooding: FloodingOptions = FloodingOptions()
     limits: StoreLimits = StoreLimits()
     known_subscriptions: int = 100_000

@@ -17,6 +17,7 @@ against what it learns on joining (§9.3.2), and the reply to a join names revok
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from math import inf
 
 import msgspec
 
@@ -34,6 +35,7 @@ from thyme.approaches.ls.agreement import Agreement, News
 from thyme.approaches.ls.joining import Joining
 from thyme.approaches.ls.known import Known
 from thyme.approaches.ls.options import LocalStorageOptions
+from thyme.approaches.ls.tellings import Tellings
 from thyme.approaches.pager import Pager
 from thyme.approaches.past import answer_in_pieces
 from thyme.approaches.requests import Requests
@@ -48,8 +50,10 @@ from thyme.model.subscriptions import Subscription
 from thyme.routing.flooding import Flooding
 from thyme.routing.hearing import Ear
 from thyme.routing.layer import Deliver, UnicastRouter
+from thyme.wire.local import Met, Told
 from thyme.wire.message import Message
 from thyme.wire.storage import (
+    Acknowledged,
     MoreRequest,
     Notification,
     PartReply,
@@ -86,8 +90,16 @@ class LocalStorage(ReactiveStore):
         self._index = MatchingIndex(MatchingLimits(subscriptions=self.options.known_subscriptions))
         self._known = Known(host, self._index, self.options.revoked_memory, self.options.revoked_s)
         self._joining = Joining(host, self.options.join, self._known.to_hand_over, self._learn)
+        telling = self.options.telling
+        most = self.options.matches_per_notification
+        self._tellings = Tellings(host, telling, self._index, self._router.send, most) if telling.sure else None
+        self._met_s = -inf
         self._agreement = Agreement(
-            host, self.options.agreement, self._known, lambda news: self._learn(news.subscriptions, news.revoked)
+            host,
+            self.options.agreement,
+            self._known,
+            lambda news: self._learn(news.subscriptions, news.revoked),
+            self._on_met if telling.sure else None,
         )
 
     def start(self) -> None:
@@ -95,6 +107,8 @@ class LocalStorage(ReactiveStore):
         for _, value in self.host.store.items("object"):
             self._index.insert(MetadataDecoder.decode(value))
         self._known.load()
+        if self._tellings is not None:
+            self._tellings.load()
 
     def join(self) -> None:
         self._joining.start()
@@ -190,7 +204,7 @@ class LocalStorage(ReactiveStore):
         return self._inbox.resume(notify)
 
     def roomy(self) -> bool:
-        return self._router.roomy()
+        return self._router.roomy() and (self._tellings is None or self._tellings.roomy())
 
     def stored(self) -> Iterable[tuple[str, int, int]]:
         sizes = [metadata.size_bytes for metadata in self._index.objects()]
@@ -219,6 +233,8 @@ class LocalStorage(ReactiveStore):
                 self._on_subscription(subscription, past)
             case Unsubscribed(key, at_s):
                 self._known.revoke(key, at_s)
+            case Met():
+                self._try_all()
             case _:
                 pass
 
@@ -251,11 +267,42 @@ class LocalStorage(ReactiveStore):
     def _notify(self, key: SubscriptionKey, metadata: Metadata) -> None:
         if key.subscriber == self.node:
             self._inbox.accept(key, metadata)
+        elif self._tellings is not None:
+            self._tellings.tell(key, metadata)
         else:
             self._router.send(key.subscriber, Notification(key, (metadata,)))
 
+    def _on_met(self) -> None:
+        """A neighbour is heard that was not: say so to everybody, unless somebody else does."""
+        met_s = self.host.now()
+
+        def say() -> None:
+            if self._met_s < met_s:
+                self._flooding.flood(Met())
+                self._try_all()
+
+        self.host.after(self.host.random.uniform(0.0, self.options.telling.met_jitter_s), say)
+
+    def _try_all(self) -> None:
+        self._met_s = self.host.now()
+        if self._tellings is not None:
+            self._tellings.meet()
+
+    def _on_told(self, origin: NodeId, message: Told) -> None:
+        for metadata in message.matches:
+            self._inbox.accept(message.key, metadata)
+        if message.request >= 0:
+            self._router.send(origin, Acknowledged(message.request))
+
     def _on_message(self, origin: NodeId, message: Message) -> None:
+        if self._tellings is not None:
+            self._tellings.heard_of(origin)
         match message:
+            case Told():
+                self._on_told(origin, message)
+            case Acknowledged(request):
+                if self._tellings is not None:
+                    self._tellings.acknowledged(request)
             case Notification(key, matches):
                 for metadata in matches:
                     self._inbox.accept(key, metadata)

@@ -37,7 +37,7 @@ class PeerOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     most: AtLeastOne = 256
     hello_wait_s: Positive = 0.25
     """Between two greetings of a listed address that has not answered; doubled each time."""
-    hello_longest_wait_s: Positive = 10.0
+    hello_longest_wait_s: Positive = 1.0
     look_s: Positive = 0.5
     """How often silent peers are looked for."""
     silent_s: Positive = 5.0

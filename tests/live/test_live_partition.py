@@ -1,0 +1,80 @@
+"""A network that falls apart and comes together again: what both parts did meanwhile is told to all within seconds."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+
+from thyme.live import Node
+
+PATIENCE_S = 90.0
+HEALED_S = 5.0
+BUSY_S = 10.0
+"""More than the five seconds: other tests run beside this one."""
+DCS = {"grid": {"width_m": 80.0, "height_m": 40.0}, "join_wait_s": 0.3, "settle_s": 0.2}
+PLACES = [(10.0, 20.0), (20.0, 20.0), (60.0, 20.0)]
+
+
+class Cut:
+    """A node whose radio hears and says nothing, until it does again."""
+
+    def __init__(self, node: Node) -> None:
+        self._link = node.device.host.link
+        self._kept = self._link._send, self._link._read
+        self._link._send = lambda datagram, address, name: None  # type: ignore[method-assign]
+        self._link._read = lambda data, address: "cut off"  # type: ignore[method-assign]
+
+    def heal(self) -> None:
+        self._link._send, self._link._read = self._kept  # type: ignore[method-assign]
+
+
+def options_of(approach: str, index: int) -> dict[str, Any]:
+    if approach == "dcs":
+        return {"approach": "dcs", "settings": DCS, "position": PLACES[index]}
+    return {"approach": approach, "settings": {"join": {"wait_s": 0.05, "tries": 1, "delay_s": 0.01}}}
+
+
+async def told_of(wanted: set[str], told: list[set[str]], patience_s: float) -> bool:
+    for _ in range(int(patience_s / 0.05)):
+        if all(wanted <= names for names in told):
+            return True
+        await asyncio.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize("approach", ["ls", "dcs"])
+def test_what_was_inserted_while_the_network_was_in_two_parts_is_told_across_when_it_heals(approach: str) -> None:
+    async def scene() -> None:
+        async with AsyncExitStack() as stack:
+            nodes: list[Node] = []
+            for index in range(3):
+                peers = [node.address for node in nodes]
+                node = Node(index + 1, store="memory", peers=peers, **options_of(approach, index))
+                nodes.append(await stack.enter_async_context(node))
+            told: list[set[str]] = [set() for _ in nodes]
+            for node, names in zip(nodes, told, strict=True):
+                await node.device.joined.wait()
+                node.on_notice = lambda notice, names=names: names.add(notice.metadata.key.oid)
+            await asyncio.sleep(1.0)
+            for node in nodes:
+                await node.subscribe("goal")
+            await nodes[0].insert("before", b"x", ["goal"])
+            assert await told_of({"before"}, told, BUSY_S)
+            cut = Cut(nodes[2])
+            await asyncio.sleep(18.0 if approach == "ls" else 6.0)  # LS: its peers have taken it for gone by then
+            inserted = [nodes[i].insert(f"cut{number}by{i}", b"x", ["goal"]) for i in (0, 2) for number in range(5)]
+            under_way = [asyncio.ensure_future(one) for one in inserted]
+            await asyncio.sleep(2.0)
+            cut.heal()
+            await asyncio.gather(*under_way)
+            wanted = {f"cut{number}by{i}" for i in (0, 2) for number in range(5)}
+            assert await told_of(wanted, told, BUSY_S), [sorted(wanted - names) for names in told]
+
+    async def run() -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            await scene()
+
+    asyncio.run(run())
