@@ -52,7 +52,7 @@ install: $(RUNTIME) ## set up .venv with Thyme and what it needs to run
 develop: $(DEV) $(BENCH) ## set up .venv with all that tests and checks need too
 
 study: $(RUNTIME) ## run the main job on embedded defaults: posts to report, in out/study
-	$(BIN)/thyme study --preset quick --out $(STUDY_OUT)
+	$(BIN)/thyme study --preset fanzone --out $(STUDY_OUT)
 
 test: $(DEV) $(BENCH) ## run all tests, on all cores (JOBS=2 on two)
 	$(BIN)/python -m pytest -n $(JOBS)

@@ -10,6 +10,7 @@ from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
 from thyme.study.definition import load_preset
+from thyme.study.figures.chosen import Shelf
 from thyme.study.figures.lines import breakdown_figure, metric_figure, trace_figure
 from thyme.study.plan import Plan, make_plan
 from thyme.study.report.headline import headline
@@ -25,7 +26,17 @@ def rendered(results: Results, failed: tuple[FailedRun, ...] = ()) -> str:
     drawn = metric_figure(results, axis, SHOWN_METRICS[0])
     assert drawn is not None
     expense = Expense((StageReport("runs", "done", "8 runs", 4.0),), 8, 3.5, "local[2]", "0")
-    return render(Report(results.plan, results, headline(results), {"Figures": [drawn]}, (), failed, expense))
+    return render(
+        Report(
+            results.plan,
+            results,
+            headline(results),
+            {"Figures": Shelf([drawn], ["Energy: 500 J everywhere."])},
+            (),
+            failed,
+            expense,
+        )
+    )
 
 
 class _References(HTMLParser):

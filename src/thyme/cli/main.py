@@ -21,7 +21,7 @@ _UsageError: Any = typer.BadParameter.__mro__[1]
 _ClickError: Any = _UsageError.__mro__[1]
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "study": ("study", "study"),
+    "study": ("study", "study_app"),
     "simulate": ("simulate", "simulate"),
     "replay": ("replay", "replay"),
     "scenario": ("simulate", "scenario_app"),
@@ -40,7 +40,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 app = typer.Typer(
     name="thyme",
     help="Time-aware reactive storage for crowds of devices with no infrastructure.",
-    epilog="Start with: thyme study --preset quick",
+    epilog="Start with: thyme study --preset fanzone",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,

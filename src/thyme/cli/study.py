@@ -1,11 +1,32 @@
-"""`thyme study`: from posts to a report that says which approach to choose."""
+"""From posts to a report that says which approach to choose.
+
+`thyme study --preset NAME` and `thyme study FILE.toml` play a study; `--preset list` shows those that come with Thyme.
+A study file may be as short as this:
+
+    title = "A festival"
+
+    [scenario]
+    nodes = 100
+
+    [[approaches]]
+    name = "ls"
+
+    [[approaches]]
+    name = "dcs"
+
+`thyme study new` writes one with comments; docs/studies.md lists every key.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+
+from thyme.cli.study_compare import compare
+from thyme.cli.study_new import new
 
 from thyme.cli.settings import Conf, Master
 
@@ -19,6 +40,29 @@ if TYPE_CHECKING:
     from thyme.study.study import StudyResult
 
 
+class _RunByDefault(TyperGroup):
+    """`thyme study FILE` is `thyme study run FILE`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args or (args[0] not in self.commands and args[0] not in ("-h", "--help")):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+study_app = typer.Typer(cls=_RunByDefault, help=__doc__)
+study_app.command("new")(new)
+study_app.command("compare")(compare)
+
+
+@study_app.command()
+def keys() -> None:
+    """Print every key of a study file, with a complete example, as docs/studies.md has it."""
+    from thyme.study.study_reference import study_page
+
+    print(study_page(), end="")
+
+
+@study_app.command("run")
 def study(
     file: Annotated[
         Path | None, typer.Argument(metavar="[FILE.toml]", help="A study as TOML.", show_default=False)
@@ -70,7 +114,7 @@ def study(
     with _Screen(console) as screen:
         result = run_study(definition, out, master, screen, fresh, expectations_of(definition))
     _tell(console, result)
-    if not any(outcome.ok for outcome in result.outcomes):
+    if not all(outcome.ok for outcome in result.outcomes):
         raise typer.Exit(1)
 
 
@@ -189,7 +233,10 @@ def _tell(console: Console, result: StudyResult) -> None:
     console.print(_headline_table(result))
     console.print(f"[bold]{result.headline.answer}[/bold]")
     for reason in result.headline.reasons:
-        console.print(f"  • {reason}")
+        console.print(f"  • {reason}", markup=False)
+    for tip in result.headline.tips:
+        verdict = "[green]holds[/green]" if tip.holds else "[yellow]tips over[/yellow]"
+        console.print(f"  If {tip.scene}: {verdict}; {tip.told}")
     failed = [outcome for outcome in result.outcomes if not outcome.ok]
     if failed:
         console.print(f"[red]{len(failed)} of {len(result.outcomes)} runs failed[/red]: {failed[0].error}")
@@ -202,23 +249,25 @@ def _headline_table(result: StudyResult) -> Table:
     from rich import box
     from rich.table import Table
 
+    from thyme.study.plan import SCENE_COLUMN
     from thyme.study.wording import duration, share, size
 
-    keys = list(result.results.plan.definition.grid)
+    keys = result.results.plan.columns
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for key in keys:
         table.add_column(key, justify="right")
     table.add_column("approach")
-    for name in ("succeed", "arrive", "notified after", "on the air"):
+    for name in ("succeed", "arrive", "half within", "on the air"):
         table.add_column(name, justify="right")
     table.add_column("")
-    for choice in result.headline.choices:
+    for choice in (*result.headline.choices, *result.headline.neighbours):
         for score in choice.scores:
             verdict = "dependable" if score.dependable else "[yellow]not dependable[/yellow]"
-            if score is choice.chosen and len(choice.scores) > 1:
-                verdict = "[green]chosen[/green]" if score.dependable else "[yellow]best, but not dependable[/yellow]"
+            if score in choice.best and len(choice.scores) > 1 and score.dependable:
+                verdict = "[green]chosen[/green]" if len(choice.best) == 1 else "[green]among the best[/green]"
+            place = choice.values | {SCENE_COLUMN: choice.scene}
             table.add_row(
-                *(str(choice.values[key]) for key in keys),
+                *(str(place[key]) for key in keys),
                 score.approach,
                 share(score.success),
                 share(score.recall),

@@ -23,7 +23,7 @@ from thyme.study.folder import FIGURES, METRICS_FILE, REPORT_FILE
 from thyme.study.report.pages import Cell, Row, figure, folded, page, section, table
 from thyme.study.report.report import FailedRun, claims_section, failures_section
 from thyme.study.results import Summary, readable, summary_of, tidy_csv, tidy_row
-from thyme.study.wording import duration
+from thyme.study.wording import NOTHING, duration, span
 
 MAX_TOLD_NUMBERS = 400
 """Rows of the report's table of numbers; `metrics.csv` has all."""
@@ -100,6 +100,12 @@ def _pictures(pictures: Sequence[Picture]) -> str:
     return section("Figures", f'<div class="figures">{drawn}</div>')
 
 
+def _ends(summary: Summary) -> str:
+    if summary.low is None or summary.high is None:
+        return NOTHING
+    return span(f"{summary.low:.4g}", f"{summary.high:.4g}")
+
+
 def _numbers(measured: Sequence[Measurement]) -> str:
     rows = [
         Row(
@@ -107,14 +113,14 @@ def _numbers(measured: Sequence[Measurement]) -> str:
                 Cell(readable(one.place)),
                 Cell(one.metric),
                 Cell(f"{one.summary.mean:.4g}", numeric=True),
-                Cell(f"± {one.summary.half_width:.2g}" if one.summary.half_width else "–", numeric=True),
+                Cell(_ends(one.summary), numeric=True),
                 Cell(f"{one.summary.runs:,}", numeric=True),
             )
         )
         for one in measured[:MAX_TOLD_NUMBERS]
     ]
     left = len(measured) - len(rows)
-    lead = "Means over the runs of each point, with the half width of the 95 % interval."
+    lead = "Means over the runs of each point, and the interval that holds the median run with 95 %; of few runs, all."
     if left > 0:
         lead += f" {left:,} more are in {METRICS_FILE}."
-    return section("Numbers", table(["where", "metric", "mean", "95 %", "runs"], rows), lead) if rows else ""
+    return section("Numbers", table(["where", "metric", "mean", "interval", "runs"], rows), lead) if rows else ""

@@ -21,18 +21,25 @@ from thyme.approaches.registry import APPROACHES, find_approach
 from thyme.model.errors import InputError
 from thyme.model.settings import Source, read_toml, set_key, to_record
 from thyme.sim.scenario import Scenario
+from thyme.study.scenes import Leaving, Scene, check_scenes
 
 MAX_RUNS = 100_000
 MAX_COPIES = 1_000
 """Topologies, and repetitions of each, at most."""
 
 
+Matters = Literal["battery", "soon", "arrival"]
+
+
 class ApproachChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One competitor: an approach of the registry, how the report calls it, and its settings."""
 
     name: str
+    """Which approach; `thyme scenario models` lists them."""
     label: str = ""
+    """How the report calls it; needed where one approach competes with itself."""
     settings: dict[str, Any] = {}
+    """Of the approach (docs/approaches)."""
 
     @property
     def title(self) -> str:
@@ -43,27 +50,42 @@ class PostsChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where posts come from: the folder of a dataset, or the generator with these options."""
 
     dataset: str = ""
+    """A folder that `thyme posts ingest` wrote; a study file's is sought beside the file."""
     generate: dict[str, Any] = {}
+    """Options of the generator, if no dataset is given."""
 
 
 class StudyDefinition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
+    """Of its folder; a study file is called as the file is, if it does not say otherwise."""
     title: str = ""
+    """The report's heading."""
     question: str = ""
     """What the study asks, in a sentence for its reader."""
     seed: int = 1
     """The seed of posts, trace and scenarios alike."""
     posts: PostsChoice = PostsChoice()
     trace: dict[str, Any] = {}
+    """How posts become operations."""
     scenario: dict[str, Any] = {}
+    """Everything about the crowd (docs/scenarios.md)."""
     approaches: tuple[ApproachChoice, ...] = (ApproachChoice("ls"),)
+    """Those that compete."""
     grid: dict[str, list[Any]] = {}
+    """Keys with several values each; every combination is played."""
     names: dict[str, list[str]] = {}
     """Names in the grid that stand for several keys, which all get the value."""
     topologies: int = 1
+    """On how many random placements everything is played."""
     repetitions: int = 1
-    leaving: Literal["drawn", "publishers"] = "drawn"
+    """How often on each."""
+    leaving: Leaving = "drawn"
     """Who leaves where the scenario lets nodes leave: a random share, or those who publish (Thyme FGCS §9.3.2)."""
+    scenes: tuple[Scene, ...] | None = None
+    """Beside the scene that was asked, others that show where the answer tips over; if not given, the usual
+    neighbours of the scenario, and with an empty list none."""
+    matters: Matters = "battery"
+    """What decides among approaches that are dependable: little traffic, soon notified, or everything arrives."""
 
     def __post_init__(self) -> None:
         if not self.approaches:
@@ -79,6 +101,7 @@ class StudyDefinition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for key, values in self.grid.items():
             _check_grid(key, values)
             runs *= len(values)
+        check_scenes(self.scenes or ())
         if runs > MAX_RUNS:
             raise InputError(f"the study has {runs} runs; expected at most {MAX_RUNS}")
 
@@ -92,7 +115,7 @@ def _check_grid(key: str, values: Sequence[Any]) -> None:
         raise InputError(f"[grid] {key}: give at least one value")
     if any(value in values[:i] for i, value in enumerate(values)):
         raise InputError(f"[grid] {key}: a value occurs twice in {values}")
-    if key in {"approach", "topology", "repetition", "seed"}:
+    if key in {"approach", "topology", "repetition", "seed", "scene"}:
         raise InputError(f"[grid] {key}: use approaches, topologies, repetitions or seed of the study instead")
 
 

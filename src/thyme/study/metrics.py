@@ -6,7 +6,7 @@ were issued in the run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,8 +20,9 @@ from thyme.pipeline.spark import dataset
 from thyme.pipeline.spark.keeping import job
 from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.study.folder import METRICS, RUNS
-from thyme.study.plan import Plan
-from thyme.study.results import Summary
+from thyme.study.plan import Plan, PlannedRun
+from thyme.study.results import Results, Summary
+from thyme.study.shown_metrics import DECIDING
 from thyme.study.stages import StageNotes
 from thyme.study.workload import PlayedTrace
 from thyme.world.churn import NoChurn
@@ -35,13 +36,13 @@ def provide_metrics(
     out: Path,
     session: LazySession,
     notes: StageNotes,
-) -> dict[tuple[int, str], Summary]:
+) -> Results:
     """What the runs of each point gave, by point and metric."""
     rows = zip(plan.runs, specs, outcomes, strict=True)
     played = [(run.point, spec, outcome.run) for run, spec, outcome in rows if outcome.ok]
     if not played:
         notes.detail = "no run to measure"
-        return {}
+        return Results(plan, {})
     identity = identity_of([(point, run) for point, _, run in played], code_identity(measure_runs.__module__))
     of_runs, of_points = out / METRICS / identity / "runs", out / METRICS / identity / "points"
     if not dataset.exists(of_points):
@@ -56,7 +57,8 @@ def provide_metrics(
     summaries = _read(of_points)
     points, metrics = {point for point, _ in summaries}, {metric for _, metric in summaries}
     notes.detail = f"{len(metrics)} metrics at {len(points)} points"
-    return summaries
+    places = {outcome.run: run for run, outcome in zip(plan.runs, outcomes, strict=True)}
+    return Results(plan, summaries, _read_runs(of_runs, places))
 
 
 def _played_runs(played: Iterable[tuple[int, RunSpec, str]], paths: dict[str, Path]) -> PlayedRuns:
@@ -76,3 +78,13 @@ def _read(path: Path) -> dict[tuple[int, str], Summary]:
         (row["point"], row["metric"]): Summary(row["mean"], row["deviation"], row["low"], row["high"], row["runs"])
         for row in table.sort_by([("point", "ascending"), ("metric", "ascending")]).to_pylist()
     }
+
+
+def _read_runs(path: Path, places: Mapping[str, PlannedRun]) -> dict[tuple[int, str], dict[tuple[int, int], float]]:
+    """What each run gave of the metrics that decide, by point and metric, then by topology and repetition."""
+    found: dict[tuple[int, str], dict[tuple[int, int], float]] = {}
+    for row in pq.read_table(path, filters=[("metric", "in", DECIDING)]).to_pylist():
+        run = places[row["run"]]
+        of_point = found.setdefault((run.point, row["metric"]), {})
+        of_point[(run.scenario.topology, run.scenario.repetition)] = row["value"]
+    return found

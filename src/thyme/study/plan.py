@@ -1,8 +1,8 @@
 """The plan of a study: every point of its grid and every run, with its scenario and the trace that it plays.
 
-A point is an approach and one value of each grid key. Runs of a point differ in topology and repetition. Traces belong
-to the crowd and not to the approach, so all approaches play the same ones: as many users as there are nodes, unless
-the study says otherwise.
+A point is an approach, a scene and one value of each grid key; the scenes beside the one that was asked are played at
+the first value of each key. Runs of a point differ in topology and repetition. Traces belong to the crowd and not to
+the approach, so all approaches play the same ones: as many users as there are nodes, unless the study says otherwise.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from thyme.pipeline.posts.generate import PostOptions
 from thyme.pipeline.traces.trace import TraceOptions
 from thyme.sim.scenario import Scenario, scenario_of
 from thyme.study.definition import ApproachChoice, StudyDefinition
+from thyme.study.scenes import ASKED, Leaving, Scene, neighbours
 
 TRACE_PREFIX = "trace."
+SCENE_COLUMN = "scene"
 
 
 class Point(msgspec.Struct, frozen=True):
@@ -30,12 +32,21 @@ class Point(msgspec.Struct, frozen=True):
 
     approach: str
     values: dict[str, Any]
+    scene: str = ""
+    """Empty in a study that has only one."""
+
+    @property
+    def asked(self) -> bool:
+        return self.scene in ("", ASKED)
 
     def columns(self) -> dict[str, Any]:
-        return {"approach": self.approach} | self.values
+        scene = {SCENE_COLUMN: self.scene} if self.scene else {}
+        return {"approach": self.approach} | scene | self.values
 
     def __str__(self) -> str:
-        return ", ".join([self.approach, *(f"{key} = {value}" for key, value in self.values.items())])
+        return ", ".join(
+            [self.approach, *(f"{key} = {value}" for key, value in self.columns().items() if key != "approach")]
+        )
 
 
 class TraceChoice(msgspec.Struct, frozen=True):
@@ -53,6 +64,7 @@ class PlannedRun(msgspec.Struct, frozen=True):
     point: int
     scenario: Scenario
     trace: TraceChoice
+    leaving: Leaving = "drawn"
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -60,6 +72,12 @@ class Plan(msgspec.Struct, frozen=True):
     posts: PostOptions
     points: tuple[Point, ...]
     runs: tuple[PlannedRun, ...]
+
+    @property
+    def columns(self) -> list[str]:
+        """What tells points apart, besides the approach."""
+        scene = [SCENE_COLUMN] if any(point.scene for point in self.points) else []
+        return [*scene, *self.definition.grid]
 
     @property
     def needs_posts(self) -> bool:
@@ -73,19 +91,47 @@ class Plan(msgspec.Struct, frozen=True):
 def make_plan(definition: StudyDefinition) -> Plan:
     where = f"study {definition.name}"
     posts = to_record({"seed": definition.seed} | definition.posts.generate, PostOptions, where, ("posts", "generate"))
+    places = [dict(zip(definition.grid, values, strict=True)) for values in product(*definition.grid.values())]
+    scenes = _scenes(definition, places[0], where)
     points: list[Point] = []
     runs: list[PlannedRun] = []
-    for values in product(*definition.grid.values()):
-        named = dict(zip(definition.grid, values, strict=True))
+    staged: list[tuple[dict[str, Any], Scene | None]] = [(named, None) for named in places]
+    staged.extend((places[0], scene) for scene in scenes)
+    for named, scene in staged:
         for choice in definition.approaches:
-            points.append(Point(choice.title, named))
-            runs.extend(_runs_of(definition, choice, named, len(points) - 1, f"{where}, {points[-1]}"))
+            points.append(Point(choice.title, named, scene.name if scene else ASKED if scenes else ""))
+            runs.extend(_runs_of(definition, choice, named, scene, len(points) - 1, f"{where}, {points[-1]}"))
     return Plan(definition, posts, tuple(points), tuple(runs))
 
 
+def _scenes(definition: StudyDefinition, named: Mapping[str, Any], where: str) -> tuple[Scene, ...]:
+    """Those of the study, or the neighbours of its first place."""
+    if definition.scenes is not None:
+        return definition.scenes
+    scenario, trace = _settings_of(definition, definition.approaches[0], named, None, where)
+    return neighbours(scenario, not trace.file)
+
+
 def _runs_of(
-    definition: StudyDefinition, choice: ApproachChoice, named: Mapping[str, Any], point: int, where: str
+    definition: StudyDefinition,
+    choice: ApproachChoice,
+    named: Mapping[str, Any],
+    scene: Scene | None,
+    point: int,
+    where: str,
 ) -> Iterator[PlannedRun]:
+    scenario, trace = _settings_of(definition, choice, named, scene, where)
+    leaving = (scene and scene.leaving) or definition.leaving
+    copies = (scene.topologies, 1) if scene else (definition.topologies, definition.repetitions)
+    for topology, repetition in product(*map(range, copies)):
+        placed = msgspec.structs.replace(scenario, topology=topology, repetition=repetition)
+        yield PlannedRun(point, placed, trace, leaving)
+
+
+def _settings_of(
+    definition: StudyDefinition, choice: ApproachChoice, named: Mapping[str, Any], scene: Scene | None, where: str
+) -> tuple[Scenario, TraceChoice]:
+    """The scenario and the trace of one approach at one place of the grid, in one scene."""
     given: dict[str, Any] = copy.deepcopy(definition.scenario)
     given.setdefault("seed", definition.seed)
     given |= {"name": definition.name, "approach": choice.name}
@@ -97,10 +143,11 @@ def _runs_of(
                 set_key(trace_given, key.removeprefix(TRACE_PREFIX), value)
             else:
                 set_key(given, key, value, Scenario)
+    if scene is not None:
+        given |= copy.deepcopy(scene.scenario)
+        trace_given |= copy.deepcopy(scene.trace)
     scenario = scenario_of(given, where)
-    trace = _trace_choice(trace_given, scenario.nodes, where)
-    for topology, repetition in product(range(definition.topologies), range(definition.repetitions)):
-        yield PlannedRun(point, msgspec.structs.replace(scenario, topology=topology, repetition=repetition), trace)
+    return scenario, _trace_choice(trace_given, scenario.nodes, where)
 
 
 def _trace_choice(given: dict[str, Any], nodes: int, where: str) -> TraceChoice:

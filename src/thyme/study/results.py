@@ -13,14 +13,18 @@ from math import isfinite, sqrt
 
 import msgspec
 
-from thyme.pipeline.metrics.table import MAX_TABLED_RUNS, student_quantile
-from thyme.study.plan import Plan, Point
+from thyme.pipeline.metrics.intervals import rank_of
+from thyme.study.plan import SCENE_COLUMN, Plan, Point
 
 SUMMARY_NAMES = ("metric", "mean", "deviation", "low", "high", "runs")
 
 
+OfRuns = Mapping[tuple[int, int], float]
+"""Of a point: by topology and repetition, which all approaches share."""
+
+
 class Summary(msgspec.Struct, frozen=True):
-    """Several runs of one point in one number and its 95 % interval; of a single run, neither spread nor interval."""
+    """Several runs of one point in one number and its interval; a single run has neither that nor a deviation."""
 
     mean: float
     deviation: float | None
@@ -46,16 +50,22 @@ def summary_of(values: Iterable[float]) -> Summary | None:
     if len(found) == 1:
         return Summary(mean, None, None, None, 1)
     deviation = sqrt(sum((value - mean) ** 2 for value in found) / (len(found) - 1))
-    half = student_quantile(min(len(found), MAX_TABLED_RUNS)) * deviation / sqrt(len(found))
-    return Summary(mean, deviation, mean - half, mean + half, len(found))
+    rank = rank_of(len(found))
+    return Summary(mean, deviation, found[rank - 1], found[-rank], len(found))
 
 
 class Results:
     """What a study measured, by point and metric."""
 
-    def __init__(self, plan: Plan, summaries: Mapping[tuple[int, str], Summary]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        summaries: Mapping[tuple[int, str], Summary],
+        of_runs: Mapping[tuple[int, str], OfRuns] | None = None,
+    ) -> None:
         self.plan = plan
         self._summaries = {key: summaries[key] for key in sorted(summaries)}
+        self._of_runs = of_runs or {}
 
     @property
     def points(self) -> tuple[Point, ...]:
@@ -72,6 +82,10 @@ class Results:
         found = self.get(point, metric)
         return None if found is None else found.mean
 
+    def of_runs(self, point: int, metric: str) -> OfRuns:
+        """What each run gave, of the metrics that decide; approaches are compared run by run."""
+        return self._of_runs.get((point, metric), {})
+
     def rows(self) -> list[dict[str, str]]:
         """The lines of `metrics.csv`, in the order of points and metrics."""
         return [
@@ -80,7 +94,7 @@ class Results:
         ]
 
     def csv(self) -> str:
-        return tidy_csv(["approach", *self.plan.definition.grid], self.rows())
+        return tidy_csv(["approach", *self.plan.columns], self.rows())
 
 
 def tidy_csv(columns: Iterable[str], rows: Iterable[Mapping[str, str]]) -> str:
@@ -110,25 +124,40 @@ class Axis(msgspec.Struct, frozen=True):
     values: tuple[float, ...]
     series: dict[str, dict[float, int]]
     """For each series' name, the point at each value."""
+    labels: tuple[str, ...] = ()
+    """Where values only number the places: what each place is called."""
 
     @property
     def is_line(self) -> bool:
-        return len(self.values) > 1
+        return len(self.values) > 1 and not self.labels
 
 
 def axis_of(plan: Plan) -> Axis:
-    """Along the first key of the grid that has several numbers, or the first that has one; with none, all points
-    stand at one place."""
+    """Of the scene that was asked, along the first key of the grid that has several numbers, or the first that has one;
+    with none, all points stand at one place."""
     grid = plan.definition.grid
     numeric = [key for key, values in grid.items() if _numbers(values)]
     key = next((key for key in numeric if len(grid[key]) > 1), next(iter(numeric), ""))
     others = [name for name, values in grid.items() if name != key and len(values) > 1]
     series: dict[str, dict[float, int]] = {}
     for number, point in enumerate(plan.points):
-        name = ", ".join([point.approach, *(f"{other} {point.values[other]}" for other in others)])
-        series.setdefault(name, {})[float(point.values[key]) if key else 0.0] = number
+        if point.asked:
+            name = ", ".join([point.approach, *(f"{other} {point.values[other]}" for other in others)])
+            series.setdefault(name, {})[float(point.values[key]) if key else 0.0] = number
     values = tuple(float(value) for value in grid[key]) if key else (0.0,)
     return Axis(key, values, series)
+
+
+def scene_axis(plan: Plan) -> Axis | None:
+    """The scenes side by side, at the first value of each grid key; None if there is only the one that was asked."""
+    scenes = tuple(dict.fromkeys(point.scene for point in plan.points))
+    if len(scenes) < 2:
+        return None
+    series: dict[str, dict[float, int]] = {}
+    for number, point in enumerate(plan.points):
+        if not point.asked or point.values == plan.points[0].values:
+            series.setdefault(point.approach, {})[float(scenes.index(point.scene))] = number
+    return Axis(SCENE_COLUMN, tuple(map(float, range(len(scenes)))), series, scenes)
 
 
 def _numbers(values: Iterable[object]) -> bool:

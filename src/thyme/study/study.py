@@ -26,6 +26,7 @@ from thyme.study.figures.pictures import write_pictures
 from thyme.study.folder import FIGURES, METRICS_FILE, REPORT_FILE, REPORT_STAMP, RUNS, take_folder
 from thyme.study.metrics import provide_metrics
 from thyme.study.plan import Plan, make_plan
+from thyme.study.report.assumptions import assumptions
 from thyme.study.report.headline import Headline, headline
 from thyme.study.report.report import Expense, FailedRun, Report, describe_run, render
 from thyme.study.results import Results, axis_of
@@ -72,7 +73,7 @@ def run_study(
         with stages.stage("runs") as notes:
             outcomes = _provide_runs(specs, out / RUNS, session, watcher, notes)
         with stages.stage("metrics") as notes:
-            results = Results(plan, provide_metrics(plan, specs, outcomes, traces, out, session, notes))
+            results = provide_metrics(plan, specs, outcomes, traces, out, session, notes)
             write_file(out / METRICS_FILE, results.csv().encode())
     finally:
         session.close()
@@ -120,13 +121,14 @@ def _provide_report(
         return
     notes.working("drawing")
     axis = axis_of(plan)
-    pictures = draw(results, axis, expectations, traces)
-    drawn = [*chain.from_iterable(pictures.values())]
+    shelves = draw(results, axis, expectations, traces)
+    drawn = [*chain.from_iterable(shelf.pictures for shelf in shelves.values())]
     write_pictures(drawn, out / FIGURES)
     claims = tuple(judge_study(expectations, results, axis))
     seconds = sum(outcome.seconds for outcome in outcomes)
     expense = Expense(tuple(stages.reports), len(outcomes), seconds, master, version("thyme"))
-    page = render(Report(plan, results, answer, pictures, claims, failed, expense))
+    assumed = tuple(assumptions(plan, traces))
+    page = render(Report(plan, results, answer, shelves, claims, failed, expense, assumed))
     write_file(out / REPORT_FILE, page.encode())
     write_file(stamp, identity.encode())
     notes.detail = f"{REPORT_FILE} and {len(drawn)} figures"

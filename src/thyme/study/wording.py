@@ -5,7 +5,9 @@ What could not be measured (NaN) reads as a dash.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import isnan
+from typing import Any
 
 NOTHING = "–"
 KILOBYTE, MEGABYTE = 1_000.0, 1_000_000.0
@@ -49,3 +51,40 @@ def span(low: str, high: str) -> str:
 def counted(number: int, one: str, several: str = "") -> str:
     """`1 run`, `2 runs`."""
     return f"{number} {one if number == 1 else several or one + 's'}"
+
+
+def listed(names: Sequence[str], last: str) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " ".join([", ".join(names[:-1]), last, names[-1]]) if len(names) > 1 else "".join(names)
+
+
+def proportion(low: float, high: float, equal: float) -> str:
+    """How much something is beside something else, of which it is these two multiples at the ends."""
+    if 1.0 - equal <= low and high <= 1.0 + equal:
+        return "about as much"
+    if high <= 1.0:
+        less = span(round_share(1.0 - high), round_share(1.0 - low))
+        return f"{less} less"
+    if high < 2.0 and low >= 1.0:
+        return f"{span(round_share(low - 1.0), round_share(high - 1.0))} more"
+    return f"{span(f'{low:.2g}', f'{high:.2g}')} times as much"
+
+
+PLACES: Mapping[str, str] = {
+    "nodes": "{:g} people",
+    "speed_mps": "{:g} m/s",
+    "failing": "{:.0%} failing",
+    "churn.fraction": "{:.0%} coming and going",
+    "radio.loss": "{:.0%} of frames lost",
+}
+"""How a value of a grid key reads."""
+
+
+def place(values: Mapping[str, Any]) -> str:
+    """A place of a grid for a person: `36 people, 20% of frames lost`."""
+    parts = []
+    for key, value in values.items():
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        shown = PLACES[key].format(value) if key in PLACES and is_number else f"{key.replace('_', ' ')} {value}"
+        parts.append(shown)
+    return ", ".join(parts) or "this crowd"

@@ -111,7 +111,7 @@ def run_specs(plan: Plan, traces: Sequence[PlayedTrace]) -> list[RunSpec]:
     for run in plan.runs:
         trace = by_choice[msgspec.json.encode(run.trace)]
         scenario = run.scenario
-        if plan.definition.leaving == "publishers":
+        if run.leaving == "publishers":
             scenario = _with_leaving(scenario, trace.publishers())
         for operation in trace.operations[-1:]:
             check_end(operation, scenario)

@@ -1,7 +1,8 @@
 """From events to metrics: per run, and per point of a study over its runs.
 
 Only this room computes metrics, from the events that a simulated or a live network wrote. A metric is a row ⟨run,
-metric, value⟩; a point is what several runs have in common, and its metrics carry mean, deviation and a 95 % interval.
+metric, value⟩; a point is what several runs have in common, and its metrics carry mean, deviation and an interval
+(`intervals`).
 """
 
 from __future__ import annotations
@@ -10,16 +11,12 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
-from scipy.stats import t as student
 
 from thyme.pipeline.metrics.figures import run_figures
+from thyme.pipeline.metrics.intervals import MAX_TABLED_RUNS, rank_of
 from thyme.pipeline.metrics.sums import count_pairs, sum_events
 from thyme.pipeline.schemas import EVENTS, METRICS, SUMMARIES, conform
 from thyme.pipeline.spark.arrow import map_groups
-
-CONFIDENCE = 0.95
-MAX_TABLED_RUNS = 200
-"""From here on Student's quantile stays as it is; the error is below one per cent."""
 
 
 def run_metrics(
@@ -48,17 +45,14 @@ def point_metrics(metrics: DataFrame, points: DataFrame, by: Sequence[str]) -> D
         "values", sf.lit(0.0), lambda total, value: total + (value - sf.col("mean")) * (value - sf.col("mean"))
     )
     deviation = sf.when(sf.col("runs") > 1, sf.sqrt(squares / (sf.col("runs") - 1)))
-    quantiles = sf.array(*[sf.lit(student_quantile(number)) for number in range(2, MAX_TABLED_RUNS + 1)])
-    place = sf.least(sf.greatest(sf.col("runs"), sf.lit(2)), sf.lit(MAX_TABLED_RUNS)) - 1
-    half = sf.col("deviation") * sf.element_at(quantiles, place.cast("int")) / sf.sqrt("runs")
+    ranks = sf.array(*[sf.lit(rank_of(number)) for number in range(1, MAX_TABLED_RUNS + 1)])
+    tabled = sf.element_at(ranks, sf.least(sf.col("runs"), sf.lit(MAX_TABLED_RUNS)).cast("int"))
+    rank = sf.greatest(sf.lit(1), sf.floor(tabled * sf.greatest(sf.lit(1.0), sf.col("runs") / MAX_TABLED_RUNS)))
+    ends = {"low": rank, "high": -rank}
+    several = sf.col("runs") > 1
     summed = (
         grouped.select(*by, "metric", "values", runs.cast("long").alias("runs"), mean.alias("mean"))
         .withColumn("deviation", deviation)
-        .withColumns({"low": sf.col("mean") - half, "high": sf.col("mean") + half})
+        .withColumns({name: sf.when(several, sf.element_at("values", at.cast("int"))) for name, at in ends.items()})
     )
     return conform(summed, SUMMARIES, *by).orderBy(*by, "metric")
-
-
-def student_quantile(runs: int) -> float:
-    """By how many standard errors a mean over so many runs, two or more, may be off, with CONFIDENCE."""
-    return float(student.ppf(0.5 + CONFIDENCE / 2.0, runs - 1))

@@ -1,12 +1,14 @@
 """Figures of a study: one picture per question.
 
-A figure draws one metric along the study's axis, one line per approach, with the 95 % interval as a band and whiskers;
-where the grid has no axis, bars. A number that a paper states is a hollow mark.
+A figure draws one metric along the study's axis, one line per approach, with the interval of the runs as a band and
+whiskers; where the grid has no axis, bars, in groups if there are several scenes. Times that lie far apart stand on a
+logarithmic scale. A number that a paper states is a hollow mark.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
@@ -19,13 +21,24 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, ScalarFormatter
 from thyme.model.operations import Operation
 from thyme.study.claims import SIGNS, Bound
 from thyme.study.expectations import Expectation
-from thyme.study.figures.pictures import COLOURS, INK, MARKERS, STYLE, Picture, to_picture
+from thyme.study.figures.pictures import (
+    INK,
+    MARKERS,
+    OPERATION_COLOURS,
+    STYLE,
+    Picture,
+    colours_of,
+    to_picture,
+)
 from thyme.study.results import Axis, Results, Summary
 from thyme.study.shown_metrics import Shown
 from thyme.study.wording import round_share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+Drawn = dict[str, list[tuple[float, Summary]]]
+"""What is drawn of each series: where on the axis, and what was measured there."""
 
 SIZE_IN = (5.4, 3.45)
 BINS_S = (10.0, 30.0, 60.0, 300.0, 600.0, 1_800.0, 3_600.0)
@@ -34,7 +47,10 @@ SIDE_STEP = 0.012
 """Lines stand beside each other by this share of the axis, so that equal ones can be told apart."""
 LEGEND_MARK_IN, LEGEND_LETTER_IN, LEGEND_ROW_IN = 0.5, 0.08, 0.19
 """What a mark, a letter and a row of the legend take, about."""
-KIND_COLOURS = {"insert": "#0b7a75", "subscribe": "#edae49", "delete": "#d1495b", "unsubscribe": "#3d5a98"}
+LOG_RATIO = 20.0
+"""Times that differ by more than this factor stand on a logarithmic scale."""
+BAR_WIDTH = 0.8
+"""What a group of bars takes of its place."""
 
 
 def metric_figure(
@@ -51,15 +67,11 @@ def metric_figure(
     shown = _in_fitting_unit(shown, drawn)
     with mpl.rc_context(STYLE):
         figure, axes = _blank()
-        if axis.is_line:
-            _draw_lines(axes, drawn, shown, list(axis.series))
-            axes.set_xlabel(axis_title(axis.key))
-            axes.set_xticks(axis.values, [f"{value:g}" for value in axis.values])
-        else:
-            _draw_bars(axes, drawn, shown, list(axis.series))
+        _draw(axes, axis, drawn, shown, list(axis.series))
         marked = _draw_stated(axes, axis, shown, expectations)
-        _finish(axes, shown, legend=axis.is_line or marked)
-        return to_picture(figure, f"{shown.file}", shown.title, shown.caption)
+        _finish(axes, shown, drawn, legend=axis.is_line or bool(axis.labels) or marked)
+        name = f"{shown.file}-by-scene" if axis.labels else shown.file
+        return to_picture(figure, name, shown.title, shown.caption)
 
 
 def breakdown_figure(
@@ -77,13 +89,8 @@ def breakdown_figure(
     with mpl.rc_context(STYLE):
         figure, axes = _blank()
         shown = _in_fitting_unit(parts[0], drawn)
-        if axis.is_line:
-            _draw_lines(axes, drawn, shown, list(drawn))
-            axes.set_xlabel(axis_title(axis.key))
-            axes.set_xticks(axis.values, [f"{value:g}" for value in axis.values])
-        else:
-            _draw_bars(axes, drawn, shown, list(drawn))
-        _finish(axes, shown, legend=axis.is_line)
+        _draw(axes, axis, drawn, shown, list(drawn))
+        _finish(axes, shown, drawn, legend=axis.is_line or bool(axis.labels))
         return to_picture(figure, name, title, caption)
 
 
@@ -95,7 +102,7 @@ def trace_figure(operations: Sequence[Operation], name: str, title: str) -> Pict
     with mpl.rc_context(STYLE):
         figure, axes = _blank()
         below = np.zeros(len(edges) - 1)
-        for kind, colour in KIND_COLOURS.items():
+        for kind, colour in OPERATION_COLOURS.items():
             times = [operation.at_s for operation in operations if operation.kind == kind]
             if not times:
                 continue
@@ -117,9 +124,9 @@ def axis_title(key: str) -> str:
     return key.replace("_", " ").replace(".", " · ")
 
 
-def _in_fitting_unit(shown: Shown, drawn: dict[str, list[tuple[float, Summary]]]) -> Shown:
+def _in_fitting_unit(shown: Shown, drawn: Drawn) -> Shown:
     """Seconds as milliseconds where all are short."""
-    largest = max(summary.mean + summary.half_width for line in drawn.values() for _, summary in line)
+    largest = max(summary.high or summary.mean for line in drawn.values() for _, summary in line)
     if shown.unit != "s" or largest >= 1.0:
         return shown
     label = shown.axis_label.replace("seconds", "milliseconds")
@@ -132,43 +139,74 @@ def _blank() -> tuple[Figure, Axes]:
     return figure, figure.add_subplot()
 
 
-def _draw_lines(axes: Axes, drawn: dict[str, list[tuple[float, Summary]]], shown: Shown, order: list[str]) -> None:
+def _draw(axes: Axes, axis: Axis, drawn: Drawn, shown: Shown, order: list[str]) -> None:
+    if axis.labels:
+        _draw_groups(axes, drawn, shown, order)
+        axes.set_xticks(axis.values, [fill(label, 12) for label in axis.labels])
+    elif axis.is_line:
+        _draw_lines(axes, drawn, shown, order)
+        axes.set_xlabel(axis_title(axis.key))
+        axes.set_xticks(axis.values, [f"{value:g}" for value in axis.values])
+    else:
+        _draw_bars(axes, drawn, shown, order)
+
+
+def _draw_lines(axes: Axes, drawn: Drawn, shown: Shown, order: list[str]) -> None:
     places = [at for line in drawn.values() for at, _ in line]
     span = max(places) - min(places)
+    colours = colours_of(order)
     for place, (name, line) in enumerate(drawn.items()):
-        style = order.index(name)
-        colour, marker = COLOURS[style % len(COLOURS)], MARKERS[style % len(MARKERS)]
+        colour, marker = colours[name], MARKERS[order.index(name) % len(MARKERS)]
         aside = (place - (len(drawn) - 1) / 2) * SIDE_STEP * span
         x = [at + aside for at, _ in line]
         mean = [summary.mean * shown.scale for _, summary in line]
-        half = [summary.half_width * shown.scale for _, summary in line]
-        low, high = np.subtract(mean, half), np.add(mean, half)
-        if shown.is_share:
-            low, high = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
-        axes.fill_between(x, np.maximum(low, 0.0), high, color=colour, alpha=0.14, linewidth=0)
-        whiskers = [np.subtract(mean, low), np.subtract(high, mean)]
+        below, above = _whiskers([summary for _, summary in line], shown)
+        axes.fill_between(x, np.subtract(mean, below), np.add(mean, above), color=colour, alpha=0.14, linewidth=0)
         axes.errorbar(
-            x, mean, yerr=np.maximum(whiskers, 0.0), color=colour, marker=marker, markersize=6, linewidth=2.0,
+            x, mean, yerr=[below, above], color=colour, marker=marker, markersize=6, linewidth=2.0,
             capsize=3.5, elinewidth=1.1, label=name,
         )  # fmt: skip
 
 
-def _draw_bars(axes: Axes, drawn: dict[str, list[tuple[float, Summary]]], shown: Shown, order: list[str]) -> None:
+def _draw_bars(axes: Axes, drawn: Drawn, shown: Shown, order: list[str]) -> None:
     names = list(drawn)
+    colours = colours_of(order)
     for place, name in enumerate(names):
         summary = drawn[name][0][1]
-        colour = COLOURS[order.index(name) % len(COLOURS)]
-        half = summary.half_width * shown.scale or None  # one run has no interval
-        axes.bar(place, summary.mean * shown.scale, 0.6, yerr=half, color=colour, capsize=4, ecolor=INK)
+        ends = _whiskers([summary], shown)
+        axes.bar(place, summary.mean * shown.scale, 0.6, yerr=ends, color=colours[name], capsize=4, ecolor=INK)
     axes.set_xticks(range(len(names)), names, rotation=20 if len(names) > 4 else 0)
     axes.grid(axis="x", visible=False)
+
+
+def _draw_groups(axes: Axes, drawn: Drawn, shown: Shown, order: list[str]) -> None:
+    width = BAR_WIDTH / len(drawn)
+    colours = colours_of(order)
+    for place, (name, line) in enumerate(drawn.items()):
+        aside = (place - (len(drawn) - 1) / 2) * width
+        summaries = [summary for _, summary in line]
+        mean = [summary.mean * shown.scale for summary in summaries]
+        axes.bar(
+            [at + aside for at, _ in line], mean, width * 0.92, yerr=_whiskers(summaries, shown), color=colours[name],
+            capsize=2, ecolor=INK, error_kw={"linewidth": 0.8}, label=name,
+        )  # fmt: skip
+    axes.grid(axis="x", visible=False)
+
+
+def _whiskers(summaries: Sequence[Summary], shown: Shown) -> list[list[float]]:
+    """How far the intervals reach below and above the means; of a single run, not at all."""
+    below = [0.0 if one.low is None else max(0.0, one.mean - one.low) * shown.scale for one in summaries]
+    above = [0.0 if one.high is None else max(0.0, one.high - one.mean) * shown.scale for one in summaries]
+    return [below, above]
 
 
 def _draw_stated(axes: Axes, axis: Axis, shown: Shown, expectations: Sequence[Expectation]) -> bool:
     """Hollow marks where a paper states a number for a place on the axis, or for a bar."""
     marked = False
+    names = list(axis.series)
+    colours = colours_of(names)
     for expected in expectations:
-        lines = [i for i, name in enumerate(axis.series) if name.split(",")[0] == expected.approach]
+        lines = [i for i, name in enumerate(names) if name.split(",")[0] == expected.approach]
         rule = expected.claim.rule
         # A ratio of two approaches is no place on this axis; the table of claims has it.
         if expected.metric != shown.metric or not lines or not isinstance(rule, Bound) or expected.against:
@@ -185,15 +223,27 @@ def _draw_stated(axes: Axes, axis: Axis, shown: Shown, expectations: Sequence[Ex
         for number, value in enumerate(stated):
             axes.plot(
                 places, [value * shown.scale] * len(places), linestyle="none", marker=marker, markersize=10,
-                markerfacecolor="none", markeredgecolor=COLOURS[lines[0] % len(COLOURS)], markeredgewidth=1.8,
+                markerfacecolor="none", markeredgecolor=colours[names[lines[0]]], markeredgewidth=1.8,
                 label=None if number else label, zorder=5,
             )  # fmt: skip
         marked = True
     return marked
 
 
-def _finish(axes: Axes, shown: Shown, legend: bool) -> None:
+def _is_wide(shown: Shown, drawn: Drawn) -> bool:
+    """Whether times lie so far apart that only a logarithmic scale shows them all."""
+    means = [summary.mean for line in drawn.values() for _, summary in line]
+    return shown.unit in ("s", "ms") and min(means) > 0.0 and max(means) > LOG_RATIO * min(means)
+
+
+def _finish(axes: Axes, shown: Shown, drawn: Drawn, legend: bool) -> None:
     axes.set_ylabel(shown.axis_label)
+    if _is_wide(shown, drawn):
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        if legend:
+            _legend(axes)
+        return
     if shown.high_is_good:
         axes.set_ylim(max(0.0, min(axes.get_ylim()[0], 0.8)), 1.02)
     else:

@@ -22,6 +22,24 @@ SUFFIXES = (".png", ".svg")
 
 INK, MUTED, GRID = "#1c2430", "#5b6675", "#e6e9ee"
 COLOURS = ("#0b7a75", "#d1495b", "#edae49", "#3d5a98", "#8a5a99", "#6b8e23", "#a05a2c", "#4d4d4d")
+APPROACH_COLOURS = {
+    "Thyme-ES": "#3d5a98",
+    "Thyme-LS": "#edae49",
+    "Thyme-DCS": "#0b7a75",
+    "Thyme-DCS of the papers": "#8fbfa3",
+    "SocialCast": "#d1495b",
+    "DRIP": "#8a5a99",
+    "Directional walks": "#a05a2c",
+}
+"""An approach has its colour in every report."""
+OPERATION_COLOURS = {
+    "insert": "#0b7a75",
+    "subscribe": "#edae49",
+    "delete": "#d1495b",
+    "unsubscribe": "#3d5a98",
+    "retrieve": "#8a5a99",
+    "notification": "#4d4d4d",
+}
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
@@ -44,6 +62,15 @@ STYLE: dict[Any, Any] = {
     "legend.frameon": False,
     "legend.fontsize": 9.5,
 }
+
+
+def colours_of(names: Sequence[str]) -> dict[str, str]:
+    """A colour for each: the one that belongs to an approach or an operation, and one that is left for any other."""
+    own = APPROACH_COLOURS | OPERATION_COLOURS
+    found = {name: own[name] for name in names if name in own}
+    left = [colour for colour in COLOURS if colour not in found.values()]
+    strangers = [name for name in names if name not in own]
+    return found | {name: left[i % len(left)] for i, name in enumerate(strangers)}
 
 
 class Picture(msgspec.Struct, frozen=True):

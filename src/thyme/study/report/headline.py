@@ -1,186 +1,201 @@
-"""The headline: which approach to choose for this crowd, and why, by rules that the report states.
+"""The headline: which approach to choose for this crowd, why, how sure that is, and where it tips over.
 
-The rule follows the papers' own words: the best approach has the lowest traffic and latency "while producing high
-operations' success ratios" (Thyme FGCS §9). At each point of the grid an approach is dependable if enough operations
-succeed and enough notifications arrive. Among the dependable ones the cheapest on the air is chosen; if others cost
-hardly more, the fastest of them. If none is dependable, the one that brings most is named, and said not to suffice.
+What is chosen in each place is `choosing`'s; here it becomes an answer for the whole study, in words.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
-from thyme.study.results import Results, readable
-from thyme.study.shown_metrics import AIR_BYTES, NOTIFICATION_LATENCY, RECALL, SUCCESS
-from thyme.study.wording import duration, round_share, share, span
-
-DEPENDABLE_SUCCESS = 0.95
-DEPENDABLE_RECALL = 0.90
-HARDLY_MORE = 0.10
-"""Approaches within this share of the cheapest traffic count as equally cheap."""
-
-RULES = (
-    (
-        f"An approach is dependable where at least {round_share(DEPENDABLE_SUCCESS)} of operations succeed and at "
-        f"least {round_share(DEPENDABLE_RECALL)} of expected notifications arrive."
-    ),
-    (
-        f"Among dependable approaches, the one with the least traffic on the air is chosen; if others need at most "
-        f"{round_share(HARDLY_MORE)} more, the one of them that notifies soonest."
-    ),
-    (
-        "Where no approach is dependable, the one with the largest product of success and recall is named as the "
-        "best of those that do not suffice."
-    ),
-    "The answer for the whole study is the approach that is chosen at most points; its exceptions are listed.",
+from thyme.study.plan import Plan
+from thyme.study.report.choosing import (
+    CRITERIA,
+    DEPENDABLE_RECALL,
+    DEPENDABLE_SUCCESS,
+    MIN_RUNS,
+    Choice,
+    Score,
+    choices,
 )
+from thyme.study.results import Results
+from thyme.study.scenes import ASKED
+from thyme.study.shown_metrics import LATE_NOTIFICATION
+from thyme.study.wording import counted, duration, listed, place, proportion, round_share, share, span
+
+EQUAL = 0.15
+"""Traffic that differs by less than this is told as about the same."""
 
 
-class Score(msgspec.Struct, frozen=True):
-    """An approach at a point, in the four numbers that decide."""
+class Tip(msgspec.Struct, frozen=True):
+    """A scene beside the one that was asked, and what becomes of the answer in it."""
 
-    point: int
-    approach: str
-    success: float
-    recall: float
-    latency_s: float | None
-    air_bytes: float | None
-
-    @property
-    def dependable(self) -> bool:
-        return self.success >= DEPENDABLE_SUCCESS and self.recall >= DEPENDABLE_RECALL
-
-
-class Choice(msgspec.Struct, frozen=True):
-    """What is chosen in one place of the grid."""
-
-    values: dict[str, Any]
-    scores: tuple[Score, ...]
-    chosen: Score
-
-    @property
-    def suffices(self) -> bool:
-        return self.chosen.dependable
+    scene: str
+    holds: bool
+    told: str
 
 
 class Headline(msgspec.Struct, frozen=True):
     answer: str
     reasons: tuple[str, ...]
     choices: tuple[Choice, ...]
+    """Of the scene that was asked, one for each place of the grid."""
+    neighbours: tuple[Choice, ...] = ()
+    tips: tuple[Tip, ...] = ()
+
+
+def rules(plan: Plan) -> list[str]:
+    """How the answer was found, for the report's reader."""
+    criteria = ", then the one that ".join(one.better for one in CRITERIA[plan.definition.matters])
+    return [
+        (
+            f"An approach is dependable where at least {round_share(DEPENDABLE_SUCCESS)} of operations succeed and at "
+            f"least {round_share(DEPENDABLE_RECALL)} of the expected notifications arrive, in the mean over runs."
+        ),
+        (
+            f"Among dependable approaches, the one that {criteria} is chosen. One is ruled out if it is worse by more "
+            f"than a tenth (a hundredth, of notifications that arrive), and worse in every run; times that "
+            f"differ by less than {duration(0.1)} count as equal."
+        ),
+        (
+            f"With fewer than {MIN_RUNS} runs it has to be worse by more than half (a tenth, of notifications that "
+            "arrive): how much runs differ is then not known."
+        ),
+        "Those that remain cannot be told apart, and the answer names them all.",
+        (
+            "Where none is dependable, the one with the largest product of success and notifications that arrive is "
+            "named, and said not to suffice."
+        ),
+    ]
 
 
 def headline(results: Results) -> Headline:
-    choices = _choices(results)
-    if not choices:
-        return Headline("No run finished, so there is nothing to choose from.", (), ())
-    counts: dict[str, int] = {}
-    for choice in choices:
-        counts[choice.chosen.approach] = counts.get(choice.chosen.approach, 0) + 1
-    winner = max(counts, key=lambda approach: counts[approach])
-    return Headline(_answer(winner, choices), tuple(_reasons(winner, choices)), tuple(choices))
+    found = choices(results)
+    asked = [choice for choice in found if choice.scene in ("", ASKED)]
+    beside = [choice for choice in found if choice.scene not in ("", ASKED)]
+    if not asked:
+        return Headline("No run finished, so there is nothing to choose from.", (), tuple(asked), tuple(beside))
+    winners = _winners(asked)
+    tips = tuple(_tip(winners[0], choice) for choice in beside) if _suffices(winners[0], asked) else ()
+    answer = _answer(winners, asked, tips)
+    return Headline(answer, tuple(_reasons(results, winners, asked)), tuple(asked), tuple(beside), tips)
 
 
-def _choices(results: Results) -> list[Choice]:
-    places: dict[str, list[int]] = {}
-    for number, point in enumerate(results.points):
-        places.setdefault(readable(point.values), []).append(number)
-    choices = []
-    for numbers in places.values():
-        scores = [score for number in numbers if (score := _score(results, number)) is not None]
-        if scores:
-            choices.append(Choice(results.points[numbers[0]].values, tuple(scores), choose(scores)))
-    return choices
+def _winners(asked: Sequence[Choice]) -> list[str]:
+    """Those that are among the best wherever they were asked for; else the one that is it most often."""
+    everywhere = [name for name in asked[0].names if all(name in choice.names for choice in asked)]
+    if everywhere:
+        return everywhere
+    names = [name for choice in asked for name in choice.names]
+    return [max(dict.fromkeys(names), key=names.count)]
 
 
-def _score(results: Results, point: int) -> Score | None:
-    success, recall = results.mean(point, SUCCESS), results.mean(point, RECALL)
-    if success is None or recall is None:
-        return None
-    latency_s, air_bytes = results.mean(point, NOTIFICATION_LATENCY), results.mean(point, AIR_BYTES)
-    return Score(point, results.points[point].approach, success, recall, latency_s, air_bytes)
+def _suffices(winner: str, asked: Sequence[Choice]) -> bool:
+    return any(choice.suffices and winner in choice.names for choice in asked)
 
 
-def choose(scores: Sequence[Score]) -> Score:
-    """By the rules above; equal ones by their order."""
-    dependable = [score for score in scores if score.dependable]
-    if not dependable:
-        return max(scores, key=lambda score: score.success * score.recall)
-    least = min(score.air_bytes or 0.0 for score in dependable)
-    cheap = [score for score in dependable if (score.air_bytes or 0.0) <= least * (1.0 + HARDLY_MORE)]
-    return min(cheap, key=lambda score: (score.latency_s is None, score.latency_s or 0.0))
-
-
-def _answer(winner: str, choices: Sequence[Choice]) -> str:
-    single = all(len(choice.scores) == 1 for choice in choices)
-    won = [choice for choice in choices if choice.chosen.approach == winner]
+def _answer(winners: Sequence[str], asked: Sequence[Choice], tips: Sequence[Tip]) -> str:
+    winner = winners[0]
+    alone = all(len(choice.scores) == 1 for choice in asked)
+    won = [choice for choice in asked if winner in choice.names]
     enough = [choice for choice in won if choice.suffices]
-    if single and len(enough) == len(choices):
-        return f"{winner} works for this crowd: it is dependable at every point measured."
-    if single and enough:
-        return f"{winner} is dependable at {len(enough)} of {len(choices)} points, and not at the others."
-    if single or not enough:
-        best = f"{winner} comes closest" if not single else f"{winner} alone"
-        return f"No approach measured is dependable for this crowd; {best} does not suffice."
-    if len(won) == len(choices):
-        return f"Choose {winner} for this crowd."
-    return f"Choose {winner}: it is the best choice at {len(won)} of {len(choices)} points."
+    if not enough:
+        return f"Nothing tried here is dependable for this crowd. {winner} brings most, and that is not enough."
+    failing = [tip.scene for tip in tips if not tip.holds]
+    proviso = f", but not where {listed(failing, 'or')}" if failing else ""
+    if len(enough) < len(asked):
+        where = listed([place(choice.values) for choice in enough], "and")
+        return f"{'' if alone else 'Choose '}{winner}{' works' if alone else ''} with {where}{proviso}."
+    if alone:
+        return f"{winner} works for this crowd{proviso}."
+    if len(winners) > 1:
+        return f"{listed(winners, 'and')} do equally well here: this study cannot tell them apart{proviso}."
+    return f"Choose {winner}{proviso}."
 
 
-def _reasons(winner: str, choices: Sequence[Choice]) -> list[str]:
-    own = [score for choice in choices for score in choice.scores if score.approach == winner]
-    succeed, arrive = _shares([score.success for score in own]), _shares([score.recall for score in own])
-    reasons = [f"{succeed} of its operations succeed and {arrive} of the expected notifications arrive."]
-    latencies = [score.latency_s for score in own if score.latency_s is not None]
-    if latencies:
-        reasons.append(f"A notification takes {span(duration(min(latencies)), duration(max(latencies)))} on average.")
-    reasons.extend(_compare(winner, choices))
-    for choice in choices:
-        where = readable(choice.values) or "the only point"
-        if choice.chosen.approach != winner:
-            reasons.append(f"At {where}, {choice.chosen.approach} is the better choice: {why(choice)}.")
+def _reasons(results: Results, winners: Sequence[str], asked: Sequence[Choice]) -> list[str]:
+    winner = winners[0]
+    own = [score for choice in asked if (score := choice.of(winner)) is not None]
+    succeed = span(share(min(s.success for s in own)), share(max(s.success for s in own)))
+    arrive = span(share(min(s.recall for s in own)), share(max(s.recall for s in own)))
+    reasons = [f"{succeed} of what people ask for succeeds, and {arrive} of the notifications that are due arrive."]
+    medians = [score.latency_s for score in own if score.latency_s is not None]
+    late = [found for score in own if (found := results.mean(score.point, LATE_NOTIFICATION)) is not None]
+    if medians and late:
+        reasons.append(
+            f"Half of the notifications take at most {duration(max(medians))}, 19 of 20 {duration(max(late))}."
+        )
+    reasons.extend(_beside(winner, winners, asked))
+    for choice in asked:
+        if winner not in choice.names:
+            reasons.append(
+                f"With {place(choice.values)}, {listed(choice.names, 'or')} is the better choice: {why(choice)}."
+            )
         elif not choice.suffices:
-            reasons.append(f"At {where} it does not suffice: {why(choice)}.")
+            reasons.append(f"With {place(choice.values)} it does not suffice: {why(choice)}.")
+    reasons.append(_how_sure(winners, own))
     return reasons
 
 
-def _compare(winner: str, choices: Sequence[Choice]) -> list[str]:
-    """The winner's traffic beside each other approach's, over the points where both were measured."""
-    ratios: dict[str, list[float]] = {}
-    undependable: dict[str, int] = {}
-    for choice in choices:
-        own = next((score for score in choice.scores if score.approach == winner), None)
+def _how_sure(winners: Sequence[str], own: Sequence[Score]) -> str:
+    runs = min(score.runs for score in own)
+    if len(winners) > 1:
+        return (
+            f"{counted(runs, 'run')} of each could not separate {listed(winners, 'and')}; more placements "
+            f"(`--set topologies={max(10, 3 * runs)}`) or a harder scene would tell."
+        )
+    if runs < MIN_RUNS:
+        return f"This rests on {counted(runs, 'run')} of each, so only large differences were counted."
+    return f"This rests on {runs} runs of each; what was ruled out was worse in every one of them."
+
+
+def _beside(winner: str, winners: Sequence[str], asked: Sequence[Choice]) -> list[str]:
+    """The other approaches: what they lack, or what they send beside the winner."""
+    others: dict[str, list[tuple[Score, Score]]] = {}
+    for choice in asked:
+        own = choice.of(winner)
         for score in choice.scores:
-            if own is None or score is own:
-                continue
-            undependable[score.approach] = undependable.get(score.approach, 0) + (not score.dependable)
-            if own.air_bytes and score.air_bytes:
-                ratios.setdefault(score.approach, []).append(score.air_bytes / own.air_bytes)
+            if own is not None and score is not own:
+                others.setdefault(score.approach, []).append((own, score))
     sentences = []
-    for approach, values in ratios.items():
-        low, high = min(values), max(values)
-        times = span(f"{low:.1f}", f"{high:.1f}")
-        failing = undependable.get(approach, 0)
-        weak = f", and is not dependable at {failing} of {len(values)} points" if failing else ""
-        sentences.append(f"{approach} sends {times} times as much over the air{weak}.")
+    for approach, pairs in others.items():
+        weak = [score for _, score in pairs if not score.dependable]
+        if weak:
+            worst = min(weak, key=lambda score: score.success * score.recall)
+            sentences.append(
+                f"{approach} is not dependable: {share(worst.success)} succeeds and {share(worst.recall)} arrives"
+                + (f" in the worst of {len(pairs)} cases." if len(pairs) > 1 else ".")
+            )
+            continue
+        ratios = [score.air_bytes / own.air_bytes for own, score in pairs if own.air_bytes and score.air_bytes]
+        if ratios:
+            sentences.append(f"{approach} sends {proportion(min(ratios), max(ratios), EQUAL)} over the air.")
     return sentences
 
 
+def _tip(winner: str, choice: Choice) -> Tip:
+    """Whether the answer is still the answer in another scene."""
+    own = choice.of(winner)
+    if own is None:
+        return Tip(choice.scene, False, f"{winner} has no result here")
+    figures = f"{share(own.success)} succeeds, {share(own.recall)} arrives"
+    if winner in choice.names and own.dependable:
+        return Tip(choice.scene, True, figures)
+    if not own.dependable:
+        better = [name for name in choice.names if name != winner] if choice.suffices else []
+        instead = f"; {listed(better, 'or')} would do" if better else "; nothing else tried does better"
+        return Tip(choice.scene, False, f"{figures}{instead}")
+    return Tip(choice.scene, False, f"{figures}, but {listed(choice.names, 'or')} is better: {why(choice)}")
+
+
 def why(choice: Choice) -> str:
-    """What decided at this point."""
+    """What decided in this place."""
     chosen = choice.chosen
     if not chosen.dependable:
         return f"{share(chosen.success)} of operations succeed and {share(chosen.recall)} of notifications arrive"
     if len(choice.scores) == 1:
         return "the only one measured"
-    dependable = [score for score in choice.scores if score.dependable]
-    if len(dependable) == 1:
+    if sum(score.dependable for score in choice.scores) == 1:
         return "the only dependable one"
-    least = min(dependable, key=lambda score: score.air_bytes or 0.0)
-    return "the least traffic of the dependable ones" if least is chosen else "the soonest of those with least traffic"
-
-
-def _shares(values: Sequence[float]) -> str:
-    return span(share(min(values)), share(max(values)))
+    return f"it {choice.decided_by}" if choice.decided_by else "the others cannot be told apart from it"

@@ -1,29 +1,32 @@
 """The report: one HTML file that needs nothing else, to be read on a screen of any size.
 
-The answer comes first, then the numbers it rests on, the figures, what the papers say, the rules by which the answer
-was found, the settings, what failed and how long it took.
+The answer comes first, with what it assumes and where it tips over; then the numbers it rests on, the figures, what
+the papers say, the rules by which the answer was found, the settings, what failed and how long it took.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from importlib.resources import files
 from typing import Any
 
 import msgspec
 
+from thyme.pipeline.metrics.intervals import CONFIDENCE, MIN_SURE_RUNS
 from thyme.study.claims import Claim, agreement, those_tested
+from thyme.study.figures.chosen import Shelf
 from thyme.study.figures.lines import axis_title
-from thyme.study.figures.pictures import Picture
-from thyme.study.plan import Plan
-from thyme.study.report.headline import RULES, Choice, Headline, Score
+from thyme.study.plan import SCENE_COLUMN, Plan
+from thyme.study.report.assumptions import Assumption, Competitor, competitors
+from thyme.study.report.choosing import Choice, Score
+from thyme.study.report.headline import Headline, rules, why
 from thyme.study.report.pages import Cell, Row, badge, figure, folded, items, page, prose, section, table
 from thyme.study.results import Results, readable
-from thyme.study.shown_metrics import AIR_BYTES, NOTIFICATION_LATENCY, RECALL, SUCCESS
+from thyme.study.shown_metrics import AIR_BYTES, LATE_NOTIFICATION, NOTIFICATION_LATENCY, RECALL, SUCCESS
 from thyme.study.stages import StageReport
-from thyme.study.wording import counted, duration, share, size
+from thyme.study.wording import counted, duration, listed, round_share, share, size, span
 
 
 class FailedRun(msgspec.Struct, frozen=True):
@@ -49,28 +52,29 @@ class Report(msgspec.Struct, frozen=True):
     plan: Plan
     results: Results
     headline: Headline
-    pictures: dict[str, list[Picture]]
+    shelves: dict[str, Shelf]
     """Figures by section."""
     claims: tuple[Claim, ...]
     failed: tuple[FailedRun, ...]
     expense: Expense
+    assumed: tuple[Assumption, ...] = ()
 
 
 def render(report: Report) -> str:
     definition = report.plan.definition
     title = definition.title or definition.name
-    masthead = (
-        f'<p class="brand">Thyme · study {escape(definition.name)}</p><h1>{escape(title)}</h1>'
-        + (f'<p class="question">{escape(definition.question)}</p>' if definition.question else "")
-        + items(_facts(report), "ul", "facts")
+    masthead = f'<p class="brand">Thyme · study {escape(definition.name)}</p><h1>{escape(title)}</h1>' + (
+        f'<p class="question">{escape(definition.question)}</p>' if definition.question else ""
     )
     body = "".join(
         [
-            _answer(report.headline),
+            _answer(report),
+            _competitors(competitors(report.plan)),
+            _tips(report.headline),
             _numbers(report),
-            *_figures(report.pictures),
+            *_figures(report.shelves),
             claims_section(report.claims),
-            section("How the answer was found", items(RULES, "ol", "rules")),
+            section("How the answer was found", items(rules(report.plan), "ol", "rules")),
             _settings(report.plan),
             failures_section(report.failed, len(report.plan.runs)),
             _expense(report.expense),
@@ -81,86 +85,131 @@ def render(report: Report) -> str:
     return page(f"{title} – Thyme", css, masthead, body, footer)
 
 
-def _facts(report: Report) -> list[str]:
-    definition = report.plan.definition
-    grid = [f"{axis_title(key)}: {_listed(values)}" for key, values in definition.grid.items()]
-    return [
-        ", ".join(choice.title for choice in definition.approaches),
-        *grid,
-        counted(definition.topologies, "topology", "topologies"),
-        counted(definition.repetitions, "run") + " of each",
-        f"{len(report.plan.runs) - len(report.failed)} of {len(report.plan.runs)} runs finished",
-    ]
-
-
-def _listed(values: Sequence[Any]) -> str:
-    return ", ".join(str(value) for value in values)
-
-
-def _answer(headline: Headline) -> str:
+def _answer(report: Report) -> str:
+    headline, failed = report.headline, len(report.failed)
+    warning = f"{failed} of {len(report.plan.runs)} runs failed; what follows is without them."
     return (
         f'<section class="answer"><p class="eyebrow">The answer</p><h2>{prose(headline.answer)}</h2>'
+        + (f'<p class="warning">{escape(warning)}</p>' if failed else "")
         + items(headline.reasons)
+        + _assumed(report.assumed)
         + "</section>\n"
     )
 
 
+def _assumed(assumed: Sequence[Assumption]) -> str:
+    if not assumed:
+        return ""
+    rows = "".join(f"<div><dt>{escape(one.about)}</dt><dd>{prose(one.told)}</dd></div>" for one in assumed)
+    return f'<h3 class="assumed">All of this assumes</h3><dl class="assumed">{rows}</dl>'
+
+
+def _competitors(found: Sequence[Competitor]) -> str:
+    cards = "".join(
+        f"<li><b>{prose(one.title)}</b>: {prose(one.summary)}. "
+        + " ".join(badge(note, "plain") for note in one.notes)
+        + "</li>"
+        for one in found
+    )
+    return section("What was compared", f'<ul class="competitors">{cards}</ul>')
+
+
+def _tips(headline: Headline) -> str:
+    """Where the answer is another one, were one assumption another."""
+    if not headline.neighbours:
+        return ""
+    winner = {tip.scene: tip for tip in headline.tips}
+    rows = []
+    for choice in headline.neighbours:
+        tip = winner.get(choice.scene)
+        verdict = badge("holds", "good") if tip and tip.holds else badge("tips over", "bad") if tip else ""
+        best = listed(choice.names, "or") if choice.suffices else "nothing tried"
+        told = Cell(tip.told if tip else why(choice))
+        rows.append(Row((Cell(choice.scene), Cell("", html=verdict), told, Cell(best))))
+    held = sum(tip.holds for tip in headline.tips)
+    lead = "The same with one assumption changed, in few runs. "
+    if headline.tips:
+        lead += f"The answer holds in {held} of {counted(len(headline.tips), 'such scene')}."
+    return section(
+        "Where it tips over", table(["if", "the answer", "it then gives", "dependable and best"], rows), lead
+    )
+
+
 def _numbers(report: Report) -> str:
-    keys = list(report.plan.definition.grid)
+    keys = report.plan.columns
     headers = [
-        *(axis_title(key) for key in keys),
+        *("people" if key == "nodes" else axis_title(key) for key in keys),
         "approach",
         "operations succeed",
         "notifications arrive",
-        "notified after",
+        "half notified within",
+        "95% notified within",
         "sent over the air",
         "verdict",
     ]
-    rows = [
-        _score_row(report.results, keys, choice, score) for choice in report.headline.choices for score in choice.scores
-    ]
-    lead = "Means over the runs of each point, with the half width of the 95 % interval."
+    places = (*report.headline.choices, *report.headline.neighbours)
+    rows = [_score_row(report.results, keys, choice, score) for choice in places for score in choice.scores]
+    lead = (
+        "Means over the runs, and from which run to which they go: from the smallest to the largest, or with "
+        f"{MIN_SURE_RUNS} runs and more within the interval that holds the median run with {round_share(CONFIDENCE)}."
+    )
     return section("The numbers it rests on", table(headers, rows), lead) if rows else ""
 
 
 def _score_row(results: Results, keys: list[str], choice: Choice, score: Score) -> Row:
-    chosen = score is choice.chosen
+    chosen = score in choice.best
     if chosen and score.dependable:
-        verdict = badge("chosen", "best") if len(choice.scores) > 1 else badge("dependable", "good")
+        several = len(choice.best) > 1
+        verdict = badge("among the best" if several else "chosen", "best")
+        if len(choice.scores) == 1:
+            verdict = badge("dependable", "good")
     elif score.dependable:
         verdict = badge("dependable", "good")
     else:
         verdict = badge("not dependable", "bad" if not chosen else "fair")
     point = score.point
     cells = [
-        *(Cell(str(choice.values[key]), numeric=isinstance(choice.values[key], int | float)) for key in keys),
+        *(_place_cell(choice, key) for key in keys),
         Cell(score.approach),
         _share_cell(results, point, SUCCESS),
         _share_cell(results, point, RECALL),
         _cell(results, point, NOTIFICATION_LATENCY, duration),
+        _cell(results, point, LATE_NOTIFICATION, duration),
         _cell(results, point, AIR_BYTES, size),
         Cell("", html=verdict),
     ]
     return Row(tuple(cells), chosen=chosen and len(choice.scores) > 1)
 
 
+def _place_cell(choice: Choice, key: str) -> Cell:
+    value = choice.scene if key == SCENE_COLUMN else choice.values[key]
+    return Cell(str(value), numeric=isinstance(value, int | float))
+
+
 def _share_cell(results: Results, point: int, metric: str) -> Cell:
     return _cell(results, point, metric, share)
 
 
-def _cell(results: Results, point: int, metric: str, show: Any) -> Cell:
+def _cell(results: Results, point: int, metric: str, show: Callable[[float], str]) -> Cell:
     found = results.get(point, metric)
     if found is None:
         return Cell("–", numeric=True)
-    spread = f' <span class="spread">± {escape(show(found.half_width))}</span>' if found.half_width else ""
+    ends = "" if found.low is None or found.high is None else span(show(found.low), show(found.high))
+    spread = f' <span class="spread">{escape(ends)}</span>' if " to " in ends else ""
     return Cell("", numeric=True, html=escape(show(found.mean)) + spread)
 
 
-def _figures(pictures: dict[str, list[Picture]]) -> list[str]:
+def _figures(shelves: dict[str, Shelf]) -> list[str]:
     return [
-        section(group, '<div class="figures">' + "".join(figure(p.title, p.caption, p.svg) for p in drawn) + "</div>")
-        for group, drawn in pictures.items()
-        if drawn
+        section(
+            group,
+            '<div class="figures">'
+            + "".join(figure(p.title, p.caption, p.svg) for p in shelf.pictures)
+            + "</div>"
+            + (items(shelf.remarks, "ul", "remarks") if shelf.remarks else ""),
+        )
+        for group, shelf in shelves.items()
+        if shelf.pictures or shelf.remarks
     ]
 
 

@@ -1,0 +1,46 @@
+"""`thyme study compare A B`: what differs between two studies that were played, point by point."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="A", help="Folder of a study, such as out/fanzone.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Folder of another.")],
+    every: Annotated[
+        bool, typer.Option("--every-metric", help="All of metrics.csv, not only what the answer rests on.")
+    ] = False,
+) -> None:
+    """Put two studies side by side: the numbers of B beside those of A, where both have the same point.
+
+    A difference is marked where the runs of one lie outside the interval of the other.
+
+    Example:
+
+      thyme study compare out/before out/after
+    """
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from thyme.study.comparing import compare_studies
+
+    console = Console(highlight=False)
+    found = compare_studies(first, second, every)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name, justify in (("point", "left"), ("metric", "left"), (str(first), "right"), (str(second), "right")):
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    table.add_column("")
+    for row in found.rows:
+        told = "" if row.equal else "[yellow]differs[/yellow]" if row.apart else "[dim]within its runs[/dim]"
+        table.add_row(row.point, row.metric, row.first, row.second, told)
+    console.print(table)
+    apart = sum(row.apart for row in found.rows)
+    console.print(f"{len(found.rows)} numbers compared: {apart} differ by more than their runs do.")
+    for folder, points in ((first, found.only_first), (second, found.only_second)):
+        if points:
+            console.print(f"Only in {folder}: {'; '.join(points)}", markup=False)

@@ -1,0 +1,66 @@
+"""`thyme study new`: a study file from a few questions, asked one by one where nothing is given."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+QUESTIONS = {
+    "people": ("How many people?", "36"),
+    "venue": ("How large is the place, in metres? (as 200x100; empty: as dense as a square before a stage)", ""),
+    "movement": ("Do they stand, do some walk, or do all walk? [stand/some/walk]", "stand"),
+    "going": ("Do they stay, does a tenth leave, or do some switch off and on? [stay/leave/switch]", "stay"),
+    "server": ("Can somebody bring a server? [y/n]", "y"),
+    "matters": ("What matters most: battery, soon, or arrival (everything arrives)?", "battery"),
+    "posts": ("A folder of posts that `thyme posts ingest` wrote? (empty: generated ones)", ""),
+}
+
+
+def new(
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="Where to write the study.")],
+    people: Annotated[int | None, typer.Option(help="How many people.", show_default="36")] = None,
+    venue: Annotated[str | None, typer.Option(help="Sides in metres, such as 200x100.")] = None,
+    movement: Annotated[str | None, typer.Option(help="stand, some or walk.", show_default="stand")] = None,
+    going: Annotated[str | None, typer.Option(help="stay, leave or switch.", show_default="stay")] = None,
+    server: Annotated[bool | None, typer.Option(help="Whether somebody brings a server.", show_default="yes")] = None,
+    matters: Annotated[str | None, typer.Option(help="battery, soon or arrival.", show_default="battery")] = None,
+    posts: Annotated[str | None, typer.Option(help="A folder that `thyme posts ingest` wrote.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+) -> None:
+    """Write a study file for a crowd of your own; in a terminal, what is not given is asked for.
+
+    Example:
+
+      thyme study new festival.toml --people 200 --venue 300x150 --movement some
+    """
+    from thyme.model.errors import InputError
+    from thyme.model.settings import to_record
+    from thyme.study.asking import Asked, parse_venue, study_text
+
+    if file.exists() and not force:
+        raise InputError(f"{file} is there already; give another name, or --force")
+    given: dict[str, Any] = {
+        "people": people, "venue": venue, "movement": movement, "going": going, "server": server, "matters": matters,
+        "posts": posts,
+    }  # fmt: skip
+    if sys.stdin.isatty() and all(value is None for value in given.values()):
+        given = _ask()
+    answers: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    sides = answers.pop("venue", "")
+    if sides:
+        answers["width_m"], answers["height_m"] = parse_venue(sides)
+    asked = to_record(answers | {"name": file.stem}, Asked, "thyme study new")
+    file.write_text(study_text(asked), encoding="utf-8")
+    print(f"{file} written. Play it:  thyme study {file}")
+
+
+def _ask() -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    for key, (question, default) in QUESTIONS.items():
+        told[key] = typer.prompt(question, default=default, show_default=bool(default))
+    told["people"] = int(told["people"]) if str(told["people"]).isdigit() else told["people"]
+    told["server"] = str(told["server"]).lower().startswith("y")
+    return told

@@ -1,0 +1,123 @@
+"""A new study from a few questions: how many people, where, how they move and go, what matters, which posts.
+
+The answers become a study file with comments, which says in its own words what can be changed and how. A file that
+this writes is a complete example of the format (docs/studies.md).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+import msgspec
+
+from thyme.approaches.registry import APPROACHES
+from thyme.model.errors import InputError
+from thyme.study.definition import Matters
+
+Movement = Literal["stand", "some", "walk"]
+Going = Literal["stay", "leave", "switch"]
+MAX_PEOPLE = 100_000
+MOVEMENTS: dict[Movement, str] = {
+    "stand": 'movement = { model = "static" }',
+    "some": 'movement = { model = "waypoint", min_speed_mps = 0.5, max_speed_mps = 1.5, mobile_fraction = 0.5 }',
+    "walk": 'movement = { model = "waypoint", min_speed_mps = 0.5, max_speed_mps = 1.5 }',
+}
+GOINGS: dict[Going, str] = {
+    "stay": 'churn = { model = "none" }',
+    "leave": 'churn = { model = "leave", fraction = 0.1, from_s = 200.0, to_s = 300.0 }',
+    "switch": 'churn = { model = "alternate", fraction = 0.2, on_s = 120.0, off_s = 60.0 }',
+}
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What somebody said about their crowd."""
+
+    name: str = "crowd"
+    people: int = 36
+    width_m: float | None = None
+    height_m: float | None = None
+    movement: Movement = "stand"
+    going: Going = "stay"
+    server: bool = True
+    matters: Matters = "battery"
+    posts: str = ""
+    """The folder of a dataset of posts; generated ones if empty."""
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.people <= MAX_PEOPLE:
+            raise InputError(f"--people {self.people}: expected from 2 to {MAX_PEOPLE:,}")
+        if (self.width_m is None) != (self.height_m is None):
+            raise InputError("--venue: expected both sides, such as 200x100")
+        if self.width_m is not None and self.height_m is not None and min(self.width_m, self.height_m) <= 0.0:
+            raise InputError(f"--venue {self.width_m:g}x{self.height_m:g}: both sides must be positive")
+
+
+def parse_venue(text: str) -> tuple[float, float]:
+    """`200x100` in metres."""
+    width, _, height = text.lower().replace("×", "x").replace("m", "").partition("x")
+    try:
+        return float(width), float(height)
+    except ValueError:
+        raise InputError(f"--venue {text}: expected two sides in metres, such as 200x100") from None
+
+
+def approaches_for(asked: Asked) -> list[str]:
+    """The approaches that can play what was asked: servers only where somebody brings one."""
+    fitting = [name for name, one in APPROACHES.items() if asked.server or not one.capabilities.needs_server]
+    return [name for name in fitting if APPROACHES[name].capabilities.answers_past]
+
+
+def study_text(asked: Asked) -> str:
+    """The study file."""
+    if asked.width_m is None or asked.height_m is None:
+        venue = "# venue = { width_m = 200.0, height_m = 100.0 }   # without it, about two people per 40 m × 40 m"
+    else:
+        venue = f"venue = {{ width_m = {asked.width_m:.1f}, height_m = {asked.height_m:.1f} }}"
+    if asked.posts:
+        posts = (
+            f"dataset = {json.dumps(asked.posts)}   # a folder that `thyme posts ingest` wrote, sought beside this file"
+        )
+    else:
+        posts = 'generate = { posts = 4000 }   # or: dataset = "FOLDER", which `thyme posts ingest` writes'
+    approaches = "\n\n".join(_approach(name) for name in approaches_for(asked))
+    return f"""\
+# A study: which way of sharing fits this crowd? Play it with `thyme study {asked.name}.toml`.
+name = {json.dumps(asked.name)}
+title = "Which way of sharing fits {asked.people} people?"
+
+# Every approach plays on so many random placements; with fewer than three only large differences count.
+topologies = 3
+repetitions = 1
+
+# What decides among dependable approaches: "battery" (least traffic), "soon" or "arrival" (everything arrives).
+matters = "{asked.matters}"
+
+# Beside this crowd, a few neighbours of it are played (walking, leaving, twice the people, …), and the report says in
+# which the answer tips over. `scenes = []` leaves them out; [[scenes]] names others:
+# [[scenes]]
+# name = "half the frames lost"
+# scenario.faults = [{{ kind = "loss", probability = 0.5 }}]
+
+[posts]
+{posts}
+
+# Everything about the crowd; `thyme scenario models` lists the keys.
+[scenario]
+nodes = {asked.people}
+{venue}
+{MOVEMENTS[asked.movement]}
+{GOINGS[asked.going]}
+radio = {{ model = "disc" }}   # ideal, and quick to play; "wifi" is 802.11g with collisions
+
+{approaches}
+
+# Several values of a key give a line in the report's figures, such as
+# [grid]
+# nodes = [16, 36, 64]
+"""
+
+
+def _approach(name: str) -> str:
+    approach = APPROACHES[name]
+    return f'[[approaches]] # {approach.title}: {approach.summary}\nname = "{name}"'

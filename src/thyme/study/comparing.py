@@ -1,0 +1,86 @@
+"""Two studies side by side: the metrics of the points that both have, from their `metrics.csv`."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import msgspec
+
+from thyme.model.errors import InputError
+from thyme.study.folder import METRICS_FILE
+from thyme.study.results import SUMMARY_NAMES
+from thyme.study.shown_metrics import DECIDING
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """One metric of one point in both."""
+
+    point: str
+    metric: str
+    first: str
+    second: str
+    equal: bool
+    apart: bool
+    """Whether each mean lies outside the other's interval; single runs are apart if they are not equal."""
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    rows: tuple[Compared, ...]
+    only_first: tuple[str, ...]
+    only_second: tuple[str, ...]
+
+
+class _Number(msgspec.Struct, frozen=True):
+    mean: float
+    low: float
+    high: float
+
+    def holds(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+    def told(self) -> str:
+        spread = f" ({self.low:.4g} to {self.high:.4g})" if self.low < self.high else ""
+        return f"{self.mean:.4g}{spread}"
+
+
+Numbers = dict[tuple[str, str], _Number]
+
+
+def compare_studies(first: Path, second: Path, every: bool = False) -> Comparison:
+    """What the answer rests on, or every metric, of the points that both have."""
+    one, other = _read(first), _read(second)
+    points, others = ({point for point, _ in numbers} for numbers in (one, other))
+    if not points & others:
+        raise InputError(
+            f"{first} and {second} have no point in common; expected studies of the same approaches and grid"
+        )
+    rows = [
+        _compared(key, one[key], other[key]) for key in one if key in other and (every or key[1] in DECIDING)
+    ]  # in the order of the first
+    return Comparison(tuple(rows), tuple(sorted(points - others)), tuple(sorted(others - points)))
+
+
+def _compared(key: tuple[str, str], one: _Number, other: _Number) -> Compared:
+    equal = one.mean == other.mean
+    apart = not equal and not one.holds(other.mean) and not other.holds(one.mean)
+    return Compared(*key, one.told(), other.told(), equal, apart)
+
+
+def _read(folder: Path) -> Numbers:
+    path = folder if folder.suffix == ".csv" else folder / METRICS_FILE
+    if not path.is_file():
+        raise InputError(f"{folder}: there is no {METRICS_FILE}; expected the folder of a study that was played")
+    with path.open(newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file)
+        names = reader.fieldnames or []
+        missing = [name for name in SUMMARY_NAMES if name not in names]
+        if missing:
+            raise InputError(f"{path}: there is no column {missing[0]!r}; expected the {METRICS_FILE} of a study")
+        places = [name for name in names if name not in SUMMARY_NAMES]
+        return {(", ".join(row[name] for name in places if row[name]), row["metric"]): _number(row) for row in reader}
+
+
+def _number(row: dict[str, str]) -> _Number:
+    mean = float(row["mean"])
+    return _Number(mean, float(row["low"] or mean), float(row["high"] or mean))

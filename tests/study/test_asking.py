@@ -1,0 +1,59 @@
+"""A study from a few answers is a study that can be played, and two played studies can be compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from small_study import Finished
+
+from thyme.model.errors import InputError
+from thyme.study.asking import GOINGS, MOVEMENTS, Asked, approaches_for, parse_venue, study_text
+from thyme.study.comparing import compare_studies
+from thyme.study.definition import load_study
+from thyme.study.plan import make_plan
+from thyme.study.study_reference import study_page
+
+
+@pytest.mark.parametrize("movement", MOVEMENTS)
+@pytest.mark.parametrize("going", GOINGS)
+def test_every_answer_gives_a_study(movement: str, going: str, tmp_path: Path) -> None:
+    file = tmp_path / "crowd.toml"
+    file.write_text(study_text(Asked(people=20, width_m=90.0, height_m=60.0, movement=movement, going=going)))  # type: ignore[arg-type]
+    plan = make_plan(load_study(file))
+    scenario = plan.runs[0].scenario
+    assert (scenario.nodes, scenario.area().width_m) == (20, 90.0)
+    assert len({point.scene for point in plan.points}) > 2
+
+
+def test_without_a_server_nobody_needs_one() -> None:
+    assert "es" in approaches_for(Asked())
+    assert "es" not in approaches_for(Asked(server=False))
+
+
+def test_wrong_answers_are_refused() -> None:
+    assert parse_venue("200x100") == parse_venue("200 m × 100 m") == (200.0, 100.0)
+    with pytest.raises(InputError, match="such as 200x100"):
+        parse_venue("large")
+    with pytest.raises(InputError, match="--people 1"):
+        Asked(people=1)
+    with pytest.raises(InputError, match="both sides"):
+        Asked(width_m=3.0)
+
+
+def test_the_page_of_study_keys_is_true() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "studies.md").read_text()
+    assert page == study_page(), "write it anew: thyme study keys > docs/studies.md"
+
+
+def test_a_study_compared_with_itself_does_not_differ(finished: Finished, tmp_path: Path) -> None:
+    same = compare_studies(finished.out, finished.out)
+    assert same.rows
+    assert not any(row.apart or not row.equal for row in same.rows)
+    lines = (finished.out / "metrics.csv").read_text().splitlines()
+    worse = [line if ",recall," not in line else ",".join([*line.split(",")[:3], "0.1,0,0.1,0.1,2"]) for line in lines]
+    (tmp_path / "metrics.csv").write_text("\n".join(worse) + "\n")
+    found = compare_studies(finished.out, tmp_path)
+    assert {row.metric for row in found.rows if row.apart} == {"recall"}
+    with pytest.raises(InputError, match=r"there is no metrics\.csv"):
+        compare_studies(finished.out, tmp_path / "gone")
