@@ -25,10 +25,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from thyme.cli.settings import Conf, Master
 from thyme.cli.study_compare import compare
 from thyme.cli.study_new import new
-
-from thyme.cli.settings import Conf, Master
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -14,7 +14,7 @@ from math import comb
 CONFIDENCE = 0.95
 MIN_SURE_RUNS = 6
 """The fewest runs whose whole span holds the median with CONFIDENCE."""
-MAX_TABLED_RUNS = 1_000
+MAX_TABLED_RUNS = 200
 """From here on the share of runs that is left out on each side stays as it is."""
 
 
