@@ -7,7 +7,9 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from numba.core.caching import NullCache
 
@@ -105,3 +107,25 @@ def test_a_part_of_compiled_functions_is_made_once_for_all_constants_and_refuses
     assert len(doubled.signatures) == 1  # type: ignore[attr-defined]
     with pytest.raises(TypeError, match="doubled is a part of compiled functions"):
         doubled(1)
+
+
+@pytest.mark.compiled
+def test_tables_behind_one_pointer_are_read_and_written_in_place() -> None:
+    from thyme.compiled import entry, inner, opener
+
+    numbers, rows = np.arange(3), np.zeros(2, np.dtype([("small", "i1"), ("price", "f8")]))
+    opened = opener({"number": numbers.dtype, "row": rows.dtype})
+
+    @inner
+    def put(tables: Any, at: int) -> None:
+        tables.row[at].price = 0.5 * tables.number[-1]
+
+    @entry
+    def fill(book: Any) -> int:
+        tables = opened(book)
+        put(tables, 1)
+        return len(tables.row) + len(tables.number)
+
+    fill._cache = NullCache()  # type: ignore[attr-defined]
+    assert fill(np.array([[table.ctypes.data, len(table)] for table in (numbers, rows)])) == 5
+    assert rows["price"].tolist() == [0.0, 1.0]

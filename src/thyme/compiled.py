@@ -26,13 +26,14 @@ import llvmlite
 import numba
 from numba import njit, types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
-from numba.extending import intrinsic
-from numba.np.numpy_support import carray
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from platformdirs import user_cache_path
 
+from thyme.borrowed import carray, opener, pointer
 from thyme.sources import own_sources
 
-__all__ = ["borrowing", "carray", "compiled", "entry", "inner", "pointer"]
+__all__ = ["borrowing", "carray", "compiled", "entry", "inner", "opener", "pointer"]
 
 MAX_KEPT = 16
 """Folders of code that are kept; beyond them, the one not used for longest goes. A folder takes a few megabytes."""
@@ -57,12 +58,37 @@ def entry(function: Function) -> Function:
 
 def inner(function: Function) -> Function:
     """A function that only compiled code calls, as a part of its entries; divisions are not checked."""
-    return cast(Function, _plain(njit(error_model="numpy", **_NO_DOORS)(function)))
+    return cast(Function, _plain(njit(error_model="numpy", pipeline_class=_PartCompiler, **_NO_DOORS)(function)))
 
 
 def borrowing(function: Function) -> Function:
     """An inner function that makes no arrays of its own: those that it is given need not be counted."""
-    return cast(Function, _plain(njit(error_model="numpy", _nrt=False, **_NO_DOORS)(function)))
+    return cast(
+        Function, _plain(njit(error_model="numpy", _nrt=False, pipeline_class=_PartCompiler, **_NO_DOORS)(function))
+    )
+
+
+class _Part(JITCodeLibrary):  # type: ignore[misc]
+    """The code of an inner function, which waits for its entries: only they are optimised and become machine code, with
+    all their parts in them, once. numba would do that for every function on the way as well."""
+
+    def _optimize_functions(self, module: Any) -> None:
+        module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+class _PartCompiler(Compiler):  # type: ignore[misc]
+    def define_pipelines(self) -> Any:
+        state = self.state
+        state.library = _Part(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_compile = True
+        return super().define_pipelines()
 
 
 def _plain(dispatcher: Any) -> Any:
@@ -76,7 +102,9 @@ def _plain(dispatcher: Any) -> Any:
         return find(tuple(map(types.unliteral, given)), {name: types.unliteral(one) for name, one in named.items()})
 
     def keep(result: Any) -> None:
-        dispatcher.overloads[tuple(result.signature.args)] = result
+        key = object()
+        result.target_context.insert_user_function(key, result.fndesc, [result.library])
+        dispatcher.overloads[tuple(result.signature.args)] = result._replace(entry_point=key)
 
     def refuse(*_: Any, **__: Any) -> Any:
         raise TypeError(f"{dispatcher.__name__} is a part of compiled functions; Python calls only their entries")
@@ -92,18 +120,6 @@ def _kept(function: Function, **options: Any) -> Function:
     if dispatcher is not function:  # as it is where numba is told not to compile
         dispatcher._cache = KeptCode(function)
     return cast(Function, dispatcher)
-
-
-def _pointer(typing_context: Any, address: Any) -> Any:
-    """An address as something `carray` takes."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], context.get_value_type(types.voidptr))
-
-    return types.voidptr(address), generate
-
-
-pointer: Any = intrinsic(_pointer)
 
 
 @cache
