@@ -219,6 +219,18 @@ def test_a_sender_learns_that_its_link_failed_for_good() -> None:
     assert failures == ["failed"]
 
 
+@pytest.mark.parametrize(("resends", "arrives"), [(1, True), (0, False)])
+def test_who_carries_a_packet_and_loses_its_link_waits_for_another_route_as_its_sender_would(
+    resends: int, arrives: bool
+) -> None:
+    mesh = Mesh(nx.Graph([(0, 1), (1, 2), (1, 3), (3, 2)]), DsdvOptions(resends=resends))
+    mesh.net.run(40.0)
+    mesh.cut(1, 2)
+    mesh.nodes[0].send(NodeId(2), letter())
+    mesh.net.run(75.0)
+    assert bool(mesh.letters) is arrives
+
+
 def test_links_break_after_the_named_number_of_failures_and_never_as_in_ns3() -> None:
     for options, broken in ((DsdvOptions(broken_after_failures=2, resends=0), 2), (DsdvOptions.ns3(), 99)):
         mesh = Mesh(line(2), options)

@@ -55,7 +55,7 @@ def digest(approach: str, seed: int, hash_seed: str) -> str:
 
 GOLDEN = {
     "es": "1770 8b2a17359d4c02eec5d2a8e04e1abcca395cbe2e916ed6c048ff8efb87fdad2a",
-    "ls": "1965 b46a905820c83f5e7009a8e2c18edd1711f76b5abc8e98cac827d87d04f695ea",
+    "ls": "1966 3e4598125e29f51d8d7474baea05853107625a762122dee958db65e53e668ef6",
     "dcs": "2044 c8227524296572a9ef3e37ab65cad214eebde1a8276d05788840dddf39b69384",
 }
 """Rows and digest of the events. They change when behaviour changes: look at what changed, then write them anew."""

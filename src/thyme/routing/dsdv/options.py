@@ -28,7 +28,7 @@ class DsdvOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Longest random gap between two waiting packets that leave when a route was found."""
     hop_limit: int = 64
     resends: int = 1
-    """How often the origin of a packet waits for another route after its first link failed."""
+    """How often the origin of a packet, and whoever carries it, waits for another route after its link failed."""
     memory: int = 2000
     """Packets that arrived here and are remembered, to deliver each only once."""
     broken_after_failures: int = 1

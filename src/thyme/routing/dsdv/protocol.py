@@ -197,7 +197,7 @@ class Dsdv:
 
     def _lost_link(self, packet: Carried, next_hop: NodeId, failed: Callable[[], None] | None, resends: int) -> None:
         self._link_failed(next_hop)
-        if packet.origin == self._host.node and resends > 0:
+        if resends > 0:
             self._send_or_wait(packet, failed, resends - 1)
         else:
             self._refuse("no link", failed)
@@ -222,7 +222,7 @@ class Dsdv:
             return
         onward = msgspec.structs.replace(packet, hops=packet.hops + 1)
         self._host.record(Counted(TrafficKind.FORWARDED, "Carried", size_bytes=len(packet.payload)))
-        self._host.unicast(next_hop, onward, lambda: self._lost_link(onward, next_hop, None, 0))
+        self._host.unicast(next_hop, onward, lambda: self._lost_link(onward, next_hop, None, self._options.resends))
 
     def _arrive(self, packet: Carried) -> None:
         """A packet may come twice: its sender's link gave up on it although only the acknowledgement was lost."""
