@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from thyme.approaches.registry import APPROACHES
+from thyme.cli.fuzz import _search
+from thyme.fuzz.case import Violation
 from thyme.fuzz.files import read_world, write_world
-from thyme.fuzz.search import judge_seed, judge_world, table_of
+from thyme.fuzz.search import Verdict, judge_seed, judge_world, table_of
 from thyme.fuzz.shrink import consistent, shrink
 from thyme.fuzz.worlds import World, draw_world
 from thyme.model.records import OperationKind
@@ -98,6 +101,23 @@ def test_a_written_world_is_played_by_simulate_and_judged_again(tmp_path: Path) 
     judged = thyme("fuzz", "--world", "world", folder=tmp_path)
     assert judged.returncode == (1 if verdict.violations else 0)
     assert f"{len(verdict.violations)} violations" in judged.stdout
+
+
+def test_a_search_tells_of_a_broken_world_when_it_is_found_and_how_far_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = Verdict("dcs", 3, 5, 2, (Violation("once", 4.0, "told again"),))
+    told: list[str] = []
+
+    def worlds(*_: object) -> Iterator[Verdict]:
+        yield broken
+        told.append(capsys.readouterr().err)
+        yield from [Verdict("dcs", 4, 5, 2, ())] * 49
+
+    monkeypatch.setattr("thyme.fuzz.search.search", worlds)
+    assert len(_search(["dcs"], range(50), 1, quiet=False)) == 50
+    assert told[0].splitlines() == ["dcs 3 breaks once: told again"]
+    assert "50 of 50 worlds played, 1 broken" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 MAX_SEEDS = 100_000
 MAX_JOBS = 64
+_EVERY = 50
+"""Where no progress bar is seen, it is told after so many worlds how far the search is."""
 _TOLD = 3
 """Violations told of a world that is judged alone."""
 
@@ -81,16 +83,25 @@ def parse_seeds(text: str) -> range:
 
 
 def _search(names: Sequence[str], seeds: range, jobs: int, *, quiet: bool) -> list[Verdict]:
+    """Each world that breaks a promise is told when it is found, so that a search that is stopped was not in vain."""
+    from rich.console import Console
     from rich.progress import Progress
 
     from thyme.fuzz.search import search
 
     verdicts: list[Verdict] = []
-    with Progress(transient=True, disable=quiet) as progress:
+    console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+    with Progress(console=console, transient=True, disable=quiet) as progress:
         task = progress.add_task("playing worlds", total=len(names) * len(seeds))
         for verdict in search(names, seeds, jobs):
             verdicts.append(verdict)
             progress.update(task, advance=1, description=f"playing worlds of {verdict.approach}")
+            if verdict.violations:
+                first = verdict.violations[0].text
+                console.print(f"{verdict.approach} {verdict.seed} breaks {', '.join(verdict.breaks())}: {first}")
+            if not console.is_terminal and len(verdicts) % _EVERY == 0:
+                broken = sum(bool(one.violations) for one in verdicts)
+                console.print(f"{len(verdicts)} of {progress.tasks[task].total:g} worlds played, {broken} broken")
     return verdicts
 
 
