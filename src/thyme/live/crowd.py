@@ -70,7 +70,7 @@ class Crowd:
         for operation in trace:
             if operation.node not in self._neighbours:
                 raise InputError(f"operation {operation.operation} is by node {operation.node}, who is not there")
-        clock = Clock(0.0, self._options.speed)
+        clock = Clock(0.0, self._options.speed, common=True)
         if trace:
             clock.hold_at(trace[0].at_s)
         try:

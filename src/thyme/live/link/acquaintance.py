@@ -1,8 +1,8 @@
 """Acquaintance: how nodes get to know each other, and notice that somebody has gone.
 
 A node greets (hello) the listed addresses until they answer (welcome), and whoever sends it something without having
-greeted. A greeting names the sender's approach and the life of its store. A peer that was not heard for a while is
-greeted again, and one that does not answer has gone, as has one that says goodbye.
+greeted. A greeting names the sender's approach, the life of its store, and its time (`crowd_time`). A peer that was not
+heard for a while is greeted again, and one that does not answer has gone, as has one that says goodbye.
 
 An id belongs to who had it first. Somebody else who greets under it waits until the first was asked: if that one
 answers, both are told that they are twins, and the second is not let in; if not, it has gone. A device with the same
@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from thyme.live.link.addresses import Address, address_text
+from thyme.live.link.crowd_time import FAR_S, CrowdTime, Reading
 from thyme.live.link.frames import EVERYBODY, Frame, FrameError, Introduction, Kind, read_introduction
 from thyme.live.link.peers import Peer, Peers, Presence
 from thyme.model.bounded import Bounded
@@ -44,6 +45,8 @@ class PeerOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A peer not heard for this long is greeted at every look …"""
     gone_s: Positive = 15.0
     """… and has gone when it was silent for this long."""
+    timed_s: Positive = 30.0
+    """How often the time is compared with a peer's, besides at each greeting."""
     claim_s: Positive = 1.0
     """How long the owner of an id has to answer when somebody else greets under it."""
 
@@ -66,13 +69,23 @@ class Acquaintance:
         self._looking: asyncio.TimerHandle | None = None
         self._claims: Bounded[NodeId, _Claim] = Bounded(MAX_CLAIMS)
         self._warned: set[str] = set()
-        self.introduction = Introduction(0, "")
+        self.life, self.approach = 0, ""
+        self.time: CrowdTime | None = None
+        self._echo_s = 0.0
+        self._timed_s = 0.0
         self.changed: Callable[[Presence], None] | None = None
         """Told of who comes and goes."""
         self.acquainted = asyncio.Event()
         """Set when every listed peer has been heard."""
         self.refused = asyncio.Event()
         """Set when somebody else has this node's id."""
+
+    @property
+    def introduction(self) -> Introduction:
+        """What a greeting that is sent now says."""
+        if self.time is None:
+            return Introduction(self.life, self.approach)
+        return Introduction(self.life, self.approach, self.time.reading(self._loop.time(), self._echo_s))
 
     def greet(self, addresses: Iterable[Address]) -> None:
         """Make these addresses peers, and greet them until they answer."""
@@ -123,10 +136,10 @@ class Acquaintance:
             introduction = read_introduction(frame.body)
         except FrameError as error:
             return str(error)
-        if introduction.approach != self.introduction.approach:
+        if introduction.approach != self.approach:
             self._warn(
                 f"node {frame.sender} at {address_text(address)} runs {introduction.approach!r} and this one "
-                f"{self.introduction.approach!r}: they cannot share; start all nodes with the same --approach"
+                f"{self.approach!r}: they cannot share; start all nodes with the same --approach"
             )
             self._answer(frame, address)
             return "another approach"
@@ -138,12 +151,42 @@ class Acquaintance:
             self._claim(holder, address)
             return "another node has this id"
         self._meet(Peer(frame.sender, address, introduction.life, self._loop.time()))
-        self._answer(frame, address)
+        self._compare_times(frame, address, introduction.time)
+        self._answer(frame, address, introduction.time)
         return ""
 
-    def _answer(self, frame: Frame, address: Address) -> None:
+    def _answer(self, frame: Frame, address: Address, asked: Reading | None = None) -> None:
         if frame.kind is Kind.HELLO:
+            self._echo_s = asked.asked_s if asked is not None else 0.0
             self._send(Kind.WELCOME, frame.sender, address)
+            self._echo_s = 0.0
+
+    def _compare_times(self, frame: Frame, address: Address, theirs: Reading) -> None:
+        """Go by a time that is older than this node's; it is measured by asking."""
+        if self.time is None:
+            return
+        if frame.kind is Kind.HELLO:
+            if self.time.is_older(theirs):
+                self._send(Kind.HELLO, frame.sender, address)
+            elif abs(ahead_s := theirs.now_s - self.time.now()) > FAR_S:
+                self._warn(
+                    f"the clock of node {frame.sender} at {address_text(address)} is {_off(ahead_s)} this one's; it "
+                    "goes by the time of those who were here before"
+                )
+            return
+        before_s = self.time.correction_s
+        behind_s = self.time.follow(theirs, self._loop.time() - theirs.echo_s, yields=self._node > frame.sender)
+        if behind_s is None:
+            return
+        if abs(behind_s) > FAR_S:
+            self._warn(
+                f"this device's clock is {_off(-behind_s)} that of node {frame.sender} at {address_text(address)}; "
+                "this node goes by that one's time. Set the clock of the device that is wrong"
+            )
+        if self.time.correction_s != before_s:
+            for other in self._peers.addresses():
+                if other != address:
+                    self._send(Kind.HELLO, EVERYBODY, other)
 
     def _meet(self, peer: Peer) -> None:
         before = self._peers.at(peer.address)
@@ -185,6 +228,10 @@ class Acquaintance:
 
     def _look(self) -> None:
         now_s = self._loop.time()
+        if now_s - self._timed_s > self._options.timed_s:
+            self._timed_s = now_s
+            for address in self._peers.addresses()[:1]:
+                self._send(Kind.HELLO, EVERYBODY, address)
         for peer in self._peers.silent_since(now_s - self._options.silent_s):
             if peer.heard_s < now_s - self._options.gone_s:
                 self._gone(peer)
@@ -219,3 +266,7 @@ class Acquaintance:
         if text not in self._warned and len(self._warned) < MAX_WARNINGS:
             self._warned.add(text)
             logger.warning("node %d: %s", self._node, text)
+
+
+def _off(ahead_s: float) -> str:
+    return f"{abs(ahead_s):.1f} s {'ahead of' if ahead_s > 0.0 else 'behind'}"

@@ -1,29 +1,31 @@
 """Link frames: what one UDP datagram holds.
 
 A header of fixed size (magic, link version, kind, sender, addressee, number), then a body: encoded messages or a piece
-of one (`parcels`), numbers of frames that arrived, or, in a greeting, who greets: the life of its store and its
-approach. The number names a frame among its sender's.
+of one (`parcels`), numbers of frames that arrived, or, in a greeting, who greets: the life of its store, what time it
+goes by (`crowd_time`), and its approach. The number names a frame among its sender's.
 """
 
 from __future__ import annotations
 
 import struct
 from enum import IntEnum
+from math import isfinite
 
 import msgspec
 
+from thyme.live.link.crowd_time import Reading
 from thyme.model.ids import NodeId
 from thyme.wire.codec import MAX_FRAME_BYTES
 
 MAGIC = b"TL"
-LINK_VERSION = 3
+LINK_VERSION = 4
 EVERYBODY = NodeId(-1)
 MAX_NODE = 2**63 - 1
 _HEADER = struct.Struct("!2sBBqqQ")
 HEADER_BYTES = _HEADER.size
-_LIFE = struct.Struct("!Q")
+_GREETER = struct.Struct("!QddQdd")
 LIFE_BITS = 64
-MAX_INTRODUCTION_BYTES = _LIFE.size + 32
+MAX_INTRODUCTION_BYTES = _GREETER.size + 32
 MAX_DATAGRAM_BYTES = HEADER_BYTES + MAX_FRAME_BYTES + 3
 """The largest message in a parcel of its own."""
 
@@ -83,14 +85,21 @@ class Introduction(msgspec.Struct, frozen=True):
     life: int
     """Drawn once for a store: a device that lost its store, or another one with the same id, has another."""
     approach: str
+    time: Reading = Reading(0.0, 0.0, 0)
 
     def pack(self) -> bytes:
-        return _LIFE.pack(self.life) + self.approach.encode()
+        time = self.time
+        numbers = (self.life, time.now_s, time.age_s, time.lineage, time.asked_s, time.echo_s)
+        return _GREETER.pack(*numbers) + self.approach.encode()
 
 
 def read_introduction(body: bytes) -> Introduction:
     try:
-        return Introduction(_LIFE.unpack_from(body)[0], body[_LIFE.size :].decode())
+        life, *time = _GREETER.unpack_from(body)
+        reading = Reading(*time)
+        if not all(map(isfinite, (reading.now_s, reading.age_s, reading.asked_s, reading.echo_s))):
+            raise FrameError("no introduction")
+        return Introduction(life, body[_GREETER.size :].decode(), reading)
     except (struct.error, UnicodeDecodeError) as error:
         raise FrameError("no introduction") from error
 

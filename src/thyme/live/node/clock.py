@@ -1,7 +1,7 @@
 """The clock of live nodes: the event loop's time, mapped to seconds that all nodes share.
 
-A device shows seconds since 1970 and relies on the devices' clocks agreeing up to a negligible skew (Thyme FGCS
-§4.2). The mapping is made once, so a node's time never jumps when the device's clock is corrected. A crowd in one
+A device shows seconds since 1970; that the devices' clocks agree (Thyme FGCS §4.2) is seen to by the link's
+`CrowdTime`. The mapping is made once, so a node's time never jumps when the device's clock is corrected. A crowd in one
 process shares one clock that shows the trace's time, may run faster, and may be held until the next operation.
 """
 
@@ -18,7 +18,8 @@ from thyme.model.errors import InputError
 class Clock:
     """Seconds from `origin_s` on, `speed` of them per second of the event loop. Never goes back."""
 
-    def __init__(self, origin_s: float | None = None, speed: float = 1.0) -> None:
+    def __init__(self, origin_s: float | None = None, speed: float = 1.0, *, common: bool = False) -> None:
+        """`common`: all nodes of the crowd go by this very clock."""
         if not 0.0 < speed < inf:
             raise InputError(f"a clock cannot run at {speed} times the speed of time; give a positive number")
         self._loop = asyncio.get_running_loop()
@@ -26,6 +27,7 @@ class Clock:
         self._began_s = self._loop.time()
         self._limit_s = inf
         self.speed = speed
+        self.common = common or speed != 1.0
 
     def now(self) -> float:
         return min(self._origin_s + (self._loop.time() - self._began_s) * self.speed, self._limit_s)

@@ -20,7 +20,7 @@ import msgspec
 from thyme.approaches.registry import Approach, find_approach
 from thyme.host import Store
 from thyme.live.link.addresses import Address, address_text, family_of, parse_address, resolve
-from thyme.live.link.frames import LIFE_BITS, MAX_NODE, Introduction
+from thyme.live.link.frames import LIFE_BITS, MAX_NODE
 from thyme.live.link.udp import LinkOptions
 from thyme.live.node.clock import Clock
 from thyme.live.node.host import ORIGIN, LiveHost
@@ -107,7 +107,8 @@ class Device:
         """What watchers are told, if any."""
         self.joined = asyncio.Event()
         self.store = approach.make(self.host, settings)
-        self.host.link.acquaintance.introduction = Introduction(self._life(), approach.name)
+        acquaintance = self.host.link.acquaintance
+        acquaintance.life, acquaintance.approach = self._life(), approach.name
 
     @property
     def address(self) -> Address:
@@ -138,6 +139,7 @@ class Device:
             wait.cancel()
         if acquaintance.refused.is_set():
             raise InputError(f"another node also calls itself node {self.host.node}; give each node an id of its own")
+        self.host.time.joined = True
         self.store.join()
 
     async def close(self, reason: str = "quit") -> None:

@@ -1,9 +1,9 @@
 """`LiveHost`: one device as a `thyme.host.Host`.
 
-Time is the event loop's, randomness the operating system's unless a seed is given, frames are datagrams, and what
-happened goes to a log. The store is in memory unless another is given. A frame leaves when all that was stored before
-it is durable, so nobody hears of something that a crash could still undo. When the device is off, none of its timers
-acts any more.
+Time is the crowd's (`crowd_time`), randomness the operating system's unless a seed is given, frames are datagrams, and
+what happened goes to a log. The store is in memory unless another is given. A frame leaves when all that was stored
+before it is durable, so nobody hears of something that a crash could still undo. When the device is off, none of its
+timers acts any more.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from random import Random
 from secrets import randbits
 
 from thyme.host import MemoryStore, Store, Timer
+from thyme.live.link.crowd_time import CrowdTime
 from thyme.live.link.udp import LinkOptions, UdpLink
 from thyme.live.node.clock import Clock
 from thyme.live.node.log import Log, NoLog
@@ -61,9 +62,10 @@ class LiveHost:
         self._moving = False
         self.on = True
         self.link = UdpLink(node, self.random, self._hear, self._count, link, only_listed=only_listed)
+        self.time = self.link.acquaintance.time = CrowdTime(self.clock.now, fixed=self.clock.common)
 
     def now(self) -> float:
-        return self.clock.now()
+        return self.time.now()
 
     def position(self) -> Point:
         return self._position

@@ -165,6 +165,10 @@ class Node:
         self._presences.add(presences)
         return presences
 
+    def now(self) -> float:
+        """The crowd's time, in seconds since 1970 by the clock of who was there first; frames are compared in it."""
+        return self.device.host.now()
+
     def known(self) -> list[Metadata]:
         """Objects that this node inserted or was notified of, in that order."""
         return list(self._known.values())
