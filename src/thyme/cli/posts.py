@@ -73,15 +73,15 @@ def ingest(
     reason in the folder `_rejected` of the posts.
     """
     from thyme.pipeline.posts.formats.mapped import parse_map
-    from thyme.pipeline.posts.ingest import IngestOptions, ingest_sources, plan_ingestion
-    from thyme.pipeline.spark.session import spark_session
+    from thyme.pipeline.posts.ingest import IngestOptions, ingest_sources, input_bytes, plan_ingestion
+    from thyme.pipeline.spark.session import spark_session, suited_to
 
     pseudonyms = _pseudonyms(key_file) if pseudonymise or key_file else None
     options = IngestOptions(None if columns is None else parse_map(columns), pseudonyms, not keep_accents)
     with Console(stderr=True).status("Recognising files …") as status:
         sources = plan_ingestion(files, out, options)
         status.update("Starting Spark …")
-        spark = spark_session("ingest", master)
+        spark = spark_session("ingest", master, **suited_to(input_bytes(sources)))
         summary = ingest_sources(spark, sources, out, options, lambda stage: status.update(f"Ingesting: {stage} …"))
     print(f"{summary.posts:,} posts written to {out}")
     table = Table("what", "number")
@@ -117,12 +117,12 @@ def describe(
     from thyme.pipeline.schemas import POSTS
     from thyme.pipeline.spark import dataset
     from thyme.pipeline.spark.arrow import from_arrow
-    from thyme.pipeline.spark.session import spark_session
+    from thyme.pipeline.spark.session import spark_session, suited_to
     from thyme.study.figures.pictures import save_picture
     from thyme.study.figures.posts import posts_figure
 
     with Console(stderr=True).status("Describing posts on Spark …"):
-        spark = spark_session("describe", master)
+        spark = spark_session("describe", master, **suited_to(dataset.size_bytes(posts)))
         frame = dataset.read(spark, posts, POSTS)
         if frame.where("size(tags) > 0").isEmpty():
             raise InputError(f"{posts}: none of the posts has a tag, and most of the statistics are about tags")

@@ -63,7 +63,7 @@ def make(
     from thyme.pipeline.schemas import POSTS
     from thyme.pipeline.spark import dataset
     from thyme.pipeline.spark.keeping import job
-    from thyme.pipeline.spark.session import spark_session
+    from thyme.pipeline.spark.session import spark_session, suited_to
     from thyme.pipeline.traces.trace import TraceOptions, make_trace
 
     given: dict[str, Any] = {}
@@ -90,7 +90,7 @@ def make(
             set_key(given, key, value)
     options = with_settings(to_record(given, TraceOptions, "thyme trace make"), settings)
     with Console(stderr=True).status("Making the trace on Spark …"):
-        spark = spark_session("trace", master)
+        spark = spark_session("trace", master, **suited_to(dataset.size_bytes(posts)))
         with job():
             dataset.write_once(make_trace(dataset.read(spark, posts, POSTS), options), out, files=1)
     _show(out)

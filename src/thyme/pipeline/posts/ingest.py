@@ -9,7 +9,6 @@ accents only become the most used one.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,48 +16,57 @@ from pathlib import Path
 
 import msgspec
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession, Window
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StringType, StructField, StructType
 
 from thyme.model.errors import InputError
-from thyme.pipeline.posts.formats.identity import id_owner, is_worldwide
 from thyme.pipeline.posts.formats.mapped import ColumnMap
 from thyme.pipeline.posts.formats.opening import Source
-from thyme.pipeline.posts.formats.posts import ParsedPost, Skipped
 from thyme.pipeline.posts.formats.pseudonyms import Pseudonyms
-from thyme.pipeline.posts.formats.reading import Rejected, read_source
 from thyme.pipeline.posts.formats.sources import find_files, plan_sources
-from thyme.pipeline.schemas import POSTS, REJECTED, arrow_schema, conform, spark_schema
+from thyme.pipeline.posts.merging import distinct_posts, find_copies, merge_accents
+from thyme.pipeline.posts.parsing import (
+    COUNT_COLUMNS,
+    OWNED_COLUMNS,
+    POSTS_PART,
+    SOURCE_COLUMNS,
+    ParseSources,
+)
+from thyme.pipeline.posts.parsing import REJECTED_PART as REJECTED_FILES
+from thyme.pipeline.schemas import (
+    POST_COLUMNS,
+    REJECTED,
+    REJECTED_COLUMNS,
+    Columns,
+    arrow_schema,
+    conform,
+    spark_schema,
+)
 from thyme.pipeline.spark import dataset
 from thyme.pipeline.spark.arrow import from_arrow, map_arrow
+from thyme.pipeline.spark.keeping import job
 
-BATCH_ROWS = 5_000
-MAX_SPELLINGS = 200_000
 REJECTED_PART = "_rejected"
-OWNER_SIGN = "~"
-_PARSED = (
-    ("status", "string"),
-    ("file", "string"),
-    ("line", "int64"),
-    ("reason", "string"),
-    ("record", "string"),
-    ("id", "string"),
-    ("owner", "string"),
-    ("author", "string"),
-    ("at_s", "float64"),
-    ("text", "string"),
-    ("tags", "list<string>"),
-    ("skipped", "int64"),
-)
+MAX_SORTED_HERE = 1_000_000
+"""Up to so many rejected records are ordered by one task."""
 _TOLD = re.compile(r"thyme\.model\.errors\.InputError: (.+)")
-_SOURCES = StructType([StructField("source", StringType())])
 
 
 class IngestOptions(msgspec.Struct, frozen=True):
     columns: ColumnMap | None = None
     pseudonyms: Pseudonyms | None = None
     merge_accents: bool = True
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """How many records were read: posts, those with an owner, those with an accented tag, and others."""
+
+    posts: int
+    owned: int
+    accented: int
+    rejected: int
+    skipped: int
 
 
 class IngestSummary(msgspec.Struct, frozen=True):
@@ -90,6 +98,11 @@ def plan_ingestion(patterns: Sequence[str], out: Path, options: IngestOptions) -
     return plan_sources(find_files(patterns), options.columns)
 
 
+def input_bytes(sources: Sequence[Source]) -> int:
+    """How large the files are that the sources are parts of."""
+    return sum(Path(path).stat().st_size for path in {source.path for source in sources})
+
+
 def ingest_sources(
     spark: SparkSession,
     sources: Sequence[Source],
@@ -98,21 +111,38 @@ def ingest_sources(
     tell: Callable[[str], None] = lambda stage: None,
 ) -> IngestSummary:
     """Read what was planned into the dataset `out`."""
-    with dataset.drafting(out) as draft:
+    with dataset.drafting(out) as draft, job():
         beside = draft.with_name("parsed")
         tell(f"reading {len({source.path for source in sources})} files in {len(sources)} parts")
         with _told_by_workers():
-            read_all(spark, sources, options.pseudonyms).write.parquet(dataset.local_uri(beside))
-        parsed = dataset.read_folder(spark, beside, spark_schema(_PARSED))
-        tell("removing repetitions")
-        posts = distinct_posts(parsed.where(sf.col("status") == "post"))
-        if options.merge_accents:
-            posts = merge_accents(posts)
-        posts.orderBy("at_s", "id").write.parquet(dataset.local_uri(draft))
-        rejected = parsed.where(sf.col("status") == "rejected")
-        ordered = conform(rejected, REJECTED).orderBy("file", "line", "reason", "record")
-        ordered.write.parquet(dataset.local_uri(draft / REJECTED_PART))
-        return _summary(spark, parsed, draft, sources)
+            counts = parse_all(spark, sources, beside, options.pseudonyms)
+        surplus = 0
+        if counts.posts:
+            tell("removing repetitions")
+            surplus = _write_posts(spark, beside / POSTS_PART, draft, counts, options)
+        else:
+            dataset.fill(draft, _nothing(POST_COLUMNS))
+        rejected = _write_rejected(spark, beside / REJECTED_FILES, draft / REJECTED_PART, counts.rejected)
+    formats = Counter(form for _, form in sorted({(source.name, source.format) for source in sources}))
+    return IngestSummary(
+        files=len({source.name for source in sources}),
+        posts=counts.posts - surplus,
+        repeated=surplus,
+        skipped=counts.skipped,
+        rejected=rejected,
+        formats=dict(formats),
+    )
+
+
+def _write_posts(spark: SparkSession, parsed: Path, place: Path, counts: Counts, options: IngestOptions) -> int:
+    """The posts as they are kept; how many copies were merged into others."""
+    read = dataset.read_folder(spark, parsed, spark_schema(OWNED_COLUMNS))
+    copies = find_copies(read)
+    posts = distinct_posts(read, copies, owned=counts.owned > 0)
+    if options.merge_accents and counts.accented:
+        posts = merge_accents(posts)
+    posts.write.parquet(dataset.local_uri(place))
+    return copies.surplus
 
 
 @contextmanager
@@ -127,141 +157,31 @@ def _told_by_workers() -> Iterator[None]:
         raise InputError(told[1].strip()) from error
 
 
-def read_all(spark: SparkSession, sources: Sequence[Source], pseudonyms: Pseudonyms | None = None) -> DataFrame:
-    """Every record of the sources, posts or not, one part of the work per source."""
-    packed = pa.table({"source": [msgspec.json.encode(source).decode() for source in sources]})
-    frame = from_arrow(spark, packed, _SOURCES).repartition(len(sources))
-    return map_arrow(frame, ReadSources(pseudonyms), spark_schema(_PARSED))
+def parse_all(spark: SparkSession, sources: Sequence[Source], folder: Path, pseudonyms: Pseudonyms | None) -> Counts:
+    """Have workers read every source into the folder, each as a task of its own; how many records of each kind."""
+    packed = [msgspec.json.encode(source).decode() for source in sources]
+    table = pa.table([list(range(len(packed))), packed], schema=arrow_schema(SOURCE_COLUMNS))
+    frame = from_arrow(spark, table, spark_schema(SOURCE_COLUMNS))
+    spread = frame.repartitionByRange(len(sources), "number") if len(sources) > 1 else frame.coalesce(1)
+    parsed = map_arrow(spread, ParseSources(str(folder), pseudonyms), spark_schema(COUNT_COLUMNS))
+    totals = parsed.toArrow()
+    return Counts(**{name: pc.sum(totals[name]).as_py() or 0 for name, _ in COUNT_COLUMNS})
 
 
-class ReadSources(msgspec.Struct, frozen=True):
-    """Reads the sources in batches of their descriptions."""
-
-    pseudonyms: Pseudonyms | None
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for packed in batch["source"].to_pylist():
-                yield from self._read(msgspec.json.decode(packed, type=Source))
-
-    def _read(self, source: Source) -> Iterator[pa.RecordBatch]:
-        rows: list[dict[str, object]] = []
-        skipped = 0
-        for result in read_source(source):
-            if isinstance(result, Skipped):
-                skipped += 1
-                continue
-            rows.append(self._row(source, result))
-            if len(rows) >= BATCH_ROWS:
-                yield pa.RecordBatch.from_pylist(rows, schema=_ARROW)
-                rows = []
-        if skipped:
-            rows.append({"status": "skipped", "file": source.name, "skipped": skipped})
-        yield pa.RecordBatch.from_pylist(rows, schema=_ARROW)
-
-    def _row(self, source: Source, result: ParsedPost | Rejected) -> dict[str, object]:
-        if isinstance(result, Rejected):
-            record = "" if self.pseudonyms else _clean(result.record)
-            reason = _clean(result.public_reason if self.pseudonyms else result.reason)
-            return {"status": "rejected", "file": source.name, "line": result.line, "reason": reason, "record": record}
-        post = self.pseudonyms.of(result) if self.pseudonyms else result
-        return {
-            "status": "post",
-            "file": source.name,
-            "id": _clean(post.id),
-            "owner": "" if is_worldwide(result) else id_owner(post),
-            "author": _clean(post.author),
-            "at_s": post.at_s,
-            "text": _clean(post.text),
-            "tags": [_clean(tag) for tag in post.tags],
-        }
-
-
-def distinct_posts(posts: DataFrame) -> DataFrame:
-    """Each post once, with the longest text, the earliest time and the tags of all copies. Where copies name the author
-    differently, the last by spelling is taken: a name rather than a number. Posts of different owners that share an id
-    get their owner added to it."""
-    longest = sf.struct(sf.length("text").alias("length"), "text")
-    merged = posts.groupBy("id", "owner").agg(
-        sf.max(longest).alias("best"),
-        sf.max("author").alias("author"),
-        sf.min("at_s").alias("at_s"),
-        sf.array_sort(sf.array_distinct(sf.flatten(sf.collect_list("tags")))).alias("tags"),
-    )
-    named = merged.select("id", "owner", "author", "at_s", sf.col("best.text").alias("text"), "tags")
-    if posts.where(sf.col("owner") != "").isEmpty():
-        return conform(named, POSTS)
-    sharing = sf.count("*").over(Window.partitionBy("id"))
-    told_apart = sf.concat_ws(OWNER_SIGN, "id", "owner")
-    ambiguous = (sharing > 1) & (sf.col("owner") != "")
-    return conform(named.withColumn("id", sf.when(ambiguous, told_apart).otherwise(sf.col("id"))), POSTS)
-
-
-def merge_accents(posts: DataFrame) -> DataFrame:
-    """Tags that differ in accents only get the spelling that is used most."""
-    used = posts.select(sf.explode("tags").alias("tag")).groupBy("tag").agg(sf.count("*").alias("uses"))
-    accented = used.where(~sf.col("tag").rlike(r"^[\x00-\x7F]*$"))
-    spellings = _most_used(accented.orderBy(sf.desc("uses"), "tag").limit(MAX_SPELLINGS), used)
-    return map_arrow(posts, _Respelled(spellings), POSTS) if spellings else posts
-
-
-def plain(tag: str) -> str:
-    """The tag without accents."""
-    parts = unicodedata.normalize("NFD", tag)
-    return unicodedata.normalize("NFC", "".join(one for one in parts if not unicodedata.combining(one)))
-
-
-def _most_used(accented: DataFrame, used: DataFrame) -> dict[str, str]:
-    tags = accented.toArrow().to_pylist()
-    candidates = sorted({plain(row["tag"]) for row in tags})
-    if not candidates:
+def _write_rejected(spark: SparkSession, parsed: Path, place: Path, number: int) -> dict[str, int]:
+    """What could not be read, in order, and how often for which reason."""
+    if not number:
+        dataset.fill(place, _nothing(REJECTED_COLUMNS))
         return {}
-    spark = used.sparkSession
-    names = from_arrow(spark, pa.table({"source": candidates}), _SOURCES).withColumnRenamed("source", "tag")
-    bare = used.join(names, on="tag", how="inner").toArrow().to_pylist()
-    groups: dict[str, dict[str, int]] = {}
-    for row in [*tags, *bare]:
-        groups.setdefault(plain(row["tag"]), {})[row["tag"]] = row["uses"]
-    spellings = {}
-    for group in groups.values():
-        best = min(group, key=lambda tag: (-group[tag], tag))
-        spellings.update({tag: best for tag in group if tag != best})
-    return spellings
-
-
-class _Respelled(msgspec.Struct, frozen=True):
-    spellings: dict[str, str]
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            spelled = [sorted({self.spellings.get(tag, tag) for tag in tags}) for tags in batch["tags"].to_pylist()]
-            place = batch.schema.get_field_index("tags")
-            yield batch.set_column(place, "tags", pa.array(spelled, pa.list_(pa.string())))
-
-
-def _summary(spark: SparkSession, parsed: DataFrame, posts: Path, sources: Sequence[Source]) -> IngestSummary:
+    rejected = conform(dataset.read_folder(spark, parsed, REJECTED), REJECTED)
+    order = ("file", "line", "reason", "record")
+    ordered = rejected.coalesce(1).sortWithinPartitions(*order)
+    (ordered if number <= MAX_SORTED_HERE else rejected.orderBy(*order)).write.parquet(dataset.local_uri(place))
     gist = sf.regexp_extract("reason", "^[^;:]*", 0)
     reason = sf.regexp_replace(sf.regexp_replace(gist, "'[^']*'", "…"), "[0-9]+", "n")
-    counts = parsed.groupBy("status", reason.alias("reason")).agg(
-        sf.count("*").alias("rows"), sf.sum("skipped").alias("skipped")
-    )
-    rows = counts.orderBy(sf.desc("rows"), "reason").collect()
-    number = dataset.read_folder(spark, posts).count()
-    read = sum(row["rows"] for row in rows if row["status"] == "post")
-    formats = Counter(form for _, form in sorted({(source.name, source.format) for source in sources}))
-    return IngestSummary(
-        files=len({source.name for source in sources}),
-        posts=number,
-        repeated=read - number,
-        skipped=sum(row["skipped"] for row in rows if row["status"] == "skipped"),
-        rejected={row["reason"]: row["rows"] for row in rows if row["status"] == "rejected"},
-        formats=dict(formats),
-    )
+    counted = rejected.groupBy(reason.alias("reason")).agg(sf.count("*").alias("rows"))
+    return {row["reason"]: row["rows"] for row in counted.orderBy(sf.desc("rows"), "reason").collect()}
 
 
-def _clean(text: str) -> str:
-    """Without lone surrogates, which JSON can carry and no file of text can."""
-    return text if text.isascii() else text.encode("utf-8", errors="replace").decode()
-
-
-_ARROW = arrow_schema(_PARSED)
+def _nothing(columns: Columns) -> pa.Table:
+    return arrow_schema(columns).empty_table()

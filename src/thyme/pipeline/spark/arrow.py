@@ -9,13 +9,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import cast
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import StructType
 
 BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 TableFunction = Callable[[pa.Table], pa.Table]
+ArrayFunction = Callable[[pa.Array], pa.Array]
 
 
 def map_arrow(frame: DataFrame, function: BatchFunction, schema: StructType) -> DataFrame:
@@ -28,6 +31,16 @@ def map_groups(frame: DataFrame, by: Sequence[str], function: TableFunction, sch
     """The rows of each group, turned into other rows where they are."""
     with _no_pandas_advice():
         return frame.groupBy(*by).applyInArrow(function, schema)
+
+
+def column_function(function: ArrayFunction, type_: str) -> Callable[[Column], Column]:
+    """A function of one column, whose other columns stay with Spark."""
+
+    def apply(values: pa.Array) -> pa.Array:
+        return function(values)
+
+    with _no_pandas_advice():
+        return cast(Callable[[Column], Column], arrow_udf(apply, type_))  # type: ignore[call-overload]
 
 
 def from_arrow(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:

@@ -27,6 +27,11 @@ def exists(path: Path | str) -> bool:
     return (Path(path) / DONE).is_file()
 
 
+def size_bytes(path: Path | str) -> int:
+    """How large the files of a dataset are, or of what may become one."""
+    return sum(file.stat().st_size for file in Path(path).rglob("*") if file.is_file())
+
+
 def write_once(frame: DataFrame, path: Path | str, files: int | None = None) -> Path:
     """Write the frame as a dataset, in the given number of files if any; refuses to replace one."""
     shaped = frame if files is None else frame.coalesce(files)
@@ -38,10 +43,15 @@ def write_once(frame: DataFrame, path: Path | str, files: int | None = None) -> 
 def write_table_once(table: pa.Table, path: Path | str) -> Path:
     """The same for a table in memory, with no need of Spark."""
     with drafting(Path(path)) as draft:
-        draft.mkdir()
-        write_part(table, draft, 0)
-        (draft / DONE).touch()
+        fill(draft, table)
     return Path(path)
+
+
+def fill(folder: Path, table: pa.Table) -> None:
+    """Make a new folder a whole dataset of one table."""
+    folder.mkdir()
+    write_part(table, folder, 0)
+    (folder / DONE).touch()
 
 
 def write_part(table: pa.Table, folder: Path, number: int) -> None:

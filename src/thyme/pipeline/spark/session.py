@@ -40,8 +40,15 @@ as it needs it. With 2 GB, five million posts did not become a trace."""
 MIN_LOCAL_MEMORY_MB, MAX_LOCAL_MEMORY_MB = 1_024, 8_192
 HASTY_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Start and first query took 12 s of CPU time with it, 19 s without."""
-HASTY_SPARK = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-"""Compiling a query takes longer than some ten thousand rows do without."""
+HASTY_SPARK = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+}
+"""Compiling a query, or planning it anew after each of its stages, takes longer than some ten thousand rows do."""
+BRIEF_BYTES = 20_000_000
+"""Up to so much input, haste pays."""
 LOGGING = """rootLogger.level = error
 rootLogger.appenderRef.file.ref = errors
 appender.errors.type = Console
@@ -51,7 +58,7 @@ appender.errors.layout.type = PatternLayout
 appender.errors.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 """
 
-__all__ = ["brief_work", "describe_java", "spark_log", "spark_session", "steady_java"]
+__all__ = ["brief_work", "describe_java", "spark_log", "spark_session", "steady_java", "suited_to"]
 
 
 def spark_session(app: str, master: str = "", **more: str) -> SparkSession:
@@ -132,6 +139,11 @@ def steady_java() -> dict[str, str]:
 def brief_work() -> dict[str, str]:
     """Settings for work on few rows: nothing is compiled that runs only once."""
     return {JAVA_OPTIONS: f"{steady_java()[JAVA_OPTIONS]} {HASTY_JAVA}", **HASTY_SPARK}
+
+
+def suited_to(size_bytes: int) -> dict[str, str]:
+    """Settings for work on an input of this size."""
+    return brief_work() if size_bytes <= BRIEF_BYTES else steady_java()
 
 
 def _defaults(app: str, local: bool) -> dict[str, str]:

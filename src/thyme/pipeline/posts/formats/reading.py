@@ -22,6 +22,7 @@ from thyme.pipeline.posts.formats.opening import (
     text_of,
 )
 from thyme.pipeline.posts.formats.posts import Outcome, ParsedPost, Skipped, Unreadable, attempt
+from thyme.pipeline.posts.formats.quick import quick_status
 from thyme.pipeline.posts.formats.scanning import MAX_SHOWN_CHARS, scan
 from thyme.pipeline.posts.formats.tables import csv_records, read_row
 
@@ -48,7 +49,13 @@ def read_source(source: Source) -> Iterator[Result]:
     that is not there is an InputError."""
     reader = {"lines": _read_lines, "document": _read_document, "table": _read_table, "parquet": _read_parquet}
     try:
-        yield from reader[source.kind](source)
+        first: int | None = None
+        for result in reader[source.kind](source):
+            if isinstance(result, Rejected) and source.kind == "lines" and source.start:
+                # Lines before a part are counted only where the number of one is wanted.
+                first = _lines_before(source) if first is None else first
+                result = msgspec.structs.replace(result, line=result.line + first)
+            yield result
     except DAMAGE as error:
         if isinstance(error, OSError):
             raise_if_unseen(source, error)
@@ -59,11 +66,16 @@ def read_source(source: Source) -> Iterator[Result]:
 def _read_lines(source: Source) -> Iterator[Result]:
     """Each line on its own. Most hold one value, which is read the quick way; all others are scanned."""
     decode = msgspec.json.decode
+    quick = source.columns is None
     with open_source(source) as stream:
         lines = _lines(stream, source)
         for number, raw in lines:
+            line = raw.rstrip(_ENDS)
+            if quick and (post := quick_status(line)) is not None:
+                yield post
+                continue
             try:
-                value = decode(raw.rstrip(_ENDS))
+                value = decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 yield from _scanned(text_of(_whole_line(raw, lines), "utf-8"), source, number)
                 continue
@@ -87,14 +99,11 @@ def _scanned(text: Iterator[str], source: Source, line: int) -> Iterator[Result]
 
 
 def _lines(stream: Stream, source: Source) -> Iterator[tuple[int, bytes]]:
-    """The lines that start in the source's range, numbered from 1 in the whole file; a very long one comes in parts."""
+    """The lines that start in the source's range, numbered from 1 in it; a very long one comes in parts."""
     number, place = 1, source.start
     if place:
-        number += _newlines_before(source.path, place)
         stream.seek(place - 1)
         skipped = stream.readline(LINE_BYTES)
-        if skipped != b"\n":
-            number += 1
         place += len(skipped) - 1
         while _goes_on(skipped):
             skipped = stream.readline(LINE_BYTES)
@@ -121,16 +130,18 @@ def _whole_line(raw: bytes, lines: Iterator[tuple[int, bytes]]) -> Iterator[byte
         yield raw
 
 
-def _newlines_before(path: str, place: int) -> int:
-    count = 0
-    with Path(path).open("rb") as stream:
+def _lines_before(source: Source) -> int:
+    """How many lines of the file start before those of this part of it."""
+    count, place, last = 0, source.start, b""
+    with Path(source.path).open("rb") as stream:
         while place > 0:
             block = stream.read(min(place, 1 << 20))
             if not block:
                 break
             count += block.count(b"\n")
             place -= len(block)
-    return count
+            last = block[-1:]
+    return count + (last != b"\n")
 
 
 def _read_table(source: Source) -> Iterator[Result]:

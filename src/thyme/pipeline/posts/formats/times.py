@@ -7,6 +7,7 @@ date of minute resolution or one in the crawler's own zone; the id is believed w
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from thyme.pipeline.posts.formats.posts import Unreadable
 
@@ -18,6 +19,7 @@ MAX_ID_DIGITS = 20
 ZONES_S = 26 * 3600.0
 """How far a local time may be from UTC, with some slack."""
 MAX_ROUNDED_CHARS = 40
+MAX_KNOWN_TIMES = 20_000
 _TWITTER = "%a %b %d %H:%M:%S %z %Y"
 _OTHERS = (
     "%Y-%m-%d %H:%M",
@@ -36,7 +38,12 @@ def parse_time(value: object) -> float:
         return _stamp(value)
     if isinstance(value, int | float):
         return _scaled(float(value))
-    text = str(value).strip()
+    return _parsed(str(value).strip())
+
+
+@lru_cache(MAX_KNOWN_TIMES)
+def _parsed(text: str) -> float:
+    """Posts come in bursts, so most dates have just been read."""
     try:
         return _scaled(float(text))
     except ValueError:

@@ -1,0 +1,118 @@
+"""Sources read by workers, each into files of its own: posts, and what should have been posts.
+
+A task reads one source and writes Parquet beside the dataset that is being made; Spark is only told how many records
+there were. So a text passes from the file it was found in to Parquet without a detour through Java, and what was read
+is read once, however often later steps look at it. A file appears whole or not at all, and a task that is tried
+again writes the same ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from thyme.drafts import drafted
+from thyme.pipeline.posts.formats.identity import id_owner, is_worldwide
+from thyme.pipeline.posts.formats.opening import Source
+from thyme.pipeline.posts.formats.posts import ParsedPost, Skipped
+from thyme.pipeline.posts.formats.pseudonyms import Pseudonyms
+from thyme.pipeline.posts.formats.reading import Rejected, read_source
+from thyme.pipeline.schemas import POST_COLUMNS, REJECTED_COLUMNS, Columns, arrow_schema
+
+BATCH_ROWS = 20_000
+OWNED_COLUMNS: Columns = (*POST_COLUMNS, ("owner", "string"))
+"""Posts as read: `owner` tells those apart whose ids are not worldwide (`formats.identity`)."""
+SOURCE_COLUMNS: Columns = (("number", "int64"), ("source", "string"))
+COUNT_COLUMNS: Columns = (
+    ("posts", "int64"),
+    ("owned", "int64"),
+    ("accented", "int64"),
+    ("rejected", "int64"),
+    ("skipped", "int64"),
+)
+POSTS_PART, REJECTED_PART = "posts", "rejected"
+
+
+class ParseSources(msgspec.Struct, frozen=True):
+    """Reads the sources in batches of their descriptions, into a folder that all workers see."""
+
+    folder: str
+    pseudonyms: Pseudonyms | None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                yield self._parse(row["number"], msgspec.json.decode(row["source"], type=Source))
+
+    def _parse(self, number: int, source: Source) -> pa.RecordBatch:
+        posts = _Rows(OWNED_COLUMNS, Path(self.folder) / POSTS_PART / f"{number:06d}.parquet")
+        rejected = _Rows(REJECTED_COLUMNS, Path(self.folder) / REJECTED_PART / f"{number:06d}.parquet")
+        skipped = owned = accented = 0
+        with posts, rejected:
+            for result in read_source(source):
+                if isinstance(result, ParsedPost):
+                    row = self._post(result)
+                    owned += row[-1] != ""
+                    accented += not "".join(row[4]).isascii()
+                    posts.add(row)
+                elif isinstance(result, Skipped):
+                    skipped += 1
+                else:
+                    rejected.add(self._rejected(source, result))
+        counts = [posts.number, owned, accented, rejected.number, skipped]
+        return pa.record_batch([[count] for count in counts], schema=arrow_schema(COUNT_COLUMNS))
+
+    def _post(self, result: ParsedPost) -> tuple[str, str, float, str, list[str], str]:
+        post = self.pseudonyms.of(result) if self.pseudonyms else result
+        owner = "" if is_worldwide(result) else id_owner(post)
+        tags = sorted({_clean(tag) for tag in post.tags})
+        return _clean(post.id), _clean(post.author), post.at_s, _clean(post.text), tags, owner
+
+    def _rejected(self, source: Source, result: Rejected) -> tuple[str, int, str, str]:
+        if self.pseudonyms:
+            return source.name, result.line, _clean(result.public_reason), ""
+        return source.name, result.line, _clean(result.reason), _clean(result.record)
+
+
+class _Rows:
+    """Rows on their way to a file, which is there if there were any."""
+
+    def __init__(self, columns: Columns, place: Path) -> None:
+        self._schema = arrow_schema(columns)
+        self._draft = drafted(place)
+        self._rows: list[tuple[object, ...]] = []
+        self._writer: pq.ParquetWriter | None = None
+        self.number = 0
+
+    def add(self, row: tuple[object, ...]) -> None:
+        self._rows.append(row)
+        if len(self._rows) >= BATCH_ROWS:
+            self._write()
+
+    def _write(self) -> None:
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._draft.__enter__(), self._schema)
+        values = zip(*self._rows, strict=True)
+        columns = [pa.array(column, field.type) for column, field in zip(values, self._schema, strict=True)]
+        self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
+        self.number += len(self._rows)
+        self._rows.clear()
+
+    def __enter__(self) -> _Rows:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if error[0] is None and self._rows:
+            self._write()
+        if self._writer is not None:
+            self._writer.close()
+            self._draft.__exit__(*error)  # type: ignore[arg-type]
+
+
+def _clean(text: str) -> str:
+    """Without lone surrogates, which JSON can carry and no file of text can."""
+    return text if text.isascii() else text.encode("utf-8", errors="replace").decode()
