@@ -6,11 +6,17 @@ draft stands in a folder of its own whose name begins with a dot, so that reader
 
 from __future__ import annotations
 
+import os
+import platform
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+_DRAFT = ".draft-"
+MAX_MACHINE_CHARS = 30
 
 
 @contextmanager
@@ -18,13 +24,40 @@ def drafted(path: Path) -> Iterator[Path]:
     """A place to write to, which becomes `path` when the block ends well, in place of an older file; what else is
     written beside it goes when the block ends, and so does the draft if the block fails."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=".draft-", dir=path.parent))
+    folder = Path(tempfile.mkdtemp(prefix=_prefix(os.getpid()), dir=path.parent))
     try:
         draft = folder / "draft"
         yield draft
         draft.replace(path)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def drop_leftovers(folder: Path) -> None:
+    """Remove drafts in a folder whose process, on this machine, is gone."""
+    mine = f"{_DRAFT}{_machine()}-"
+    for draft in folder.glob(f"{_DRAFT}*"):
+        number = draft.name.removeprefix(mine).partition("-")[0]
+        if draft.name.startswith(mine) and number.isdigit() and not _runs(int(number)):
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+def _prefix(process: int) -> str:
+    return f"{_DRAFT}{_machine()}-{process}-"
+
+
+def _machine() -> str:
+    return re.sub(r"[^A-Za-z0-9]", "", platform.node())[:MAX_MACHINE_CHARS] or "here"
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def write_file(path: Path, content: bytes) -> None:

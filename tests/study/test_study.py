@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from thyme.sim.traces import read_trace
 from thyme.study.definition import StudyDefinition, load_study
 from thyme.study.plan import make_plan
 from thyme.study.report.pages import prose
-from thyme.study.stages import StageNotes
+from thyme.study.stages import Silence, StageNotes, StageReport
 from thyme.study.study import run_study
 from thyme.study.workload import Posts, provide_traces
 
@@ -92,3 +94,35 @@ def test_posts_that_are_no_dataset_are_told(study_file: Path, tmp_path: Path) ->
     study_file.write_text('[posts]\ndataset = "nowhere"\n[scenario]\nnodes = 8\n')
     with pytest.raises(InputError, match=r"posts\.dataset: .*nowhere is not a dataset of posts"):
         run_study(load_study(study_file), tmp_path / "out")
+
+
+def test_damage_is_told_and_made_again_to_the_same_figures(finished: Finished, tmp_path: Path) -> None:
+    """Each kind of damage to each kind of dataset; nothing that is whole is computed again."""
+    out = tmp_path / "out"
+    shutil.copytree(finished.out, out)
+    events = sorted(out.glob("runs/*/events.parquet"))
+    flipped = bytearray(events[0].read_bytes())
+    flipped[len(flipped) // 2] ^= 1
+    events[0].write_bytes(flipped)
+    events[1].write_bytes(events[1].read_bytes()[:-100])
+    next(out.glob("traces/*/*.parquet")).unlink()
+    points = next(out.glob("metrics/*/points/*.parquet"))
+    points.write_bytes(points.read_bytes()[:-1])
+    watcher = _Listening()
+    result = run_study(load_study(finished.file), out, watcher=watcher)
+    told = {report.name: report.detail for report in watcher.reports}
+    assert re.search(r"damaged and made again: \w+: part-00000\.parquet is missing", told["traces"])
+    assert re.search(r"; damaged and made again: run \w+: events\.parquet has .* and 1 more", told["runs"])
+    assert re.search(r"damaged and made again: points: .*parquet has [\d,]+ bytes and not", told["metrics"])
+    assert sorted(outcome.status for outcome in result.outcomes) == ["done"] * 2 + ["reused"] * 6
+    for pattern in ("metrics.csv", "runs/*/events.parquet"):
+        assert contents(out, pattern) == contents(finished.out, pattern)
+
+
+class _Listening(Silence):
+    def __init__(self) -> None:
+        self.reports: list[StageReport] = []
+
+    def stage(self, report: StageReport) -> None:
+        if report.state != "running":
+            self.reports.append(report)

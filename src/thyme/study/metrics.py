@@ -45,10 +45,10 @@ def provide_metrics(
         return Results(plan, {})
     identity = identity_of([(point, run) for point, _, run in played], code_identity(measure_runs.__module__))
     of_runs, of_points = out / METRICS / identity / "runs", out / METRICS / identity / "points"
-    if not dataset.exists(of_points):
+    if not dataset.kept(of_points, notes.damage.append):
         notes.working(f"of {len(played)} runs")
         spark = session.spark
-        if not dataset.exists(of_runs):
+        if not dataset.kept(of_runs, notes.damage.append):
             paths = {trace.packed.identity: trace.path for trace in traces}
             with job():
                 dataset.write_once(measure_runs(spark, out / RUNS, _played_runs(played, paths)), of_runs, files=1)

@@ -53,7 +53,7 @@ class Stages:
         started_s = time.monotonic()
         yield notes
         state: Literal["done", "reused"] = "done" if notes.worked else "reused"
-        report = StageReport(name, state, notes.detail, time.monotonic() - started_s)
+        report = StageReport(name, state, notes.told(), time.monotonic() - started_s)
         self.reports.append(report)
         self._watcher.stage(report)
 
@@ -69,6 +69,14 @@ class StageNotes:
         self._tell = tell
         self.worked = False
         self.detail = ""
+        self.damage: list[str] = []
+
+    def told(self) -> str:
+        """What the stage has done, and what it found damaged and made again."""
+        if not self.damage:
+            return self.detail
+        more = f" and {len(self.damage) - 1} more" if len(self.damage) > 1 else ""
+        return f"{self.detail}; damaged and made again: {self.damage[0]}{more}"
 
     def working(self, detail: str = "") -> None:
         """Something has to be computed, so the stage is not merely reused."""

@@ -94,7 +94,7 @@ def _provide_runs(
         notes.working("starting Spark" if not session.started else "")
         return session.spark
 
-    outcomes = sweep_runs(spark, specs, folder, watcher.sweep)
+    outcomes = sweep_runs(spark, specs, folder, watcher.sweep, notes.damage.append)
     failed = sum(not outcome.ok for outcome in outcomes)
     reused = sum(outcome.status == "reused" for outcome in outcomes)
     notes.detail = f"{len(outcomes)} runs, {reused} of them from before, {failed} failed"

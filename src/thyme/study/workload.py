@@ -27,6 +27,9 @@ from thyme.study.folder import TRACES
 from thyme.study.plan import Plan, TraceChoice
 from thyme.study.stages import StageNotes
 
+Damaged = Callable[[str], None]
+"""Hears of a dataset that is not as it was written."""
+
 
 class Posts(msgspec.Struct, frozen=True):
     path: Path
@@ -55,11 +58,12 @@ def provide_posts(plan: Plan, out: Path, notes: StageNotes) -> Posts:
         path = Path(given)
         if not dataset.exists(path):
             raise InputError(f"posts.dataset: {path} is not a dataset of posts; make one with `thyme posts ingest`")
+        dataset.check(path)
         notes.detail = f"from {path}"
         return Posts(path, folder_identity(path))
     identity = identity_of(plan.posts, code_identity(write_posts.__module__))
     path = out / POSTS_FOLDER / identity
-    if not dataset.exists(path):
+    if not dataset.kept(path, notes.damage.append):
         notes.working(f"writing {plan.posts.posts} posts")
         write_posts(plan.posts, path)
     notes.detail = f"{plan.posts.posts} generated"
@@ -73,33 +77,33 @@ def provide_traces(plan: Plan, posts: Posts, out: Path, session: LazySession, no
     for number, choice in enumerate(wanted):
         working = partial(notes.working, f"{number + 1} of {len(wanted)}, {choice.title}")
         if choice.file:
-            found.append(_given_trace(choice, out, working))
+            found.append(_given_trace(choice, out, working, notes.damage.append))
         else:
-            found.append(_made_trace(choice, posts, out, session, working))
+            found.append(_made_trace(choice, posts, out, session, working, notes.damage.append))
     notes.detail = f"{len(found)} with {sum(len(trace.operations) for trace in found):,} operations"
     return found
 
 
-def _given_trace(choice: TraceChoice, out: Path, working: Callable[[], None]) -> PlayedTrace:
+def _given_trace(choice: TraceChoice, out: Path, working: Callable[[], None], damaged: Damaged) -> PlayedTrace:
     """A file's trace, as a dataset of the study's own."""
     operations = tuple(read_trace(choice.file))
     packed = pack_trace(operations)
     path = out / TRACES / packed.identity
-    if not dataset.exists(path):
+    if not dataset.kept(path, damaged):
         working()
         dataset.write_table_once(table_from_operations(operations), path)
     return PlayedTrace(choice, path, operations, packed)
 
 
 def _made_trace(
-    choice: TraceChoice, posts: Posts, out: Path, session: LazySession, working: Callable[[], None]
+    choice: TraceChoice, posts: Posts, out: Path, session: LazySession, working: Callable[[], None], damaged: Damaged
 ) -> PlayedTrace:
     path = out / TRACES / identity_of(posts.identity, choice.options, code_identity(make_trace.__module__))
-    if not dataset.exists(path):
+    if not dataset.kept(path, damaged):
         working()
         frame = dataset.read(session.spark, posts.path, POSTS)
         with job():
-            dataset.write_once(make_trace(frame, choice.options), path, files=1)
+            dataset.write_once(make_trace(frame, choice.options), path, files=1, made_from=f"posts {posts.identity}")
     operations = tuple(read_trace(path))
     return PlayedTrace(choice, path, operations, pack_trace(operations))
 

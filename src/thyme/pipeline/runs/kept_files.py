@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from thyme.drafts import write_file
+from thyme.pipeline.manifest import bytes_digest
 
 
 class ShortTask(msgspec.Struct, frozen=True):
@@ -25,6 +26,11 @@ class Kept(msgspec.Struct, frozen=True):
 
     seconds: float
     found: bytes
+    digest: str = ""
+
+    @property
+    def whole(self) -> bool:
+        return self.digest == bytes_digest(self.found)
 
 
 class KeptFiles:
@@ -35,13 +41,14 @@ class KeptFiles:
 
     def seconds(self, run: str) -> float | None:
         try:
-            return self._read(run).seconds
+            kept = self._read(run)
         except (FileNotFoundError, msgspec.DecodeError):
-            # What another version has kept in another form is as good as nothing.
+            # What another version has kept in another form, or what was damaged, is as good as nothing.
             return None
+        return kept.seconds if kept.whole else None
 
     def keep(self, run: str, found: bytes, seconds: float) -> None:
-        write_file(self._file(run), msgspec.msgpack.encode(Kept(round(seconds, 3), found)))
+        write_file(self._file(run), msgspec.msgpack.encode(Kept(round(seconds, 3), found, bytes_digest(found))))
 
     def found(self, run: str) -> bytes:
         return self._read(run).found

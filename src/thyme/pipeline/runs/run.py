@@ -2,7 +2,8 @@
 
 A run is a scenario and a trace. Its identity is a hash of both and of the code, and names its folder:
 `runs/<identity>/events.parquet` with the events and `runs/<identity>/run.json` with how they came about. The folder is
-drafted beside its place and moved there when it is whole, so a folder that is there is a finished run.
+drafted beside its place and moved there when it is whole, so a folder that is there was a finished run; its record
+tells size and hash of the events, by which damage since then is noticed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from pathlib import Path
 
 import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from thyme.approaches.registry import find_approach
@@ -23,6 +23,7 @@ from thyme.drafts import drafted
 from thyme.model.errors import InputError
 from thyme.model.operations import Operation
 from thyme.pipeline.identity import bytes_identity, code_identity, identity_of
+from thyme.pipeline.manifest import KeptFile, bytes_digest, difference, write_checked
 from thyme.pipeline.schemas import EVENTS, conform
 from thyme.pipeline.spark.dataset import read_files
 from thyme.sim.run import simulate
@@ -92,6 +93,8 @@ class RunRecord(msgspec.Struct, frozen=True):
     actions: int
     events: int
     scenario: Scenario
+    kept: KeptFile | None = None
+    """The events' file as it was written."""
 
 
 class Played(msgspec.Struct, frozen=True):
@@ -110,30 +113,48 @@ def play(run: str, scenario: bytes, trace: bytes) -> Played:
     result = simulate(_SCENARIO.decode(scenario), _OPERATIONS.decode(trace))
     table = result.events.add_column(0, "run", pa.array([run] * result.events.num_rows, pa.string()))
     sink = io.BytesIO()
-    pq.write_table(table, sink, compression="zstd")
+    write_checked(table, sink)
     return Played(run, time.process_time() - started_s, result.actions, table.num_rows, sink.getvalue())
 
 
-def finished(folder: Path, run: str) -> bool:
-    return (folder / run / EVENTS_FILE).is_file()
+def damage_of_run(folder: Path, run: str) -> str | None:
+    """What is wrong with a run that was played: nothing, or in a few words; None if it was not played."""
+    place = folder / run
+    if not place.exists():
+        return None
+    try:
+        kept = msgspec.json.decode((place / RUN_FILE).read_bytes(), type=_Effort).kept
+    except (OSError, msgspec.DecodeError) as error:
+        return f"{RUN_FILE} cannot be read ({error})"
+    if kept is None:
+        return f"{RUN_FILE} does not say what {EVENTS_FILE} was"
+    changed = difference(place / EVENTS_FILE, kept)
+    return f"{EVENTS_FILE} {changed}" if changed else ""
 
 
 def keep_run(folder: Path, spec: RunSpec, played: Played) -> None:
     """Put a played run into its folder, whole or not at all."""
     record = RunRecord(
-        played.run, spec.trace.identity, round(played.seconds, 3), played.actions, played.rows, spec.scenario
+        played.run,
+        spec.trace.identity,
+        round(played.seconds, 3),
+        played.actions,
+        played.rows,
+        spec.scenario,
+        KeptFile(len(played.events), bytes_digest(played.events), played.rows),
     )
     place = folder / played.run
     with drafted(place) as draft:
         draft.mkdir()
         (draft / EVENTS_FILE).write_bytes(played.events)
         (draft / RUN_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(record)))
-        # A folder without events is what is left of a run whose events somebody removed.
+        # What is there is damaged, or it would not have been played again.
         shutil.rmtree(place, ignore_errors=True)
 
 
 class _Effort(msgspec.Struct, frozen=True):
     seconds: float = 0.0
+    kept: KeptFile | None = None
 
 
 def run_seconds(folder: Path, run: str) -> float:

@@ -8,16 +8,22 @@ from pathlib import Path
 import msgspec
 from pyspark.sql import SparkSession
 
-from thyme.pipeline.runs.run import Played, RunSpec, finished, keep_run, play, run_identity, run_seconds
+from thyme.pipeline.runs.run import Played, RunSpec, damage_of_run, keep_run, play, run_identity, run_seconds
 from thyme.pipeline.runs.sweep import RunOutcome, Watch, sweep, unwatched
 
 
 def sweep_runs(
-    spark: Callable[[], SparkSession], specs: Sequence[RunSpec], folder: Path, watch: Watch = unwatched
+    spark: Callable[[], SparkSession],
+    specs: Sequence[RunSpec],
+    folder: Path,
+    watch: Watch = unwatched,
+    tell: Callable[[str], None] = lambda damage: None,
 ) -> list[RunOutcome]:
-    """Play every run that has no output in `folder` yet; one outcome for each spec, in their order."""
+    """Play every run that has no whole output in `folder` yet; one outcome for each spec, in their order. `tell` hears
+    of outputs that are damaged."""
     tasks = [_Simulation(run_identity(spec), spec) for spec in specs]
-    return sweep(spark, tasks, play_packed, _RunFolders(folder, {task.run: task.spec for task in tasks}), watch=watch)
+    folders = _RunFolders(folder, {task.run: task.spec for task in tasks}, tell)
+    return sweep(spark, tasks, play_packed, folders, watch=watch)
 
 
 def play_packed(run: str, data: bytes) -> bytes:
@@ -43,12 +49,16 @@ class _Simulation(msgspec.Struct, frozen=True):
 class _RunFolders:
     """Runs are kept as `runs.run` says."""
 
-    def __init__(self, folder: Path, specs: dict[str, RunSpec]) -> None:
+    def __init__(self, folder: Path, specs: dict[str, RunSpec], tell: Callable[[str], None]) -> None:
         self._folder = folder
         self._specs = specs
+        self._tell = tell
 
     def seconds(self, run: str) -> float | None:
-        return run_seconds(self._folder, run) if finished(self._folder, run) else None
+        damage = damage_of_run(self._folder, run)
+        if damage:
+            self._tell(f"run {run}: {damage}")
+        return run_seconds(self._folder, run) if damage == "" else None
 
     def keep(self, run: str, found: bytes, seconds: float) -> None:
         played = msgspec.msgpack.decode(found, type=Played)

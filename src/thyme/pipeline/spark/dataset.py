@@ -1,25 +1,30 @@
 """Datasets: folders of Parquet that are written once and never change.
 
-A dataset is drafted beside its place and moved there when it is whole, so one that is there is complete:
-whoever finds it (`exists`) can use it, and an interrupted job leaves nothing that looks like a result.
+A dataset is drafted beside its place and moved there when it is whole, so one that is there was complete, and an
+interrupted job leaves nothing that looks like a result. What became of it since is checked by its manifest
+(`pipeline.manifest`): `kept` for those who can make it again, `read` for those who cannot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import errno
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from thyme.drafts import drafted
+from thyme.drafts import drafted, drop_leftovers
 from thyme.model.errors import InputError
+from thyme.pipeline.manifest import damage_of, seal, write_checked
 from thyme.pipeline.schemas import conform
 
 DONE = "_SUCCESS"
+FULL_DISK = os.strerror(errno.ENOSPC)
 
 
 def exists(path: Path | str) -> bool:
@@ -32,10 +37,30 @@ def size_bytes(path: Path | str) -> int:
     return sum(file.stat().st_size for file in Path(path).rglob("*") if file.is_file())
 
 
-def write_once(frame: DataFrame, path: Path | str, files: int | None = None) -> Path:
+def kept(path: Path, tell: Callable[[str], None]) -> bool:
+    """Whether a dataset is there as it was written. One that is damaged is told, and removed to be made again."""
+    if not path.exists():
+        return False
+    wrong = damage_of(path) if exists(path) else f"{DONE} is missing"
+    if wrong:
+        tell(f"{path.name}: {wrong}")
+        shutil.rmtree(path)
+    return not wrong
+
+
+def check(path: Path | str) -> None:
+    """InputError unless a whole dataset is there."""
+    if not exists(path):
+        raise InputError(f"{path}: no complete dataset is there")
+    wrong = damage_of(Path(path))
+    if wrong:
+        raise InputError(f"{path}: the dataset is damaged: {wrong}; make it again, or fetch a copy that is whole")
+
+
+def write_once(frame: DataFrame, path: Path | str, files: int | None = None, made_from: str = "") -> Path:
     """Write the frame as a dataset, in the given number of files if any; refuses to replace one."""
     shaped = frame if files is None else frame.coalesce(files)
-    with drafting(Path(path)) as draft:
+    with drafting(Path(path), made_from) as draft:
         shaped.write.parquet(local_uri(draft))
     return Path(path)
 
@@ -55,13 +80,12 @@ def fill(folder: Path, table: pa.Table) -> None:
 
 
 def write_part(table: pa.Table, folder: Path, number: int) -> None:
-    pq.write_table(table, folder / f"part-{number:05d}.parquet", compression="zstd")
+    write_checked(table, folder / f"part-{number:05d}.parquet")
 
 
 def read(spark: SparkSession, path: Path | str, schema: StructType) -> DataFrame:
     """A dataset as written, after checking that it is whole and has the expected columns."""
-    if not exists(path):
-        raise InputError(f"{path}: no complete dataset is there")
+    check(path)
     frame = read_folder(spark, path)
     missing = [field.name for field in schema.fields if field.name not in frame.columns]
     if missing:
@@ -90,16 +114,23 @@ def local_uri(path: Path | str) -> str:
 
 
 @contextmanager
-def drafting(path: Path) -> Iterator[Path]:
-    """Where to make the folder of a dataset, which moves to its place at the end; the errors are a person's."""
+def drafting(path: Path, made_from: str = "") -> Iterator[Path]:
+    """Where to make the folder of a dataset, which moves to its place at the end; the errors are a person's. What
+    killed jobs left beside it goes."""
     check_place(path)
+    drop_leftovers(path.parent)
     try:
         with drafted(path) as draft:
             yield draft
+            seal(draft, made_from)
     except ConnectionError:  # Spark's Java has ended, which no other place helps against
         raise
     except OSError as error:
         raise _unwritable(path, error) from error
+    except Exception as error:
+        if FULL_DISK not in str(error):
+            raise
+        raise InputError(f"{path}: cannot be written (the disk is full); free some space, or choose another") from error
 
 
 def check_place(path: Path) -> None:

@@ -47,8 +47,8 @@ HASTY_SPARK = {
     "spark.sql.shuffle.partitions": "2",
 }
 """Compiling a query, or planning it anew after each of its stages, takes longer than some ten thousand rows do."""
-BRIEF_BYTES = 20_000_000
-"""Up to so much input, haste pays."""
+BRIEF_BYTES, STEADY_BYTES = 20_000_000, 200_000_000
+"""Up to so much input, queries are not worth compiling; from so much on, Java's thorough compiler pays."""
 LOGGING = """rootLogger.level = error
 rootLogger.appenderRef.file.ref = errors
 appender.errors.type = Console
@@ -143,7 +143,9 @@ def brief_work() -> dict[str, str]:
 
 def suited_to(size_bytes: int) -> dict[str, str]:
     """Settings for work on an input of this size."""
-    return brief_work() if size_bytes <= BRIEF_BYTES else steady_java()
+    if size_bytes <= BRIEF_BYTES:
+        return brief_work()
+    return steady_java() if size_bytes >= STEADY_BYTES else {}
 
 
 def _defaults(app: str, local: bool) -> dict[str, str]:

@@ -1,0 +1,109 @@
+"""What a dataset consists of, so that damage is noticed: a list of its files with sizes, hashes and rows.
+
+The list is written last, when everything else is there, and says what the dataset was made from. Whoever is about to
+use a dataset compares (`damage_of`): a file that is missing, shorter, or changed in a single bit is named. What is
+damaged is never used; a study tells it and makes it again, a command refuses it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from thyme.drafts import write_file
+
+MANIFEST = "_manifest.json"
+_DIGEST_BYTES = 16
+
+
+class KeptFile(msgspec.Struct, frozen=True):
+    """A file as it was when it was written; `rows` where it is Parquet."""
+
+    size_bytes: int
+    digest: str
+    rows: int | None = None
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """Files by their paths in the folder, and what they were made from."""
+
+    files: dict[str, KeptFile]
+    made_from: str = ""
+
+    @property
+    def rows(self) -> int:
+        """Of the dataset itself; parts whose names are marked, such as `_rejected`, are beside it."""
+        return sum(file.rows or 0 for name, file in self.files.items() if not name.startswith("_"))
+
+
+def seal(folder: Path, made_from: str = "") -> None:
+    """Write the list of what is in the folder."""
+    files = {name: describe_file(file) for name, file in _files(folder).items()}
+    content = msgspec.json.format(msgspec.json.encode(Manifest(files, made_from), order="sorted"))
+    write_file(folder / MANIFEST, content)
+
+
+def read_manifest(folder: Path) -> Manifest:
+    return msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
+
+
+def damage_of(folder: Path) -> str:
+    """What is wrong with a dataset, in a few words; empty if it is as it was written."""
+    try:
+        listed = read_manifest(folder).files
+    except FileNotFoundError:
+        return f"{MANIFEST} is missing"
+    except (OSError, msgspec.DecodeError) as error:
+        return f"{MANIFEST} cannot be read ({error})"
+    there = _files(folder)
+    for name in sorted(listed.keys() | there.keys()):
+        if name not in there:
+            return f"{name} is missing"
+        if name not in listed:
+            return f"{name} was added"
+        changed = difference(there[name], listed[name])
+        if changed:
+            return f"{name} {changed}"
+    return ""
+
+
+def difference(file: Path, kept: KeptFile) -> str:
+    """How a file differs from what it was; empty if it does not."""
+    try:
+        size = file.stat().st_size
+        if size != kept.size_bytes:
+            return f"has {size:,} bytes and not {kept.size_bytes:,}"
+        return "" if file_digest(file) == kept.digest else "has changed"
+    except FileNotFoundError:
+        return "is missing"
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+
+
+def describe_file(file: Path) -> KeptFile:
+    rows = pq.read_metadata(file).num_rows if file.suffix == ".parquet" else None
+    return KeptFile(file.stat().st_size, file_digest(file), rows)
+
+
+def file_digest(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=_DIGEST_BYTES)).hexdigest()
+
+
+def bytes_digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def write_checked(table: pa.Table, place: object) -> None:
+    """A table as Parquet whose pages carry checksums, so that whoever reads it notices damage, too."""
+    pq.write_table(table, place, compression="zstd", write_page_checksum=True)
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    """The files that hold data, by their paths in the folder."""
+    found = (file for file in folder.rglob("*") if file.is_file() and file.name[0] not in "._")
+    return {file.relative_to(folder).as_posix(): file for file in found}
