@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from lone_cell import HERE, LoneCell, metadata_of
 
-from thyme.approaches.dcs.cell import Mode
+from thyme.approaches.dcs.cell import Cell, Mode
 from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.learning import Learning
 from thyme.approaches.dcs.membership import Membership
@@ -15,6 +15,7 @@ from thyme.approaches.dcs.notifier import Notifier
 from thyme.approaches.dcs.repair import Repair
 from thyme.approaches.dcs.replicas import Replicas
 from thyme.model.geometry import Point
+from thyme.model.ids import CellId
 from thyme.model.records import Joined
 from thyme.wire.beacons import Beacon
 from thyme.wire.cells import CellState, Held, JoinCell, JoinedState
@@ -256,6 +257,27 @@ def test_as_in_the_papers_who_walks_never_serves() -> None:
     node.host.walks = True
     node.wait(10.0)
     assert node.cell.mode is Mode.MOVING
+
+
+def test_who_comes_back_to_a_cell_it_forgot_or_carries_things_to_another_takes_them_up_after_a_restart() -> None:
+    for cell, others_know in ((HERE, True), (4, False)):
+        node = Newcomer(left_s=2.0)
+        node.settle()
+        node.cell.holdings.put(Held(HERE, metadata_of("photo", "goal")))
+        node.walk_to(3, stands=False)
+        node.wait(0.6)
+        node.hear(7, digest=node.cell.holdings.digests.beacon() if others_know else b"else")
+        node.walk_to(4, stands=False)
+        for _ in range(4):
+            node.hear(8, 9, cell=4)
+            node.wait(1.0)
+        node.walk_to(cell)
+        node.wait(20.0)
+        assert (node.cell.member, node.cell.id) == (True, cell)
+        node.cell.holdings.put(Held(CellId(cell), metadata_of("later", "goal")))
+        again = Cell(node.host, node.cell.options)
+        again.start()
+        assert "later" in {metadata.key.oid for metadata in again.holdings.index.objects()}
 
 
 def test_a_walker_forgets_its_old_cell_in_the_end_unless_it_alone_knows_of_it() -> None:

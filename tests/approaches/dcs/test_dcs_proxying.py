@@ -6,6 +6,7 @@ from typing import Any
 
 from lone_cell import ALL, HERE, OTHER, PROXY, LoneCell, metadata_of, part_of, subscription_of
 
+from thyme.approaches.dcs.cell import Mode
 from thyme.approaches.dcs.cell_requests import CellRequests
 from thyme.approaches.dcs.proxying import Proxying
 from thyme.model.ids import CellId
@@ -149,6 +150,20 @@ def test_what_came_while_keys_were_given_away_is_given_before_they_are_forgotten
     assert lone.take(Released) == []
     acknowledge(lone, 3)
     assert lone.cell.holdings.homes() == []
+
+
+def test_who_leaves_has_handed_over_when_what_came_meanwhile_is_given_too() -> None:
+    lone = LoneCell()
+    proxying = Proxying(lone.cell, CellRequests(lone.cell))
+    lone.cell.holdings.put(Held(HERE, metadata_of("early", "goal")))
+    lone.cell.leaving(False)
+    lone.cell.mode = Mode.OUT
+    lone.cell.holdings.put(Held(HERE, metadata_of("late", "goal")))
+    assert proxying.handing_over == 1
+    acknowledge(lone, 1)
+    assert proxying.handing_over == 1
+    acknowledge(lone, 1)
+    assert proxying.handing_over == 0
 
 
 def test_who_belongs_by_then_to_the_cell_that_took_its_keys_keeps_them_with_it() -> None:

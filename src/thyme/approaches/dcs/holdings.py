@@ -62,6 +62,10 @@ class Holdings:
             self._restore_item(state)
         return [thing.metadata for state in others for thing in state.objects]
 
+    def belong_to(self, cell: CellId) -> None:
+        """This node works for a cell from now on: whatever it holds, some of it carried along, is for that one."""
+        self._items.belong_to(cell)
+
     def clear_saved(self) -> None:
         """Forget on disk what is no longer wanted in memory either."""
         self._items.clear_saved()

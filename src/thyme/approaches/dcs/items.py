@@ -56,9 +56,13 @@ class Items:
         saved = list(self._store.items(SAVED))
         same = self._store.get(SAVED_CELL, "") == msgspec.msgpack.encode(cell)
         self.clear_saved()
-        self._store.put(SAVED_CELL, "", msgspec.msgpack.encode(cell))
+        self.belong_to(cell)
         states = [_state.decode(value) for _, value in saved]
         return (states, []) if same else ([], states)
+
+    def belong_to(self, cell: CellId) -> None:
+        """Whatever is saved is taken up again by a restart in this cell."""
+        self._store.put(SAVED_CELL, "", msgspec.msgpack.encode(cell))
 
     def clear_saved(self) -> None:
         """Forget on disk what is no longer wanted in memory either."""

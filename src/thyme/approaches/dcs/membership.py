@@ -58,6 +58,7 @@ class Membership:
     def _join_here(self) -> None:
         self._cell.mode = Mode.JOINING
         self._cell.id = self._cell.place
+        self._cell.holdings.belong_to(self._cell.id)
         self._cell.beacons.attend(self._cell.id)
         self._joining.begin()
 

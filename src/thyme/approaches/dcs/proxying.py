@@ -145,7 +145,9 @@ class Proxying:
             if not arrived or not here.isdisjoint({home, *shipment.takers}):
                 return
             if self._cell.holdings.summary(home) != given:
-                self._hand_over(home, send)
+                rest = self._hand_over(home, send)
+                if rest is not None and shipment in self._leaving:
+                    self._leaving.append(rest)
                 return
             self._cell.release([home])
             if here:
