@@ -18,6 +18,8 @@ DIGEST_BYTES = 32
 
 def content_digest(data: bytes) -> bytes:
     """The digest of a content that is in memory."""
+    if len(data) <= CHUNK_BYTES:
+        return sha256(data).digest()
     digests = ChunkDigests()
     digests.add(data)
     return digests.root()

@@ -25,10 +25,15 @@ class HeardTable:
         self._most = most
         self._desk: NDArray[Any] = np.zeros(1, DESK)
         self.address: int = self._desk.ctypes.data
+        self._used: NDArray[np.int64] = self._desk["used"]
+        self._latest = 0
         self._place(np.zeros(_FIRST_ROWS, ROW), 0)
 
     def note(self, node: NodeId, now_s: float) -> None:
-        used = int(self._desk["used"][0])
+        used = int(self._used[0])
+        if self._latest < used and self._nodes[self._latest] == node:  # who is heard is often heard again
+            self._heard_s[self._latest] = now_s
+            return
         at = int(np.searchsorted(self._rows["node"][:used], node))
         if at == used or self._rows["node"][at] != node:
             if used == len(self._rows):
@@ -37,6 +42,7 @@ class HeardTable:
             self._rows["node"][at] = node
             used += 1
         self._rows["at_s"][at] = now_s
+        self._latest = at
         if used > self._most:
             used -= 1
             oldest = int(np.argmin(self._rows["at_s"][: used + 1]))
@@ -50,4 +56,6 @@ class HeardTable:
 
     def _place(self, rows: NDArray[Any], used: int) -> None:
         self._rows = rows
+        self._nodes: NDArray[np.int64] = rows["node"]
+        self._heard_s: NDArray[np.float64] = rows["at_s"]
         self._desk["rows"], self._desk["used"] = rows.ctypes.data, used

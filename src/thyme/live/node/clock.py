@@ -30,7 +30,8 @@ class Clock:
         self.common = common or speed != 1.0
 
     def now(self) -> float:
-        return min(self._origin_s + (self._loop.time() - self._began_s) * self.speed, self._limit_s)
+        now_s = self._origin_s + (self._loop.time() - self._began_s) * self.speed
+        return now_s if now_s < self._limit_s else self._limit_s
 
     def hold_at(self, limit_s: float) -> None:
         """Show no later time than this until told otherwise."""

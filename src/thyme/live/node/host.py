@@ -98,7 +98,8 @@ class LiveHost:
 
     def record(self, event: LogRecord) -> None:
         if self.on:
-            self.log.record(self.now(), self.node, event)
+            if not isinstance(self.log, NoLog):
+                self.log.record(self.now(), self.node, event)
             if self.watch and not isinstance(event, Counted):
                 self.watch(event)
 
