@@ -9,9 +9,7 @@ only once. What no datagram on its way holds goes in pieces. Messages are taken 
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
-import socket
 from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any, cast
@@ -20,7 +18,7 @@ import msgspec
 
 from thyme.live.link.acknowledgements import Acknowledgements
 from thyme.live.link.acquaintance import Acquaintance, PeerOptions
-from thyme.live.link.addresses import Address, address_text, family_of
+from thyme.live.link.addresses import Address, address_text
 from thyme.live.link.budgets import BudgetOptions, Budgets
 from thyme.live.link.frames import (
     DATA,
@@ -36,30 +34,20 @@ from thyme.live.link.frames import (
 )
 from thyme.live.link.lanes import Failed
 from thyme.live.link.multicast import Multicast, MulticastOptions
-from thyme.live.link.parcels import (
-    message_count,
-    pack_numbers,
-    read_piece,
-    split,
-    unpack_messages,
-    unpack_numbers,
-)
+from thyme.live.link.parcels import message_count, pack_numbers, split, unpack_numbers
 from thyme.live.link.paths import PathOptions, Paths
 from thyme.live.link.peers import Peers, Presence
-from thyme.live.link.pieces import Pieces
+from thyme.live.link.reception import Count, Hear, Reception
+from thyme.live.link.sockets import bound_socket
 from thyme.live.link.unicasts import UnicastOptions, Unicasts, Way
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import TrafficKind
 from thyme.model.settings.bounds import AtLeastOne
-from thyme.wire.codec import DecodeError, decode, encode
+from thyme.wire.codec import encode
 from thyme.wire.message import Message
 
 logger = logging.getLogger("thyme.live")
-
-Hear = Callable[[NodeId, Message, int], None]
-Count = Callable[[TrafficKind, str, int, str], None]
-"""(kind of traffic, name, bytes, reason): one more of these happened"""
 
 
 class LinkOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,6 +56,8 @@ class LinkOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     budget: BudgetOptions = BudgetOptions()
     paths: PathOptions = PathOptions()
     multicast: MulticastOptions = MulticastOptions()
+    heard: AtLeastOne = 10_000
+    """Parcels remembered by their receiver, to hand each up only once."""
     send_buffer_bytes: AtLeastOne = 1_000_000
     """Bytes that wait for the socket; above, frames are dropped until it drains."""
     receive_buffer_bytes: AtLeastOne = 4_000_000
@@ -90,7 +80,6 @@ class UdpLink(asyncio.DatagramProtocol):
         only_listed: bool = False,
     ) -> None:
         self._node = node
-        self._hear = hear
         self._count = count
         self._options = options or LinkOptions()
         self._loop = asyncio.get_running_loop()
@@ -103,9 +92,8 @@ class UdpLink(asyncio.DatagramProtocol):
         self._unicasts = Unicasts(
             self._options.unicasts, Way(self._next_number, self._datagram_bytes, self._transmit, self._given_up)
         )
-        self._acknowledgements = Acknowledgements(self._acknowledge)
+        self._reception = Reception(node, self._options.heard, Acknowledgements(self._acknowledge), hear, count)
         self._multicast = Multicast(self._options.multicast, self._ask_who_hears, self._take_from_group)
-        self._pieces, self._broadcast_pieces = Pieces(), Pieces()
         self._budgets = Budgets(self._options.budget)
         self._warned_of_overflow = False
         self.peers = Peers(self._options.peers.most, only_listed=only_listed)
@@ -125,18 +113,7 @@ class UdpLink(asyncio.DatagramProtocol):
         return len(self._unicasts)
 
     async def open(self, address: Address) -> None:
-        self._socket = socket.socket(family_of(address), socket.SOCK_DGRAM)
-        self._socket.setblocking(False)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._options.receive_buffer_bytes)
-        try:
-            self._socket.bind(address)
-        except OSError as error:
-            self._socket.close()
-            if error.errno == errno.EADDRINUSE:
-                raise InputError(
-                    f"cannot listen on {address_text(address)}: the port is in use; choose another or stop who has it"
-                ) from error
-            raise InputError(f"cannot listen on {address_text(address)}: {error.strerror or error}") from error
+        self._socket = bound_socket(address, self._options.receive_buffer_bytes)
         await self._loop.create_datagram_endpoint(lambda: self, sock=self._socket)
         self._multicast.join(self._socket, address)
 
@@ -257,39 +234,13 @@ class UdpLink(asyncio.DatagramProtocol):
         match frame.kind:
             case Kind.ACK:
                 self._unicasts.acknowledge(unpack_numbers(frame.body), frame.sender)
-            case Kind.BROADCAST:
-                self._hear_body(frame.sender, frame.body)
-            case Kind.BROADCAST_PIECE:
-                self._hear_piece(frame, self._broadcast_pieces)
             case Kind.WHO_HEARS:
                 self._send_about(Kind.HEARD, frame.sender, address)
             case Kind.HEARD:
                 self._multicast.believe(address)
-            case _ if frame.to != self._node:
-                return "for another node"
             case _:
-                self._acknowledgements.owe(frame.sender, address, frame.number)
-                if not self._unicasts.first_heard(frame.number, frame.sender):
-                    return "repeated"
-                if frame.kind is Kind.PIECE:
-                    self._hear_piece(frame, self._pieces)
-                else:
-                    for body in unpack_messages(frame.body):
-                        self._hear_body(frame.sender, body)
+                return self._reception.take(frame, address)
         return ""
-
-    def _hear_piece(self, frame: Frame, pieces: Pieces) -> None:
-        body = pieces.add(frame.sender, read_piece(frame.body))
-        if body is not None:
-            self._hear_body(frame.sender, body)
-
-    def _hear_body(self, sender: NodeId, body: bytes) -> None:
-        try:
-            message = decode(body)
-        except DecodeError:
-            self._count(TrafficKind.DROPPED, "message", len(body), "unreadable message")
-            return
-        self._hear(sender, message, len(body))
 
     def _acknowledge(self, to: NodeId, address: Address, numbers: list[int]) -> None:
         self._send(self._frame(Kind.ACK, to, self._next_number(), pack_numbers(numbers)), address, "ack")
@@ -334,8 +285,7 @@ class UdpLink(asyncio.DatagramProtocol):
     def _presence(self, presence: Presence) -> None:
         if not presence.here:
             self._unicasts.abandon(presence.node)
-            for pieces in (self._pieces, self._broadcast_pieces):
-                pieces.forget(presence.node)
+            self._reception.forget(presence.node)
         if self.watch:
             self.watch(presence)
 

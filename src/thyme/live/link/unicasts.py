@@ -18,7 +18,6 @@ import msgspec
 from thyme.live.link.frames import Kind
 from thyme.live.link.lanes import Failed, Lane, Parcel, Waiting
 from thyme.live.link.parcels import MAX_MESSAGES
-from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
 from thyme.model.settings.bounds import AtLeastOne, Count, Positive
 
@@ -43,8 +42,6 @@ class UnicastOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Messages that wait for their turn, to all peers; a further one is dropped, which is told and breaks no link."""
     room: AtLeastOne = 256
     """With fewer than this waiting for peers that answer, there is room for another operation."""
-    heard: AtLeastOne = 10_000
-    """Parcels remembered by their receiver, to hand each up only once."""
 
 
 class Way(msgspec.Struct, frozen=True):
@@ -60,7 +57,7 @@ class Way(msgspec.Struct, frozen=True):
 
 
 class Unicasts:
-    """Both sides: what this node sent and is not yet acknowledged, and what it has heard already."""
+    """What this node sent and is not yet acknowledged, and what waits to be sent."""
 
     def __init__(self, options: UnicastOptions, way: Way) -> None:
         self._options = options
@@ -70,7 +67,6 @@ class Unicasts:
         self._waiting = 0
         self._roomy = asyncio.Event()
         self._roomy.set()
-        self._heard: Bounded[tuple[NodeId, int], None] = Bounded(self._options.heard)
 
     def __len__(self) -> int:
         """Messages that wait, and parcels that are under way."""
@@ -117,13 +113,6 @@ class Unicasts:
         self._fill(lane)
         if lane.idle and lane.window >= self._options.first_window:
             self._lanes.pop(by, None)
-
-    def first_heard(self, number: int, sender: NodeId) -> bool:
-        """Whether this is not a repetition."""
-        if (sender, number) in self._heard:
-            return False
-        self._heard[(sender, number)] = None
-        return True
 
     def abandon(self, to: NodeId) -> None:
         """The peer is gone: whatever is meant for it fails."""
