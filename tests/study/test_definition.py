@@ -18,8 +18,9 @@ def test_every_preset_can_be_planned(name: str) -> None:
     assert definition.name == name
     assert definition.title
     assert definition.question.endswith((")", "?"))
-    per_point = definition.topologies * definition.repetitions
-    assert len(plan.runs) == len(plan.points) * per_point
+    asked = [point for point in plan.points if point.asked]
+    beside = len(definition.approaches) * sum(scene.topologies for scene in definition.scenes or ())
+    assert len(plan.runs) == len(asked) * definition.topologies * definition.repetitions + beside
 
 
 def test_a_new_dimension_of_the_grid_can_be_set() -> None:
