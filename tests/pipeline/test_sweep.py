@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -14,9 +16,9 @@ from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
 from thyme.pipeline.runs.kept_files import KeptFiles, ShortTask
-from thyme.pipeline.runs.run import EVENTS_FILE, PackedTrace, RunSpec, pack_trace, read_events, run_identity
-from thyme.pipeline.runs.simulations import sweep_runs
-from thyme.pipeline.runs.sweep import MAX_ATTEMPTS, Play, RunOutcome, SweepProgress, Watch, unwatched
+from thyme.pipeline.runs.run import EVENTS_FILE, PackedTrace, Played, RunSpec, pack_trace, read_events, run_identity
+from thyme.pipeline.runs.simulations import KeepRunThere, sweep_runs
+from thyme.pipeline.runs.sweep import MAX_ATTEMPTS, Play, RunOutcome, SweepProgress, Watch, jobs_of, unwatched
 from thyme.pipeline.runs.sweep import sweep as sweep_tasks
 from thyme.sim.scenario import Scenario, scenario_of
 
@@ -151,3 +153,45 @@ def test_a_movement_file_counts_by_its_content(trace: PackedTrace, tmp_path: Pat
     before = run_identity(moving)
     ways.write_text("two")
     assert run_identity(moving) != before
+
+
+def test_short_runs_share_jobs_and_long_ones_do_not() -> None:
+    tasks = [ShortTask(str(number), b"", weight) for number, weight in enumerate([400, 300, *[1] * 100])]
+    jobs = jobs_of(tasks, per_job=16, cores=2)
+    assert [task.run for job in jobs for task in job] == [task.run for task in tasks]
+    assert [len(job) for job in jobs[:3]] == [1, 1, 16]
+    assert max(map(len, jobs)) == 16
+    assert [len(job) for job in jobs_of(tasks[2:], per_job=1, cores=2)] == [1] * 100
+    assert len(jobs_of([tasks[0]], per_job=64, cores=2)) == 1
+
+
+@contextmanager
+def _unseen(folder: Path) -> Iterator[str]:
+    """As for a machine that has another folder at this place, or none."""
+    yield "a mark that is not there"
+
+
+def test_runs_are_written_where_they_are_played_if_that_place_sees_the_folder(
+    spark: SparkSession, trace: PackedTrace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unused(folder: Path, spec: RunSpec, played: Played) -> None:
+        raise AssertionError("the driver has nothing to write")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("thyme.pipeline.runs.simulations._marked", _unseen)
+        whole = sweep(spark, specs(trace), tmp_path / "unseen")
+    with monkeypatch.context() as patch:
+        patch.setattr("thyme.pipeline.runs.simulations.keep_run", unused)
+        there = sweep(spark, specs(trace), tmp_path / "seen")
+    assert [outcome.status for outcome in there] == ["done"] * 3
+    for one, other in zip(whole, there, strict=True):
+        files = [(tmp_path / name / one.run / EVENTS_FILE).read_bytes() for name in ("unseen", "seen")]
+        assert files[0] == files[1]
+        assert one.run == other.run
+    assert not list(tmp_path.glob("*/.sweep-*")), "the mark is gone"
+
+
+def test_a_place_that_does_not_see_the_folder_sends_its_events(trace: PackedTrace, tmp_path: Path) -> None:
+    keeping = KeepRunThere(str(tmp_path), ".sweep-of-another-machine")
+    assert not keeping("run", b"", b"", 1.0)
+    assert list(tmp_path.iterdir()) == []

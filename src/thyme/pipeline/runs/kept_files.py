@@ -20,6 +20,9 @@ class ShortTask(msgspec.Struct, frozen=True):
     def pack(self) -> bytes:
         return self.data
 
+    def shared(self) -> None:
+        return None
+
 
 class Kept(msgspec.Struct, frozen=True):
     """What is in a file; `seconds` are of processor time."""

@@ -1,15 +1,31 @@
-"""Simulations swept on Spark: each run is a job of its own, and leaves a folder with its events."""
+"""Simulations swept on Spark: each run leaves a folder with its events, written where it was played if that place sees
+the folder. Short runs share a job, and the runs of a job share its traces."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 from pyspark.sql import SparkSession
 
-from thyme.pipeline.runs.run import Played, RunSpec, damage_of_run, keep_run, play, run_identity, run_seconds
+from thyme.pipeline.runs.run import (
+    PackedTrace,
+    Played,
+    RunSpec,
+    damage_of_run,
+    keep_run,
+    play,
+    run_identity,
+    run_seconds,
+)
 from thyme.pipeline.runs.sweep import RunOutcome, Watch, sweep, unwatched
+from thyme.sim.scenario import Scenario
+
+RUNS_PER_JOB = 64
+"""A job takes Spark about a tenth of a second, which is more than a tiny run does."""
 
 
 def sweep_runs(
@@ -23,17 +39,60 @@ def sweep_runs(
     of outputs that are damaged."""
     tasks = [_Simulation(run_identity(spec), spec) for spec in specs]
     folders = _RunFolders(folder, {task.run: task.spec for task in tasks}, tell)
-    return sweep(spark, tasks, play_packed, folders, watch=watch)
+    with _marked(folder) as mark:
+        there = KeepRunThere(str(folder.absolute()), mark)
+        return sweep(spark, tasks, play_packed, folders, RUNS_PER_JOB, watch, there)
 
 
 def play_packed(run: str, data: bytes) -> bytes:
     """A task of the sweep, played."""
-    scenario, trace = msgspec.msgpack.decode(data, type=tuple[bytes, bytes])
-    return msgspec.msgpack.encode(play(run, scenario, trace))
+    own, trace = msgspec.msgpack.decode(data, type=tuple[bytes, bytes])
+    scenario = msgspec.msgpack.decode(own, type=_PackedScenario).scenario
+    return msgspec.msgpack.encode(play(run, bytes(scenario), trace))
+
+
+class KeepRunThere(msgspec.Struct, frozen=True):
+    """Keeps a run's events from where it was played, if the sweep's folder is seen there: known by a mark in it."""
+
+    folder: str
+    mark: str
+
+    def __call__(self, run: str, data: bytes, found: bytes, seconds: float) -> bool:
+        folder = Path(self.folder)
+        if not (folder / self.mark).is_file():
+            return False
+        scenario, _ = msgspec.msgpack.decode(data, type=tuple[bytes, msgspec.Raw])
+        task = msgspec.msgpack.decode(scenario, type=_Packed)
+        played = msgspec.structs.replace(msgspec.msgpack.decode(found, type=Played), seconds=seconds)
+        keep_run(folder, RunSpec(task.scenario, PackedTrace(task.trace, 0, b"")), played)
+        return True
+
+
+@contextmanager
+def _marked(folder: Path) -> Iterator[str]:
+    """A file in the folder by which workers know that it is the same one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    mark = folder / f".sweep-{uuid.uuid4().hex}"
+    mark.touch()
+    try:
+        yield mark.name
+    finally:
+        mark.unlink(missing_ok=True)
+
+
+class _PackedScenario(msgspec.Struct, frozen=True):
+    scenario: msgspec.Raw
+
+
+class _Packed(msgspec.Struct, frozen=True):
+    """What a run is played from, besides the operations of its trace."""
+
+    scenario: Scenario
+    trace: str
 
 
 class _Simulation(msgspec.Struct, frozen=True):
-    """A task. Its trace is packed when its turn comes, since a sweep may have thousands."""
+    """A task; the operations of its trace travel once for all runs of a job."""
 
     run: str
     spec: RunSpec
@@ -43,7 +102,10 @@ class _Simulation(msgspec.Struct, frozen=True):
         return self.spec.weight
 
     def pack(self) -> bytes:
-        return msgspec.msgpack.encode((msgspec.msgpack.encode(self.spec.scenario), self.spec.trace.data))
+        return msgspec.msgpack.encode(_Packed(self.spec.scenario, self.spec.trace.identity))
+
+    def shared(self) -> tuple[str, bytes]:
+        return self.spec.trace.identity, self.spec.trace.data
 
 
 class _RunFolders:

@@ -1,11 +1,11 @@
 """The sweep: a table of tasks, played as Spark jobs, and kept as soon as they are finished.
 
-A job has one partition that holds one task, or some if they are short, and so many jobs are under way at once as the
-master has cores, and a few more to keep it fed. Thus what is finished is kept at once (an interrupted sweep goes on
-where it stopped) and the driver knows how far things are without asking. A task that breaks is tried once more in a job
-of its own: even one that takes its whole process along is one row of the outcome and nothing else. What was found
-returns to the driver as bytes and is written there, so a cluster needs no shared disk. What a task gives depends on its
-data alone; order and parallelism decide nothing.
+A job has one partition that holds one task, or many if they are short, and so many jobs are under way at once as the
+master has cores, and a few more to keep it fed. What several tasks of a job are played from, such as a trace, travels
+once. A task that breaks is tried once more in a job of its own: even one that takes its whole process along is one row
+of the outcome and nothing else. What was found is kept as soon as it is there, by whoever found it if that sees the
+folder, and else by the driver, to which it returns as bytes: an interrupted sweep goes on where it stopped, and a
+cluster needs no shared disk. What a task gives depends on its data alone; order and parallelism decide nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
@@ -33,11 +34,16 @@ MAX_JOBS = 512
 WATCH_EVERY_S = 0.5
 MAX_ERROR_CHARS = 4_000
 TRIES, SPARKS_TRIES = "spark.task.maxFailures", 4
-_TASKS = (("run", "string"), ("data", "binary"))
-_ANSWERS = (("run", "string"), ("error", "string"), ("seconds", "float64"), ("found", "binary"))
+SHARES_PER_CORE = 8
+"""Tasks are put together into one job until it holds this part of the work of a core: so all cores end together."""
+_TASKS = (("run", "string"), ("data", "binary"), ("shared", "string"))
+_ANSWERS = (("run", "string"), ("error", "string"), ("seconds", "float64"), ("found", "binary"), ("kept", "bool"))
 
 Play = Callable[[str, bytes], bytes]
 """Plays a task, given its name and data, where Spark wants it played; gives what was found."""
+KeepThere = Callable[[str, bytes, bytes, float], bool]
+"""Keeps what was found, given the task's name and data, what was found and in how many seconds, where it was found;
+False if that cannot be done there."""
 
 
 class Task(Protocol):
@@ -53,6 +59,9 @@ class Task(Protocol):
 
     def pack(self) -> bytes:
         """What it is played from."""
+
+    def shared(self) -> tuple[str, bytes] | None:
+        """More of that, which other tasks may be played from as well, and its name; its data is then both, packed."""
 
 
 class Keeping(Protocol):
@@ -105,6 +114,7 @@ def sweep(
     keeping: Keeping,
     per_job: int = 1,
     watch: Watch = unwatched,
+    keep_there: KeepThere | None = None,
 ) -> list[RunOutcome]:
     """Play every task that is not kept yet, at most `per_job` in one job; one outcome for each row of the table, in its
     order. Spark is asked for only if there is something to play."""
@@ -116,7 +126,7 @@ def sweep(
     tally = _Tally(table, outcomes)
     watch(tally.progress(0))
     if todo:
-        _Sweep(spark(), play, keeping).go(todo, per_job, tally, watch)
+        _Sweep(spark(), play, keeping, keep_there).go(todo, per_job, tally, watch)
     return [outcomes[task.run] for task in tasks]
 
 
@@ -127,26 +137,47 @@ def describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"[:MAX_ERROR_CHARS] + where
 
 
+def jobs_of(todo: Sequence[Task], per_job: int, cores: int) -> list[list[Task]]:
+    """Tasks, largest first, as jobs of at most so many, and of at most a small part of all the work."""
+    most = min(per_job, max(1, -(-len(todo) // cores)))
+    share = sum(task.weight for task in todo) / (cores * SHARES_PER_CORE)
+    jobs: list[list[Task]] = []
+    weight = 0.0
+    for task in todo:
+        if not jobs or len(jobs[-1]) >= most or weight + task.weight > share:
+            jobs.append([])
+            weight = 0.0
+        jobs[-1].append(task)
+        weight += task.weight
+    return jobs
+
+
 class _Tally:
     """Counts outcomes, and tells from the work done how long the rest will take."""
 
     def __init__(self, table: dict[str, Task], outcomes: dict[str, RunOutcome]) -> None:
         self.outcomes = outcomes
         self._weights = {run: task.weight for run, task in table.items()}
-        self._first = sum(self._weights[run] for run in outcomes)
+        self._statuses = Counter(outcome.status for outcome in outcomes.values())
+        self._ended = self._first = sum(self._weights[run] for run in outcomes)
         self._total = sum(self._weights.values())
         self._started_s = time.monotonic()
 
+    def add(self, outcomes: Sequence[RunOutcome]) -> None:
+        for outcome in outcomes:
+            self.outcomes[outcome.run] = outcome
+            self._statuses[outcome.status] += 1
+            self._ended += self._weights[outcome.run]
+
     def progress(self, running: int) -> SweepProgress:
-        ended = sum(self._weights[run] for run in self.outcomes)
-        statuses = [outcome.status for outcome in self.outcomes.values()]
+        ended, statuses = self._ended, self._statuses
         here = ended - self._first
         elapsed_s = time.monotonic() - self._started_s
         return SweepProgress(
             total=len(self._weights),
-            done=statuses.count("done"),
-            reused=statuses.count("reused"),
-            failed=statuses.count("failed"),
+            done=statuses["done"],
+            reused=statuses["reused"],
+            failed=statuses["failed"],
             running=running,
             left_s=elapsed_s * (self._total - ended) / here if here else None,
             share=ended / self._total if self._total else 1.0,
@@ -160,6 +191,8 @@ class _Answer(msgspec.Struct, frozen=True):
     error: str
     seconds: float = 0.0
     found: bytes = b""
+    kept: bool = False
+    """Whoever found it has kept it."""
     lost: bool = False
     """Its process was lost, or that of its company."""
 
@@ -167,24 +200,24 @@ class _Answer(msgspec.Struct, frozen=True):
 class _Sweep:
     """Plays jobs, several at once, and keeps what they give."""
 
-    def __init__(self, spark: SparkSession, play: Play, keeping: Keeping) -> None:
+    def __init__(self, spark: SparkSession, play: Play, keeping: Keeping, keep_there: KeepThere | None) -> None:
         self._spark = spark
         self._play = play
+        self._keep_there = keep_there
         self._keeping = keeping
         self._stop = threading.Event()
 
     def go(self, todo: Sequence[Task], per_job: int, tally: _Tally, watch: Watch) -> None:
         context = self._spark.sparkContext
         cores = context.defaultParallelism
-        size = max(1, min(per_job, -(-len(todo) // cores)))
-        jobs = [todo[first : first + size] for first in range(0, len(todo), size)]
+        jobs = jobs_of(todo, per_job, cores)
         pool = ThreadPoolExecutor(min(len(jobs), JOBS_PER_CORE * cores, MAX_JOBS), "sweep")
         try:
             waiting: set[Future[list[RunOutcome]]] = {pool.submit(self._finish, job) for job in jobs}
             while waiting:
                 ended, waiting = wait(waiting, WATCH_EVERY_S, FIRST_COMPLETED)
                 for future in ended:
-                    tally.outcomes.update((outcome.run, outcome) for outcome in future.result())
+                    tally.add(future.result())
                 watch(tally.progress(min(cores, len(waiting))))
         except BaseException:
             self._stop.set()
@@ -195,12 +228,17 @@ class _Sweep:
 
     def _finish(self, job: Sequence[Task]) -> list[RunOutcome]:
         """Play a job; keep what it gives; then try those that failed alone."""
-        answers = {answer.run: answer for answer in self._answers(job)}
+        answers = {answer.run: self._found_there(answer) for answer in self._answers(job)}
         outcomes = [self._kept(answer, 1) for answer in answers.values() if not answer.error]
         for task in job:
             if answers[task.run].error:
                 outcomes.append(self._try_alone(task, answers[task.run], alone=len(job) == 1))
         return outcomes
+
+    def _found_there(self, answer: _Answer) -> _Answer:
+        """Of a job that was lost, what it had kept by then is not."""
+        seconds = self._keeping.seconds(answer.run) if answer.lost and self._keep_there else None
+        return answer if seconds is None else _Answer(answer.run, "", seconds, kept=True)
 
     def _try_alone(self, task: Task, answer: _Answer, alone: bool) -> RunOutcome:
         # A task whose process was lost has been tried again by Spark itself, but on a cluster only.
@@ -217,17 +255,23 @@ class _Sweep:
     def _kept(self, answer: _Answer, attempts: int) -> RunOutcome:
         if answer.error:
             return RunOutcome(answer.run, "failed", answer.seconds, attempts, answer.error)
-        self._keeping.keep(answer.run, answer.found, answer.seconds)
+        if not answer.kept:
+            self._keeping.keep(answer.run, answer.found, answer.seconds)
         return RunOutcome(answer.run, "done", answer.seconds, attempts)
 
     def _answers(self, job: Sequence[Task]) -> list[_Answer]:
         if self._stop.is_set():
             return [_Answer(task.run, "stopped before it was played") for task in job]
-        rows = [{"run": task.run, "data": task.pack()} for task in job]
+        shared = {task.run: task.shared() for task in job}
+        rows = [
+            {"run": task.run, "data": task.pack(), "shared": common[0] if (common := shared[task.run]) else ""}
+            for task in job
+        ]
+        player = _Player(self._play, dict(filter(None, shared.values())), self._keep_there)
         try:
             table = pa.Table.from_pylist(rows, schema=arrow_schema(_TASKS))
             frame = from_arrow(self._spark, table, spark_schema(_TASKS)).coalesce(1)
-            found = map_arrow(frame, _Player(self._play), spark_schema(_ANSWERS)).toArrow()
+            found = map_arrow(frame, player, spark_schema(_ANSWERS)).toArrow()
             return [_Answer(**row) for row in found.to_pylist()]
         except Exception as error:
             return [_Answer(task.run, describe_error(error), lost=True) for task in job]
@@ -236,19 +280,28 @@ class _Sweep:
 class _Player:
     """Plays tasks in turn; whatever goes wrong is in the answer."""
 
-    def __init__(self, play: Play) -> None:
+    def __init__(self, play: Play, shared: dict[str, bytes], keep_there: KeepThere | None) -> None:
         self._play = play
+        self._shared = shared
+        self._keep_there = keep_there
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for row in batch.to_pylist():
-                yield pa.RecordBatch.from_pylist([self._answer(row["run"], row["data"])], arrow_schema(_ANSWERS))
+                data = row["data"]
+                if row["shared"]:
+                    data = msgspec.msgpack.encode((data, self._shared[row["shared"]]))
+                yield pa.RecordBatch.from_pylist([self._answer(row["run"], data)], arrow_schema(_ANSWERS))
 
     def _answer(self, run: str, data: bytes) -> dict[str, object]:
         started_s = time.process_time()
-        error, found = "", b""
+        error, found, kept, seconds = "", b"", False, 0.0
         try:
             found = self._play(run, data)
+            seconds = time.process_time() - started_s
+            kept = self._keep_there is not None and self._keep_there(run, data, found, seconds)
         except Exception as wrong:
             error = describe_error(wrong)
-        return {"run": run, "error": error, "seconds": time.process_time() - started_s, "found": found}
+            seconds = time.process_time() - started_s
+        found = b"" if kept else found
+        return {"run": run, "error": error, "seconds": seconds, "found": found, "kept": kept}
