@@ -95,6 +95,11 @@ class Case:
         return able and not (self.settings.get("paper", False) or bounded or self.full_queues)
 
     @property
+    def small_parts(self) -> bool:
+        """Whether contents are fetched in parts at their lower bound."""
+        return "part_bytes" in self.settings.get("contents", {})
+
+    @property
     def of_the_papers(self) -> bool:
         return bool(self.settings.get("paper", False))
 

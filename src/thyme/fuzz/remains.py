@@ -17,6 +17,8 @@ QUIET_FRAMES_PER_NODE_S = 1.0
 """… which is at most so many frames per node and second that are no beacons and no routing …"""
 WALKING_FRAMES_PER_NODE_S = 5.0
 """… or so many where people walk, since they carry things from cell to cell."""
+SMALL_PARTS = 2.0
+"""… and so many times that if contents travel in the smallest parts, of which an object has twelve times as many."""
 _OBJECTS = ("objects", "metadata")
 
 
@@ -78,7 +80,9 @@ def _judge_quiet(case: Case) -> Judgement:
     if last_s > from_s or case.crowd.disturbed(from_s, case.end_s) or case.crowd.switched(from_s, case.end_s):
         return
     late = [(sender, name) for at_s, sender, name in case.evidence.frames if at_s >= case.end_s - QUIET_S]
-    each = WALKING_FRAMES_PER_NODE_S if case.crowd.walks else QUIET_FRAMES_PER_NODE_S
+    each = QUIET_FRAMES_PER_NODE_S
+    if case.crowd.walks:
+        each = WALKING_FRAMES_PER_NODE_S * (SMALL_PARTS if case.small_parts else 1.0)
     most = each * QUIET_S * max(1, len(case.evidence.held))
     if len(late) > most:
         told = ", ".join(f"{count} {name}" for name, count in Counter(name for _, name in late).most_common(3))

@@ -25,6 +25,7 @@ from thyme.wire.cells import (
     Held,
     InsertMetadata,
     PastOf,
+    Revoked,
     SubscribePart,
     UnsubscribePart,
 )
@@ -236,6 +237,19 @@ def test_the_other_cells_of_a_hot_tag_are_told_of_subscriptions_revocations_and_
     cells = {lone.cell.grid.cell_for(tag, share) for share in range(4)} - {HERE}
     assert {revoked.home for state in elsewhere for revoked in state.revoked} == cells
     assert {deleted.home for state in elsewhere for deleted in state.deleted} == cells
+
+
+def test_they_are_told_also_if_this_cell_had_heard_of_it_from_another() -> None:
+    lone = brokered(sure_members=0)
+    tag = lone.tag()
+    lone.cell.holdings.spread_tag(tag, 4)
+    photo, subscription = metadata_of("photo", tag), subscription_of(tag)
+    lone.cell.holdings.delete(Deleted(HERE, photo.key))
+    lone.cell.holdings.parts.revoke(Revoked(HERE, subscription.key))
+    lone.arrive(DeleteMetadata(3, photo.key))
+    assert any(state.deleted for _, state in lone.take(CellState))
+    lone.arrive(UnsubscribePart(4, subscription.key), origin=8)
+    assert any(state.revoked for _, state in lone.take(CellState))
 
 
 @pytest.mark.parametrize("mode", [mode for mode in Mode if mode is not Mode.MEMBER])

@@ -107,6 +107,13 @@ def test_what_was_deleted_or_revoked_stays_so_here_when_its_home_is_released(
             assert not holdings.parts.put(part_of(subscription_of("goal", revoked.key.sid)))
 
 
+def test_members_that_were_told_of_one_place_at_different_times_hold_the_same() -> None:
+    early, late = empty(), empty()
+    for holdings, told_s in ((early, 73.0), (late, 118.5)):
+        holdings.parts.put(part_of(subscription_of("goal"), told_s=told_s))
+    assert early.digests.beacon() == late.digests.beacon(), "neither takes the other's, so they would differ for ever"
+
+
 def test_an_item_is_given_as_it_is_now() -> None:
     holdings = told(empty(), [CellState(held=(Held(HERE, metadata_of("photo", "goal")),))])
     (number,) = holdings.digests.items(range(32))

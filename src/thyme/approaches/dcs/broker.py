@@ -93,7 +93,7 @@ class Broker:
         deleted = Deleted(arrival.target, key)
         if self._cell.holdings.delete(deleted):
             self._cell.tell_surely(CellState(deleted=(deleted,)))
-            self._spreading.deleted(key, arrival.target)
+        self._spreading.deleted(key, arrival.target)
         self._answer(arrival, message.request)
 
     def _subscribe(self, arrival: Arrival, message: SubscribePart) -> None:
@@ -130,8 +130,9 @@ class Broker:
 
     def _unsubscribe(self, arrival: Arrival, message: UnsubscribePart) -> None:
         revoked = Revoked(arrival.target, message.key)
-        if message.key.subscriber == arrival.origin and self._cell.holdings.parts.revoke(revoked):
-            self._cell.tell_surely(CellState(revoked=(revoked,)))
+        if message.key.subscriber == arrival.origin:
+            if self._cell.holdings.parts.revoke(revoked):
+                self._cell.tell_surely(CellState(revoked=(revoked,)))
             self._spreading.revoked(message.key, arrival.target)
         self._answer(arrival, message.request)
 

@@ -185,4 +185,5 @@ def _over_s(part: Part) -> float:
 
 
 def _number(part: Part) -> int:
-    return item_number("part", part.subscription.key, part.home, part.cell, part.told_s)
+    """Who was told of the same place at another time holds the same."""
+    return item_number("part", part.subscription.key, part.home, part.cell)
