@@ -22,7 +22,10 @@ NEWS = st.one_of(
     st.builds(lambda i, home: CellState(held=(Held(home, metadata_of(f"o{i}", "goal")),)), st.integers(0, 4), HOMES),
     st.builds(lambda i, home: CellState(deleted=(Deleted(home, metadata_of(f"o{i}").key),)), st.integers(0, 4), HOMES),
     st.builds(
-        lambda i, home: CellState(parts=(part_of(subscription_of("goal", i), home, 1),)), st.integers(0, 4), HOMES
+        lambda i, home, tag: CellState(parts=(part_of(subscription_of(tag, i), home, 1),)),
+        st.integers(0, 4),
+        HOMES,
+        st.sampled_from(["goal", "goal | save", "win"]),
     ),
     st.builds(
         lambda i, home: CellState(revoked=(Revoked(home, subscription_of("goal", i).key),)), st.integers(0, 4), HOMES
@@ -105,6 +108,15 @@ def test_what_was_deleted_or_revoked_stays_so_here_when_its_home_is_released(
             assert holdings.put(Held(HERE, metadata_of(deleted.key.oid, "goal"))) == (False, [])
         for revoked in state.revoked:
             assert not holdings.parts.put(part_of(subscription_of("goal", revoked.key.sid)))
+
+
+def test_a_share_and_the_copy_of_another_for_the_same_cell_are_both_evaluated() -> None:
+    holdings = empty()
+    for query, news in (("goal", True), ("win", True), ("goal", False)):
+        assert holdings.parts.put(part_of(subscription_of(query))) is news
+    for tag in ("goal", "win"):
+        _, matching = holdings.put(Held(HERE, metadata_of(tag, tag)))
+        assert [subscription.key for subscription in matching] == [subscription_of(tag).key]
 
 
 def test_members_that_were_told_of_one_place_at_different_times_hold_the_same() -> None:

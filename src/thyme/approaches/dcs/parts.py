@@ -38,23 +38,25 @@ class Parts:
         """Ended subscriptions, with the homes that have to know."""
 
     def put(self, part: Part) -> bool:
-        """Keep a share of a subscription, or its subscriber's newer place; whether that is news."""
-        key = part.subscription.key
-        over_s = _over_s(part)
-        if key in self._revoked or over_s <= self._now():
+        """Keep a share of a subscription, more conjunctions of one, or its subscriber's newer place; whether that is
+        news."""
+        key, home = part.subscription.key, part.home
+        if key in self._revoked or _over_s(part) <= self._now():
             return False
         parts = self._parts.setdefault(key, {})
-        known = parts.get(part.home)
-        if known is not None and (known.told_s >= part.told_s or known.cell == part.cell):
+        known = parts.get(home)
+        whole = part if known is None else _joined(known, part)
+        if known is not None and _number(known) == _number(whole):
             return False
+        parts[home] = whole
+        if known is None or known.subscription != whole.subscription:
+            self._admit(key, home, known)
         if known is not None:
             self._items.forget(_number(known))
-        parts[part.home] = part
-        if known is None:
-            self._admit(key, part.home)
-            if over_s < inf:
-                heappush(self._ends, (over_s, key, part.home))
-        self._items.note(_number(part), lambda: CellState(parts=(self._parts[key][part.home],)))
+        over_s = _over_s(whole)
+        if over_s < inf and (known is None or over_s != _over_s(known)):
+            heappush(self._ends, (over_s, key, home))
+        self._items.note(_number(whole), lambda: CellState(parts=(self._parts[key][home],)))
         return True
 
     def end(self, key: SubscriptionKey) -> bool:
@@ -158,11 +160,15 @@ class Parts:
         for home in homes:
             self._items.forget(item_number("revoked", key, home))
 
-    def _admit(self, key: SubscriptionKey, home: CellId) -> None:
-        """A share of it is new; IndexFull, and nothing changes, if it does not fit."""
+    def _admit(self, key: SubscriptionKey, home: CellId, known: Part | None) -> None:
+        """A share of it is new, or more of one; IndexFull, and nothing changes, if it does not fit."""
         try:
             self._stand_as_one(key)
         except IndexFull:
+            if known is not None:
+                self._parts[key][home] = known
+                self._stand_as_one(key)
+                raise
             del self._parts[key][home]
             if not self._parts[key]:
                 del self._parts[key]
@@ -184,6 +190,19 @@ def _over_s(part: Part) -> float:
     return inf if end_s is None else max(end_s, part.since_s) + LINGERING_S
 
 
+def _joined(known: Part, other: Part) -> Part:
+    """Both in one, the same in whatever order they came: a cell may get a share of its own and, of a hot tag that it
+    shares with another cell, a copy of that one's."""
+    mine, theirs = known.subscription, other.subscription
+    conjunctions = tuple(sorted({*mine.conjunctions, *theirs.conjunctions}, key=str))
+    newer = other if other.told_s > known.told_s else known
+    if len(conjunctions) == len(mine.conjunctions):
+        conjunctions = mine.conjunctions
+    subscription = Subscription(mine.key, conjunctions, mine.frame)
+    return Part(known.home, subscription, newer.cell, newer.told_s, max(known.since_s, other.since_s))
+
+
 def _number(part: Part) -> int:
     """Who was told of the same place at another time holds the same."""
-    return item_number("part", part.subscription.key, part.home, part.cell)
+    evaluated = sorted(map(str, part.subscription.conjunctions))
+    return item_number("part", part.subscription.key, part.home, part.cell, *evaluated)
