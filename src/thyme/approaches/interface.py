@@ -234,6 +234,8 @@ class StoreLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """(subscription, object) pairs remembered per node to drop duplicate notifications."""
     used_names: int = 100_000
     """Names of own objects that are not used again, the latest of them."""
+    deletions: int = 100_000
+    """Deleted objects remembered, so that no late copy brings one back; the oldest are forgotten."""
     used_names_s: float = 604_800.0
     """How long after its last use a name is remembered as used: a week, longer than any crowd stays together."""
 

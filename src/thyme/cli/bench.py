@@ -161,6 +161,27 @@ def live(
     render(bench_live(inserts, large_mb * 1_000_000))
 
 
+@bench_app.command()
+def soak(
+    minutes: Annotated[float, typer.Option(min=0.1, help="How long.")] = 10.0,
+    per_s: Annotated[
+        float, typer.Option("--per-s", min=0.1, help="Insertions a second, and as many deletions.")
+    ] = 15.0,
+    out: Annotated[Path | None, typer.Option(help="Draw the memory over time there, as .png and .svg.")] = None,
+) -> None:
+    """Memory of live LS and DCS nodes that insert and delete while others come and go.
+
+    Example: thyme bench soak --minutes 1
+    """
+    from thyme.bench.live.soak import APPROACHES, draw, render
+    from thyme.bench.live.soak import soak as play
+
+    found = play(APPROACHES, minutes, per_s)
+    render(found)
+    if out is not None:
+        draw(found, out)
+
+
 @bench_app.command("all")
 def everything(ns3_python: Ns3Python = None) -> None:
     """All of them, one after the other.

@@ -19,8 +19,10 @@ from thyme.approaches.user import Numbers, User, UserOptions
 from thyme.live.link.addresses import address_text
 from thyme.live.node.clock import Clock
 from thyme.live.node.device import Device, DeviceOptions
+from thyme.live.node.host import ORIGIN
 from thyme.live.node.log import MemoryLog
 from thyme.model.errors import InputError
+from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import LogRecord
@@ -53,8 +55,15 @@ class CrowdError(RuntimeError):
 class Crowd:
     """Nodes 0 to n − 1, each with a socket of its own."""
 
-    def __init__(self, neighbours: Adjacency, options: CrowdOptions | None = None) -> None:
+    def __init__(
+        self,
+        neighbours: Adjacency,
+        options: CrowdOptions | None = None,
+        places: Mapping[int, Point] | None = None,
+    ) -> None:
+        """`places` says where nodes stand, for an approach that asks."""
         self._options = options or CrowdOptions()
+        self._places = places or {}
         self._neighbours = {node: tuple(heard) for node, heard in neighbours.items()}
         for node, heard in self._neighbours.items():
             for other in heard:
@@ -109,7 +118,12 @@ class Crowd:
     def _device(self, number: int, clock: Clock) -> Device:
         options = self._options
         given = DeviceOptions(
-            number, approach=options.approach, settings=options.settings, seed=options.seed, only_peers=True
+            number,
+            approach=options.approach,
+            settings=options.settings,
+            seed=options.seed,
+            position=self._places.get(number, ORIGIN),
+            only_peers=True,
         )
         return Device(given, clock=clock, log=_Shared(self.log))
 

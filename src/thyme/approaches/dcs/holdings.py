@@ -23,7 +23,7 @@ from thyme.approaches.digests import BUCKETS, Digests, item_number
 from thyme.host import Host
 from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId, ObjectKey
-from thyme.model.matching import MatchingIndex
+from thyme.model.matching import MatchingIndex, MatchingLimits
 from thyme.model.objects import Content, DataObject, Metadata, Replica
 from thyme.model.subscriptions import Subscription
 from thyme.wire.cells import WHOLE_CELL, CellState, Deleted, Held
@@ -39,7 +39,7 @@ class Holdings:
         self._all_keep_objects = options.replicas_in_cell == 0
         """Whether every member keeps the cell's objects, or only those chosen for each."""
         self._items = Items(host.store)
-        self.index = MatchingIndex()
+        self.index = MatchingIndex(MatchingLimits(tombstones=options.limits.deletions))
         self.parts = Parts(self._items, self.index, options.revoked, host.now)
         self.spread: dict[str, int] = {}
         """Hot tags of this cell, and over how many cells each is spread."""

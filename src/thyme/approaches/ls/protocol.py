@@ -87,7 +87,9 @@ class LocalStorage(ReactiveStore):
         limits = self.options.limits
         self._inbox: Inbox[NodeId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
         self._pager: Pager[NodeId] = Pager(self._inbox, self._requests, self._router.send, self.options.past_matches)
-        self._index = MatchingIndex(MatchingLimits(subscriptions=self.options.known_subscriptions))
+        self._index = MatchingIndex(
+            MatchingLimits(subscriptions=self.options.known_subscriptions, tombstones=limits.deletions)
+        )
         self._known = Known(host, self._index, self.options.revoked_memory, self.options.revoked_s)
         self._joining = Joining(host, self.options.join, self._known.to_hand_over, self._learn)
         telling = self.options.telling
