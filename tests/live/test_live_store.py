@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thyme.host import MemoryStore, Store
+from thyme.live.store import database
 from thyme.live.store.database import LOCK, NAME
 from thyme.live.store.disk import DiskOptions, DiskStore, StoreFull
 from thyme.live.store.files import FOLDER
@@ -175,11 +176,40 @@ def test_a_folder_in_use_or_of_another_node_or_of_a_newer_version_is_refused(tmp
             DiskStore(tmp_path, {**ME, "node": "2"})
 
     asyncio.run(other())
-    with sqlite3.connect(tmp_path / NAME) as database:
-        database.execute("PRAGMA user_version = 99")
-    database.close()
+    with sqlite3.connect(tmp_path / NAME) as found:
+        found.execute("PRAGMA user_version = 99")
+    found.close()
     with pytest.raises(InputError, match="newer Thyme"):
         with_store(tmp_path, nothing)
+
+
+def test_a_store_of_an_older_version_is_brought_up_to_date_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fill(store: DiskStore) -> None:
+        store.put("kind", "key", b"value")
+
+    async def look(store: DiskStore) -> None:
+        assert list(store.items("kind")) == [("key", b"value")]
+
+    def version() -> tuple[int, list[str]]:
+        with sqlite3.connect(tmp_path / NAME) as found:
+            columns = [row[1] for row in found.execute("PRAGMA table_info(records)")]
+            number = int(found.execute("PRAGMA user_version").fetchone()[0])
+        found.close()
+        return number, columns
+
+    with_store(tmp_path, fill)
+    before = version()
+    monkeypatch.setattr(database, "VERSION", database.VERSION + 1)
+    added = "ALTER TABLE records ADD COLUMN written_s REAL NOT NULL DEFAULT 0"
+    monkeypatch.setitem(database.MIGRATIONS, database.VERSION - 1, f"{added};\nALTER TABLE nonsense DROP COLUMN x")
+    with pytest.raises(InputError, match="nonsense"):
+        with_store(tmp_path, nothing)
+    assert version() == before
+    monkeypatch.setitem(database.MIGRATIONS, database.VERSION - 1, added)
+    with_store(tmp_path, look)
+    assert version() == (database.VERSION, [*before[1], "written_s"])
 
 
 def test_a_damaged_database_is_set_aside_and_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
