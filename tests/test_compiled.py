@@ -118,7 +118,9 @@ def test_tables_behind_one_pointer_are_read_and_written_in_place() -> None:
 
     @inner
     def put(tables: Any, at: int) -> None:
-        tables.row[at].price = 0.5 * tables.number[-1]
+        tables.row[at].price = 0.5 * tables.number[2]
+        tables.row[0] = tables.row[at]
+        tables.number[0] = len(tables.number)
 
     @entry
     def fill(book: Any) -> int:
@@ -128,4 +130,5 @@ def test_tables_behind_one_pointer_are_read_and_written_in_place() -> None:
 
     fill._cache = NullCache()  # type: ignore[attr-defined]
     assert fill(np.array([[table.ctypes.data, len(table)] for table in (numbers, rows)])) == 5
-    assert rows["price"].tolist() == [0.0, 1.0]
+    assert rows["price"].tolist() == [1.0, 1.0]
+    assert numbers.tolist() == [3, 1, 2]

@@ -1,22 +1,25 @@
-"""Memory that Python owns, as compiled code sees it: arrays at an address, and many tables behind one pointer.
+"""Memory that Python owns, as compiled code sees it: tables at an address, and many tables behind one pointer.
 
 Compiled code takes what it is given apart into plain values, seven for an array, at every call of every function. A
-radio of nineteen tables would hand on 133 values each time, and most of the time to compile it would go there; so its
-functions are given one pointer, and a table is made of it where it is used. These are numba's own means of extension
+radio of nineteen arrays would hand on 133 values each time, and most of the time to compile it would go there. So its
+functions are given one pointer, and a table is made of it where it is used; and a table is less than an array, an
+address and a number of rows. These are numba's own means of extension
 (https://numba.readthedocs.io/en/stable/extending/low-level.html); modules get them through `thyme.compiled`.
 """
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
+from llvmlite.ir import Constant, Undefined
 from numba import types
 from numba.core.datamodel import models
-from numba.core.imputils import lower_getattr_generic
-from numba.core.typing.templates import AttributeTemplate
+from numba.core.imputils import lower_builtin, lower_getattr_generic
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global
 from numba.extending import infer_getattr, intrinsic, register_model
-from numba.np.arrayobj import make_array, populate_array
+from numba.np.arrayobj import make_array
 from numba.np.numpy_support import from_dtype
 
 
@@ -32,59 +35,114 @@ def _pointer(typing_context: Any, address: Any) -> Any:
 pointer: Any = intrinsic(_pointer)
 
 
-def _carray(typing_context: Any, address: Any, length: Any, row: Any) -> Any:
-    """What numba's function of this name does, without compiling a function for every type of row."""
+class _Table(types.Type):  # type: ignore[misc]
+    """Rows in memory, known by their address and number. Positions are not checked and do not count from the end."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        length = context.cast(builder, arguments[1], signature.args[1], types.intp)
-        return _array(context, builder, signature.return_type, arguments[0], length)
-
-    return types.Array(row.dtype, 1, "C")(address, length, row), generate
-
-
-def _array(context: Any, builder: Any, kind: Any, address: Any, length: Any) -> Any:
-    """An array that somebody else owns."""
-    array = make_array(kind)(context, builder)
-    row_bytes = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
-    data = builder.bitcast(address, array.data.type)
-    populate_array(array, data=data, shape=[length], strides=[row_bytes], itemsize=row_bytes, meminfo=None)
-    return array._getvalue()
-
-
-carray: Any = intrinsic(_carray)
+    def __init__(self, row: Any) -> None:
+        self.row = row
+        super().__init__(f"Table({row})")
 
 
 class _Tables(types.Type):  # type: ignore[misc]
-    """Several tables, known by one pointer: to a list of their addresses and lengths, which stays as it is."""
+    """Several tables, known by a pointer to the addresses and numbers of all, which stay as they are."""
 
     def __init__(self, row_types: dict[str, np.dtype[Any]]) -> None:
-        self.columns = {
-            name: (at, types.Array(from_dtype(row), 1, "C")) for at, (name, row) in enumerate(row_types.items())
-        }
-        super().__init__(f"Tables({', '.join(f'{name}: {row}' for name, row in row_types.items())})")
+        self.tables = {name: (at, _Table(from_dtype(row))) for at, (name, row) in enumerate(row_types.items())}
+        super().__init__(f"Tables({', '.join(f'{name}: {table}' for name, (_, table) in self.tables.items())})")
 
 
 register_model(_Tables)(models.OpaqueModel)
 
 
+@register_model(_Table)
+class _TableModel(models.StructModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, table: _Table) -> None:
+        super().__init__(manager, table, [("address", types.voidptr), ("rows", types.intp)])
+
+
 @infer_getattr
-class _TableTypes(AttributeTemplate):  # type: ignore[misc]
+class _Attributes(AttributeTemplate):  # type: ignore[misc]
     key = _Tables
 
     def generic_resolve(self, tables: _Tables, name: str) -> Any:
-        return tables.columns[name][1] if name in tables.columns else None
+        return tables.tables[name][1] if name in tables.tables else None
+
+
+@infer_global(len)
+class _Length(AbstractTemplate):  # type: ignore[misc]
+    def generic(self, given: Any, named: Any) -> Any:
+        return types.intp(*given) if isinstance(given[0], _Table) else None
+
+
+@infer_global(operator.getitem)
+class _Reading(AbstractTemplate):  # type: ignore[misc]
+    def generic(self, given: Any, named: Any) -> Any:
+        table, at = given
+        if isinstance(table, _Table) and isinstance(at, types.Integer):
+            return table.row(table, types.intp)
+        return None
+
+
+@infer_global(operator.setitem)
+class _Writing(AbstractTemplate):  # type: ignore[misc]
+    def generic(self, given: Any, named: Any) -> Any:
+        table, at, _ = given
+        if isinstance(table, _Table) and isinstance(at, types.Integer):
+            return types.none(table, types.intp, table.row)
+        return None
+
+
+def _made(context: Any, builder: Any, table: _Table, address: Any, rows: Any) -> Any:
+    value = Constant(context.get_value_type(table), Undefined)
+    return builder.insert_value(builder.insert_value(value, address, 0), rows, 1)
 
 
 @lower_getattr_generic(_Tables)  # type: ignore[untyped-decorator]
 def _table(context: Any, builder: Any, tables: _Tables, book: Any, name: str) -> Any:
-    at, kind = tables.columns[name]
-    word = context.get_value_type(types.intp)
+    at, table = tables.tables[name]
+    word, anything = context.get_value_type(types.intp), context.get_value_type(types.voidptr)
     book = builder.bitcast(book, word.as_pointer())
-    found = [builder.load(builder.gep(book, [word(2 * at + k)], inbounds=True)) for k in range(2)]
-    for load in found:
-        load.set_metadata("invariant.load", builder.module.add_metadata([]))
-    address = builder.inttoptr(found[0], context.get_value_type(types.voidptr))
-    return _array(context, builder, kind, address, found[1])
+    address, rows = (builder.load(builder.gep(book, [word(2 * at + k)])) for k in range(2))
+    for said in (address, rows):
+        said.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return _made(context, builder, table, builder.inttoptr(address, anything), rows)
+
+
+def _carray(typing_context: Any, address: Any, rows: Any, row: Any) -> Any:
+    """Rows at an address, as numba's function of this name gives them, but as a table."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        rows = context.cast(builder, arguments[1], signature.args[1], types.intp)
+        return _made(context, builder, signature.return_type, arguments[0], rows)
+
+    return _Table(row.dtype)(address, rows, row), generate
+
+
+carray: Any = intrinsic(_carray)
+
+
+def _place(context: Any, builder: Any, row: Any, table: Any, at: Any) -> Any:
+    data = builder.bitcast(builder.extract_value(table, 0), context.get_data_type(row).as_pointer())
+    return builder.gep(data, [at])
+
+
+@lower_builtin(len, _Table)  # type: ignore[untyped-decorator]
+def _rows(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return builder.extract_value(arguments[0], 1)
+
+
+@lower_builtin(operator.getitem, _Table, types.Integer)  # type: ignore[untyped-decorator]
+def _read(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    row = signature.args[0].row
+    return context.unpack_value(builder, row, _place(context, builder, row, *arguments))
+
+
+@lower_builtin(operator.setitem, _Table, types.Integer, types.Any)  # type: ignore[untyped-decorator]
+def _write(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    table, at, value = arguments
+    row = signature.args[0].row
+    context.pack_value(builder, row, value, _place(context, builder, row, table, at))
+    return context.get_dummy_value()
 
 
 def opener(row_types: dict[str, np.dtype[Any]]) -> Any:

@@ -68,27 +68,45 @@ def borrowing(function: Function) -> Function:
     )
 
 
+class _Whole(JITCodeLibrary):  # type: ignore[misc]
+    """The code of an entry: optimised and made machine code, with all its parts in it."""
+
+    def finalize(self) -> None:
+        parts = self._linking_libraries
+        for library in parts:  # which grows meanwhile
+            if isinstance(library, _Part):
+                parts.extend(further for further in library._linking_libraries if further not in parts)
+        super().finalize()
+
+
 class _Part(JITCodeLibrary):  # type: ignore[misc]
-    """The code of an inner function, which waits for its entries: only they are optimised and become machine code, with
-    all their parts in them, once. numba would do that for every function on the way as well."""
+    """The code of an inner function, which waits for its entries. numba would optimise it and make machine code of it,
+    with all that it calls in it, and do so again with every function on the way to an entry."""
 
     def _optimize_functions(self, module: Any) -> None:
         module.data_layout = self._codegen._data_layout
 
-    def _optimize_final_module(self) -> None:
-        pass
-
-    def _finalize_final_module(self) -> None:
+    def finalize(self) -> None:
         self._finalize_dynamic_globals()
         self._finalized = True
 
 
+class _WholeCompiler(Compiler):  # type: ignore[misc]
+    def define_pipelines(self) -> Any:
+        self.state.library = _library(_Whole, self.state)
+        self.state.library.enable_object_caching()
+        return super().define_pipelines()
+
+
 class _PartCompiler(Compiler):  # type: ignore[misc]
     def define_pipelines(self) -> Any:
-        state = self.state
-        state.library = _Part(state.targetctx.codegen(), state.func_id.func_qualname)
-        state.flags.no_compile = True
+        self.state.library = _library(_Part, self.state)
+        self.state.flags.no_compile = True
         return super().define_pipelines()
+
+
+def _library(kind: type, state: Any) -> Any:
+    return kind(state.targetctx.codegen(), state.func_id.func_qualname)
 
 
 def _plain(dispatcher: Any) -> Any:
@@ -116,7 +134,7 @@ def _plain(dispatcher: Any) -> Any:
 
 
 def _kept(function: Function, **options: Any) -> Function:
-    dispatcher = njit(**options)(function)
+    dispatcher = njit(pipeline_class=_WholeCompiler, **options)(function)
     if dispatcher is not function:  # as it is where numba is told not to compile
         dispatcher._cache = KeptCode(function)
     return cast(Function, dispatcher)

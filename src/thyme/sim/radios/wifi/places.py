@@ -56,7 +56,8 @@ def line(grid: Row, y: float) -> int:
 def bin_nodes(e: Ether, now: int) -> None:
     """Sort all nodes into cells and say how long that stays good."""
     grid, node = e.grid[0], e.node
-    e.cell_first[:] = 0
+    for cell in range(len(e.cell_first)):
+        e.cell_first[cell] = 0
     for n in range(len(node)):
         locate(e, n, now)
         e.cell_first[line(grid, node[n].y) * grid.across + column(grid, node[n].x) + 1] += 1
