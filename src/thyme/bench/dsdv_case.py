@@ -35,8 +35,9 @@ PAYLOAD_BYTES = 200
 class _Traffic:
     """The packets of the case, and when each arrived."""
 
-    def __init__(self, world: Simulation, until_s: float, seed: int) -> None:
+    def __init__(self, world: Simulation, until_s: float, gap_s: float, seed: int) -> None:
         self._world = world
+        self._gap_s = gap_s
         self._until_s = until_s
         self._random = Random(f"{seed}/packets")
         self.sent_s: list[float] = []
@@ -56,7 +57,7 @@ class _Traffic:
         return router
 
     def _plan(self, node: int, after_s: float) -> None:
-        at_s = after_s + self._random.expovariate(1.0 / MEAN_GAP_S)
+        at_s = after_s + self._random.expovariate(1.0 / self._gap_s)
         if at_s < self._until_s:
             self._world.engine.at(at_s, partial(self._send, node, at_s))
 
@@ -85,12 +86,13 @@ def dsdv(
     profile: str = "def",
     mac: WifiOptions = MAC,
     seed: int = 1,
+    gap_s: float = MEAN_GAP_S,
 ) -> Figures:
     """Frames and bytes on the air, DSDV's own bytes, and how packets fared."""
     movement = read_topology(topology)
     radio = WifiRadio(movement, profile, mac, seed)
     world = Simulation(movement, radio, seed)
-    traffic = _Traffic(world, min(seconds, LAST_S), seed)
+    traffic = _Traffic(world, min(seconds, LAST_S), gap_s, seed)
     world.run(seconds)
     totals = radio.totals()
     updates = list(world.recorder.tally(TrafficKind.CONTROL, "TableUpdate").values())

@@ -189,9 +189,10 @@ def dsdv(
     profile: Profile = "def",
     broadcast_mode: Mode = "ofdm6",
     seed: Seed = 1,
+    gap: Annotated[float, typer.Option(min=0.001, help="Mean seconds between two packets of one node.")] = 20.0,
     settings: Settings = None,
 ) -> None:
     """Every node of a topology routes with DSDV; from 60 s on, each sends packets to random others."""
     from thyme.bench.dsdv_case import dsdv as play
 
-    _report("dsdv", lambda: play(topology, seconds, profile, _mac(broadcast_mode, settings), seed))
+    _report("dsdv", lambda: play(topology, seconds, profile, _mac(broadcast_mode, settings), seed, gap))

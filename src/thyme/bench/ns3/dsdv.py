@@ -1,13 +1,15 @@
 """The reference DSDV scenario in ns-3, run by an interpreter that has the PyPI package `ns3` (not by ours).
 
-    python dsdv.py TOPOLOGY.csv SECONDS RUN
+    python dsdv.py TOPOLOGY.csv SECONDS RUN [GAP_S]
 
 prints frames, bytes, packets sent and received, and the CPU seconds of the event loop as JSON. Every node routes by
-ns-3's DSDV with its defaults; from 60 to 660 s it sends 200 bytes to a random other, with exponential gaps of 20 s
-on average.
+ns-3's DSDV with its defaults; from 60 to 660 s it sends 200 bytes to a random other, with exponential gaps of GAP_S
+(20 s) on average.
 """
 
 from __future__ import annotations
+
+import sys
 
 from crowd import play  # type: ignore[import-not-found]
 
@@ -55,7 +57,7 @@ void Talk(Ptr<Node> node, uint32_t index, double seconds)
     talker->socket = Socket::CreateSocket(node, UdpSocketFactory::GetTypeId());
     talker->socket->Bind();
     talker->gap = CreateObject<ExponentialRandomVariable>();
-    talker->gap->SetAttribute("Mean", DoubleValue(20.0));
+    talker->gap->SetAttribute("Mean", DoubleValue(GAP_S));
     talker->other = CreateObject<UniformRandomVariable>();
     talker->addresses = &g_addresses;
     talker->until = Seconds(std::min(seconds, 660.0));
@@ -82,4 +84,5 @@ void Build(const std::vector<double>& x, const std::vector<double>& y, double se
 """
 
 if __name__ == "__main__":
-    play(SCENARIO, "routed")
+    gap_s = float(sys.argv[4]) if len(sys.argv) > 4 else 20.0
+    play(SCENARIO.replace("GAP_S", str(gap_s)), "routed")
