@@ -23,3 +23,9 @@ def test_the_case_depends_on_its_seed_alone() -> None:
     first = dsdv(TOPOLOGY, 70.0, seed=3)
     assert dsdv(TOPOLOGY, 70.0, seed=3) == first
     assert dsdv(TOPOLOGY, 70.0, seed=4) != first
+
+
+def test_a_tenth_of_the_gap_is_ten_times_the_packets() -> None:
+    few, many = (int(dsdv(TOPOLOGY, 120.0, gap_s=gap_s)["packets"]) for gap_s in (20.0, 2.0))
+    assert many == pytest.approx(10 * few, rel=0.4)
+    assert many == pytest.approx(16 * 60 / 2.0, rel=0.15)
