@@ -298,6 +298,13 @@ def msg(number: int) -> Metadata:
     return Metadata(ObjectKey(f"film{number}", NodeId(1)), ("film",), b"", 0.0, SIZE_BYTES, digest=bytes(32))
 
 
+def test_an_object_that_claims_to_be_larger_than_any_may_be_is_refused() -> None:
+    huge = Metadata(KEY, ("film",), b"", 0.0, 2**60, digest=bytes(32))
+    scene = Scene(one=honestly).fetch(metadata=huge)
+    assert scene.fetched == [(Outcome(Failure.REFUSED), b"")]
+    assert scene.keepers["one"].asked == []
+
+
 def test_what_is_kept_is_not_fetched_and_dropping_it_leaves_nothing() -> None:
     scene = Scene(one=honestly).fetch()
     contents = Contents(scene.host)

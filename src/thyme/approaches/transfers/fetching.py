@@ -13,7 +13,7 @@ from thyme.approaches.transfers.supplies import Source, TransferOptions
 from thyme.approaches.transfers.transfer import Means, Transfer
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId, ObjectKey
-from thyme.model.objects import Metadata
+from thyme.model.objects import MAX_DATA_BYTES, Metadata
 from thyme.wire.storage import PartReply, PartRequest
 
 Progress = Callable[[ObjectKey, int, int], None]
@@ -42,7 +42,7 @@ class Transfers(Generic[Source]):
         if transfer is not None:
             transfer.waiting.append(done)
             return
-        if len(self._transfers) >= MAX_TRANSFERS:
+        if len(self._transfers) >= MAX_TRANSFERS or metadata.size_bytes > MAX_DATA_BYTES:
             done(Outcome(Failure.REFUSED), b"")
             return
         self._make_room(key)
