@@ -12,6 +12,7 @@ from thyme.approaches.interface import Failure
 from thyme.approaches.registry import find_approach
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
+from thyme.model.objects import MAX_DATA_BYTES
 from thyme.model.queries import QueryError, parse_query
 from thyme.sim.faults import Rule
 
@@ -50,7 +51,7 @@ def test_wrong_use_is_refused_at_once(crowd: str, world: SmallWorld) -> None:
         world.node(1).unsubscribe(99, world.outcomes.append)
     with pytest.raises(InputError, match="end"):
         TimeFrame(5.0, 4.0)
-    limit = 10_000_000_000
+    limit = MAX_DATA_BYTES + 1
     with pytest.raises(InputError, match="bytes"):
         world.node(0).insert("huge", _Huge(limit), ["goal"], b"", world.outcomes.append)
     with pytest.raises(InputError, match="bytes"):

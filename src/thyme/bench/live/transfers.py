@@ -112,7 +112,8 @@ def give_object(pipe: Connection) -> None:
             await node.device.joined.wait()
             pipe.send(node.address)
             file = folder / "file"
-            write_random(file, await loop.run_in_executor(None, pipe.recv))
+            size_bytes = await loop.run_in_executor(None, pipe.recv)
+            await asyncio.to_thread(write_random, file, size_bytes)
             await node.insert("file", file, [TAG])
             await loop.run_in_executor(None, pipe.recv)
 
