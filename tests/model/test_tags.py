@@ -88,6 +88,7 @@ def test_tags_are_sorted_and_unique() -> None:
         ("#1 is a number, #1st is not", ("1st",)),
         ("#हिन्दी #cafe\u0301, (#日本)", ("हिन्दी", "café", "日本")),
         ("#POR#FRA", ("por",)),
+        ("#POR/#FRA/#x and a/#b", ("por", "fra", "x")),
         ("#under_score-dash", ("under_score",)),
         ("＃wide", ("wide",)),
         ("# alone ##", ()),

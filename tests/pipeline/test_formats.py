@@ -26,6 +26,7 @@ from post_samples import (
 
 from thyme.model.errors import InputError
 from thyme.pipeline.posts.formats import sources
+from thyme.pipeline.posts.formats.mapped import ColumnMap
 from thyme.pipeline.posts.formats.posts import ParsedPost, Unreadable
 from thyme.pipeline.posts.formats.reading import Rejected, read_source
 from thyme.pipeline.posts.formats.sources import find_files, plan_sources
@@ -210,3 +211,26 @@ def test_the_id_tells_the_time_better_than_a_date_of_minutes() -> None:
     assert best_time(KICKOFF_ID, "") == KICKOFF_S
     with pytest.raises(Unreadable):
         best_time(KICKOFF_ID, "yesterday")
+
+
+FUSED = "username;date;retweets;favorites;texturl;hashtags\n"
+WIDE = [f"ana;2016-07-10 20:{n:02d};0;0;post {n} #goal;http://x.example/{n};#goal" for n in range(20)]
+
+
+def test_a_table_that_is_wider_than_its_header_is_refused_with_a_guess(tmp_path: Path) -> None:
+    file = tmp_path / "wide.csv"
+    file.write_text(FUSED.replace("texturl", "text") + "\n".join(WIDE) + "\n")
+    with pytest.raises(InputError, match=r"wide\.csv: 20 of its first 20 rows have more cells than .* \(6\): repair"):
+        plan_sources([file])
+    assert plan_sources([file], join_text=True)[0].format == "GetOldTweets"
+    file.write_text(FUSED + "\n".join(WIDE) + "\n")
+    columns = ColumnMap(author="username", at="date", text="texturl")
+    with pytest.raises(InputError, match=r"'text;url' seem to have grown together: repair its first line"):
+        plan_sources([file], columns)
+
+
+def test_single_rows_that_are_too_wide_are_the_text_s_fault(tmp_path: Path) -> None:
+    file = tmp_path / "right.csv"
+    right = [row.replace(";http", " http") for row in WIDE]
+    file.write_text(FUSED.replace("texturl", "text") + "\n".join([*right, *WIDE[:9]]) + "\n")
+    assert plan_sources([file])[0].kind == "table"

@@ -64,6 +64,9 @@ def ingest(
     keep_accents: Annotated[
         bool, typer.Option("--keep-accents", help="Keep tags apart that differ in accents only.")
     ] = False,
+    join_text: Annotated[
+        bool, typer.Option("--join-text", help="Cells that most rows of a CSV have too many belong to the text.")
+    ] = False,
     master: Master = "",
     conf: Conf = None,
 ) -> None:
@@ -77,7 +80,7 @@ def ingest(
     from thyme.pipeline.spark.session import spark_session, suited_to
 
     pseudonyms = _pseudonyms(key_file) if pseudonymise or key_file else None
-    options = IngestOptions(None if columns is None else parse_map(columns), pseudonyms, not keep_accents)
+    options = IngestOptions(None if columns is None else parse_map(columns), pseudonyms, not keep_accents, join_text)
     with Console(stderr=True).status("Recognising files …") as status:
         sources = plan_ingestion(files, out, options)
         status.update("Starting Spark …")

@@ -18,7 +18,7 @@ MAX_TAG_CHARS = 140
 
 _CUT_OFF = "…"
 _JOINERS = "\u200c\u200d"  # written inside words of Persian and of several Indic scripts
-_HASHTAG = re.compile(r"(?<![\w&/])[#＃]+(?=\w)")
+_HASHTAG = re.compile(r"(?<![\w&])[#＃]+(?=\w)")
 _WORD = re.compile(r"\w+")
 
 
@@ -42,10 +42,14 @@ def tags_in_text(text: str) -> tuple[str, ...]:
 
     As on the usual networks a hashtag is a run of letters, digits, marks and `_` that is more than a number.
     One that an ellipsis cuts off is dropped, since its rest is unknown; so are overlong ones, and what only
-    looks like a tag: a URL's fragment (`/#top`) or a character reference (`&#39;`).
+    looks like a tag: a URL's fragment (`/#top`) or a character reference (`&#39;`). A stroke between two hashtags
+    (`#por/#fra`) is no part of a URL.
     """
     found: dict[str, None] = {}
+    end = -1
     for sign in _HASHTAG.finditer(text):
+        if text.startswith("/", sign.start() - 1) and sign.start() and end != sign.start() - 1:
+            continue
         end = _word_end(text, sign.end())
         word = text[sign.end() : end]
         if text.startswith(_CUT_OFF, end) or word.isdigit():

@@ -57,6 +57,8 @@ class IngestOptions(msgspec.Struct, frozen=True):
     columns: ColumnMap | None = None
     pseudonyms: Pseudonyms | None = None
     merge_accents: bool = True
+    join_text: bool = False
+    """Cells that a row has too many belong to its text, even if most rows of the file have some."""
 
 
 class Counts(msgspec.Struct, frozen=True):
@@ -95,7 +97,7 @@ def ingest(
 def plan_ingestion(patterns: Sequence[str], out: Path, options: IngestOptions) -> list[Source]:
     """All that can be found out, and found wrong, before Spark is needed."""
     dataset.check_place(out)
-    return plan_sources(find_files(patterns), options.columns)
+    return plan_sources(find_files(patterns), options.columns, options.join_text)
 
 
 def input_bytes(sources: Sequence[Source]) -> int:

@@ -11,7 +11,8 @@ from pyspark.sql import functions as sf
 
 from thyme.pipeline.schemas import TRACE, conform
 
-MAX_LIGHT_ROWS = 1_000_000
+MAX_LIGHT_BYTES = 256 * 1024 * 1024
+"""Up to so large a trace, by Spark's estimate from its files."""
 
 
 def named_trace(trace: DataFrame) -> DataFrame:
@@ -56,8 +57,10 @@ def subscriptions_of(trace: DataFrame) -> DataFrame:
 
 
 def light(rare: DataFrame) -> DataFrame:
-    """Deletes and unsubscribes are rare: sent to where the others are, unless there are very many of them."""
-    return sf.broadcast(rare) if rare.count() <= MAX_LIGHT_ROWS else rare
+    """Deletes and unsubscribes are rare: sent to where the others are, unless the trace is very large. Nothing is
+    counted for it: Spark knows how large its inputs are."""
+    estimated = rare._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
+    return sf.broadcast(rare) if int(str(estimated)) <= MAX_LIGHT_BYTES else rare
 
 
 def in_time() -> Column:

@@ -15,7 +15,7 @@ from thyme.pipeline.posts.formats.mapped import ColumnMap, leads_somewhere
 from thyme.pipeline.posts.formats.objects import NOTICE, recognise_object
 from thyme.pipeline.posts.formats.opening import DAMAGE, Source, chunks_of, open_source, text_of
 from thyme.pipeline.posts.formats.scanning import MAX_RECORD_CHARS, Piece, scan
-from thyme.pipeline.posts.formats.tables import likeliest_header, recognise_header
+from thyme.pipeline.posts.formats.tables import csv_records, likeliest_header, misfit_of, recognise_header
 
 HEAD_BYTES = 64 * 1024
 MAX_KEYS_SHOWN = 10
@@ -29,8 +29,9 @@ EXPECTED = (
 _MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 
 
-def recognise_text(source: Source, columns: ColumnMap | None) -> Source:
-    """The source with all that reading it needs to know; InputError for one of no known format."""
+def recognise_text(source: Source, columns: ColumnMap | None, join_text: bool = False) -> Source:
+    """The source with all that reading it needs to know; InputError for one of no known format, or for a table whose
+    rows are wider than its header, unless what is too much is to be joined to the text."""
     head, encoding = _head(source)
     source = msgspec.structs.replace(source, encoding=encoding, columns=columns)
     if head.lstrip()[:1] in ("{", "["):
@@ -39,6 +40,11 @@ def recognise_text(source: Source, columns: ColumnMap | None) -> Source:
     header = head.split(line_end, 1)[0][:MAX_HEADER_CHARS].rstrip("\r")
     shape = recognise_header(header, columns)
     if shape is not None:
+        lines = head.split(line_end)[1:-1]
+        rows = [cells for _, cells in csv_records(iter((n, f"{line}\n") for n, line in enumerate(lines)), shape)]
+        misfit = "" if join_text else misfit_of(rows, shape)
+        if misfit:
+            raise InputError(f"{source.name}: {misfit}")
         return msgspec.structs.replace(source, kind="table", format=shape.family, shape=shape, line_end=line_end)
     names = likeliest_header(header)
     if columns is not None and len(names) >= 2:

@@ -46,9 +46,9 @@ def find_files(patterns: Sequence[str]) -> list[Path]:
     return list(found.values())
 
 
-def plan_sources(files: Sequence[Path], columns: ColumnMap | None = None) -> list[Source]:
+def plan_sources(files: Sequence[Path], columns: ColumnMap | None = None, join_text: bool = False) -> list[Source]:
     """What there is to read, in parts; InputError for a file of no known format."""
-    sources = [source for file in files for source in _sources_of(file, columns)]
+    sources = [source for file in files for source in _sources_of(file, columns, join_text)]
     if not sources:
         raise InputError(f"{_some(list(map(str, files)))}: all files are empty; expected {EXPECTED}")
     if columns is not None and not any(_is_mapped(source, columns) for source in sources):
@@ -64,7 +64,7 @@ def _is_mapped(source: Source, columns: ColumnMap) -> bool:
     return source.format == "mapped" or (source.kind == "parquet" and source.columns == columns)
 
 
-def _sources_of(file: Path, columns: ColumnMap | None) -> Iterator[Source]:
+def _sources_of(file: Path, columns: ColumnMap | None, join_text: bool) -> Iterator[Source]:
     try:
         with file.open("rb") as stream:
             magic = stream.read(8)
@@ -77,9 +77,9 @@ def _sources_of(file: Path, columns: ColumnMap | None) -> Iterator[Source]:
         yield from _parquet_sources(whole, columns)
     elif compression == "zip":
         for member in _members(file):
-            yield recognise_text(msgspec.structs.replace(whole, member=member), columns)
+            yield recognise_text(msgspec.structs.replace(whole, member=member), columns, join_text)
     elif size:
-        yield from _parts(recognise_text(whole, columns), size)
+        yield from _parts(recognise_text(whole, columns, join_text), size)
 
 
 def _matches(pattern: str) -> list[Path]:

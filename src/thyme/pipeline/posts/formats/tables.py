@@ -19,6 +19,8 @@ from thyme.pipeline.posts.formats.posts import ParsedPost, Unreadable, finish
 from thyme.pipeline.posts.formats.times import best_time, whole_id
 
 MAX_LINES_PER_RECORD = 50
+MIN_ROWS_JUDGED = 10
+"""A header is held against at least so many rows."""
 MAX_GROWN_TOGETHER_CHARS = 80
 DELIMITERS = (",", ";", "\t")
 _KNOWN = frozenset(
@@ -148,6 +150,28 @@ def csv_records(lines: Iterator[tuple[int, str]], shape: TableShape) -> Iterator
         if any(cells):
             yield waiting[0][0], cells
         del waiting[:taken]
+
+
+def misfit_of(rows: Sequence[Sequence[str]], shape: TableShape) -> str:
+    """What is wrong with a header that most of the first rows have more cells than; empty if all is well. Pieces of a
+    text that holds the separator are put together row by row, but not where the header is at fault."""
+    wide = sum(len(cells) > len(shape.header) for cells in rows)
+    if len(rows) < MIN_ROWS_JUDGED or 2 * wide <= len(rows):
+        return ""
+    told = f"{wide} of its first {len(rows)} rows have more cells than the header has names ({len(shape.header)})"
+    guesses = [guess for name in shape.header if name not in _KNOWN and (guess := _grown_together(name, shape))]
+    seems = f"; {guesses[0]!r} seem to have grown together" if guesses else ""
+    return f"{told}{seems}: repair its first line, or give --join-text if the rest belongs to the text"
+
+
+def _grown_together(name: str, shape: TableShape) -> str:
+    """A name that begins or ends with a known one, with the separator put in."""
+    for known in sorted(_KNOWN, key=len, reverse=True):
+        if name.startswith(known):
+            return f"{known}{shape.delimiter}{name.removeprefix(known)}"
+        if name.endswith(known):
+            return f"{name.removesuffix(known)}{shape.delimiter}{known}"
+    return ""
 
 
 def _cells(text: str, shape: TableShape) -> list[str]:
