@@ -165,7 +165,7 @@ def parse_all(spark: SparkSession, sources: Sequence[Source], folder: Path, pseu
     table = pa.table([list(range(len(packed))), packed], schema=arrow_schema(SOURCE_COLUMNS))
     frame = from_arrow(spark, table, spark_schema(SOURCE_COLUMNS))
     spread = frame.repartitionByRange(len(sources), "number") if len(sources) > 1 else frame.coalesce(1)
-    parsed = map_arrow(spread, ParseSources(str(folder), pseudonyms), spark_schema(COUNT_COLUMNS))
+    parsed = map_arrow(spread, ParseSources(str(folder.absolute()), pseudonyms), spark_schema(COUNT_COLUMNS))
     totals = parsed.toArrow()
     return Counts(**{name: pc.sum(totals[name]).as_py() or 0 for name, _ in COUNT_COLUMNS})
 
