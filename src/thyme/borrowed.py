@@ -146,14 +146,14 @@ def _write(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
 
 
 def opener(row_types: dict[str, np.dtype[Any]]) -> Any:
-    """A function for compiled code, from a book (an array with a row of address and length for each table) to something
-    that has these tables as attributes. Handing that on costs one pointer, where twenty arrays would be a hundred."""
+    """A function for compiled code, from the address of a book (an array with a row of address and length for each
+    table) to something that has these tables as attributes. Handing that on costs one pointer, where twenty arrays would
+    be a hundred."""
     tables = _Tables(row_types)
 
     def opened(typing_context: Any, book: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            data = make_array(signature.args[0])(context, builder, arguments[0]).data
-            return builder.bitcast(data, context.get_value_type(tables))
+            return builder.inttoptr(arguments[0], context.get_value_type(tables))
 
         return tables(book), generate
 

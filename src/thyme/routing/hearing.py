@@ -12,6 +12,7 @@ what another does with the same frame.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -19,28 +20,43 @@ import numpy as np
 
 from thyme.model.ids import NodeId
 
-HEARING = np.dtype([(name, np.int64) for name in ("nodes", "now_s", "draws", "told", "count")])
-"""Addresses of columns with one row per hearer, and how many rows are in use."""
+_COLUMNS = ("nodes", "at_s", "now_s", "draws", "told")
+HEARING = np.dtype([*((name, np.int64) for name in (*_COLUMNS, "count")), ("end_s", np.float64)])
+"""Addresses of columns with one row per hearer, how many rows are in use, and when the last of them hears."""
 
 
 class Hearing:
-    """Who hears a frame, when by the clock of each, the number that each has drawn, and what came of it."""
+    """Who hears a frame, when, when by the clock of each, the number that each has drawn, and what came of it."""
 
     def __init__(self, most: int) -> None:
         self.nodes = np.zeros(most, np.int64)
+        self.at_s = np.zeros(most, np.float64)
         self.now_s = np.zeros(most, np.float64)
         self.draws = np.zeros(most, np.float64)
         self.told = np.zeros(most, np.int64)
         """What `take` leaves for each hearer: 0 if nothing more has to happen there."""
         self._desk = np.zeros(1, HEARING)
-        for name in ("nodes", "now_s", "draws", "told"):
+        for name in _COLUMNS:
             self._desk[name] = getattr(self, name).ctypes.data
-        self._count = self._desk["count"]
+        self._count, self._end_s = self._desk["count"].data, self._desk["end_s"].data
+        self._hearers, self._draws = self.nodes.data, self.draws.data
         self.address: int = self._desk.ctypes.data
 
     @property
+    def end_s(self) -> float:
+        """When the last node in range hears the frame, whether or not it listens."""
+        return self._end_s[0]
+
+    def hearers(self) -> list[int]:
+        return self._hearers[: self._count[0]].tolist()
+
+    def draw(self, numbers: array[float]) -> None:
+        """One number for each hearer."""
+        self._draws[: len(numbers)] = numbers
+
+    @property
     def count(self) -> int:
-        return int(self._count[0])
+        return self._count[0]
 
     @count.setter
     def count(self, hearers: int) -> None:

@@ -7,6 +7,7 @@ table depends on another's, and nothing that a node does in answer can reach ano
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, Protocol
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from thyme.model.ids import NodeId
 from thyme.routing.hearing import Ear, Hearing
+from thyme.sim.crowd import Crowd
 from thyme.sim.engine import Engine
 from thyme.sim.radios.radio import Told
 from thyme.sim.recorder import Tally, add
@@ -63,13 +65,9 @@ class Audience:
         self._hearing = hearing
         self._layers: list[_Layer] = []
         self._draw: list[Callable[[], float]] = []
-        self._skew_s = np.array([listener.skew_s for listener in listeners])
-        self._skewed = bool(self._skew_s.any())
-        self._listens = np.zeros(len(listeners), bool)
-        self._all_listen = False
+        self._crowd = Crowd([listener.skew_s for listener in listeners])
+        self._listen: Callable[..., int] = _nobody
         self._alone: set[int] = set()
-        self._frames: NDArray[np.int64] = np.zeros(len(listeners), np.int64)
-        self._bytes: NDArray[np.int64] = np.zeros(len(listeners), np.int64)
         for node in range(len(listeners)):
             self.change(node)
 
@@ -84,12 +82,16 @@ class Audience:
         ask = self._listeners[node].ears
         ears = ask(self._kind) if ask else ()
         if ears and not self._layers:
+            # Compiled code takes a while to load, and many approaches have no ears.
+            from thyme.sim.listening import listen
+
+            self._listen = listen
             self._layers = [_Layer(ear, len(self._listeners)) for ear in ears]
             self._draw = [listener.random.random for listener in self._listeners]
         fits = len(ears) == len(self._layers) and all(map(_Layer.fits, self._layers, ears))
-        self._listens[node] = bool(ears) and fits
-        self._all_listen = bool(self._listens.all())
-        if ask and not self._listens[node]:
+        listens = bool(ears) and fits
+        self._crowd.listens[node] = listens
+        if ask and not listens:
             self._alone.add(node)
         for layer, ear in zip(self._layers, ears if fits else (), strict=False):
             layer.desks[node] = ear.desk
@@ -97,33 +99,32 @@ class Audience:
 
     def hear(self, told: Told, message: Message, size_bytes: int) -> None:
         """Everybody who hears a frame takes it in."""
-        engine, hearing = self._engine, self._hearing
-        nodes, now_s = told.nodes, np.maximum(np.maximum.accumulate(told.at_s), engine.now_s)
-        end_s = float(now_s[-1])
-        if not self._all_listen:
-            listens = self._listens[nodes]
-            nodes, now_s = nodes[listens], now_s[listens]
-        hearing.count = count = len(nodes)
-        hearing.nodes[:count] = nodes
-        hearing.now_s[:count] = now_s + self._skew_s[nodes] if self._skewed else now_s
-        self._frames[nodes] += 1
-        self._bytes[nodes] += size_bytes
+        engine, hearing, peer = self._engine, self._hearing, NodeId(told.peer)
+        count = self._listen(
+            hearing.address, self._crowd.address, told.among.address, told.begin, told.end, engine.now_s, size_bytes
+        )
         left: list[_Left] = []
-        for place, layer in enumerate(self._layers):
+        for place, layer in enumerate(self._layers if count else ()):
             if layer.draws:
-                hearing.draws[:count] = [self._draw[node]() for node in nodes.tolist()]
-            if layer.take(hearing, layer.address, NodeId(told.peer), message):
+                draw = self._draw
+                hearing.draw(array("d", [draw[node]() for node in hearing.hearers()]))
+            if layer.take(hearing, layer.address, peer, message):
                 for i in hearing.told[:count].nonzero()[0].tolist():
                     left.append((i, place, int(hearing.told[i]), float(hearing.draws[i])))
         if len(self._layers) > 1:
             left.sort()
-        for i, place, what, draw in left:
-            engine.now_s = float(now_s[i])
-            self._layers[place].acts[nodes[i]](NodeId(told.peer), message, what, draw)
-        engine.now_s = end_s
+        for i, place, what, drawn in left:
+            engine.now_s = hearing.at_s[i].item()
+            self._layers[place].acts[hearing.nodes[i]](peer, message, what, drawn)
+        engine.now_s = hearing.end_s
 
     def count(self, tally: Tally) -> None:
         """Add what was heard so far to a tally, once."""
-        for node in np.flatnonzero(self._frames).tolist():
-            add(tally, node, int(self._frames[node]), int(self._bytes[node]))
-        self._frames[:] = self._bytes[:] = 0
+        crowd = self._crowd
+        for node in np.flatnonzero(crowd.frames).tolist():
+            add(tally, node, int(crowd.frames[node]), int(crowd.bytes[node]))
+        crowd.frames[:] = crowd.bytes[:] = 0
+
+
+def _nobody(*_: object) -> int:
+    return 0

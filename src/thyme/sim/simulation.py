@@ -119,8 +119,7 @@ class Simulation:
         told_s = engine.now_s
         while True:
             next_s = engine.next_s()
-            happenings = radio.advance(min(next_s, until_s))
-            if happenings:
+            if radio.advance(next_s if next_s < until_s else until_s):
                 self._tell(radio.told())
             elif next_s > until_s:
                 break
@@ -175,18 +174,20 @@ class Simulation:
                 self._end(told, frame)
             elif frame.kind.audience.together and not self.rules:
                 frame.kind.audience.hear(told, frame.message, frame.size_bytes)
+            elif told.end - told.begin == 1:
+                engine.now_s = max(engine.now_s, told.at_s)
+                self._receive(told.node, told.peer, frame)
             else:
-                for node, at_s in zip(told.nodes.tolist(), told.at_s.tolist(), strict=True):
+                for at_s, _, node, peer, _ in told.among.rows[told.begin : told.end].tolist():
                     engine.now_s = max(engine.now_s, at_s)
-                    self._receive(node, told.peer, frame)
+                    self._receive(node, peer, frame)
         while self._ended and self._ended[0][0] < engine.now_s:
             del self._frames[self._ended.popleft()[1]]
 
     def _end(self, told: Told, frame: _Frame) -> None:
         """The sender is done with a frame."""
-        at_s = float(told.at_s[0])
-        self.engine.now_s = max(self.engine.now_s, at_s)
-        self._ended.append((at_s + FRAME_MEMORY_S, told.frame))
+        self.engine.now_s = max(self.engine.now_s, told.at_s)
+        self._ended.append((told.at_s + FRAME_MEMORY_S, told.frame))
         failed = told.what == _GIVEN_UP or (told.what == _SENT and frame.refused)
         if failed and frame.failed and self.hosts[frame.sender].life == frame.life:
             frame.failed()

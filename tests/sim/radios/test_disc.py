@@ -37,9 +37,9 @@ def test_a_frame_takes_its_airtime_and_the_next_one_waits_for_it() -> None:
     radio.broadcast(1.0, 0, 2, 1000)
     radio.advance(10.0)
     airtime_s = (1000 + 64) * 8 / 6e6
-    assert radio.told()[0].at_s[0] == pytest.approx(1.0 + airtime_s, abs=1e-6)
+    assert radio.told()[0].at_s == pytest.approx(1.0 + airtime_s, abs=1e-6)
     radio.advance(10.0)
-    assert radio.told()[0].at_s[0] == pytest.approx(1.0 + 2 * airtime_s, abs=1e-6)
+    assert radio.told()[0].at_s == pytest.approx(1.0 + 2 * airtime_s, abs=1e-6)
 
 
 def test_a_unicast_out_of_range_is_given_up_after_its_retries() -> None:

@@ -8,6 +8,7 @@ then given up, as an acknowledged link does.
 from __future__ import annotations
 
 import heapq
+from itertools import pairwise
 from typing import Annotated
 
 import msgspec
@@ -17,7 +18,7 @@ from thyme.model.records import TrafficKind
 from thyme.model.settings import check_bounds
 from thyme.model.settings.bounds import Count, NotNegative, Positive
 from thyme.sim.radios.neighbours import Neighbours, Reach
-from thyme.sim.radios.radio import Happening, RadioTotals, Told
+from thyme.sim.radios.radio import TOLD, Happening, Happenings, RadioTotals, Told
 from thyme.world.mobility.movement import Movement
 
 LIGHT_MPS = 299_792_458.0
@@ -78,9 +79,8 @@ class DiscRadio:
         self._sleep_s = np.zeros(movement.nodes)
         self._slept_from_s = [0.0] * movement.nodes
         self.now_s = 0.0
-        self._told: list[Told] = []
-        self._hearers: list[int] = []
-        self._heard_s: list[float] = []
+        self._rows: list[tuple[float, int, int, int, int]] = []
+        self._firsts: list[int] = []
 
     def broadcast(self, now_s: float, node: int, frame: int, size_bytes: int) -> bool:
         return self._accept(now_s, _Transmission(node, -1, frame, size_bytes + self._options.header_bytes))
@@ -99,20 +99,25 @@ class DiscRadio:
         self._busy_until_s[node] = now_s
 
     def advance(self, until_s: float) -> int:
-        self._told = []
-        while self._heap and self._heap[0][0] <= until_s and not self._told:
+        self._rows, self._firsts = [], []
+        while self._heap and self._heap[0][0] <= until_s and not self._rows:
             end_s, _, transmission, epoch = heapq.heappop(self._heap)
             self.now_s = end_s
             if epoch == self._epoch[transmission.node]:
                 self._complete(end_s, transmission)
             else:
                 self._tell(end_s, Happening.DROPPED, transmission.node, transmission.to, transmission.frame)
-        if not self._told:
+        if not self._rows:
             self.now_s = max(self.now_s, until_s)
-        return len(self._told)
+        return len(self._rows)
 
     def told(self) -> list[Told]:
-        return self._told
+        rows, among = self._rows, Happenings(np.array(self._rows, TOLD))
+        told = []
+        for begin, end in pairwise([*self._firsts, len(rows)]):
+            at_s, frame, node, peer, what = rows[begin]
+            told.append(Told(frame, peer, what, node, begin, end, at_s, among))
+        return told
 
     def traffic(self) -> list[RadioTotals]:
         rows = [
@@ -164,12 +169,10 @@ class DiscRadio:
             for receiver, distance_m in self._reach.within(sent.node, end_s):
                 if self._on[receiver]:
                     self._hear(end_s, sent, receiver, distance_m)
-            self._tell_heard(sent)
             self._end(end_s, Happening.SENT, sent)
             return
         away_m = self._reach.distance_m(sent.node, sent.to, end_s) if self._on[sent.to] else None
         if away_m is not None and self._hear(end_s, sent, sent.to, away_m):
-            self._tell_heard(sent)
             self._sent[2, sent.to] += 1
             self._sent_bytes[2, sent.to] += self._options.ack_bytes
             self._end(end_s, Happening.SENT, sent)
@@ -192,16 +195,11 @@ class DiscRadio:
         self._received[receiver] += 1
         self._received_bytes[receiver] += sent.size_bytes
         self._receive_s[receiver] += sent.size_bytes * 8.0 / self._options.rate_bps
-        self._hearers.append(receiver)
-        self._heard_s.append(end_s + distance_m / LIGHT_MPS)
+        self._tell(end_s + distance_m / LIGHT_MPS, Happening.RECEIVED, receiver, sent.node, sent.frame)
         return True
 
-    def _tell_heard(self, sent: _Transmission) -> None:
-        """All who heard a frame are told of it together."""
-        if self._hearers:
-            nodes, at_s = np.array(self._hearers, np.int64), np.array(self._heard_s)
-            self._told.append(Told(sent.frame, sent.node, Happening.RECEIVED, nodes, at_s))
-            self._hearers, self._heard_s = [], []
-
     def _tell(self, at_s: float, kind: Happening, node: int, peer: int, frame: int) -> None:
-        self._told.append(Told(frame, peer, kind, np.array([node]), np.array([at_s])))
+        """Whoever hears the same frame is told of it together."""
+        if not self._rows or self._rows[-1][4] != kind or self._rows[-1][1] != frame:
+            self._firsts.append(len(self._rows))
+        self._rows.append((at_s, frame, node, peer, int(kind)))

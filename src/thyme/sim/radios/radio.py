@@ -40,23 +40,42 @@ class RadioTotals(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
+TOLD = np.dtype([("at_s", "f8"), *((name, "i8") for name in ("frame", "node", "peer", "kind"))])
+"""What happened: when, with which frame, at which node, of or to which other node, and what."""
+
+
+class Happenings:
+    """All that one stop of a radio tells of, row by row (`TOLD`), and where it is kept, for compiled code."""
+
+    __slots__ = ("address", "rows")
+
+    def __init__(self, rows: NDArray[np.void]) -> None:
+        self.rows = rows
+        self.address: int = rows.ctypes.data
+
+
 class Told(NamedTuple):
-    """The same thing happening with one frame at one node, or at many after each other: at which, and when."""
+    """The same thing happening with one frame at one node, or at many after each other."""
 
     frame: int
     peer: int
     """Of or to which other node."""
     what: int
     """One of `Happening`."""
-    nodes: NDArray[np.int64]
-    at_s: NDArray[np.float64]
+    node: int
+    """The first node it happens at."""
+    begin: int
+    end: int
+    """Which rows of the happenings tell of it, one for each node."""
+    at_s: float
+    """When it happens at the first node."""
+    among: Happenings
 
 
 def one_by_one(happenings: Iterable[Told]) -> Iterator[tuple[float, int, int, int, int]]:
     """When, which frame, at which node, of or to which other node, and what."""
-    for frame, peer, what, nodes, at_s in happenings:
-        for node, when_s in zip(nodes.tolist(), at_s.tolist(), strict=True):
-            yield when_s, frame, node, peer, what
+    for told in happenings:
+        yield from told.among.rows[told.begin : told.end].tolist()
 
 
 class Radio(Protocol):

@@ -1,7 +1,8 @@
 """The address book: how the tables are handed to compiled code in one argument.
 
 Unpacking twenty arrays for every call would cost more than most calls do. So Python keeps the tables alive and
-writes their addresses and lengths into one array of integers, and compiled code makes them tables again.
+writes their addresses and lengths into one array of integers, hands over the address of that, and compiled code makes
+them tables again.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thyme.compiled import opener
+from thyme.sim.radios.radio import TOLD
 from thyme.sim.radios.wifi.state import (
     CHUNK,
     CONFIG,
@@ -20,12 +22,12 @@ from thyme.sim.radios.wifi.state import (
     EVENT,
     FRAME,
     GRID,
+    HEAD,
     HEARER,
     LEG,
     NODE,
     OVERLAP,
     PACKET,
-    TOLD,
     Ether,
 )
 
@@ -39,9 +41,9 @@ def address_book(ether: Ether) -> Book:
 
 
 _ROWS = (
-    *(CONFIG, DESK, NODE, COUNT, FRAME, HEARER, NUMBER, OVERLAP, PACKET, EVENT, TOLD, GRID),
+    *(CONFIG, DESK, NODE, COUNT, FRAME, HEARER, NUMBER, OVERLAP, PACKET, EVENT, TOLD, HEAD, GRID),
     *(NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, LEG, CHUNK),
 )
 
-opened: Callable[[Book], Ether] = opener(dict(zip(Ether._fields, _ROWS, strict=True)))
-"""In compiled code: the tables that a book tells of."""
+opened: Callable[[int], Ether] = opener(dict(zip(Ether._fields, _ROWS, strict=True)))
+"""In compiled code: the tables that the book at an address tells of."""

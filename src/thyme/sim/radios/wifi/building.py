@@ -8,6 +8,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from thyme.sim.radios.radio import TOLD
 from thyme.sim.radios.wifi.book import address_book
 from thyme.sim.radios.wifi.kernel import prepare
 from thyme.sim.radios.wifi.profiles import BROADCAST_MODES, ERROR_MODELS, WifiOptions, WifiProfile
@@ -19,13 +20,13 @@ from thyme.sim.radios.wifi.state import (
     EVENT,
     FRAME,
     GRID,
+    HEAD,
     HEARER,
     LEG,
     NEVER,
     NODE,
     OVERLAP,
     PACKET,
-    TOLD,
     Ether,
     Row,
     Table,
@@ -147,6 +148,7 @@ def build(movement: Movement, profile: WifiProfile, options: WifiOptions, seed: 
         packet=np.zeros(PACKETS, PACKET),
         event=np.zeros(EVENTS + 2 * nodes, EVENT),
         told=np.zeros(EVENTS + 2 * nodes, TOLD),
+        head=np.zeros(EVENTS + 2 * nodes, HEAD),
         grid=grid,
         cell_first=np.zeros(cells + 1, np.int64),
         cell_node=np.zeros(nodes, np.int64),
@@ -166,12 +168,14 @@ def build(movement: Movement, profile: WifiProfile, options: WifiOptions, seed: 
 
 def _meet(ether: Ether, seed: int, static: bool) -> Ether:
     """Seed everybody and, if nobody moves, find all hearers once."""
-    prepare(address_book(ether), seed, False)
+    book = address_book(ether)
+    prepare(book.ctypes.data, seed, False)
     if not static:
         return ether
     first = ether.hearer_first
     ether = ether._replace(hearer=np.zeros(int(first[-1]), HEARER))
-    prepare(address_book(ether), seed, True)
+    book = address_book(ether)
+    prepare(book.ctypes.data, seed, True)
     ether.config["max_hearers"] = max(1, int(np.diff(first).max()))
     return ether
 
@@ -197,7 +201,7 @@ def with_more_room(ether: Ether) -> Ether:
     if len(ether.event) - desk["events"] < 2 * most + 8:
         ether = ether._replace(event=_longer(ether.event))
     if len(ether.told) - desk["told"] < 2 * most + 1024:
-        ether = ether._replace(told=_longer(ether.told))
+        ether = ether._replace(told=_longer(ether.told), head=_longer(ether.head))
     return ether
 
 

@@ -1,18 +1,15 @@
 """The 802.11g radio as the engine sees it: enqueue frames, advance, read what happened.
 
-`Wifi` holds the tables and calls the compiled kernel; it decides nothing itself. What happened is read from the
-arrays `at_s`, `kind`, `node`, `peer` and `frame`, which stay as they are until the next `advance`.
+`Wifi` holds the tables and calls the compiled kernel; it decides nothing itself. What happened stays as it is until the
+next `advance`.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
-
-import numpy as np
-from numpy.typing import NDArray
+from struct import Struct
 
 from thyme.model.errors import InputError
-from thyme.sim.radios.radio import Told
+from thyme.sim.radios.radio import Happenings, Told
 from thyme.sim.radios.wifi.book import address_book
 from thyme.sim.radios.wifi.building import build, with_more_room
 from thyme.sim.radios.wifi.counters import WifiTotals, totals
@@ -25,14 +22,12 @@ from thyme.world.mobility.movement import Movement
 __all__ = ["DROPPED", "GIVEN_UP", "RECEIVED", "SENT", "Wifi"]
 
 
+_HEAD = Struct("6qd")
+"""A row of the heads (`state.HEAD`)."""
+
+
 class Wifi:
     """PHY and MAC of all nodes of a movement."""
-
-    at_s: NDArray[np.float64]
-    kind: NDArray[np.int8]
-    node: NDArray[np.int32]
-    peer: NDArray[np.int32]
-    frame: NDArray[np.int64]
 
     def __init__(self, movement: Movement, profile: WifiProfile, options: WifiOptions, seed: int) -> None:
         check(profile, options)
@@ -41,10 +36,11 @@ class Wifi:
         self.profile = profile
         self.options = options
         self._ether = build(movement, profile, options, seed)
-        self._book = address_book(self._ether)
-        self._now = self._ether.desk["now"]
+        desk = self._ether.desk
+        self._now, self._due, self._heads = (desk[name].data for name in ("now", "due", "heads"))
         self._header_bytes = options.header_bytes
-        self._show(0)
+        self._open_book()
+        self._count = 0
 
     def broadcast(self, now_s: float, node: int, frame: int, size_bytes: int) -> bool:
         """Queue a frame for everyone in range; False when the queue is full or the node is off."""
@@ -60,10 +56,10 @@ class Wifi:
             most = self.options.psdu_max_bytes - self._header_bytes
             raise InputError(f"a frame of {size_bytes} bytes does not fit one 802.11 frame; split it ({most} at most)")
         now = round(now_s * 1e9)
-        done = queue(self._book, now, node, to, frame, psdu_bytes)
+        done = queue(self._address, now, node, to, frame, psdu_bytes)
         while done == SHORT:
             self._enlarge()
-            done = queue(self._book, now, node, to, frame, psdu_bytes)
+            done = queue(self._address, now, node, to, frame, psdu_bytes)
         if done == OUT_OF_ORDER:
             raise AssertionError(f"a frame at {now_s} s, but the radio stands at {self.now_s} s: advance it first")
         return bool(done)
@@ -71,40 +67,44 @@ class Wifi:
     def advance(self, until_s: float) -> int:
         """Run until `until_s` or until somebody must be told something; how many happenings there are to read."""
         until = round(until_s * 1e9)
-        happenings = run(self._book, until)
+        if self._due[0] > until:
+            self._now[0] = max(self._now[0], until)
+            self._count = 0
+            return 0
+        happenings = run(self._address, until)
         while happenings == SHORT:
             self._enlarge()
-            happenings = run(self._book, until)
-        self._show(happenings)
+            happenings = run(self._address, until)
+        self._count = happenings
         return happenings
 
     def told(self) -> list[Told]:
-        rows = self._happened
-        frames, kinds = rows["frame"], rows["kind"]
-        changes = (frames[1:] != frames[:-1]) | (kinds[1:] != kinds[:-1])
-        firsts = [0, *(changes.nonzero()[0] + 1).tolist()]
-        nodes, at_s = rows["node"].astype(np.int64), rows["at_s"].copy()
-        heads = rows[firsts].tolist()
+        if not self._count:
+            return []
+        heads, among = self._head_bytes[: self._heads[0] * _HEAD.size], self._told
         return [
-            Told(frame, peer, what, nodes[begin:end], at_s[begin:end])
-            for (_, frame, _, peer, what), (begin, end) in zip(heads, pairwise([*firsts, len(rows)]), strict=True)
+            Told(frame, peer, what, node, begin, end, at_s, among)
+            for frame, peer, what, node, begin, end, at_s in _HEAD.iter_unpack(heads)
         ]
 
     def happened(self) -> Table:
         """The happenings of this stop as rows (at_s, frame, node, peer, kind)."""
-        return self._happened
+        return self._told.rows[: self._count]
 
     def _enlarge(self) -> None:
         self._ether = with_more_room(self._ether)
-        self._book = address_book(self._ether)
+        self._open_book()
 
-    def _show(self, happenings: int) -> None:
-        self._happened = self._ether.told[:happenings]
+    def _open_book(self) -> None:
+        self._book = address_book(self._ether)
+        self._address: int = self._book.ctypes.data
+        self._told = Happenings(self._ether.told)
+        self._head_bytes = self._ether.head.view("u1").data
 
     def switch(self, now_s: float, node: int, on: bool) -> None:
         """Turn a node's radio on or off; what waited in its queue is dropped (told by the next `advance`)."""
         now = round(now_s * 1e9)
-        while switch(self._book, now, node, int(on)) == SHORT:
+        while switch(self._address, now, node, int(on)) == SHORT:
             self._enlarge()
 
     @property

@@ -10,7 +10,7 @@ from __future__ import annotations
 from thyme.compiled import borrowing, entry
 from thyme.sim.radios.wifi.access import draw_backoff, forget_access, narrow_window
 from thyme.sim.radios.wifi.air import detect
-from thyme.sim.radios.wifi.book import Book, opened
+from thyme.sim.radios.wifi.book import opened
 from thyme.sim.radios.wifi.events import (
     ACCESS,
     AFTER_CTS,
@@ -36,7 +36,7 @@ from thyme.sim.radios.wifi.exchange import (
 from thyme.sim.radios.wifi.places import bin_nodes, gather
 from thyme.sim.radios.wifi.queues import DROPPED, finish_head
 from thyme.sim.radios.wifi.randomness import seeded
-from thyme.sim.radios.wifi.state import NOTHING, Ether
+from thyme.sim.radios.wifi.state import NEVER, NOTHING, Ether
 
 SHORT, OUT_OF_ORDER = -1, -2
 
@@ -161,23 +161,59 @@ def write_hearers(e: Ether) -> None:
         gather(e, n, 0, e.hearer_first[n], e.hearer_first[n + 1] - e.hearer_first[n])
 
 
-@entry
-def run(book: Book, until: int) -> int:
-    return run_until(opened(book), until)
+@borrowing
+def put_heads(e: Ether) -> None:
+    """Say which rows of what is told belong together."""
+    heads = 0
+    for k in range(e.desk[0].told):
+        row = e.told[k]
+        if k == 0 or row.frame != e.told[k - 1].frame or row.kind != e.told[k - 1].kind:
+            head = e.head[heads]
+            head.frame, head.peer, head.kind, head.node = row.frame, row.peer, row.kind, row.node
+            head.begin, head.at_s = k, row.at_s
+            heads += 1
+        e.head[heads - 1].end = k + 1
+    e.desk[0].heads = heads
+
+
+@borrowing
+def note_due(e: Ether) -> None:
+    """When there is something to run for."""
+    desk = e.desk[0]
+    if desk.told > desk.reported:
+        desk.due = -1
+    else:
+        desk.due = e.event[0].at if desk.events > 0 else NEVER
 
 
 @entry
-def queue(book: Book, now: int, n: int, to: int, token: int, size_bytes: int) -> int:
-    return enqueue_now(opened(book), now, n, to, token, size_bytes)
+def run(book: int, until: int) -> int:
+    e = opened(book)
+    done = run_until(e, until)
+    if done > 0:
+        put_heads(e)
+    note_due(e)
+    return done
 
 
 @entry
-def switch(book: Book, now: int, n: int, on: int) -> int:
-    return switch_node(opened(book), now, n, on)
+def queue(book: int, now: int, n: int, to: int, token: int, size_bytes: int) -> int:
+    e = opened(book)
+    done = enqueue_now(e, now, n, to, token, size_bytes)
+    note_due(e)
+    return done
 
 
 @entry
-def prepare(book: Book, seed: int, write: bool) -> None:
+def switch(book: int, now: int, n: int, on: int) -> int:
+    e = opened(book)
+    done = switch_node(e, now, n, on)
+    note_due(e)
+    return done
+
+
+@entry
+def prepare(book: int, seed: int, write: bool) -> None:
     e = opened(book)
     if write:
         write_hearers(e)

@@ -45,6 +45,7 @@ DESK = np.dtype(
         *[(name, "i8") for name in ("now", "events", "order", "told", "reported", "grid_until", "next_jump", "active")],
         *[(name, "i8") for name in ("free_frame", "free_overlap", "free_packet")],
         *[(name, "i8") for name in ("frames_left", "overlaps_left", "packets_left")],
+        *[(name, "i8") for name in ("heads", "due")],
     ]
 )
 # what every hearer of every frame needs comes first: a frame touches few cache lines per hearer
@@ -84,7 +85,8 @@ PACKET = np.dtype(
     align=True,
 )
 EVENT = np.dtype([("at", "i8"), ("order", "i8"), ("a", "i8"), ("b", "i8"), ("who", "i8"), ("kind", "i8")])
-TOLD = np.dtype([("at_s", "f8"), ("frame", "i8"), ("node", "i4"), ("peer", "i4"), ("kind", "i1")], align=True)
+# rows of `told` that follow each other and tell the same of one frame
+HEAD = np.dtype([*((name, "i8") for name in ("frame", "peer", "kind", "node", "begin", "end")), ("at_s", "f8")])
 COUNT = np.dtype(
     [
         *[(name, "i8") for name in ("sensed_ns", "rx_ns", "received", "failed", "deaf", "undetected", "duplicates")],
@@ -123,6 +125,7 @@ class Ether(NamedTuple):
     packet: Table
     event: Table
     told: Table
+    head: Table
     grid: Table  # row 0 for nodes, row 1 for frames on the air
     cell_first: NDArray[np.int64]  # nodes by cell
     cell_node: NDArray[np.int64]
