@@ -249,7 +249,13 @@ class Reference:
         removed = [*self._table.purge(now_s), *self._table.merge_news(self._settling)]
         return self._packed(sequence, [*self.routes(), *removed])
 
-    def end_settling(self, now_s: float) -> bool:
+    def settle(self, sequence: int, now_s: float) -> bytes:
+        while self._end_settling(now_s):
+            if told := self.tell(sequence):
+                return told
+        return b""
+
+    def _end_settling(self, now_s: float) -> bool:
         """The dictionary is in the order in which settling began."""
         due = [destination for destination, due_s in self._settling.items() if due_s == self.due_s <= now_s]
         if due:

@@ -30,7 +30,7 @@ STEPS = st.one_of(
     st.tuples(st.just("read"), NODES, UPDATES),
     st.tuples(st.just("tell"), st.integers(0, 20)),
     st.tuples(st.just("dump"), st.integers(0, 20)),
-    st.tuples(st.just("end_settling")),
+    st.tuples(st.just("settle"), st.integers(0, 20)),
     st.tuples(st.just("purge")),
     st.tuples(st.just("lose_over"), NODES),
 )
@@ -51,8 +51,8 @@ def step(table: DsdvTable | Reference, what: tuple[Any, ...], now_s: float) -> o
             return table.dump(sequence, now_s)
         case ("lose_over", neighbour):
             return table.lose_over(neighbour, now_s)
-        case ("end_settling",):
-            return table.end_settling(now_s)
+        case ("settle", sequence):
+            return table.settle(sequence, now_s)
         case _:
             return table.purge(now_s)
 

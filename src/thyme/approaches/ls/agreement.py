@@ -16,12 +16,14 @@ import msgspec
 
 from thyme.approaches.bounds import check_at_least
 from thyme.approaches.digests import pack, unpack
+from thyme.approaches.ls.concord import Concord
 from thyme.approaches.ls.joining import in_batches
 from thyme.approaches.ls.known import Known
 from thyme.host import Host, Timer
 from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
 from thyme.model.subscriptions import Subscription
+from thyme.routing.hearing import Ear
 from thyme.wire.local import KnownBuckets, KnownDigest, KnownItems, KnownNews, KnownWanted
 from thyme.wire.message import Message
 from thyme.wire.storage import Revocation
@@ -71,7 +73,24 @@ class Agreement:
         self._differs_since_s: Bounded[NodeId, float] = Bounded(options.neighbours)
         self._met = met
         self._heard_s: Bounded[NodeId, float] = Bounded(options.neighbours)
+        self._concord = Concord(known.digests.address)
         self._timer: Timer | None = None
+
+    def listen(self) -> None:
+        """From now on what neighbours say matters, and even that they say the same if somebody wants to know whom this
+        node meets."""
+        self._concord.listen(self._met is not None or len(self._differs_since_s) > 0)
+
+    def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
+        """For digests, to be told together with others who hear them."""
+        if kind is not KnownDigest:
+            return ()
+        from thyme.approaches.ls.comparing import compare_together
+
+        return (Ear(compare_together, self._concord.address, self._hear_digest),)
+
+    def _hear_digest(self, sender: NodeId, message: KnownDigest, *_: object) -> None:
+        self._on_digest(sender, message.digest)
 
     def start(self) -> None:
         if self._options.hello_s > 0.0:
@@ -111,9 +130,11 @@ class Agreement:
                 self._met()
         if digest == self._known.digests.beacon():
             self._differs_since_s.pop(sender, None)
+            self.listen()
             return
         now_s = self._host.now()
         since_s = self._differs_since_s.setdefault(sender, now_s)
+        self.listen()
         if now_s - since_s >= self._options.differing_s and self._host.node < sender:
             self._differs_since_s[sender] = now_s
             self._host.unicast(sender, KnownBuckets(self._known.digests.buckets()))

@@ -46,11 +46,14 @@ class Joining:
         options: JoinOptions,
         hand_over: Callable[[], tuple[list[Subscription], list[Revocation]]],
         learn: Callable[[tuple[Subscription, ...], tuple[Revocation, ...]], object],
+        done: Callable[[], None] = lambda: None,
     ) -> None:
+        """`done` is called when this node has joined."""
         self._host = host
         self._options = options
         self._hand_over = hand_over
         self._learn = learn
+        self._done = done
         self._heard = HeardTable(options.neighbours)
         self._request = host.random.getrandbits(40)
         self._tries = 0
@@ -102,6 +105,7 @@ class Joining:
 
     def _finish(self) -> None:
         self.joined = True
+        self._done()
         self._host.record(Joined(self._host.now() - self._started_s))
 
     def _on_request(self, sender: NodeId, request: int) -> None:

@@ -91,7 +91,9 @@ class LocalStorage(ReactiveStore):
             MatchingLimits(subscriptions=self.options.known_subscriptions, tombstones=limits.deletions)
         )
         self._known = Known(host, self._index, self.options.revoked_memory, self.options.revoked_s)
-        self._joining = Joining(host, self.options.join, self._known.to_hand_over, self._learn)
+        self._joining = Joining(
+            host, self.options.join, self._known.to_hand_over, self._learn, lambda: self._agreement.listen()
+        )
         telling = self.options.telling
         most = self.options.matches_per_notification
         self._tellings = Tellings(host, telling, self._index, self._router.send, most) if telling.sure else None
@@ -129,8 +131,8 @@ class LocalStorage(ReactiveStore):
         self._joining.receive(sender, message)
 
     def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
-        router = self._router.ears(kind)
-        return (self._joining.ear(), *router) if router else ()
+        more = self._router.ears(kind) or self._agreement.ears(kind)
+        return (self._joining.ear(), *more) if more else ()
 
     def _was_inserted(self, key: ObjectKey) -> bool:
         return self._index.get(key) is not None or self._index.deleted(key)

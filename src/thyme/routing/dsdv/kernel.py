@@ -119,12 +119,10 @@ def buffer(desk: Any) -> Any:
     return carray(pointer(desk.out), (2 * desk.capacity + 1) * ENTRY, np.uint8)
 
 
-@entry
-def tell(address: int, sequence: int) -> int:
+@inner
+def write_news(desk: Any, rows: Any, sequence: int) -> int:
     """Write a triggered update: this node, then whatever is news and not settling, which is news no longer.
     Returns its bytes; 0 if there is nothing to tell."""
-    desks, rows = opened(address)
-    desk = desks[0]
     out = buffer(desk)
     at = ENTRY
     for i in range(desk.used):
@@ -141,11 +139,17 @@ def tell(address: int, sequence: int) -> int:
 
 
 @entry
-def end_settling(address: int, now_s: float) -> bool:
+def tell(address: int, sequence: int) -> int:
+    """The moment that was drawn is there: no timer is set for one, and the news are written."""
+    desks, rows = opened(address)
+    desks[0].triggered_s = np.inf
+    return write_news(desks[0], rows, sequence)
+
+
+@inner
+def end_settling(desk: Any, rows: Any, now_s: float) -> bool:
     """End the settling that is due first, if any is due by now. Those due at one instant end in the order in which
     they began, each on its own, as timers of their own would."""
-    desks, rows = opened(address)
-    desk = desks[0]
     first = -1
     for i in range(desk.used):
         row = rows[i]
@@ -159,6 +163,20 @@ def end_settling(address: int, now_s: float) -> bool:
         rows[first].due_s = np.inf
     desk.due_s = earliest(desk, rows)
     return first >= 0
+
+
+@entry
+def settle(address: int, sequence: int, now_s: float) -> int:
+    """End one settling after the other of those due by now, until one leaves something to tell: its bytes. Where no
+    other is due, the timer must be set for `settled_s`, unless that is infinite."""
+    desks, rows = opened(address)
+    desk = desks[0]
+    desk.settled_s, size = np.inf, 0
+    while size == 0 and end_settling(desk, rows, now_s):
+        size = write_news(desk, rows, sequence)
+    if desk.due_s > now_s:
+        desk.settled_s = desk.due_s
+    return size
 
 
 @inner

@@ -150,10 +150,13 @@ class Dsdv:
             self._settling_timer = self._host.after(max(0.0, due_s - self._host.now()), self._end_settling)
 
     def _end_settling(self) -> None:
-        self._table.settled_s = inf
-        while self._table.end_settling(self._host.now()):
-            self._tell_news()
-        self._await_settling()
+        table, now_s = self._table, self._host.now()
+        while entries := table.settle(self._sequence, now_s):
+            self._broadcast(entries)
+            if table.due_s > now_s:
+                break
+        if table.settled_s < inf:
+            self._settling_timer = self._host.after(table.settled_s - now_s, self._end_settling)
 
     def _trigger(self) -> None:
         """Tell news that no update brought."""
@@ -166,10 +169,6 @@ class Dsdv:
         self._trigger_timer = self._host.after(self._table.triggered_s - self._host.now(), self._triggered)
 
     def _triggered(self) -> None:
-        self._table.triggered_s = inf
-        self._tell_news()
-
-    def _tell_news(self) -> None:
         entries = self._table.tell(self._sequence)
         if entries:
             self._broadcast(entries)

@@ -66,8 +66,9 @@ class DsdvTable:
         desk["weight"] = -1.0 if weight is None else weight
         desk["jitter_s"], desk["triggered_s"], desk["settled_s"] = jitter_s, inf, inf
         self.address: int = self._desk.ctypes.data
-        self._due_s, self._triggered_s = self._desk["due_s"], self._desk["triggered_s"]
-        self._settled_s, self._attends = self._desk["settled_s"], self._desk["attends"]
+        self._due_s, self._triggered_s = self._desk["due_s"].data, self._desk["triggered_s"].data
+        self._settled_s: Any = self._desk["settled_s"].data
+        self._attends = self._desk["attends"].data
         self._moments: NDArray[np.float64] = np.zeros(0)
         self._remember(_FIRST_MOMENTS)
         self._place(np.zeros(0, ROW), _FIRST_ROWS)
@@ -75,7 +76,7 @@ class DsdvTable:
     @property
     def due_s(self) -> float:
         """When the next settling ends; infinity if nothing settles."""
-        return float(self._due_s[0])
+        return self._due_s[0]
 
     @property
     def capacity(self) -> int:
@@ -85,11 +86,7 @@ class DsdvTable:
     @property
     def triggered_s(self) -> float:
         """For when the timer that tells news is set; infinity if it is not."""
-        return float(self._triggered_s[0])
-
-    @triggered_s.setter
-    def triggered_s(self, at_s: float) -> None:
-        self._triggered_s[0] = at_s
+        return self._triggered_s[0]
 
     @property
     def settled_s(self) -> float:
@@ -121,8 +118,8 @@ class DsdvTable:
         return told
 
     def tell(self, sequence: int) -> bytes:
-        """The entries of a triggered update, in the order of destinations; they are news no longer. Nothing if
-        there is no news."""
+        """The entries of a triggered update, in the order of destinations; they are news no longer, and no timer is set
+        to tell them. Nothing if there is no news."""
         return self._out[: kernel.tell(self.address, sequence)].tobytes()
 
     def dump(self, sequence: int, now_s: float) -> bytes:
@@ -130,9 +127,10 @@ class DsdvTable:
         what went over it, is lost."""
         return self._out[: kernel.dump(self.address, sequence, now_s)].tobytes()
 
-    def end_settling(self, now_s: float) -> bool:
-        """End one settling that is due by now; False if none is."""
-        return kernel.end_settling(self.address, now_s)
+    def settle(self, sequence: int, now_s: float) -> bytes:
+        """End what settles and is due by now, one after the other, until one leaves something to tell: that. If all has
+        ended, `settled_s` is when the timer must be set for."""
+        return self._out[: kernel.settle(self.address, sequence, now_s)].tobytes()
 
     def purge(self, now_s: float) -> bool:
         """Lose what was not confirmed for the hold time; whether that is news."""
@@ -184,10 +182,11 @@ class DsdvTable:
     def _place(self, rows: NDArray[Any], capacity: int) -> None:
         self._rows: NDArray[Any] = np.zeros(capacity, ROW)
         self._rows[: len(rows)] = rows
-        self._out: NDArray[np.uint8] = np.zeros((2 * capacity + 1) * kernel.ENTRY, np.uint8)
+        out: NDArray[np.uint8] = np.zeros((2 * capacity + 1) * kernel.ENTRY, np.uint8)
+        self._out = out.data
         desk = self._desk[0]
         desk["rows"], desk["capacity"], desk["used"] = self._rows.ctypes.data, capacity, len(rows)
-        desk["out"] = self._out.ctypes.data
+        desk["out"] = out.ctypes.data
 
 
 def read_together(hearing: Hearing, desks: int, sender: NodeId, message: TableUpdate) -> int:
