@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thyme.model.ids import CellId, NodeId
-from thyme.routing.cells.roll import Roll, saying
+from thyme.routing.cells.roll import Roll, saying, saying_all
 from thyme.routing.hearing import Hearing
 from thyme.wire.beacons import Beacon
 
@@ -65,3 +65,25 @@ def test_only_who_has_heard_the_same_and_can_do_without_is_passed_over() -> None
     assert called(rolls, same, 5.0) == [0, 2, 3]
     assert called(rolls, Beacon(CellId(4), True), 4.0) == called(rolls, Beacon(CellId(3), False), 4.0) == [0, 1, 2, 3]
     assert called(rolls, Beacon(CellId(3), True, b"12345"), 4.0) == [0, 1, 2, 3]
+
+
+@pytest.mark.compiled
+def test_who_is_calm_while_alike_is_passed_over_only_while_its_sum_is_the_same_and_the_hearers_own() -> None:
+    own = np.array([0x31323334])
+    comparing, without = Roll(4), Roll(4)
+    comparing.compare_with(own.ctypes.data)
+    for roll in (comparing, without):
+        roll.wake(inf)
+        roll.note(NodeId(9), 1.0)
+        roll.calm_while_alike(NodeId(9), saying_all(saying(3, True), b"1234"))
+    rolls = [comparing, without]
+    same = Beacon(CellId(3), True, b"1234")
+    assert called(rolls, same, 2.0) == [1]
+    assert called(rolls, Beacon(CellId(3), True, b"1235"), 2.0) == called(rolls, Beacon(CellId(3), True), 2.0) == [0, 1]
+    assert called(rolls, Beacon(CellId(4), True, b"1234"), 2.0) == [0, 1]
+    own[0] += 1
+    assert called(rolls, same, 2.0) == called(rolls, Beacon(CellId(3), True, b"1235"), 2.0) == [0, 1]
+
+
+def test_what_has_no_sum_or_comes_from_nowhere_is_news() -> None:
+    assert saying_all(saying(3, True), b"") == saying_all(saying(1 << 60, True), b"1234") == saying(3, True, 9)

@@ -118,11 +118,15 @@ class Cell:
         """The node is on: find out where, and take up what was held for that cell before a restart."""
         self.place = self.position()
         self.discarded(self.holdings.restore(self.place))
-        self.beacons.attend(self.id)
+        self.attend()
         self.beacons.start()
 
     def stop(self) -> None:
         self.beacons.stop()
+
+    def attend(self) -> None:
+        """Beacons of this cell's members are of interest, until they say that they hold what this node holds."""
+        self.beacons.attend(self.id, self.holdings.digests if self.options.repair else None)
 
     def position(self) -> CellId:
         """The cell that this node's position lies in now."""
@@ -134,6 +138,7 @@ class Cell:
         old.clear_saved()
         self.holdings = self._nothing_held()
         self.holdings.restore(self.place)
+        self.attend()
         self.discarded(list(old.objects()))
 
     def release(self, homes: Iterable[CellId]) -> None:

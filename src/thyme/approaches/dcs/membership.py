@@ -59,7 +59,7 @@ class Membership:
         self._cell.mode = Mode.JOINING
         self._cell.id = self._cell.place
         self._cell.holdings.belong_to(self._cell.id)
-        self._cell.beacons.attend(self._cell.id)
+        self._cell.attend()
         self._joining.begin()
 
     def _become_member(self, alone: bool) -> None:

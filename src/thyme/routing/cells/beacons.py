@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
+from typing import Protocol
 
 import msgspec
 
@@ -23,7 +24,7 @@ from thyme.model.geometry import Point
 from thyme.model.ids import CellId, NodeId
 from thyme.model.records import Counted, TrafficKind
 from thyme.routing.cells.grid import Grid
-from thyme.routing.cells.roll import Roll, saying
+from thyme.routing.cells.roll import Roll, saying, saying_all
 from thyme.routing.hearing import Ear
 from thyme.wire.beacons import Beacon
 from thyme.wire.message import Message
@@ -62,6 +63,14 @@ class BeaconEvents:
     heard: Callable[[Neighbour, bytes], None] | None = None
 
 
+class Sum(Protocol):
+    """What this node holds, summed up in `SUM_BYTES`; kept at an address that is good as long as this is."""
+
+    @property
+    def address(self) -> int: ...
+    def beacon(self) -> bytes: ...
+
+
 class Beacons:
     """This node's beacons and the table of its neighbours."""
 
@@ -86,6 +95,7 @@ class Beacons:
         self._neighbours: dict[NodeId, Neighbour] = {}
         self._roll = Roll(self._options.max_digest_bytes)
         self._attended: CellId | None = None
+        self._own: Sum | None = None
         self._place: tuple[Point, CellId] | None = None
         self._by_cell: dict[CellId, dict[NodeId, Neighbour]] = {}
         self._said: tuple[CellId, bool] | None = None
@@ -108,11 +118,13 @@ class Beacons:
         """Whether this node routes and counts to its cell now."""
         return self._participates()
 
-    def attend(self, cell: CellId) -> None:
+    def attend(self, cell: CellId, own: Sum | None = None) -> None:
         """From now on `heard` need not be told of a beacon that says what its sender's last one said, unless the sender
-        routes in `cell`, or `wake` asks for it."""
-        if cell != self._attended:
-            self._attended = cell
+        routes in `cell`, or `wake` asks for it. Even of those in `cell` it need not be told if their digest, too, is
+        what it was, and is `own`."""
+        if cell != self._attended or own is not self._own:
+            self._attended, self._own = cell, own
+            self._roll.compare_with(own.address if own else 0)
             self._roll.stir_all()
 
     def wake(self, at_s: float) -> None:
@@ -166,7 +178,7 @@ class Beacons:
             neighbour = self._news(known, Neighbour(sender, message.cell, message.stationary))
         if self._events.heard:
             self._events.heard(neighbour, message.digest)
-        self._calm(neighbour)
+        self._calm(neighbour, message.digest)
         return True
 
     def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
@@ -213,13 +225,16 @@ class Beacons:
         self._tell_populations(known, neighbour)
         return neighbour
 
-    def _calm(self, neighbour: Neighbour) -> None:
+    def _calm(self, neighbour: Neighbour, digest: bytes) -> None:
         """Whether the same again from this neighbour would have to be told of."""
         mine = neighbour.stationary and neighbour.cell == self._attended
-        if self._events.heard and (mine or self._attended is None):
-            self._roll.stir(neighbour.node)
+        said = saying(neighbour.cell, neighbour.stationary)
+        if not self._events.heard or not (mine or self._attended is None):
+            self._roll.calm(neighbour.node, said)
+        elif mine and self._own and digest == self._own.beacon():
+            self._roll.calm_while_alike(neighbour.node, saying_all(said, digest))
         else:
-            self._roll.calm(neighbour.node, saying(neighbour.cell, neighbour.stationary))
+            self._roll.stir(neighbour.node)
 
     def _put(self, neighbour: Neighbour) -> None:
         self._take(neighbour.node)

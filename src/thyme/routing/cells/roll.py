@@ -23,16 +23,26 @@ DESK = np.dtype(
         ("count", np.int64),
         ("wake_s", np.float64),  # from then on every beacon is told of
         ("max_digest_bytes", np.int64),
+        ("own_sum", np.int64),  # the address of what this node's own digest sums up to; 0 if it has none
     ]
 )
 _FIRST_ROWS = 16
 _RESTLESS = -1
 _NEWS = -2
+_WITH_SUM = 1 << 62
+_MOST_SAID = 1 << 29
 
 
 def saying(cell: int, stationary: bool, digest_bytes: int = 0) -> int:
     """What a beacon says, as one number; what carries more than a sum is always news."""
     return 2 * cell + stationary if digest_bytes <= SUM_BYTES else _NEWS
+
+
+def saying_all(said: int, digest: bytes) -> int:
+    """What a beacon says, with its sum; what has none, or comes from a cell that no grid has, is always news."""
+    if len(digest) != SUM_BYTES or not 0 <= said < _MOST_SAID:
+        return _NEWS
+    return _WITH_SUM + (said << 8 * SUM_BYTES) + int.from_bytes(digest, "big")
 
 
 class Roll:
@@ -76,6 +86,14 @@ class Roll:
     def calm(self, node: NodeId, said: int) -> None:
         """While this neighbour says the same again, nobody wants to know."""
         self._calm[self._at[node]] = said
+
+    def calm_while_alike(self, node: NodeId, said_all: int) -> None:
+        """The same, but it must say the same sum too, and that must be this node's own."""
+        self._calm[self._at[node]] = said_all
+
+    def compare_with(self, own_sum: int) -> None:
+        """Where this node's own digest is kept."""
+        self._desk["own_sum"] = own_sum
 
     def stir(self, node: NodeId) -> None:
         self._calm[self._at[node]] = _RESTLESS
