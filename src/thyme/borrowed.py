@@ -147,8 +147,8 @@ def _write(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
 
 def opener(row_types: dict[str, np.dtype[Any]]) -> Any:
     """A function for compiled code, from the address of a book (an array with a row of address and length for each
-    table) to something that has these tables as attributes. Handing that on costs one pointer, where twenty arrays would
-    be a hundred."""
+    table) to something that has these tables as attributes. Handing that on costs one pointer, where twenty arrays
+    would be a hundred."""
     tables = _Tables(row_types)
 
     def opened(typing_context: Any, book: Any) -> Any:
