@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thyme.model.ids import CellId, NodeId
+from thyme.routing.cells.notes import KnownNotes
 from thyme.routing.cells.roll import Roll, saying, saying_all
 from thyme.routing.hearing import Hearing
-from thyme.wire.beacons import Beacon
+from thyme.wire.beacons import NOTE, Beacon
 
 STEPS = st.lists(st.tuples(st.booleans(), st.integers(0, 30)), max_size=120)
 
@@ -65,13 +66,14 @@ def test_only_who_has_heard_the_same_and_can_do_without_is_passed_over() -> None
     assert called(rolls, same, 5.0) == [0, 2, 3]
     assert called(rolls, Beacon(CellId(4), True), 4.0) == called(rolls, Beacon(CellId(3), False), 4.0) == [0, 1, 2, 3]
     assert called(rolls, Beacon(CellId(3), True, b"12345"), 4.0) == [0, 1, 2, 3]
+    assert called(rolls, Beacon(CellId(3), True, NOTE.pack(1, 2)), 4.0) == [0, 1, 2, 3]
 
 
 @pytest.mark.compiled
 def test_who_is_calm_while_alike_is_passed_over_only_while_its_sum_is_the_same_and_the_hearers_own() -> None:
     own = np.array([0x31323334])
     comparing, without = Roll(4), Roll(4)
-    comparing.compare_with(own.ctypes.data)
+    comparing.compare_with(own.ctypes.data, 0)
     for roll in (comparing, without):
         roll.wake(inf)
         roll.note(NodeId(9), 1.0)
@@ -86,4 +88,23 @@ def test_who_is_calm_while_alike_is_passed_over_only_while_its_sum_is_the_same_a
 
 
 def test_what_has_no_sum_or_comes_from_nowhere_is_news() -> None:
-    assert saying_all(saying(3, True), b"") == saying_all(saying(1 << 60, True), b"1234") == saying(3, True, 9)
+    assert saying_all(saying(3, True), b"") == saying_all(saying(1 << 60, True), b"1234") < 0
+
+
+@pytest.mark.compiled
+def test_notes_are_news_until_they_are_known() -> None:
+    roll, known = Roll(256), KnownNotes()
+    roll.compare_with(0, known.address)
+    roll.wake(inf)
+    roll.note(NodeId(9), 1.0)
+    roll.calm(NodeId(9), saying(3, True))
+    both = Beacon(CellId(3), True, b"1234" + NOTE.pack(2**32 - 1, 7) + NOTE.pack(5, 2**16 - 1))
+    assert called([roll], both, 2.0) == [0]
+    known.add(2**32 - 1, 7)
+    assert called([roll], both, 2.0) == [0]
+    known.add(5, 2**16 - 1)
+    assert called([roll], both, 2.0) == []
+    known.forget(5, 1)
+    assert called([roll], both, 2.0) == []
+    known.forget(5, 2**16 - 1)
+    assert called([roll], both, 2.0) == [0]

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from lone_cell import HERE, LoneCell, metadata_of
 from net import Net
 
-from thyme.approaches.dcs.rumours import BEACONS, MOST_AT_ONCE, SAME_NEWS_S, Rumours, split
+from thyme.approaches.dcs.rumours import BEACONS, MOST_AT_ONCE, SAME_NEWS_S, Rumours
 from thyme.model.ids import CellId
-from thyme.wire.beacons import Beacon
+from thyme.wire.beacons import Beacon, parts
 from thyme.wire.cells import Held
 
 
@@ -59,7 +59,7 @@ def test_a_beacon_carries_only_so_many() -> None:
 
 @given(st.sampled_from([b"", b"abcd"]), st.integers(0, 5))
 def test_a_digest_and_rumours_share_a_beacon(digest: bytes, count: int) -> None:
-    assert split(digest + b"rumour" * count, 4) == (digest, b"rumour" * count)
+    assert parts(digest + b"rumour" * count) == (digest, b"rumour" * count)
 
 
 def test_a_member_starts_one_when_the_last_member_of_a_cell_beside_it_falls_silent() -> None:

@@ -15,9 +15,8 @@ from typing import Any, TypeVar
 from thyme.approaches.contents import Contents
 from thyme.approaches.dcs.holdings import Holdings
 from thyme.approaches.dcs.options import CellStorageOptions
-from thyme.approaches.dcs.rumours import Rumours, split
+from thyme.approaches.dcs.rumours import Rumours
 from thyme.approaches.dcs.turns import Turn
-from thyme.approaches.digests import BEACON_BYTES
 from thyme.approaches.requests import Requests
 from thyme.host import Host
 from thyme.model.errors import InputError
@@ -27,6 +26,7 @@ from thyme.routing.cells.addresses import Arrival
 from thyme.routing.cells.beacons import BeaconEvents, Beacons, Neighbour
 from thyme.routing.cells.geographic import GeographicRouter
 from thyme.routing.cells.grid import Grid
+from thyme.wire.beacons import parts
 from thyme.wire.cells import CellState
 from thyme.wire.message import Message
 
@@ -126,7 +126,8 @@ class Cell:
 
     def attend(self) -> None:
         """Beacons of this cell's members are of interest, until they say that they hold what this node holds."""
-        self.beacons.attend(self.id, self.holdings.digests if self.options.repair else None)
+        own = self.holdings.digests if self.options.repair else None
+        self.beacons.attend(self.id, own, self._rumours.notes)
 
     def position(self) -> CellId:
         """The cell that this node's position lies in now."""
@@ -214,7 +215,7 @@ class Cell:
         return (b"" if silent else self.holdings.digests.beacon()) + self._rumours.say()
 
     def _on_heard(self, neighbour: Neighbour, said: bytes) -> None:
-        digest, rumours = split(said, BEACON_BYTES)
+        digest, rumours = parts(said)
         self._rumours.hear(rumours)
         self.heard(neighbour, digest)
 

@@ -9,11 +9,12 @@ heard of the same cell just before is the same news. Where nothing is lost, noth
 from __future__ import annotations
 
 from collections.abc import Callable
-from struct import Struct
 
 from thyme.host import Host
 from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId
+from thyme.routing.cells.notes import KnownNotes
+from thyme.wire.beacons import NOTE
 
 BEACONS = 3
 """Beacons in which a node says a rumour: a neighbour may miss one or two."""
@@ -23,7 +24,6 @@ SAME_NEWS_S = 8.0
 """Several neighbours start a rumour about the same cell; within this time they are one."""
 MEMORY = 512
 """Rumours remembered, so that none goes round twice."""
-_RECORD = Struct(">IH")
 
 
 class Rumours:
@@ -32,7 +32,10 @@ class Rumours:
     def __init__(self, host: Host, heard: Callable[[CellId], None]) -> None:
         self._host = host
         self._heard = heard
-        self._known: Bounded[tuple[int, int], None] = Bounded(MEMORY)
+        self.notes = KnownNotes()
+        self._known: Bounded[tuple[int, int], None] = Bounded(
+            MEMORY, parting=lambda rumour, _: self.notes.forget(*rumour)
+        )
         self._heard_s: Bounded[int, float] = Bounded(MEMORY, renewing=True)
         self._to_say: dict[tuple[int, int], int] = {}
 
@@ -47,26 +50,21 @@ class Rumours:
             self._to_say[rumour] -= 1
             if not self._to_say[rumour]:
                 del self._to_say[rumour]
-        return b"".join(_RECORD.pack(*rumour) for rumour in said)
+        return b"".join(NOTE.pack(*rumour) for rumour in said)
 
     def hear(self, said: bytes) -> None:
         """From a neighbour's beacon; what is no rumour is ignored."""
-        for first in range(0, len(said) - _RECORD.size + 1, _RECORD.size):
-            self._pass_on(*_RECORD.unpack_from(said, first))
+        for first in range(0, len(said) - NOTE.size + 1, NOTE.size):
+            self._pass_on(*NOTE.unpack_from(said, first))
 
     def _pass_on(self, cell: int, number: int) -> None:
         if (cell, number) in self._known:
             return
         self._known[cell, number] = None
+        self.notes.add(cell, number)
         now_s = self._host.now()
         if now_s - self._heard_s.get(cell, -SAME_NEWS_S) < SAME_NEWS_S:
             return
         self._heard_s[cell] = now_s
         self._to_say[cell, number] = BEACONS
         self._heard(CellId(cell))
-
-
-def split(said: bytes, digest_bytes: int) -> tuple[bytes, bytes]:
-    """What a beacon carries: a digest, if its length leaves room for one, and rumours."""
-    size = digest_bytes if len(said) % _RECORD.size == digest_bytes % _RECORD.size else 0
-    return said[:size], said[size:]

@@ -24,9 +24,10 @@ from thyme.model.geometry import Point
 from thyme.model.ids import CellId, NodeId
 from thyme.model.records import Counted, TrafficKind
 from thyme.routing.cells.grid import Grid
+from thyme.routing.cells.notes import KnownNotes
 from thyme.routing.cells.roll import Roll, saying, saying_all
 from thyme.routing.hearing import Ear
-from thyme.wire.beacons import Beacon
+from thyme.wire.beacons import Beacon, parts
 from thyme.wire.message import Message
 
 
@@ -96,6 +97,7 @@ class Beacons:
         self._roll = Roll(self._options.max_digest_bytes)
         self._attended: CellId | None = None
         self._own: Sum | None = None
+        self._notes: KnownNotes | None = None
         self._place: tuple[Point, CellId] | None = None
         self._by_cell: dict[CellId, dict[NodeId, Neighbour]] = {}
         self._said: tuple[CellId, bool] | None = None
@@ -118,13 +120,13 @@ class Beacons:
         """Whether this node routes and counts to its cell now."""
         return self._participates()
 
-    def attend(self, cell: CellId, own: Sum | None = None) -> None:
+    def attend(self, cell: CellId, own: Sum | None = None, notes: KnownNotes | None = None) -> None:
         """From now on `heard` need not be told of a beacon that says what its sender's last one said, unless the sender
         routes in `cell`, or `wake` asks for it. Even of those in `cell` it need not be told if their digest, too, is
-        what it was, and is `own`."""
-        if cell != self._attended or own is not self._own:
-            self._attended, self._own = cell, own
-            self._roll.compare_with(own.address if own else 0)
+        what it was, and is `own`. Notes are of no interest if they are among `notes`."""
+        if cell != self._attended or own is not self._own or notes is not self._notes:
+            self._attended, self._own, self._notes = cell, own, notes
+            self._roll.compare_with(own.address if own else 0, notes.address if notes else 0)
             self._roll.stir_all()
 
     def wake(self, at_s: float) -> None:
@@ -178,7 +180,7 @@ class Beacons:
             neighbour = self._news(known, Neighbour(sender, message.cell, message.stationary))
         if self._events.heard:
             self._events.heard(neighbour, message.digest)
-        self._calm(neighbour, message.digest)
+        self._calm(neighbour, parts(message.digest)[0])
         return True
 
     def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
@@ -225,14 +227,14 @@ class Beacons:
         self._tell_populations(known, neighbour)
         return neighbour
 
-    def _calm(self, neighbour: Neighbour, digest: bytes) -> None:
+    def _calm(self, neighbour: Neighbour, own_sum: bytes) -> None:
         """Whether the same again from this neighbour would have to be told of."""
         mine = neighbour.stationary and neighbour.cell == self._attended
         said = saying(neighbour.cell, neighbour.stationary)
         if not self._events.heard or not (mine or self._attended is None):
             self._roll.calm(neighbour.node, said)
-        elif mine and self._own and digest == self._own.beacon():
-            self._roll.calm_while_alike(neighbour.node, saying_all(said, digest))
+        elif mine and self._own and own_sum == self._own.beacon():
+            self._roll.calm_while_alike(neighbour.node, saying_all(said, own_sum))
         else:
             self._roll.stir(neighbour.node)
 

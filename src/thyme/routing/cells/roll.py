@@ -24,6 +24,7 @@ DESK = np.dtype(
         ("wake_s", np.float64),  # from then on every beacon is told of
         ("max_digest_bytes", np.int64),
         ("own_sum", np.int64),  # the address of what this node's own digest sums up to; 0 if it has none
+        ("notes", np.int64),  # the address of notes that are known (`cells.notes`); 0 if any note is of interest
     ]
 )
 _FIRST_ROWS = 16
@@ -33,9 +34,9 @@ _WITH_SUM = 1 << 62
 _MOST_SAID = 1 << 29
 
 
-def saying(cell: int, stationary: bool, digest_bytes: int = 0) -> int:
-    """What a beacon says, as one number; what carries more than a sum is always news."""
-    return 2 * cell + stationary if digest_bytes <= SUM_BYTES else _NEWS
+def saying(cell: int, stationary: bool) -> int:
+    """What a beacon says, as one number."""
+    return 2 * cell + stationary
 
 
 def saying_all(said: int, digest: bytes) -> int:
@@ -91,9 +92,9 @@ class Roll:
         """The same, but it must say the same sum too, and that must be this node's own."""
         self._calm[self._at[node]] = said_all
 
-    def compare_with(self, own_sum: int) -> None:
-        """Where this node's own digest is kept."""
-        self._desk["own_sum"] = own_sum
+    def compare_with(self, own_sum: int, notes: int) -> None:
+        """Where this node's own digest and the notes that it knows are kept."""
+        self._desk["own_sum"], self._desk["notes"] = own_sum, notes
 
     def stir(self, node: NodeId) -> None:
         self._calm[self._at[node]] = _RESTLESS

@@ -6,13 +6,15 @@ import numpy as np
 
 from thyme.compiled import carray, entry, inner, pointer
 from thyme.model.ids import NodeId
+from thyme.routing.cells.notes import PLACES
 from thyme.routing.cells.roll import DESK, saying, saying_all
 from thyme.routing.hearing import Hearing
 from thyme.routing.noting import columns, desk_of
-from thyme.wire.beacons import SUM_BYTES, Beacon
+from thyme.wire.beacons import NOTE, SUM_BYTES, Beacon, parts
 
 _NUMBER, _INSTANT = np.dtype(np.int64), np.dtype(np.float64)
 _SUM = (1 << 8 * SUM_BYTES) - 1
+_NOTE_BYTES = NOTE.size
 
 
 @inner
@@ -20,8 +22,26 @@ def is_own(address: int, theirs: int) -> bool:
     return bool(address != 0 and carray(pointer(address), 1, _NUMBER)[0] == theirs)
 
 
+@inner
+def knows_all(address: int, notes: bytes) -> bool:
+    """Whether a table of known notes has all of these."""
+    count = len(notes) // _NOTE_BYTES
+    if count == 0 or address == 0:
+        return count == 0
+    known = carray(pointer(address), PLACES, _NUMBER)
+    for k in range(count):
+        about = number = 0
+        for i in range(4):
+            about = about << 8 | int(notes[k * _NOTE_BYTES + i])
+        for i in range(4, _NOTE_BYTES):
+            number = number << 8 | int(notes[k * _NOTE_BYTES + i])
+        if known[(about * 31 + number) & (PLACES - 1)] != about << 16 | number:
+            return False
+    return True
+
+
 @entry
-def call(hearing: int, desks: int, sender: int, said: int, said_all: int, digest_bytes: int) -> int:
+def call(hearing: int, desks: int, sender: int, said: int, said_all: int, digest_bytes: int, notes: bytes) -> int:
     """For how many of the hearers this beacon is more than a sign of life."""
     nodes, now_s, _, told = columns(hearing)
     news = 0
@@ -29,7 +49,8 @@ def call(hearing: int, desks: int, sender: int, said: int, said_all: int, digest
         desk = carray(pointer(desk_of(desks, nodes[i])), 1, DESK)[0]
         known = carray(pointer(desk.nodes), desk.count, _NUMBER)
         told[i] = 1
-        if now_s[i] < desk.wake_s and digest_bytes <= desk.max_digest_bytes:
+        fits = now_s[i] < desk.wake_s and digest_bytes <= desk.max_digest_bytes
+        if fits and knows_all(desk.notes, notes):
             for at in range(desk.count):
                 if known[at] == sender:
                     calm = carray(pointer(desk.calm), desk.count, _NUMBER)[at]
@@ -43,5 +64,5 @@ def call(hearing: int, desks: int, sender: int, said: int, said_all: int, digest
 
 def call_together(hearing: Hearing, desks: int, sender: NodeId, beacon: Beacon) -> int:
     """An `Ear.take`."""
-    said = saying(beacon.cell, beacon.stationary, len(beacon.digest))
-    return call(hearing.address, desks, sender, said, saying_all(said, beacon.digest), len(beacon.digest))
+    said, (own_sum, notes) = saying(beacon.cell, beacon.stationary), parts(beacon.digest)
+    return call(hearing.address, desks, sender, said, saying_all(said, own_sum), len(beacon.digest), notes)
