@@ -17,13 +17,20 @@ def test_a_small_crowd_is_measured_whole() -> None:
     assert 0.9 < row.succeeded <= 1.0
     assert row.frames > 16 * 100, "a beacon a second alone makes more"
     assert row.busiest > 1.0
+    assert row.busiest_cell > 1.0
     assert row.peak_mb > 50.0
+
+
+def test_a_crowd_that_walks_sends_more() -> None:
+    standing, walking = (measure(16, seed=1, walking=walking) for walking in (False, True))
+    assert walking.recall > 0.9
+    assert walking.frames > standing.frames
 
 
 def test_table_of_the_largest_crowd_fits_a_terminal() -> None:
     output = io.StringIO()
     render(
-        [CrowdRow(2_000, 120.0, 12_345, 0.9987, 0.9991, 1_234_567, 4_321.0, 9.9, 1_234.0, 2_345.0)],
+        [CrowdRow(2_000, 120.0, 12_345, 0.9987, 0.9991, 1_234_567, 4_321.0, 9.9, 8.8, 1_234.0, 2_345.0)],
         Console(file=output, width=80),
     )
     lines = output.getvalue().splitlines()

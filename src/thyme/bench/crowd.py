@@ -25,6 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from thyme.model.frames import TimeFrame
+from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
 from thyme.model.matching import MatchingIndex
 from thyme.model.objects import Metadata
@@ -32,6 +33,7 @@ from thyme.model.operations import Operation
 from thyme.model.queries import parse_query
 from thyme.model.records import OperationKind, TrafficKind
 from thyme.model.subscriptions import Subscription
+from thyme.routing.cells.grid import Grid
 from thyme.sim.run import Run
 from thyme.sim.scenario import scenario_of
 
@@ -42,6 +44,14 @@ ASKED_S = 60.0
 SETTLED_S = 30.0
 """How long the run goes on after the last operation."""
 INSERT_EVERY_S = 60.0
+WALKING = {
+    "model": "waypoint",
+    "min_speed_mps": 1.0,
+    "max_speed_mps": 1.0,
+    "min_pause_s": 30.0,
+    "max_pause_s": 120.0,
+}
+"""Everybody walks to a random place at 1 m/s, stays for a while, and walks on."""
 _TEXT = "a line of some forty letters, as posts are. "
 
 
@@ -59,23 +69,26 @@ class CrowdRow(msgspec.Struct, frozen=True):
     """What a node puts on the air in a second, on average, headers and acknowledgements included."""
     busiest: float
     """The most that one node sent, over the mean."""
+    busiest_cell: float
+    """The most that the nodes of one cell sent, over the mean of all cells in which there are nodes; by where they were
+    in the middle of the run."""
     cpu_s: float
     peak_mb: float
 
 
 def bench_crowd(
-    sizes: Sequence[int] = SIZES, seed: int = 1, tell: Callable[[int], None] = lambda nodes: None
+    sizes: Sequence[int] = SIZES, seed: int = 1, tell: Callable[[int], None] = lambda nodes: None, walking: bool = False
 ) -> list[CrowdRow]:
     """Measure every size, smallest first."""
     rows = []
     for nodes in sorted(sizes):
         tell(nodes)
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            rows.append(pool.submit(measure, nodes, seed).result())
+            rows.append(pool.submit(measure, nodes, seed, walking).result())
     return rows
 
 
-def measure(nodes: int, seed: int) -> CrowdRow:
+def measure(nodes: int, seed: int, walking: bool = False) -> CrowdRow:
     until_s = JOINED_S + ASKED_S + SETTLED_S
     scenario = scenario_of(
         {
@@ -83,6 +96,7 @@ def measure(nodes: int, seed: int) -> CrowdRow:
             "seed": seed,
             "approach": "dcs",
             "radio": {"model": "wifi"},
+            "movement": WALKING if walking else {"model": "static"},
             "time": {"join_from_s": 0.0, "join_to_s": JOINED_S / 2, "until_s": until_s},
         },
         "crowd",
@@ -94,7 +108,8 @@ def measure(nodes: int, seed: int) -> CrowdRow:
     cpu_s = time.process_time() - began_s
     kinds = Counter(events["kind"].to_pylist())
     sent = events.filter(pc.equal(events["kind"], str(TrafficKind.PHY_SENT)))
-    by_node = sent.group_by("node").aggregate([("size_bytes", "sum")])["size_bytes_sum"].to_pylist()
+    sums = sent.group_by("node").aggregate([("size_bytes", "sum")])
+    by_node, by_cell = sums["size_bytes_sum"].to_pylist(), _by_cell(run, sums)
     return CrowdRow(
         nodes,
         until_s,
@@ -104,9 +119,21 @@ def measure(nodes: int, seed: int) -> CrowdRow:
         int(pc.sum(sent["count"]).as_py() or 0),
         sum(by_node) / nodes / until_s,
         max(by_node) * nodes / sum(by_node),
+        max(by_cell) * len(by_cell) / sum(by_cell),
         cpu_s,
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     )
+
+
+def _by_cell(run: Run, sums: pa.Table) -> list[int]:
+    """What was sent in each cell."""
+    area = run.scenario.area()
+    grid = Grid(area.width_m, area.height_m, area.cell_m)
+    places = run.movement.positions(run.scenario.time.until_s / 2.0).tolist()
+    by_cell: Counter[int] = Counter()
+    for node, size_bytes in zip(sums["node"].to_pylist(), sums["size_bytes_sum"].to_pylist(), strict=True):
+        by_cell[grid.cell_of(Point(*places[node]))] += size_bytes
+    return list(by_cell.values())
 
 
 def _load(nodes: int, seed: int) -> list[Operation]:
@@ -155,11 +182,12 @@ def render(rows: Sequence[CrowdRow], console: Console | None = None) -> None:
     """Print the table."""
     table = Table(
         title="Thyme-DCS crowds, two nodes per cell, 802.11g",
-        caption=f"{JOINED_S + ASKED_S + SETTLED_S:g} s simulated; sent: all that a node puts on the air",
+        caption=f"{JOINED_S + ASKED_S + SETTLED_S:g} s simulated; B/s: all that a node puts on the air; "
+        "node, cell: the busiest, over the mean",
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
-    for heading in ("nodes", "ops", "ok", "recall", "frames", "B/s a node", "busiest", "CPU s", "peak MB"):
+    for heading in ("nodes", "ops", "ok", "recall", "frames", "B/s", "node", "cell", "CPU s", "peak MB"):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(
@@ -170,6 +198,7 @@ def render(rows: Sequence[CrowdRow], console: Console | None = None) -> None:
             f"{row.frames:,}",
             f"{row.sent_bytes_per_s:,.0f}",
             f"{row.busiest:.1f}×",
+            f"{row.busiest_cell:.1f}×",
             f"{row.cpu_s:.0f}",
             f"{row.peak_mb:,.0f}",
         )

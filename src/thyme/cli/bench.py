@@ -101,6 +101,24 @@ def crowd(
 
 
 @bench_app.command()
+def stadium(
+    nodes: Annotated[int, typer.Option(min=2, help="How many people.")] = 10_000,
+) -> None:
+    """Thyme-DCS in a stadium of 10,000, standing and walking at 1 m/s: what simulating it costs, recall, busiest cell.
+
+    Example: thyme bench stadium --nodes 1000
+    """
+    from rich.console import Console
+
+    from thyme.bench.crowd import bench_crowd, render
+
+    console = Console()
+    for walking in (False, True):
+        console.print("walking" if walking else "standing")
+        render(bench_crowd([nodes], walking=walking), console)
+
+
+@bench_app.command()
 def pipeline(
     largest: Annotated[int, typer.Option(help="Stop at this many posts.")] = 5_000_000,
     cores: Annotated[int, typer.Option(min=1, help="Cores for Spark, DuckDB and Polars alike.")] = 2,

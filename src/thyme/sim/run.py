@@ -17,7 +17,6 @@ from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import Left, Stored
 from thyme.routing.cells.grid import Grid
-from thyme.sim.collecting import seldom_collecting
 from thyme.sim.energy import record_energy
 from thyme.sim.radios.radio import Radio
 from thyme.sim.scenario import Scenario
@@ -117,8 +116,7 @@ class Run:
 
     def go(self, progress: Callable[[float], None] | None = None) -> Result:
         until_s = self.scenario.time.until_s
-        with seldom_collecting():
-            self.world.run(until_s, progress)
+        self.world.run(until_s, progress)
         self._close(until_s)
         events = self.world.recorder.table(until_s)
         return Result(self.scenario, events, self.movement, self.churn, self.world.engine.actions)

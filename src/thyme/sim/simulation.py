@@ -21,6 +21,7 @@ from thyme.model.ids import NodeId
 from thyme.model.records import LogRecord, TrafficKind
 from thyme.routing.hearing import Hearing
 from thyme.sim.audience import Audience, Ears
+from thyme.sim.collecting import seldom_collecting
 from thyme.sim.engine import Engine
 from thyme.sim.faults import Pass, Rule, verdict
 from thyme.sim.radios.radio import Happening, Radio, Told
@@ -115,6 +116,12 @@ class Simulation:
 
     def run(self, until_s: float, progress: Callable[[float], None] | None = None) -> None:
         """Let everything happen up to `until_s`."""
+        with seldom_collecting():
+            self._run(until_s, progress)
+        for kind in self._kinds.values():
+            kind.audience.count(kind.received)
+
+    def _run(self, until_s: float, progress: Callable[[float], None] | None) -> None:
         engine, radio = self.engine, self.radio
         told_s = engine.now_s
         while True:
@@ -129,8 +136,6 @@ class Simulation:
                 told_s = engine.now_s
                 progress(told_s)
         engine.now_s = until_s
-        for kind in self._kinds.values():
-            kind.audience.count(kind.received)
 
     def send(self, sender: int, to: int, message: Message, failed: Failed) -> None:
         size_bytes = len(encode(message))
