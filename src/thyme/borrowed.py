@@ -19,7 +19,6 @@ from numba.core.datamodel import models
 from numba.core.imputils import lower_builtin, lower_getattr_generic
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global
 from numba.extending import infer_getattr, intrinsic, register_model
-from numba.np.arrayobj import make_array
 from numba.np.numpy_support import from_dtype
 
 
