@@ -19,7 +19,11 @@ from typing import Any
 
 import msgspec
 
+import thyme.live.node.node as node_module
+from thyme.approaches import user
 from thyme.live import Node, OperationError
+from thyme.live.link.udp import LinkOptions
+from thyme.live.link.unicasts import UnicastOptions
 
 APPROACHES = ("ls", "dcs")
 TAG = "goal"
@@ -28,7 +32,8 @@ LIVE_OBJECTS = 20
 CONTENT = b"x" * 500
 SAMPLE_S = 2.0
 VISIT_S = 5.0
-MEMORY = 2_000
+MEMORY = 1_000
+"""Names, notifications, deletions and objects that each node remembers."""
 PLACES = [(10.0, 20.0), (20.0, 20.0), (60.0, 20.0), (70.0, 20.0)]
 
 
@@ -68,6 +73,7 @@ def soak(approaches: tuple[str, ...], minutes: float, per_s: float) -> list[Soak
 async def play(approach: str, minutes: float, per_s: float) -> Soaked:
     end_s = time.monotonic() + 60.0 * minutes
     state = _State(approach)
+    user.MAX_SEEN = node_module.MAX_KNOWN_OBJECTS = MEMORY  # not settings: an application has no reason to change them
     with TemporaryDirectory() as folder:
         nodes: list[Node] = []
         for index in range(3):
@@ -134,11 +140,12 @@ async def _visit(nodes: list[Node], state: _State, end_s: float) -> None:
 
 
 def _options(approach: str, index: int) -> dict[str, Any]:
+    link = LinkOptions(unicasts=UnicastOptions(heard=MEMORY))
     limits = {"limits": {"notified_memory": MEMORY, "used_names": MEMORY, "deletions": MEMORY}}
     if approach == "dcs":
         area = {"grid": {"width_m": 80.0, "height_m": 40.0}, "join_wait_s": 0.3, "settle_s": 0.2}
-        return {"approach": "dcs", "settings": {**area, **limits}, "position": PLACES[index]}
-    return {"approach": approach, "settings": {"join": {"wait_s": 0.1, "delay_s": 0.02}, **limits}}
+        return {"approach": "dcs", "settings": {**area, **limits}, "position": PLACES[index], "link": link}
+    return {"approach": approach, "link": link, "settings": {"join": {"wait_s": 0.1, "delay_s": 0.02}, **limits}}
 
 
 def _rss_mb() -> float:

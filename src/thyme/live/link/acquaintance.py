@@ -165,16 +165,15 @@ class Acquaintance:
         """Go by a time that is older than this node's; it is measured by asking."""
         if self.time is None:
             return
+        if abs(theirs.correction_s) > FAR_S:
+            self._warn(
+                f"the clock of node {frame.sender} at {address_text(address)} is {_off(-theirs.correction_s)} the time "
+                "of this crowd, by which it goes nevertheless"
+            )
         if frame.kind is Kind.HELLO:
             if self.time.is_older(theirs):
                 self._send(Kind.HELLO, frame.sender, address)
-            elif abs(ahead_s := theirs.now_s - self.time.now()) > FAR_S:
-                self._warn(
-                    f"the clock of node {frame.sender} at {address_text(address)} is {_off(ahead_s)} this one's; it "
-                    "goes by the time of those who were here before"
-                )
             return
-        before_s = self.time.correction_s
         behind_s = self.time.follow(theirs, self._loop.time() - theirs.echo_s, yields=self._node > frame.sender)
         if behind_s is None:
             return
@@ -183,10 +182,8 @@ class Acquaintance:
                 f"this device's clock is {_off(-behind_s)} that of node {frame.sender} at {address_text(address)}; "
                 "this node goes by that one's time. Set the clock of the device that is wrong"
             )
-        if self.time.correction_s != before_s:
-            for other in self._peers.addresses():
-                if other != address:
-                    self._send(Kind.HELLO, EVERYBODY, other)
+        for other in self._peers.addresses():
+            self._send(Kind.HELLO, EVERYBODY, other)
 
     def _meet(self, peer: Peer) -> None:
         before = self._peers.at(peer.address)

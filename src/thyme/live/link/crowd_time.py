@@ -38,6 +38,8 @@ class Reading(msgspec.Struct, frozen=True):
     """For how long the time that the sender goes by has been in use."""
     lineage: int
     """Drawn by who began it."""
+    correction_s: float = 0.0
+    """By how much it differs from the clock of the sender's device."""
     asked_s: float = 0.0
     """The sender's own reading, for the answer to give back."""
     echo_s: float = 0.0
@@ -68,7 +70,7 @@ class CrowdTime:
         return self._correction_s
 
     def reading(self, asked_s: float, echo_s: float = 0.0) -> Reading:
-        return Reading(self.now(), self._clock() - self._began_s, self._lineage, asked_s, echo_s)
+        return Reading(self.now(), self._clock() - self._began_s, self._lineage, self._correction_s, asked_s, echo_s)
 
     def is_older(self, other: Reading) -> bool:
         """Whether a time has been in use for longer than this one."""
@@ -81,7 +83,7 @@ class CrowdTime:
 
     def follow(self, other: Reading, took_s: float, *, yields: bool) -> float | None:
         """An answer came, `took_s` after the question: go by its time if that one is older, or if both are one and this
-        node is the one that `yields`. By how much this node's time was behind; None if it goes on as before."""
+        node is the one that `yields`. By how much this node's time was surely behind; None if it goes on as before."""
         if self._fixed or took_s < 0.0:
             return None
         behind_s = other.now_s + took_s / 2.0 - self.now()
@@ -92,8 +94,9 @@ class CrowdTime:
             return None
         self._lineage = other.lineage
         self._began_s = self._clock() - other.age_s - took_s / 2.0
-        if abs(behind_s) > NEAR_S + took_s / 2.0:
-            self._shift(behind_s)
+        if abs(behind_s) <= NEAR_S + took_s / 2.0:
+            return None
+        self._shift(behind_s)
         return behind_s
 
     def _shift(self, behind_s: float) -> None:

@@ -23,7 +23,7 @@ EVERYBODY = NodeId(-1)
 MAX_NODE = 2**63 - 1
 _HEADER = struct.Struct("!2sBBqqQ")
 HEADER_BYTES = _HEADER.size
-_GREETER = struct.Struct("!QddQdd")
+_GREETER = struct.Struct("!QddQddd")
 LIFE_BITS = 64
 MAX_INTRODUCTION_BYTES = _GREETER.size + 32
 MAX_DATAGRAM_BYTES = HEADER_BYTES + MAX_FRAME_BYTES + 3
@@ -89,7 +89,7 @@ class Introduction(msgspec.Struct, frozen=True):
 
     def pack(self) -> bytes:
         time = self.time
-        numbers = (self.life, time.now_s, time.age_s, time.lineage, time.asked_s, time.echo_s)
+        numbers = (self.life, time.now_s, time.age_s, time.lineage, time.correction_s, time.asked_s, time.echo_s)
         return _GREETER.pack(*numbers) + self.approach.encode()
 
 
@@ -97,7 +97,7 @@ def read_introduction(body: bytes) -> Introduction:
     try:
         life, *time = _GREETER.unpack_from(body)
         reading = Reading(*time)
-        if not all(map(isfinite, (reading.now_s, reading.age_s, reading.asked_s, reading.echo_s))):
+        if not all(map(isfinite, time)):
             raise FrameError("no introduction")
         return Introduction(life, body[_GREETER.size :].decode(), reading)
     except (struct.error, UnicodeDecodeError) as error:
