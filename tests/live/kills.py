@@ -32,7 +32,7 @@ TAG = "goal"
 WIDE = {"grid": {"width_m": 80.0, "height_m": 40.0}, "beacons": {"period_s": 0.2, "expiry_s": 2.0}}
 SETTINGS: dict[str, dict[str, Any]] = {
     "ls": {"join": {"wait_s": 0.1, "delay_s": 0.02}, "past_matches": 100_000},
-    "dcs": {**WIDE, "join_wait_s": 0.3, "settle_s": 0.2},
+    "dcs": {**WIDE, "join_wait_s": 0.3, "settle_s": 0.2, "past_matches": 1_000},
 }
 PLACES = [(10.0, 20.0), (20.0, 20.0), (60.0, 20.0), (70.0, 20.0)]
 START_S = 60.0
@@ -55,6 +55,8 @@ class Tally(msgspec.Struct):
     """Objects whose deletion was acknowledged and that are there."""
     unseen: int = 0
     """Acknowledged objects of which the newcomer was not told, …"""
+    unasked: int = 0
+    """… of which the newcomer knew and had not asked for more when its time was over …"""
     unread: int = 0
     """… and those whose content it did not get, of up to 40 that it tried."""
 
@@ -210,6 +212,7 @@ class Killing:
                     if node.remaining(stream.key.sid) > 0:
                         await node.more(stream.key.sid)
                 self.tally.unseen = len(wanted - set(told))
+                self.tally.unasked = node.remaining(stream.key.sid)
                 for name in self.random.sample(sorted(wanted & set(told)), min(TRIED, len(wanted & set(told)))):
                     try:
                         self.tally.unread += await node.retrieve(told[name]) != content_of(name)
