@@ -23,7 +23,6 @@ import thyme.live.node.node as node_module
 from thyme.approaches import user
 from thyme.live import Node, OperationError
 from thyme.live.link.udp import LinkOptions
-from thyme.live.link.unicasts import UnicastOptions
 
 APPROACHES = ("ls", "dcs")
 TAG = "goal"
@@ -140,7 +139,7 @@ async def _visit(nodes: list[Node], state: _State, end_s: float) -> None:
 
 
 def _options(approach: str, index: int) -> dict[str, Any]:
-    link = LinkOptions(unicasts=UnicastOptions(heard=MEMORY))
+    link = LinkOptions(heard=MEMORY)
     limits = {"limits": {"notified_memory": MEMORY, "used_names": MEMORY, "deletions": MEMORY}}
     if approach == "dcs":
         area = {"grid": {"width_m": 80.0, "height_m": 40.0}, "join_wait_s": 0.3, "settle_s": 0.2}
