@@ -36,7 +36,8 @@ class Crowd:
         self._changes = churn.changes
         self._absent = set(churn.starts_off())
         self._links: dict[int, NDArray[np.bool_]] = {}
-        self.walks = bool(np.any(movement.vx_mps != 0.0) or np.any(movement.vy_mps != 0.0))
+        self.speed_mps = float(np.hypot(movement.vx_mps, movement.vy_mps).max(initial=0.0))
+        self.walks = self.speed_mps > 0.0
 
     def disturbed(self, from_s: float, to_s: float) -> bool:
         """Whether a fault of the scenario was in force."""

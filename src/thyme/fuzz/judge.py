@@ -15,7 +15,8 @@ Every approach, whatever happens:
 - `retrieves`: what is retrieved are the bytes that were inserted; where contents come with the news
   (`delivers_contents`) they can be read until their lifetime ends.
 - `quiet`: `QUIET_AFTER_S` after the last operation, switch and fault, at most `QUIET_FRAMES_PER_NODE_S`, or
-  `WALKING_FRAMES_PER_NODE_S` (`SMALL_PARTS` times that where parts are small), beacons and routing apart.
+  `WALKING_FRAMES_PER_NODE_S` (more in proportion to speed above `WALKING_MPS`, and `SMALL_PARTS` times that where parts
+  are small), beacons and routing apart.
 
 Every approach but the papers' configuration of Thyme-DCS, which has no repair:
 

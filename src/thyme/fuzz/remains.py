@@ -16,7 +16,9 @@ QUIET_AFTER_S = 60.0
 QUIET_FRAMES_PER_NODE_S = 1.0
 """… which is at most so many frames per node and second that are no beacons and no routing …"""
 WALKING_FRAMES_PER_NODE_S = 5.0
-"""… or so many where people walk, since they carry things from cell to cell."""
+"""… or so many where people walk, since they carry things from cell to cell …"""
+WALKING_MPS = 6.0
+"""… at up to this speed; who runs faster crosses more cells, and may send as many times more …"""
 SMALL_PARTS = 2.0
 """… and so many times that if contents travel in the smallest parts, of which an object has twelve times as many."""
 _OBJECTS = ("objects", "metadata")
@@ -82,7 +84,8 @@ def _judge_quiet(case: Case) -> Judgement:
     late = [(sender, name) for at_s, sender, name in case.evidence.frames if at_s >= case.end_s - QUIET_S]
     each = QUIET_FRAMES_PER_NODE_S
     if case.crowd.walks:
-        each = WALKING_FRAMES_PER_NODE_S * (SMALL_PARTS if case.small_parts else 1.0)
+        each = WALKING_FRAMES_PER_NODE_S * max(1.0, case.crowd.speed_mps / WALKING_MPS)
+        each *= SMALL_PARTS if case.small_parts else 1.0
     most = each * QUIET_S * max(1, len(case.evidence.held))
     if len(late) > most:
         told = ", ".join(f"{count} {name}" for name, count in Counter(name for _, name in late).most_common(3))
