@@ -123,12 +123,13 @@ def test_tables_behind_one_pointer_are_read_and_written_in_place() -> None:
         tables.number[0] = len(tables.number)
 
     @entry
-    def fill(book: Any) -> int:
+    def fill(book: int) -> int:
         tables = opened(book)
         put(tables, 1)
         return len(tables.row) + len(tables.number)
 
     fill._cache = NullCache()  # type: ignore[attr-defined]
-    assert fill(np.array([[table.ctypes.data, len(table)] for table in (numbers, rows)])) == 5
+    book = np.array([[table.ctypes.data, len(table)] for table in (numbers, rows)])
+    assert fill(book.ctypes.data) == 5
     assert rows["price"].tolist() == [1.0, 1.0]
     assert numbers.tolist() == [3, 1, 2]

@@ -33,7 +33,7 @@ from platformdirs import user_cache_path
 from thyme.borrowed import carray, opener, pointer
 from thyme.sources import own_sources
 
-__all__ = ["borrowing", "carray", "compiled", "entry", "inner", "opener", "pointer"]
+__all__ = ["borrowing", "carray", "compiled", "entry", "inner", "opener", "pointer", "tried"]
 
 MAX_KEPT = 16
 """Folders of code that are kept; beyond them, the one not used for longest goes. A folder takes a few megabytes."""
@@ -54,6 +54,12 @@ def compiled(function: Function) -> Function:
 def entry(function: Function) -> Function:
     """A function that Python calls, kept on disk; divisions are not checked."""
     return _kept(function, error_model="numpy", **_NO_C_DOOR)
+
+
+def tried(function: Function) -> Function:
+    """A function that Python calls and that is not kept: for who tries out parts, such as a test. numba's own `njit`
+    does not take the parts along, and its code would jump nowhere."""
+    return cast(Function, njit(error_model="numpy", pipeline_class=_WholeCompiler, **_NO_C_DOOR)(function))
 
 
 def inner(function: Function) -> Function:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
 
+from thyme.compiled import tried
 from thyme.sim.radios.wifi.error_model import NIST, TABLE, chunk_success
 from thyme.sim.radios.wifi.timing import DSSS1, OFDM6, frame_ns
 
 
-@njit  # type: ignore[untyped-decorator]
+@tried
 def chance(model: int, mode: int, snr: float, length_ns: int) -> float:
     return chunk_success(model, mode, snr, length_ns)
 
 
-@njit  # type: ignore[untyped-decorator]
+@tried
 def duration_ns(mode: int, size_bytes: int) -> int:
     return frame_ns(mode, size_bytes)
 
