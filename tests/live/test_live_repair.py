@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from shutil import copytree, rmtree
 from typing import Any
 
 import pytest
@@ -35,6 +36,9 @@ def test_a_member_of_a_cell_gets_back_what_its_disk_has_lost(tmp_path: Path, cap
                 await until(lambda: one.device.neighbours() and one.device.store.cell.others)  # type: ignore[attr-defined]
                 metadata = await one.insert("photo", CONTENT, ["goal"])
                 await until(lambda: two.device.host.store.size(str(metadata.key)) == len(CONTENT))
+                copytree(tmp_path / "2", tmp_path / "killed")
+            rmtree(tmp_path / "2")  # who leaves in order gives away what it keeps for others
+            (tmp_path / "killed").rename(tmp_path / "2")
             (file,) = (tmp_path / "2" / FOLDER).iterdir()
             file.write_bytes(bytes(len(CONTENT)))
             async with Node(2, peers=[one.address], **options(tmp_path, 2)) as two:
