@@ -56,7 +56,7 @@ def digest(approach: str, seed: int, hash_seed: str) -> str:
 GOLDEN = {
     "es": "1770 8b2a17359d4c02eec5d2a8e04e1abcca395cbe2e916ed6c048ff8efb87fdad2a",
     "ls": "1966 3e4598125e29f51d8d7474baea05853107625a762122dee958db65e53e668ef6",
-    "dcs": "2039 8beb7f1e681ac5b3f50db70e67e43e9c838a5ba43dbd6df12e48964e34e67674",
+    "dcs": "2040 1253fda3ea6af90fa860882ef4cfe7f4087b7e9d076e633fd9b9516030e45128",
 }
 """Rows and digest of the events. They change when behaviour changes: look at what changed, then write them anew."""
 

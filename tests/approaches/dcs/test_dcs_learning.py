@@ -90,6 +90,16 @@ def test_keys_handed_over_by_another_cell_are_matched_answered_and_told_to_the_o
     assert lone.take(CellNotification) == [], "sent twice, matched once"
 
 
+def test_who_took_over_a_subscription_makes_up_for_an_older_object_it_did_not_know() -> None:
+    """A proxy answered it, and only another member of this cell knew the object then."""
+    lone, learner = learning()
+    lone.wait(9.0)
+    lone.arrive(CellState(parts=(part_of(SUBSCRIPTION),), request=3))
+    assert lone.take(CellNotification) == []
+    learner.learn(CellState(held=(NEWS,)))
+    assert [message.matches for _, message in lone.take(CellNotification)] == [(OBJECT,)]
+
+
 def test_a_broadcast_of_another_member_is_not_answered() -> None:
     lone, _ = learning()
     lone.arrive(CellState(held=(NEWS,)), form=Form.BROADCAST)

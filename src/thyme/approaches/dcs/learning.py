@@ -117,6 +117,7 @@ class Learning:
         for part in state.parts:
             if holdings.parts.get(part.subscription.key, part.home) is None and holdings.parts.put(part):
                 self._notifier.catch_up(part.subscription, part.cell)
+                self.subscribed.remember_first(part.subscription.key, self._cell.host.now())
         for held in state.held:
             new, matching = holdings.put(held)
             if new:
