@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from lone_cell import HERE, OTHER, LoneCell, metadata_of, part_of, subscription_of
 
 from thyme.approaches.dcs.notifier import KEYS_PER_MESSAGE, MATCHES_PER_MESSAGE, Notifier
 from thyme.model.ids import CellId, NodeId
-from thyme.wire.cells import CellNotification
+from thyme.wire.cells import CellNotification, Held
 
 PHOTO = metadata_of("photo", "goal")
 
@@ -121,3 +122,18 @@ def test_who_catches_up_is_told_of_all_that_matches() -> None:
     told = lone.take(CellNotification)
     assert {cell for to, _ in told for cell, _ in to} == {1}
     assert sum(len(message.matches) for _, message in told) == MATCHES_PER_MESSAGE + 1
+
+
+def test_a_subscriber_catches_up_with_all_there_is_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("thyme.approaches.dcs.notifier.MOST_CAUGHT_UP", 4)
+    lone = LoneCell()
+    notifier = Notifier(lone.cell)
+    subscription = subscription_of("goal")
+    lone.cell.holdings.parts.put(part_of(subscription))
+    for i in range(10):
+        lone.cell.holdings.put(Held(HERE, metadata_of(f"o{i}", "goal", at_s=float(i))))
+    notifier.catch_up(subscription, OTHER)
+    told = [len(message.matches) for _, message in lone.take(CellNotification)]
+    assert told == [4], "the most recent at once"
+    lone.wait(5.0)
+    assert sum(len(message.matches) for _, message in lone.take(CellNotification)) == 6, "then all the others"

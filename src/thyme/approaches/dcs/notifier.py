@@ -18,6 +18,7 @@ from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId, NodeId, SubscriptionKey
 from thyme.model.objects import Metadata
 from thyme.model.records import Counted, TrafficKind
+from thyme.model.stored import Cursor
 from thyme.model.subscriptions import Subscription
 from thyme.routing.cells.addresses import Arrival, Destination, Form
 from thyme.wire.cells import CellNotification, Silent
@@ -25,7 +26,9 @@ from thyme.wire.cells import CellNotification, Silent
 MATCHES_PER_MESSAGE = 8
 KEYS_PER_MESSAGE = 60
 MOST_CAUGHT_UP = 1_000
-"""Matches that are told at once to a subscriber that was away, or whose subscription came from another cell."""
+"""Matches that are told at once to a subscriber that was away, or whose subscription came from another cell …"""
+CATCH_UP_PAUSE_S = 1.0
+"""… and after so long as many more, until all are told."""
 SENT_MEMORY = 2_000
 """Notifications sent lately, to know what a NACK is about."""
 
@@ -59,12 +62,20 @@ class Notifier:
             message = CellNotification(tuple(key for key, _ in some), (metadata,))
             self._send(message, [Destination(cell, key.subscriber) for key, cell in some])
 
-    def catch_up(self, subscription: Subscription, place: CellId) -> None:
-        """Tell a subscriber at once of all that is here and matches, old or new."""
-        batch = self._cell.holdings.index.search(subscription, MOST_CAUGHT_UP)
+    def catch_up(self, subscription: Subscription, place: CellId, cursor: Cursor | None = None) -> None:
+        """Tell a subscriber of all that is here and matches, old or new: of the most recent at once, of the rest piece
+        by piece."""
+        batch = self._cell.holdings.index.search(subscription, MOST_CAUGHT_UP, cursor)
+        if batch.cursor is not None:
+            self._host.after(CATCH_UP_PAUSE_S, lambda: self._catch_up_further(subscription, batch.cursor))
         for piece in pieces_of(batch.matches, MATCHES_PER_MESSAGE) if batch.matches else ():
             message = CellNotification((subscription.key,), piece)
             self._send(message, [Destination(place, subscription.key.subscriber)])
+
+    def _catch_up_further(self, subscription: Subscription, cursor: Cursor | None) -> None:
+        place = self._place_of(subscription.key)
+        if place is not None and self._cell.member:
+            self.catch_up(subscription, place, cursor)
 
     def moved(self, node: NodeId) -> None:
         """The subscriber said where it is: it gets what was kept."""
