@@ -77,7 +77,7 @@ def headline(results: Results) -> Headline:
     if not asked:
         return Headline("No run finished, so there is nothing to choose from.", (), tuple(asked), tuple(beside))
     winners = _winners(asked)
-    tips = tuple(_tip(winners[0], choice) for choice in beside) if _suffices(winners[0], asked) else ()
+    tips = tuple(_tip(winners, choice) for choice in beside) if _suffices(winners[0], asked) else ()
     answer = _answer(winners, asked, tips)
     return Headline(answer, tuple(_reasons(results, winners, asked)), tuple(asked), tuple(beside), tips)
 
@@ -174,14 +174,17 @@ def _beside(winner: str, winners: Sequence[str], asked: Sequence[Choice]) -> lis
     return sentences
 
 
-def _tip(winner: str, choice: Choice) -> Tip:
-    """Whether the answer is still the answer in another scene."""
+def _tip(winners: Sequence[str], choice: Choice) -> Tip:
+    """Whether the answer is still the answer in another scene; of several winners, whether one of them is."""
+    still = [name for name in winners if name in choice.names]
+    winner = still[0] if still else winners[0]
     own = choice.of(winner)
     if own is None:
         return Tip(choice.scene, False, f"{winner} has no result here")
     figures = f"{share(own.success)} succeeds, {share(own.recall)} arrives"
-    if winner in choice.names and own.dependable:
-        return Tip(choice.scene, True, figures)
+    if still and own.dependable:
+        only = f", of {listed(still, 'and')} alone" if len(still) < len(winners) else ""
+        return Tip(choice.scene, True, f"{figures}{only}")
     if not own.dependable:
         better = [name for name in choice.names if name != winner] if choice.suffices else []
         instead = f"; {listed(better, 'or')} would do" if better else "; nothing else tried does better"
