@@ -2,7 +2,8 @@
 
 A file log appends one JSON line per row, unbuffered, so a node that is killed loses at most a torn last line.
 Traffic is summed and written now and then, and at the end; readers add the rows up. A log named `.parquet` is
-written as JSON lines beside it while the node runs and becomes one Parquet file when it ends.
+written as JSON lines beside it while the node runs and becomes one Parquet file when it ends. Arrow, which is large, is
+imported by whoever turns a log into a table, not by a node that runs.
 """
 
 from __future__ import annotations
@@ -11,25 +12,23 @@ import logging
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from thyme.live.node.event_lines import EventLines, Traffic, columns
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import EVENT_COLUMNS, Counted, LoggedAt, LogRecord
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 logger = logging.getLogger("thyme.live")
 
 MAX_MEMORY_ROWS = 10_000_000
 LINE_BYTES = 4_096
 """How much of a log's end is looked at, at a time, for the end of its last whole line."""
-
-_TYPES = {"float64": pa.float64(), "int64": pa.int64(), "string": pa.string()}
-_SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in EVENT_COLUMNS])
 
 
 class Log(Protocol):
@@ -86,6 +85,8 @@ class FileLog:
         self._file.close()
         if self._path == self._lines or self.failure:
             return
+        import pyarrow.parquet as pq
+
         try:
             pq.write_table(read_log(self._lines), self._path)
             self._lines.unlink()
@@ -131,7 +132,9 @@ class NoLog:
 def read_log(path: Path) -> pa.Table:
     """The events of a log, of either kind, with the columns of `EVENT_COLUMNS`."""
     if path.suffix == ".parquet":
-        return pq.read_table(path, schema=_SCHEMA)
+        import pyarrow.parquet as pq
+
+        return pq.read_table(path, schema=_schema())
     rows = []
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
@@ -145,7 +148,16 @@ def read_log(path: Path) -> pa.Table:
 
 
 def _table(rows: Iterable[dict[str, Any]]) -> pa.Table:
-    return pa.Table.from_pylist(list(rows), schema=_SCHEMA)
+    import pyarrow as pa
+
+    return pa.Table.from_pylist(list(rows), schema=_schema())
+
+
+def _schema() -> pa.Schema:
+    import pyarrow as pa
+
+    types = {"float64": pa.float64(), "int64": pa.int64(), "string": pa.string()}
+    return pa.schema([(name, types[kind]) for name, kind in EVENT_COLUMNS])
 
 
 def _cut_torn_line(path: Path) -> None:
