@@ -12,43 +12,40 @@ clock, so that a node that lost its memory does not take up a number that others
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
-from weakref import WeakSet
 
 import msgspec
 
 from thyme.approaches.ledger import Ended
-from thyme.approaches.transfers.drafts import drop_draft
-from thyme.approaches.user import BY_HAND, Numbers, User
-from thyme.host import Store, Timer
+from thyme.approaches.user import BY_HAND, Fetched, Numbers, User
+from thyme.host import Store
 from thyme.live.link.addresses import address_text
 from thyme.live.link.peers import Presence
-from thyme.live.node.awaiting import OperationError, Turns, carried_out
+from thyme.live.node.awaiting import Answer, OperationError, Turns, carried_out
 from thyme.live.node.clock import Clock
 from thyme.live.node.device import Device, DeviceOptions
-from thyme.live.node.files import DamagedContent, Given, copied, forget_unfinished, laid, written_to
+from thyme.live.node.files import Given, copied, forget_unfinished, written_to
+from thyme.live.node.insertions import Insertions
 from thyme.live.node.log import Log
 from thyme.live.node.notifications import Notice, Notifications
 from thyme.live.node.presences import Presences
 from thyme.live.node.retrievals import Progress, Retrievals
+from thyme.live.node.surroundings import NodeSurroundings
+from thyme.live.node.tidings import Tidings
 from thyme.live.store.disk import DiskStore
 from thyme.live.store.places import open_store
-from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
-from thyme.model.objects import Content, InStore, Metadata, size_of
+from thyme.model.objects import Content, Metadata, size_of
 from thyme.model.queries import parse_query
-from thyme.model.records import LogRecord, OperationKind
+from thyme.model.records import OperationKind
 
-MAX_KNOWN_OBJECTS = 10_000
-"""Objects that can be retrieved by key alone; beyond that, the one known longest is forgotten."""
 SID_CYCLE = 1_000_000
 
 
@@ -71,20 +68,15 @@ class Node:
             self.options = msgspec.convert(given, DeviceOptions)
         except msgspec.ValidationError as error:
             raise InputError(f"node {node}: {error}") from error
-        self.on_notice: Callable[[Notice], None] | None = None
-        """Told of every notification at once, besides the streams."""
         self._brought = (store, clock, log_to)
         self._device: Device | None = None
         self._store: Store | None = None
-        self.user = User(self.id, _Surroundings(self), BY_HAND, Numbers(0), seed=0)
-        self.user.told = self._told
+        self._tidings = Tidings()
+        self.user = User(self.id, NodeSurroundings(lambda: self.device.host), BY_HAND, Numbers(0), seed=0)
+        self.user.told = self._tidings.notify
         self._turns = Turns(self.options.operations, self._room, self._durable)
         self._next_sid = 0
-        self._streams: dict[int, Notifications] = {}
-        self._presences: WeakSet[Presences] = WeakSet()
-        self._known: Bounded[ObjectKey, Metadata] = Bounded(MAX_KNOWN_OBJECTS)
-        self._laying: set[ObjectKey] = set()
-        self._retrievals = Retrievals()
+        self._insertions, self._retrievals = Insertions(), Retrievals()
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -116,14 +108,14 @@ class Node:
             await self._close_store()
             raise
         self._device = device
-        device.host.link.watch = self._noticed
+        device.host.link.watch = self._tidings.notice
         device.store.progress = self._retrievals.tell
         forget_unfinished(device.host.store, self.id)
         self._turns = Turns(self.options.operations, self._room, self._durable)
         known = self.user.take(device.store)
         self._next_sid = max([int(device.host.now()) % SID_CYCLE, *(key.sid + 1 for key in known)])
         for key in known:
-            self._streams[key.sid] = Notifications(key, "")
+            self._tidings.stream(key, "")
 
     async def connect(self, peers: Iterable[str]) -> None:
         await self.device.connect(peers)
@@ -136,10 +128,7 @@ class Node:
         if self._device is None:
             return
         self.user.lose()
-        for stream in self._streams.values():
-            stream.end()
-        for presences in self._presences:
-            presences.end()
+        self._tidings.end()
         device, self._device = self._device, None
         await device.close(reason)
         await self._close_store()
@@ -158,12 +147,19 @@ class Node:
     def address(self) -> str:
         return address_text(self.device.address)
 
+    @property
+    def on_notice(self) -> Callable[[Notice], None] | None:
+        """Told of every notification at once, besides the streams."""
+        return self._tidings.on_notice
+
+    @on_notice.setter
+    def on_notice(self, told: Callable[[Notice], None] | None) -> None:
+        self._tidings.on_notice = told
+
     def peers(self) -> Presences:
         """Who is in range: those who are here now, and then whoever comes and goes."""
         here = [Presence(node, address, True) for node, address in self.device.neighbours().items()]
-        presences = Presences(here)
-        self._presences.add(presences)
-        return presences
+        return self._tidings.presences(here)
 
     def now(self) -> float:
         """The crowd's time, in seconds since 1970 by the clock of who was there first; frames are compared in it."""
@@ -171,47 +167,29 @@ class Node:
 
     def known(self) -> list[Metadata]:
         """Objects that this node inserted or was notified of, in that order."""
-        return list(self._known.values())
+        return list(self._tidings.known.values())
 
     def subscriptions(self) -> list[Notifications]:
-        return list(self._streams.values())
+        return list(self._tidings.streams.values())
 
     async def insert(self, oid: str, data: Given, tags: Iterable[str], summary: bytes = b"") -> Metadata:
         """Store an object under its tags, and notify whoever subscribed to them. Give bytes, the path of a file
         (`pathlib.Path`) or a stream open for reading bytes; files and streams are never in memory as a whole."""
-        user, store = self.user, self.device.host.store
-        content: Content
-        if isinstance(data, os.PathLike) or hasattr(data, "read"):
-            key = self.device.store.new_key(oid)
-            if key in self._laying:
-                raise InputError(f"object {oid!r} is being inserted")
-            self._laying.add(key)
-            try:
-                content = await laid(store, key, data)
-            finally:
-                self._laying.discard(key)
-        else:
-            content = data
+        user = self.user
+        async with self._insertions.laid(self.device, oid, data) as content:
 
-        def issue(number: int, ended: Ended) -> Metadata:
-            return user.insert(number, oid, content, tags, summary, ended)
+            def issue(number: int, ended: Ended) -> Metadata:
+                return user.insert(number, oid, content, tags, summary, ended)
 
-        try:
-            metadata = await carried_out(self._turns, user, OperationKind.INSERT, issue)
-        except BaseException:
-            if isinstance(content, InStore):
-                drop_draft(store, ObjectKey(oid, self.id))
-            raise
-        self._known[metadata.key] = metadata
+            metadata = await self._carry_out(OperationKind.INSERT, issue)
+        self._tidings.known[metadata.key] = metadata
         return metadata
 
     async def delete(self, oid: str) -> None:
         """Remove one of this node's own objects."""
         user = self.user
-        await carried_out(
-            self._turns, user, OperationKind.DELETE, lambda number, ended: user.delete(number, oid, ended)
-        )
-        self._known.pop(ObjectKey(oid, self.id), None)
+        await self._carry_out(OperationKind.DELETE, lambda number, ended: user.delete(number, oid, ended))
+        self._tidings.known.pop(ObjectKey(oid, self.id), None)
 
     async def subscribe(self, query: str, frame: TimeFrame | None = None) -> Notifications:
         """Subscribe, and iterate over what matches. If the crowd could not be told, there is no subscription."""
@@ -219,18 +197,18 @@ class Node:
         asked = parse_query(query)
         key = SubscriptionKey(self._next_sid, self.id)
         self._next_sid += 1
-        stream = self._streams[key.sid] = Notifications(key, asked.text)
+        stream = self._tidings.stream(key, asked.text)
 
         def issue(number: int, ended: Ended) -> None:
             user.subscribe(number, asked, frame or TimeFrame.always(), key.sid, ended)
 
         try:
-            await carried_out(self._turns, user, OperationKind.SUBSCRIBE, issue)
+            await self._carry_out(OperationKind.SUBSCRIBE, issue)
         except InputError:
-            self._forget(key)
+            self._tidings.drop(key.sid)
             raise
         except OperationError:
-            self._forget(key)
+            self._tidings.drop(key.sid)
             if self._device is not None:
                 store.unsubscribe(key.sid, lambda _: None)
             raise
@@ -241,9 +219,9 @@ class Node:
 
         def issue(number: int, ended: Ended) -> None:
             user.unsubscribe(number, sid, ended)
-            self._forget(SubscriptionKey(sid, self.id))
+            self._tidings.drop(sid)
 
-        await carried_out(self._turns, user, OperationKind.UNSUBSCRIBE, issue)
+        await self._carry_out(OperationKind.UNSUBSCRIBE, issue)
 
     async def retrieve(self, what: Metadata | ObjectKey) -> bytes:
         """The content of an object of which this node was notified. A large one is better retrieved to a file."""
@@ -264,44 +242,35 @@ class Node:
             await written_to(Path(path), self.device.host.store, key, content)
             return size_of(content)
 
-    @asynccontextmanager
-    async def _retrieved(
+    def _retrieved(
         self, what: Metadata | ObjectKey, progress: Progress | None
-    ) -> AsyncIterator[tuple[ObjectKey, Content]]:
+    ) -> AbstractAsyncContextManager[tuple[ObjectKey, Content]]:
         """A content that was retrieved, while this is entered."""
         user, device = self.user, self.device
-        metadata = what if isinstance(what, Metadata) else self._known.get(what)
+        metadata = what if isinstance(what, Metadata) else self._tidings.known.get(what)
         if metadata is None:
             raise InputError(f"this node was not notified of {what}; subscribe to one of its tags first")
-        content: list[Content] = []
 
-        def issue(number: int, ended: Ended) -> None:
-            user.retrieve(number, metadata, ended, content.append)
+        async def fetch(fetched: Fetched) -> None:
+            def issue(number: int, ended: Ended) -> None:
+                user.retrieve(number, metadata, ended, fetched)
 
-        with self._retrievals.entered(metadata.key, progress) as last:
-            try:
-                await carried_out(self._turns, user, OperationKind.RETRIEVE, issue)
-            except asyncio.CancelledError:
-                if last():
-                    device.store.pause(metadata.key)
-                raise
-            try:
-                yield metadata.key, content[0]
-            except DamagedContent as error:
-                raise OperationError(OperationKind.RETRIEVE, str(error)) from error
-            finally:
-                if last() and self._device is not None:
-                    device.store.release(metadata.key)
+            await self._carry_out(OperationKind.RETRIEVE, issue)
+
+        return self._retrievals.retrieved(device, metadata.key, fetch, progress)
 
     async def more(self, sid: int) -> int:
         """Ask for the next past matches; how many are left after them."""
         user = self.user
-        await carried_out(self._turns, user, OperationKind.MORE, lambda number, ended: user.more(number, sid, ended))
+        await self._carry_out(OperationKind.MORE, lambda number, ended: user.more(number, sid, ended))
         return self.remaining(sid)
 
     def remaining(self, sid: int) -> int:
         """Past matches of a subscription that can still be asked for with `more`."""
         return self.device.store.remaining(sid)
+
+    async def _carry_out(self, kind: OperationKind, issue: Callable[[int, Ended], Answer]) -> Answer:
+        return await carried_out(self._turns, self.user, kind, issue)
 
     async def _close_store(self) -> None:
         if isinstance(self._store, DiskStore):
@@ -312,36 +281,3 @@ class Node:
 
     async def _durable(self) -> None:
         await self.device.host.durable()
-
-    def _noticed(self, presence: Presence) -> None:
-        for presences in self._presences:
-            presences.put(presence)
-
-    def _told(self, key: SubscriptionKey, metadata: Metadata, delay_s: float) -> None:
-        self._known[metadata.key] = metadata
-        notice = Notice(key, metadata, delay_s)
-        if stream := self._streams.get(key.sid):
-            stream.put(notice)
-        if self.on_notice:
-            self.on_notice(notice)
-
-    def _forget(self, key: SubscriptionKey) -> None:
-        stream = self._streams.pop(key.sid, None)
-        if stream is not None:
-            stream.end()
-
-
-class _Surroundings:
-    """What surrounds the user of a node: whatever device it runs on now."""
-
-    def __init__(self, node: Node) -> None:
-        self._node = node
-
-    def now(self) -> float:
-        return self._node.device.host.now()
-
-    def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
-        return self._node.device.host.after(delay_s, action)
-
-    def record(self, event: LogRecord) -> None:
-        self._node.device.host.record(event)

@@ -1,0 +1,65 @@
+"""Tidings: all that a node tells its application, while it is there and over its restarts.
+
+Of each subscription a stream of notifications, of the neighbourhood any number of streams of presences, and the objects
+that were inserted here or notified of, which can then be retrieved by key alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from weakref import WeakSet
+
+from thyme.live.link.peers import Presence
+from thyme.live.node.notifications import Notice, Notifications
+from thyme.live.node.presences import Presences
+from thyme.model.bounded import Bounded
+from thyme.model.ids import ObjectKey, SubscriptionKey
+from thyme.model.objects import Metadata
+
+MAX_KNOWN_OBJECTS = 10_000
+"""Objects that can be retrieved by key alone; beyond that, the one known longest is forgotten."""
+
+
+class Tidings:
+    def __init__(self) -> None:
+        self.on_notice: Callable[[Notice], None] | None = None
+        self.known: Bounded[ObjectKey, Metadata] = Bounded(MAX_KNOWN_OBJECTS)
+        self.streams: dict[int, Notifications] = {}
+        """By number of subscription."""
+        self._presences: WeakSet[Presences] = WeakSet()
+
+    def stream(self, key: SubscriptionKey, query: str) -> Notifications:
+        """What a subscription will bring."""
+        stream = self.streams[key.sid] = Notifications(key, query)
+        return stream
+
+    def drop(self, sid: int) -> None:
+        """The subscription has ended."""
+        stream = self.streams.pop(sid, None)
+        if stream is not None:
+            stream.end()
+
+    def presences(self, here: Iterable[Presence]) -> Presences:
+        """Those who are here, and then whoever comes and goes."""
+        presences = Presences(here)
+        self._presences.add(presences)
+        return presences
+
+    def end(self) -> None:
+        """The node leaves: all streams end."""
+        for stream in self.streams.values():
+            stream.end()
+        for presences in self._presences:
+            presences.end()
+
+    def notify(self, key: SubscriptionKey, metadata: Metadata, delay_s: float) -> None:
+        self.known[metadata.key] = metadata
+        notice = Notice(key, metadata, delay_s)
+        if stream := self.streams.get(key.sid):
+            stream.put(notice)
+        if self.on_notice:
+            self.on_notice(notice)
+
+    def notice(self, presence: Presence) -> None:
+        for presences in self._presences:
+            presences.put(presence)
