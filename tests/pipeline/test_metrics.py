@@ -56,6 +56,7 @@ FIRST: list[tuple[float, int, LogRecord]] = [
     (0.0, 1, Counted(TrafficKind.PHY_SENT, "ack", 2, 20)),
     (0.0, 0, Counted(TrafficKind.SENT, "Carried", 3, 200)),
     (0.0, 0, Counted(TrafficKind.CONTROL, "Update", 1, 50)),
+    (0.0, 0, Counted(TrafficKind.PHY_CONTROL, "Update", 1, 120)),
     (0.0, 0, Counted(TrafficKind.RETRANSMITTED, "data", 7, 700)),
     (90.0, 0, EnergyUsed("idle", 1.5, 1000)),
     (90.0, 0, EnergyUsed("transmit", 0.5, 10)),
@@ -118,7 +119,7 @@ def test_recall_counts_distinct_expected_notifications(figures: dict[str, dict[s
 def test_traffic_energy_and_load(figures: dict[str, dict[str, float]]) -> None:
     first = figures["first"]
     close(first, phy_sent__bytes=400, phy_sent__frames=7, retransmitted__frames=7, control__bytes=50)
-    close(first, control__share=0.25, given_up__frames=0, left__events=0)
+    close(first, control__share=0.3, given_up__frames=0, left__events=0)
     close(figures["silent"], phy_sent__bytes=0, joined__events=2)
     assert "control.share" not in figures["silent"]
     close(first, energy__joules=6.0, energy__idle__joules=5.5, energy__node_joules__max=4.0)

@@ -132,6 +132,8 @@ class FakeHost:
         frame = encode(message)
         self.net.frames.append((self.node, to, message))
         self.net.frame_bytes += len(frame)
+        if message.forwarded_by(self.node):
+            self.record(Counted(TrafficKind.FORWARDED, type(message).__name__, size_bytes=len(frame)))
         return frame
 
     def _spread(self, frame: bytes) -> None:

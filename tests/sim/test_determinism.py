@@ -54,9 +54,9 @@ def digest(approach: str, seed: int, hash_seed: str) -> str:
 
 
 GOLDEN = {
-    "es": "1770 8b2a17359d4c02eec5d2a8e04e1abcca395cbe2e916ed6c048ff8efb87fdad2a",
-    "ls": "1966 3e4598125e29f51d8d7474baea05853107625a762122dee958db65e53e668ef6",
-    "dcs": "2040 1253fda3ea6af90fa860882ef4cfe7f4087b7e9d076e633fd9b9516030e45128",
+    "es": "1787 09924cf13a51b39ace1f777fa1169e8d47180323a6cbf5c0ea9f7dc753bb7eb1",
+    "ls": "1998 cc20973c5d9a7cd00bad5437a3bdb273ad42345c2694b9d60b3a75a8f595adf6",
+    "dcs": "2056 0018fad16375c4a37eae2bc42a3969f2d2d23988766414615a1a638e31a68dae",
 }
 """Rows and digest of the events. They change when behaviour changes: look at what changed, then write them anew."""
 

@@ -182,8 +182,8 @@ class Sampled(msgspec.Struct, frozen=True):
 
 
 class TrafficKind(StrEnum):
-    """What can happen to frames and packets. PHY and MAC kinds come from the radio, the others from the host and
-    from routing."""
+    """What can happen to frames and packets. PHY and MAC kinds come from the radio and have its headers; the others
+    come from the host, which counts whole messages: those it sends for others are forwarded."""
 
     SENT = "sent"
     RECEIVED = "received"
@@ -191,6 +191,7 @@ class TrafficKind(StrEnum):
     CONTROL = "control"
     DROPPED = "dropped"
     PHY_SENT = "phy sent"
+    PHY_CONTROL = "phy control"
     PHY_RECEIVED = "phy received"
     PHY_LOST = "phy lost"
     RETRANSMITTED = "retransmitted"

@@ -71,14 +71,12 @@ class Flooding:
             return True
         if message.hops + 1 < self._options.hop_limit:
             onward = Flooded(message.origin, message.number, message.hops + 1, message.payload)
-            self._host.after(self._host.random.uniform(0.0, self._options.jitter_s), lambda: self._forward(onward))
+            self._host.after(
+                self._host.random.uniform(0.0, self._options.jitter_s), lambda: self._host.broadcast(onward)
+            )
         self.hops = message.hops + 1
         self._deliver(message.origin, payload)
         return True
-
-    def _forward(self, message: Flooded) -> None:
-        self._host.record(Counted(TrafficKind.FORWARDED, "Flooded", size_bytes=len(message.payload)))
-        self._host.broadcast(message)
 
     def _remember(self, message: Flooded) -> None:
         self._seen[(message.origin, message.number)] = None

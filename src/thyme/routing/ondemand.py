@@ -202,7 +202,6 @@ class OnDemandRouter:
             return
         # A node on the way whose route has just expired looks for a new one itself: the packet is worth a search.
         onward = msgspec.structs.replace(packet, hops=packet.hops + 1)
-        self._host.record(Counted(TrafficKind.FORWARDED, "Routed", size_bytes=len(packet.payload)))
         self._dispatch(onward, None, self._options.reroutes)
 
     def _pass_on(self, packet: Routed, failed: Failed, reroutes: int) -> None:

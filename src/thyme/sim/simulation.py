@@ -25,7 +25,7 @@ from thyme.sim.collecting import seldom_collecting
 from thyme.sim.engine import Engine
 from thyme.sim.faults import Pass, Rule, verdict
 from thyme.sim.radios.radio import Happening, Radio, Told
-from thyme.sim.recorder import Recorder, Tally, add
+from thyme.sim.recorder import Recorder, add
 from thyme.wire.codec import encode
 from thyme.wire.message import Message
 from thyme.world.mobility.movement import Leg, Movement
@@ -53,14 +53,17 @@ _RECEIVED, _SENT, _GIVEN_UP = int(Happening.RECEIVED), int(Happening.SENT), int(
 class _Kind:
     """A class of messages: its name, where its frames are counted, and who takes them in together."""
 
-    __slots__ = ("audience", "control", "name", "received", "sent")
+    __slots__ = ("air_control", "audience", "control", "forwarded", "name", "received", "sent")
 
     def __init__(self, kind: type[Message], simulation: Simulation) -> None:
         recorder = simulation.recorder
         self.name = kind.__name__
         self.sent = recorder.tally(TrafficKind.SENT, self.name)
         self.received = recorder.tally(TrafficKind.RECEIVED, self.name)
-        self.control: Tally | None = recorder.tally(TrafficKind.CONTROL, self.name) if kind.control else None
+        self.control = recorder.tally(TrafficKind.CONTROL, self.name) if kind.control else None
+        self.air_control = recorder.tally(TrafficKind.PHY_CONTROL, self.name) if kind.control else None
+        passes_on = kind.forwarded_by is not Message.forwarded_by
+        self.forwarded = recorder.tally(TrafficKind.FORWARDED, self.name) if passes_on else None
         self.audience = simulation.audience(kind)
 
 
@@ -146,6 +149,8 @@ class Simulation:
         add(kind.sent, sender, 1, size_bytes)
         if kind.control is not None:
             add(kind.control, sender, 1, size_bytes)
+        if kind.forwarded is not None and message.forwarded_by(sender):
+            add(kind.forwarded, sender, 1, size_bytes)
         if self._frame_log is not None and len(self._frame_log) < MAX_KEPT_FRAMES:
             self._frame_log.append((self.engine.now_s, sender, to, kind.name, size_bytes))
         self._tokens += 1
@@ -161,6 +166,8 @@ class Simulation:
             self.recorder.count(sender, TrafficKind.DROPPED, kind.name, 1, size_bytes, "radio queue full")
             if frame.failed is not None:
                 host.after(0.0, frame.failed)
+        elif kind.air_control is not None:
+            add(kind.air_control, sender, 1, size_bytes + self.radio.header_bytes)
 
     def audience(self, kind: type[Message]) -> Audience:
         """Those who are there to hear messages of a kind together."""

@@ -61,10 +61,10 @@ SHOWN_METRICS: tuple[Shown, ...] = (
             "until its content is complete.", FAST, unit="s"),
     Shown(AIR_BYTES, "Traffic on the air", "MB sent by all radios", "All bytes that radios sent, "
             "frames repeated by the link included.", COSTS, scale=1e-6, unit="MB"),
-    Shown("forwarded.bytes", "Traffic for others", "MB forwarded", "Bytes that nodes passed on for "
-            "others.", COSTS, scale=1e-6, unit="MB"),
-    Shown("control.share", "Routing control", "of bytes sent", "The share of routing's own messages in what nodes "
-            "send.", COSTS),
+    Shown("forwarded.bytes", "Traffic for others", "MB forwarded", "Bytes of messages that nodes passed "
+            "on for others, without the radio's headers.", COSTS, scale=1e-6, unit="MB"),
+    Shown("control.share", "Routing control", "of bytes on the air", "The share of routing's own messages, with "
+            "their headers, in all that radios send.", COSTS),
     Shown("retransmitted.frames", "Frames repeated by the link", "frames", "Unicast frames that the radio "
             "had to send again.", COSTS),
     Shown("given_up.frames", "Frames given up by the link", "frames", "Unicast frames that no retry brought "

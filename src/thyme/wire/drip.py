@@ -117,6 +117,9 @@ class RegionEvent(Message, frozen=True, tag=147):
     event: DataObject
     hops: int
 
+    def forwarded_by(self, sender: int) -> bool:
+        return self.hops > 0
+
 
 class BridgeStatus(Message, frozen=True, tag=148):
     """The sender is a bridge from the receiver's region to that of broker `other`, so far from both together."""
@@ -137,6 +140,9 @@ class Relay(Message, frozen=True, tag=149):
     offers: tuple[int, ...] = ()
     """Numbers of events that the source could hand over."""
 
+    def forwarded_by(self, sender: int) -> bool:
+        return self.source != sender
+
 
 class RelayReceived(Message, frozen=True, tag=150):
     """The answer to a `Relay`. `region` names the target's region, and with it the target's life."""
@@ -147,3 +153,6 @@ class RelayReceived(Message, frozen=True, tag=150):
     region: int
     known: tuple[int, ...] = ()
     """Those of the offered events that the target knows already."""
+
+    def forwarded_by(self, sender: int) -> bool:
+        return self.bridge == sender

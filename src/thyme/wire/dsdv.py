@@ -43,6 +43,9 @@ class Carried(Message, frozen=True, tag=61):
     hops: int
     payload: bytes
 
+    def forwarded_by(self, sender: int) -> bool:
+        return self.hops > 0
+
 
 def pack(entries: Iterable[Entry]) -> bytes:
     return b"".join(_LAYOUT.pack(*entry) for entry in entries)

@@ -13,3 +13,6 @@ class Flooded(Message, frozen=True, tag=1):
     number: int
     hops: int
     payload: bytes
+
+    def forwarded_by(self, sender: int) -> bool:
+        return self.hops > 0

@@ -41,6 +41,9 @@ class CellPacket(Message, frozen=True, tag=75):
     answer: bool
     payload: bytes
 
+    def forwarded_by(self, sender: int) -> bool:
+        return self.hops > 0
+
 
 class CellBroadcast(Message, frozen=True, tag=76):
     """For every node in `cell`; whoever else hears it throws it away."""

@@ -43,3 +43,6 @@ class Routed(Message, frozen=True, tag=13):
     target: NodeId
     hops: int
     payload: bytes
+
+    def forwarded_by(self, sender: int) -> bool:
+        return self.hops > 0

@@ -58,6 +58,9 @@ class Data(Message, frozen=True, tag=161):
     expires_s: float | None = None
     """The publisher's own time limit, if it set one."""
 
+    def forwarded_by(self, sender: int) -> bool:
+        return self.metadata.key.owner != sender
+
 
 class Offer(Message, frozen=True, tag=162):
     """An object to read, and copies of it to carry once they are released. No two offers of a node have the same
@@ -65,6 +68,9 @@ class Offer(Message, frozen=True, tag=162):
 
     data: Data
     number: int
+
+    def forwarded_by(self, sender: int) -> bool:
+        return self.data.forwarded_by(sender)
 
 
 class Accept(Message, frozen=True, tag=163):

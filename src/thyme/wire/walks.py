@@ -108,6 +108,9 @@ class Advertised(Message, frozen=True, tag=186):
 
     adverts: tuple[Advert, ...]
 
+    def forwarded_by(self, sender: int) -> bool:
+        return all(advert.key.subscriber != sender for advert in self.adverts)
+
 
 class Event(Message, frozen=True, tag=187):
     """A published object on its way along the walks, to whoever may want it or to one subscription alone."""
@@ -115,6 +118,9 @@ class Event(Message, frozen=True, tag=187):
     metadata: Metadata
     hops: int
     to: SubscriptionKey | None = None
+
+    def forwarded_by(self, sender: int) -> bool:
+        return self.metadata.key.owner != sender
 
 
 class Fetch(Message, frozen=True, tag=188):
@@ -125,6 +131,9 @@ class Fetch(Message, frozen=True, tag=188):
     request: int
     offset: int
     size: int
+
+    def forwarded_by(self, sender: int) -> bool:
+        return bool(self.way)
 
 
 class Fetched(Message, frozen=True, tag=189):
@@ -137,6 +146,9 @@ class Fetched(Message, frozen=True, tag=189):
     offset: int = 0
     total_bytes: int = 0
     part: bytes = b""
+
+    def forwarded_by(self, sender: int) -> bool:
+        return self.key.owner != sender
 
 
 class Unlinked(Message, frozen=True, tag=190):

@@ -128,6 +128,8 @@ class LiveHost:
         self._count(TrafficKind.SENT, name, size_bytes, "")
         if message.control:
             self._count(TrafficKind.CONTROL, name, size_bytes, "")
+        if message.forwarded_by(self.node):
+            self._count(TrafficKind.FORWARDED, name, size_bytes, "")
 
     def _count(self, traffic: TrafficKind, name: str, size_bytes: int, reason: str) -> None:
         if not isinstance(self.log, NoLog):  # most of what happens, and often nobody writes it down

@@ -1,9 +1,10 @@
 """What the network did: traffic by layer, energy, storage, and how evenly nodes bear it (Thyme FGCS §9.3, Fig. 10).
 
 PHY counts what is on the air, with all headers, retransmissions and acknowledgements; `sent` what protocols hand to
-the link; `forwarded` what is sent on behalf of others; `control` what routing sends for itself. The load of a node is
-what it puts on the air. Gini's coefficient is 0 where all nodes bear the same, near 1 where one bears all; the hot
-spot is the largest load over the mean.
+the link; `forwarded` what of it is passed on for others; `control` what routing sends for itself, and its share is that
+of the air: control frames with their headers in all that radios send. The load of a node is what it puts on the air.
+Gini's coefficient is 0 where all nodes bear the same, near 1 where one bears all; the hot spot is the largest load over
+the mean.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ def traffic_figures(sums: RunSums) -> Figures:
     for kind in TrafficKind:
         yield f"{kind}.frames", sums.total(kind, "count")
         yield f"{kind}.bytes", sums.total(kind, "size_bytes")
-    sent = sums.total(TrafficKind.SENT, "size_bytes")
-    yield "control.share", sums.total(TrafficKind.CONTROL, "size_bytes") / sent if sent else None
+    air, control = (sums.total(kind, "size_bytes") for kind in (TrafficKind.PHY_SENT, TrafficKind.PHY_CONTROL))
+    known = air and (control or not sums.total(TrafficKind.CONTROL, "count"))
+    yield "control.share", control / air if known else None
 
 
 def presence_figures(sums: RunSums) -> Figures:

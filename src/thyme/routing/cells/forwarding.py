@@ -14,7 +14,6 @@ import msgspec
 
 from thyme.host import Host
 from thyme.model.ids import CellId, NodeId
-from thyme.model.records import Counted, TrafficKind
 from thyme.routing.cells.addresses import GeographicOptions
 from thyme.routing.cells.beacons import Beacons
 from thyme.wire.geographic import CellPacket, Heading
@@ -101,7 +100,5 @@ class Forwarder:
                 self._give_up(packet, before)
 
     def _unicast(self, packet: CellPacket, legs: list[Leg], node: NodeId, failed: Callable[[], None]) -> None:
-        if packet.hops:
-            self._host.record(Counted(TrafficKind.FORWARDED, "CellPacket", size_bytes=len(packet.payload)))
         afters = tuple(after for _, after in legs)
         self._host.unicast(node, msgspec.structs.replace(packet, headings=afters), failed)

@@ -220,7 +220,6 @@ class Dsdv:
             self._refuse("no route" if next_hop is None else "hop limit", None)
             return
         onward = msgspec.structs.replace(packet, hops=packet.hops + 1)
-        self._host.record(Counted(TrafficKind.FORWARDED, "Carried", size_bytes=len(packet.payload)))
         self._host.unicast(next_hop, onward, lambda: self._lost_link(onward, next_hop, None, self._options.resends))
 
     def _arrive(self, packet: Carried) -> None:

@@ -59,6 +59,7 @@ class DiscRadio:
 
     def __init__(self, movement: Movement, options: DiscOptions, seed: int, reach: Reach | None = None) -> None:
         self._options = options
+        self.header_bytes = options.header_bytes
         self._reach = reach or Neighbours(movement, options.range_m)
         self._random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, 0xD15C])))
         self._on = [True] * movement.nodes
@@ -83,10 +84,10 @@ class DiscRadio:
         self._firsts: list[int] = []
 
     def broadcast(self, now_s: float, node: int, frame: int, size_bytes: int) -> bool:
-        return self._accept(now_s, _Transmission(node, -1, frame, size_bytes + self._options.header_bytes))
+        return self._accept(now_s, _Transmission(node, -1, frame, size_bytes + self.header_bytes))
 
     def unicast(self, now_s: float, node: int, to: int, frame: int, size_bytes: int) -> bool:
-        return self._accept(now_s, _Transmission(node, to, frame, size_bytes + self._options.header_bytes))
+        return self._accept(now_s, _Transmission(node, to, frame, size_bytes + self.header_bytes))
 
     def switch(self, now_s: float, node: int, on: bool) -> None:
         if on and not self._on[node]:

@@ -85,6 +85,10 @@ class Radio(Protocol):
     def now_s(self) -> float:
         """How far the radio has run; nothing can be sent earlier than this."""
 
+    @property
+    def header_bytes(self) -> int:
+        """What every frame has besides its message."""
+
     def broadcast(self, now_s: float, node: int, frame: int, size_bytes: int) -> bool:
         """False if the node's queue is full: the frame is gone."""
 

@@ -38,7 +38,7 @@ class Wifi:
         self._ether = build(movement, profile, options, seed)
         desk = self._ether.desk
         self._now, self._due, self._heads = (desk[name].data for name in ("now", "due", "heads"))
-        self._header_bytes = options.header_bytes
+        self.header_bytes = options.header_bytes
         self._open_book()
         self._count = 0
 
@@ -51,9 +51,9 @@ class Wifi:
         return self._enqueue(now_s, node, to, frame, size_bytes)
 
     def _enqueue(self, now_s: float, node: int, to: int, frame: int, size_bytes: int) -> bool:
-        psdu_bytes = size_bytes + self._header_bytes
+        psdu_bytes = size_bytes + self.header_bytes
         if psdu_bytes > self.options.psdu_max_bytes:
-            most = self.options.psdu_max_bytes - self._header_bytes
+            most = self.options.psdu_max_bytes - self.header_bytes
             raise InputError(f"a frame of {size_bytes} bytes does not fit one 802.11 frame; split it ({most} at most)")
         now = round(now_s * 1e9)
         done = queue(self._address, now, node, to, frame, psdu_bytes)
