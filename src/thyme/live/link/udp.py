@@ -12,7 +12,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from random import Random
-from typing import Any, cast
 
 import msgspec
 
@@ -24,7 +23,6 @@ from thyme.live.link.frames import (
     DATA,
     EVERYBODY,
     HEADER_BYTES,
-    MAX_DATAGRAM_BYTES,
     MULTICAST,
     Frame,
     FrameError,
@@ -37,8 +35,8 @@ from thyme.live.link.multicast import Multicast, MulticastOptions
 from thyme.live.link.parcels import message_count, pack_numbers, split, unpack_numbers
 from thyme.live.link.paths import PathOptions, Paths
 from thyme.live.link.peers import Peers, Presence
+from thyme.live.link.port import Buffers, Port
 from thyme.live.link.reception import Count, Hear, Reception
-from thyme.live.link.sockets import bound_socket
 from thyme.live.link.unicasts import UnicastOptions, Unicasts, Way
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
@@ -65,8 +63,11 @@ class LinkOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     datagrams_per_turn: AtLeastOne = 64
     """Read at once, before anything else has its turn."""
 
+    def buffers(self) -> Buffers:
+        return Buffers(self.send_buffer_bytes, self.receive_buffer_bytes, self.datagrams_per_turn)
 
-class UdpLink(asyncio.DatagramProtocol):
+
+class UdpLink:
     """One node's end of the link."""
 
     def __init__(
@@ -83,9 +84,7 @@ class UdpLink(asyncio.DatagramProtocol):
         self._count = count
         self._options = options or LinkOptions()
         self._loop = asyncio.get_running_loop()
-        self._transport: asyncio.DatagramTransport | None = None
-        self._full = False
-        self._closed = self._loop.create_future()
+        self._port = Port(self._take, count, self._options.buffers())
         # Numbers must not repeat after a restart, or a new frame would be taken for one that was heard before.
         self._numbers = random.getrandbits(40) << 20
         self._paths = Paths(self._options.paths)
@@ -104,18 +103,14 @@ class UdpLink(asyncio.DatagramProtocol):
 
     @property
     def address(self) -> Address:
-        assert self._transport is not None, "the link is not open"
-        name = self._transport.get_extra_info("sockname")
-        return str(name[0]), int(name[1])
+        return self._port.address
 
     @property
     def unacknowledged(self) -> int:
         return len(self._unicasts)
 
     async def open(self, address: Address) -> None:
-        self._socket = bound_socket(address, self._options.receive_buffer_bytes)
-        await self._loop.create_datagram_endpoint(lambda: self, sock=self._socket)
-        self._multicast.join(self._socket, address)
+        self._multicast.join(await self._port.open(address), address)
 
     def greet(self, addresses: Iterable[Address]) -> None:
         """Make these addresses peers, and greet them until they answer."""
@@ -131,9 +126,7 @@ class UdpLink(asyncio.DatagramProtocol):
         self.acquaintance.leave()
         self._multicast.leave()
         self._unicasts.cancel()
-        if self._transport is not None:
-            self._transport.close()
-            await self._closed
+        await self._port.close()
 
     def broadcast(self, message: Message) -> int:
         """Send to every peer; the size of the encoded message."""
@@ -164,47 +157,16 @@ class UdpLink(asyncio.DatagramProtocol):
         """Wait until the link keeps up with what it is given."""
         await self._unicasts.room()
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.DatagramTransport, transport)
-        self._transport.set_write_buffer_limits(self._options.send_buffer_bytes)  # type: ignore[attr-defined]
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._transport = None
-        if not self._closed.done():
-            self._closed.set_result(None)
-
-    def pause_writing(self) -> None:
-        self._full = True
-
-    def resume_writing(self) -> None:
-        self._full = False
-
-    def error_received(self, exc: Exception) -> None:
-        self._count(TrafficKind.DROPPED, "datagram", 0, "the socket refused it")
-
-    def datagram_received(self, data: bytes, addr: tuple[Any, ...]) -> None:
-        """The loop reads one datagram at a turn; whatever else is there is read with it, or a busy socket overflows."""
-        self._take(data, addr)
-        for _ in range(self._options.datagrams_per_turn - 1):
-            try:
-                data, addr = self._socket.recvfrom(MAX_DATAGRAM_BYTES + 1)
-            except OSError:  # there is no more, or the socket was closed by what was read
-                return
-            self._take(data, addr)
-
     def _take_from_group(self, data: bytes, address: Address) -> None:
         """By multicast come strangers' datagrams and one's own, too."""
         if self.peers.at(address) is not None:
-            self._take(data, address)
+            self._port.hear(data, address)
 
     def _ask_who_hears(self) -> None:
         if len(self.peers.addresses()) >= self._options.multicast.least_peers:
             self._send_about(Kind.WHO_HEARS, EVERYBODY, self._multicast.group)
 
-    def _take(self, data: bytes, addr: tuple[Any, ...]) -> None:
-        if self._transport is None or self._transport.is_closing():
-            return
-        address: Address = (str(addr[0]), int(addr[1]))
+    def _take(self, data: bytes, address: Address) -> None:
         if reason := self._read(data, address):
             self._count(TrafficKind.DROPPED, "datagram", len(data), reason)
 
@@ -294,13 +256,7 @@ class UdpLink(asyncio.DatagramProtocol):
         self._send(self._frame(kind, to, self._next_number(), body), address, "hello")
 
     def _send(self, datagram: bytes, address: Address, name: str) -> None:
-        if self._transport is None or self._transport.is_closing():
-            return
-        if self._full:
-            self._count(TrafficKind.DROPPED, "datagram", len(datagram), "socket buffer full")
-            return
-        self._count(TrafficKind.PHY_SENT, name, len(datagram), "")
-        self._transport.sendto(datagram, address)
+        self._port.send(datagram, address, name)
 
     def _frame(self, kind: Kind, to: NodeId, number: int, body: bytes = b"") -> bytes:
         return pack(Frame(kind, self._node, to, number, body))
