@@ -38,7 +38,14 @@ def node() -> None:
 
 @app.command(epilog=EXAMPLES)
 def start(
-    node_id: Annotated[int, typer.Option("--id", help="The node's number, unique among its peers.")],
+    node_id: Annotated[
+        int | None,
+        typer.Option("--id", help="A number by hand, for tests: without it, the node's key says who it is."),
+    ] = None,
+    namespace: Annotated[
+        str, typer.Option(help="Share with nodes of this namespace only: its name, or an invitation (thyme:…).")
+    ] = "thyme",
+    passphrase: Annotated[str, typer.Option(help="Of a closed namespace.")] = "",
     listen: Annotated[str, typer.Option(help="host:port to listen on; port 0 takes a free one.")] = "127.0.0.1:0",
     peer: Annotated[list[str] | None, typer.Option(help="host:port of a node in range; may be repeated.")] = None,
     only_peers: Annotated[bool, typer.Option("--only-peers", help="Hear nobody but the --peer nodes.")] = False,
@@ -85,6 +92,8 @@ def start(
         for key, value in parse_settings(setting).items():
             set_key(settings, key, value, record)
         options = {
+            "namespace": namespace,
+            "passphrase": passphrase,
             "listen": listen,
             "peers": peer or [],
             "only_peers": only_peers,
@@ -111,7 +120,7 @@ def _place(text: str) -> Point:
     return Point(x_m, y_m)
 
 
-async def _run(node_id: int, options: dict[str, Any], as_json: bool, stay: bool) -> None:
+async def _run(node_id: int | None, options: dict[str, Any], as_json: bool, stay: bool) -> None:
     from thyme.live.node.node import Node
     from thyme.live.shell.terminal import run_node
 

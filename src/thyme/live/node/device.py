@@ -27,6 +27,8 @@ from thyme.live.node.host import ORIGIN, LiveHost
 from thyme.live.node.log import FileLog, Log, SeveralLogs
 from thyme.live.node.telling import ToldLog
 from thyme.live.store.disk import DiskOptions
+from thyme.live.trust.identity import FIRST_DERIVED, GIVEN_IDS, Identity
+from thyme.live.trust.namespaces import DEFAULT_NAME, Namespace, namespace_of
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
@@ -48,6 +50,10 @@ class DeviceOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a person decides about a live node."""
 
     node: int
+    namespace: str = DEFAULT_NAME
+    """The name of the namespace to share in, or an invitation to a closed one."""
+    passphrase: str = ""
+    """Of a closed namespace."""
     listen: str = "127.0.0.1:0"
     peers: tuple[str, ...] = ()
     only_peers: bool = False
@@ -69,8 +75,8 @@ class DeviceOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How long joining waits for the listed peers to answer."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.node <= MAX_NODE:
-            raise InputError(f"node id {self.node}: expected a whole number from 0 to {MAX_NODE}")
+        if not (0 <= self.node < GIVEN_IDS or FIRST_DERIVED <= self.node <= MAX_NODE):
+            raise InputError(f"node id {self.node}: expected a whole number from 0 to {GIVEN_IDS - 1}, or none")
 
 
 class Device:
@@ -83,10 +89,19 @@ class Device:
         store: Store | None = None,
         clock: Clock | None = None,
         log: Log | None = None,
+        identity: Identity | None = None,
+        namespace: Namespace | None = None,
     ) -> None:
         self.options = options
+        self.identity = identity or Identity.given(options.node)
+        self.namespace = namespace or namespace_of(options.namespace, options.passphrase)
         approach = find_approach(options.approach, "--approach")
         settings = approach.configure(_for_people(approach, options.settings), "--set")
+        if options.node >= GIVEN_IDS and getattr(settings, "routing", "") == "dsdv":
+            raise InputError(
+                "routing=dsdv names nodes by 32 bits, and the number of a key has 62: use routing=ondemand, or a node "
+                "with an --id by hand"
+            )
         parse_address(options.listen, "--listen", any_port=True)
         if options.tell:
             parse_address(options.tell, "--tell", any_port=True)

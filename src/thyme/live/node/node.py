@@ -1,6 +1,6 @@
 """`Node`: a live node for an application, with every operation as something to await.
 
-    async with thyme.Node(1, listen="127.0.0.1:9001", peers=["127.0.0.1:9002"]) as node:
+    async with thyme.Node(listen="127.0.0.1:9001", peers=["127.0.0.1:9002"]) as node:
         await node.insert("first", b"…", ["goal"])
         async for notice in await node.subscribe("goal & !replay"):
             print(await node.retrieve(notice.metadata))
@@ -38,7 +38,9 @@ from thyme.live.node.retrievals import Progress, Retrievals
 from thyme.live.node.surroundings import NodeSurroundings
 from thyme.live.node.tidings import Tidings
 from thyme.live.store.disk import DiskStore
-from thyme.live.store.places import open_store
+from thyme.live.store.places import identity_at, open_store
+from thyme.live.trust.identity import Identity
+from thyme.live.trust.namespaces import DEFAULT_NAME, Namespace, namespace_of
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
@@ -54,7 +56,7 @@ class Node:
 
     def __init__(
         self,
-        node: int,
+        node: int | None = None,
         *,
         store: Store | str | os.PathLike[str] | None = None,
         clock: Clock | None = None,
@@ -62,12 +64,16 @@ class Node:
         **options: Any,
     ) -> None:
         """`store` is a folder to keep everything in, by default one of the user's data folder; `"memory"` forgets it at
-        the end. `options` are those of `DeviceOptions`: listen, peers, approach, settings, log, …"""
-        given = {"node": node, **options, "peers": tuple(options.get("peers", ()))}
+        the end. There the node's key lies, from which its number derives; a number given as `node` is for tests, and
+        protects nothing. `options` are those of `DeviceOptions`: namespace, passphrase, listen, peers, approach, …"""
+        namespace, given = _joined_namespace(options)
         try:
-            self.options = msgspec.convert(given, DeviceOptions)
+            checked = msgspec.convert({"node": node or 0, **given}, DeviceOptions)
         except msgspec.ValidationError as error:
-            raise InputError(f"node {node}: {error}") from error
+            raise InputError(f"node {'' if node is None else node}: {error}") from error
+        self.identity = identity_at(store) if node is None else Identity.given(node)
+        self.namespace = namespace
+        self.options = msgspec.structs.replace(checked, node=self.identity.node)
         self._brought = (store, clock, log_to)
         self._device: Device | None = None
         self._store: Store | None = None
@@ -96,9 +102,16 @@ class Node:
     async def open(self) -> None:
         """Listen and forward, without taking part yet."""
         where, clock, log = self._brought
-        self._store = open_store(where, self.options.node, self.options.approach, self.options.disk)
+        self._store = open_store(where, self.options.node, self.options.approach, self.options.disk, self.namespace)
         try:
-            device = Device(self.options, store=self._store, clock=clock, log=log)
+            device = Device(
+                self.options,
+                store=self._store,
+                clock=clock,
+                log=log,
+                identity=self.identity,
+                namespace=self.namespace,
+            )
             try:
                 await device.open()
             except BaseException:
@@ -281,3 +294,15 @@ class Node:
 
     async def _durable(self) -> None:
         await self.device.host.durable()
+
+
+def _joined_namespace(options: dict[str, Any]) -> tuple[Namespace, dict[str, Any]]:
+    """The namespace that options name, and the options with what an invitation to it says; what is given wins."""
+    name, passphrase = options.get("namespace", DEFAULT_NAME), options.get("passphrase", "")
+    if not isinstance(name, str) or not isinstance(passphrase, str):
+        raise InputError("namespace and passphrase are texts")
+    namespace = namespace_of(name or DEFAULT_NAME, passphrase)
+    given = {**options, "namespace": namespace.name, "peers": tuple(options.get("peers", ()))}
+    if namespace.approach and given.setdefault("approach", namespace.approach) == namespace.approach:
+        given["settings"] = {**namespace.settings, **given.get("settings", {})}
+    return namespace, given

@@ -7,22 +7,40 @@ from pathlib import Path
 
 from thyme.host import MemoryStore, Store
 from thyme.live.store.disk import DiskOptions, DiskStore
+from thyme.live.trust.identity import FIRST_DERIVED, Identity, kept_identity
+from thyme.live.trust.namespaces import DEFAULT_NAME, Namespace
 
 MEMORY = "memory"
 """In place of a folder: forget everything at the end."""
 
 
+Place = Store | str | os.PathLike[str] | None
+
+
 def open_store(
-    where: Store | str | os.PathLike[str] | None, node: int, approach: str, options: DiskOptions
+    where: Place, node: int, approach: str, options: DiskOptions, namespace: Namespace | None = None
 ) -> Store | DiskStore:
-    """The store that a person named; without a name, the one of this node and approach in the user's data folder."""
+    """The store that a person named; without a name, the one of this node, approach and namespace in the user's data
+    folder."""
+    name = namespace.name if namespace is not None else DEFAULT_NAME
     if where is None:
-        return DiskStore(data_folder() / f"{node}-{approach}", _about(node, approach), options)
+        own = _own_folder() / approach if node >= FIRST_DERIVED else data_folder() / f"{node}-{approach}"
+        folder = own if namespace is None or name == DEFAULT_NAME else own.with_name(f"{own.name}-{namespace.folder}")
+        return DiskStore(folder, _about(node, approach, name), options)
     if isinstance(where, str | os.PathLike):
         if where == MEMORY:
             return MemoryStore()
-        return DiskStore(Path(where).expanduser(), _about(node, approach), options)
+        return DiskStore(Path(where).expanduser(), _about(node, approach, name), options)
     return where
+
+
+def identity_at(where: Place) -> Identity:
+    """Who the node is whose store lies there; drawn at its first start, and forgotten where nothing is kept."""
+    if where is None:
+        return kept_identity(_own_folder())
+    if isinstance(where, str | os.PathLike) and where != MEMORY:
+        return kept_identity(Path(where).expanduser())
+    return Identity.new()
 
 
 def data_folder() -> Path:
@@ -31,5 +49,10 @@ def data_folder() -> Path:
     return user_data_path("thyme", appauthor=False) / "nodes"
 
 
-def _about(node: int, approach: str) -> dict[str, str]:
-    return {"node": str(node), "approach": approach}
+def _own_folder() -> Path:
+    return data_folder() / "self"
+
+
+def _about(node: int, approach: str, namespace: str) -> dict[str, str]:
+    about = {"node": str(node), "approach": approach}
+    return about if namespace == DEFAULT_NAME else {**about, "namespace": namespace}
