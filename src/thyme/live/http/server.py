@@ -1,0 +1,229 @@
+"""Serve a node's HTTP interface on the event loop that the node runs on.
+
+On TCP everything goes through the `Guard`; a Unix socket is guarded by the file system: it lies in a folder, and is a
+file, that only its owner may use.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from stat import S_ISSOCK
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any, Self
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp
+
+from thyme.live.http.endpoints import Endpoint, route_of
+from thyme.live.http.faults import answer_error
+from thyme.live.http.forms import SessionView
+from thyme.live.http.guard import Guard, kept_token
+from thyme.live.http.interface import NodeInterface
+from thyme.live.http.limits import HttpOptions
+from thyme.live.http.openapi import document
+from thyme.live.http.table import endpoints_of
+from thyme.live.link.addresses import parse_address
+from thyme.live.node.node import Node
+from thyme.model.errors import InputError
+
+LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+BACKLOG = 128
+START_LOOK_S = 0.005
+MAX_SOCKET_PATH_BYTES = 100
+"""What all systems take for the path of a Unix socket."""
+TOKEN_FILE = "http-token"
+
+
+class HttpServer:
+    """The HTTP interface of a node that is open.
+
+    async with HttpServer(node, listen="127.0.0.1:8470") as server:
+        print(server.address, server.token)
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        *,
+        listen: str = "",
+        unix: Path | None = None,
+        folder: Path | None = None,
+        names: Sequence[str] = (),
+        token: str = "",
+        options: HttpOptions | None = None,
+        more_endpoints: Callable[[NodeInterface], Iterable[Endpoint]] = lambda _: (),
+        more_routes: Sequence[BaseRoute] = (),
+        public: Callable[[str, str], bool] = lambda method, path: False,
+    ) -> None:
+        """`listen` is host:port of this machine, `unix` the path of a socket; at least one. `folder` keeps the token,
+        uploads and contents; without it, they go with the server. `names` are further hosts that it is served under."""
+        if not listen and unix is None:
+            raise InputError("say where to serve: an address of this machine, or the path of a Unix socket")
+        self._node, self._listen, self._unix = node, listen, unix
+        self._options = options or HttpOptions()
+        self._more_endpoints, self._more_routes, self._public = more_endpoints, more_routes, public
+        self._names = (*LOCAL_NAMES, *names)
+        self._given_token = token
+        self._temporary = TemporaryDirectory(prefix="thyme-http-") if folder is None else None
+        self._folder = Path(self._temporary.name) if self._temporary else Path(str(folder))
+        self._serving: list[tuple[uvicorn.Server, asyncio.Task[None]]] = []
+        self.interface: NodeInterface | None = None
+        self.token = ""
+        self.address = ""
+        """http://host:port, once it serves."""
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def open(self) -> None:
+        bound: list[tuple[socket.socket, bool]] = []
+        try:
+            if self._listen:
+                bound.append((_tcp_socket(self._listen), True))
+            if self._unix is not None:
+                bound.append((_unix_socket(self._unix), False))
+        except BaseException:
+            for open_socket, _ in bound:
+                open_socket.close()
+            raise
+        self.token = self._given_token or kept_token(self._folder / TOKEN_FILE)
+        self.interface = interface = NodeInterface(self._node, self._folder, self._options)
+        endpoints = [*endpoints_of(interface), *self._more_endpoints(interface)]
+        for open_socket, guarded in bound:
+            app = self._guarded(open_socket, endpoints) if guarded else self._application(endpoints, None)
+            await self._serve(open_socket, app)
+
+    async def close(self) -> None:
+        if self.interface is not None:
+            await self.interface.end()
+        for server, _ in self._serving:
+            server.should_exit = True
+        await asyncio.gather(*(task for _, task in self._serving), return_exceptions=True)
+        self._serving.clear()
+        if self._unix is not None:
+            self._unix.unlink(missing_ok=True)
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+    def _guarded(self, bound: socket.socket, endpoints: list[Endpoint]) -> ASGIApp:
+        host, port = bound.getsockname()[:2]
+        written = f"[{host}]" if ":" in host else host
+        self.address = f"http://{written}:{port}"
+        guards: list[Guard] = []
+        app = self._application(endpoints, guards)
+        guards.append(Guard(app, token=self.token, names=(*self._names, written), port=port, public=self._is_public))
+        return guards[0]
+
+    def _is_public(self, method: str, path: str) -> bool:
+        return not path.startswith("/v1/") and path != "/openapi.json" and self._public(method, path)
+
+    def _application(self, endpoints: list[Endpoint], guards: list[Guard] | None) -> Starlette:
+        described = document(endpoints)
+
+        async def openapi(_: Request, __: Any) -> Response:
+            return JSONResponse(described)
+
+        async def session(_: Request, __: Any) -> Response:
+            cookies = {"set-cookie": guards[0].session_cookie()} if guards else {}
+            return JSONResponse({"node": str(self._node.id)}, headers=cookies)
+
+        own = [
+            Endpoint("GET", "/openapi.json", openapi, "This document"),
+            Endpoint("POST", "/v1/session", session, "Have a cookie in place of the token", gives=SessionView),
+        ]
+        routes: list[BaseRoute] = [route_of(each, self._options.json_bytes) for each in (*own, *endpoints)]
+        faults: dict[Any, Any] = {404: answer_error, 405: answer_error, Exception: answer_error}
+        return Starlette(routes=[*routes, *self._more_routes], exception_handlers=faults)
+
+    async def _serve(self, bound: socket.socket, app: ASGIApp) -> None:
+        config = uvicorn.Config(
+            app,
+            loop="none",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=max(1, round(self._options.unsent_s)),
+        )
+        server = _Server(config)
+        task = asyncio.get_running_loop().create_task(server.serve(sockets=[bound]))
+        self._serving.append((server, task))
+        while not server.started and not task.done():
+            await asyncio.sleep(START_LOOK_S)
+        if task.done():
+            await task
+
+
+class _Server(uvicorn.Server):
+    """Signals are the program's matter."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _tcp_socket(listen: str) -> socket.socket:
+    host, port = parse_address(listen, "--http", any_port=True)
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(family, kind, protocol)
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+            bound.listen(BACKLOG)
+        except OSError:
+            bound.close()
+            raise
+    except OSError as error:
+        raise InputError(f"cannot serve on {listen}: {error.strerror or error}") from error
+    return bound
+
+
+def _unix_socket(path: Path) -> socket.socket:
+    """A socket that only this user can connect to. One that a killed process left behind is replaced."""
+    if len(os.fsencode(path)) > MAX_SOCKET_PATH_BYTES:
+        raise InputError(f"the path of the socket is too long: {path}; at most {MAX_SOCKET_PATH_BYTES} bytes")
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _remove_dead(path)
+    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        bound.bind(os.fspath(path))
+        bound.listen(BACKLOG)
+    except OSError as error:
+        bound.close()
+        raise InputError(f"cannot serve on {path}: {error.strerror or error}") from error
+    finally:
+        os.umask(before)
+    return bound
+
+
+def _remove_dead(path: Path) -> None:
+    with suppress(FileNotFoundError):
+        if not S_ISSOCK(path.stat().st_mode):
+            raise InputError(f"{path} exists and is no socket; choose another path")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            try:
+                probe.connect(os.fspath(path))
+            except ConnectionRefusedError:
+                path.unlink()
+                return
+        raise InputError(f"a node serves on {path} already")

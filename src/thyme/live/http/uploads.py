@@ -1,0 +1,139 @@
+"""Contents on their way from a client to the node: gathered in files, part by part, then inserted.
+
+A resumable upload is a file and a record of what it will be, in a folder that outlives the node, so a client goes on
+after a broken connection or a restart of either side. A part must begin where the last one ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from secrets import token_hex
+
+import msgspec
+
+from thyme.drafts import write_file
+from thyme.live.http.faults import Fault, not_found
+from thyme.live.http.forms import NewUpload, summary_from
+from thyme.live.http.limits import HttpOptions
+from thyme.model.errors import InputError
+from thyme.model.objects import check_object
+
+NAME_BYTES = 8
+
+
+class Upload(msgspec.Struct, frozen=True):
+    upload: str
+    name: str
+    tags: tuple[str, ...]
+    summary: bytes
+    size_bytes: int
+
+
+def made_up_name() -> str:
+    return token_hex(NAME_BYTES)
+
+
+class Uploads:
+    """The uploads that are under way, in one folder."""
+
+    def __init__(self, folder: Path, options: HttpOptions) -> None:
+        self._folder = folder
+        self._options = options
+        self._busy: set[str] = set()
+        folder.mkdir(parents=True, exist_ok=True)
+        for rest in folder.glob("*.plain"):
+            rest.unlink()
+
+    async def plain(self, body: AsyncIterator[bytes], announced: int) -> Path:
+        """A content that is sent at once, as a file that the caller removes."""
+        if announced > self._options.upload_bytes:
+            raise self._too_large()
+        file = self._folder / f"{made_up_name()}.plain"
+        try:
+            await self._append(file, body, 0, self._options.upload_bytes)
+        except BaseException:
+            file.unlink(missing_ok=True)
+            raise
+        return file
+
+    def begin(self, asked: NewUpload) -> Upload:
+        """InputError if the object could not be inserted afterwards."""
+        if asked.size_bytes < 0:
+            raise InputError(f"size_bytes is {asked.size_bytes}; expected the number of bytes that will be sent")
+        if asked.size_bytes > self._options.upload_bytes:
+            raise self._too_large()
+        summary = summary_from(asked.summary, asked.summary_base64)
+        check_object(b"", asked.tags, summary)
+        self._make_room()
+        upload = Upload(token_hex(NAME_BYTES), asked.name or made_up_name(), asked.tags, summary, asked.size_bytes)
+        self.file(upload).touch()
+        write_file(self._record(upload.upload), msgspec.json.encode(upload))
+        return upload
+
+    def get(self, name: str) -> Upload:
+        record = self._record(name) if name.isalnum() else None
+        if record is None or not record.exists():
+            raise not_found(f"upload {name[:40]!r}")
+        return msgspec.json.decode(record.read_bytes(), type=Upload)
+
+    def offset(self, upload: Upload) -> int:
+        return self.file(upload).stat().st_size
+
+    async def add(self, upload: Upload, offset: int, body: AsyncIterator[bytes]) -> int:
+        """Append a part; how much is here. What arrived of a part whose connection broke stays."""
+        if upload.upload in self._busy:
+            raise Fault(409, "offset", "a part of this upload is being received; wait until it has ended")
+        here = self.offset(upload)
+        if offset != here:
+            raise Fault(409, "offset", f"the part begins at {offset}, but {here} bytes are here; go on from there")
+        self._busy.add(upload.upload)
+        try:
+            return await self._append(self.file(upload), body, here, upload.size_bytes)
+        finally:
+            self._busy.discard(upload.upload)
+
+    def forget(self, upload: Upload) -> None:
+        self._record(upload.upload).unlink(missing_ok=True)
+        self.file(upload).unlink(missing_ok=True)
+
+    def file(self, upload: Upload) -> Path:
+        return self._folder / f"{upload.upload}.part"
+
+    def _record(self, name: str) -> Path:
+        return self._folder / f"{name}.json"
+
+    async def _append(self, file: Path, body: AsyncIterator[bytes], here: int, most_bytes: int) -> int:
+        """Write what comes; after an interruption, what had come before it."""
+        pieces: list[bytes] = []
+        gathered = 0
+        with await asyncio.to_thread(file.open, "ab") as out:
+            try:
+                async for piece in body:
+                    if here + gathered + len(piece) > most_bytes:
+                        raise Fault(413, "size", f"there is more than the {most_bytes} bytes that there may be")
+                    pieces.append(piece)
+                    gathered += len(piece)
+                    if gathered >= self._options.write_bytes:
+                        await asyncio.to_thread(out.writelines, pieces)
+                        here, gathered, pieces = here + gathered, 0, []
+            finally:
+                out.writelines(pieces)
+        return here + gathered
+
+    def _make_room(self) -> None:
+        oldest_s = time.time() - self._options.upload_age_s
+        records = list(self._folder.glob("*.json"))
+        for record in records:
+            part = record.with_suffix(".part")
+            if not part.exists() or part.stat().st_mtime < oldest_s:
+                record.unlink()
+                part.unlink(missing_ok=True)
+                records = [each for each in records if each != record]
+        if len(records) >= self._options.uploads:
+            raise Fault(503, "busy", f"{len(records)} uploads are under way, which is all there can be; finish some")
+
+    def _too_large(self) -> Fault:
+        return Fault(413, "size", f"a content can have at most {self._options.upload_bytes} bytes")
