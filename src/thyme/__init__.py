@@ -26,6 +26,8 @@ _ROOMS = {
     "Notifications": "live",
     "OperationError": "live",
     "Presence": "live",
+    "SyncNode": "live",
+    "SyncNotifications": "live",
     "Study": "study.definition",
     "load_preset": "study.definition",
     "load_study": "study.definition",

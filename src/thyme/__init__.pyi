@@ -1,4 +1,4 @@
-from thyme.live import Node, Notice, Notifications, OperationError, Presence
+from thyme.live import Node, Notice, Notifications, OperationError, Presence, SyncNode, SyncNotifications
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
@@ -29,6 +29,8 @@ __all__ = [
     "Study",
     "StudyResult",
     "SubscriptionKey",
+    "SyncNode",
+    "SyncNotifications",
     "TimeFrame",
     "load_preset",
     "load_scenario",

@@ -108,18 +108,29 @@ def check_object(
     if not isinstance(data, InStore):
         check_bytes("content", data)
     check_bytes("summary", summary)
-    if isinstance(tags, str):
-        raise InputError(f"tags is the text {tags!r}; give a list of tags, such as [{tags!r}]")
     if size_of(data) > limits.data_bytes:
         raise InputError(f"the object has {size_of(data)} bytes: at most {limits.data_bytes} can be stored")
     if len(summary) > limits.summary_bytes:
         raise InputError(f"the summary has {len(summary)} bytes: at most {limits.summary_bytes} can be sent")
-    normalised = normalise_tags(tags)
+    normalised = normalise_tags(tags_of(tags))
     if not normalised:
         raise InputError("the object has no tags, so nobody could find it: give at least one")
     if len(normalised) > limits.tags:
         raise InputError(f"the object has {len(normalised)} tags: at most {limits.tags} are allowed")
     return normalised
+
+
+def tags_of(given: object) -> list[str]:
+    """The tags that somebody gave; InputError if it is no list of texts."""
+    if isinstance(given, str):
+        raise InputError(f"tags is the text {given!r}; give a list of tags, such as [{given!r}]")
+    if isinstance(given, bytes) or not isinstance(given, Iterable):
+        raise InputError(f"tags is {given!r}; give a list of tags, such as ['goal']")
+    tags = list(given)
+    for tag in tags:
+        if not isinstance(tag, str):
+            raise InputError(f"the tag {tag!r} is of type {type(tag).__name__}; give a text")
+    return tags
 
 
 def check_bytes(name: str, given: object) -> None:

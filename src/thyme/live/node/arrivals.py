@@ -19,14 +19,19 @@ class Arrivals(Generic[Thing]):
         self._maximum = maximum
         self._waiting = deque(first)
         self._changed = asyncio.Event()
-        self._ended = False
+        self.ended = False
+
+    @property
+    def waiting(self) -> int:
+        """Things that nobody has looked at yet."""
+        return len(self._waiting)
 
     def __aiter__(self) -> Arrivals[Thing]:
         return self
 
     async def __anext__(self) -> Thing:
         while not self._waiting:
-            if self._ended:
+            if self.ended:
                 raise StopAsyncIteration
             self._changed.clear()
             await self._changed.wait()
@@ -40,5 +45,5 @@ class Arrivals(Generic[Thing]):
         self._changed.set()
 
     def end(self) -> None:
-        self._ended = True
+        self.ended = True
         self._changed.set()

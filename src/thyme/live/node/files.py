@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import AsyncIterable, Callable
 from hashlib import sha256
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO
 
 import msgspec
 
 from thyme.approaches.transfers.drafts import KIND, drop_draft, list_key
 from thyme.drafts import drafted
 from thyme.host import Store
+from thyme.live.node.streams import as_stream, read
 from thyme.model.chunks import CHUNK_BYTES, DIGEST_BYTES, ChunkDigests, list_bytes
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId, ObjectKey
@@ -26,24 +27,31 @@ from thyme.model.objects import Content, InStore
 
 PIECE_BYTES = 8 * CHUNK_BYTES
 """Read from a file and written to the store at once; so much is in memory."""
-Given = bytes | os.PathLike[str] | BinaryIO
-"""What an application has to insert."""
+Outside = os.PathLike[str] | BinaryIO | AsyncIterable[bytes]
+"""Where a content comes from that need not fit in memory."""
 
 
 class DamagedContent(Exception):
     """What lies in the store is not what was put there."""
 
 
-async def laid(store: Store, key: ObjectKey, given: Given) -> Content:
+async def laid(store: Store, key: ObjectKey, given: Outside) -> Content:
     """The content of a file or a stream: in memory if it is one chunk, in the store if it is larger."""
     if isinstance(given, os.PathLike):
-        with await asyncio.to_thread(Path(given).open, "rb") as file:
+        with await _opened(Path(given)) as file:
             return await _laid_stream(store, key, file)
-    return await _laid_stream(store, key, cast(BinaryIO, given))
+    return await _laid_stream(store, key, as_stream(given))
 
 
-async def _laid_stream(store: Store, key: ObjectKey, stream: BinaryIO) -> Content:
-    piece = await _read(stream, CHUNK_BYTES + 1)
+async def _opened(path: Path) -> BinaryIO:
+    try:
+        return await asyncio.to_thread(path.open, "rb")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+async def _laid_stream(store: Store, key: ObjectKey, stream: Any) -> Content:
+    piece = await read(stream, CHUNK_BYTES + 1)
     if len(piece) <= CHUNK_BYTES:
         return piece
     digests, size_bytes = ChunkDigests(), 0
@@ -53,26 +61,12 @@ async def _laid_stream(store: Store, key: ObjectKey, stream: BinaryIO) -> Conten
             await asyncio.to_thread(digests.add, piece)
             await _written(store, str(key), size_bytes, piece)
             size_bytes += len(piece)
-            piece = await _read(stream, PIECE_BYTES)
+            piece = await read(stream, PIECE_BYTES)
         await _written(store, list_key(key), 0, digests.listed())
     except BaseException:
         drop_draft(store, key)
         raise
     return InStore(size_bytes, digests.root())
-
-
-async def _read(stream: BinaryIO, most_bytes: int) -> bytes:
-    """As much as there is; a stream may give less than it is asked for."""
-    pieces: list[bytes] = []
-    while most_bytes:
-        piece = await asyncio.to_thread(stream.read, most_bytes)
-        if not isinstance(piece, bytes):
-            raise InputError(f"the stream gave {type(piece).__name__}; open it for reading bytes, as with mode 'rb'")
-        if not piece:
-            break
-        pieces.append(piece)
-        most_bytes -= len(piece)
-    return b"".join(pieces)
 
 
 async def _written(store: Store, key: str, offset: int, piece: bytes) -> None:
@@ -111,9 +105,12 @@ async def copied(store: Store, key: ObjectKey, content: InStore, put: Callable[[
 
 async def written_to(path: Path, store: Store, key: ObjectKey, content: Content) -> None:
     """Write a content to a file, whole or not at all."""
-    with drafted(path) as draft:
-        if isinstance(content, bytes):
-            await asyncio.to_thread(draft.write_bytes, content)
-            return
-        with draft.open("wb") as file:
-            await copied(store, key, content, file.write)
+    try:
+        with drafted(path) as draft:
+            if isinstance(content, bytes):
+                await asyncio.to_thread(draft.write_bytes, content)
+                return
+            with draft.open("wb") as file:
+                await copied(store, key, content, file.write)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -28,11 +27,26 @@ from thyme.live.link.addresses import address_text
 from thyme.live.link.peers import Presence
 from thyme.live.node.awaiting import Answer, OperationError, Turns, carried_out
 from thyme.live.node.clock import Clock
-from thyme.live.node.device import Device, DeviceOptions
-from thyme.live.node.files import Given, copied, forget_unfinished, written_to
+from thyme.live.node.device import Device
+from thyme.live.node.files import copied, forget_unfinished, written_to
+from thyme.live.node.finding import found
+from thyme.live.node.given import (
+    Given,
+    Wanted,
+    Which,
+    bytes_of,
+    name_of,
+    namespace_in,
+    number_of,
+    options_of,
+    path_of,
+    query_of,
+    wanted_of,
+)
 from thyme.live.node.insertions import Insertions
 from thyme.live.node.log import Log
 from thyme.live.node.notifications import Notice, Notifications
+from thyme.live.node.periods import Instant, Span, frame_of, span_s
 from thyme.live.node.presences import Presences
 from thyme.live.node.retrievals import Progress, Retrievals
 from thyme.live.node.surroundings import NodeSurroundings
@@ -40,15 +54,15 @@ from thyme.live.node.tidings import Tidings
 from thyme.live.store.disk import DiskStore
 from thyme.live.store.places import identity_at, open_store
 from thyme.live.trust.identity import Identity
-from thyme.live.trust.namespaces import DEFAULT_NAME, Namespace, namespace_of
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
-from thyme.model.objects import Content, Metadata, size_of
-from thyme.model.queries import parse_query
+from thyme.model.objects import Content, Metadata, size_of, tags_of
 from thyme.model.records import OperationKind
 
 SID_CYCLE = 1_000_000
+FIND_WAIT_S = 1.0
+"""Longer than approaches collect answers (LS 0.5 s), and than an answer is on its way among neighbours."""
 
 
 class Node:
@@ -66,18 +80,15 @@ class Node:
         """`store` is a folder to keep everything in, by default one of the user's data folder; `"memory"` forgets it at
         the end. There the node's key lies, from which its number derives; a number given as `node` is for tests, and
         protects nothing. `options` are those of `DeviceOptions`: namespace, passphrase, listen, peers, approach, …"""
-        namespace, given = _joined_namespace(options)
-        try:
-            checked = msgspec.convert({"node": node or 0, **given}, DeviceOptions)
-        except msgspec.ValidationError as error:
-            raise InputError(f"node {'' if node is None else node}: {error}") from error
+        namespace, given = namespace_in(options)
+        checked = options_of(node, given)
         self.identity = identity_at(store) if node is None else Identity.given(node)
         self.namespace = namespace
         self.options = msgspec.structs.replace(checked, node=self.identity.node)
         self._brought = (store, clock, log_to)
         self._device: Device | None = None
         self._store: Store | None = None
-        self._tidings = Tidings()
+        self._tidings = Tidings(self)
         self.user = User(self.id, NodeSurroundings(lambda: self.device.host), BY_HAND, Numbers(0), seed=0)
         self.user.told = self._tidings.notify
         self._turns = Turns(self.options.operations, self._room, self._durable)
@@ -185,14 +196,14 @@ class Node:
     def subscriptions(self) -> list[Notifications]:
         return list(self._tidings.streams.values())
 
-    async def insert(self, oid: str, data: Given, tags: Iterable[str], summary: bytes = b"") -> Metadata:
-        """Store an object under its tags, and notify whoever subscribed to them. Give bytes, the path of a file
-        (`pathlib.Path`) or a stream open for reading bytes; files and streams are never in memory as a whole."""
-        user = self.user
+    async def insert(self, oid: str, data: Given, tags: Iterable[str], summary: bytes | str = b"") -> Metadata:
+        """Store an object under its tags, and notify whoever subscribed to them. Give bytes, a text, the path of a file
+        (`pathlib.Path`) or a stream of bytes, asynchronous or not; files and streams are never in memory as a whole."""
+        user, oid, tags, shown = self.user, name_of(oid), tags_of(tags), bytes_of("summary", summary)
         async with self._insertions.laid(self.device, oid, data) as content:
 
             def issue(number: int, ended: Ended) -> Metadata:
-                return user.insert(number, oid, content, tags, summary, ended)
+                return user.insert(number, oid, content, tags, shown, ended)
 
             metadata = await self._carry_out(OperationKind.INSERT, issue)
         self._tidings.known[metadata.key] = metadata
@@ -200,20 +211,30 @@ class Node:
 
     async def delete(self, oid: str) -> None:
         """Remove one of this node's own objects."""
-        user = self.user
+        user, oid = self.user, name_of(oid)
         await self._carry_out(OperationKind.DELETE, lambda number, ended: user.delete(number, oid, ended))
         self._tidings.known.pop(ObjectKey(oid, self.id), None)
 
-    async def subscribe(self, query: str, frame: TimeFrame | None = None) -> Notifications:
-        """Subscribe, and iterate over what matches. If the crowd could not be told, there is no subscription."""
+    async def subscribe(
+        self,
+        query: str,
+        frame: TimeFrame | None = None,
+        *,
+        start: Instant | None = None,
+        end: Instant | None = None,
+        last: Span | None = None,
+    ) -> Notifications:
+        """Subscribe, and iterate over what matches: ever, or what is published within a frame, or from `start` on,
+        before `end`, or in the `last` ten minutes ("10m") and from now on. If the crowd could not be told, there is no
+        subscription."""
         user, store = self.user, self.device.store
-        asked = parse_query(query)
+        asked, period = query_of(query), frame_of(self.now(), frame, start, end, last)
         key = SubscriptionKey(self._next_sid, self.id)
         self._next_sid += 1
         stream = self._tidings.stream(key, asked.text)
 
         def issue(number: int, ended: Ended) -> None:
-            user.subscribe(number, asked, frame or TimeFrame.always(), key.sid, ended)
+            user.subscribe(number, asked, period, key.sid, ended)
 
         try:
             await self._carry_out(OperationKind.SUBSCRIBE, issue)
@@ -227,8 +248,24 @@ class Node:
             raise
         return stream
 
-    async def unsubscribe(self, sid: int) -> None:
-        user = self.user
+    async def find(
+        self,
+        query: str,
+        *,
+        start: Instant | None = None,
+        end: Instant | None = None,
+        last: Span | None = None,
+        wait_s: float = FIND_WAIT_S,
+    ) -> list[Metadata]:
+        """What matches and is there now, the oldest first; further answers are waited for up to `wait_s` each."""
+        now_s = self.now()
+        begun = frame_of(now_s, None, start, end, last)
+        past = TimeFrame(begun.start_s, now_s if begun.end_s is None else min(now_s, begun.end_s))
+        async with await self.subscribe(query, past) as matches:
+            return await found(matches, span_s(wait_s))
+
+    async def unsubscribe(self, what: Which) -> None:
+        user, sid = self.user, number_of(what)
 
         def issue(number: int, ended: Ended) -> None:
             user.unsubscribe(number, sid, ended)
@@ -236,31 +273,31 @@ class Node:
 
         await self._carry_out(OperationKind.UNSUBSCRIBE, issue)
 
-    async def retrieve(self, what: Metadata | ObjectKey) -> bytes:
+    async def retrieve(self, what: Wanted, progress: Progress | None = None) -> bytes:
         """The content of an object of which this node was notified. A large one is better retrieved to a file."""
-        async with self._retrieved(what, None) as (key, content):
+        async with self._retrieved(what, progress) as (key, content):
             if isinstance(content, bytes):
                 return content
             pieces: list[bytes] = []
             await copied(self.device.host.store, key, content, pieces.append)
             return b"".join(pieces)
 
-    async def retrieve_to(
-        self, what: Metadata | ObjectKey, path: str | os.PathLike[str], progress: Progress | None = None
-    ) -> int:
+    async def retrieve_to(self, what: Wanted, path: str | os.PathLike[str], progress: Progress | None = None) -> int:
         """Write the content of an object to a file, whole or not at all; its size. `progress` is told how many bytes of
         how many are here, with each chunk of a large one. When it is cancelled or fails, what has arrived stays in the
         store, and retrieving it again goes on from there, also after a restart."""
+        place = path_of(path)
         async with self._retrieved(what, progress) as (key, content):
-            await written_to(Path(path), self.device.host.store, key, content)
+            await written_to(place, self.device.host.store, key, content)
             return size_of(content)
 
     def _retrieved(
-        self, what: Metadata | ObjectKey, progress: Progress | None
+        self, what: Wanted, progress: Progress | None
     ) -> AbstractAsyncContextManager[tuple[ObjectKey, Content]]:
         """A content that was retrieved, while this is entered."""
         user, device = self.user, self.device
-        metadata = what if isinstance(what, Metadata) else self._tidings.known.get(what)
+        wanted = wanted_of(what)
+        metadata = wanted if isinstance(wanted, Metadata) else self._tidings.known.get(wanted)
         if metadata is None:
             raise InputError(f"this node was not notified of {what}; subscribe to one of its tags first")
 
@@ -272,15 +309,15 @@ class Node:
 
         return self._retrievals.retrieved(device, metadata.key, fetch, progress)
 
-    async def more(self, sid: int) -> int:
+    async def more(self, what: Which) -> int:
         """Ask for the next past matches; how many are left after them."""
-        user = self.user
+        user, sid = self.user, number_of(what)
         await self._carry_out(OperationKind.MORE, lambda number, ended: user.more(number, sid, ended))
         return self.remaining(sid)
 
-    def remaining(self, sid: int) -> int:
+    def remaining(self, what: Which) -> int:
         """Past matches of a subscription that can still be asked for with `more`."""
-        return self.device.store.remaining(sid)
+        return self.device.store.remaining(number_of(what))
 
     async def _carry_out(self, kind: OperationKind, issue: Callable[[int, Ended], Answer]) -> Answer:
         return await carried_out(self._turns, self.user, kind, issue)
@@ -294,15 +331,3 @@ class Node:
 
     async def _durable(self) -> None:
         await self.device.host.durable()
-
-
-def _joined_namespace(options: dict[str, Any]) -> tuple[Namespace, dict[str, Any]]:
-    """The namespace that options name, and the options with what an invitation to it says; what is given wins."""
-    name, passphrase = options.get("namespace", DEFAULT_NAME), options.get("passphrase", "")
-    if not isinstance(name, str) or not isinstance(passphrase, str):
-        raise InputError("namespace and passphrase are texts")
-    namespace = namespace_of(name or DEFAULT_NAME, passphrase)
-    given = {**options, "namespace": namespace.name, "peers": tuple(options.get("peers", ()))}
-    if namespace.approach and given.setdefault("approach", namespace.approach) == namespace.approach:
-        given["settings"] = {**namespace.settings, **given.get("settings", {})}
-    return namespace, given

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from weakref import WeakSet
 
 from thyme.live.link.peers import Presence
-from thyme.live.node.notifications import Notice, Notifications
+from thyme.live.node.notifications import Notice, Notifications, Subscriber
 from thyme.live.node.presences import Presences
 from thyme.model.bounded import Bounded
 from thyme.model.ids import ObjectKey, SubscriptionKey
@@ -21,7 +21,8 @@ MAX_KNOWN_OBJECTS = 10_000
 
 
 class Tidings:
-    def __init__(self) -> None:
+    def __init__(self, subscriber: Subscriber) -> None:
+        self._subscriber = subscriber
         self.on_notice: Callable[[Notice], None] | None = None
         self.known: Bounded[ObjectKey, Metadata] = Bounded(MAX_KNOWN_OBJECTS)
         self.streams: dict[int, Notifications] = {}
@@ -30,7 +31,7 @@ class Tidings:
 
     def stream(self, key: SubscriptionKey, query: str) -> Notifications:
         """What a subscription will bring."""
-        stream = self.streams[key.sid] = Notifications(key, query)
+        stream = self.streams[key.sid] = Notifications(key, query, self._subscriber)
         return stream
 
     def drop(self, sid: int) -> None:

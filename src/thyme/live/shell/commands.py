@@ -10,7 +10,6 @@ import shlex
 from typing import NoReturn
 
 from thyme.model.errors import InputError
-from thyme.model.ids import NodeId, ObjectKey
 
 MAX_COMMAND_CHARS = 100_000
 
@@ -45,14 +44,6 @@ def parse_command(line: str) -> argparse.Namespace:
     if words[0] == "insert" and (command.file is None) == (command.text is None):
         raise InputError("insert: expected a text or --file PATH, one of them; `help` shows how it is used")
     return command
-
-
-def parse_key(text: str) -> ObjectKey:
-    """`name@node`, as objects are shown."""
-    oid, separator, owner = text.rpartition("@")
-    if not separator or not oid or not (owner.isascii() and owner.isdigit()):
-        raise InputError(f"object {text!r}: expected NAME@NODE, such as photo@1")
-    return ObjectKey(oid, NodeId(int(owner)))
 
 
 def parse_number(text: str) -> int:

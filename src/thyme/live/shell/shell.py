@@ -10,10 +10,11 @@ from typing import Any
 
 from thyme.live.link.addresses import address_text
 from thyme.live.node.awaiting import OperationError
+from thyme.live.node.given import parse_key
 from thyme.live.node.node import Node
 from thyme.live.node.notifications import Notice
 from thyme.live.shell import reports
-from thyme.live.shell.commands import HELP, parse_command, parse_key, parse_number
+from thyme.live.shell.commands import HELP, parse_command, parse_number
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 

@@ -9,6 +9,7 @@ from thyme.host import MemoryStore, Store
 from thyme.live.store.disk import DiskOptions, DiskStore
 from thyme.live.trust.identity import FIRST_DERIVED, Identity, kept_identity
 from thyme.live.trust.namespaces import DEFAULT_NAME, Namespace
+from thyme.model.errors import InputError
 
 MEMORY = "memory"
 """In place of a folder: forget everything at the end."""
@@ -31,6 +32,8 @@ def open_store(
         if where == MEMORY:
             return MemoryStore()
         return DiskStore(Path(where).expanduser(), _about(node, approach, name), options)
+    if not hasattr(where, "items"):
+        raise InputError(f"store is {where!r}; give a folder, or {MEMORY!r} to forget everything at the end")
     return where
 
 

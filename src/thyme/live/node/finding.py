@@ -1,0 +1,29 @@
+"""Finding: what is there now, asked once.
+
+It is a subscription to a part of the past that is paged through to its end and then given up. Who answers later than
+others, or is asked by way of others, is waited for a little.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from thyme.live.node.notifications import Notifications
+from thyme.model.objects import Metadata
+
+MAX_FOUND = 10_000
+"""Objects that one question gives."""
+
+
+async def found(matches: Notifications, wait_s: float) -> list[Metadata]:
+    """All past matches, the oldest first; nothing more came for `wait_s` after the last."""
+    objects: list[Metadata] = []
+    while len(objects) < MAX_FOUND:
+        if not matches.waiting and matches.remaining:
+            await matches.more()
+        try:
+            async with asyncio.timeout(wait_s):
+                objects.append((await anext(matches)).metadata)
+        except (TimeoutError, StopAsyncIteration):
+            break
+    return sorted(objects, key=lambda each: (each.published_s, each.key))

@@ -1,0 +1,170 @@
+"""What an application may give to a node, what it gets, and that whatever it gives wrongly is an `InputError`."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import thyme
+from thyme.live.node.periods import frame_of, span_s
+
+QUICK = {"join": {"wait_s": 0.01, "tries": 1}, "echo": {"timeout_s": 0.05, "retries": 0}}
+PATIENCE_S = 60.0
+
+Play = Callable[[thyme.Node, thyme.Node], Awaitable[None]]
+
+
+def play(what: Play) -> None:
+    async def run() -> None:
+        given: dict[str, Any] = {"store": "memory", "settings": QUICK}
+        async with thyme.Node(1, **given) as one, thyme.Node(2, peers=[one.address], **given) as two:
+            await what(one, two)
+
+    asyncio.run(asyncio.wait_for(run(), PATIENCE_S))
+
+
+async def pieces() -> AsyncIterator[bytes]:
+    for _ in range(40):
+        yield b"p" * 5_000
+        yield b""
+
+
+def fed() -> asyncio.StreamReader:
+    reader = asyncio.StreamReader()
+    reader.feed_data(b"from a socket")
+    reader.feed_eof()
+    return reader
+
+
+def test_bytes_texts_files_and_streams_of_any_kind_are_inserted(tmp_path: Path) -> None:
+    (tmp_path / "film").write_bytes(b"f" * 200_000)
+
+    async def run(one: thyme.Node, two: thyme.Node) -> None:
+        given: dict[str, tuple[Any, bytes]] = {
+            "bytes": (bytearray(b"abc"), b"abc"),
+            "text": ("golo de cabeça", "golo de cabeça".encode()),
+            "file": (tmp_path / "film", b"f" * 200_000),
+            "stream": (io.BytesIO(b"s" * 200_000), b"s" * 200_000),
+            "iterator": (pieces(), b"p" * 200_000),
+            "reader": (fed(), b"from a socket"),
+        }
+        for name, (data, _) in given.items():
+            await one.insert(name, data, ["goal"])
+        found = await two.find("goal")
+        assert [each.key.oid for each in found] == list(given)
+        for each in found:
+            assert await two.retrieve(each) == given[each.key.oid][1]
+
+    play(run)
+
+
+def test_what_cannot_be_meant_is_an_input_error_and_changes_nothing(tmp_path: Path) -> None:
+    async def run(one: thyme.Node, two: thyme.Node) -> None:
+        await one.insert("kick", b"x", ["goal"])
+        do: Any = one
+        shut = io.BytesIO()
+        shut.close()
+        for wrong, said in [
+            (do.insert("a", b"", "goal"), r"give a list of tags, such as \['goal'\]"),
+            (do.insert("a", b"", b"goal"), "give a list of tags"),
+            (do.insert("a", b"", 5), "give a list of tags"),
+            (do.insert("a", b"", [5]), "the tag 5 is of type int"),
+            (do.insert(5, b"", ["goal"]), "the name of an object is 5"),
+            (do.insert("a" * 256, b"", ["goal"]), "has 256 characters: at most 255"),
+            (do.insert("a", ["list"], ["goal"]), "the content is of type list"),
+            (do.insert("a", tmp_path / "none", ["goal"]), "cannot be read: No such file"),
+            (do.insert("a", io.StringIO("text"), ["goal"]), "the stream gave str"),
+            (do.insert("a", shut, ["goal"]), "the stream cannot be read"),
+            (do.subscribe(5), "the query is 5; give a text"),
+            (do.subscribe("goal", "past"), "give a TimeFrame"),
+            (do.subscribe("goal", start="noon"), "start is 'noon'"),
+            (do.subscribe("goal", last="ten minutes"), "expected such as 90s, 10m"),
+            (do.subscribe("goal", last="1m", start=1.0), "but not both"),
+            (do.retrieve(5), "5 is no object"),
+            (do.retrieve("kick"), "expected NAME@NODE"),
+            (do.retrieve_to("kick@1", 5), "the path is 5"),
+            (do.retrieve_to("kick@1", "/proc/none/kick"), "cannot be written"),
+            (do.more("goal"), "is no subscription"),
+            (do.unsubscribe(None), "is no subscription"),
+            (do.delete(5), "the name of an object is 5"),
+        ]:
+            with pytest.raises(thyme.InputError, match=said):
+                await wrong
+        assert [each.key.oid for each in one.known()] == ["kick"]
+        assert one.subscriptions() == []
+
+    play(run)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"peers": "127.0.0.1:9001"}, "give a list of addresses"),
+        ({"peers": 9001}, "not iterable"),
+        ({"store": 5}, "store is 5; give a folder"),
+        ({"sotre": "memory"}, "unknown field `sotre`"),
+    ],
+)
+def test_wrong_options_are_input_errors(options: dict[str, Any], said: str) -> None:
+    async def run() -> None:
+        async with thyme.Node(1, **{"store": "memory", **options}):
+            pytest.fail("it started")
+
+    with pytest.raises(thyme.InputError, match=said):
+        asyncio.run(run())
+
+
+def test_past_matches_come_in_batches_and_a_block_ends_its_subscription() -> None:
+    async def run(one: thyme.Node, two: thyme.Node) -> None:
+        for i in range(15):
+            await one.insert(f"photo{i}", b"x", ["goal"])
+        async with await two.subscribe("goal", last="1m") as goals:
+            for _ in range(10):
+                await anext(goals)
+            assert goals.remaining == 5
+            assert await goals.more() == 0
+            for _ in range(5):
+                await anext(goals)
+            assert two.subscriptions() == [goals]
+        assert two.subscriptions() == []
+        assert await anext(goals, None) is None
+        assert await two.find("goal", end=datetime.now() - timedelta(hours=1)) == []
+        assert len(await two.find("goal", start=datetime.now() - timedelta(hours=1))) == 15
+
+    play(run)
+
+
+def test_frames_are_said_by_their_ends_or_as_the_last_while() -> None:
+    assert frame_of(1_000.0) == thyme.TimeFrame.always()
+    assert frame_of(1_000.0, last="10m") == thyme.TimeFrame(400.0, None)
+    assert frame_of(1_000.0, last=timedelta(seconds=1), end=2_000) == thyme.TimeFrame(999.0, 2_000.0)
+    assert frame_of(1_000.0, start=datetime.fromtimestamp(500.0)) == thyme.TimeFrame(500.0, None)
+    assert (span_s("1h30m"), span_s("2d"), span_s("0.5s"), span_s(7)) == (5_400.0, 172_800.0, 0.5, 7.0)
+    for wrong in ("", "10", "m", "10m!", 0, -1.0, True, None):
+        with pytest.raises(thyme.InputError):
+            span_s(wrong)
+
+
+def test_a_script_inserts_finds_retrieves_and_iterates(tmp_path: Path) -> None:
+    with thyme.SyncNode(1, store="memory", settings=QUICK) as node:
+        node.insert("kick", "3-3!", ["goal"])
+        matches = node.subscribe("goal", patience=0.5)
+        assert [notice.metadata.key.oid for notice in matches] == ["kick"]
+        assert (matches.remaining, matches.more(), matches.query) == (0, 0, "goal")
+        assert node.retrieve_to("kick@1", tmp_path / "kick") == 4
+        assert [each.key.oid for each in node.find("goal")] == ["kick"]
+        node.unsubscribe(matches)
+        node.delete("kick")
+        assert (node.find("goal"), node.known(), node.peers()) == ([], [], {})
+        with pytest.raises(thyme.InputError, match="give a list of tags"):
+            node.insert("again", "", "goal")
+    with pytest.raises(thyme.InputError, match="the node is closed"):
+        node.known()
+    with pytest.raises(thyme.InputError, match="there is no approach"):
+        thyme.SyncNode(1, store="memory", approach="none")
