@@ -14,33 +14,43 @@ from typing import Annotated, Any
 
 import typer
 
+from thyme.live.failures import OperationError
 from thyme.model.errors import InputError
 
 # Some releases of typer carry their own copy of click, so its error classes are reached through typer's own.
 _UsageError: Any = typer.BadParameter.__mro__[1]
 _ClickError: Any = _UsageError.__mro__[1]
 
-COMMANDS: dict[str, tuple[str, str]] = {
+PEOPLE: dict[str, tuple[str, str]] = {
+    "node": ("node", "app"),
+    "put": ("verbs", "put"),
+    "sub": ("verbs", "sub"),
+    "get": ("verbs", "get"),
+    "rm": ("verbs", "rm"),
+    "ls": ("verbs", "ls"),
+    "peers": ("verbs", "peers"),
+    "watch": ("watch", "watch"),
+}
+STUDIES: dict[str, tuple[str, str]] = {
     "study": ("study", "study_app"),
     "simulate": ("simulate", "simulate"),
     "replay": ("replay", "replay"),
     "scenario": ("simulate", "scenario_app"),
     "posts": ("posts", "posts_app"),
     "trace": ("traces", "trace_app"),
-    "node": ("node", "app"),
-    "watch": ("watch", "watch"),
     "world": ("world", "world_app"),
     "radio": ("radio", "radio_app"),
     "walks": ("walks", "walks"),
     "fuzz": ("fuzz", "fuzz"),
     "bench": ("bench", "bench_app"),
 }
+COMMANDS = PEOPLE | STUDIES
 """Subcommand: the module of this room that has it, and its name there."""
 
 app = typer.Typer(
     name="thyme",
     help="Time-aware reactive storage for crowds of devices with no infrastructure.",
-    epilog="Start with: thyme study --preset fanzone",
+    epilog="Start with: `thyme node start --background`, or `thyme study --preset fanzone`",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
@@ -67,10 +77,11 @@ def door(
 def _add(command: str) -> None:
     module, name = COMMANDS[command]
     part = getattr(import_module(f"thyme.cli.{module}"), name)
+    panel = "Sharing with who is near" if command in PEOPLE else "Studies: which way of sharing suits a crowd"
     if isinstance(part, typer.Typer):
-        app.add_typer(part, name=command)
+        app.add_typer(part, name=command, rich_help_panel=panel)
     else:
-        app.command(command)(part)
+        app.command(command, rich_help_panel=panel)(part)
 
 
 def run() -> None:
@@ -90,6 +101,9 @@ def run() -> None:
     except _ClickError as error:
         print(f"thyme: {error.format_message()}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except OperationError as error:
+        print(f"thyme: {error}", file=sys.stderr)
+        sys.exit(1)
     except (KeyboardInterrupt, typer.Abort):
         print("thyme: stopped", file=sys.stderr)
         sys.exit(130)

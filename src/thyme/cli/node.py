@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
+
+if TYPE_CHECKING:
+    from thyme.live.daemon.doors import Doors
+
+DEFAULT = "node"
+Control = Annotated[str, typer.Option(help="The daemon of this name, or whose socket has this path.")]
 
 app = typer.Typer(
     no_args_is_help=True, help="Live nodes: the same protocols as in the simulator, over UDP on real devices."
 )
 
 EXAMPLES = """\
+As a daemon that commands and programs share:
+
+    thyme node start --background
+
+    thyme put kick.jpg --tags goal,final
+
 Three terminals, three nodes in a line; type `help` in one of them:
 
     thyme node start --id 1 --listen 127.0.0.1:9001 --peer 127.0.0.1:9002
@@ -76,8 +90,27 @@ def start(
     seed: Annotated[int | None, typer.Option(help="Make the node's random choices reproducible.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines even in a terminal.")] = False,
     stay: Annotated[bool, typer.Option("--stay", help="Stay when standard input ends, until a signal.")] = False,
+    background: Annotated[
+        bool, typer.Option("--background", help="Run as a daemon that `thyme put`, `sub`, `get`, … speak to.")
+    ] = False,
+    service: Annotated[
+        bool, typer.Option("--service", help="The same in the foreground, for a service manager or a container.")
+    ] = False,
+    control: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME|PATH",
+            help="The control socket: a name in the user's runtime folder, or a path. A daemon has one anyway.",
+        ),
+    ] = "",
+    http: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Speak HTTP there, too, to programs that have the node's token.")
+    ] = "",
 ) -> None:
     """Start a node and obey commands: insert, subscribe, retrieve, more, delete, unsubscribe, list, quit."""
+    if background:
+        _start_in_background(control)
+        return
     from thyme.approaches.registry import find_approach
     from thyme.live.loop import run
     from thyme.model.settings import keys_of, parse_settings, set_key
@@ -106,7 +139,8 @@ def start(
             "store": store or None,
             "disk": {"durability": durability},
         }
-        run(_run(node_id, options, as_json, stay))
+        doors = _doors(control if control or not service else DEFAULT, http, node_id, store)
+        run(_serve(node_id, options, doors) if service else _run(node_id, options, doors, as_json, stay))
     except InputError as error:
         typer.echo(f"thyme: {error}", err=True)
         raise typer.Exit(2) from error
@@ -120,13 +154,68 @@ def _place(text: str) -> Point:
     return Point(x_m, y_m)
 
 
-async def _run(node_id: int | None, options: dict[str, Any], as_json: bool, stay: bool) -> None:
+def _doors(control: str, http: str, node_id: int | None, store: str) -> Doors:
+    """The token, uploads and contents lie with the store; what forgets everything forgets them, too."""
+    from thyme.live.daemon.doors import Doors
+    from thyme.live.daemon.places import control_path
+    from thyme.live.store.places import MEMORY, data_folder
+
+    if store == MEMORY:
+        folder = None
+    elif store:
+        folder = Path(store).expanduser() / "http"
+    else:
+        folder = data_folder() / ("self" if node_id is None else str(node_id)) / "http"
+    return Doors(control_path(control) if control else None, http, folder)
+
+
+async def _run(node_id: int | None, options: dict[str, Any], doors: Doors, as_json: bool, stay: bool) -> None:
     from thyme.live.node.node import Node
     from thyme.live.shell.terminal import run_node
 
     live = Node(node_id, **options)
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    await run_node(live, as_json=as_json or not terminal, prompt=terminal and not as_json, stay=stay)
+    await run_node(live, as_json=as_json or not terminal, prompt=terminal and not as_json, stay=stay, doors=doors)
+
+
+async def _serve(node_id: int | None, options: dict[str, Any], doors: Doors) -> None:
+    from thyme.live.daemon.service import serve
+    from thyme.live.node.node import Node
+
+    await serve(Node(node_id, **options), doors)
+
+
+def _start_in_background(control: str) -> None:
+    from thyme.live.daemon.background import start as start_in_background
+    from thyme.live.daemon.places import control_path, log_path
+
+    given = ["--service" if word == "--background" else word for word in sys.argv[1:]]
+    state = start_in_background(given, control_path(control), log_path(control))
+    print(f"node {state.node} ({state.approach}) listens on {state.address}; thyme put, sub, get and ls speak to it")
+
+
+@app.command()
+def stop(control: Control = "") -> None:
+    """Let the daemon leave and end."""
+    from thyme.live.daemon.client import Client
+    from thyme.live.daemon.places import control_path
+
+    Client(control_path(control)).stop()
+
+
+@app.command()
+def status(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False, control: Control = "") -> None:
+    """Say how the daemon is."""
+    from thyme.live.daemon.client import Client
+    from thyme.live.daemon.places import control_path
+
+    state = Client(control_path(control)).status()
+    if as_json:
+        print(msgspec.json.encode(state).decode())
+        return
+    print(f"node {state.node} ({state.approach}) listens on {state.address}{'' if state.joined else ', joining'}")
+    print(f"{state.peers} in range, {state.objects} objects known, {state.subscriptions} subscriptions")
+    print(f"up for {state.now_s - state.started_s:.0f} s, {state.memory_bytes / 1e6:.0f} MB of memory")
 
 
 if __name__ == "__main__":

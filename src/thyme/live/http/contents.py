@@ -13,10 +13,10 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
+from thyme.live.failures import OperationError
 from thyme.live.http.faults import Fault
 from thyme.live.http.forms import RetrievalView
 from thyme.live.http.limits import HttpOptions
-from thyme.live.node.awaiting import OperationError
 from thyme.live.node.node import Node
 from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError

@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from thyme.live.node.awaiting import OperationError
+from thyme.live.failures import OperationError
 from thyme.live.store.disk import StoreFull
 from thyme.model.errors import InputError
 from thyme.model.queries import QueryError

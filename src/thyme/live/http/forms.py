@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
+from collections.abc import Mapping
 
 import msgspec
 
@@ -202,6 +203,15 @@ def summary_from(text: str, base64: str) -> bytes:
         return b64decode(base64, validate=True)
     except (Base64Error, ValueError) as error:
         raise InputError("summary_base64 cannot be read as base64") from error
+
+
+def subscription_from(given: Mapping[str, str]) -> NewSubscription:
+    """What a query string asks for: `query` and a time frame."""
+    known = {key: given[key] for key in NewSubscription.__struct_fields__ if key in given}
+    try:
+        return msgspec.convert(known, NewSubscription, strict=False)
+    except msgspec.ValidationError as error:
+        raise InputError(f"the request cannot be read: {error}") from error
 
 
 def frame_from(asked: NewSubscription, now_s: float) -> TimeFrame:

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
 from thyme.live.http import forms
+from thyme.live.http.asking import Asking
 from thyme.live.http.contents import Contents
 from thyme.live.http.events import Event, Events
 from thyme.live.http.faults import Fault, not_found
@@ -43,6 +44,7 @@ class NodeInterface:
         self.contents = Contents(
             node, folder / "contents", self.options, lambda view: self.events.put("retrieval", view)
         )
+        self.asking = Asking(node, self.options)
         self._started_s = time.time()
         self._heard_before, node.on_notice = node.on_notice, self._heard
         self._presences = asyncio.get_running_loop().create_task(self._tell_presences())

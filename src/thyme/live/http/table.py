@@ -14,6 +14,10 @@ def endpoints_of(i: NodeInterface) -> list[Endpoint]:
     after = {"Last-Event-ID": "the event behind which to go on"}
     offset = {"Upload-Offset": "how many bytes were sent before"}
     stream, octets = "text/event-stream", "application/octet-stream"
+    asked = {
+        "query": "which objects", "frame": "past, future or always", "last_s": "or: from so many seconds ago on",
+        "start_s": "or: seconds since 1970", "end_s": "seconds since 1970",
+    }  # fmt: skip
     page = {"skip": "how many to leave out", "limit": "how many to give"}
     return [
         Endpoint("GET", "/v1/status", i.status, "How the node is", gives=f.StatusView),
@@ -51,6 +55,14 @@ def endpoints_of(i: NodeInterface) -> list[Endpoint]:
         Endpoint(
             *("GET", f"{sid}/events", i.notifications, "Its notifications, the kept ones first"),
             gives=f.NoticeView, gives_type=stream, headers=after,
+        ),
+        Endpoint(
+            *("GET", "/v1/found", i.asking.found, "What matches a query and is there now"),
+            gives=list[f.ObjectView], query=asked,
+        ),
+        Endpoint(
+            *("GET", "/v1/notifications", i.asking.listen, "Subscribe for as long as the connection lasts"),
+            gives=f.NoticeView, gives_type=stream, query=asked,
         ),
         Endpoint("GET", "/v1/events", i.all_events, "What happens now", gives_type=stream, headers=after),
         Endpoint("GET", "/v1/retrievals", i.retrievals, "Retrievals", gives=list[f.RetrievalView]),

@@ -13,17 +13,10 @@ from typing import TypeVar
 
 from thyme.approaches.ledger import Ended
 from thyme.approaches.user import User
+from thyme.live.failures import OperationError
 from thyme.model.records import OperationKind
 
 Answer = TypeVar("Answer")
-
-
-class OperationError(Exception):
-    """The operation was understood and could not be carried out."""
-
-    def __init__(self, kind: OperationKind, reason: str) -> None:
-        super().__init__(f"{kind.value} failed: {reason}")
-        self.reason = reason
 
 
 class Turns:

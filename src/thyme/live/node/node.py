@@ -23,9 +23,10 @@ import msgspec
 from thyme.approaches.ledger import Ended
 from thyme.approaches.user import BY_HAND, Fetched, Numbers, User
 from thyme.host import Store
+from thyme.live.failures import OperationError
 from thyme.live.link.addresses import address_text
 from thyme.live.link.peers import Presence
-from thyme.live.node.awaiting import Answer, OperationError, Turns, carried_out
+from thyme.live.node.awaiting import Answer, Turns, carried_out
 from thyme.live.node.clock import Clock
 from thyme.live.node.device import Device
 from thyme.live.node.files import copied, forget_unfinished, written_to
@@ -135,6 +136,7 @@ class Node:
         device.host.link.watch = self._tidings.notice
         device.store.progress = self._retrievals.tell
         forget_unfinished(device.host.store, self.id)
+        self._tidings.known.keep_in(device.host.store)
         self._turns = Turns(self.options.operations, self._room, self._durable)
         known = self.user.take(device.store)
         self._next_sid = max([int(device.host.now()) % SID_CYCLE, *(key.sid + 1 for key in known)])
@@ -191,7 +193,7 @@ class Node:
 
     def known(self) -> list[Metadata]:
         """Objects that this node inserted or was notified of, in that order."""
-        return list(self._tidings.known.values())
+        return self._tidings.known.list()
 
     def subscriptions(self) -> list[Notifications]:
         return list(self._tidings.streams.values())
@@ -203,17 +205,21 @@ class Node:
         async with self._insertions.laid(self.device, oid, data) as content:
 
             def issue(number: int, ended: Ended) -> Metadata:
-                return user.insert(number, oid, content, tags, shown, ended)
+                metadata = user.insert(number, oid, content, tags, shown, ended)
+                self._tidings.known.note(metadata)
+                return metadata
 
-            metadata = await self._carry_out(OperationKind.INSERT, issue)
-        self._tidings.known[metadata.key] = metadata
-        return metadata
+            try:
+                return await self._carry_out(OperationKind.INSERT, issue)
+            except OperationError:
+                self._tidings.known.forget(ObjectKey(oid, self.id))
+                raise
 
     async def delete(self, oid: str) -> None:
         """Remove one of this node's own objects."""
         user, oid = self.user, name_of(oid)
         await self._carry_out(OperationKind.DELETE, lambda number, ended: user.delete(number, oid, ended))
-        self._tidings.known.pop(ObjectKey(oid, self.id), None)
+        self._tidings.known.forget(ObjectKey(oid, self.id))
 
     async def subscribe(
         self,

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 from thyme.approaches.user import Fetched
-from thyme.live.node.awaiting import OperationError
+from thyme.live.failures import OperationError
 from thyme.live.node.device import Device
 from thyme.live.node.files import DamagedContent
 from thyme.model.ids import ObjectKey

@@ -10,21 +10,18 @@ from collections.abc import Callable, Iterable
 from weakref import WeakSet
 
 from thyme.live.link.peers import Presence
+from thyme.live.node.known import KnownObjects
 from thyme.live.node.notifications import Notice, Notifications, Subscriber
 from thyme.live.node.presences import Presences
-from thyme.model.bounded import Bounded
-from thyme.model.ids import ObjectKey, SubscriptionKey
+from thyme.model.ids import SubscriptionKey
 from thyme.model.objects import Metadata
-
-MAX_KNOWN_OBJECTS = 10_000
-"""Objects that can be retrieved by key alone; beyond that, the one known longest is forgotten."""
 
 
 class Tidings:
     def __init__(self, subscriber: Subscriber) -> None:
         self._subscriber = subscriber
         self.on_notice: Callable[[Notice], None] | None = None
-        self.known: Bounded[ObjectKey, Metadata] = Bounded(MAX_KNOWN_OBJECTS)
+        self.known = KnownObjects()
         self.streams: dict[int, Notifications] = {}
         """By number of subscription."""
         self._presences: WeakSet[Presences] = WeakSet()
@@ -54,7 +51,7 @@ class Tidings:
             presences.end()
 
     def notify(self, key: SubscriptionKey, metadata: Metadata, delay_s: float) -> None:
-        self.known[metadata.key] = metadata
+        self.known.note(metadata)
         notice = Notice(key, metadata, delay_s)
         if stream := self.streams.get(key.sid):
             stream.put(notice)

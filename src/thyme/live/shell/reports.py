@@ -29,6 +29,14 @@ class Telling(Report, frozen=True):
         return f"tells what happens at {self.address}: thyme watch {self.address}"
 
 
+class Serving(Report, frozen=True):
+    control: str
+    address: str
+
+    def line(self) -> str:
+        return f"programs reach it at {' and '.join(each for each in (self.control, self.address) if each)}"
+
+
 class Joined(Report, frozen=True):
     neighbours: dict[int, str]
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+from thyme.live.failures import OperationError
 from thyme.live.link.addresses import address_text
-from thyme.live.node.awaiting import OperationError
 from thyme.live.node.given import parse_key
 from thyme.live.node.node import Node
 from thyme.live.node.notifications import Notice

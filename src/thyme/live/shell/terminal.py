@@ -15,23 +15,25 @@ from contextlib import suppress
 
 import msgspec
 
+from thyme.live.daemon.doors import Doors, opened
 from thyme.live.node.node import Node
-from thyme.live.shell.reports import Left, Report
+from thyme.live.shell.reports import Left, Report, Serving
 from thyme.live.shell.shell import Shell
 
 MAX_WAITING_COMMANDS = 100
 """Lines read ahead of the command that is being carried out."""
 READ_BYTES = 65_536
 STDIN = 0
+NO_DOORS = Doors()
 ATTENTION_S = 1.0
 """How long a person at a prompt waits for a command; a program's commands are carried out strictly in turn."""
 
 
-async def run_node(node: Node, *, as_json: bool, prompt: bool, stay: bool) -> None:
+async def run_node(node: Node, *, as_json: bool, prompt: bool, stay: bool, doors: Doors = NO_DOORS) -> None:
     """Run a node until its user quits, its input ends (unless it is to stay), or a signal asks it to leave."""
     screen = Screen(node.options.node, as_json=as_json, prompt=prompt)
     loop = asyncio.get_running_loop()
-    life = loop.create_task(_live(node, screen, stay))
+    life = loop.create_task(_live(node, screen, stay, doors))
     signals = (signal.SIGINT, signal.SIGTERM)
     for number in signals:
         loop.add_signal_handler(number, life.cancel)
@@ -44,17 +46,22 @@ async def run_node(node: Node, *, as_json: bool, prompt: bool, stay: bool) -> No
     screen.show(Left(node.options.node), last=True)
 
 
-async def _live(node: Node, screen: Screen, stay: bool) -> None:
+async def _live(node: Node, screen: Screen, stay: bool, doors: Doors) -> None:
     await node.open()
     shell = Shell(node, screen.show, ATTENTION_S if screen.prompts else None)
+    life = asyncio.current_task()
+    assert life is not None
     try:
         shell.begin()
-        await node.connect(node.options.peers)
-        await node.join()
-        commands = Commands(stay)
-        screen.ask()
-        while (line := await commands.next()) is not None and await shell.run(line):
+        async with opened(node, doors, life.cancel) as open_doors:
+            if open_doors is not None:
+                screen.show(Serving(open_doors.control, open_doors.address))
+            await node.connect(node.options.peers)
+            await node.join()
+            commands = Commands(stay)
             screen.ask()
+            while (line := await commands.next()) is not None and await shell.run(line):
+                screen.ask()
     finally:
         await shell.end()
         await node.close()

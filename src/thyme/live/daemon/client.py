@@ -1,0 +1,187 @@
+"""A client of a daemon: what commands and scripts ask a node that runs already."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from thyme.drafts import drafted
+from thyme.live.daemon.connection import CrowdFailed, ask, ask_json
+from thyme.live.daemon.places import control_path
+from thyme.model.errors import InputError
+
+PIECE_BYTES = 262_144
+POLL_S = 0.1
+"""Between two looks at how far a retrieval is, or whether a node has gone."""
+STOP_S = 20.0
+"""Longer than a node takes its time to leave."""
+Progress = Callable[[int, int], None]
+"""(bytes done, bytes in all; 0 if unknown)"""
+
+
+class Object(msgspec.Struct, frozen=True):
+    key: str
+    name: str
+    owner: str
+    own: bool
+    tags: tuple[str, ...]
+    summary_text: str | None
+    published_s: float
+    size_bytes: int
+
+
+class Match(msgspec.Struct, frozen=True):
+    subscription: int
+    delay_s: float
+    object: Object
+
+
+class Peer(msgspec.Struct, frozen=True):
+    node: str
+    address: str
+
+
+class Status(msgspec.Struct, frozen=True):
+    node: str
+    approach: str
+    address: str
+    version: str
+    joined: bool
+    started_s: float
+    now_s: float
+    peers: int
+    subscriptions: int
+    objects: int
+    memory_bytes: int
+
+
+class Client:
+    """Speaks to the daemon whose control socket is at a path."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path or control_path()
+
+    def status(self) -> Status:
+        return msgspec.convert(self._ask("GET", "/v1/status"), Status)
+
+    def stop(self) -> None:
+        """Let the node leave, and wait until it has."""
+        process = self._ask("POST", "/v1/stop")["process"]
+        give_up_s = time.monotonic() + STOP_S
+        while _runs(process):
+            if time.monotonic() > give_up_s:
+                raise CrowdFailed(f"the node still hands over what it held for others; its process is {process}")
+            time.sleep(POLL_S)
+
+    def peers(self) -> list[Peer]:
+        return msgspec.convert(self._ask("GET", "/v1/peers"), list[Peer])
+
+    def objects(self) -> list[Object]:
+        """What the node inserted or was notified of."""
+        found: list[Object] = []
+        while page := msgspec.convert(self._ask("GET", f"/v1/objects?skip={len(found)}"), list[Object]):
+            found += page
+        return found
+
+    def found(self, query: str, **frame: float | str) -> list[Object]:
+        """What matches and is there now."""
+        return msgspec.convert(self._ask("GET", f"/v1/found?{urlencode({'query': query, **frame})}"), list[Object])
+
+    def listen(self, query: str, **frame: float | str) -> Iterator[tuple[str, Any]]:
+        """Events of a subscription that ends with this iteration: their kinds and what they say."""
+        with ask(self.path, "GET", f"/v1/notifications?{urlencode({'query': query, **frame})}") as answer:
+            yield from _events(answer)
+
+    def insert(
+        self,
+        data: BinaryIO,
+        size_bytes: int | None,
+        name: str,
+        tags: Iterable[str],
+        summary: str = "",
+        progress: Progress | None = None,
+    ) -> Object:
+        """Insert what a stream gives, of which the size may be unknown."""
+        asked = urlencode([("name", name), ("summary", summary), *(("tag", tag) for tag in tags)])
+        headers = {} if size_bytes is None else {"Content-Length": str(size_bytes)}
+        pieces = _pieces(data, size_bytes or 0, progress)
+        with ask(self.path, "POST", f"/v1/objects?{asked}", pieces, headers) as answer:
+            return msgspec.json.decode(answer.read(), type=Object)
+
+    def delete(self, key: str) -> None:
+        self._ask("DELETE", f"/v1/objects/{quote(key)}")
+
+    def key_of(self, text: str) -> str:
+        """The key that was meant: `NAME@NODE`, or a name that only one known object has."""
+        if "@" in text:
+            return text
+        keys = [each.key for each in self.objects() if each.name == text]
+        if len(keys) == 1:
+            return keys[0]
+        if keys:
+            raise InputError(f"several objects are called {text}: {', '.join(keys)}; give one of these keys")
+        raise InputError(f"this node knows of no object called {text}; look for it with: thyme ls QUERY")
+
+    def retrieve(self, key: str, progress: Progress | None = None) -> http.client.HTTPResponse:
+        """The content of an object, to be read; it is brought to this device first."""
+        state = self._ask("POST", "/v1/retrievals", {"key": key})
+        while state["state"] == "running":
+            if progress is not None:
+                progress(state["have_bytes"], state["size_bytes"])
+            time.sleep(POLL_S)
+            state = self._ask("GET", f"/v1/retrievals/{quote(key)}")
+        if state["state"] != "done":
+            raise CrowdFailed(state["error"] or f"the retrieval of {key} is {state['state']}")
+        if progress is not None:
+            progress(state["size_bytes"], state["size_bytes"])
+        return ask(self.path, "GET", f"/v1/contents/{quote(key)}")
+
+    def retrieve_to(self, key: str, path: str | os.PathLike[str], progress: Progress | None = None) -> int:
+        """The same to a file, whole or not at all; its size."""
+        with self.retrieve(key, progress) as answer, drafted(Path(path)) as draft, draft.open("wb") as file:
+            size_bytes = 0
+            while piece := answer.read(PIECE_BYTES):
+                size_bytes += file.write(piece)
+            return size_bytes
+
+    def _ask(self, method: str, target: str, given: Any = None) -> Any:
+        return ask_json(self.path, method, target, given)
+
+
+def _runs(process: int) -> bool:
+    import psutil
+
+    try:
+        return bool(psutil.Process(process).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _pieces(data: BinaryIO, size_bytes: int, progress: Progress | None) -> Iterator[bytes]:
+    sent = 0
+    while piece := data.read(PIECE_BYTES):
+        sent += len(piece)
+        yield piece
+        if progress is not None:
+            progress(sent, size_bytes)
+
+
+def _events(answer: http.client.HTTPResponse) -> Iterator[tuple[str, Any]]:
+    """Server-sent events, as far as this interface sends them."""
+    kind, data = "", b""
+    while line := answer.readline():
+        name, _, value = line.rstrip(b"\r\n").partition(b": ")
+        if not line.strip() and kind:
+            yield kind, msgspec.json.decode(data)
+            kind, data = "", b""
+        elif name == b"event":
+            kind = value.decode()
+        elif name == b"data":
+            data = value

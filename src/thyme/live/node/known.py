@@ -1,0 +1,56 @@
+"""The objects that a node inserted or was notified of: they can be listed, and retrieved by key
+alone, also after a restart."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import msgspec
+
+from thyme.host import Store
+from thyme.model.bounded import Bounded
+from thyme.model.errors import InputError
+from thyme.model.ids import ObjectKey
+from thyme.model.objects import Metadata
+
+KIND = "known object"
+MAX_KNOWN_OBJECTS = 10_000
+"""Beyond that, the one known longest is forgotten."""
+
+
+class KnownObjects:
+    """In the order in which they became known, each also a record in the node's store while there is one."""
+
+    def __init__(self) -> None:
+        self._known: Bounded[ObjectKey, Metadata] = Bounded(MAX_KNOWN_OBJECTS, parting=lambda key, _: self._drop(key))
+        self._store: Store | None = None
+
+    def keep_in(self, store: Store) -> None:
+        """The node has this store from now on; what it knows from before is known again."""
+        self._store = None
+        for _, value in store.items(KIND):
+            metadata = msgspec.msgpack.decode(value, type=Metadata)
+            self._known[metadata.key] = metadata
+        self._store = store
+
+    def list(self) -> list[Metadata]:
+        return list(self._known.values())
+
+    def get(self, key: ObjectKey) -> Metadata | None:
+        return self._known.get(key)
+
+    def note(self, metadata: Metadata) -> None:
+        if self._known.get(metadata.key) == metadata:
+            return
+        self._known[metadata.key] = metadata
+        if self._store is not None:
+            with suppress(InputError):  # the disk is full: it is known until the next restart
+                self._store.put(KIND, str(metadata.key), msgspec.msgpack.encode(metadata))
+
+    def forget(self, key: ObjectKey) -> None:
+        if self._known.pop(key, None) is not None:
+            self._drop(key)
+
+    def _drop(self, key: ObjectKey) -> None:
+        if self._store is not None:
+            self._store.remove(KIND, str(key))
