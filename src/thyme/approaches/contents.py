@@ -12,7 +12,8 @@ whoever has it gives parts of its list of chunks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Generic, TypeVar
 
 import msgspec
@@ -20,13 +21,14 @@ import msgspec
 from thyme.approaches.bounds import MAX_PART_BYTES, FrameBytes
 from thyme.approaches.interface import Failure, Fetched, Outcome
 from thyme.approaches.requests import Requests
+from thyme.approaches.spares import Rank, Spare
 from thyme.approaches.transfers.drafts import KIND as DRAFT
-from thyme.approaches.transfers.drafts import drop_draft, list_key
+from thyme.approaches.transfers.drafts import drop_draft, key_of_draft, list_key
 from thyme.approaches.transfers.fetching import Progress, Transfers
 from thyme.approaches.transfers.supplies import TransferOptions
 from thyme.host import Host
 from thyme.model.chunks import CHUNK_BYTES, ChunkDigests, list_bytes, root_of
-from thyme.model.ids import ObjectKey
+from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.objects import Content, InStore, Metadata
 from thyme.model.records import Counted, TrafficKind
 from thyme.model.settings.bounds import AtLeastOne
@@ -84,6 +86,13 @@ class Contents:
 
     def has(self, key: ObjectKey) -> bool:
         return self._host.store.get(KIND, str(key)) is not None
+
+    def delivered(self, node: NodeId, drop: Callable[[ObjectKey], None]) -> Iterator[Spare]:
+        """Contents that came to this node with notifications, the first first."""
+        for name, value in self._host.store.items(KIND):
+            key = key_of_draft(name)
+            if key.owner != node:
+                yield Spare(key, Rank.DELIVERED, msgspec.msgpack.decode(value, type=int), None, partial(drop, key))
 
     def release(self, key: ObjectKey) -> None:
         """What was retrieved is not needed any more, unless it is kept."""
@@ -184,6 +193,10 @@ class Fetches(Generic[Source]):
     def pause(self, key: ObjectKey) -> None:
         """Ask for no more of a large content; what has arrived stays."""
         self._transfers.pause(key)
+
+    def fetching(self, key: ObjectKey) -> bool:
+        """Whether a large content is on its way."""
+        return self._transfers.fetching(key)
 
     def on_reply(self, reply: PartReply) -> None:
         if self._transfers.on_reply(reply):

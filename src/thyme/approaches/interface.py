@@ -13,13 +13,14 @@ again, deleted or not (`names`), and neither is the number of a subscription (`i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 
 import msgspec
 
 from thyme.approaches.names import UsedNames
-from thyme.approaches.transfers.drafts import drop_draft
+from thyme.approaches.spares import Spare
+from thyme.approaches.transfers.drafts import drop_draft, spare_drafts
 from thyme.host import Host
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
@@ -203,6 +204,14 @@ class ReactiveStore(ABC):
     @abstractmethod
     def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
         """After a restart: attach a callback to the subscriptions that this node made before it."""
+
+    def spares(self) -> Iterator[Spare]:
+        """Contents that this node could do without, should its store be too small; in any order."""
+        return spare_drafts(self.host.store, lambda key: key.owner == self.node or self._fetching(key))
+
+    def _fetching(self, key: ObjectKey) -> bool:
+        """Whether a large content is on its way to this node."""
+        return False
 
     @property
     def handing_over(self) -> int:

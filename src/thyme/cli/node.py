@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
+from thyme.cli.quantities import bytes_of, seconds_of
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 
@@ -87,6 +88,20 @@ def start(
         str,
         typer.Option(help="full: what was answered survives a power cut; batched: written every half a second."),
     ] = "full",
+    most_bytes: Annotated[
+        str,
+        typer.Option(
+            metavar="SIZE",
+            help="The store may hold so much, such as 500MB or 2GB. When it is nearly full, what was retrieved and "
+            "what is kept for others makes room, the oldest first; what this node inserted never does.",
+        ),
+    ] = "0",
+    most_age: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME", help="Keep others' contents for so long after they were published, such as 12h or 7d."
+        ),
+    ] = "0",
     seed: Annotated[int | None, typer.Option(help="Make the node's random choices reproducible.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines even in a terminal.")] = False,
     stay: Annotated[bool, typer.Option("--stay", help="Stay when standard input ends, until a signal.")] = False,
@@ -137,7 +152,11 @@ def start(
             "tell": tell,
             "seed": seed,
             "store": store or None,
-            "disk": {"durability": durability},
+            "disk": {
+                "durability": durability,
+                "most_bytes": bytes_of(most_bytes, "--most-bytes"),
+                "most_age_s": seconds_of(most_age, "--most-age"),
+            },
         }
         doors = _doors(control if control or not service else DEFAULT, http, node_id, store)
         run(_serve(node_id, options, doors) if service else _run(node_id, options, doors, as_json, stay))

@@ -13,8 +13,8 @@ from lone_cell import HERE, LoneCell, metadata_of, part_of, replica, subscriptio
 from thyme.approaches.dcs.holdings import Holdings
 from thyme.approaches.dcs.items import joined
 from thyme.approaches.dcs.replication import with_replica
-from thyme.model.ids import CellId
-from thyme.model.objects import Replica
+from thyme.model.ids import CellId, NodeId, ObjectKey
+from thyme.model.objects import Metadata, Replica
 from thyme.wire.cells import WHOLE_CELL, CellState, Deleted, Held, Revoked
 
 HOMES = st.integers(1, 3).map(CellId)
@@ -196,3 +196,23 @@ def test_a_replication_list_is_bounded_has_each_node_once_and_the_active_replica
     assert len({entry.node for entry in entries}) == len(entries)
     if any(entry.node == WHOLE_CELL for entry in added):
         assert entries[0].node == WHOLE_CELL
+
+
+def test_an_object_that_was_let_go_of_counts_as_held_over_a_restart_and_is_given_to_nobody() -> None:
+    lone = LoneCell()
+    holdings = lone.cell.holdings
+    holdings.restore(HERE)
+    metadata = Metadata.of(ObjectKey("o1", NodeId(7)), ("goal",), b"", 1.0, b"bytes")
+    metadata = msgspec.structs.replace(metadata, replicas=(Replica(WHOLE_CELL, HERE),))
+    holdings.put_object(metadata, b"bytes")
+    before = holdings.digests.buckets()
+    holdings.let_go(metadata.key)
+    back = Holdings(lone.host, lone.cell.contents, lone.cell.options)
+    back.restore(HERE)
+    for each in (holdings, back):
+        assert each.has_object(metadata.key)
+        assert each.lacks(metadata.key)
+        assert each.digests.buckets() == before
+        assert list(each.state()) == []
+    back.put_object(metadata, b"bytes")
+    assert back.lacks(metadata.key), "nobody presses it upon this member"

@@ -49,5 +49,11 @@ class Copies:
     def remove_own(self, oid: str) -> None:
         self._store.remove(OWN, oid)
 
+    def retrieved(self) -> Iterator[Metadata]:
+        return (_metadata.decode(value) for _, value in self._store.items(REPLICA))
+
+    def remove_retrieved(self, key: ObjectKey) -> None:
+        self._store.remove(REPLICA, str(key))
+
     def put_retrieved(self, metadata: Metadata) -> None:
         self._store.put(REPLICA, str(metadata.key), msgspec.msgpack.encode(metadata))

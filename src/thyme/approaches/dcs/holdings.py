@@ -20,6 +20,7 @@ from thyme.approaches.dcs.options import CellStorageOptions
 from thyme.approaches.dcs.parts import Parts
 from thyme.approaches.dcs.replication import merged, with_replica
 from thyme.approaches.digests import BUCKETS, Digests, item_number
+from thyme.approaches.marks import Marks
 from thyme.host import Host
 from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId, ObjectKey
@@ -28,6 +29,8 @@ from thyme.model.objects import Content, DataObject, Metadata, Replica
 from thyme.model.subscriptions import Subscription
 from thyme.wire.cells import WHOLE_CELL, CellState, Deleted, Held
 
+LET_GO = "object let go of"
+
 
 class Holdings:
     """A member's copy of its cell's state."""
@@ -35,6 +38,8 @@ class Holdings:
     def __init__(self, host: Host, contents: Contents, options: CellStorageOptions) -> None:
         self._contents = contents
         contents.lost = self.drop_object
+        self._let_go = Marks(host, LET_GO, options.limits.deletions)
+        """Objects that count as held though their bytes had to make room."""
         self._options = options
         self._all_keep_objects = options.replicas_in_cell == 0
         """Whether every member keeps the cell's objects, or only those chosen for each."""
@@ -138,6 +143,16 @@ class Holdings:
         """An object that is kept here, with its data if it is small."""
         return CellState(objects=(self._object(key),))
 
+    def let_go(self, key: ObjectKey) -> None:
+        """Make room: drop an object's bytes, and count it as held, so that members do not give it back. Who asks for it
+        is sent on to them."""
+        self._let_go.add(str(key))
+        self._contents.drop(key)
+
+    def lacks(self, key: ObjectKey) -> bool:
+        """Whether the bytes of an object that counts as held had to make room."""
+        return key in self._objects and not self._contents.has(key)
+
     def has_object(self, key: ObjectKey) -> bool:
         return key in self._objects
 
@@ -178,7 +193,7 @@ class Holdings:
                 if wanted is None or home in wanted:
                     yield CellState(held=(self._held(key, home),))
         for key, metadata in list(self._objects.items()):
-            if wanted is None or home_of(metadata) in wanted:
+            if (wanted is None or home_of(metadata) in wanted) and self._contents.has(key):
                 yield self.object_state(key)
 
     def page(self, after: int, theirs: bytes, size_bytes: int) -> tuple[list[CellState], int, bool]:
@@ -287,7 +302,7 @@ class Holdings:
             self.parts.revoke(revoked)
         for thing in state.objects:
             key = thing.metadata.key
-            if self._contents.has(key) and not self.index.deleted(key):
+            if (self._contents.has(key) or str(key) in self._let_go) and not self.index.deleted(key):
                 self._note_object(thing.metadata)
 
 

@@ -8,7 +8,7 @@ keeps passes the question on to one that should. If nobody has it, it is looked 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import msgspec
@@ -19,6 +19,7 @@ from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.keys import cells_of_tags, keepers_among, sources_of
 from thyme.approaches.dcs.lookups import Lookups
 from thyme.approaches.interface import Failure, Fetched, Outcome
+from thyme.approaches.spares import Rank, Spare
 from thyme.approaches.transfers.fetching import Progress
 from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId, NodeId, ObjectKey
@@ -89,6 +90,28 @@ class Replicas:
     def pause(self, key: ObjectKey) -> None:
         self._fetches.pause(key)
 
+    def fetching(self, key: ObjectKey) -> bool:
+        return self._fetches.fetching(key)
+
+    def spares(self) -> Iterator[Spare]:
+        """What was retrieved and what is kept for the cell, but for what this node's user inserted."""
+        holdings = self._cell.holdings
+        for metadata in self._copies.retrieved():
+            key = metadata.key
+            if key.owner != self._cell.host.node and not holdings.has_object(key):
+                yield Spare(key, Rank.REPLICA, metadata.size_bytes, metadata.published_s, partial(self._let_go, key))
+        for metadata in holdings.objects():
+            key = metadata.key
+            if key.owner != self._cell.host.node and self._contents.has(key):
+                yield Spare(key, Rank.FOR_OTHERS, metadata.size_bytes, metadata.published_s, partial(self._let_go, key))
+
+    def _let_go(self, key: ObjectKey) -> None:
+        self._copies.remove_retrieved(key)
+        if self._cell.holdings.has_object(key):
+            self._cell.holdings.let_go(key)
+        else:
+            self._contents.drop(key)
+
     def _look_up(self, metadata: Metadata, failed: Outcome, done: Fetched, lookups: int) -> None:
         """Nobody on the list has the object (any more): ask its metadata's cells who has it now, so many times, and
         everybody in the end."""
@@ -148,7 +171,8 @@ class Replicas:
         if arrival.proxied and self._options.dynamic_cells and not here:
             return
         ours = arrival.form is Form.CELL and self._cell.member and not self._cell.holdings.index.deleted(request.key)
-        if ours and not here and (self._options.replicas_in_cell or self._options.lookups):
+        ours = ours and not here and bool(self._options.replicas_in_cell or self._options.lookups)
+        if ours or self._cell.holdings.lacks(request.key):
             for keeper in keepers_among(request.key, self._cell.others, 1):
                 passed_on = PartFor(request, arrival.origin, arrival.origin_cell)
                 self._cell.send_to_member(keeper, passed_on)

@@ -8,7 +8,7 @@ of the node are made here, around the `Cell` that they share: the user's side (`
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 import msgspec
@@ -31,6 +31,7 @@ from thyme.approaches.dcs.replicas import Replicas
 from thyme.approaches.dcs.subscriber import Subscriber
 from thyme.approaches.dcs.whereabouts import Whereabouts
 from thyme.approaches.interface import Capabilities, Done, Fetched, Notify, ReactiveStore
+from thyme.approaches.spares import Spare
 from thyme.host import Host
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
@@ -130,6 +131,13 @@ class CellStorage(ReactiveStore):
 
     def pause(self, key: ObjectKey) -> None:
         self._replicas.pause(key)
+
+    def spares(self) -> Iterator[Spare]:
+        yield from super().spares()
+        yield from self._replicas.spares()
+
+    def _fetching(self, key: ObjectKey) -> bool:
+        return self._replicas.fetching(key)
 
     def more(self, sid: int, done: Done) -> None:
         self._expect_room()

@@ -10,7 +10,7 @@ What the paper is silent about and what was chosen is in the docs page of this a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from thyme.approaches.drip.abilities import standing_of
 from thyme.approaches.drip.bridges import Bridge
@@ -23,6 +23,7 @@ from thyme.approaches.drip.routes import BrokerRoutes
 from thyme.approaches.drip.subscriber import Subscriber
 from thyme.approaches.interface import Capabilities, Done, Fetched, Notify, Outcome, ReactiveStore
 from thyme.approaches.requests import Requests
+from thyme.approaches.spares import Spare
 from thyme.host import Host, Timer
 from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
@@ -160,6 +161,9 @@ class Drip(ReactiveStore):
         """Brokers send all they remember by themselves."""
         self.subscriber.inbox.get(sid)
         done(Outcome())
+
+    def spares(self) -> Iterator[Spare]:
+        return self.subscriber.contents.delivered(self.node, self.subscriber.contents.drop)
 
     def remaining(self, sid: int) -> int:
         return self.subscriber.inbox.get(sid).remaining

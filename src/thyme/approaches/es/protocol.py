@@ -7,7 +7,7 @@ they hold no user. With several, a request that is not answered is repeated to t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -27,6 +27,7 @@ from thyme.approaches.interface import (
 )
 from thyme.approaches.pager import Pager
 from thyme.approaches.requests import Requests, RetryOptions
+from thyme.approaches.spares import Spare
 from thyme.host import Host
 from thyme.model.bounded import Bounded
 from thyme.model.chunks import CHUNK_BYTES
@@ -177,6 +178,14 @@ class ExternalStorage(ReactiveStore):
 
     def pause(self, key: ObjectKey) -> None:
         self._fetches.pause(key)
+
+    def spares(self) -> Iterator[Spare]:
+        yield from super().spares()
+        if self._server:
+            yield from self._server.spares()
+
+    def _fetching(self, key: ObjectKey) -> bool:
+        return self._fetches.fetching(key)
 
     def more(self, sid: int, done: Done) -> None:
         own = self._inbox.get(sid)

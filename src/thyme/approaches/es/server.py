@@ -10,7 +10,8 @@ A client may insert, delete, subscribe and unsubscribe for itself alone. Subscri
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import partial
 
 import msgspec
 
@@ -19,7 +20,9 @@ from thyme.approaches.ends import LINGERING_S, Ends
 from thyme.approaches.interface import Outcome
 from thyme.approaches.marks import Marks
 from thyme.approaches.past import answer_in_pieces
+from thyme.approaches.spares import Rank, Spare
 from thyme.host import Host
+from thyme.model.errors import InputError
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.matching import Cursor, IndexFull, MatchingIndex
 from thyme.model.objects import Content, Metadata
@@ -84,6 +87,13 @@ class Server:
         yield "objects", len(sizes), sum(sizes)
         subscriptions = [len(msgspec.msgpack.encode(s)) for s in self._index.subscriptions()]
         yield "subscriptions", len(subscriptions), sum(subscriptions)
+
+    def spares(self) -> Iterator[Spare]:
+        """Clients rely on their server: nothing but what is too old, and that is gone for good."""
+        for metadata in self._index.objects():
+            if metadata.key.owner != self._host.node:
+                drop = partial(self._let_go, metadata.key)
+                yield Spare(metadata.key, Rank.SOLE, metadata.size_bytes, metadata.published_s, drop)
 
     def receive(self, client: NodeId, message: Message, *, relayed: bool = False) -> bool:
         """Carry out a request; False if the message is none."""
@@ -151,12 +161,15 @@ class Server:
         matching: list[Subscription] = []
         if str(metadata.key) not in self._deleted:
             try:
+                if self._contents.read(metadata) is None:
+                    self._contents.keep(metadata, data)
+                self._host.store.put("object", str(metadata.key), msgspec.msgpack.encode(metadata))
                 matching = self._index.insert(metadata)
-            except IndexFull as full:
+            except InputError as full:  # the index, or the disk
+                if self._index.get(metadata.key) is None:
+                    self._let_go(metadata.key)
                 self._refuse(client, message.request, str(full), relayed)
                 return
-            self._contents.keep(metadata, data)
-            self._host.store.put("object", str(metadata.key), msgspec.msgpack.encode(metadata))
         self._answer(client, message, Acknowledged(message.request), relayed)
         if not relayed:
             for subscription in matching:
@@ -164,6 +177,9 @@ class Server:
 
     def _delete(self, key: ObjectKey) -> None:
         self._deleted.add(str(key))
+        self._let_go(key)
+
+    def _let_go(self, key: ObjectKey) -> None:
         self._index.withdraw(key)
         self._contents.drop(key)
         self._host.store.remove("object", str(key))

@@ -196,6 +196,9 @@ class LocalStorage(ReactiveStore):
     def pause(self, key: ObjectKey) -> None:
         self._fetches.pause(key)
 
+    def _fetching(self, key: ObjectKey) -> bool:
+        return self._fetches.fetching(key)
+
     def more(self, sid: int, done: Done) -> None:
         own = self._inbox.get(sid)
         self._expect_room()

@@ -14,7 +14,7 @@ both sides; a publisher may set a time limit besides the hops; γ may follow the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from math import inf
 
@@ -29,6 +29,7 @@ from thyme.approaches.socialcast.options import SocialCastOptions
 from thyme.approaches.socialcast.routers import Handover
 from thyme.approaches.socialcast.selection import router_of, score_of
 from thyme.approaches.socialcast.shelf import Shelf
+from thyme.approaches.spares import Spare
 from thyme.host import Host, Timer
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
@@ -177,6 +178,9 @@ class SocialCast(ReactiveStore):
     def more(self, sid: int, done: Done) -> None:
         self._inbox.get(sid)
         done(Outcome())
+
+    def spares(self) -> Iterator[Spare]:
+        return self.shelf.spares()
 
     def remaining(self, sid: int) -> int:
         return self._inbox.get(sid).remaining

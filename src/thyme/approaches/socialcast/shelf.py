@@ -7,12 +7,14 @@ was just told, and then dropped. Without a limit it stays until newer ones need 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import inf
 
 import msgspec
 
 from thyme.approaches.contents import Contents
 from thyme.approaches.interface import Fetched
+from thyme.approaches.spares import Spare
 from thyme.host import Host
 from thyme.model.ids import ObjectKey
 from thyme.model.objects import Metadata
@@ -71,7 +73,10 @@ class Shelf:
             self._drop(key)
         self._next_s = min(self._until_s.values(), default=inf)
 
+    def spares(self) -> Iterator[Spare]:
+        return self._contents.delivered(self._host.node, self._drop)
+
     def _drop(self, key: ObjectKey) -> None:
-        del self._until_s[key]
+        self._until_s.pop(key, None)
         self._contents.drop(key)
         self._host.store.remove(KIND, str(key))

@@ -7,14 +7,17 @@ each is compared with its digest, so a torn or lost write is a chunk that lacks,
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from hashlib import sha256
 
 import msgspec
 
+from thyme.approaches.spares import Rank, Spare
 from thyme.host import Store
 from thyme.model.chunks import DIGEST_BYTES, chunk_count, chunk_range, list_bytes, root_of
-from thyme.model.ids import ObjectKey
-from thyme.model.objects import InStore, Metadata
+from thyme.model.ids import NodeId, ObjectKey
+from thyme.model.objects import Metadata
 
 KIND = "draft"
 MAX_DRAFTS = 16
@@ -34,6 +37,31 @@ def drop_draft(store: Store, key: ObjectKey) -> None:
         store.remove(KIND, str(key))
 
 
+class _Begun(msgspec.Struct, frozen=True, array_like=True):
+    """What the record of a draft says. The first two are those of `InStore`."""
+
+    size_bytes: int
+    digest: bytes
+    begun_s: float = 0.0
+
+
+_begun = msgspec.msgpack.Decoder(_Begun)
+
+
+def spare_drafts(store: Store, busy: Callable[[ObjectKey], bool]) -> Iterator[Spare]:
+    """The drafts that nobody is busy with."""
+    for name, value in store.items(KIND):
+        key = key_of_draft(name)
+        if not busy(key):
+            size_bytes = store.size(name) + store.size(list_key(key))
+            yield Spare(key, Rank.DRAFT, size_bytes, _begun.decode(value).begun_s, partial(drop_draft, store, key))
+
+
+def key_of_draft(name: str) -> ObjectKey:
+    oid, _, owner = name.rpartition("@")
+    return ObjectKey(oid, NodeId(int(owner)))
+
+
 class Draft:
     """The draft of one content of several chunks."""
 
@@ -45,14 +73,15 @@ class Draft:
         self.listed = b""
         """The list of chunks, when it is known."""
 
-    def begin(self) -> None:
+    def begin(self, now_s: float) -> None:
         """Take up what is there, or make room for something new."""
         store, key = self._store, str(self._key)
-        content = msgspec.msgpack.encode(InStore(self.size_bytes, self._digest))
-        if store.get(KIND, key) != content:
+        value = store.get(KIND, key)
+        before = None if value is None else _begun.decode(value)
+        if before is None or (before.size_bytes, before.digest) != (self.size_bytes, self._digest):
             store.discard(key)
             store.discard(list_key(self._key))
-            store.put(KIND, key, content)
+            store.put(KIND, key, msgspec.msgpack.encode(_Begun(self.size_bytes, self._digest, now_s)))
             return
         listed = store.read(list_key(self._key), 0, list_bytes(self.size_bytes))
         if root_of(listed) == self._digest:

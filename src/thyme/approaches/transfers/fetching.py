@@ -8,11 +8,11 @@ from typing import Generic
 
 from thyme.approaches.interface import Failure, Fetched, Outcome
 from thyme.approaches.requests import Requests
-from thyme.approaches.transfers.drafts import KIND, MAX_DRAFTS, drop_draft
+from thyme.approaches.transfers.drafts import KIND, MAX_DRAFTS, drop_draft, key_of_draft
 from thyme.approaches.transfers.supplies import Source, TransferOptions
 from thyme.approaches.transfers.transfer import Means, Transfer
 from thyme.model.errors import InputError
-from thyme.model.ids import NodeId, ObjectKey
+from thyme.model.ids import ObjectKey
 from thyme.model.objects import MAX_DATA_BYTES, Metadata
 from thyme.wire.storage import PartReply, PartRequest
 
@@ -55,6 +55,9 @@ class Transfers(Generic[Source]):
             self._transfers.pop(key, None)
             raise
 
+    def fetching(self, key: ObjectKey) -> bool:
+        return key in self._transfers
+
     def pause(self, key: ObjectKey) -> None:
         transfer = self._transfers.get(key)
         if transfer is not None:
@@ -70,9 +73,9 @@ class Transfers(Generic[Source]):
 
     def _make_room(self, key: ObjectKey) -> None:
         names = [name for name, _ in self._host.store.items(KIND)]
-        idle = [name for name in names if name != str(key) and _key(name) not in self._transfers]
+        idle = [name for name in names if name != str(key) and key_of_draft(name) not in self._transfers]
         for name in idle[: max(0, len(names) + 1 - MAX_DRAFTS)]:
-            drop_draft(self._host.store, _key(name))
+            drop_draft(self._host.store, key_of_draft(name))
 
     def _tell(self, key: ObjectKey, have_bytes: int, size_bytes: int) -> None:
         if self._progress is not None:
@@ -80,8 +83,3 @@ class Transfers(Generic[Source]):
 
     def _ended(self, key: ObjectKey, outcome: Outcome) -> None:
         del self._transfers[key]
-
-
-def _key(name: str) -> ObjectKey:
-    oid, _, owner = name.rpartition("@")
-    return ObjectKey(oid, NodeId(int(owner)))

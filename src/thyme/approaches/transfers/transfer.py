@@ -94,7 +94,7 @@ class Transfer(Generic[Source]):
         self.over = False
 
     def begin(self) -> None:
-        self._draft.begin()
+        self._draft.begin(self._host.now())
         if self._draft.listed:
             self._look_for_chunks()
         else:

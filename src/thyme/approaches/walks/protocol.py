@@ -178,6 +178,9 @@ class DirectionalWalks(ReactiveStore):
     def pause(self, key: ObjectKey) -> None:
         self._fetches.pause(key)
 
+    def _fetching(self, key: ObjectKey) -> bool:
+        return self._fetches.fetching(key)
+
     def more(self, sid: int, done: Done) -> None:
         self._inbox.get(sid)
         done(Outcome())

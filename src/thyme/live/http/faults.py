@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from thyme.live.failures import OperationError
-from thyme.live.store.disk import StoreFull
+from thyme.live.store.room import StoreFull
 from thyme.model.errors import InputError
 from thyme.model.queries import QueryError
 

@@ -26,7 +26,7 @@ from thyme.live.node.clock import Clock
 from thyme.live.node.host import ORIGIN, LiveHost
 from thyme.live.node.log import FileLog, Log, SeveralLogs
 from thyme.live.node.telling import ToldLog
-from thyme.live.store.disk import DiskOptions
+from thyme.live.store.options import DiskOptions
 from thyme.live.trust.identity import FIRST_DERIVED, GIVEN_IDS, Identity
 from thyme.live.trust.namespaces import DEFAULT_NAME, Namespace, namespace_of
 from thyme.model.errors import InputError

@@ -35,6 +35,16 @@ class DamagedContent(Exception):
     """What lies in the store is not what was put there."""
 
 
+def given_bytes(given: object) -> int:
+    """How much it is; 0 if only reading it tells."""
+    if isinstance(given, os.PathLike):
+        try:
+            return Path(given).stat().st_size
+        except OSError:  # whoever opens it says what is wrong
+            return 0
+    return len(given) if isinstance(given, bytes) else 0
+
+
 async def laid(store: Store, key: ObjectKey, given: Outside) -> Content:
     """The content of a file or a stream: in memory if it is one chunk, in the store if it is larger."""
     if isinstance(given, os.PathLike):

@@ -19,7 +19,7 @@ from thyme.live.link.crowd_time import CrowdTime
 from thyme.live.link.udp import LinkOptions, UdpLink
 from thyme.live.node.clock import Clock
 from thyme.live.node.log import Log, NoLog
-from thyme.live.store.disk import StoreFull
+from thyme.live.store.room import StoreFull
 from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, LogRecord, TrafficKind

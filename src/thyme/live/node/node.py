@@ -29,7 +29,7 @@ from thyme.live.link.peers import Presence
 from thyme.live.node.awaiting import Answer, Turns, carried_out
 from thyme.live.node.clock import Clock
 from thyme.live.node.device import Device
-from thyme.live.node.files import copied, forget_unfinished, written_to
+from thyme.live.node.files import copied, forget_unfinished, given_bytes, written_to
 from thyme.live.node.finding import found
 from thyme.live.node.given import (
     Given,
@@ -49,6 +49,7 @@ from thyme.live.node.log import Log
 from thyme.live.node.notifications import Notice, Notifications
 from thyme.live.node.periods import Instant, Span, frame_of, span_s
 from thyme.live.node.presences import Presences
+from thyme.live.node.quota import Quota
 from thyme.live.node.retrievals import Progress, Retrievals
 from thyme.live.node.surroundings import NodeSurroundings
 from thyme.live.node.tidings import Tidings
@@ -95,6 +96,7 @@ class Node:
         self._turns = Turns(self.options.operations, self._room, self._durable)
         self._next_sid = 0
         self._insertions, self._retrievals = Insertions(), Retrievals()
+        self._quota: Quota | None = None
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -137,6 +139,10 @@ class Node:
         device.store.progress = self._retrievals.tell
         forget_unfinished(device.host.store, self.id)
         self._tidings.known.keep_in(device.host.store)
+        if isinstance(self._store, DiskStore):
+            in_use = self._retrievals.__contains__
+            self._quota = Quota(self.options.disk, self._store.room, device.host, device.store, in_use)
+            self._quota.begin()
         self._turns = Turns(self.options.operations, self._room, self._durable)
         known = self.user.take(device.store)
         self._next_sid = max([int(device.host.now()) % SID_CYCLE, *(key.sid + 1 for key in known)])
@@ -155,7 +161,7 @@ class Node:
             return
         self.user.lose()
         self._tidings.end()
-        device, self._device = self._device, None
+        device, self._device, self._quota = self._device, None, None
         await device.close(reason)
         await self._close_store()
 
@@ -202,6 +208,7 @@ class Node:
         """Store an object under its tags, and notify whoever subscribed to them. Give bytes, a text, the path of a file
         (`pathlib.Path`) or a stream of bytes, asynchronous or not; files and streams are never in memory as a whole."""
         user, oid, tags, shown = self.user, name_of(oid), tags_of(tags), bytes_of("summary", summary)
+        self._make_room(given_bytes(data))
         async with self._insertions.laid(self.device, oid, data) as content:
 
             def issue(number: int, ended: Ended) -> Metadata:
@@ -306,6 +313,7 @@ class Node:
         metadata = wanted if isinstance(wanted, Metadata) else self._tidings.known.get(wanted)
         if metadata is None:
             raise InputError(f"this node was not notified of {what}; subscribe to one of its tags first")
+        self._make_room(metadata.size_bytes)
 
         async def fetch(fetched: Fetched) -> None:
             def issue(number: int, ended: Ended) -> None:
@@ -327,6 +335,10 @@ class Node:
 
     async def _carry_out(self, kind: OperationKind, issue: Callable[[int, Ended], Answer]) -> Answer:
         return await carried_out(self._turns, self.user, kind, issue)
+
+    def _make_room(self, size_bytes: int) -> None:
+        if self._quota is not None:
+            self._quota.make_room(size_bytes)
 
     async def _close_store(self) -> None:
         if isinstance(self._store, DiskStore):

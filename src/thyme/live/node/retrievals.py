@@ -45,6 +45,10 @@ class Retrievals:
                 if last() and device.host.on:
                     device.store.release(key)
 
+    def __contains__(self, key: object) -> bool:
+        """Whether somebody waits for it, or reads it."""
+        return key in self._waiting
+
     def tell(self, key: ObjectKey, have_bytes: int, size_bytes: int) -> None:
         for progress in self._waiting.get(key, ()):
             if progress is not None:

@@ -19,39 +19,18 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
-
-import msgspec
 
 from thyme.live.store.database import Database
 from thyme.live.store.files import ContentFiles, Stored
+from thyme.live.store.options import DiskOptions
+from thyme.live.store.room import Room
 from thyme.live.store.writing import Batch, Writer, read_inline
 from thyme.model.errors import InputError
-from thyme.model.settings.bounds import Count, Positive
 
 logger = logging.getLogger("thyme.live")
 
-Durability = Literal["full", "batched"]
 Done = Callable[[], None]
 CLOSE_LOOK_S = 0.001
-
-
-class StoreFull(InputError):
-    """There is no room for what is new."""
-
-
-class DiskOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    durability: Durability = "full"
-    batch_s: Positive = 0.5
-    """How often `batched` writes."""
-    most_bytes: Count = 0
-    """Records and contents may take so much; 0: as much as the disk has."""
-    reserve_bytes: Count = 64_000_000
-    """Left free on the disk, so that what was accepted can always be written."""
-    retry_s: Positive = 1.0
-    """How long a write that failed waits before it is tried again."""
-    close_s: Positive = 5.0
-    """How long closing waits for the last write."""
 
 
 class DiskStore:
@@ -74,13 +53,13 @@ class DiskStore:
             raise
         self._writer = Writer(self._database.writing, self._files, folder, full=full)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
-        self._bytes = sum(len(value) for records in self._records.values() for value in records.values())
-        self._bytes += sum(stored.size_bytes for stored in self._contents.values())
+        held_bytes = sum(len(value) for records in self._records.values() for value in records.values())
+        held_bytes += sum(stored.size_bytes for stored in self._contents.values())
+        self.room = Room(folder, self._options, held_bytes, self._writer.free_bytes())
         self._gathered, self._under_way = Batch(), Batch()
         self._after_gathered: list[Done] = []
         self._after_under_way: list[Done] = []
         self._timer: asyncio.TimerHandle | asyncio.Handle | None = None
-        self._no_room = self._writer.free_bytes() < self._options.reserve_bytes
         self._warned = False
 
     @property
@@ -92,8 +71,8 @@ class DiskStore:
         records = self._records.setdefault(kind, {})
         before = records.get(key)
         if before is None:
-            self._expect_room(len(value))
-        self._bytes += len(value) - len(before or b"")
+            self.room.expect(len(value))
+        self.room.held_bytes += len(value) - len(before or b"")
         records[key] = value
         self._gathered.put(kind, key, value)
         self._write_soon()
@@ -104,7 +83,7 @@ class DiskStore:
     def remove(self, kind: str, key: str) -> None:
         value = self._records.get(kind, {}).pop(key, None)
         if value is not None:
-            self._bytes -= len(value)
+            self.room.held_bytes -= len(value)
             self._gathered.remove(kind, key)
             self._write_soon()
 
@@ -112,8 +91,8 @@ class DiskStore:
         return iter(list(self._records.get(kind, {}).items()))
 
     def write(self, key: str, offset: int, part: bytes, written: Done | None = None) -> None:
-        self._expect_room(len(part))
-        self._bytes += max(0, offset + len(part) - self.size(key))
+        self.room.expect(len(part))
+        self.room.held_bytes += max(0, offset + len(part) - self.size(key))
         self._gathered.write(key, offset, part, written)
         self._write_soon(at_once=written is not None)
 
@@ -140,7 +119,7 @@ class DiskStore:
     def discard(self, key: str) -> None:
         size_bytes = self.size(key)
         if size_bytes or key in self._contents:
-            self._bytes -= size_bytes
+            self.room.held_bytes -= size_bytes
             self._gathered.discard(key)
             self._write_soon()
 
@@ -189,13 +168,6 @@ class DiskStore:
             return b""
         return part
 
-    def _expect_room(self, size_bytes: int) -> None:
-        most = self._options.most_bytes
-        if most and self._bytes + size_bytes > most:
-            raise StoreFull(f"the store in {self._folder} holds {self._bytes} of {most} bytes; delete something first")
-        if self._no_room:
-            raise StoreFull(f"the disk of {self._folder} is full; make room, or delete objects of this node")
-
     def _write_soon(self, *, at_once: bool = False) -> None:
         """Whoever hands over a large content waits with its next part until this one is written."""
         if at_once and self._timer is not None and not self._under_way:
@@ -227,12 +199,11 @@ class DiskStore:
 
     def _ended(self, future: Future[tuple[dict[str, Stored | None], int]]) -> None:
         try:
-            outcome, free_bytes = future.result()
+            outcome, self.room.free_bytes = future.result()
         except (OSError, sqlite3.Error) as error:
             self._fail(error)
             return
-        self._warned = False
-        self._no_room = free_bytes < self._options.reserve_bytes
+        self._warned = self.room.failing = False
         for key, stored in outcome.items():
             if stored is None:
                 self._contents.pop(key, None)
@@ -250,7 +221,7 @@ class DiskStore:
 
     def _fail(self, error: Exception) -> None:
         """The disk did not take what it should have: nothing that depends on it is answered until it does."""
-        self._no_room = True
+        self.room.failing = True
         if not self._warned:
             self._warned = True
             logger.error("cannot write to %s (%s): answers wait until it works again", self._folder, error)

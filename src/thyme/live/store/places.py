@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 from thyme.host import MemoryStore, Store
-from thyme.live.store.disk import DiskOptions, DiskStore
+from thyme.live.store.disk import DiskStore
+from thyme.live.store.options import DiskOptions
 from thyme.live.trust.identity import FIRST_DERIVED, Identity, kept_identity
 from thyme.live.trust.namespaces import DEFAULT_NAME, Namespace
 from thyme.model.errors import InputError

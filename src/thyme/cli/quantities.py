@@ -1,0 +1,27 @@
+"""Quantities as people write them on a command line: 500MB, 2GB, 12h, 7d."""
+
+from __future__ import annotations
+
+import re
+
+from thyme.model.errors import InputError
+
+SIZES = {"": 1.0, "b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
+TIMES_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
+_quantity = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)", re.IGNORECASE)
+
+
+def bytes_of(text: str, where: str) -> int:
+    return int(_read(text, SIZES, f"{where} {text}: expected a size such as 800000, 500MB or 2GB"))
+
+
+def seconds_of(text: str, where: str) -> float:
+    return _read(text, TIMES_S, f"{where} {text}: expected a time such as 90s, 12h or 7d")
+
+
+def _read(text: str, units: dict[str, float], error: str) -> float:
+    found = _quantity.fullmatch(text.strip())
+    unit = units.get(found[2].lower()) if found else None
+    if found is None or unit is None:
+        raise InputError(error)
+    return float(found[1]) * unit
