@@ -15,6 +15,7 @@ from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
 from thyme.model.records import LogRecord
 from thyme.wire.message import Message
+from thyme.wire.signing import Codec
 
 
 class Timer(Interface):
@@ -56,6 +57,10 @@ class Host(Interface):
     def random(self) -> Random: ...
     @property
     def store(self) -> Store: ...
+    @property
+    def codec(self) -> Codec:
+        """How messages become bytes, signed or not; for those that travel within others."""
+
     def now(self) -> float:
         """Seconds, on a clock that all nodes share up to a negligible skew (FGCS §4.2)."""
 

@@ -98,6 +98,6 @@ def test_what_was_damaged_where_it_is_kept_is_told_and_no_longer_there() -> None
 
 
 def test_an_object_of_a_version_without_digests_is_told_by_its_size() -> None:
-    older = msgspec.structs.replace(METADATA, digest=b"")
+    older = msgspec.structs.replace(METADATA, seal=b"")
     assert older.describes(bytes(len(DATA)))
     assert not older.describes(DATA[:-1])

@@ -25,6 +25,7 @@ from thyme.model.objects import Metadata, size_of
 from thyme.model.queries import parse_query
 from thyme.model.records import Counted
 from thyme.model.subscriptions import Subscription
+from thyme.wire.signing import PLAIN
 from thyme.wire.storage import PartReply, PartRequest, PastMatches
 
 ME = NodeId(3)
@@ -41,6 +42,7 @@ class FakeHost:
         self.node = ME
         self.random = Random(1)
         self.store = MemoryStore()
+        self.codec = PLAIN
         self.now_s = 0.0
         self.due: list[Callable[[], None]] = []
         self.recorded: list[Any] = []

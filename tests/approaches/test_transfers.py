@@ -24,7 +24,7 @@ SIZE_BYTES = 5 * CHUNK_BYTES + 1_000
 DATA = (bytes(range(251)) * (SIZE_BYTES // 251 + 1))[:SIZE_BYTES]
 TRIP_S = 0.002
 KEY = ObjectKey("film", NodeId(1))
-METADATA = Metadata(KEY, ("film",), b"", 0.0, SIZE_BYTES, digest=content_digest(DATA))
+METADATA = Metadata(KEY, ("film",), b"", 0.0, SIZE_BYTES, seal=content_digest(DATA))
 
 Answer = Callable[[PartRequest, PartReply], PartReply | None]
 """What a source makes of the true answer; None is silence."""
@@ -219,7 +219,7 @@ def test_a_restart_goes_on_with_the_chunks_that_are_whole() -> None:
 
 
 def test_a_draft_of_other_bytes_under_the_same_name_is_not_taken_up() -> None:
-    other = Metadata(KEY, ("film",), b"", 0.0, SIZE_BYTES, digest=content_digest(bytes(SIZE_BYTES)))
+    other = Metadata(KEY, ("film",), b"", 0.0, SIZE_BYTES, seal=content_digest(bytes(SIZE_BYTES)))
     before = Scene(one=honestly).fetch()
     scene = Scene(before.host.store, one=honestly).fetch(metadata=other)
     assert [outcome.failure for outcome, _ in scene.fetched] == [Failure.DAMAGED]
@@ -295,11 +295,11 @@ def test_transfers_and_drafts_have_their_maximum() -> None:
 
 
 def msg(number: int) -> Metadata:
-    return Metadata(ObjectKey(f"film{number}", NodeId(1)), ("film",), b"", 0.0, SIZE_BYTES, digest=bytes(32))
+    return Metadata(ObjectKey(f"film{number}", NodeId(1)), ("film",), b"", 0.0, SIZE_BYTES, seal=bytes(32))
 
 
 def test_an_object_that_claims_to_be_larger_than_any_may_be_is_refused() -> None:
-    huge = Metadata(KEY, ("film",), b"", 0.0, 2**60, digest=bytes(32))
+    huge = Metadata(KEY, ("film",), b"", 0.0, 2**60, seal=bytes(32))
     scene = Scene(one=honestly).fetch(metadata=huge)
     assert scene.fetched == [(Outcome(Failure.REFUSED), b"")]
     assert scene.keepers["one"].asked == []

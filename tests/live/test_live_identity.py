@@ -59,7 +59,7 @@ def test_two_nodes_share_a_secret_that_no_third_one_has() -> None:
 
 @pytest.mark.parametrize("approach", ["ls", "dcs"])
 def test_nodes_without_a_number_share_and_are_the_same_after_a_restart(tmp_path: Path, approach: str) -> None:
-    grid = {"grid": {"width_m": 40.0, "height_m": 40.0}}
+    grid = {"grid": {"width_m": 40.0, "height_m": 40.0}, "join_wait_s": 0.3, "beacons": {"period_s": 0.2}}
     options: dict[str, Any] = {"approach": approach, "settings": QUICK if approach == "ls" else grid}
 
     async def run() -> None:

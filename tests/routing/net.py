@@ -16,6 +16,7 @@ from thyme.model.ids import NodeId
 from thyme.model.records import Counted, LogRecord, TrafficKind
 from thyme.wire.codec import decode, encode
 from thyme.wire.message import Message
+from thyme.wire.signing import PLAIN, Codec
 
 FRAME_S = 0.0005
 GIVEN_UP_S = 0.004
@@ -84,6 +85,7 @@ class FakeHost:
         self.walks = False
         self.random = Random(net.seed * 100_003 + node)
         self.store = MemoryStore()
+        self.codec: Codec = PLAIN
         self.layers: list[Receiver] = []
         self.records: list[LogRecord] = []
 

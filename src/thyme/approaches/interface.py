@@ -122,7 +122,7 @@ class ReactiveStore(ABC):
         already. `replicate` overrides, for this object, the approach's choice of active replication, if it has one."""
         checked = check_object(data, tags, summary, self._limits.objects)
         key = self.new_key(oid)
-        metadata = Metadata.of(key, checked, summary, self.host.now(), data)
+        metadata = self.host.codec.sealed(Metadata.of(key, checked, summary, self.host.now(), data))
         self._check_insertion(metadata, data)
         self._expect_room()
         self._names.use(oid)

@@ -12,7 +12,7 @@ from math import isfinite
 
 import msgspec
 
-from thyme.model.chunks import content_digest
+from thyme.model.chunks import DIGEST_BYTES, content_digest
 from thyme.model.errors import InputError
 from thyme.model.ids import CellId, NodeId, ObjectKey
 from thyme.model.tags import normalise_tags
@@ -43,8 +43,8 @@ class Metadata(msgspec.Struct, frozen=True, array_like=True, gc=False):
     published_s: float
     size_bytes: int
     replicas: tuple[Replica, ...] = ()
-    digest: bytes = b""
-    """Of the content (`chunks`); none only if it was made by a version that had no digests."""
+    seal: bytes = b""
+    """The digest of the content, and where objects are signed the proof that the owner said all this."""
 
     def __post_init__(self) -> None:
         if not isfinite(self.published_s):
@@ -55,7 +55,17 @@ class Metadata(msgspec.Struct, frozen=True, array_like=True, gc=False):
         cls, key: ObjectKey, tags: tuple[str, ...], summary: bytes, published_s: float, content: Content
     ) -> Metadata:
         """That of an object with this content."""
-        return cls(key, tags, summary, published_s, size_of(content), digest=digest_of(content))
+        return cls(key, tags, summary, published_s, size_of(content), seal=digest_of(content))
+
+    @property
+    def digest(self) -> bytes:
+        """Of the content (`chunks`); none only if it was made by a version that had no digests."""
+        return self.seal[:DIGEST_BYTES]
+
+    @property
+    def proof(self) -> bytes:
+        """A public key and its signature, or nothing (`wire.signing`)."""
+        return self.seal[DIGEST_BYTES:]
 
     def describes(self, content: Content) -> bool:
         """Whether these bytes are the object's content."""

@@ -16,7 +16,7 @@ from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, TrafficKind
 from thyme.routing.layer import Deliver
-from thyme.wire.codec import DecodeError, decode, encode
+from thyme.wire.codec import DecodeError
 from thyme.wire.flooding import Flooded
 from thyme.wire.message import Message
 
@@ -52,7 +52,7 @@ class Flooding:
         self._numbers += 1
         if echoed:
             self._echoes[self._numbers] = echoed
-        flooded = Flooded(self._host.node, self._numbers, 0, encode(message))
+        flooded = Flooded(self._host.node, self._numbers, 0, self._host.codec.encode(message))
         self._remember(flooded)
         self._host.broadcast(flooded)
 
@@ -65,7 +65,7 @@ class Flooding:
             return True
         self._remember(message)
         try:
-            payload = decode(message.payload)
+            payload = self._host.codec.decode(message.payload)
         except DecodeError:
             self._host.record(Counted(TrafficKind.DROPPED, "Flooded", reason="unreadable"))
             return True

@@ -19,7 +19,7 @@ from thyme.model.ids import NodeId
 from thyme.model.records import Counted, TrafficKind
 from thyme.routing.hearing import Ear
 from thyme.routing.layer import Deliver
-from thyme.wire.codec import DecodeError, decode, encode
+from thyme.wire.codec import DecodeError
 from thyme.wire.message import Message
 from thyme.wire.ondemand import Routed, RouteError, RouteReply, RouteRequest
 
@@ -82,7 +82,7 @@ class OnDemandRouter:
         if to == self._host.node:
             self._host.after(0.0, lambda: self._deliver(to, message))
             return
-        self._dispatch(Routed(self._host.node, to, 0, encode(message)), failed, self._options.reroutes)
+        self._dispatch(Routed(self._host.node, to, 0, self._host.codec.encode(message)), failed, self._options.reroutes)
 
     def roomy(self) -> bool:
         return all(2 * len(search.waiting) < self._options.queue_per_target for search in self._searches.values())
@@ -191,7 +191,7 @@ class OnDemandRouter:
     def _on_packet(self, sender: NodeId, packet: Routed) -> None:
         if packet.target == self._host.node:
             try:
-                payload = decode(packet.payload)
+                payload = self._host.codec.decode(packet.payload)
             except DecodeError:
                 self._drop("unreadable")
                 return

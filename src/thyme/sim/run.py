@@ -93,7 +93,7 @@ class Run:
         self.churn = churn_for(scenario, self.movement)
         self.radio = radio_for(scenario, self.movement)
         seed = scenario.run_seed
-        self.world = Simulation(self.movement, self.radio, seed, scenario.faults)
+        self.world = Simulation(self.movement, self.radio, seed, scenario.faults, signed=scenario.signed)
         for host in self.world.hosts:
             host.skew_s = scenario.clock_skew_s * float(stream(seed, "clock skew", host.node).random())
         self._approach = find_approach(scenario.approach)

@@ -81,6 +81,8 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     faults: tuple[Rule, ...] = ()
     clock_skew_s: NotNegative = 0.0
     """Each node's clock is ahead of the true time by a constant of its own, drawn from 0 to this."""
+    signed: bool = False
+    """Objects, subscriptions and their ends carry the bytes of signatures, as live nodes' do (docs/security.md)."""
     trace: str = ""
     """The file of operations to play, sought beside the scenario; `--trace` takes another."""
     servers: AtLeastOne = 1

@@ -26,8 +26,8 @@ from thyme.sim.engine import Engine
 from thyme.sim.faults import Pass, Rule, verdict
 from thyme.sim.radios.radio import Happening, Radio, Told
 from thyme.sim.recorder import Recorder, add
-from thyme.wire.codec import encode
 from thyme.wire.message import Message
+from thyme.wire.signing import CHARGING, PLAIN, Codec
 from thyme.world.mobility.movement import Leg, Movement
 
 MAX_KEPT_FRAMES = 2_000_000
@@ -92,14 +92,18 @@ class Simulation:
         seed: int,
         rules: Sequence[Rule] = (),
         recorder: Recorder | None = None,
+        *,
+        signed: bool = False,
     ) -> None:
+        """`signed`: statements carry the proofs that they carry on live nodes, as far as their size goes."""
         self.engine = Engine()
         self.recorder = recorder or Recorder()
         self.movement = movement
         self.radio = radio
         self.rules = tuple(rules)
         self.fault_random = Random(f"{seed}/faults")
-        self.hosts = [SimulatedHost(self, NodeId(i), seed) for i in range(movement.nodes)]
+        codec = CHARGING if signed else PLAIN
+        self.hosts = [SimulatedHost(self, NodeId(i), seed, codec) for i in range(movement.nodes)]
         self._frames: dict[int, _Frame] = {}
         self._ended: deque[tuple[float, int]] = deque()
         self._tokens = 0
@@ -141,8 +145,8 @@ class Simulation:
         engine.now_s = until_s
 
     def send(self, sender: int, to: int, message: Message, failed: Failed) -> None:
-        size_bytes = len(encode(message))
         host = self.hosts[sender]
+        size_bytes = len(host.codec.encode(message))
         kind = self._kinds.get(type(message))
         if kind is None:
             kind = self._kinds[type(message)] = _Kind(type(message), self)
@@ -224,7 +228,7 @@ class Simulation:
 class SimulatedHost:
     """One node's machine in the simulator."""
 
-    def __init__(self, simulation: Simulation, node: NodeId, seed: int) -> None:
+    def __init__(self, simulation: Simulation, node: NodeId, seed: int, codec: Codec) -> None:
         self._simulation = simulation
         self._engine = simulation.engine
         self._recorder = simulation.recorder
@@ -232,6 +236,7 @@ class SimulatedHost:
         self.node = node
         self.random = Random(f"{seed}/{node}")
         self.store = MemoryStore()
+        self.codec = codec
         self.skew_s = 0.0
         """How far this node's clock is ahead of the others'."""
         self.life = 0

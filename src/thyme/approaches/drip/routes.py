@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from thyme.model.ids import NodeId
 from thyme.routing.ondemand import Failed, OnDemandRouter, Route
-from thyme.wire.codec import encode
 from thyme.wire.message import Message
 from thyme.wire.ondemand import Routed
 
@@ -31,7 +30,7 @@ class BrokerRoutes(OnDemandRouter):
         if to == self._host.node or self.route_to(to):
             self.send(to, message)
             return
-        packet = Routed(self._host.node, to, 0, encode(message))
+        packet = Routed(self._host.node, to, 0, self._host.codec.encode(message))
         super()._dispatch(packet, None, self._options.reroutes)
 
     def _dispatch(self, packet: Routed, failed: Failed, reroutes: int) -> None:

@@ -28,7 +28,7 @@ from thyme.model.matching import Cursor, IndexFull, MatchingIndex
 from thyme.model.objects import Content, Metadata
 from thyme.model.subscriptions import Subscription
 from thyme.routing.layer import UnicastRouter
-from thyme.wire.codec import DecodeError, decode, encode
+from thyme.wire.codec import DecodeError
 from thyme.wire.message import Message
 from thyme.wire.server import (
     DeleteRequest,
@@ -230,11 +230,11 @@ class Server:
         """Tell the other servers what was asked here."""
         if not relayed:
             for other in self._others:
-                self._router.send(other, Relayed(client, encode(message)))
+                self._router.send(other, Relayed(client, self._host.codec.encode(message)))
 
     def _on_relayed(self, client: NodeId, payload: bytes) -> None:
         try:
-            message = decode(payload)
+            message = self._host.codec.decode(payload)
         except DecodeError:
             return
         self.receive(client, message, relayed=True)
@@ -252,7 +252,7 @@ class Server:
             self._pass_on(to, metadata.key.owner, InsertRequest(NO_REQUEST, metadata, b""))
 
     def _pass_on(self, to: NodeId, client: NodeId, request: Message) -> None:
-        self._router.send(to, Relayed(client, encode(request)))
+        self._router.send(to, Relayed(client, self._host.codec.encode(request)))
 
 
 def _key(name: str) -> tuple[str, NodeId]:

@@ -22,6 +22,9 @@ from thyme.routing.hearing import Ear
 from thyme.wire.message import Message
 from thyme.wire.storage import JoinReply, JoinRequest, Revocation
 
+MAX_REVOKED = 400
+"""Revocations in one frame: where they are signed, each takes a hundred bytes more."""
+
 
 class JoinOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     wait_s: float = 1.0
@@ -120,9 +123,11 @@ class Joining:
         self._answers.pop((joiner, request), None)
         subscriptions, revoked = self._hand_over()
         batches = in_batches(subscriptions, self._options.reply_bytes)
-        for i, batch in enumerate(batches):
-            keys = tuple(revoked) if i == 0 else ()
-            self._host.unicast(joiner, JoinReply(request, batch, len(batches) - 1 - i, keys))
+        count = max(len(batches), -(-len(revoked) // MAX_REVOKED))
+        for i in range(count):
+            batch = batches[i] if i < len(batches) else ()
+            keys = tuple(revoked[i * MAX_REVOKED : (i + 1) * MAX_REVOKED])
+            self._host.unicast(joiner, JoinReply(request, batch, count - 1 - i, keys))
 
     def _on_reply(self, reply: JoinReply) -> None:
         if reply.request != self._request:

@@ -16,8 +16,9 @@ from thyme.live.link.pieces import Pieces
 from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
 from thyme.model.records import TrafficKind
-from thyme.wire.codec import DecodeError, decode
+from thyme.wire.codec import DecodeError
 from thyme.wire.message import Message
+from thyme.wire.signing import PLAIN, Codec, Forged
 
 Hear = Callable[[NodeId, Message, int], None]
 Count = Callable[[TrafficKind, str, int, str], None]
@@ -25,8 +26,17 @@ Count = Callable[[TrafficKind, str, int, str], None]
 
 
 class Reception:
-    def __init__(self, node: NodeId, memory: int, acknowledgements: Acknowledgements, hear: Hear, count: Count) -> None:
+    def __init__(
+        self,
+        node: NodeId,
+        memory: int,
+        acknowledgements: Acknowledgements,
+        hear: Hear,
+        count: Count,
+        codec: Codec = PLAIN,
+    ) -> None:
         self._node = node
+        self._codec = codec
         self._acknowledgements = acknowledgements
         self._hear = hear
         self._count = count
@@ -69,7 +79,10 @@ class Reception:
 
     def _read(self, sender: NodeId, body: bytes) -> None:
         try:
-            message = decode(body)
+            message = self._codec.decode(body)
+        except Forged:
+            self._count(TrafficKind.DROPPED, "message", len(body), "forged message")
+            return
         except DecodeError:
             self._count(TrafficKind.DROPPED, "message", len(body), "unreadable message")
             return

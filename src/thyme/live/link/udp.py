@@ -42,8 +42,8 @@ from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import TrafficKind
 from thyme.model.settings.bounds import AtLeastOne
-from thyme.wire.codec import encode
 from thyme.wire.message import Message
+from thyme.wire.signing import PLAIN, Codec
 
 logger = logging.getLogger("thyme.live")
 
@@ -79,8 +79,10 @@ class UdpLink:
         options: LinkOptions | None = None,
         *,
         only_listed: bool = False,
+        codec: Codec = PLAIN,
     ) -> None:
         self._node = node
+        self._codec = codec
         self._count = count
         self._options = options or LinkOptions()
         self._loop = asyncio.get_running_loop()
@@ -91,7 +93,7 @@ class UdpLink:
         self._unicasts = Unicasts(
             self._options.unicasts, Way(self._next_number, self._datagram_bytes, self._transmit, self._given_up)
         )
-        self._reception = Reception(node, self._options.heard, Acknowledgements(self._acknowledge), hear, count)
+        self._reception = Reception(node, self._options.heard, Acknowledgements(self._acknowledge), hear, count, codec)
         self._multicast = Multicast(self._options.multicast, self._ask_who_hears, self._take_from_group)
         self._budgets = Budgets(self._options.budget)
         self._warned_of_overflow = False
@@ -130,7 +132,7 @@ class UdpLink:
 
     def broadcast(self, message: Message) -> int:
         """Send to every peer; the size of the encoded message."""
-        body = encode(message)
+        body = self._codec.encode(message)
         addresses = self.peers.addresses()
         together = self._multicast.reached(addresses)
         alone = [address for address in addresses if address not in together]
@@ -140,7 +142,7 @@ class UdpLink:
         return len(body)
 
     def unicast(self, to: NodeId, message: Message, failed: Failed) -> int:
-        body = encode(message)
+        body = self._codec.encode(message)
         name = type(message).__name__
         if self.peers.find(to) is None:
             self._refuse(name, len(body), "unknown neighbour", failed)

@@ -18,7 +18,7 @@ from typing import Any, get_args
 import msgspec
 
 from thyme.approaches.registry import Approach, find_approach
-from thyme.host import Store
+from thyme.host import MemoryStore, Store
 from thyme.live.link.addresses import Address, address_text, family_of, parse_address, resolve
 from thyme.live.link.frames import LIFE_BITS, MAX_NODE
 from thyme.live.link.udp import LinkOptions
@@ -29,11 +29,13 @@ from thyme.live.node.telling import ToldLog
 from thyme.live.store.options import DiskOptions
 from thyme.live.trust.identity import FIRST_DERIVED, GIVEN_IDS, Identity
 from thyme.live.trust.namespaces import DEFAULT_NAME, Namespace, namespace_of
+from thyme.live.trust.notary import Notary
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
 from thyme.model.records import Joined, Left, LogRecord, Stored
 from thyme.model.settings.bounds import AtLeastOne, NotNegative
+from thyme.wire.signing import PLAIN, SigningCodec
 
 logger = logging.getLogger("thyme.live")
 
@@ -65,6 +67,8 @@ class DeviceOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     log: str = ""
     tell: str = ""
     """Where whoever connects is told what happens (`telling`); nowhere unless given."""
+    signed: bool = True
+    """Whether statements are signed and verified; the same on all nodes."""
     link: LinkOptions = LinkOptions()
     disk: DiskOptions = DiskOptions()
     leave_s: NotNegative = 10.0
@@ -107,10 +111,13 @@ class Device:
             parse_address(options.tell, "--tell", any_port=True)
         for peer in options.peers:
             parse_address(peer, "--peer")
+        store = MemoryStore() if store is None else store
+        notary = Notary(self.identity, store)
         self.host = LiveHost(
             NodeId(options.node),
             clock=clock,
             store=store,
+            codec=SigningCodec(notary) if options.signed else PLAIN,
             log=log,
             seed=options.seed,
             position=options.position,

@@ -24,6 +24,7 @@ from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, LogRecord, TrafficKind
 from thyme.wire.message import Message
+from thyme.wire.signing import PLAIN, Codec
 
 logger = logging.getLogger("thyme.live")
 
@@ -47,8 +48,10 @@ class LiveHost:
         position: Point = ORIGIN,
         link: LinkOptions | None = None,
         only_listed: bool = False,
+        codec: Codec = PLAIN,
     ) -> None:
         self.node = node
+        self.codec = codec
         self.clock = clock or Clock()
         self.random = Random(f"{randbits(128) if seed is None else seed}/{node}")
         self.store: Store = MemoryStore() if store is None else store
@@ -61,7 +64,7 @@ class LiveHost:
         self._position = position
         self._moving = False
         self.on = True
-        self.link = UdpLink(node, self.random, self._hear, self._count, link, only_listed=only_listed)
+        self.link = UdpLink(node, self.random, self._hear, self._count, link, only_listed=only_listed, codec=codec)
         self.time = self.link.acquaintance.time = CrowdTime(self.clock.now, fixed=self.clock.common)
 
     def now(self) -> float:

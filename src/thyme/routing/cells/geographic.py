@@ -36,7 +36,7 @@ from thyme.routing.cells.forwarding import NO_FAILURES, Failures, Forwarder, Hop
 from thyme.routing.cells.grid import Grid
 from thyme.routing.cells.proxies import Proxies
 from thyme.routing.cells.steps import End, Onward, next_step
-from thyme.wire.codec import DecodeError, decode, encode
+from thyme.wire.codec import DecodeError
 from thyme.wire.geographic import ANY_NODE, CellBroadcast, CellPacket, Heading, NodeAbsent
 from thyme.wire.message import Message
 
@@ -90,7 +90,7 @@ class GeographicRouter:
     def broadcast_in_cell(self, message: Message, cell: CellId | None = None) -> None:
         """To everybody in this node's cell, or in a cell next to it, but not to this node itself."""
         here = self._beacons.cell
-        self._host.broadcast(CellBroadcast(here if cell is None else cell, here, encode(message)))
+        self._host.broadcast(CellBroadcast(here if cell is None else cell, here, self._host.codec.encode(message)))
 
     def tell_each_in_cell(self, message: Message, cell: CellId | None = None, most: int = 0) -> None:
         """As `broadcast_in_cell`, but where at most `most` others are to be told, to each of them by a packet of its
@@ -132,7 +132,7 @@ class GeographicRouter:
         for heading in headings:
             self._grid.place(heading.cell)
         number = self._next_number()
-        payload = encode(message)
+        payload = self._host.codec.encode(message)
         for first in range(0, len(headings), self._options.max_headings):
             some = tuple(headings[first : first + self._options.max_headings])
             self._launch(some, number, True, payload)
@@ -220,7 +220,7 @@ class GeographicRouter:
         if packet.origin == self._host.node:
             self._host.after(0.0, lambda: self._undelivered(heading.node, heading.cell, packet.number))
             return
-        absent = encode(NodeAbsent(packet.number, heading.node, heading.cell))
+        absent = self._host.codec.encode(NodeAbsent(packet.number, heading.node, heading.cell))
         self._launch((Heading(packet.origin_cell, packet.origin),), self._next_number(), False, absent)
 
     def _makes_sense(self, packet: CellPacket) -> bool:
@@ -234,7 +234,7 @@ class GeographicRouter:
 
     def _read(self, payload: bytes) -> Message | None:
         try:
-            return decode(payload)
+            return self._host.codec.decode(payload)
         except DecodeError:
             self._drop("unreadable")
             return None

@@ -28,7 +28,7 @@ from thyme.routing.dsdv.options import SEQUENCE_TICK_S, DsdvOptions
 from thyme.routing.dsdv.waiting import Waiting
 from thyme.routing.hearing import Ear
 from thyme.routing.layer import Deliver
-from thyme.wire.codec import DecodeError, decode, encode
+from thyme.wire.codec import DecodeError
 from thyme.wire.dsdv import ENTRY_BYTES, Carried, TableUpdate
 from thyme.wire.message import Message
 
@@ -89,7 +89,7 @@ class Dsdv:
         return self._table.routes()
 
     def send(self, to: NodeId, message: Message, failed: Callable[[], None] | None = None) -> None:
-        payload = encode(message)
+        payload = self._host.codec.encode(message)
         if to == self._host.node:
             self._host.after(0.0, lambda: self._deliver(to, message))
             return
@@ -229,7 +229,7 @@ class Dsdv:
             return
         self._arrived[key] = None
         try:
-            message = decode(packet.payload)
+            message = self._host.codec.decode(packet.payload)
         except DecodeError:
             self._refuse("unreadable", None)
         else:

@@ -1,0 +1,123 @@
+"""Signing: messages with the proofs of what they say.
+
+A machine that signs has a `Notary`, who proves this node's own statements and judges others'. A message is encoded with
+the proof of each statement in it: one's own, made then, or the one that came with it, since whoever believed a
+statement keeps its proof for those who hear of it later. A message with a statement that is not proved cannot be read.
+So what is signed is verified once, where it is first acted on, however many members passed it on.
+
+A signed message has another version byte, the length of its proofs, the proofs in the order of the statements, and the
+message. Where nothing is signed, and in messages without statements, the bytes are those of `codec`.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol as Interface
+
+import msgspec
+
+from thyme.model.objects import Metadata
+from thyme.wire import codec
+from thyme.wire.codec import DecodeError, FrameTooLarge
+from thyme.wire.message import Message
+from thyme.wire.statements import OBJECTS, STATEMENTS, Statement, object_statement
+
+SIGNED_VERSION = 2
+PUBLIC_BYTES, SIGNATURE_BYTES = 32, 64
+PROOF_BYTES = PUBLIC_BYTES + SIGNATURE_BYTES
+"""A public key, and a signature by it."""
+MAX_STATEMENTS = 512
+"""In one message: more than any message has whose statements fit a frame with their proofs."""
+_LENGTH_BYTES = 2
+
+
+class Forged(DecodeError):
+    """The message says something that its author did not sign."""
+
+
+class Notary(Interface):
+    """Proves and judges. Its memory of proofs is its own matter."""
+
+    def prove(self, statement: Statement) -> bytes:
+        """The proof of this node's own statement, or of another's that was believed; nothing if there is none."""
+
+    def believe(self, statement: Statement, proof: bytes) -> bool:
+        """Whether its author said so; the proof is kept for those who hear of it later."""
+
+
+class Codec(Interface):
+    """How a machine turns messages into bytes and back; what cannot be read or believed is a DecodeError."""
+
+    def encode(self, message: Message) -> bytes: ...
+    def decode(self, frame: bytes) -> Message: ...
+    def sealed(self, metadata: Metadata) -> Metadata:
+        """An object of this node's own, as others will see it."""
+
+
+class PlainCodec:
+    """Nothing is signed."""
+
+    def __init__(self) -> None:
+        self.encode = codec.encode
+        self.decode = codec.decode
+
+    def sealed(self, metadata: Metadata) -> Metadata:
+        return metadata
+
+
+class SigningCodec:
+    def __init__(self, notary: Notary) -> None:
+        self._notary = notary
+
+    def encode(self, message: Message) -> bytes:
+        frame = codec.encode(message)
+        statements = STATEMENTS.get(type(message))
+        if statements is None:
+            return frame
+        proofs = b"".join(self._notary.prove(statement).ljust(PROOF_BYTES, b"\0") for statement in statements(message))
+        if not proofs:
+            return frame
+        if len(frame) + len(proofs) > codec.MAX_FRAME_BYTES:
+            raise FrameTooLarge(f"{type(message).__name__} takes {len(frame)} bytes and its proofs {len(proofs)}")
+        return bytes([SIGNED_VERSION]) + len(proofs).to_bytes(_LENGTH_BYTES, "big") + proofs + frame
+
+    def decode(self, frame: bytes) -> Message:
+        proofs = b""
+        if frame[:1] == bytes([SIGNED_VERSION]):
+            begins = 1 + _LENGTH_BYTES
+            ends = begins + int.from_bytes(frame[1:begins], "big")
+            proofs, frame = frame[begins:ends], frame[ends:]
+        message = codec.decode(frame)
+        self._check_statements(message, proofs)
+        for metadata in OBJECTS[type(message)](message) if type(message) in OBJECTS else ():
+            if not self._notary.believe(object_statement(metadata), metadata.proof):
+                raise Forged("an object that its owner did not sign")
+        return message
+
+    def sealed(self, metadata: Metadata) -> Metadata:
+        proof = self._notary.prove(object_statement(metadata))
+        return msgspec.structs.replace(metadata, seal=metadata.seal + proof)
+
+    def _check_statements(self, message: Message, proofs: bytes) -> None:
+        if type(message) not in STATEMENTS:
+            return
+        statements = list(STATEMENTS[type(message)](message))
+        if len(proofs) != PROOF_BYTES * len(statements) or len(statements) > MAX_STATEMENTS:
+            raise Forged("a statement without a proof")
+        for at, statement in enumerate(statements):
+            proof = proofs[at * PROOF_BYTES : (at + 1) * PROOF_BYTES]
+            if not self._notary.believe(statement, proof):
+                raise Forged("a statement that its author did not sign")
+
+
+class Charging:
+    """A simulated notary: proofs take their room, and everybody is believed."""
+
+    def prove(self, statement: Statement) -> bytes:
+        return bytes(PROOF_BYTES)
+
+    def believe(self, statement: Statement, proof: bytes) -> bool:
+        return len(proof) == PROOF_BYTES
+
+
+PLAIN = PlainCodec()
+CHARGING = SigningCodec(Charging())

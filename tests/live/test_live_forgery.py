@@ -1,0 +1,155 @@
+"""A member that forges: it has joined like everybody else, and says in others' names what they did not say.
+
+Each forgery is tried with and without signatures: without them it works, so that the other half means something.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from thyme.live import Node
+from thyme.live.trust.identity import Identity, kept_identity
+from thyme.model.frames import TimeFrame
+from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.objects import Metadata
+from thyme.wire.cells import CellNotification, CellState, Deleted, Revoked
+from thyme.wire.flooding import Flooded
+from thyme.wire.local import Told
+from thyme.wire.message import Message
+from thyme.wire.ondemand import Routed
+from thyme.wire.server import DeleteRequest, InsertRequest, UnsubscribeRequest
+from thyme.wire.signing import SigningCodec
+from thyme.wire.statements import Statement
+from thyme.wire.storage import Notification, Unsubscribed
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "ls": {"join": {"wait_s": 0.2}},
+    "es": {},
+    "dcs": {"grid": {"width_m": 40.0, "height_m": 40.0}, "join_wait_s": 0.3, "beacons": {"period_s": 0.2}},
+}
+QUIET_S = 0.4
+"""Long enough for what was sent to arrive on one machine."""
+
+
+class Forger:
+    """Proves whatever is said, by the key that it has; believes everybody."""
+
+    def __init__(self, identity: Identity) -> None:
+        self._identity = identity
+
+    def prove(self, statement: Statement) -> bytes:
+        return self._identity.public + self._identity.sign(statement.said)
+
+    def believe(self, statement: Statement, proof: bytes) -> bool:
+        return True
+
+
+@asynccontextmanager
+async def crowd(approach: str, folder: Path, signed: bool) -> AsyncIterator[tuple[Node, Node, Node]]:
+    """An owner, a subscriber and a forger, and one more, the server in ES."""
+    settings = OPTIONS[approach]
+    if approach == "es":
+        settings = {"servers": [int(kept_identity(folder).node)]}
+    async with AsyncExitStack() as stack:
+        nodes: list[Node] = []
+        for store in (folder, "memory", "memory", "memory"):
+            peers = [other.address for other in nodes]
+            node = Node(store=store, approach=approach, settings=settings, peers=peers, signed=signed, leave_s=0.2)
+            nodes.append(await stack.enter_async_context(node))
+        await asyncio.wait_for(asyncio.gather(*(node.device.joined.wait() for node in nodes)), 20.0)
+        _, owner, subscriber, forger = nodes
+        if signed:
+            host = forger.device.host
+            host.codec = host.link._codec = SigningCodec(Forger(forger.identity))
+        yield owner, subscriber, forger
+
+
+def say(forger: Node, author: Node, message: Message, to: Node | None = None) -> None:
+    """As the approach would send it, had the author asked the forger to pass it on."""
+    store: Any = forger.device.store
+    payload = forger.device.host.codec.encode(message)
+    match forger.options.approach:
+        case "dcs":
+            store.cell.router.send_to_cell(store.cell.id, message)
+            store.cell.router.broadcast_in_cell(message)
+        case "ls" if to is None:
+            forger.device.host.broadcast(Flooded(author.id, 2**60, 0, payload))
+        case _:
+            target = NodeId(forger.options.settings["servers"][0]) if to is None else to.id
+            store._router._dispatch(Routed(author.id, target, 0, payload), None, 1)
+
+
+async def notified(node: Node, query: str, frame: TimeFrame | None = None) -> tuple[SubscriptionKey, list[str]]:
+    """A subscription of a node, and the names of what it is told, as they come."""
+    names: list[str] = []
+    node.on_notice = lambda notice: names.append(notice.metadata.key.oid)
+    return (await node.subscribe(query, frame)).key, names
+
+
+def deletion(approach: str, key: ObjectKey, forger: Node) -> Message:
+    store: Any = forger.device.store
+    return DeleteRequest(1, key) if approach == "es" else CellState(deleted=(Deleted(store.cell.id, key),))
+
+
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize("approach", ["es", "dcs"])
+def test_only_its_owner_deletes_an_object(tmp_path: Path, approach: str, signed: bool) -> None:
+    async def run() -> None:
+        async with crowd(approach, tmp_path, signed) as (owner, subscriber, forger):
+            metadata = await owner.insert("kept", b"x", ["goal"])
+            say(forger, owner, deletion(approach, metadata.key, forger))
+            await asyncio.sleep(QUIET_S)
+            _, names = await notified(subscriber, "goal", TimeFrame.past(subscriber.now() + 1.0))
+            await asyncio.sleep(QUIET_S)
+            assert names == (["kept"] if signed else [])
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize("approach", ["es", "ls", "dcs"])
+def test_only_its_subscriber_ends_a_subscription(tmp_path: Path, approach: str, signed: bool) -> None:
+    async def run() -> None:
+        async with crowd(approach, tmp_path, signed) as (owner, subscriber, forger):
+            key, names = await notified(subscriber, "goal")
+            store: Any = forger.device.store
+            ends: dict[str, Callable[[], Message]] = {
+                "es": lambda: UnsubscribeRequest(1, key),
+                "ls": lambda: Unsubscribed(key, forger.now()),
+                "dcs": lambda: CellState(revoked=(Revoked(store.cell.id, key),)),
+            }
+            say(forger, subscriber, ends[approach]())
+            await asyncio.sleep(QUIET_S)
+            await owner.insert("told", b"x", ["goal"])
+            await asyncio.sleep(QUIET_S)
+            assert names == (["told"] if signed else [])
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize("approach", ["es", "ls", "dcs"])
+def test_nobody_inserts_in_anothers_name(tmp_path: Path, approach: str, signed: bool) -> None:
+    async def run() -> None:
+        async with crowd(approach, tmp_path, signed) as (owner, subscriber, forger):
+            key, names = await notified(subscriber, "goal")
+            fake = Metadata.of(ObjectKey("fake", owner.id), ("goal",), b"", forger.now(), b"x")
+            fake = forger.device.host.codec.sealed(fake)
+            match approach:
+                case "es":
+                    say(forger, owner, InsertRequest(1, fake, b"x"))
+                case "dcs":
+                    say(forger, owner, CellNotification((key,), (fake,)))
+                case _:
+                    say(forger, owner, Told(-1, key, (fake,)), to=subscriber)
+                    say(forger, owner, Notification(key, (fake,)), to=subscriber)
+            await asyncio.sleep(QUIET_S)
+            assert names == ([] if signed else ["fake"])
+
+    asyncio.run(run())

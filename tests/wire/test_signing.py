@@ -1,0 +1,139 @@
+"""Messages with the proofs of what they say."""
+
+from __future__ import annotations
+
+import typing
+
+import msgspec
+import pytest
+
+from thyme.host import MemoryStore
+from thyme.live.trust.identity import Identity
+from thyme.live.trust.notary import KIND, Notary
+from thyme.model.frames import TimeFrame
+from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.objects import DataObject, Metadata, Replica
+from thyme.model.queries import parse_query
+from thyme.model.subscriptions import Subscription
+from thyme.wire import codec
+from thyme.wire.cells import CellState, Deleted, Held, Part, Revoked
+from thyme.wire.codec import MESSAGES, DecodeError
+from thyme.wire.drip import Interest, Registration
+from thyme.wire.message import Message
+from thyme.wire.server import DeleteRequest
+from thyme.wire.signing import CHARGING, PLAIN, PROOF_BYTES, Forged, SigningCodec
+from thyme.wire.statements import OBJECTS, STATEMENTS
+from thyme.wire.storage import Notification, Subscribed, Unsubscribed
+
+
+def machine(identity: Identity) -> SigningCodec:
+    return SigningCodec(Notary(identity, MemoryStore()))
+
+
+ME, OTHER = Identity.new(), Identity.new()
+KEY = SubscriptionKey(3, ME.node)
+SUBSCRIPTION = Subscription.to_query(KEY, parse_query("goal & !replay"), TimeFrame.always())
+OBJECT = Metadata.of(ObjectKey("first", ME.node), ("goal",), b"", 1.0, b"content")
+STATES = CellState(
+    parts=(Part(1, SUBSCRIPTION, 2, 0.0, 0.0),),  # type: ignore[arg-type]
+    deleted=(Deleted(1, ObjectKey("gone", ME.node)),),  # type: ignore[arg-type]
+    revoked=(Revoked(1, SubscriptionKey(2, ME.node)),),  # type: ignore[arg-type]
+)
+SAID: list[Message] = [
+    Subscribed(SUBSCRIPTION, 10),
+    Unsubscribed(KEY, 2.0),
+    DeleteRequest(1, ObjectKey("gone", ME.node)),
+    Registration(1, Interest(ME.node, 1.0, 2.0, (), (SUBSCRIPTION,))),
+    STATES,
+]
+
+
+@pytest.mark.parametrize("message", SAID, ids=lambda message: type(message).__name__)
+def test_a_statement_is_believed_and_passed_on_by_whoever_heard_it(message: Message) -> None:
+    member, third = machine(OTHER), machine(Identity.new())
+    assert member.decode(machine(ME).encode(message)) == message
+    assert third.decode(member.encode(message)) == message
+
+
+@pytest.mark.parametrize("message", SAID, ids=lambda message: type(message).__name__)
+def test_nobody_says_it_in_anothers_name(message: Message) -> None:
+    with pytest.raises(Forged):
+        machine(Identity.new()).decode(machine(OTHER).encode(message))
+    with pytest.raises(Forged):
+        machine(Identity.new()).decode(codec.encode(message))
+
+
+def test_every_changed_byte_of_a_signed_message_is_noticed() -> None:
+    frame = machine(ME).encode(DeleteRequest(1, ObjectKey("gone", ME.node)))
+    for at in range(len(frame)):
+        changed = frame[:at] + bytes([frame[at] ^ 1]) + frame[at + 1 :]
+        try:
+            message = machine(OTHER).decode(changed)
+        except DecodeError:
+            continue
+        assert isinstance(message, DeleteRequest)
+        assert message.key == ObjectKey("gone", ME.node)
+
+
+def test_an_object_is_its_owners_wherever_it_is_kept() -> None:
+    sealed = machine(ME).sealed(OBJECT)
+    kept = msgspec.structs.replace(sealed, replicas=(Replica(OTHER.node, 4),))  # type: ignore[arg-type]
+    assert kept.describes(b"content")
+    for said in (Notification(KEY, (kept,)), CellState(held=(Held(1, kept),), objects=(DataObject(kept, b""),))):  # type: ignore[arg-type]
+        assert machine(OTHER).decode(machine(OTHER).encode(said)) == said
+    for forged in (
+        OBJECT,
+        machine(OTHER).sealed(OBJECT),
+        msgspec.structs.replace(sealed, published_s=2.0),
+        msgspec.structs.replace(sealed, tags=("goal", "own")),
+        msgspec.structs.replace(sealed, key=ObjectKey("second", ME.node)),
+        msgspec.structs.replace(sealed, key=ObjectKey("first", OTHER.node)),
+        msgspec.structs.replace(sealed, seal=bytes(32) + sealed.proof),
+    ):
+        with pytest.raises(Forged):
+            machine(OTHER).decode(codec.encode(Notification(KEY, (forged,))))
+
+
+def test_what_was_believed_is_still_proved_after_a_restart() -> None:
+    store = MemoryStore()
+    member = SigningCodec(Notary(OTHER, store))
+    member.decode(machine(ME).encode(Subscribed(SUBSCRIPTION, 10)))
+    again = SigningCodec(Notary(OTHER, store))
+    assert machine(ME).decode(again.encode(Subscribed(SUBSCRIPTION, 0))) == Subscribed(SUBSCRIPTION, 0)
+    assert len(list(store.items(KIND))) == 1
+
+
+def test_proofs_of_ones_own_numbers_by_hand_are_believed_too() -> None:
+    by_hand = Unsubscribed(SubscriptionKey(1, NodeId(7)), 0.0)
+    assert machine(ME).decode(machine(Identity.given(7)).encode(by_hand)) == by_hand
+    with pytest.raises(Forged):
+        machine(ME).decode(machine(Identity.given(8)).encode(by_hand))
+
+
+def test_the_simulator_charges_what_live_nodes_send() -> None:
+    for message in SAID:
+        assert len(CHARGING.encode(message)) == len(machine(ME).encode(message))
+        assert PLAIN.encode(message) == codec.encode(message)
+        assert CHARGING.decode(CHARGING.encode(message)) == message
+    assert len(CHARGING.sealed(OBJECT).seal) == len(machine(ME).sealed(OBJECT).seal) == 32 + PROOF_BYTES
+    assert PLAIN.sealed(OBJECT) == OBJECT
+
+
+def _mentions(kind: object, wanted: type) -> bool:
+    if kind is wanted:
+        return True
+    inside = typing.get_args(kind)
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        inside = tuple(typing.get_type_hints(kind).values())
+    return any(_mentions(one, wanted) for one in inside)
+
+
+def test_no_message_tells_of_objects_that_nobody_looks_at() -> None:
+    unlooked = [m.__name__ for m in MESSAGES if _mentions(m, Metadata) and m not in OBJECTS]
+    assert unlooked == []
+
+
+def test_no_message_carries_a_subscription_that_nobody_looks_at() -> None:
+    """A `MoreRequest` asks for what matches, and changes nothing."""
+    unlooked = [m.__name__ for m in MESSAGES if _mentions(m, Subscription) and m not in STATEMENTS]
+    assert unlooked == ["MoreRequest"]
