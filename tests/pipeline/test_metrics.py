@@ -110,7 +110,14 @@ def test_success_and_latency_per_kind(figures: dict[str, dict[str, float]]) -> N
 
 def test_recall_counts_distinct_expected_notifications(figures: dict[str, dict[str, float]]) -> None:
     first = figures["first"]
-    close(first, recall=0.5, notification__expected=2, notification__correct=1, notification__spurious=1)
+    close(
+        first,
+        lowest__success=0.5,
+        recall=0.5,
+        notification__expected=2,
+        notification__correct=1,
+        notification__spurious=1,
+    )
     close(first, notification__received=2, notification__repeated=1, notification__hops__mean=10 / 3)
     close(first, notification__latency_s__mean=1.2, notification__latency_s__max=1.6)
     close(figures["silent"], recall=0.0, notification__spurious=0, notification__received=0)
@@ -119,7 +126,7 @@ def test_recall_counts_distinct_expected_notifications(figures: dict[str, dict[s
 def test_traffic_energy_and_load(figures: dict[str, dict[str, float]]) -> None:
     first = figures["first"]
     close(first, phy_sent__bytes=400, phy_sent__frames=7, retransmitted__frames=7, control__bytes=50)
-    close(first, control__share=0.3, given_up__frames=0, left__events=0)
+    close(first, control__share=0.3, control__payload__share=0.125, given_up__frames=0, left__events=0)
     close(figures["silent"], phy_sent__bytes=0, joined__events=2)
     assert "control.share" not in figures["silent"]
     close(first, energy__joules=6.0, energy__idle__joules=5.5, energy__node_joules__max=4.0)

@@ -72,8 +72,10 @@ def test_the_answer_comes_before_everything_else(results: Results) -> None:
 
 
 def test_failures_are_told_with_their_error_and_escaped(results: Results) -> None:
-    failure = FailedRun("r", "Thyme-LS, nodes 8", 2, "KeyError: '<node>'")
+    failure = FailedRun("r", "Thyme-LS, nodes 8", 2, "KeyError: '<node>'", "Thyme-LS")
     page = rendered(results, (failure,))
+    told = page.index('1 of 4 runs of <span class="name">Thyme-LS</span> failed, so what follows is without them')
+    assert told < page.index("What was compared"), "on the first screen"
     assert "1 of 8 runs gave no result" in page
     assert "KeyError: &#x27;&lt;node&gt;&#x27;" in page
 

@@ -70,8 +70,9 @@ def check(scenario_file: ScenarioFile, settings: Settings = None) -> None:
 
     Example: thyme scenario check crowd.toml --set nodes=2000
     """
-    from thyme.approaches.registry import find_approach
+    from thyme.approaches.registry import APPROACHES, find_approach
     from thyme.model.settings import model_of, parse_settings
+    from thyme.sim.fitting import misfit
     from thyme.sim.run import churn_for, movement_for
     from thyme.sim.scenario import load_scenario
 
@@ -90,6 +91,11 @@ def check(scenario_file: ScenarioFile, settings: Settings = None) -> None:
     print(f"  churn     {model_of(scenario.churn)}, {len(churn.changes)} changes")
     time = scenario.time
     print(f"  time      joins {time.join_from_s:g}–{time.join_to_s:g} s, ends {time.until_s:g} s")
+    reasons = {name: misfit(name, scenario.movement) for name in APPROACHES}
+    print(f"  fitting   {', '.join(name for name, reason in reasons.items() if not reason)}")
+    for name, reason in reasons.items():
+        if reason:
+            print(f"  not {name:5s} {reason}")
 
 
 @scenario_app.command("new")

@@ -173,7 +173,7 @@ def _evaluate(console: Console, name: str, out: Path, changes: dict[str, object]
         )
     report, numbers = (out / file for file in (REPORT_FILE, METRICS_FILE))
     console.print(f"\nReport:  {report.resolve()}\nNumbers: {numbers.resolve()}", soft_wrap=True)
-    if len(evaluated.failed) == evaluated.runs:
+    if evaluated.failed:
         raise typer.Exit(1)
 
 
@@ -236,9 +236,8 @@ def _tell(console: Console, result: StudyResult) -> None:
     for tip in result.headline.tips:
         verdict = "[green]holds[/green]" if tip.holds else "[yellow]tips over[/yellow]"
         console.print(f"  If {tip.scene}: {verdict}; {tip.told}")
-    failed = [outcome for outcome in result.outcomes if not outcome.ok]
-    if failed:
-        console.print(f"[red]{len(failed)} of {len(result.outcomes)} runs failed[/red]: {failed[0].error}")
+    for failure in result.failures:
+        console.print(f"  ! {failure}", style="red", markup=False)
     if result.all_reused:
         console.print("Nothing had changed, so everything was reused; --fresh starts anew.")
     console.print(f"\nReport:  {result.report.resolve()}\nNumbers: {result.metrics.resolve()}", soft_wrap=True)

@@ -19,6 +19,7 @@ from thyme.model.errors import InputError
 from thyme.model.settings import Source, check_bounds, model_of, read_toml, set_key, to_record
 from thyme.model.settings.bounds import AtLeastOne, NotNegative, Positive
 from thyme.sim.faults import Rule
+from thyme.sim.fitting import check_fit
 from thyme.sim.radios.models import DiscModel, RadioModel
 from thyme.world.churn import ChurnModel, NoChurn
 from thyme.world.mobility.models import MovementModel, Static
@@ -101,6 +102,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 f'[movement] model = "{model_of(self.movement)}" knows no positions; use it with [radio] model = "disc"'
             )
         find_approach(self.approach).configure(self.settings)
+        check_fit(self.approach, self.movement)
 
     @property
     def server_nodes(self) -> tuple[int, ...]:

@@ -28,7 +28,7 @@ from thyme.study.metrics import provide_metrics
 from thyme.study.plan import Plan, make_plan
 from thyme.study.report.assumptions import assumptions
 from thyme.study.report.headline import Headline, headline
-from thyme.study.report.report import Expense, FailedRun, Report, describe_run, render
+from thyme.study.report.report import Expense, FailedRun, Report, describe_run, failure_words, render
 from thyme.study.results import Results, axis_of
 from thyme.study.stages import Silence, StageNotes, Stages, Watcher
 from thyme.study.workload import PlayedTrace, provide_posts, provide_traces, run_specs
@@ -47,6 +47,8 @@ class StudyResult(msgspec.Struct, frozen=True):
     report: Path
     metrics: Path
     all_reused: bool
+    failures: tuple[str, ...] = ()
+    """What failed, in a sentence for each approach that this concerns."""
 
 
 def run_study(
@@ -80,7 +82,10 @@ def run_study(
     answer = headline(results)
     with stages.stage("report") as notes:
         _provide_report(plan, results, answer, outcomes, traces, expectations, stages, session.master, out, notes)
-    return StudyResult(results, answer, tuple(outcomes), out / REPORT_FILE, out / METRICS_FILE, stages.all_reused)
+    failures = tuple(failure_words(plan, _failures(plan, outcomes)))
+    return StudyResult(
+        results, answer, tuple(outcomes), out / REPORT_FILE, out / METRICS_FILE, stages.all_reused, failures
+    )
 
 
 def _is_brief(plan: Plan) -> bool:
@@ -141,6 +146,7 @@ def _failures(plan: Plan, outcomes: Sequence[RunOutcome]) -> list[FailedRun]:
             describe_run(plan.points[run.point].columns(), run.scenario.topology, run.scenario.repetition),
             outcome.attempts,
             outcome.error,
+            plan.points[run.point].approach,
         )
         for run, outcome in zip(plan.runs, outcomes, strict=True)
         if not outcome.ok

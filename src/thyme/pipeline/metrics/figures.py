@@ -30,9 +30,17 @@ FIGURES = (
 )
 
 
+def lowest(found: dict[str, float]) -> dict[str, float]:
+    """`lowest.success`: of the kind of operation that does worst, notifications among them by their recall, where it is
+    known."""
+    shares = [value for name, value in found.items() if name.endswith(".success") or name == "recall"]
+    return {"lowest.success": min(shares)} if "recall" in found else {}
+
+
 def run_figures(table: pa.Table) -> pa.Table:
     """The metrics of one run from its sums; what cannot be computed is left out."""
     sums = RunSums(table)
     found = {name.replace(" ", "_"): value for part in FIGURES for name, value in part(sums) if value is not None}
+    found |= lowest(found)
     columns = [[sums.run] * len(found), list(found), [float(value) for value in found.values()]]
     return pa.table(columns, schema=arrow_schema(METRIC_COLUMNS))

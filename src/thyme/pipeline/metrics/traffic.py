@@ -2,7 +2,7 @@
 
 PHY counts what is on the air, with all headers, retransmissions and acknowledgements; `sent` what protocols hand to
 the link; `forwarded` what of it is passed on for others; `control` what routing sends for itself, and its share is that
-of the air: control frames with their headers in all that radios send. The load of a node is what it puts on the air.
+of the air: control frames with their headers in all that radios send, or without them (`control.payload`). The load of a node is what it puts on the air.
 Gini's coefficient is 0 where all nodes bear the same, near 1 where one bears all; the hot spot is the largest load over
 the mean.
 """
@@ -18,15 +18,16 @@ _PRESENCE = ("joined", "left", "moved")
 
 
 def traffic_figures(sums: RunSums) -> Figures:
-    """`<kind>.frames` and `<kind>.bytes` of each kind of traffic, and `control.share`."""
+    """`<kind>.frames` and `<kind>.bytes` of each kind of traffic, `control.share` and `control.payload.share`."""
     if not sums.has_events:
         return
     for kind in TrafficKind:
         yield f"{kind}.frames", sums.total(kind, "count")
         yield f"{kind}.bytes", sums.total(kind, "size_bytes")
     air, control = (sums.total(kind, "size_bytes") for kind in (TrafficKind.PHY_SENT, TrafficKind.PHY_CONTROL))
-    known = air and (control or not sums.total(TrafficKind.CONTROL, "count"))
-    yield "control.share", control / air if known else None
+    payload = sums.total(TrafficKind.CONTROL, "size_bytes")
+    yield "control.share", control / air if air and (control or not payload) else None
+    yield "control.payload.share", payload / air if air else None
 
 
 def presence_figures(sums: RunSums) -> Figures:

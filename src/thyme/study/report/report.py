@@ -34,6 +34,7 @@ class FailedRun(msgspec.Struct, frozen=True):
     what: str
     attempts: int
     error: str
+    approach: str = ""
 
 
 class Expense(msgspec.Struct, frozen=True):
@@ -86,15 +87,26 @@ def render(report: Report) -> str:
 
 
 def _answer(report: Report) -> str:
-    headline, failed = report.headline, len(report.failed)
-    warning = f"{failed} of {len(report.plan.runs)} runs failed; what follows is without them."
+    headline = report.headline
     return (
         f'<section class="answer"><p class="eyebrow">The answer</p><h2>{prose(headline.answer)}</h2>'
-        + (f'<p class="warning">{escape(warning)}</p>' if failed else "")
+        + "".join(f'<p class="warning">{prose(told)}</p>' for told in failure_words(report.plan, report.failed))
         + items(headline.reasons)
         + _assumed(report.assumed)
         + "</section>\n"
     )
+
+
+def failure_words(plan: Plan, failed: Sequence[FailedRun]) -> list[str]:
+    """Which runs gave no result, in a sentence for each approach that this concerns."""
+    told = []
+    for title in dict.fromkeys(failure.approach for failure in failed):
+        errors = [failure.error for failure in failed if failure.approach == title]
+        played = sum(plan.points[run.point].approach == title for run in plan.runs)
+        how_many = f"All {played} runs" if len(errors) == played else f"{len(errors)} of {played} runs"
+        follows = "it is missing below" if len(errors) == played else "what follows is without them"
+        told.append(f"{how_many} of {title} failed, so {follows}: {errors[0].splitlines()[0]}")
+    return told
 
 
 def _assumed(assumed: Sequence[Assumption]) -> str:
