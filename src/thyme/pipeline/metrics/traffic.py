@@ -2,9 +2,9 @@
 
 PHY counts what is on the air, with all headers, retransmissions and acknowledgements; `sent` what protocols hand to
 the link; `forwarded` what of it is passed on for others; `control` what routing sends for itself, and its share is that
-of the air: control frames with their headers in all that radios send, or without them (`control.payload`). The load of a node is what it puts on the air.
-Gini's coefficient is 0 where all nodes bear the same, near 1 where one bears all; the hot spot is the largest load over
-the mean.
+of the air: control frames with their headers in all that radios send, or without them (`control.payload`). The load
+of a node is what it puts on the air. Gini's coefficient is 0 where all nodes bear the same, near 1 where one bears all;
+the hot spot is the largest load over the mean.
 """
 
 from __future__ import annotations
