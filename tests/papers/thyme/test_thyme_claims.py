@@ -25,9 +25,9 @@ MEASURED = (
 
 
 def test_the_papers_studies_are_presets_beside_the_study_s_own() -> None:
-    assert set(presets(PRESETS)) == {"fanzone", "quick", *STUDIES}
-    assert set(presets()) == {"fanzone", "quick"}
-    with pytest.raises(InputError, match=r"there is no such preset; expected one of fanzone, quick, thyme-crash"):
+    assert set(presets(PRESETS)) == {"fanzone", "quick", "six", *STUDIES}
+    assert set(presets()) == {"fanzone", "quick", "six"}
+    with pytest.raises(InputError, match=r"there is no such preset; expected one of fanzone, quick, six, thyme-crash"):
         load_preset("slow", folders=PRESETS)
 
 
