@@ -86,7 +86,7 @@ def test_moving_neighbours_are_heard_but_not_counted() -> None:
     net.run(2.0)
     assert one.lines == ["2 appeared"]
     assert [n.node for n in one.beacons.neighbours()] == [2]
-    assert one.beacons.in_cell(CellId(1)) == []
+    assert one.beacons.in_cell(CellId(1)) == ()
     other.host.walks = False
     net.run(4.0)
     assert one.lines == ["2 appeared", "cell 1: 1"]
@@ -101,7 +101,7 @@ def test_an_approach_can_hold_its_node_back() -> None:
     shy.start()
     net.run(2.0)
     assert not shy.stationary
-    assert one.beacons.in_cell(CellId(1)) == []
+    assert one.beacons.in_cell(CellId(1)) == ()
 
 
 def test_neighbours_are_listed_by_number() -> None:

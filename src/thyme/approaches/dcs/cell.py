@@ -8,6 +8,7 @@ changes where the node stands (`mode`, `id`, `place`, `departing`).
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -26,8 +27,10 @@ from thyme.routing.cells.addresses import Arrival
 from thyme.routing.cells.beacons import BeaconEvents, Beacons, Neighbour
 from thyme.routing.cells.geographic import GeographicRouter
 from thyme.routing.cells.grid import Grid
+from thyme.routing.hearing import Ear
 from thyme.wire.beacons import parts
 from thyme.wire.cells import CellState
+from thyme.wire.geographic import CellBroadcast
 from thyme.wire.message import Message
 
 NOWHERE = CellId(-1)
@@ -58,9 +61,7 @@ class Cell:
         self.mode = Mode.OUT
         self.id = NOWHERE
         """The cell this node works for, or the last one it worked for."""
-        self.place = NOWHERE
-        """The cell this node is in, as far as others are concerned: a member that has just left its cell, and is still
-        needed there, counts to it."""
+        self._place = array("q", [NOWHERE])
         self.departing = False
         """Whether this member is on its way out of the cell, and stays one only until others know what it knows."""
         self.holdings = self._nothing_held()
@@ -113,6 +114,16 @@ class Cell:
     def members_of(self, cell: CellId) -> list[NodeId]:
         """Who works for a cell within reach, without this node."""
         return [neighbour.node for neighbour in self.beacons.in_cell(cell)]
+
+    @property
+    def place(self) -> CellId:
+        """The cell this node is in, as far as others are concerned: a member that has just left its cell, and is still
+        needed there, counts to it."""
+        return CellId(self._place[0])
+
+    @place.setter
+    def place(self, place: CellId) -> None:
+        self._place[0] = place
 
     def start(self) -> None:
         """The node is on: find out where, and take up what was held for that cell before a restart."""
@@ -172,6 +183,17 @@ class Cell:
         action = self._overheard.get(type(message))
         if action is not None:
             action(sender, message)
+
+    def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
+        """For frames that many hear and few have to act on."""
+        if kind is not CellBroadcast:
+            return self.beacons.ears(kind)
+        from thyme.routing.cells.addressed import find_together
+
+        return (Ear(find_together, self._place.buffer_info()[0], self._hear_broadcast),)
+
+    def _hear_broadcast(self, sender: NodeId, message: CellBroadcast, *_: object) -> None:
+        self.router.receive(sender, message)
 
     def arrive(self, arrival: Arrival) -> None:
         """A message has come to its end here."""

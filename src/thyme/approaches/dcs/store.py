@@ -89,7 +89,7 @@ class CellStorage(ReactiveStore):
         self.cell.receive(sender, message)
 
     def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
-        return self.cell.beacons.ears(kind)
+        return self.cell.ears(kind)
 
     def _was_inserted(self, key: ObjectKey) -> bool:
         return self._copies.own(key.oid) is not None

@@ -100,6 +100,8 @@ class Beacons:
         self._notes: KnownNotes | None = None
         self._place: tuple[Point, CellId] | None = None
         self._by_cell: dict[CellId, dict[NodeId, Neighbour]] = {}
+        self._members: dict[CellId, tuple[Neighbour, ...]] = {}
+        self._populated: frozenset[CellId] | None = None
         self._said: tuple[CellId, bool] | None = None
         self._beacon_timer: Timer | None = None
         self._expiry_timer: Timer | None = None
@@ -201,18 +203,25 @@ class Beacons:
         """All neighbours, moving ones too."""
         return [self._neighbours[node] for node in sorted(self._neighbours)]
 
-    def in_cell(self, cell: CellId) -> list[Neighbour]:
+    def in_cell(self, cell: CellId) -> tuple[Neighbour, ...]:
         """The stationary neighbours in a cell."""
-        members = self._by_cell.get(cell, {})
-        return [members[node] for node in sorted(members)]
+        members = self._members.get(cell)
+        if members is None:
+            known = self._by_cell.get(cell)
+            if known is None:
+                return ()
+            members = self._members[cell] = tuple(known[node] for node in sorted(known))
+        return members
 
     def population(self, cell: CellId) -> int:
         """How many stationary neighbours are in a cell."""
         return len(self._by_cell.get(cell, ()))
 
     def populated(self) -> frozenset[CellId]:
-        """The cells in which there are stationary neighbours."""
-        return frozenset(self._by_cell)
+        """The cells in which there are stationary neighbours; the same set, as long as it does not change."""
+        if self._populated is None:
+            self._populated = frozenset(self._by_cell)
+        return self._populated
 
     def _beat(self) -> None:
         self.announce()
@@ -242,15 +251,22 @@ class Beacons:
         self._take(neighbour.node)
         self._neighbours[neighbour.node] = neighbour
         if neighbour.stationary:
-            self._by_cell.setdefault(neighbour.cell, {})[neighbour.node] = neighbour
+            members = self._by_cell.get(neighbour.cell)
+            if members is None:
+                members = self._by_cell[neighbour.cell] = {}
+                self._populated = None
+            members[neighbour.node] = neighbour
+            self._members.pop(neighbour.cell, None)
 
     def _take(self, node: NodeId) -> Neighbour | None:
         known = self._neighbours.pop(node, None)
         if known and known.stationary:
             members = self._by_cell[known.cell]
             del members[node]
+            self._members.pop(known.cell, None)
             if not members:
                 del self._by_cell[known.cell]
+                self._populated = None
         return known
 
     def _expire(self) -> None:

@@ -64,9 +64,9 @@ class Forwarder:
         self._give_up = give_up
 
     def send(self, packet: CellPacket, hop: Hop, failures: Failures) -> None:
-        by_node = {node: list(legs) for node, legs in hop.by_node.items()}
-        by_cell = dict(hop.by_cell)
-        for cell in hop.by_cell:
+        """The hop is used up."""
+        by_node, by_cell = hop.by_node, hop.by_cell
+        for cell in list(by_cell) if by_node else ():
             served = [member.node for member in self._beacons.in_cell(cell) if member.node in by_node]
             if served:
                 by_node[served[0]] += by_cell.pop(cell)

@@ -35,7 +35,7 @@ from thyme.routing.cells.beacons import Beacons
 from thyme.routing.cells.forwarding import NO_FAILURES, Failures, Forwarder, Hop
 from thyme.routing.cells.grid import Grid
 from thyme.routing.cells.proxies import Proxies
-from thyme.routing.cells.steps import End, Onward, next_step
+from thyme.routing.cells.steps import End, Onward, Ways
 from thyme.wire.codec import DecodeError
 from thyme.wire.geographic import ANY_NODE, CellBroadcast, CellPacket, Heading, NodeAbsent
 from thyme.wire.message import Message
@@ -62,6 +62,7 @@ class GeographicRouter:
         self._undelivered = undelivered
         self._options = options or GeographicOptions()
         self._forwarder = Forwarder(host, beacons, self._options, self._route, self._give_up)
+        self._ways = Ways(grid, self._options.reach_cells)
         self._proxies = Proxies(host.now, self._options.proxy_memory_s, self._options.max_proxies)
         self._number = host.random.getrandbits(32)
         self._arrived: Bounded[tuple[NodeId, int, CellId, NodeId], None] = Bounded(self._options.memory)
@@ -149,7 +150,9 @@ class GeographicRouter:
     def _route(self, packet: CellPacket, headings: Sequence[Heading], failures: Failures = NO_FAILURES) -> None:
         """One hop: find where each destination goes next, and send one packet per next hop."""
         here, member = self._beacons.cell, self._beacons.stationary
-        populated = self._beacons.populated() - failures.cells
+        populated = self._beacons.populated()
+        if failures.cells:
+            populated -= failures.cells
         hop = Hop()
         for heading in headings:
             if heading.node == self._host.node:
@@ -172,7 +175,7 @@ class GeographicRouter:
         self._forwarder.send(packet, hop, failures)
 
     def _step(self, here: CellId, member: bool, populated: frozenset[CellId], heading: Heading) -> Onward | End:
-        step = next_step(self._grid, here, member, populated, heading, self._options.reach_cells)
+        step = self._ways.step(here, member, populated, heading)
         if isinstance(step, Onward) and not _sets_out(heading, step.heading):
             return step
         around = populated.intersection(self._grid.around(here))

@@ -68,6 +68,8 @@ class Roll:
 
     def silent_since(self, at_s: float) -> list[NodeId]:
         """Those who were not heard after `at_s`, in the order of their numbers."""
+        if not self._at or self.oldest_s() > at_s:
+            return []
         heard_s = self._heard_s
         return sorted(node for node, at in self._at.items() if heard_s[at] <= at_s)
 

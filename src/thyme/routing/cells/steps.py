@@ -29,6 +29,10 @@ from thyme.routing.cells.planar import edges, next_counterclockwise
 from thyme.wire.geographic import Detour, Heading
 
 
+MAX_WAYS = 1_000
+"""Steps that a node remembers; with more, it begins anew."""
+
+
 class End(Enum):
     """The packet goes no further."""
 
@@ -71,6 +75,28 @@ def next_step(
         if closest is not None and grid.rank(closest, target) < grid.rank(here, target):
             return Onward(closest, _with_detour(heading, None))
     return _around(grid, here, edges(grid, here, populated), heading, detour)
+
+
+class Ways:
+    """Steps that were found before, from where a node is, as long as the same cells around are populated."""
+
+    def __init__(self, grid: Grid, reach_cells: int) -> None:
+        self._grid = grid
+        self._reach_cells = reach_cells
+        self._populated: frozenset[CellId] | None = None
+        self._found: dict[tuple[CellId, bool, Heading], Onward | End] = {}
+
+    def step(self, here: CellId, member: bool, populated: frozenset[CellId], heading: Heading) -> Onward | End:
+        """As `next_step`."""
+        if populated is not self._populated or len(self._found) >= MAX_WAYS:
+            self._populated = populated
+            self._found.clear()
+        key = (here, member, heading)
+        step = self._found.get(key)
+        if step is None:
+            step = next_step(self._grid, here, member, populated, heading, self._reach_cells)
+            self._found[key] = step
+        return step
 
 
 def _boarding(grid: Grid, here: CellId, populated: Collection[CellId], heading: Heading) -> Onward | End:
