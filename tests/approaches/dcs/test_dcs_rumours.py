@@ -82,15 +82,30 @@ def test_who_says_that_it_leaves_leaves_nothing_to_talk_about() -> None:
     assert heard == []
 
 
-def test_a_proxy_that_knows_nothing_of_the_cell_it_stands_in_for_starts_one_and_one_that_does_not() -> None:
+def test_a_proxy_that_knows_nothing_starts_one_if_who_stood_in_before_it_is_lost() -> None:
     lone = LoneCell()
     heard: list[int] = []
     lone.cell.forgotten.then(heard.append)
-    lone.cell.holdings.put(Held(CellId(4), metadata_of("photo", "goal")))
-    lone.cell.stand_in(CellId(4))
+    lone.hear(7, cell=4)
+    lone.wait(5.0)
+    lone.cell.holdings.put(Held(CellId(8), metadata_of("photo", "goal")))
+    lone.cell.stand_in(CellId(8))
     assert heard == []
-    lone.cell.stand_in(CellId(3))
-    assert heard == [3]
+    lone.cell.stand_in(CellId(9))
+    assert heard == [9]
+
+
+def test_a_proxy_in_a_crowd_that_lost_nobody_keeps_silent() -> None:
+    """Else every empty cell of a large crowd would be talked about by everybody."""
+    lone = LoneCell()
+    heard: list[int] = []
+    lone.cell.forgotten.then(heard.append)
+    lone.cell.stand_in(CellId(9))
+    lone.hear(7, cell=3)
+    lone.wait(5.0)
+    heard.clear()
+    lone.cell.stand_in(CellId(0))
+    assert heard == []
 
 
 def test_as_in_the_papers_nobody_talks() -> None:

@@ -158,10 +158,12 @@ class Cell:
         self.discarded(self.holdings.release(homes))
 
     def stand_in(self, home: CellId) -> None:
-        """This cell is asked in the place of another one. If it knows nothing of what that one knew, it may have been
-        lost on the way here."""
+        """This cell is asked in the place of another one. If it knows nothing of what that one knew, and a cell that
+        would have stood in before this one has lost its members, it may have been lost with them."""
         if self.options.reminders and not self.holdings.keeps_for(home):
-            self._rumours.start(home)
+            rank = self.grid.rank(self.id, home)
+            if any(self.grid.rank(lost, home) < rank for lost in self._rumours.lost):
+                self._rumours.start(home)
 
     def hear(self, kind: type[Kind], action: Callable[[Arrival, Kind], None]) -> None:
         """Have `action` told of messages of a kind, whatever this node is to its cell. One action per kind."""
@@ -245,9 +247,12 @@ class Cell:
         """The last member of a cell beside this one that falls silent, and did not say that it leaves, has gone with
         all that the cell knew."""
         cell = neighbour.cell
-        beside = self.options.reminders and self.member and self.grid.steps(self.id, cell) == 1
-        if beside and neighbour.stationary and not self.beacons.population(cell):
+        if not self.options.reminders or not neighbour.stationary or self.beacons.population(cell):
+            return
+        if self.member and self.grid.steps(self.id, cell) == 1:
             self._rumours.start(cell)
+        else:
+            self._rumours.lost[cell] = None
 
     def _on_population(self, cell: CellId, count: int) -> None:
         if cell == self.id and self.member:

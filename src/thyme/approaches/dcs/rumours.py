@@ -37,10 +37,12 @@ class Rumours:
             MEMORY, parting=lambda rumour, _: self.notes.forget(*rumour)
         )
         self._heard_s: Bounded[int, float] = Bounded(MEMORY, renewing=True)
+        self.lost: Bounded[CellId, None] = Bounded(MEMORY, renewing=True)
+        """Cells that have lost their members, as far as this node knows."""
         self._to_say: dict[tuple[int, int], int] = {}
 
     def start(self, cell: CellId) -> None:
-        """This node has noticed it."""
+        """This node has noticed it, and tells."""
         self._pass_on(cell, self._host.random.getrandbits(16))
 
     def say(self) -> bytes:
@@ -66,5 +68,6 @@ class Rumours:
         if now_s - self._heard_s.get(cell, -SAME_NEWS_S) < SAME_NEWS_S:
             return
         self._heard_s[cell] = now_s
+        self.lost[CellId(cell)] = None
         self._to_say[cell, number] = BEACONS
         self._heard(CellId(cell))

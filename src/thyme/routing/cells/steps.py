@@ -28,7 +28,6 @@ from thyme.routing.cells.grid import Grid
 from thyme.routing.cells.planar import edges, next_counterclockwise
 from thyme.wire.geographic import Detour, Heading
 
-
 MAX_WAYS = 1_000
 """Steps that a node remembers; with more, it begins anew."""
 
