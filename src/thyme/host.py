@@ -118,6 +118,11 @@ class MemoryStore:
         """The kinds of records that there are, for whoever looks into a simulated node."""
         return tuple(kind for kind, records in self._records.items() if records)
 
+    def become(self, other: MemoryStore) -> None:
+        """Hold what another one holds."""
+        self._records = {kind: dict(records) for kind, records in other._records.items()}
+        self._contents = {key: bytearray(content) for key, content in other._contents.items()}
+
     def write(self, key: str, offset: int, part: bytes, written: Callable[[], None] | None = None) -> None:
         content = self._contents.setdefault(key, bytearray())
         if len(content) < offset:

@@ -40,14 +40,14 @@ def test_worlds_are_valid_and_hold_every_trouble_and_operation() -> None:
             check_operations(world.operations, "drawn")
             kinds |= {operation.kind for operation in world.operations}
             troubles |= {rule.kind for rule in scenario.faults}
-            troubles |= {key for key in ("churn", "movement", "clock_skew_s") if key in world.given}
+            troubles |= {key for key in ("churn", "movement", "clock_skew_s", "disk") if key in world.given}
             troubles |= {key for key, value in world.given["radio"].items() if value and key != "model"}
             changes = world.given.get("churn", {}).get("changes", [])
             troubles |= {"crash" for change in changes if not change["on"] and not change["keeps_store"]}
     traced = {OperationKind.INSERT, OperationKind.DELETE, OperationKind.SUBSCRIBE, OperationKind.UNSUBSCRIBE}
     assert kinds == traced
     faults = {"loss", "delay", "partition", "jam"}
-    assert troubles == faults | {"churn", "movement", "clock_skew_s", "queue_frames", "crash"}
+    assert troubles == faults | {"churn", "movement", "clock_skew_s", "disk", "queue_frames", "crash"}
 
 
 @pytest.mark.parametrize("seed", range(1, 6))

@@ -56,6 +56,9 @@ class Case:
         self.end_s: float = world.given["time"]["until_s"]
         self.settings: dict[str, Any] = world.given.get("settings", {})
         self.full_queues = bool(world.given["radio"].get("queue_frames", 0))
+        disk = world.given.get("disk", {})
+        self._undo_s = 2.0 * (disk.get("commit_s", 0.0) + disk.get("answer_s", 0.0))
+        """What a device has written down lasts after this at the latest: the batch before it, and its own."""
         self.capabilities: Capabilities = find_approach(world.given["approach"]).capabilities
         self.servers = set(range(world.given["nodes"], self.crowd.nodes)) if self.capabilities.needs_server else set()
         self.objects: dict[ObjectKey, ObjectCase] = {}
@@ -81,6 +84,10 @@ class Case:
                     self.subscriptions[name].revoked = one
                 case _:
                     pass
+
+    def undone(self, node: int, at_s: float) -> bool:
+        """Whether a crash may have taken back what a device wrote down then."""
+        return self._undo_s > 0.0 and self.crowd.went_off(node, at_s, at_s + self._undo_s)
 
     @property
     def keeps_everything(self) -> bool:

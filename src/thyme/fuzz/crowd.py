@@ -53,6 +53,9 @@ class Crowd:
             from_s <= change.at_s <= to_s and not change.on and not change.keeps_store for change in self._changes
         )
 
+    def went_off(self, node: int, from_s: float, to_s: float) -> bool:
+        return any(from_s <= change.at_s <= to_s and change.node == node and not change.on for change in self._changes)
+
     def returned(self, from_s: float, to_s: float) -> bool:
         return any(from_s <= change.at_s <= to_s and change.on for change in self._changes)
 

@@ -9,7 +9,8 @@ Every approach, whatever happens:
 - `matches`: a store tells only of objects that were inserted, as they were inserted, that satisfy the query, and only
   for a subscription that was accepted and not revoked on this device.
 - `frame`: only of objects published within the frame, by their owner's clock.
-- `once`: of each object once per subscription, restarts that keep the store included.
+- `once`: of each object once per subscription, restarts that keep the store included; again if a crash hit before the
+  first telling was committed.
 - `ends`: every operation that was not refused has exactly one outcome, within `ENDS_S` if its device stays on.
 - `names`: a name or number that was acknowledged cannot be used again, and is refused at once.
 - `retrieves`: what is retrieved are the bytes that were inserted; where contents come with the news

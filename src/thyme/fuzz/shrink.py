@@ -21,7 +21,7 @@ from thyme.model.records import OperationKind
 MAX_TRIES = 300
 """Worlds that are played to shrink one."""
 SHORTER_S = (40.0, 20.0, 10.0, 5.0)
-_TROUBLES = ("faults", "churn", "movement", "clock_skew_s")
+_TROUBLES = ("faults", "churn", "movement", "clock_skew_s", "disk")
 _CREATES = {OperationKind.DELETE: OperationKind.INSERT, OperationKind.UNSUBSCRIBE: OperationKind.SUBSCRIBE}
 
 

@@ -18,7 +18,10 @@ def judge_tellings(case: Case) -> Judgement:
     for told in case.evidence.told:
         yield from _judge(case, told)
         first = seen.setdefault((told.subscription, told.object), told)
-        if first is not told:
+        if first is told:
+            continue
+        seen[(told.subscription, told.object)] = told
+        if not case.undone(told.subscription.subscriber, first.at_s):
             text = f"subscription {told.subscription} was told of {told.object} again, first at {first.at_s:.2f} s"
             yield Violation("once", told.at_s, text)
 
@@ -31,12 +34,14 @@ def _judge(case: Case, told: Told) -> Judgement:
     elif thing is None or thing.inserted.refused:
         yield Violation("matches", told.at_s, f"{who}, whose insertion was refused or never asked for")
     else:
-        yield from _judge_match(told, subscription, thing, who)
+        yield from _judge_match(case, told, subscription, thing, who)
         yield from _judge_deleted(case, told, subscription, thing, who)
 
 
-def _judge_match(told: Told, subscription: SubscriptionCase, thing: ObjectCase, who: str) -> Judgement:
+def _judge_match(case: Case, told: Told, subscription: SubscriptionCase, thing: ObjectCase, who: str) -> Judgement:
     operation, revoked = thing.operation, subscription.revoked
+    if revoked is not None and not revoked.ok and case.undone(told.subscription.subscriber, revoked.at_s):
+        revoked = None
     if (told.tags, told.size_bytes) != (tuple(sorted(operation.tags)), len(operation.content())):
         yield Violation("matches", told.at_s, f"{who} with tags {told.tags} and {told.size_bytes} bytes")
     if abs(told.published_s - thing.published_s) > 1e-9:

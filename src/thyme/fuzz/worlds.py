@@ -72,6 +72,9 @@ def draw_world(approach: str, seed: int) -> World:
     if draws.random() < 0.2:
         given["clock_skew_s"] = draws.choice((0.01, 0.2, 2.0))
     operations = draw_operations(approach, draws, nodes, FIRST_OPERATION_S, end_s)
+    if draws.random() < 0.25:
+        given["disk"] = {"commit_s": draws.choice((0.02, 0.1, 0.4)), "answer_s": draws.choice((0.0, 0.02, 0.1))}
+        _add_crashes(draws, given, operations)
     return World(given, tuple(operations))
 
 
@@ -113,6 +116,20 @@ def _changes(draws: Random, nodes: int, present: int, end_s: float) -> list[dict
             if at_s >= end_s:
                 break
     return sorted(changes, key=lambda change: (change["at_s"], change["node"]))
+
+
+def _add_crashes(draws: Random, given: dict[str, Any], operations: list[Operation]) -> None:
+    """Some users' devices crash about when an operation is committed and answered, and come back with what lasts."""
+    changes = list(given.get("churn", {}).get("changes", []))
+    takes_s = 2.0 * sum(given["disk"].values())
+    for operation in draws.sample(operations, min(len(operations), draws.choice((2, 4, 8)))):
+        at_s = operation.at_s + draws.uniform(0.0, takes_s)
+        back_s = at_s + draws.uniform(2.0, 10.0)
+        if operation.node not in {change["node"] for change in changes}:
+            for when_s, on in ((at_s, False), (back_s, True)):
+                changes.append({"at_s": round(when_s, 3), "node": operation.node, "on": on, "keeps_store": True})
+    changes.sort(key=lambda change: (change["at_s"], change["node"]))
+    given["churn"] = {"model": "listed", "changes": changes}
 
 
 def _fault(draws: Random, width_m: float, height_m: float, end_s: float) -> dict[str, Any]:

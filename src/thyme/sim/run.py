@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import cast
 
 import msgspec
 import pyarrow as pa
@@ -17,6 +18,7 @@ from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import Left, Stored
 from thyme.routing.cells.grid import Grid
+from thyme.sim.disk import DurableAnswers
 from thyme.sim.energy import record_energy
 from thyme.sim.radios.radio import Radio
 from thyme.sim.scenario import Scenario
@@ -95,6 +97,8 @@ class Run:
         seed = scenario.run_seed
         self.world = Simulation(self.movement, self.radio, seed, scenario.faults, signed=scenario.signed)
         for host in self.world.hosts:
+            if scenario.disk.takes_time:
+                host.have_disk(scenario.disk)
             host.skew_s = scenario.clock_skew_s * float(stream(seed, "clock skew", host.node).random())
         self._approach = find_approach(scenario.approach)
         given = dict(scenario.settings)
@@ -147,6 +151,8 @@ class Run:
         host.begin_life(store.receive, store.ears)
         store.start()
         host.after(joins_after_s, store.join)
+        if self.scenario.disk.takes_time:
+            store = cast(ReactiveStore, DurableAnswers(store))
         self.users[node].take(self._seen_by_user(store) if self._seen_by_user else store)
 
     def _switch_off(self, node: int, keeps_store: bool) -> None:

@@ -18,6 +18,7 @@ from thyme.approaches.user import UserOptions
 from thyme.model.errors import InputError
 from thyme.model.settings import Source, check_bounds, model_of, read_toml, set_key, to_record
 from thyme.model.settings.bounds import AtLeastOne, NotNegative, Positive
+from thyme.sim.disk import DiskSection
 from thyme.sim.faults import Rule
 from thyme.sim.fitting import check_fit
 from thyme.sim.radios.models import DiscModel, RadioModel
@@ -84,6 +85,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Each node's clock is ahead of the true time by a constant of its own, drawn from 0 to this."""
     signed: bool = False
     """Objects, subscriptions and their ends carry the bytes of signatures, as live nodes' do (docs/security.md)."""
+    disk: DiskSection = DiskSection()
     trace: str = ""
     """The file of operations to play, sought beside the scenario; `--trace` takes another."""
     servers: AtLeastOne = 1

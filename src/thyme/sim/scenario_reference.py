@@ -57,6 +57,9 @@ x_m = 100.0
 y_m = 100.0
 radius_m = 50.0
 
+[disk]
+commit_s = 0.01
+
 [time]
 until_s = 720.0
 """

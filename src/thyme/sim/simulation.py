@@ -22,6 +22,7 @@ from thyme.model.records import LogRecord, TrafficKind
 from thyme.routing.hearing import Hearing
 from thyme.sim.audience import Audience, Ears
 from thyme.sim.collecting import seldom_collecting
+from thyme.sim.disk import DiskSection, SimulatedDisk
 from thyme.sim.engine import Engine
 from thyme.sim.faults import Pass, Rule, verdict
 from thyme.sim.radios.radio import Happening, Radio, Told
@@ -235,7 +236,8 @@ class SimulatedHost:
         self._seed = seed
         self.node = node
         self.random = Random(f"{seed}/{node}")
-        self.store = MemoryStore()
+        self.store: MemoryStore = MemoryStore()
+        self._disk: DiskSection | None = None
         self.codec = codec
         self.skew_s = 0.0
         """How far this node's clock is ahead of the others'."""
@@ -247,6 +249,11 @@ class SimulatedHost:
         self.receive: Receive | None = None
         self.ears: Ears | None = None
 
+    def have_disk(self, section: DiskSection) -> None:
+        """What is stored lasts when it was committed, which takes time: frames wait for it."""
+        self._disk = section
+        self.lose_store()
+
     def begin_life(self, receive: Receive, ears: Ears = lambda kind: ()) -> None:
         """The node is on; `receive` is told what it hears, unless it has `ears` for it."""
         self.receive = receive
@@ -257,10 +264,12 @@ class SimulatedHost:
         self.life += 1
         self.receive = self.ears = None
         self._simulation.changed(self.node)
+        if isinstance(self.store, SimulatedDisk):
+            self.store.crash()
 
     def lose_store(self) -> None:
         """The device is gone for good, and with it what it kept."""
-        self.store = MemoryStore()
+        self.store = MemoryStore() if self._disk is None else SimulatedDisk(self._engine, self._disk)
 
     def now(self) -> float:
         return self._engine.now_s + self.skew_s
@@ -292,10 +301,17 @@ class SimulatedHost:
         return leg
 
     def broadcast(self, message: Message) -> None:
-        self._simulation.send(self.node, -1, message, None)
+        self._send(-1, message, None)
 
     def unicast(self, to: NodeId, message: Message, failed: Failed = None) -> None:
-        self._simulation.send(self.node, to, message, failed)
+        self._send(to, message, failed)
+
+    def _send(self, to: int, message: Message, failed: Failed) -> None:
+        """Nobody hears of what a crash could still undo."""
+        if self._disk is None:
+            self._simulation.send(self.node, to, message, failed)
+        else:
+            self.store.commit(lambda: self._simulation.send(self.node, to, message, failed))
 
     def part_bytes(self) -> int:
         """Frames of a radio are small."""

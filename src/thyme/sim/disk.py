@@ -1,0 +1,163 @@
+"""A simulated disk: a `Store` whose commits take time, so that a crash may hit before, during or after one.
+
+As on a device (`live.store`), changes are seen at once and gathered, one batch of them is under way at a time, and a
+batch lasts as a whole or not at all: `commit_s` after it began. Whoever waits for it is told `answer_s` later. A crash
+takes back what does not last yet, and nobody is told any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from thyme.approaches.interface import Done, Fetched, Notify, Outcome, ReactiveStore
+from thyme.host import MemoryStore
+from thyme.model.frames import TimeFrame
+from thyme.model.ids import SubscriptionKey
+from thyme.model.objects import Content, Metadata
+from thyme.model.queries import Query
+from thyme.model.settings.bounds import NotNegative
+from thyme.sim.engine import Engine
+
+Told = Callable[[], None]
+
+
+class DiskSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The devices' disks. With both times 0, what was stored lasts at once."""
+
+    commit_s: NotNegative = 0.0
+    """From when a batch of changes is written until it lasts; frames and answers that depend on it wait …"""
+    answer_s: NotNegative = 0.0
+    """… and so much longer, until the device knows that it lasts."""
+
+    @property
+    def takes_time(self) -> bool:
+        return self.commit_s + self.answer_s > 0.0
+
+
+class _Batch:
+    def __init__(self) -> None:
+        self.changes: list[tuple[str, tuple[Any, ...]]] = []
+        """What was done to the store: the name of the method, and what it was given."""
+        self.awaited = False
+        """Whether something has to wait until this lasts."""
+        self.after: list[Told] = []
+
+
+class SimulatedDisk(MemoryStore):
+    """What a device's protocols see; `lasting` is what a crash leaves."""
+
+    def __init__(self, engine: Engine, section: DiskSection) -> None:
+        super().__init__()
+        self.lasting = MemoryStore()
+        self._engine = engine
+        self._section = section
+        self._gathered = _Batch()
+        self._under_way: _Batch | None = None
+        self._life = 0
+
+    def put(self, kind: str, key: str, value: bytes) -> None:
+        super().put(kind, key, value)
+        self._change("put", (kind, key, value))
+
+    def remove(self, kind: str, key: str) -> None:
+        super().remove(kind, key)
+        self._change("remove", (kind, key))
+
+    def write(self, key: str, offset: int, part: bytes, written: Told | None = None) -> None:
+        super().write(key, offset, part)
+        self._change("write", (key, offset, part), awaited=written is None)
+        if written is not None:
+            self._gathered.after.append(written)
+
+    def discard(self, key: str) -> None:
+        super().discard(key)
+        self._change("discard", (key,))
+
+    def commit(self, done: Told) -> None:
+        if self._gathered.awaited:
+            self._gathered.after.append(done)
+        elif self._under_way is not None and self._under_way.awaited:
+            self._under_way.after.append(done)
+        else:
+            done()
+
+    def crash(self) -> None:
+        """The device is off: what does not last is gone, and so is whoever waited for it."""
+        self._life += 1
+        self._gathered, self._under_way = _Batch(), None
+        self.become(self.lasting)
+
+    def _change(self, what: str, given: tuple[Any, ...], *, awaited: bool = True) -> None:
+        if not self._gathered.changes and self._under_way is None:
+            self._later(0.0, self._begin)
+        self._gathered.changes.append((what, given))
+        self._gathered.awaited |= awaited
+
+    def _begin(self) -> None:
+        batch, self._gathered = self._gathered, _Batch()
+        self._under_way = batch
+
+        def last() -> None:
+            for what, given in batch.changes:
+                getattr(self.lasting, what)(*given)
+            self._later(self._section.answer_s, answer)
+
+        def answer() -> None:
+            self._under_way = None
+            if self._gathered.changes:
+                self._begin()
+            for told in batch.after:
+                told()
+
+        self._later(self._section.commit_s, last)
+
+    def _later(self, delay_s: float, action: Callable[[], None]) -> None:
+        life = self._life
+
+        def act() -> None:
+            if self._life == life:
+                action()
+
+        self._engine.after(delay_s, act)
+
+
+class DurableAnswers:
+    """A store as its user sees it: an answer comes when all that the operation stored lasts. Whatever is not named here
+    goes straight through."""
+
+    def __init__(self, store: ReactiveStore) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def insert(
+        self, oid: str, data: Content, tags: Iterable[str], summary: bytes, done: Done, **options: Any
+    ) -> Metadata:
+        return self._store.insert(oid, data, tags, summary, self._lasting(done), **options)
+
+    def delete(self, oid: str, done: Done) -> None:
+        self._store.delete(oid, self._lasting(done))
+
+    def subscribe(
+        self, query: Query, frame: TimeFrame, notify: Notify, done: Done, *, sid: int | None = None
+    ) -> SubscriptionKey:
+        return self._store.subscribe(query, frame, notify, self._lasting(done), sid=sid)
+
+    def unsubscribe(self, sid: int, done: Done) -> None:
+        self._store.unsubscribe(sid, self._lasting(done))
+
+    def more(self, sid: int, done: Done) -> None:
+        self._store.more(sid, self._lasting(done))
+
+    def retrieve(self, metadata: Metadata, done: Fetched) -> None:
+        def fetched(outcome: Outcome, data: Content) -> None:
+            self._store.host.store.commit(lambda: done(outcome, data))
+
+        self._store.retrieve(metadata, fetched)
+
+    def _lasting(self, done: Done) -> Done:
+        return lambda outcome: self._store.host.store.commit(lambda: done(outcome))
