@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from random import Random
 from types import UnionType
@@ -11,10 +12,11 @@ from typing import Any, Union, get_args, get_origin
 import msgspec
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from test_live_link import End, closed, opened
 
 from thyme.live import Node
 from thyme.live.link.addresses import Address
-from thyme.live.link.frames import EVERYBODY, Frame, FrameError, Introduction, Kind, pack, unpack
+from thyme.live.link.frames import EVERYBODY, Frame, Kind
 from thyme.live.link.parcels import pack_messages
 from thyme.live.node.log import MemoryLog
 from thyme.model.errors import InputError
@@ -35,42 +37,44 @@ NODE, OTHER, PEER = NodeId(1_000_003), NodeId(1_000_005), NodeId(7)
 """Ids that no made-up message hits by chance: who claims to be a neighbour's neighbour is believed."""
 
 
-def framed(kind: Kind, body: bytes, number: int = 0) -> bytes:
+def framed(kind: Kind, body: bytes, number: int = 0) -> Frame:
     if kind is Kind.PARCEL:
-        return pack(Frame(kind, PEER, NODE, number, pack_messages([body])))
-    return pack(Frame(kind, PEER, EVERYBODY, number, body))
+        return Frame(kind, PEER, NODE, number, pack_messages([body]))
+    return Frame(kind, PEER, EVERYBODY, number, body)
 
 
-class Attacker(asyncio.DatagramProtocol):
-    """Sends datagrams, and knows that they were read when its greeting, sent after them, is answered."""
+class Attacker:
+    """A peer that sends whatever it is told to, and knows that it was read when its greeting after it is answered."""
 
     def __init__(self) -> None:
-        self.answered = asyncio.Event()
+        self._end = End(PEER)
+        self._link = self._end.link
+        self._link.acquaintance.approach = "ls"
 
-    def datagram_received(self, data: bytes, addr: tuple[Any, ...]) -> None:
-        with suppress(FrameError):
-            if unpack(data).kind is Kind.WELCOME:
-                self.answered.set()
-
-    async def attack(self, datagrams: list[bytes], target: Address) -> None:
-        transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(lambda: self, remote_addr=target)
-        await self._greet(transport)
+    async def attack(self, datagrams: Sequence[bytes | Frame], target: Address) -> None:
+        await opened(self._end)
+        self._link.greet([target])
+        await self._link.acquaintance.acquainted.wait()
         for i in range(0, len(datagrams), 50):  # in bursts that fit the buffer of the node's socket
-            for datagram in datagrams[i : i + 50]:
-                transport.sendto(datagram)
-            await self._greet(transport)
-        transport.close()
+            for sent in datagrams[i : i + 50]:
+                peer = self._link.peers.at(target)
+                self._link._send(sent if isinstance(sent, bytes) else self._link._sealed(sent, peer), target, "attack")
+            await self._greet(target)
+        await closed(self._end)
 
-    async def _greet(self, transport: asyncio.DatagramTransport) -> None:
-        greeting = pack(Frame(Kind.HELLO, PEER, EVERYBODY, 0, Introduction(1, "ls").pack()))
-        self.answered.clear()
-        while not self.answered.is_set():
-            transport.sendto(greeting)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self.answered.wait(), 1.0)
+    async def _greet(self, target: Address) -> None:
+        peer = self._link.peers.at(target)
+        assert peer is not None
+        before_s = peer.heard_s = 0.0
+        while peer.heard_s == before_s:
+            self._link.acquaintance.hello(target)
+            for _ in range(100):
+                await asyncio.sleep(0.01)
+                if peer.heard_s != before_s:
+                    break
 
 
-async def bombarded(datagrams: list[bytes]) -> dict[str, int]:
+async def bombarded(datagrams: Sequence[bytes | Frame]) -> dict[str, int]:
     """Send all this to a node, then see that it still works; what it dropped, by reason."""
     log = MemoryLog()
     mistakes: list[dict[str, object]] = []
@@ -92,7 +96,7 @@ async def bombarded(datagrams: list[bytes]) -> dict[str, int]:
 
 def test_random_datagrams_are_counted_and_dropped() -> None:
     random = Random(20_250_525)
-    datagrams = [random.randbytes(random.choice((1, 10, 28, 29, 200, 1_400))) for _ in range(400)]
+    datagrams = [random.randbytes(random.choice((1, 10, 38, 39, 200, 1_400))) for _ in range(400)]
     dropped = asyncio.run(bombarded(datagrams))
     assert dropped["too short"] > 50
     assert dropped["not a frame"] > 50
@@ -136,7 +140,8 @@ def test_messages_that_make_no_sense_do_no_harm() -> None:
     ]
     bodies = [encode(message) for message in senseless]
     bodies += [encode(Flooded(PEER, i, -(10**6), body)) for i, body in enumerate(bodies)]
-    datagrams = [framed(kind, body, i) for i, body in enumerate(bodies) for kind in (Kind.BROADCAST, Kind.PARCEL)]
+    both = [(kind, body) for body in bodies for kind in (Kind.BROADCAST, Kind.PARCEL)]
+    datagrams = [framed(kind, body, i) for i, (kind, body) in enumerate(both)]
     asyncio.run(bombarded(datagrams))
 
 

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_live_link import End, acquaint, closed, opened, until
 
-from thyme.live.link.frames import FrameError
 from thyme.live.link.parcels import (
     MAX_ACKNOWLEDGED,
     MAX_MESSAGES,
@@ -24,6 +23,7 @@ from thyme.live.link.parcels import (
 )
 from thyme.live.link.paths import PathOptions, Paths
 from thyme.live.link.pieces import MAX_INCOMPLETE, Pieces
+from thyme.live.link.sealing import FrameError
 from thyme.live.link.udp import LinkOptions
 from thyme.live.link.unicasts import UnicastOptions
 from thyme.model.ids import NodeId, ObjectKey
@@ -94,7 +94,7 @@ def test_a_broadcast_larger_than_the_path_arrives_whole() -> None:
         await acquaint(sender, receiver)
         sender.link.broadcast(LARGE)
         assert await receiver.next() == (1, LARGE)
-        assert phy(sender, "broadcast") == 15
+        assert phy(sender, "broadcast") == 16
         await closed(sender, receiver)
 
     asyncio.run(scene())

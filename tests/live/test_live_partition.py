@@ -25,7 +25,7 @@ class Cut:
         self._link = node.device.host.link
         self._kept = self._link._send, self._link._read
         self._link._send = lambda datagram, address, name: None  # type: ignore[method-assign]
-        self._link._read = lambda data, address: "cut off"  # type: ignore[method-assign]
+        self._link._read = lambda data, address, grouped=False: "cut off"  # type: ignore[method-assign]
 
     def heal(self) -> None:
         self._link._send, self._link._read = self._kept  # type: ignore[method-assign]

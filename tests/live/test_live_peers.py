@@ -8,15 +8,19 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from test_live_link import End, closed, opened
 
 from thyme.host import MemoryStore
 from thyme.live import Node, Presence
 from thyme.live.link.acquaintance import PeerOptions
 from thyme.live.link.addresses import parse_address
 from thyme.live.link.budgets import BudgetOptions, Budgets
-from thyme.live.link.frames import Frame, Introduction, Kind, pack
+from thyme.live.link.frames import Frame, Kind, pack
+from thyme.live.link.greetings import Introduction
 from thyme.live.link.parcels import pack_messages
+from thyme.live.link.sealing import Seal
 from thyme.live.link.udp import LinkOptions
+from thyme.live.trust.namespaces import Namespace
 from thyme.model.errors import InputError
 from thyme.model.ids import CellId, NodeId, ObjectKey
 from thyme.wire.beacons import Beacon
@@ -28,6 +32,7 @@ from thyme.wire.storage import JoinRequest
 
 PATIENCE_S = 60.0
 QUICK = {"join": {"wait_s": 0.05, "tries": 1, "delay_s": 0.01}}
+SEAL = Seal(Namespace.open().number, Namespace.open().frame_key)
 FEW = LinkOptions(peers=PeerOptions(most=4, look_s=0.05, silent_s=0.2, gone_s=0.8, claim_s=0.3))
 
 
@@ -184,7 +189,7 @@ def test_frames_of_a_stranger_who_poses_as_a_peer_change_nothing() -> None:
                 frames += [(Kind.BROADCAST, encode(message)) for message in messages]
                 for number, (kind, body) in enumerate(frames):
                     frame = Frame(kind, NodeId(2), NodeId(1), number, body)
-                    stranger.sendto(pack(frame), parse_address(one.address, "node"))
+                    stranger.sendto(SEAL.close(pack(frame)), parse_address(one.address, "node"))
                 for i in range(20):
                     await one.insert(f"o{i}", b"x", ["goal"])
                 async with asyncio.timeout(2.0):
@@ -207,18 +212,19 @@ def test_a_peer_above_its_budget_leaves_the_others_theirs() -> None:
                 count(traffic, name, size_bytes, reason)  # type: ignore[arg-type]
 
             one.device.host.link._count = note
-            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as eager:
-                target = parse_address(one.address, "node")
-                eager.sendto(pack(Frame(Kind.HELLO, NodeId(9), NodeId(1), 0, Introduction(5, "ls").pack())), target)
-                for number in range(3_000):
-                    eager.sendto(
-                        pack(Frame(Kind.PARCEL, NodeId(9), NodeId(1), number, pack_messages([encode(JoinRequest(1))]))),
-                        target,
-                    )
-                    await asyncio.sleep(0)
-                    if number % 50 == 0:
-                        await one.insert(f"o{number}", b"x", ["goal"])
-                told = {(await anext(stream)).metadata.key.oid for _ in range(60)}
+            eager, target = End(9), parse_address(one.address, "node")
+            eager.link.acquaintance.approach = "ls"
+            await opened(eager)
+            eager.link.greet([target])
+            await eager.link.acquaintance.acquainted.wait()
+            for number in range(3_000):
+                frame = Frame(Kind.PARCEL, NodeId(9), NodeId(1), number, pack_messages([encode(JoinRequest(1))]))
+                eager.link._send(eager.link._sealed(frame, eager.link.peers.at(target)), target, "eager")
+                await asyncio.sleep(0)
+                if number % 50 == 0:
+                    await one.insert(f"o{number}", b"x", ["goal"])
+            told = {(await anext(stream)).metadata.key.oid for _ in range(60)}
+            await closed(eager)
             assert len(told) == 60
             assert counts["above its sender's budget"] > 500
 

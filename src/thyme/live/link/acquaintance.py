@@ -1,12 +1,15 @@
 """Acquaintance: how nodes get to know each other, and notice that somebody has gone.
 
 A node greets (hello) the listed addresses until they answer (welcome), and whoever sends it something without having
-greeted. A greeting names the sender's approach, the life of its store, and its time (`crowd_time`). A peer that was not
-heard for a while is greeted again, and one that does not answer has gone, as has one that says goodbye.
+greeted. A hello proves nothing and changes nothing. A welcome answers a question that was put to its sender's address
+and is signed (`greetings`): only by one does somebody become a peer, or move. So whoever is greeted by somebody whom it
+does not know asks back, and meets it with the answer. A peer that was not heard for a while is greeted again, and one
+that does not answer has gone, as has one that says goodbye.
 
-An id belongs to who had it first. Somebody else who greets under it waits until the first was asked: if that one
-answers, both are told that they are twins, and the second is not let in; if not, it has gone. A device with the same
-store has merely moved. A device that comes back under its id with another store is let in and told that it was wiped.
+An id belongs to who had it first. Somebody else who answers under it waits until the first was asked: if that one
+answers, both are told that they are twins, and the second is not let in; if not, it has gone. The same holds for a peer
+that is suddenly heard at another address; only a device that was started again has merely moved. A device that comes
+back under its id with another store is let in and told that it was wiped.
 """
 
 from __future__ import annotations
@@ -14,22 +17,29 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from secrets import randbits
 
 import msgspec
 
 from thyme.live.link.addresses import Address, address_text
 from thyme.live.link.crowd_time import FAR_S, CrowdTime, Reading
-from thyme.live.link.frames import EVERYBODY, Frame, FrameError, Introduction, Kind, read_introduction
+from thyme.live.link.frames import EVERYBODY, Frame, Kind
+from thyme.live.link.greetings import SESSION_BITS, Introduction, Questions, is_genuine, read_introduction
 from thyme.live.link.peers import Peer, Peers, Presence
+from thyme.live.link.sealing import FrameError
+from thyme.live.link.sessions import session_key
+from thyme.live.trust.identity import GIVEN_IDS, Identity
 from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
 from thyme.model.settings.bounds import AtLeastOne, Positive
 
 logger = logging.getLogger("thyme.live")
 
-Send = Callable[[Kind, NodeId, Address], None]
+Send = Callable[[Kind, NodeId, Address, Introduction | None], None]
 MAX_CLAIMS = 100
 """Greetings under an id that another address has, while that one is asked."""
+MAX_ASKED = 1_000
+"""Addresses that were asked lately who is there."""
 MAX_WARNINGS = 20
 """Different warnings that a link utters; a crowd of strangers must not fill a disk with them."""
 
@@ -49,18 +59,26 @@ class PeerOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How often the time is compared with a peer's, besides at each greeting."""
     claim_s: Positive = 1.0
     """How long the owner of an id has to answer when somebody else greets under it."""
+    ask_s: Positive = 0.1
+    """An address from which something comes that cannot be believed is asked at most once in this time."""
 
 
 class _Claim(msgspec.Struct):
     address: Address
     since_s: float
+    twin: bool
+    """Whether it is another device, and not the same one at another address."""
 
 
 class Acquaintance:
     """One node's part in it."""
 
-    def __init__(self, node: NodeId, peers: Peers, options: PeerOptions, send: Send) -> None:
+    def __init__(self, node: NodeId, identity: Identity, peers: Peers, options: PeerOptions, send: Send) -> None:
         self._node = node
+        self._identity = identity
+        self._session = randbits(SESSION_BITS)
+        self._questions = Questions()
+        self._asked: Bounded[Address, float] = Bounded(MAX_ASKED, renewing=True)
         self._peers = peers
         self._options = options
         self._send = send
@@ -71,7 +89,6 @@ class Acquaintance:
         self._warned: set[str] = set()
         self.life, self.approach = 0, ""
         self.time: CrowdTime | None = None
-        self._echo_s = 0.0
         self._timed_s = 0.0
         self.changed: Callable[[Presence], None] | None = None
         """Told of who comes and goes."""
@@ -79,13 +96,6 @@ class Acquaintance:
         """Set when every listed peer has been heard."""
         self.refused = asyncio.Event()
         """Set when somebody else has this node's id."""
-
-    @property
-    def introduction(self) -> Introduction:
-        """What a greeting that is sent now says."""
-        if self.time is None:
-            return Introduction(self.life, self.approach)
-        return Introduction(self.life, self.approach, self.time.reading(self._loop.time(), self._echo_s))
 
     def greet(self, addresses: Iterable[Address]) -> None:
         """Make these addresses peers, and greet them until they answer."""
@@ -99,11 +109,17 @@ class Acquaintance:
             if timer:
                 timer.cancel()
         for address in self._peers.addresses():
-            self._send(Kind.GOODBYE, EVERYBODY, address)
+            self._send(Kind.GOODBYE, EVERYBODY, address, None)
 
     def ask(self, address: Address) -> None:
-        """Somebody sent something without having greeted."""
-        self._send(Kind.HELLO, EVERYBODY, address)
+        """Something came from there that cannot be believed: who is there?"""
+        now_s = self._loop.time()
+        if now_s - self._asked.get(address, 0.0) > self._options.ask_s:
+            self._asked[address] = now_s
+            self.hello(address)
+
+    def hello(self, address: Address, to: NodeId = EVERYBODY) -> None:
+        self._send(Kind.HELLO, to, address, self._introduction(self._questions.question(address, self._loop.time())))
 
     def receive(self, frame: Frame, address: Address) -> str:
         """A frame about acquaintance; why it was dropped, or nothing."""
@@ -114,9 +130,9 @@ class Acquaintance:
                 peer = self._peers.at(address)
                 if peer is not None and peer.node == frame.sender:
                     self._gone(peer)
-            case Kind.FULL:
+            case Kind.FULL if frame.to == self._node:
                 self._warn(f"{address_text(address)} has as many peers as it may have, and does not hear this node")
-            case Kind.TWIN if frame.to == self._node:
+            case Kind.TWIN if frame.to == self._node < GIVEN_IDS:  # a key is told by its twin itself
                 self.meet_twin(f"as {address_text(address)} says")
             case Kind.WIPED if frame.to == self._node:
                 self._warn(
@@ -136,44 +152,96 @@ class Acquaintance:
             introduction = read_introduction(frame.body)
         except FrameError as error:
             return str(error)
-        if introduction.approach != self.approach:
-            self._warn(
-                f"node {frame.sender} at {address_text(address)} runs {introduction.approach!r} and this one "
-                f"{self.approach!r}: they cannot share; start all nodes with the same --approach"
-            )
-            self._answer(frame, address)
-            return "another approach"
-        if not self._peers.has_place(address):
-            self._send(Kind.FULL, frame.sender, address)
+        if frame.sender == self._node and introduction.session == self._session:
+            return "this node's own"
+        if frame.kind is Kind.HELLO:
+            return self._on_hello(frame, introduction, address)
+        now_s = self._loop.time()
+        if frame.to != self._node or not self._questions.is_answered(introduction.answers, address, now_s):
+            return "the answer to another question"
+        if not is_genuine(frame, introduction):
+            return "not from who it says"
+        return self._on_welcome(frame, introduction, address)
+
+    def _on_hello(self, frame: Frame, introduction: Introduction, address: Address) -> str:
+        """Somebody says that it is there. Nothing is believed, but it is answered, and asked if it is not known."""
+        if reason := self._unfit(frame, introduction, address):
+            self._welcome(frame, introduction, address, asking=False)
+            return reason
+        if frame.sender != self._node and not self._peers.has_place(address):
+            self._send(Kind.FULL, frame.sender, address, None)
             return "no place for another peer"
-        holder = self._peers.find(frame.sender)
-        if holder is not None and holder.address != address and holder.life != introduction.life:
-            self._claim(holder, address)
+        if self._is_taken(frame, introduction, address):
+            self.hello(address, frame.sender)
             return "another node has this id"
-        self._meet(Peer(frame.sender, address, introduction.life, self._loop.time()))
-        self._compare_times(frame, address, introduction.time)
-        self._answer(frame, address, introduction.time)
+        known = self._peers.at(address)
+        met = known is not None and (known.node, known.session) == (frame.sender, introduction.session)
+        self._welcome(frame, introduction, address, asking=not met)
+        if met and self.time is not None:
+            self._tell_of_clock(frame, address, introduction.time)
+            if self.time.is_older(introduction.time):
+                self.hello(address, frame.sender)
         return ""
 
-    def _answer(self, frame: Frame, address: Address, asked: Reading | None = None) -> None:
-        if frame.kind is Kind.HELLO:
-            self._echo_s = asked.asked_s if asked is not None else 0.0
-            self._send(Kind.WELCOME, frame.sender, address)
-            self._echo_s = 0.0
+    def _on_welcome(self, frame: Frame, introduction: Introduction, address: Address) -> str:
+        """It is there, and nobody else is."""
+        if frame.sender == self._node:
+            self.meet_twin(f"at {address_text(address)}")
+            self._answer(frame, introduction, address)
+            return "another node with this node's id"
+        if reason := self._unfit(frame, introduction, address):
+            return reason
+        if not self._peers.has_place(address):
+            self._send(Kind.FULL, frame.sender, address, None)
+            return "no place for another peer"
+        if holder := self._is_taken(frame, introduction, address):
+            self._claim(holder, address, twin=holder.session != introduction.session)
+            return "another node has this id"
+        key = session_key(self._identity, self._session, introduction.public, introduction.session)
+        if key is None:
+            return "not from who it says"
+        peer = Peer(frame.sender, address, introduction.life, self._loop.time(), introduction.session, key)
+        self._answer(frame, introduction, address)
+        self._meet(peer)
+        self._compare_times(frame, address, introduction.time)
+        return ""
+
+    def _is_taken(self, frame: Frame, introduction: Introduction, address: Address) -> Peer | None:
+        """The peer that has this id elsewhere; it has not if it is merely started again with the same store."""
+        holder = self._peers.find(frame.sender)
+        if holder is None or holder.address == address:
+            return None
+        started_again = holder.life == introduction.life and holder.session != introduction.session
+        return None if started_again else holder
+
+    def _unfit(self, frame: Frame, introduction: Introduction, address: Address) -> str:
+        if introduction.approach == self.approach:
+            return ""
+        self._warn(
+            f"node {frame.sender} at {address_text(address)} runs {introduction.approach!r} and this one "
+            f"{self.approach!r}: they cannot share; start all nodes with the same --approach"
+        )
+        return "another approach"
+
+    def _answer(self, frame: Frame, introduction: Introduction, address: Address) -> None:
+        if introduction.asks:
+            self._welcome(frame, introduction, address, asking=False)
+
+    def _welcome(self, frame: Frame, introduction: Introduction, address: Address, *, asking: bool) -> None:
+        asks = self._questions.question(address, self._loop.time()) if asking else 0
+        mine = self._introduction(asks, introduction.asks, introduction.time.asked_s)
+        self._send(Kind.WELCOME, frame.sender, address, mine)
+
+    def _introduction(self, asks: int, answers: int = 0, echo_s: float = 0.0) -> Introduction:
+        """What a greeting that is sent now says."""
+        reading = Reading(0.0, 0.0, 0) if self.time is None else self.time.reading(self._loop.time(), echo_s)
+        return Introduction(self.life, self.approach, reading, session=self._session, asks=asks, answers=answers)
 
     def _compare_times(self, frame: Frame, address: Address, theirs: Reading) -> None:
-        """Go by a time that is older than this node's; it is measured by asking."""
+        """Go by a time that is older than this node's; an answer tells how long the question was on its way."""
         if self.time is None:
             return
-        if abs(theirs.correction_s) > FAR_S:
-            self._warn(
-                f"the clock of node {frame.sender} at {address_text(address)} is {_off(-theirs.correction_s)} the time "
-                "of this crowd, by which it goes nevertheless"
-            )
-        if frame.kind is Kind.HELLO:
-            if self.time.is_older(theirs):
-                self._send(Kind.HELLO, frame.sender, address)
-            return
+        self._tell_of_clock(frame, address, theirs)
         behind_s = self.time.follow(theirs, self._loop.time() - theirs.echo_s, yields=self._node > frame.sender)
         if behind_s is None:
             return
@@ -183,35 +251,42 @@ class Acquaintance:
                 "this node goes by that one's time. Set the clock of the device that is wrong"
             )
         for other in self._peers.addresses():
-            self._send(Kind.HELLO, EVERYBODY, other)
+            self.hello(other)
+
+    def _tell_of_clock(self, frame: Frame, address: Address, theirs: Reading) -> None:
+        if abs(theirs.correction_s) > FAR_S:
+            self._warn(
+                f"the clock of node {frame.sender} at {address_text(address)} is {_off(-theirs.correction_s)} the time "
+                "of this crowd, by which it goes nevertheless"
+            )
 
     def _meet(self, peer: Peer) -> None:
         before = self._peers.at(peer.address)
-        if before is not None and before.node == peer.node and before.life == peer.life:
+        if before is not None and before.is_same(peer):
             before.heard_s = peer.heard_s
             self._settle_claim(before)
             return
         for former in {id(p): p for p in (before, self._peers.find(peer.node)) if p is not None}.values():
             self._gone(former)
         if self._peers.add(peer):
-            self._send(Kind.WIPED, peer.node, peer.address)
+            self._send(Kind.WIPED, peer.node, peer.address, None)
             self._warn(f"node {peer.node} at {address_text(peer.address)} was here before with another store")
         self._tell(peer, True)
         if not self._peers.unacquainted():
             self.acquainted.set()
 
-    def _claim(self, holder: Peer, address: Address) -> None:
+    def _claim(self, holder: Peer, address: Address, *, twin: bool) -> None:
         """Somebody greets under an id that is taken: ask whether its holder is still there."""
         if holder.node not in self._claims:
-            self._claims[holder.node] = _Claim(address, self._loop.time())
+            self._claims[holder.node] = _Claim(address, self._loop.time(), twin)
             self._loop.call_later(self._options.claim_s, self._end_claim, holder)
-        self._send(Kind.HELLO, holder.node, holder.address)
+        self.hello(holder.address, holder.node)
 
     def _settle_claim(self, holder: Peer) -> None:
         claim = self._claims.pop(holder.node, None)
-        if claim is not None:
+        if claim is not None and claim.twin:
             for address in (holder.address, claim.address):
-                self._send(Kind.TWIN, holder.node, address)
+                self._send(Kind.TWIN, holder.node, address, None)
             self._warn(
                 f"{address_text(holder.address)} and {address_text(claim.address)} both call themselves node "
                 f"{holder.node}: only the first is heard"
@@ -221,19 +296,19 @@ class Acquaintance:
         claim = self._claims.pop(holder.node, None)
         if claim is not None and self._peers.at(holder.address) is holder and holder.heard_s < claim.since_s:
             self._gone(holder)
-            self._send(Kind.HELLO, EVERYBODY, claim.address)
+            self.hello(claim.address)
 
     def _look(self) -> None:
         now_s = self._loop.time()
         if now_s - self._timed_s > self._options.timed_s:
             self._timed_s = now_s
             for address in self._peers.addresses()[:1]:
-                self._send(Kind.HELLO, EVERYBODY, address)
+                self.hello(address)
         for peer in self._peers.silent_since(now_s - self._options.silent_s):
             if peer.heard_s < now_s - self._options.gone_s:
                 self._gone(peer)
             else:
-                self._send(Kind.HELLO, peer.node, peer.address)
+                self.hello(peer.address, peer.node)
         self._looking = self._loop.call_later(self._options.look_s, self._look)
 
     def _gone(self, peer: Peer) -> None:
@@ -255,7 +330,7 @@ class Acquaintance:
             return
         self.acquainted.clear()
         for address in unacquainted:
-            self._send(Kind.HELLO, EVERYBODY, address)
+            self.hello(address)
         longer_s = min(wait_s * 2.0, self._options.hello_longest_wait_s)
         self._greeting = self._loop.call_later(wait_s, self._greet, longer_s)
 

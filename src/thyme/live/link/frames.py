@@ -1,31 +1,31 @@
-"""Link frames: what one UDP datagram holds.
+"""Link frames: what one UDP datagram holds once its seal is broken (`sealing`).
 
-A header of fixed size (magic, link version, kind, sender, addressee, number), then a body: encoded messages or a piece
-of one (`parcels`), numbers of frames that arrived, or, in a greeting, who greets: the life of its store, what time it
-goes by (`crowd_time`), and its approach. The number names a frame among its sender's.
+A header of fixed size (kind, sender, addressee, number), a body, and a mark. The body is encoded messages or a piece of
+one (`parcels`), numbers of frames that arrived, or, in a greeting, who greets (`greetings`). The number names a frame
+among its sender's. The mark shows a peer that the frame comes from whom it names (`sessions`); frames that are not for
+one peer have none.
 """
 
 from __future__ import annotations
 
 import struct
 from enum import IntEnum
-from math import isfinite
 
 import msgspec
 
-from thyme.live.link.crowd_time import Reading
+from thyme.live.link.sealing import SEAL_BYTES, FrameError
 from thyme.model.ids import NodeId
 from thyme.wire.codec import MAX_FRAME_BYTES
 
-MAGIC = b"TL"
-LINK_VERSION = 4
 EVERYBODY = NodeId(-1)
 MAX_NODE = 2**63 - 1
-_HEADER = struct.Struct("!2sBBqqQ")
-HEADER_BYTES = _HEADER.size
-_GREETER = struct.Struct("!QddQddd")
-LIFE_BITS = 64
-MAX_INTRODUCTION_BYTES = _GREETER.size + 32
+_HEADER = struct.Struct("!BqqQ")
+MARK_BYTES = 16
+NO_MARK = bytes(MARK_BYTES)
+_LEAST_BYTES = _HEADER.size + MARK_BYTES
+HEADER_BYTES = SEAL_BYTES + _LEAST_BYTES
+"""All that surrounds a body."""
+MAX_INTRODUCTION_BYTES = 256
 MAX_DATAGRAM_BYTES = HEADER_BYTES + MAX_FRAME_BYTES + 3
 """The largest message in a parcel of its own."""
 
@@ -34,7 +34,7 @@ class Kind(IntEnum):
     HELLO = 1
     """Here I am; who are you?"""
     WELCOME = 2
-    """The answer to a hello."""
+    """The answer to a hello, or to a welcome that asks back."""
     BROADCAST = 3
     PARCEL = 4
     """Messages to one peer, acknowledged together."""
@@ -58,17 +58,13 @@ class Kind(IntEnum):
     """The answer, by unicast: I do."""
 
 
-KIND_AT = 3
-"""Where a datagram says of which kind it is."""
-ACK_BYTE = bytes([Kind.ACK])
-MULTICAST = (Kind.WHO_HEARS, Kind.HEARD)
-_GREETINGS = (Kind.HELLO, Kind.WELCOME)
+GREETINGS = (Kind.HELLO, Kind.WELCOME)
+ABOUT = (*GREETINGS, Kind.FULL, Kind.TWIN, Kind.WIPED)
+"""What may come from somebody who is not known yet."""
 DATA = (Kind.BROADCAST, Kind.BROADCAST_PIECE, Kind.PARCEL, Kind.PIECE)
-_WITH_BODY = (*_GREETINGS, *DATA, Kind.ACK)
-
-
-class FrameError(ValueError):
-    """The datagram is not a frame of this link."""
+TO_ALL = (Kind.BROADCAST, Kind.BROADCAST_PIECE, Kind.WHO_HEARS)
+"""What may come by multicast, without a mark."""
+_WITH_BODY = (*GREETINGS, *DATA, Kind.ACK)
 
 
 class Frame(msgspec.Struct, frozen=True):
@@ -77,53 +73,27 @@ class Frame(msgspec.Struct, frozen=True):
     to: NodeId
     number: int
     body: bytes = b""
+    mark: bytes = NO_MARK
 
-
-class Introduction(msgspec.Struct, frozen=True):
-    """Who greets."""
-
-    life: int
-    """Drawn once for a store: a device that lost its store, or another one with the same id, has another."""
-    approach: str
-    time: Reading = Reading(0.0, 0.0, 0)
-
-    def pack(self) -> bytes:
-        time = self.time
-        numbers = (self.life, time.now_s, time.age_s, time.lineage, time.correction_s, time.asked_s, time.echo_s)
-        return _GREETER.pack(*numbers) + self.approach.encode()
-
-
-def read_introduction(body: bytes) -> Introduction:
-    try:
-        life, *time = _GREETER.unpack_from(body)
-        reading = Reading(*time)
-        if not all(map(isfinite, time)):
-            raise FrameError("no introduction")
-        return Introduction(life, body[_GREETER.size :].decode(), reading)
-    except (struct.error, UnicodeDecodeError) as error:
-        raise FrameError("no introduction") from error
+    def content(self) -> bytes:
+        """What a mark is made over."""
+        return _HEADER.pack(self.kind, self.sender, self.to, self.number) + self.body
 
 
 def pack(frame: Frame) -> bytes:
-    return _HEADER.pack(MAGIC, LINK_VERSION, frame.kind, frame.sender, frame.to, frame.number) + frame.body
+    return frame.content() + frame.mark
 
 
-def unpack(datagram: bytes) -> Frame:
-    """Read a datagram from outside; FrameError says in a few fixed words what is wrong with it."""
-    if len(datagram) < HEADER_BYTES:
+def unpack(opened: bytes) -> Frame:
+    """Read what was under a seal; FrameError says in a few fixed words what is wrong with it."""
+    if len(opened) < _LEAST_BYTES:
         raise FrameError("too short")
-    if len(datagram) > MAX_DATAGRAM_BYTES:
-        raise FrameError("too long")
-    magic, version, kind, sender, to, number = _HEADER.unpack_from(datagram)
-    if magic != MAGIC:
-        raise FrameError("not a frame")
-    if version != LINK_VERSION:
-        raise FrameError("another link version")
+    kind, sender, to, number = _HEADER.unpack_from(opened)
     if kind not in Kind.__members__.values():
         raise FrameError("unknown kind")
     if sender < 0 or to < EVERYBODY:
         raise FrameError("impossible node id")
-    body = datagram[HEADER_BYTES:]
-    if (kind in _WITH_BODY) != bool(body) or (kind in _GREETINGS and len(body) > MAX_INTRODUCTION_BYTES):
+    body = opened[_HEADER.size : -MARK_BYTES]
+    if (kind in _WITH_BODY) != bool(body) or (kind in GREETINGS and len(body) > MAX_INTRODUCTION_BYTES):
         raise FrameError("wrong length")
-    return Frame(Kind(kind), NodeId(sender), NodeId(to), number, body)
+    return Frame(Kind(kind), NodeId(sender), NodeId(to), number, body, opened[-MARK_BYTES:])

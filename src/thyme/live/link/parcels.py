@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from thyme.live.link.frames import FrameError
+from thyme.live.link.sealing import FrameError
 from thyme.wire.codec import MAX_FRAME_BYTES
 
 MAX_MESSAGES = 64

@@ -31,6 +31,13 @@ class Peer(msgspec.Struct):
     address: Address
     life: int
     heard_s: float
+    session: int = 0
+    key: bytes = b""
+    """What is marked by it comes from this peer (`sessions`)."""
+
+    def is_same(self, other: Peer) -> bool:
+        """Whether nothing has changed but when it was heard."""
+        return (self.node, self.life, self.session) == (other.node, other.life, other.session)
 
 
 class Peers:

@@ -1,7 +1,9 @@
 """Reception: what the data frames of peers hold, handed up once each.
 
 Parcels and pieces are acknowledged whenever they come, since an acknowledgement may have been lost, and handed up the
-first time. A broadcast is neither acknowledged nor repeated.
+first time. A broadcast is not acknowledged. What is older than a sender's window of numbers is dropped: somebody plays
+it again. Frames without a mark, which came by multicast, have a window of their own, so that none of them moves that of
+the others.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from thyme.live.link.addresses import Address
 from thyme.live.link.frames import Frame, Kind
 from thyme.live.link.parcels import read_piece, unpack_messages
 from thyme.live.link.pieces import Pieces
-from thyme.model.bounded import Bounded
+from thyme.live.link.sessions import TOO_OLD, Window
 from thyme.model.ids import NodeId
 from thyme.model.records import TrafficKind
 from thyme.wire.codec import DecodeError
@@ -40,37 +42,46 @@ class Reception:
         self._acknowledgements = acknowledgements
         self._hear = hear
         self._count = count
-        self._heard: Bounded[tuple[NodeId, int], None] = Bounded(memory)
+        self._memory = memory
+        self._windows: dict[tuple[NodeId, bool], Window] = {}
         self._pieces, self._broadcast_pieces = Pieces(), Pieces()
 
-    def take(self, frame: Frame, address: Address) -> str:
+    def take(self, frame: Frame, address: Address, *, marked: bool = True) -> str:
         """A frame with data from a peer; why it was dropped, or nothing."""
-        if frame.kind is Kind.BROADCAST:
-            self._read(frame.sender, frame.body)
-        elif frame.kind is Kind.BROADCAST_PIECE:
-            self._put_together(frame, self._broadcast_pieces)
-        elif frame.to != self._node:
+        to_all = frame.kind in (Kind.BROADCAST, Kind.BROADCAST_PIECE)
+        if not to_all and frame.to != self._node:
             return "for another node"
-        else:
-            return self._take_unicast(frame, address)
-        return ""
+        old = self._window(frame.sender, marked).judge(frame.number)
+        if not to_all and old != TOO_OLD:
+            self._acknowledgements.owe(frame.sender, address, frame.number)
+        if not old:
+            self._hand_up(frame)
+        return old
 
     def forget(self, node: NodeId) -> None:
         """It has gone: nothing of what it began will be completed."""
+        for marked in (True, False):
+            self._windows.pop((node, marked), None)
         self._pieces.forget(node)
         self._broadcast_pieces.forget(node)
 
-    def _take_unicast(self, frame: Frame, address: Address) -> str:
-        self._acknowledgements.owe(frame.sender, address, frame.number)
-        if (frame.sender, frame.number) in self._heard:
-            return "repeated"
-        self._heard[(frame.sender, frame.number)] = None
-        if frame.kind is Kind.PIECE:
-            self._put_together(frame, self._pieces)
-        else:
-            for body in unpack_messages(frame.body):
-                self._read(frame.sender, body)
-        return ""
+    def _window(self, sender: NodeId, marked: bool) -> Window:
+        window = self._windows.get((sender, marked))
+        if window is None:
+            window = self._windows[(sender, marked)] = Window(self._memory)
+        return window
+
+    def _hand_up(self, frame: Frame) -> None:
+        match frame.kind:
+            case Kind.BROADCAST:
+                self._read(frame.sender, frame.body)
+            case Kind.BROADCAST_PIECE:
+                self._put_together(frame, self._broadcast_pieces)
+            case Kind.PIECE:
+                self._put_together(frame, self._pieces)
+            case _:
+                for body in unpack_messages(frame.body):
+                    self._read(frame.sender, body)
 
     def _put_together(self, frame: Frame, pieces: Pieces) -> None:
         body = pieces.add(frame.sender, read_piece(frame.body))

@@ -19,25 +19,20 @@ from thyme.live.link.acknowledgements import Acknowledgements
 from thyme.live.link.acquaintance import Acquaintance, PeerOptions
 from thyme.live.link.addresses import Address, address_text
 from thyme.live.link.budgets import BudgetOptions, Budgets
-from thyme.live.link.frames import (
-    DATA,
-    EVERYBODY,
-    HEADER_BYTES,
-    MULTICAST,
-    Frame,
-    FrameError,
-    Kind,
-    pack,
-    unpack,
-)
+from thyme.live.link.frames import ABOUT, EVERYBODY, HEADER_BYTES, NO_MARK, TO_ALL, Frame, Kind, pack, unpack
+from thyme.live.link.greetings import Introduction, signed
 from thyme.live.link.lanes import Failed
 from thyme.live.link.multicast import Multicast, MulticastOptions
 from thyme.live.link.parcels import message_count, pack_numbers, split, unpack_numbers
 from thyme.live.link.paths import PathOptions, Paths
-from thyme.live.link.peers import Peers, Presence
+from thyme.live.link.peers import Peer, Peers, Presence
 from thyme.live.link.port import Buffers, Port
 from thyme.live.link.reception import Count, Hear, Reception
+from thyme.live.link.sealing import FrameError, Seal
+from thyme.live.link.sessions import is_marked, mark_of
 from thyme.live.link.unicasts import UnicastOptions, Unicasts, Way
+from thyme.live.trust.identity import Identity
+from thyme.live.trust.namespaces import Namespace
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import TrafficKind
@@ -54,8 +49,9 @@ class LinkOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     budget: BudgetOptions = BudgetOptions()
     paths: PathOptions = PathOptions()
     multicast: MulticastOptions = MulticastOptions()
-    heard: AtLeastOne = 10_000
-    """Parcels remembered by their receiver, to hand each up only once."""
+    heard: AtLeastOne = 32_768
+    """The latest numbers of a peer's frames, of which it is known which have come, to hand each up only once; more than
+    are sent while one is tried."""
     send_buffer_bytes: AtLeastOne = 1_000_000
     """Bytes that wait for the socket; above, frames are dropped until it drains."""
     receive_buffer_bytes: AtLeastOne = 4_000_000
@@ -80,8 +76,13 @@ class UdpLink:
         *,
         only_listed: bool = False,
         codec: Codec = PLAIN,
+        identity: Identity | None = None,
+        namespace: Namespace | None = None,
     ) -> None:
         self._node = node
+        self._identity = identity or Identity.given(node)
+        shared = namespace or Namespace.open()
+        self._seal = Seal(shared.number, shared.frame_key)
         self._codec = codec
         self._count = count
         self._options = options or LinkOptions()
@@ -98,7 +99,7 @@ class UdpLink:
         self._budgets = Budgets(self._options.budget)
         self._warned_of_overflow = False
         self.peers = Peers(self._options.peers.most, only_listed=only_listed)
-        self.acquaintance = Acquaintance(node, self.peers, self._options.peers, self._send_about)
+        self.acquaintance = Acquaintance(node, self._identity, self.peers, self._options.peers, self._send_about)
         self.acquaintance.changed = self._presence
         self.watch: Callable[[Presence], None] | None = None
         """Told of peers who come and go."""
@@ -137,8 +138,9 @@ class UdpLink:
         together = self._multicast.reached(addresses)
         alone = [address for address in addresses if address not in together]
         for address in (self._multicast.group, *alone) if together else alone:
-            for datagram in self._broadcast_datagrams(body, self._paths.datagram_bytes(address)):
-                self._send(datagram, address, "broadcast")
+            peer = self.peers.at(address)
+            for frame in self._broadcast_frames(body, self._paths.datagram_bytes(address)):
+                self._send(self._sealed(frame, peer), address, "broadcast")
         return len(body)
 
     def unicast(self, to: NodeId, message: Message, failed: Failed) -> int:
@@ -162,39 +164,41 @@ class UdpLink:
     def _take_from_group(self, data: bytes, address: Address) -> None:
         """By multicast come strangers' datagrams and one's own, too."""
         if self.peers.at(address) is not None:
-            self._port.hear(data, address)
+            self._take(data, address, grouped=True)
 
     def _ask_who_hears(self) -> None:
         if len(self.peers.addresses()) >= self._options.multicast.least_peers:
             self._send_about(Kind.WHO_HEARS, EVERYBODY, self._multicast.group)
 
-    def _take(self, data: bytes, address: Address) -> None:
-        if reason := self._read(data, address):
+    def _take(self, data: bytes, address: Address, *, grouped: bool = False) -> None:
+        if reason := self._read(data, address, grouped):
             self._count(TrafficKind.DROPPED, "datagram", len(data), reason)
 
-    def _read(self, data: bytes, address: Address) -> str:
+    def _read(self, data: bytes, address: Address, grouped: bool = False) -> str:
         """Handle a datagram; why it was dropped, or nothing."""
         if not self.peers.may_come(address):
             return "not from a peer"
         try:
-            frame = unpack(data)
+            frame = unpack(self._seal.open(data))
             if frame.kind is not Kind.ACK and not self._budgets.spend(address, self._loop.time(), _cost(frame)):
                 return "above its sender's budget"
-            if frame.sender == self._node:
-                self.acquaintance.meet_twin(f"at {address_text(address)}")
-                return "another node with this node's id"
-            if frame.kind is not Kind.ACK and frame.kind not in DATA and frame.kind not in MULTICAST:
+            if frame.kind in ABOUT:
                 return self.acquaintance.receive(frame, address)
             peer = self.peers.at(address)
             if peer is None or peer.node != frame.sender:
                 self.acquaintance.ask(address)
                 return "from somebody who has not greeted"
-            peer.heard_s = self._loop.time()
-            return self._on_frame(frame, address)
+            if is_marked(frame, peer.key):
+                peer.heard_s = self._loop.time()
+                return self._on_frame(frame, address)
+            if grouped and frame.kind in TO_ALL and frame.mark == NO_MARK:
+                return self._on_frame(frame, address, marked=False)
+            self.acquaintance.ask(address)
+            return "not marked by its sender"
         except FrameError as error:
             return str(error)
 
-    def _on_frame(self, frame: Frame, address: Address) -> str:
+    def _on_frame(self, frame: Frame, address: Address, *, marked: bool = True) -> str:
         match frame.kind:
             case Kind.ACK:
                 self._unicasts.acknowledge(unpack_numbers(frame.body), frame.sender)
@@ -202,27 +206,30 @@ class UdpLink:
                 self._send_about(Kind.HEARD, frame.sender, address)
             case Kind.HEARD:
                 self._multicast.believe(address)
+            case Kind.GOODBYE:
+                return self.acquaintance.receive(frame, address)
             case _:
-                return self._reception.take(frame, address)
+                return self._reception.take(frame, address, marked=marked)
         return ""
 
     def _acknowledge(self, to: NodeId, address: Address, numbers: list[int]) -> None:
-        self._send(self._frame(Kind.ACK, to, self._next_number(), pack_numbers(numbers)), address, "ack")
+        frame = Frame(Kind.ACK, self._node, to, self._next_number(), pack_numbers(numbers))
+        self._send(self._sealed(frame, self.peers.find(to)), address, "ack")
 
     def _transmit(self, to: NodeId, kind: Kind, number: int, body: bytes, again: bool) -> None:
         if again:
             self._count(TrafficKind.RETRANSMITTED, "unicast", 0, "")
         peer = self.peers.find(to)
         if peer is not None:
-            self._send(self._frame(kind, to, number, body), peer.address, "unicast")
+            self._send(self._sealed(Frame(kind, self._node, to, number, body), peer), peer.address, "unicast")
 
-    def _broadcast_datagrams(self, body: bytes, datagram_bytes: int) -> list[bytes]:
+    def _broadcast_frames(self, body: bytes, datagram_bytes: int) -> list[Frame]:
         """One, unless the path is too narrow."""
         room_bytes = datagram_bytes - HEADER_BYTES
         if len(body) <= room_bytes:
-            return [self._frame(Kind.BROADCAST, EVERYBODY, self._next_number(), body)]
+            return [Frame(Kind.BROADCAST, self._node, EVERYBODY, self._next_number(), body)]
         pieces = split(self._next_number(), body, room_bytes)
-        return [self._frame(Kind.BROADCAST_PIECE, EVERYBODY, self._next_number(), piece) for piece in pieces]
+        return [Frame(Kind.BROADCAST_PIECE, self._node, EVERYBODY, self._next_number(), piece) for piece in pieces]
 
     def _datagram_bytes(self, to: NodeId) -> int:
         peer = self.peers.find(to)
@@ -253,15 +260,24 @@ class UdpLink:
         if self.watch:
             self.watch(presence)
 
-    def _send_about(self, kind: Kind, to: NodeId, address: Address) -> None:
-        body = self.acquaintance.introduction.pack() if kind in (Kind.HELLO, Kind.WELCOME) else b""
-        self._send(self._frame(kind, to, self._next_number(), body), address, "hello")
+    def _send_about(self, kind: Kind, to: NodeId, address: Address, introduction: Introduction | None = None) -> None:
+        frame = Frame(kind, self._node, to, self._next_number())
+        if introduction is None:
+            datagram = self._sealed(frame, self.peers.at(address))
+        elif kind is Kind.WELCOME:
+            datagram = self._sealed(signed(frame, introduction, self._identity), None)
+        else:
+            datagram = self._sealed(msgspec.structs.replace(frame, body=introduction.pack()), None)
+        self._send(datagram, address, "hello")
 
     def _send(self, datagram: bytes, address: Address, name: str) -> None:
         self._port.send(datagram, address, name)
 
-    def _frame(self, kind: Kind, to: NodeId, number: int, body: bytes = b"") -> bytes:
-        return pack(Frame(kind, self._node, to, number, body))
+    def _sealed(self, frame: Frame, peer: Peer | None) -> bytes:
+        """As a datagram, marked if it is for one peer."""
+        if peer is not None:
+            frame = msgspec.structs.replace(frame, mark=mark_of(frame, peer.key))
+        return self._seal.close(pack(frame))
 
     def _next_number(self) -> int:
         self._numbers += 1

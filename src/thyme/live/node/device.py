@@ -20,7 +20,8 @@ import msgspec
 from thyme.approaches.registry import Approach, find_approach
 from thyme.host import MemoryStore, Store
 from thyme.live.link.addresses import Address, address_text, family_of, parse_address, resolve
-from thyme.live.link.frames import LIFE_BITS, MAX_NODE
+from thyme.live.link.frames import MAX_NODE
+from thyme.live.link.greetings import LIFE_BITS
 from thyme.live.link.udp import LinkOptions
 from thyme.live.node.clock import Clock
 from thyme.live.node.host import ORIGIN, LiveHost
@@ -118,6 +119,8 @@ class Device:
             clock=clock,
             store=store,
             codec=SigningCodec(notary) if options.signed else PLAIN,
+            identity=self.identity,
+            namespace=self.namespace,
             log=log,
             seed=options.seed,
             position=options.position,

@@ -20,6 +20,8 @@ from thyme.live.link.udp import LinkOptions, UdpLink
 from thyme.live.node.clock import Clock
 from thyme.live.node.log import Log, NoLog
 from thyme.live.store.room import StoreFull
+from thyme.live.trust.identity import Identity
+from thyme.live.trust.namespaces import Namespace
 from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, LogRecord, TrafficKind
@@ -49,6 +51,8 @@ class LiveHost:
         link: LinkOptions | None = None,
         only_listed: bool = False,
         codec: Codec = PLAIN,
+        identity: Identity | None = None,
+        namespace: Namespace | None = None,
     ) -> None:
         self.node = node
         self.codec = codec
@@ -64,7 +68,17 @@ class LiveHost:
         self._position = position
         self._moving = False
         self.on = True
-        self.link = UdpLink(node, self.random, self._hear, self._count, link, only_listed=only_listed, codec=codec)
+        self.link = UdpLink(
+            node,
+            self.random,
+            self._hear,
+            self._count,
+            link,
+            only_listed=only_listed,
+            codec=codec,
+            identity=identity,
+            namespace=namespace,
+        )
         self.time = self.link.acquaintance.time = CrowdTime(self.clock.now, fixed=self.clock.common)
 
     def now(self) -> float:

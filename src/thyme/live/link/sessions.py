@@ -1,0 +1,65 @@
+"""Sessions: what two nodes that have greeted each other share until one of them closes its link.
+
+Their keys give them a secret (X25519), and that with the numbers of both sessions a key, by which each marks what it
+sends to the other. So whoever knows the namespace's key still cannot speak for another member, and what was recorded
+in another session is worth nothing. Within one, a window of numbers tells what is new from what is repeated.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from hmac import compare_digest
+
+from thyme.live.link.frames import MARK_BYTES, Frame
+from thyme.live.trust.identity import Identity
+
+KEY_BYTES = 32
+REPEATED = "repeated"
+TOO_OLD = "too old"
+
+
+def session_key(identity: Identity, session: int, public: bytes, other: int) -> bytes | None:
+    """The key that a node shares with the holder of a public key; None if that is no key."""
+    secret = identity.shared_with(public)
+    if secret is None:
+        return None
+    both = sorted(((identity.public, session), (public, other)))
+    text = b"".join(key + number.to_bytes(8, "big") for key, number in both)
+    return blake2b(text, digest_size=KEY_BYTES, key=secret, person=b"thyme session").digest()
+
+
+def mark_of(frame: Frame, key: bytes) -> bytes:
+    return blake2b(frame.content(), digest_size=MARK_BYTES, key=key).digest()
+
+
+def is_marked(frame: Frame, key: bytes) -> bool:
+    return compare_digest(mark_of(frame, key), frame.mark)
+
+
+class Window:
+    """Which of a sender's latest numbers have come."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._seen = bytearray(size)
+        self._highest = -1
+
+    def judge(self, number: int) -> str:
+        """Nothing if the number is new, or why it is not."""
+        ahead = number - self._highest
+        if ahead > 0:
+            self._move(number, ahead)
+        elif -ahead >= self._size:
+            return TOO_OLD
+        elif self._seen[number % self._size]:
+            return REPEATED
+        self._seen[number % self._size] = 1
+        return ""
+
+    def _move(self, number: int, ahead: int) -> None:
+        if ahead >= self._size:
+            self._seen = bytearray(self._size)
+        else:
+            for passed in range(self._highest + 1, number):
+                self._seen[passed % self._size] = 0
+        self._highest = number
