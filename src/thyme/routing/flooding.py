@@ -15,7 +15,9 @@ from thyme.host import Host
 from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, TrafficKind
+from thyme.routing.hearing import Ear
 from thyme.routing.layer import Deliver
+from thyme.routing.seen import SeenTable
 from thyme.wire.codec import DecodeError
 from thyme.wire.flooding import Flooded
 from thyme.wire.message import Message
@@ -38,7 +40,10 @@ class Flooding:
         self._host = host
         self._deliver = deliver
         self._options = options or FloodingOptions()
-        self._seen: Bounded[tuple[NodeId, int], None] = Bounded(self._options.memory)
+        self._table = SeenTable()
+        self._seen: Bounded[tuple[NodeId, int], None] = Bounded(
+            self._options.memory, parting=lambda seen, _: self._table.forget(*seen)
+        )
         self._numbers = host.random.getrandbits(40) << 20
         self._echoes: Bounded[int, Callable[[], None]] = Bounded(self._options.awaited_echoes)
         self.hops = 0
@@ -62,6 +67,7 @@ class Flooding:
         if (message.origin, message.number) in self._seen:
             if message.origin == self._host.node and message.number in self._echoes:
                 self._echoes.pop(message.number)()
+                self._table.add(message.origin, message.number)
             return True
         self._remember(message)
         try:
@@ -78,5 +84,19 @@ class Flooding:
         self._deliver(message.origin, payload)
         return True
 
+    def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
+        """For flooded messages, to be told together with others who hear them."""
+        if kind is not Flooded:
+            return ()
+        from thyme.routing.seeing import find_new_together
+
+        return (Ear(find_new_together, self._table.address, self._hear_alone),)
+
+    def _hear_alone(self, sender: NodeId, message: Flooded, *_: object) -> None:
+        self.receive(sender, message)
+
     def _remember(self, message: Flooded) -> None:
+        """An own message whose echo is awaited is news once more."""
         self._seen[(message.origin, message.number)] = None
+        if message.number not in self._echoes:
+            self._table.add(message.origin, message.number)

@@ -131,7 +131,7 @@ class LocalStorage(ReactiveStore):
         self._joining.receive(sender, message)
 
     def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
-        more = self._router.ears(kind) or self._agreement.ears(kind)
+        more = self._flooding.ears(kind) or self._router.ears(kind) or self._agreement.ears(kind)
         return (self._joining.ear(), *more) if more else ()
 
     def _was_inserted(self, key: ObjectKey) -> bool:
