@@ -29,6 +29,7 @@ PEOPLE: dict[str, tuple[str, str]] = {
     "rm": ("verbs", "rm"),
     "ls": ("verbs", "ls"),
     "peers": ("verbs", "peers"),
+    "crowd": ("crowd", "crowd"),
     "watch": ("watch", "watch"),
 }
 STUDIES: dict[str, tuple[str, str]] = {

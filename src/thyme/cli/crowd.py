@@ -1,0 +1,174 @@
+"""`thyme crowd`: many live nodes on this machine, as real processes in an emulated area, measured by the pipeline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from thyme.cli.settings import Master
+from thyme.model.errors import InputError
+
+if TYPE_CHECKING:
+    from thyme.live.emulation.trial import Trial, TrialOptions
+    from thyme.model.operations import Operation
+
+
+def crowd(
+    nodes: Annotated[int, typer.Option(help="How many processes; 64 at most.")] = 12,
+    approach: Annotated[str, typer.Option(help="How data is shared: es, ls, dcs, …")] = "dcs",
+    area: Annotated[
+        str, typer.Option(metavar="WIDTHxHEIGHT", help="The area in metres; without it, two nodes per cell of 40 m.")
+    ] = "",
+    range_m: Annotated[float, typer.Option("--range", metavar="METRES", help="How far a radio reaches.")] = 113.0,
+    loss: Annotated[float, typer.Option(help="Part of the datagrams that is lost within range.")] = 0.01,
+    delay: Annotated[float, typer.Option(metavar="SECONDS", help="What a datagram takes.")] = 0.002,
+    seconds: Annotated[float, typer.Option(help="How long the workload lasts.")] = 60.0,
+    rate: Annotated[float, typer.Option(help="Objects that the crowd shares per second.")] = 2.0,
+    walk: Annotated[int, typer.Option(help="How many of them walk.")] = 0,
+    kill: Annotated[int, typer.Option(help="How many are killed without a goodbye; each is back after 10 s.")] = 0,
+    cut: Annotated[
+        str, typer.Option(metavar="FROM-TO", help="Cut the area in two between these seconds, such as 20-40.")
+    ] = "",
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting of the approach; may be repeated.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Places, workload, losses and who is killed follow from it.")] = 1,
+    out: Annotated[Path, typer.Option(help="A new folder for logs, stores and events.")] = Path("out/crowd"),
+    measure: Annotated[bool, typer.Option("--measure/--no-measure", help="Work out the metrics, on Spark.")] = True,
+    master: Master = "",
+) -> None:
+    """Start a crowd of live nodes, each a process, in an emulated area, and measure what they do.
+
+    Examples:
+
+      thyme crowd --nodes 30 --seconds 60
+
+      thyme crowd --nodes 16 --approach ls --kill 3 --cut 20-40 --walk 4
+    """
+    from thyme.live.emulation.trial import Trial, write_events
+    from thyme.live.loop import run
+
+    options = _options(nodes, approach, area, range_m, loss, delay, seconds, rate, walk, kill, cut, setting, seed)
+    if (out / "logs").exists():
+        raise InputError(f"{out} has a trial already; name another folder with --out, or remove it")
+
+    async def play() -> tuple[Trial, list[Operation]]:
+        trial = Trial(options, out)
+        return trial, await trial.run(print)
+
+    trial, operations = run(play())
+    events, trace = out / "events.parquet", out / "trace.parquet"
+    rows = write_events(trial.stage.logs(), events)
+    _write_trace(operations, trace)
+    air = trial.stage.air
+    print(f"{air.datagrams:,} datagrams went through the air, {air.lost:,} more were lost; {rows:,} events in {events}")
+    if measure:
+        _show_metrics(events, trace, nodes, seconds, master)
+
+
+def _options(
+    nodes: int,
+    approach: str,
+    area: str,
+    range_m: float,
+    loss: float,
+    delay_s: float,
+    seconds: float,
+    rate: float,
+    walkers: int,
+    kills: int,
+    cut: str,
+    setting: list[str] | None,
+    seed: int,
+) -> TrialOptions:
+    from thyme.live.emulation.area import AirOptions
+    from thyme.live.emulation.stage import StageOptions
+    from thyme.live.emulation.trial import TrialOptions
+    from thyme.live.emulation.workload import WorkloadOptions
+    from thyme.routing.cells.grid import cell_side_m
+    from thyme.world.venue import venue_for
+
+    cell_m = round(cell_side_m(range_m), 1)
+    venue = venue_for(nodes, cell_m=cell_m)
+    width_m, height_m = _sides(area) if area else (venue.width_m, venue.height_m)
+    return TrialOptions(
+        nodes,
+        AirOptions(width_m, height_m, range_m, loss, delay_s, delay_s / 2.0),
+        StageOptions(approach, _settings(approach, setting, width_m, height_m, cell_m), seed),
+        WorkloadOptions(duration_s=seconds, inserts_per_s=rate),
+        walkers=walkers,
+        kills=kills,
+        cut=_pair(cut, "-", "--cut", "seconds, such as 20-40") if cut else None,
+    )
+
+
+def _settings(approach: str, given: list[str] | None, width_m: float, height_m: float, cell_m: float) -> dict[str, Any]:
+    """What was given; an approach with cells gets those of the area, one with a server its first node."""
+    from thyme.approaches.registry import find_approach
+    from thyme.model.settings import parse_settings, set_key
+
+    found = find_approach(approach, "--approach")
+    settings: dict[str, Any] = {}
+    if found.capabilities.needs_positions:
+        settings["grid"] = {"width_m": width_m, "height_m": height_m, "cell_m": cell_m}
+    if found.capabilities.needs_server:
+        settings["servers"] = [0]
+    for key, value in parse_settings(given).items():
+        set_key(settings, key, value, found.settings)
+    return settings
+
+
+def _sides(area: str) -> tuple[float, float]:
+    return _pair(area, "x", "--area", "metres, such as 200x120")
+
+
+def _pair(text: str, separator: str, option: str, what: str) -> tuple[float, float]:
+    try:
+        first, second = (float(part) for part in text.split(separator))
+    except ValueError as error:
+        raise InputError(f"{option} {text}: expected two numbers of {what}") from error
+    return first, second
+
+
+def _write_trace(operations: list[Operation], path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    from thyme.drafts import drafted
+    from thyme.sim.traces import table_from_operations
+
+    with drafted(path) as draft:
+        pq.write_table(table_from_operations(operations), draft)
+
+
+def _show_metrics(events: Path, trace: Path, nodes: int, seconds: float, master: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    with Console(stderr=True).status("Measuring on Spark …"):
+        from thyme.pipeline.metrics.trials import measure_trial
+
+        metrics = measure_trial(events, trace, nodes, master)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("")
+    for column in ("number", "succeed", "median", "p95"):
+        table.add_column(column, justify="right")
+    for kind in ("insert", "subscribe", "retrieve", "delete", "more"):
+        if number := metrics.get(f"{kind}.issued"):
+            share, times = _share(metrics, f"{kind}.success"), _times(metrics, f"{kind}.latency_s")
+            table.add_row(kind, f"{number:,.0f}", share, *times)
+    told = f"{metrics.get('notification.expected', 0.0):,.0f}"
+    table.add_row("notifications", told, _share(metrics, "recall"), *_times(metrics, "notification.latency_s"))
+    Console(highlight=False).print(table)
+    sent = metrics.get("phy_sent.bytes", 0.0)
+    print(f"on the air {sent / 1e6:.1f} MB, {sent / nodes / seconds / 1e3:.1f} kB per node and second")
+
+
+def _share(metrics: dict[str, float], name: str) -> str:
+    return f"{metrics[name]:.1%}" if name in metrics else ""
+
+
+def _times(metrics: dict[str, float], name: str) -> tuple[str, str]:
+    p50, p95 = (metrics.get(f"{name}.{part}") for part in ("p50", "p95"))
+    return tuple("" if value is None else f"{1e3 * value:,.0f} ms" for value in (p50, p95))  # type: ignore[return-value]

@@ -1,0 +1,118 @@
+"""A member of an emulated crowd: one process with one device and its user, who plays the operations it is told.
+
+It is the user of the simulator on the device of a live node; what happens goes to a log of its own, with the records
+of a simulation. It ends when it is told to, or when nobody is there any more to tell it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+import time
+from contextlib import suppress
+from typing import Any
+
+from thyme.approaches.user import FIRST_REACTION, Numbers, User
+from thyme.live.emulation.orders import (
+    Issue,
+    Leave,
+    Life,
+    Listens,
+    Meet,
+    Order,
+    Stand,
+    State,
+    line,
+    read_life,
+    read_order,
+)
+from thyme.live.loop import run
+from thyme.live.node.clock import Clock
+from thyme.live.node.device import Device
+from thyme.live.store.places import open_store
+from thyme.model.ids import NodeId
+
+STATE_EVERY_S = 0.5
+REACTIONS = 1_000_000
+"""Numbers that one member has for operations in reaction to notifications."""
+MAX_ORDERS = 10_000
+
+
+class Member:
+    def __init__(self, life: Life) -> None:
+        options = life.device
+        clock = Clock(time.time() - life.epoch_s, common=True)
+        self._store = open_store(life.store, options.node, options.approach, options.disk)
+        self._device = Device(options, store=self._store, clock=clock)
+        numbers = Numbers(FIRST_REACTION + options.node * REACTIONS)
+        self._user = User(NodeId(options.node), self._device.host, life.users, numbers, life.seed)
+        self._user.told = self._told
+        self._notified = 0
+
+    def _told(self, *_: Any) -> None:
+        self._notified += 1
+
+    async def live(self, orders: asyncio.Queue[Order | None]) -> None:
+        await self._device.open()
+        self._user.take(self._device.store)
+        say(Listens(*self._device.address))
+        telling = asyncio.ensure_future(self._tell())
+        try:
+            while (order := await orders.get()) is not None and not isinstance(order, Leave):
+                await self._obey(order)
+        finally:
+            telling.cancel()
+            self._user.lose()
+            await self._device.close("quit")
+            if hasattr(self._store, "close"):
+                await self._store.close()
+
+    async def _obey(self, order: Meet | Issue | Stand) -> None:
+        match order:
+            case Meet():
+                await self._device.connect(order.peers)
+                await self._device.join()
+            case Issue():
+                self._user.issue(order.operation)
+            case Stand():
+                self._device.host.place(order.place, moving=order.moving)
+
+    async def _tell(self) -> None:
+        while True:
+            say(self.state())
+            await asyncio.sleep(STATE_EVERY_S)
+
+    def state(self) -> State:
+        store = self._device.store
+        cell = getattr(getattr(store, "cell", None), "place", None)
+        held = {name: count for name, count, _ in store.stored()}
+        neighbours = tuple(sorted(int(node) for node in self._device.neighbours()))
+        return State(self._device.joined.is_set(), cell, neighbours, held, self._notified, self._user.busy)
+
+
+def say(what: Any) -> None:
+    with suppress(OSError):
+        os.write(sys.stdout.fileno(), line(what))
+
+
+def _read_orders(loop: asyncio.AbstractEventLoop, orders: asyncio.Queue[Order | None]) -> None:
+    for text in sys.stdin.buffer:
+        loop.call_soon_threadsafe(orders.put_nowait, read_order(text))
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(orders.put_nowait, None)
+
+
+async def main() -> None:
+    life = read_life(sys.stdin.buffer.readline())
+    orders: asyncio.Queue[Order | None] = asyncio.Queue(MAX_ORDERS)
+    member = Member(life)
+    threading.Thread(target=_read_orders, args=(asyncio.get_running_loop(), orders), daemon=True).start()
+    await member.live(orders)
+
+
+if __name__ == "__main__":
+    run(main())
+    sys.stdout.flush()
+    os._exit(0)  # the thread that reads orders would hold the process up

@@ -1,0 +1,132 @@
+"""A trial: a workload played by an emulated crowd to which things happen, and the events that it leaves.
+
+The folder of a trial has the log and the store of every member, and in the end the events of all as one table, as a
+simulation writes them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+
+import msgspec
+
+from thyme.drafts import drafted
+from thyme.live.emulation.area import AirOptions, Area, scattered
+from thyme.live.emulation.stage import Stage, StageOptions
+from thyme.live.emulation.workload import WorkloadOptions, operations_of
+from thyme.live.node.log import read_log
+from thyme.model.errors import InputError
+from thyme.model.operations import Operation
+
+LEAD_S = 1.0
+"""Between the last to join and the first operation."""
+
+
+class TrialOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    nodes: int
+    air: AirOptions
+    stage: StageOptions = StageOptions()
+    workload: WorkloadOptions = WorkloadOptions()
+    walkers: int = 0
+    kills: int = 0
+    """Members that are killed without a goodbye, evenly over the trial, …"""
+    revive_s: float = 10.0
+    """… and start again on their stores after so long; 0: never."""
+    rest_s: float = 5.0
+    """For what is under way when the workload ends."""
+    cut: tuple[float, float] | None = None
+    """The area falls into two halves between these seconds of the workload."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.kills <= self.nodes:
+            raise InputError(f"{self.kills} of {self.nodes} members cannot be killed")
+        if not 0 <= self.walkers <= self.nodes:
+            raise InputError(f"{self.walkers} of {self.nodes} members cannot walk")
+        if self.cut is not None and not 0.0 <= self.cut[0] < self.cut[1]:
+            raise InputError(f"the cut lasts from {self.cut[0]:g} to {self.cut[1]:g} s; its beginning comes first")
+
+
+class Trial:
+    def __init__(self, options: TrialOptions, folder: Path) -> None:
+        seed = options.stage.seed
+        self.options = options
+        self.stage = Stage(Area(options.air, scattered(options.air, options.nodes, seed), seed), options.stage, folder)
+        self.operations: list[Operation] = []
+        self.begun_s: float | None = None
+        """When the workload began, by the crowd's time."""
+
+    async def run(self, told: Callable[[str], None]) -> list[Operation]:
+        """Play the workload to its end; the operations that were planned."""
+        stage, options = self.stage, self.options
+        begin = [stage.walk_on(), self._kill(told), self._cut(told)]
+        try:
+            await stage.open()
+            heard = len(stage.area.links())
+            told(f"{options.nodes} members have joined after {stage.now():.0f} s; {heard} pairs hear each other")
+            self.begun_s = stage.now() + LEAD_S
+            self.operations = operations_of(options.workload, options.nodes, self.begun_s, options.stage.seed)
+            stage.walk(range(options.walkers))
+            happening = [asyncio.ensure_future(each) for each in begin]
+            begin = []
+            try:
+                await stage.play(self.operations)
+                await asyncio.sleep(max(0.0, self.begun_s + options.workload.duration_s + options.rest_s - stage.now()))
+            finally:
+                for each in happening:
+                    each.cancel()
+                await asyncio.gather(*happening, return_exceptions=True)
+        finally:
+            for unused in begin:
+                unused.close()
+            await stage.close()
+        return self.operations
+
+    async def _kill(self, told: Callable[[str], None]) -> None:
+        """One after the other, those that the seed says."""
+        stage, options = self.stage, self.options
+        if not options.kills:
+            return
+        chosen = Random(f"{options.stage.seed}/kills").sample(range(options.nodes), options.kills)
+        every_s = options.workload.duration_s / (options.kills + 1)
+        reviving = []
+        try:
+            for node in chosen:
+                await asyncio.sleep(every_s)
+                stage.kill(node)
+                told(f"{stage.now():.0f} s: node {node} was killed")
+                if options.revive_s:
+                    reviving.append(asyncio.ensure_future(self._revive(node, told)))
+            await asyncio.gather(*reviving)
+        finally:
+            for each in reviving:
+                each.cancel()
+
+    async def _revive(self, node: int, told: Callable[[str], None]) -> None:
+        await asyncio.sleep(self.options.revive_s)
+        await self.stage.start(node)
+        told(f"{self.stage.now():.0f} s: node {node} is back")
+
+    async def _cut(self, told: Callable[[str], None]) -> None:
+        if self.options.cut is None:
+            return
+        begins_s, ends_s = self.options.cut
+        await asyncio.sleep(begins_s)
+        self.stage.area.cut_at_m = self.options.air.width_m / 2.0
+        told(f"{self.stage.now():.0f} s: the area is cut in two")
+        await asyncio.sleep(ends_s - begins_s)
+        self.stage.area.cut_at_m = None
+        told(f"{self.stage.now():.0f} s: the area is whole again")
+
+
+def write_events(logs: Sequence[Path], path: Path) -> int:
+    """The events of all members in order of time, as one Parquet file; how many."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.concat_tables([read_log(log) for log in logs]).sort_by([("at_s", "ascending"), ("node", "ascending")])
+    with drafted(path) as draft:
+        pq.write_table(table, draft, compression="zstd")
+    return int(table.num_rows)
