@@ -21,7 +21,7 @@ from thyme.live.emulation.air import Air
 from thyme.live.emulation.area import Area
 from thyme.live.emulation.orders import Issue, Leave, Life, Listens, Meet, Order, Stand, State, line, read_said
 from thyme.live.node.device import DeviceOptions
-from thyme.live.store.disk import DiskOptions
+from thyme.live.store.options import DiskOptions
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 from thyme.model.operations import Operation, RetrievalPolicy
