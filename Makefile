@@ -8,6 +8,7 @@ DEV := $(VENV)/.dev
 BENCH := $(VENV)/.bench
 NS3 := .venv-ns3
 STUDY_OUT ?= out/study
+GALLERY ?= --demo --open
 # How many processes run tests: as many as there are cores.
 JOBS ?= logical
 
@@ -20,7 +21,7 @@ setup = @log=$(VENV)/install.log; \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install develop study test check lint bench bench-ns3 spark-archive clean
+.PHONY: help install develop study gallery test check lint bench bench-ns3 spark-archive clean
 
 help: ## list the targets
 	@echo "Thyme: time-aware reactive storage for crowds of devices with no infrastructure"
@@ -53,6 +54,9 @@ develop: $(DEV) $(BENCH) ## set up .venv with all that tests and checks need too
 
 study: $(RUNTIME) ## run the main job on embedded defaults: posts to report, in out/study
 	$(BIN)/thyme study --preset fanzone --out $(STUDY_OUT)
+
+gallery: $(RUNTIME) ## the shared photo gallery in the browser, with an emulated crowd (GALLERY= for none)
+	$(BIN)/thyme gallery $(GALLERY)
 
 test: $(DEV) $(BENCH) ## run all tests, on all cores (JOBS=2 on two)
 	$(BIN)/python -m pytest -n $(JOBS)

@@ -30,6 +30,7 @@ PEOPLE: dict[str, tuple[str, str]] = {
     "ls": ("verbs", "ls"),
     "peers": ("verbs", "peers"),
     "crowd": ("crowd", "crowd"),
+    "gallery": ("gallery", "gallery"),
     "watch": ("watch", "watch"),
 }
 STUDIES: dict[str, tuple[str, str]] = {

@@ -147,7 +147,7 @@ def start(
             "only_peers": only_peers,
             "approach": approach,
             "settings": settings,
-            "position": _place(at),
+            "position": place_from(at),
             "log": log,
             "tell": tell,
             "seed": seed,
@@ -165,7 +165,7 @@ def start(
         raise typer.Exit(2) from error
 
 
-def _place(text: str) -> Point:
+def place_from(text: str) -> Point:
     try:
         x_m, y_m = (float(part) for part in text.split(","))
     except ValueError as error:

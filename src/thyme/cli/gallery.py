@@ -1,0 +1,128 @@
+"""`thyme gallery`: the shared photo gallery of this device, as a page in the browser."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import webbrowser
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from thyme.gallery.application import Application, ApplicationOptions
+
+PORT = 8470
+DEMO_NAME = "Demo festival"
+
+
+def gallery(
+    demo: Annotated[bool, typer.Option("--demo", help="Add an emulated crowd of people who post photos.")] = False,
+    share: Annotated[
+        bool, typer.Option("--share", help="Let phones on this network open the page; shows a QR code.")
+    ] = False,
+    name: Annotated[str, typer.Option(help="The gallery to be in; it is created if need be.")] = "",
+    passphrase: Annotated[str, typer.Option(help="Of a closed gallery.", envvar="THYME_PASSPHRASE")] = "",
+    invitation: Annotated[str, typer.Option(help="Join the gallery of an invitation (thyme:…).")] = "",
+    by: Annotated[str, typer.Option(help="What others see as the author of your photos.")] = "",
+    peer: Annotated[list[str] | None, typer.Option(help="host:port of a node in range; may be repeated.")] = None,
+    listen: Annotated[str, typer.Option(help="host:port on which the node listens for others.")] = "",
+    at: Annotated[str, typer.Option("--at", metavar="X,Y", help="Where this device stands, in metres.")] = "",
+    port: Annotated[int, typer.Option(help="Of the page; 0 takes a free one.")] = PORT,
+    folder: Annotated[str, typer.Option(metavar="DIR", help="Keep photos and everything else here.")] = "",
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+) -> None:
+    """Share photos with people around, without the Internet: a node with its gallery in the browser."""
+    from platformdirs import user_data_path
+
+    from thyme.cli.node import place_from
+    from thyme.gallery.application import ApplicationOptions
+    from thyme.gallery.forms import NewGallery
+    from thyme.live.loop import run
+
+    base = Path(folder).expanduser() if folder else user_data_path("thyme", appauthor=False) / "gallery"
+    named = name or (DEMO_NAME if demo and not invitation else "")
+    first = NewGallery(name=named, passphrase=passphrase, invitation=invitation) if named or invitation else None
+    options = ApplicationOptions(
+        folder=base / "demo" if demo else base,
+        port=port,
+        share=share,
+        listen=listen or ("127.0.0.1:0" if demo else "0.0.0.0:0"),
+        peers=tuple(peer or ()),
+        position=place_from(at) if at else None,
+        gallery=first,
+        by=by or ("Guest" if demo else ""),
+        subscribe="festival" if demo else "",
+        demo=demo,
+    )
+    run(_run(options, open_page))
+
+
+async def _run(options: ApplicationOptions, open_page: bool) -> None:
+    from thyme.gallery.application import Application
+
+    opened = asyncio.Event()
+
+    def show(application: Application) -> None:
+        if not opened.is_set():
+            print(_welcome(application), flush=True)
+            if open_page:
+                webbrowser.open(application.page)
+        opened.set()
+
+    application = Application(options, show)
+    life = asyncio.create_task(application.run())
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, life.cancel)
+    waiting = asyncio.create_task(opened.wait())
+    await asyncio.wait({life, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    async with _crowd(application) if options.demo and not life.done() else _nobody():
+        with suppress(asyncio.CancelledError):
+            await life
+
+
+def _welcome(application: Application) -> str:
+    from thyme.gallery.codes import terminal_code
+
+    lines = [f"{application.galleries.current.name}: open {application.page}"]
+    if application.shared_page:
+        lines += [
+            "",
+            terminal_code(application.shared_page),
+            "",
+            f"Phones on this network: scan, or open {application.shared_page}",
+            "Whoever has this address can do all that you can do here.",
+        ]
+    elif application.options.share:
+        lines.append("This machine has no address on a network, so phones cannot open the page.")
+    return "\n".join([*lines, "Ctrl-C ends it."])
+
+
+@asynccontextmanager
+async def _nobody() -> AsyncIterator[None]:
+    yield
+
+
+@asynccontextmanager
+async def _crowd(application: Application) -> AsyncIterator[None]:
+    """Other people, in a process that ends with this one."""
+    assert application.node is not None, "the gallery is open"
+    invitation, address = application.galleries.current.invitation(), application.node.address
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "thyme.gallery.demo.crowd", invitation, address), stdin=asyncio.subprocess.PIPE
+    )
+    try:
+        yield
+    finally:
+        if process.stdin is not None:
+            process.stdin.close()
+        try:
+            await asyncio.wait_for(process.wait(), 5.0)
+        except TimeoutError:
+            process.kill()

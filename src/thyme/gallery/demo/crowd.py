@@ -1,0 +1,109 @@
+"""The demo's crowd: a process of its own with some nodes, whose people post a photo every few seconds.
+
+    python -m thyme.gallery.demo.crowd INVITATION PEER
+
+It ends when its standard input does, so it never outlives the gallery that started it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from io import BytesIO
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+from thyme.gallery import pictures
+from thyme.gallery.cards import card_bytes, thumb_room
+from thyme.gallery.demo.scenes import SCENES
+from thyme.gallery.galleries import CELL_M
+from thyme.gallery.limits import EVERY_PHOTO, GalleryOptions
+from thyme.live.failures import OperationError
+from thyme.live.link.addresses import parse_address
+from thyme.live.loop import run
+from thyme.live.node.node import Node
+from thyme.live.trust.namespaces import Namespace
+from thyme.model.errors import InputError
+from thyme.model.geometry import Point
+
+PEOPLE = ("Ana", "Tiago", "Mariana", "Luís", "Sofia", "Chen", "Amara")
+EVENT = "festival"
+PAUSE_S = (2.0, 6.0)
+MOST_PHOTOS = 400
+"""After so many, the crowd only looks on: nobody's disk is to be filled by a demonstration."""
+QUALITY = 86
+HOLDERS = {"join_wait_s": 0.5, "settle_s": 1.0}
+
+
+def drawn(random: Random, number: int) -> tuple[bytes, str, tuple[str, ...]]:
+    """A photo, its title and its tags; the first ones are all of different kinds."""
+    scene = list(SCENES)[number % len(SCENES)] if number < len(SCENES) else random.choice(list(SCENES))
+    tags, titles = SCENES[scene]
+    out = BytesIO()
+    scene(random).save(out, "JPEG", quality=QUALITY)
+    return out.getvalue(), random.choice(titles), (EVENT, *random.sample(tags, random.randint(1, len(tags))))
+
+
+def card_for(data: bytes, title: str, by: str, folder: Path) -> bytes:
+    options = GalleryOptions()
+    file, thumb, view = folder / "photo", folder / "thumb", folder / "view"
+    file.write_bytes(data)
+    looked = pictures.look(file, options)
+    pictures.make_shown(file, thumb, view, options)
+    small = pictures.small_picture(thumb, thumb_room(title, by))
+    return card_bytes(title, by, looked.width, looked.height, small)
+
+
+async def post(nodes: list[Node], random: Random) -> None:
+    with TemporaryDirectory(prefix="thyme-demo-") as folder:
+        for number in range(MOST_PHOTOS):
+            person = random.randrange(len(nodes))
+            by = PEOPLE[person % len(PEOPLE)]
+            data, title, tags = await asyncio.to_thread(drawn, random, number)
+            card = await asyncio.to_thread(card_for, data, title, by, Path(folder))
+            try:
+                await nodes[person].insert(f"{number}-{random.getrandbits(32):08x}", data, [*tags, EVERY_PHOTO], card)
+            except (OperationError, InputError):  # the crowd is busy, or its guest is gone
+                await asyncio.sleep(PAUSE_S[0])
+            await asyncio.sleep(random.uniform(*PAUSE_S) if number >= 4 else 0.3)
+
+
+def places(namespace: Namespace, random: Random) -> list[Point]:
+    """One person in the guest's cell, the others anywhere."""
+    grid = namespace.settings["grid"]
+    width_m, height_m = grid["width_m"], grid["height_m"]
+    near = Point(min(width_m, CELL_M) * 0.7, min(height_m, CELL_M) * 0.6)
+    anywhere = [
+        Point(width_m * (i % 3 + 0.5) / 3 + random.uniform(-5, 5), height_m * (i % 2 + 0.5) / 2) for i in range(1, 7)
+    ]
+    return [near, *anywhere][: len(PEOPLE)]
+
+
+async def live(invitation: str, peer: str, seed: int) -> None:
+    random = Random(seed)
+    namespace = Namespace.invited(invitation)
+    parse_address(peer, "peer")
+    nodes: list[Node] = []
+    try:
+        for point in places(namespace, random):
+            known = [peer, *(node.address for node in nodes)]
+            node = Node(
+                store="memory", namespace=invitation, peers=known, settings=HOLDERS, position=point, leave_s=0.0
+            )
+            await node.open()
+            nodes.append(node)
+        for node in nodes:
+            await node.connect(node.options.peers)
+        await asyncio.gather(*(node.join() for node in nodes))
+        await asyncio.gather(*(node.device.joined.wait() for node in nodes))
+        posting = asyncio.create_task(post(nodes, random))
+        await asyncio.to_thread(sys.stdin.buffer.read)
+        posting.cancel()
+        await asyncio.gather(posting, return_exceptions=True)
+    finally:
+        await asyncio.gather(*(node.close() for node in nodes), return_exceptions=True)
+
+
+if __name__ == "__main__":
+    run(live(sys.argv[1], sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else Random().getrandbits(32)))

@@ -1,0 +1,112 @@
+"""The JSON that the page and the gallery exchange, besides that of the node's HTTP interface."""
+
+from __future__ import annotations
+
+import msgspec
+
+from thyme.gallery.photos import PhotoView
+from thyme.live.http.forms import Held, SubscriptionView
+
+
+class Me(msgspec.Struct, frozen=True):
+    node: str
+    by: str
+
+
+class Limits(msgspec.Struct, frozen=True):
+    photo_bytes: int
+    undo_s: float
+    archived: int
+    name_chars: int
+    by_chars: int
+
+
+class GalleryView(msgspec.Struct, frozen=True):
+    name: str
+    closed: bool
+    current: bool
+    nearby: bool = False
+    """Heard of from a neighbour, and not joined yet."""
+
+
+class StateView(msgspec.Struct, frozen=True):
+    """All that a page needs when it opens; what changes afterwards comes as events behind `last_event`."""
+
+    gallery: GalleryView
+    me: Me
+    photos: list[PhotoView]
+    subscriptions: list[SubscriptionView]
+    tags: list[str]
+    every_photo: str
+    limits: Limits
+    demo: bool
+    now_s: float
+    last_event: str
+
+
+class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    tags: tuple[str, ...]
+
+
+class Publication(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    tags: tuple[str, ...]
+    keep_location: bool = False
+
+
+class NewName(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    by: str
+
+
+class NewGallery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: str = ""
+    passphrase: str = ""
+    width_m: float = 0.0
+    height_m: float = 0.0
+    invitation: str = ""
+    """Instead of all that."""
+
+
+class Chosen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: str
+
+
+class NewPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    x_m: float
+    y_m: float
+
+
+class Code(msgspec.Struct, frozen=True):
+    """Something to scan: the text, and its QR code as rows of 0 and 1."""
+
+    text: str
+    rows: tuple[str, ...]
+
+
+class InviteView(msgspec.Struct, frozen=True):
+    page: Code | None
+    """This device's page, for phones beside it; only if it is shared on the network."""
+    gallery: Code
+    """The invitation, for others' own nodes."""
+
+
+class Flow(msgspec.Struct, frozen=True):
+    messages: int
+    size_bytes: int
+
+
+class NodeStatus(msgspec.Struct, frozen=True):
+    approach: str
+    address: str
+    joined: bool
+    up_s: float
+    peers: int
+    held: tuple[Held, ...]
+    sent: Flow
+    received: Flow
+    forwarded: Flow
+    dropped: Flow
+    library_bytes: int
+    free_bytes: int
+    memory_bytes: int
+    radio_joules: float
+    """Modelled: what a radio at 54 Mb/s would have spent on these bytes."""

@@ -1,0 +1,34 @@
+"""How much the gallery takes, keeps and does at once."""
+
+from __future__ import annotations
+
+import msgspec
+
+from thyme.model.settings.bounds import AtLeastOne, Positive
+
+
+class GalleryOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    photo_bytes: AtLeastOne = 64 * 2**20
+    """Of one photo's file: a camera's largest JPEG, and no film."""
+    pixels: AtLeastOne = 120_000_000
+    """What a photo may unfold to: 108-megapixel phones exist, decompression bombs are beyond."""
+    photos: AtLeastOne = 20_000
+    """Photos of one gallery that are remembered; the oldest dismissed and available ones make room."""
+    name_chars: AtLeastOne = 80
+    by_chars: AtLeastOne = 40
+    thumb_px: AtLeastOne = 480
+    view_px: AtLeastOne = 2_000
+    downloads: AtLeastOne = 4
+    """Downloads under way at once; others wait for their turn."""
+    undo_s: Positive = 6.0
+    """How long a deletion waits for second thoughts."""
+    archived: AtLeastOne = 500
+    """Photos in one archive."""
+    suggestions: AtLeastOne = 24
+    """Tags that are suggested."""
+    bars: AtLeastOne = 60
+    """Of the time line."""
+
+
+EVERY_PHOTO = "photo"
+"""A tag that the gallery gives to all it publishes, so that one can subscribe to everything."""

@@ -1,0 +1,59 @@
+// Which language, and how sizes, times and counts are written in it.
+
+import { messages } from "./messages.js";
+
+const wanted = [...new URLSearchParams(location.search).getAll("lang"), localStorage.getItem("lang"), ...navigator.languages];
+export const language = wanted.map((tag) => (tag || "").slice(0, 2).toLowerCase()).find((tag) => tag in messages) || "en";
+document.documentElement.lang = language;
+const locale = navigator.languages.find((tag) => tag.toLowerCase().startsWith(language)) || language;
+
+export function t(key, values = {}) {
+  const counted = values.n === 1 && `${key}_one` in messages[language] ? `${key}_one` : key;
+  const text = messages[language][counted] ?? messages.en[counted] ?? key;
+  return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? values[name] : whole));
+}
+
+export function chooseLanguage(tag) {
+  localStorage.setItem("lang", tag);
+  location.reload();
+}
+
+const units = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"];
+
+export function size(bytes) {
+  if (bytes < 1000) return `${number(bytes)}\u00a0B`;
+  let step = 0;
+  while (bytes >= 1000 && step < units.length - 1) {
+    bytes /= 1000;
+    step += 1;
+  }
+  const digits = step && bytes < 10 ? 1 : 0;
+  return new Intl.NumberFormat(locale, { style: "unit", unit: units[step], unitDisplay: step ? "short" : "narrow", maximumFractionDigits: digits }).format(bytes);
+}
+
+export function number(value, digits = 0) {
+  return new Intl.NumberFormat(locale, { maximumFractionDigits: digits }).format(value);
+}
+
+export function ago(at, now) {
+  const passed = Math.max(0, now - at);
+  const relative = new Intl.RelativeTimeFormat(locale, { numeric: "auto", style: "short" });
+  if (passed < 45) return t("just_now");
+  if (passed < 3600) return relative.format(-Math.max(1, Math.round(passed / 60)), "minute");
+  if (passed < 86400) return relative.format(-Math.round(passed / 3600), "hour");
+  return new Intl.DateTimeFormat(locale, { dateStyle: "medium" }).format(at * 1000);
+}
+
+export function clock(at) {
+  const long = Date.now() / 1000 - at > 80000;
+  return new Intl.DateTimeFormat(locale, long ? { dateStyle: "short", timeStyle: "short" } : { timeStyle: "short" }).format(at * 1000);
+}
+
+export function list(words, kind = "conjunction") {
+  return new Intl.ListFormat(locale, { type: kind }).format(words);
+}
+
+export function away(distance) {
+  if (!distance) return "";
+  return distance.cells === 0 ? t("near") : t("cells_away", { n: distance.cells, metres: number(distance.metres) });
+}
