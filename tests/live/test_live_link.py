@@ -104,6 +104,27 @@ def test_a_broadcast_reaches_every_peer_and_nobody_else() -> None:
     asyncio.run(scene())
 
 
+def test_what_arrives_is_acknowledged_before_it_is_worked_on() -> None:
+    async def scene() -> None:
+        sender, receiver = End(1), End(2)
+        await opened(sender, receiver)
+        await acquaint(sender, receiver)
+        send, told_after = receiver.link._send, []
+
+        def watched(datagram: bytes, address: Address, name: str) -> None:
+            if name == "ack":
+                told_after.append(receiver.heard.qsize())
+            send(datagram, address, name)
+
+        receiver.link._send = watched  # type: ignore[method-assign]
+        sender.link.unicast(NodeId(2), JoinRequest(1), None)
+        await until(lambda: receiver.heard.qsize() == 1)
+        assert told_after == [0]
+        await closed(sender, receiver)
+
+    asyncio.run(scene())
+
+
 def test_a_unicast_is_heard_once_though_its_acknowledgements_are_lost() -> None:
     async def scene() -> None:
         sender, receiver = End(1, QUICK), End(2)

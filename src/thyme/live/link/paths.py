@@ -27,8 +27,8 @@ class PathOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     datagram_bytes: DatagramBytes = 1_400
     """On radios and cables: a part of a content (1,200 bytes) with all that surrounds it, within a frame of 1,500."""
     loopback_bytes: DatagramBytes = MAX_DATAGRAM_BYTES
-    loopback_part_bytes: AtLeastOne = 32_768
-    """Parts of large contents within one machine; several of them fit the socket's buffer."""
+    loopback_part_bytes: AtLeastOne = 43_691
+    """Parts of large contents within one machine: a third of a chunk. Several of them fit the socket's buffer."""
 
 
 class Paths:

@@ -1,13 +1,15 @@
 """Reception: what the data frames of peers hold, handed up once each.
 
 Parcels and pieces are acknowledged whenever they come, since an acknowledgement may have been lost, and handed up the
-first time. A broadcast is not acknowledged. What is older than a sender's window of numbers is dropped: somebody plays
-it again. Frames without a mark, which came by multicast, have a window of their own, so that none of them moves that of
-the others.
+first time. A broadcast is not acknowledged. Whatever came in one turn is acknowledged before any of it is handed up, so
+that its sender goes on while this node works on it. What is older than a sender's window of numbers is dropped:
+somebody plays it again. Frames without a mark, which came by multicast, have a window of their own, so that none of
+them moves that of the others.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from thyme.live.link.acknowledgements import Acknowledgements
@@ -15,6 +17,7 @@ from thyme.live.link.addresses import Address
 from thyme.live.link.frames import Frame, Kind
 from thyme.live.link.parcels import read_piece, unpack_messages
 from thyme.live.link.pieces import Pieces
+from thyme.live.link.sealing import FrameError
 from thyme.live.link.sessions import TOO_OLD, Window
 from thyme.model.ids import NodeId
 from thyme.model.records import TrafficKind
@@ -45,6 +48,9 @@ class Reception:
         self._memory = memory
         self._windows: dict[tuple[NodeId, bool], Window] = {}
         self._pieces, self._broadcast_pieces = Pieces(), Pieces()
+        self._loop = asyncio.get_running_loop()
+        self._arrived: list[Frame] = []
+        """In this turn, in order."""
 
     def take(self, frame: Frame, address: Address, *, marked: bool = True) -> str:
         """A frame with data from a peer; why it was dropped, or nothing."""
@@ -55,11 +61,26 @@ class Reception:
         if not to_all and old != TOO_OLD:
             self._acknowledgements.owe(frame.sender, address, frame.number)
         if not old:
-            self._hand_up(frame)
+            if not self._arrived:
+                self._loop.call_soon(self.hand_up)
+            self._arrived.append(frame)
         return old
 
+    def hand_up(self) -> None:
+        """All that has arrived."""
+        arrived, self._arrived = self._arrived, []
+        for frame in arrived:
+            try:
+                self._open(frame)
+            except FrameError as error:
+                self._count(TrafficKind.DROPPED, "datagram", len(frame.body), str(error))
+
+    def close(self) -> None:
+        self._arrived = []
+
     def forget(self, node: NodeId) -> None:
-        """It has gone: nothing of what it began will be completed."""
+        """It has gone, after it said whatever has arrived: nothing of what it began will be completed."""
+        self.hand_up()
         for marked in (True, False):
             self._windows.pop((node, marked), None)
         self._pieces.forget(node)
@@ -71,7 +92,7 @@ class Reception:
             window = self._windows[(sender, marked)] = Window(self._memory)
         return window
 
-    def _hand_up(self, frame: Frame) -> None:
+    def _open(self, frame: Frame) -> None:
         match frame.kind:
             case Kind.BROADCAST:
                 self._read(frame.sender, frame.body)

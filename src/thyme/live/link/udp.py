@@ -128,6 +128,7 @@ class UdpLink:
         """Say goodbye, forget what is under way and close the socket."""
         self.acquaintance.leave()
         self._multicast.leave()
+        self._reception.close()
         self._unicasts.cancel()
         await self._port.close()
 

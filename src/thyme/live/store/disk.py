@@ -98,12 +98,22 @@ class DiskStore:
 
     def read(self, key: str, offset: int, size: int) -> bytes:
         offset, size = max(0, offset), max(0, min(size, self.size(key) - offset))
+        if key not in self._gathered.contents and key not in self._under_way.contents:
+            stored = self._contents.get(key)
+            return self._from_disk(key, stored, offset, size) if stored is not None else b""
         data = bytearray(size)
         for first, part in self._pieces(key, offset, size):
             low, high = max(first, offset), min(first + len(part), offset + size)
             if low < high:
                 data[low - offset : high - offset] = part[low - first : high - first]
         return bytes(data) if self.size(key) else b""
+
+    def file_of(self, key: str) -> Path | None:
+        """Where all of a content lies, for whoever reads it in another thread; None if it is not in a file, or not
+        yet."""
+        stored = self._contents.get(key)
+        under_way = key in self._gathered.contents or key in self._under_way.contents
+        return self._files.path(stored) if stored is not None and stored.file and not under_way else None
 
     def size(self, key: str) -> int:
         ends = [0]
@@ -146,6 +156,7 @@ class DiskStore:
         if not self.settled:
             logger.error("what was changed last could not be written to %s", self._folder)
         self._thread.shutdown()
+        self._files.opened.close_all()
         self._database.close()
 
     def _pieces(self, key: str, offset: int, size: int) -> Iterator[tuple[int, bytes]]:
@@ -205,6 +216,8 @@ class DiskStore:
             return
         self._warned = self.room.failing = False
         for key, stored in outcome.items():
+            if (before := self._contents.get(key)) is not None and (stored is None or stored.file != before.file):
+                self._files.opened.close(before.file)
             if stored is None:
                 self._contents.pop(key, None)
             else:

@@ -21,6 +21,8 @@ logger = logging.getLogger("thyme.live")
 
 FOLDER = "contents"
 NAME_CHARS = 32
+MAX_OPEN = 16
+"""Files that stay open for reading."""
 Parts = list[tuple[int, bytes]]
 """(offset, bytes), in the order in which they were written"""
 
@@ -33,6 +35,31 @@ class Stored(msgspec.Struct, frozen=True):
     digest: bytes | None = None
 
 
+class OpenFiles:
+    """Files that were read lately: whoever reads one reads it part by part. Used by one thread alone."""
+
+    def __init__(self) -> None:
+        self._handles: dict[str, int] = {}
+
+    def handle(self, path: Path) -> int:
+        handle = self._handles.pop(path.name, None)
+        if handle is None:
+            handle = os.open(path, os.O_RDONLY)
+            if len(self._handles) >= MAX_OPEN:
+                self.close(next(iter(self._handles)))
+        self._handles[path.name] = handle
+        return handle
+
+    def close(self, file: str) -> None:
+        handle = self._handles.pop(file, None)
+        if handle is not None:
+            os.close(handle)
+
+    def close_all(self) -> None:
+        for file in list(self._handles):
+            self.close(file)
+
+
 class ContentFiles:
     def __init__(self, folder: Path, *, full: bool) -> None:
         self._store = folder
@@ -41,6 +68,7 @@ class ContentFiles:
         self._full = full
         self._number = 0
         self._checked: set[str] = set()
+        self.opened = OpenFiles()
 
     def keep_only(self, files: Iterable[str]) -> None:
         """At the start: remove what no content names."""
@@ -79,18 +107,20 @@ class ContentFiles:
 
     def read(self, key: str, stored: Stored, offset: int, size: int) -> bytes | None:
         """A part of a content; None if the file is damaged, which is told."""
-        path = self._folder / stored.file
+        path = self.path(stored)
         try:
             if stored.file not in self._checked:
                 self._check(path, stored)
                 self._checked.add(stored.file)
-            with path.open("rb") as file:
-                file.seek(offset)
-                return file.read(min(size, max(0, stored.size_bytes - offset)))
+            return os.pread(self.opened.handle(path), min(size, max(0, stored.size_bytes - offset)), offset)
         except (OSError, ValueError) as error:
+            self.opened.close(path.name)
             aside = set_aside(self._store, path)
             logger.warning("the content of %s is damaged (%s): it was set aside in %s", key, error, aside)
             return None
+
+    def path(self, stored: Stored) -> Path:
+        return self._folder / stored.file
 
     def _check(self, path: Path, stored: Stored) -> None:
         found_bytes = path.stat().st_size
