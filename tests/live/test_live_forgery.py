@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from thyme.live import Node
+from thyme.live.link.addresses import LOOPBACK
 from thyme.live.trust.identity import Identity, kept_identity
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
@@ -60,7 +61,15 @@ async def crowd(approach: str, folder: Path, signed: bool) -> AsyncIterator[tupl
         nodes: list[Node] = []
         for store in (folder, "memory", "memory", "memory"):
             peers = [other.address for other in nodes]
-            node = Node(store=store, approach=approach, settings=settings, peers=peers, signed=signed, leave_s=0.2)
+            node = Node(
+                store=store,
+                approach=approach,
+                settings=settings,
+                peers=peers,
+                signed=signed,
+                leave_s=0.2,
+                listen=LOOPBACK,
+            )
             nodes.append(await stack.enter_async_context(node))
         await asyncio.wait_for(asyncio.gather(*(node.device.joined.wait() for node in nodes)), 20.0)
         _, owner, subscriber, forger = nodes

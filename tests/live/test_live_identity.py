@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from thyme.live import Node
+from thyme.live.link.addresses import LOOPBACK
 from thyme.live.trust.identity import FIRST_DERIVED, KEY_FILE, Identity, belongs, is_signed, kept_identity, node_of
 from thyme.live.trust.namespaces import Namespace, namespace_of
 from thyme.model.errors import InputError
@@ -60,7 +61,8 @@ def test_two_nodes_share_a_secret_that_no_third_one_has() -> None:
 @pytest.mark.parametrize("approach", ["ls", "dcs"])
 def test_nodes_without_a_number_share_and_are_the_same_after_a_restart(tmp_path: Path, approach: str) -> None:
     grid = {"grid": {"width_m": 40.0, "height_m": 40.0}, "join_wait_s": 0.3, "beacons": {"period_s": 0.2}}
-    options: dict[str, Any] = {"approach": approach, "settings": QUICK if approach == "ls" else grid}
+    settings = QUICK if approach == "ls" else grid
+    options: dict[str, Any] = {"approach": approach, "settings": settings, "listen": LOOPBACK}
 
     async def run() -> None:
         async with Node(store=tmp_path / "one", **options) as one:

@@ -181,7 +181,7 @@ def test_a_closed_namespace_shows_nothing_and_hears_nobody_else() -> None:
     async def scene() -> None:
         closed_one = Namespace.drawn("the final")
         invitation = closed_one.invitation()
-        options: dict[str, Any] = {"store": "memory", "settings": QUICK}
+        options: dict[str, Any] = {"store": "memory", "settings": QUICK, "listen": "127.0.0.1:0"}
         async with Node(namespace=invitation, **options) as one:
             link = one.device.host.link
             sent: list[bytes] = []

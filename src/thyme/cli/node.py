@@ -61,7 +61,12 @@ def start(
         str, typer.Option(help="Share with nodes of this namespace only: its name, or an invitation (thyme:…).")
     ] = "thyme",
     passphrase: Annotated[str, typer.Option(help="Of a closed namespace.")] = "",
-    listen: Annotated[str, typer.Option(help="host:port to listen on; port 0 takes a free one.")] = "127.0.0.1:0",
+    listen: Annotated[
+        str,
+        typer.Option(
+            help="host:port to listen on; port 0 takes a free one. Without it, everywhere; with --id, on this machine."
+        ),
+    ] = "",
     peer: Annotated[list[str] | None, typer.Option(help="host:port of a node in range; may be repeated.")] = None,
     only_peers: Annotated[bool, typer.Option("--only-peers", help="Hear nobody but the --peer nodes.")] = False,
     approach: Annotated[str, typer.Option(help="How data is shared: es, ls, …; all nodes use the same.")] = "ls",

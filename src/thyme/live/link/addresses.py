@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from typing import Any
 
 from thyme.model.errors import InputError
 
 Address = tuple[str, int]
+MAPPED = "::ffff:"
+"""How a socket of IPv6 writes addresses of IPv4."""
+LOOPBACK = "127.0.0.1:0"
+ANY_6 = "::"
+EVERYWHERE = f"[{ANY_6}]:0"
+"""All addresses of this machine, of IPv4 as well, and a free port."""
 
 
 def parse_address(text: str, what: str, *, any_port: bool = False) -> Address:
@@ -35,6 +42,32 @@ async def resolve(text: str, what: str, family: int, *, any_port: bool = False) 
     except (OSError, UnicodeError) as error:
         raise InputError(f"{what} {text!r}: cannot find the address of {host!r}: {error}") from error
     return str(found[0][4][0]), int(found[0][4][1])
+
+
+def is_local(text: str) -> bool:
+    """Whether an address as people write it is of this machine alone."""
+    host = text.rpartition(":")[0].strip("[]")
+    return host == "localhost" or host == "::1" or host.startswith("127.")
+
+
+def has_ipv6() -> bool:
+    """Whether a socket of IPv6 can be had here."""
+    try:
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as probe:
+            probe.bind((ANY_6, 0))
+    except OSError:
+        return False
+    return True
+
+
+def plain_address(given: tuple[Any, ...]) -> Address:
+    """An address as a socket gives it: one of IPv4 without what IPv6 adds, and a link-local one with its interface."""
+    host, port = str(given[0]), int(given[1])
+    if host.startswith(MAPPED) and "." in host:
+        return host.removeprefix(MAPPED), port
+    if len(given) == 4 and given[3] and "%" not in host:
+        host = f"{host}%{socket.if_indextoname(given[3])}"
+    return host, port
 
 
 def family_of(address: Address) -> int:

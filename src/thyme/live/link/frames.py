@@ -56,6 +56,10 @@ class Kind(IntEnum):
     """Who hears this by multicast?"""
     HEARD = 13
     """The answer, by unicast: I do."""
+    HERE = 14
+    """By multicast to whoever listens: I am at this port (`discovery`)."""
+    PEERS = 15
+    """To a peer: others are at these addresses (`gossip`)."""
 
 
 GREETINGS = (Kind.HELLO, Kind.WELCOME)
@@ -64,7 +68,7 @@ ABOUT = (*GREETINGS, Kind.FULL, Kind.TWIN, Kind.WIPED)
 DATA = (Kind.BROADCAST, Kind.BROADCAST_PIECE, Kind.PARCEL, Kind.PIECE)
 TO_ALL = (Kind.BROADCAST, Kind.BROADCAST_PIECE, Kind.WHO_HEARS)
 """What may come by multicast, without a mark."""
-_WITH_BODY = (*GREETINGS, *DATA, Kind.ACK)
+_WITH_BODY = (*GREETINGS, *DATA, Kind.ACK, Kind.HERE, Kind.PEERS)
 
 
 class Frame(msgspec.Struct, frozen=True):

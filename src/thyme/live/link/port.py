@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import msgspec
 
-from thyme.live.link.addresses import Address, address_text, family_of
+from thyme.live.link.addresses import ANY_6, MAPPED, Address, address_text, family_of, plain_address
 from thyme.live.link.frames import MAX_DATAGRAM_BYTES
 from thyme.live.link.reception import Count
 from thyme.model.errors import InputError
@@ -35,6 +35,8 @@ class Port(asyncio.DatagramProtocol):
         self._buffers = buffers
         self._transport: asyncio.DatagramTransport | None = None
         self._full = False
+        self._mapping = False
+        """Whether addresses of IPv4 have to be written as those of IPv6."""
         self._closed = asyncio.get_running_loop().create_future()
 
     @property
@@ -45,6 +47,7 @@ class Port(asyncio.DatagramProtocol):
 
     async def open(self, address: Address) -> socket.socket:
         self._socket = bound_socket(address, self._buffers.receive_bytes)
+        self._mapping = self._socket.family == socket.AF_INET6 and address[0] == ANY_6
         await asyncio.get_running_loop().create_datagram_endpoint(lambda: self, sock=self._socket)
         return self._socket
 
@@ -60,6 +63,8 @@ class Port(asyncio.DatagramProtocol):
             self._count(TrafficKind.DROPPED, "datagram", len(datagram), "socket buffer full")
             return
         self._count(TrafficKind.PHY_SENT, name, len(datagram), "")
+        if self._mapping and ":" not in address[0]:
+            address = (MAPPED + address[0], address[1])
         self._transport.sendto(datagram, address)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -93,13 +98,18 @@ class Port(asyncio.DatagramProtocol):
     def hear(self, data: bytes, addr: tuple[Any, ...]) -> None:
         """A datagram has come, while there is somebody to take it."""
         if self._transport is not None and not self._transport.is_closing():
-            self._take(data, (str(addr[0]), int(addr[1])))
+            self._take(data, plain_address(addr))
 
 
 def bound_socket(address: Address, receive_buffer_bytes: int) -> socket.socket:
     """A UDP socket that is bound to an address; InputError if it cannot be."""
-    bound = socket.socket(family_of(address), socket.SOCK_DGRAM)
+    try:
+        bound = socket.socket(family_of(address), socket.SOCK_DGRAM)
+    except OSError as error:
+        raise InputError(f"cannot listen on {address_text(address)}: {error.strerror or error}") from error
     bound.setblocking(False)
+    if address[0] == ANY_6:
+        bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
     try:
         bound.bind(address)

@@ -15,10 +15,12 @@ from random import Random
 
 import msgspec
 
+from thyme.live.link import gossip
 from thyme.live.link.acknowledgements import Acknowledgements
 from thyme.live.link.acquaintance import Acquaintance, PeerOptions
 from thyme.live.link.addresses import Address, address_text
 from thyme.live.link.budgets import BudgetOptions, Budgets
+from thyme.live.link.discovery import Discovery, DiscoveryOptions
 from thyme.live.link.frames import ABOUT, EVERYBODY, HEADER_BYTES, NO_MARK, TO_ALL, Frame, Kind, pack, unpack
 from thyme.live.link.greetings import Introduction, signed
 from thyme.live.link.lanes import Failed
@@ -41,6 +43,7 @@ from thyme.wire.message import Message
 from thyme.wire.signing import PLAIN, Codec
 
 logger = logging.getLogger("thyme.live")
+PORT_BYTES = 2
 
 
 class LinkOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,6 +52,7 @@ class LinkOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     budget: BudgetOptions = BudgetOptions()
     paths: PathOptions = PathOptions()
     multicast: MulticastOptions = MulticastOptions()
+    discovery: DiscoveryOptions = DiscoveryOptions()
     heard: AtLeastOne = 32_768
     """The latest numbers of a peer's frames, of which it is known which have come, to hand each up only once; more than
     are sent while one is tried."""
@@ -78,7 +82,9 @@ class UdpLink:
         codec: Codec = PLAIN,
         identity: Identity | None = None,
         namespace: Namespace | None = None,
+        discovers: bool = False,
     ) -> None:
+        """With `discovers`, this node and others of the network find each other (`discovery`, `gossip`)."""
         self._node = node
         self._identity = identity or Identity.given(node)
         shared = namespace or Namespace.open()
@@ -96,6 +102,8 @@ class UdpLink:
         )
         self._reception = Reception(node, self._options.heard, Acknowledgements(self._acknowledge), hear, count, codec)
         self._multicast = Multicast(self._options.multicast, self._ask_who_hears, self._take_from_group)
+        self._discovery = Discovery(self._options.discovery, self._announcement, self._on_announced)
+        self._discovers = discovers
         self._budgets = Budgets(self._options.budget)
         self._warned_of_overflow = False
         self.peers = Peers(self._options.peers.most, only_listed=only_listed)
@@ -113,7 +121,10 @@ class UdpLink:
         return len(self._unicasts)
 
     async def open(self, address: Address) -> None:
-        self._multicast.join(await self._port.open(address), address)
+        own = await self._port.open(address)
+        self._multicast.join(own, address)
+        if self._discovers:
+            self._discovery.begin(address, own.family)
 
     def greet(self, addresses: Iterable[Address]) -> None:
         """Make these addresses peers, and greet them until they answer."""
@@ -128,6 +139,7 @@ class UdpLink:
         """Say goodbye, forget what is under way and close the socket."""
         self.acquaintance.leave()
         self._multicast.leave()
+        self._discovery.end()
         self._reception.close()
         self._unicasts.cancel()
         await self._port.close()
@@ -171,6 +183,33 @@ class UdpLink:
         if len(self.peers.addresses()) >= self._options.multicast.least_peers:
             self._send_about(Kind.WHO_HEARS, EVERYBODY, self._multicast.group)
 
+    def _announcement(self) -> bytes:
+        port = self.address[1].to_bytes(PORT_BYTES, "big")
+        return self._sealed(Frame(Kind.HERE, self._node, EVERYBODY, self._next_number(), port), None)
+
+    def _on_announced(self, data: bytes, address: Address) -> None:
+        """Somebody says by multicast that it is there: it is greeted, unless it is known."""
+        try:
+            frame = unpack(self._seal.open(data))
+        except FrameError as error:
+            self._count(TrafficKind.DROPPED, "announcement", len(data), str(error))
+            return
+        known = frame.sender == self._node or self.peers.find(frame.sender) is not None
+        if frame.kind is Kind.HERE and not known and len(frame.body) == PORT_BYTES:
+            self._greet_told([(address[0], int.from_bytes(frame.body, "big"))])
+
+    def _greet_told(self, addresses: Iterable[Address]) -> None:
+        for address in addresses if self._discovers else ():
+            reached = self.peers.at(address) is not None or not self.peers.may_come(address)
+            if not reached and address[1] and address != self.address:
+                self.acquaintance.ask(address)
+
+    def _gossip(self, peer: Peer) -> None:
+        body = gossip.told(self.peers.addresses(), peer.address)
+        if body:
+            frame = Frame(Kind.PEERS, self._node, peer.node, self._next_number(), body)
+            self._send(self._sealed(frame, peer), peer.address, "hello")
+
     def _take(self, data: bytes, address: Address, *, grouped: bool = False) -> None:
         if reason := self._read(data, address, grouped):
             self._count(TrafficKind.DROPPED, "datagram", len(data), reason)
@@ -209,6 +248,10 @@ class UdpLink:
                 self._multicast.believe(address)
             case Kind.GOODBYE:
                 return self.acquaintance.receive(frame, address)
+            case Kind.PEERS:
+                self._greet_told(gossip.read(frame.body))
+            case Kind.HERE:
+                return "announced to this node alone"
             case _:
                 return self._reception.take(frame, address, marked=marked)
         return ""
@@ -258,6 +301,8 @@ class UdpLink:
         if not presence.here:
             self._unicasts.abandon(presence.node)
             self._reception.forget(presence.node)
+        elif self._discovers and (peer := self.peers.find(presence.node)) is not None:
+            self._gossip(peer)
         if self.watch:
             self.watch(presence)
 

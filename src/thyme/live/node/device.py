@@ -19,7 +19,18 @@ import msgspec
 
 from thyme.approaches.registry import Approach, find_approach
 from thyme.host import MemoryStore, Store
-from thyme.live.link.addresses import Address, address_text, family_of, parse_address, resolve
+from thyme.live.link.addresses import (
+    ANY_6,
+    EVERYWHERE,
+    LOOPBACK,
+    Address,
+    address_text,
+    family_of,
+    has_ipv6,
+    is_local,
+    parse_address,
+    resolve,
+)
 from thyme.live.link.frames import MAX_NODE
 from thyme.live.link.greetings import LIFE_BITS
 from thyme.live.link.udp import LinkOptions
@@ -45,6 +56,8 @@ SEARCH_QUEUE = 2_048
 """Packets that wait for one target's route: twice the subscriptions of a node, which one insert can match."""
 
 
+FIND_S = 0.3
+"""How long joining waits for somebody to be discovered."""
 ROOM_LOOK_S = 0.005
 """Between two looks whether a search for a route has ended."""
 
@@ -57,7 +70,10 @@ class DeviceOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The name of the namespace to share in, or an invitation to a closed one."""
     passphrase: str = ""
     """Of a closed namespace."""
-    listen: str = "127.0.0.1:0"
+    listen: str = ""
+    """Where; nothing is everywhere, with a free port, and for a number by hand this machine alone."""
+    discover: bool | None = None
+    """Whether this node and others of the network find each other; unless told, where it listens to a network."""
     peers: tuple[str, ...] = ()
     only_peers: bool = False
     """Hear nobody but the listed peers: a topology, on a network where everybody could hear everybody."""
@@ -107,7 +123,7 @@ class Device:
                 "routing=dsdv names nodes by 32 bits, and the number of a key has 62: use routing=ondemand, or a node "
                 "with an --id by hand"
             )
-        parse_address(options.listen, "--listen", any_port=True)
+        parse_address(self._listen, "--listen", any_port=True)
         if options.tell:
             parse_address(options.tell, "--tell", any_port=True)
         for peer in options.peers:
@@ -126,6 +142,7 @@ class Device:
             position=options.position,
             link=options.link,
             only_listed=options.only_peers,
+            discovers=self._discovers,
         )
         self.host.watch = self._watch
         self.told: ToldLog | None = None
@@ -140,8 +157,7 @@ class Device:
         return self.host.link.address
 
     async def open(self) -> None:
-        listen = await resolve(self.options.listen, "--listen", AF_UNSPEC, any_port=True)
-        await self.host.link.open(listen)
+        await self.host.link.open(await self._resolved())
         if self.options.log:
             self.host.log = FileLog(Path(self.options.log))
         if self.options.tell:
@@ -151,8 +167,25 @@ class Device:
         self.host.receive = self.store.receive
         self.store.start()
 
+    @property
+    def _listen(self) -> str:
+        return self.options.listen or (EVERYWHERE if self.options.node >= GIVEN_IDS else LOOPBACK)
+
+    @property
+    def _discovers(self) -> bool:
+        if self.options.discover is not None:
+            return self.options.discover
+        return not self.options.only_peers and not is_local(self._listen)
+
+    async def _resolved(self) -> Address:
+        """Where to listen: without IPv6, everywhere is everywhere of IPv4."""
+        if self._listen == EVERYWHERE and not has_ipv6():
+            return "0.0.0.0", 0
+        return await resolve(self._listen, "--listen", AF_UNSPEC, any_port=True)
+
     async def connect(self, peers: Iterable[str]) -> None:
-        family = family_of(self.address)
+        anywhere = self.address[0] == ANY_6
+        family = AF_UNSPEC if anywhere else family_of(self.address)
         self.host.link.greet([await resolve(peer, "--peer", family) for peer in peers])
 
     async def join(self) -> None:
@@ -162,10 +195,20 @@ class Device:
         await asyncio.wait(waits, timeout=self.options.greet_patience_s, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
             wait.cancel()
+        await self._find_somebody()
         if acquaintance.refused.is_set():
             raise InputError(f"another node also calls itself node {self.host.node}; give each node an id of its own")
         self.host.time.joined = True
         self.store.join()
+
+    async def _find_somebody(self) -> None:
+        """Who comes to a network asks those who are there what it missed; a moment later it knows them."""
+        if not self._discovers:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FIND_S):
+                while not self.neighbours():
+                    await asyncio.sleep(ROOM_LOOK_S)
 
     async def close(self, reason: str = "quit") -> None:
         self.store.stop()

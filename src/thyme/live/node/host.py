@@ -53,6 +53,7 @@ class LiveHost:
         codec: Codec = PLAIN,
         identity: Identity | None = None,
         namespace: Namespace | None = None,
+        discovers: bool = False,
     ) -> None:
         self.node = node
         self.codec = codec
@@ -78,6 +79,7 @@ class LiveHost:
             codec=codec,
             identity=identity,
             namespace=namespace,
+            discovers=discovers,
         )
         self.time = self.link.acquaintance.time = CrowdTime(self.clock.now, fixed=self.clock.common)
 

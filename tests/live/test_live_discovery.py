@@ -1,0 +1,141 @@
+"""Nodes that find each other with no address given, in networks that the tests make."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from networks import cable, refusal
+from test_live_link import End, closed, opened, until
+
+from thyme.live.link import gossip
+from thyme.live.link.addresses import Address, is_local, plain_address
+from thyme.live.link.discovery import Discovery, DiscoveryOptions
+from thyme.live.link.sealing import FrameError
+
+SCRIPT = """
+import asyncio, json, sys, time
+from thyme.live import Node
+async def main():
+    given = json.loads(sys.argv[1])
+    async with Node(store="memory", settings={"join": {"wait_s": 0.2}}, **given) as node:
+        print(json.dumps({"id": node.id, "at_s": time.time()}), flush=True)
+        async for presence in node.peers():
+            print(json.dumps({"peer": presence.node, "address": presence.address, "at_s": time.time()}), flush=True)
+            break
+        stream = await node.subscribe("goal")
+        await node.insert("mine", b"here", ["goal"])
+        async for notice in stream:
+            if notice.metadata.key.owner != node.id:
+                print(json.dumps({"content": (await node.retrieve(notice.metadata)).decode()}), flush=True)
+                break
+        await asyncio.to_thread(sys.stdin.readline)
+asyncio.run(main())
+"""
+
+
+class Program:
+    """A node in a network."""
+
+    def __init__(self, network: str, **options: Any) -> None:
+        command = ["ip", "netns", "exec", network, sys.executable, "-c", SCRIPT, json.dumps(options)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def line(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        read: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return read
+
+    def end(self) -> None:
+        self._process.communicate("\n", timeout=30)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(bool(refusal()), reason=refusal() or "-")
+@pytest.mark.parametrize("kind", ["both", "IPv4 alone", "IPv6 alone"])
+def test_two_nodes_of_one_network_see_each_other_within_two_seconds_and_share(kind: str) -> None:
+    with cable(ipv4=kind != "IPv6 alone", ipv6=kind != "IPv4 alone") as (one, other):
+        programs = [Program(one), Program(other)]
+        try:
+            came = [program.line() for program in programs]
+            met = [program.line() for program in programs]
+            assert [each["peer"] for each in met] == [came[1]["id"], came[0]["id"]]
+            began_s = max(each["at_s"] for each in came)
+            assert all(each["at_s"] - began_s < 2.0 for each in met)
+            assert ["." in each["address"] for each in met] == [kind == "IPv4 alone"] * 2 or kind == "both"
+            assert [program.line() for program in programs] == [{"content": "here"}] * 2
+        finally:
+            for program in programs:
+                program.end()
+
+
+def test_a_node_told_of_another_greets_it_and_one_that_does_not_discover_does_not() -> None:
+    async def scene() -> None:
+        middle, left, right, fixed = End(0), End(1), End(2), End(3)
+        for end in (middle, left, right):
+            end.link._discovers = True
+        await opened(middle, left, right, fixed)
+        for end in (left, right, fixed):
+            end.link.greet([middle.link.address])
+        await until(lambda: len(middle.link.peers.nodes()) == 3)
+        await until(lambda: 2 in left.link.peers.nodes() and 1 in right.link.peers.nodes())
+        fixed.link._greet_told([left.link.address])
+        await asyncio.sleep(0.05)
+        assert list(fixed.link.peers.nodes()) == [0]
+        await closed(middle, left, right, fixed)
+
+    asyncio.run(scene())
+
+
+def test_announcements_bring_nodes_together_and_nothing_else_does() -> None:
+    async def scene() -> None:
+        one, other, elsewhere = End(1), End(2), End(3)
+        one.link._discovers = other.link._discovers = True
+        await opened(one, other, elsewhere)
+        announcement = other.link._announcement()
+        one.link._on_announced(b"noise", ("127.0.0.1", 5))
+        one.link._on_announced(one.link._announcement(), ("127.0.0.1", 5))
+        one.link._on_announced(announcement, ("127.0.0.1", 5))
+        await until(lambda: one.link.peers.nodes() == {2: other.link.address})
+        elsewhere.link._on_announced(announcement, ("127.0.0.1", 5))
+        await asyncio.sleep(0.05)
+        assert elsewhere.link.peers.nodes() == {}
+        await closed(one, other, elsewhere)
+
+    asyncio.run(scene())
+
+
+def test_what_is_told_of_others_means_the_same_there() -> None:
+    here: Address = ("10.0.0.1", 1)
+    peers: list[Address] = [here, ("10.0.0.2", 2), ("127.0.0.1", 3), ("fd00::1", 4), ("fe80::1%eth0", 5)]
+    assert gossip.read(gossip.told(peers, here)) == [("10.0.0.2", 2)]
+    assert gossip.told(peers, ("127.0.0.1", 9)) == b"127.0.0.1:3"
+    assert gossip.told([here], here) == b""
+
+
+@pytest.mark.parametrize("body", [b"", b"nowhere", b"example.org:5", b"\xff", b"10.0.0.1:0", b"10.0.0.1:5\n" * 200])
+def test_what_is_no_list_of_addresses_is_refused(body: bytes) -> None:
+    with pytest.raises(FrameError):
+        gossip.read(body)
+
+
+def test_addresses_are_written_as_people_know_them() -> None:
+    assert plain_address(("::ffff:10.0.0.1", 5, 0, 0)) == ("10.0.0.1", 5)
+    assert plain_address(("fe80::1", 5, 0, 1)) == ("fe80::1%lo", 5)
+    assert plain_address(("10.0.0.1", 5)) == ("10.0.0.1", 5)
+    assert [is_local(text) for text in ("127.0.0.1:0", "[::1]:5", "localhost:5")] == [True] * 3
+    assert [is_local(text) for text in ("[::]:0", "0.0.0.0:0", "10.0.0.1:5")] == [False] * 3
+
+
+def test_without_a_port_nothing_is_announced() -> None:
+    async def scene() -> None:
+        discovery = Discovery(DiscoveryOptions(port=0), lambda: b"", lambda data, address: None)
+        discovery.begin(("0.0.0.0", 1), 2)
+        assert discovery._timers == []
+        discovery.end()
+
+    asyncio.run(scene())
