@@ -24,7 +24,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 COMPILED_ROOMS = ("sim/radios/wifi/", "papers/", "bench/", "test_compiled.py")
-LONG_ROOMS = ("worlds/", "live/test_live_kills.py", "live/test_live_processes.py", "live/test_live_fuzz.py")
+LONG_ROOMS = (
+    "worlds/",
+    "live/test_live_kills.py",
+    "live/test_live_processes.py",
+    "live/test_live_fuzz.py",
+    "gallery/test_gallery_browser.py",
+)
 ASKS_FOR_SPARK = re.compile(r"spark: SparkSession|finished: Finished|usefixtures\(.spark.\)")
 HERE = Path(__file__).parent
 _users = count()

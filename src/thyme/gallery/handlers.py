@@ -73,13 +73,10 @@ class Handlers:
         )
 
     async def add(self, request: Request, _: None) -> PhotoView:
+        announced = int(request.headers.get("content-length", "0"))
         most = self._sharing.options.photo_bytes
-        if int(request.headers.get("content-length", "0")) > most:
-            raise Fault(413, "size", f"the file is too large; a photo can have at most {most // 2**20} MB")
-        file = await self._interface.uploads.plain(request.stream(), 0)
+        file = await self._interface.uploads.plain(request.stream(), announced, most)
         try:
-            if file.stat().st_size > most:
-                raise Fault(413, "size", f"the file is too large; a photo can have at most {most // 2**20} MB")
             return await self._sharing.add(file, request.query_params.get("name", ""))
         finally:
             file.unlink(missing_ok=True)

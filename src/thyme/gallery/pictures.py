@@ -49,16 +49,20 @@ def opened(source: Path | BytesIO, formats: tuple[str, ...], pixels: int) -> Ite
             warnings.simplefilter("ignore")
             with Image.open(source, formats=formats) as image:
                 if image.width * image.height > pixels:
-                    raise InputError(
-                        f"the picture has {image.width} × {image.height} pixels; at most {pixels // 1_000_000} million"
-                    )
+                    raise _too_many(pixels)
                 yield image
     except UnidentifiedImageError as error:
         raise InputError("this is not a photo that can be shared; expected JPEG, PNG, WebP or GIF") from error
-    except (OSError, SyntaxError, ValueError, EOFError, MemoryError, Image.DecompressionBombError) as error:
+    except Image.DecompressionBombError as error:
+        raise _too_many(pixels) from error
+    except (OSError, SyntaxError, ValueError, EOFError, MemoryError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError("the photo is broken and cannot be read") from error
+
+
+def _too_many(pixels: int) -> InputError:
+    return InputError(f"the picture unfolds to too many pixels; at most {pixels / 1e6:g} million can be shown")
 
 
 def look(file: Path, options: GalleryOptions) -> Looked:

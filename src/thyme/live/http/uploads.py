@@ -47,13 +47,15 @@ class Uploads:
         for rest in folder.glob("*.plain"):
             rest.unlink()
 
-    async def plain(self, body: AsyncIterator[bytes], announced: int) -> Path:
-        """A content that is sent at once, as a file that the caller removes."""
-        if announced > self._options.upload_bytes:
-            raise self._too_large()
+    async def plain(self, body: AsyncIterator[bytes], announced: int, most_bytes: int = 0) -> Path:
+        """A content that is sent at once, as a file that the caller removes; of at most so many bytes, if they are less
+        than what any upload may have."""
+        most_bytes = min(most_bytes or self._options.upload_bytes, self._options.upload_bytes)
+        if announced > most_bytes:
+            raise _too_large(most_bytes)
         file = self._folder / f"{made_up_name()}.plain"
         try:
-            await self._append(file, body, 0, self._options.upload_bytes)
+            await self._append(file, body, 0, most_bytes)
         except BaseException:
             file.unlink(missing_ok=True)
             raise
@@ -64,7 +66,7 @@ class Uploads:
         if asked.size_bytes < 0:
             raise InputError(f"size_bytes is {asked.size_bytes}; expected the number of bytes that will be sent")
         if asked.size_bytes > self._options.upload_bytes:
-            raise self._too_large()
+            raise _too_large(self._options.upload_bytes)
         summary = summary_from(asked.summary, asked.summary_base64)
         check_object(b"", asked.tags, summary)
         self._make_room()
@@ -113,7 +115,7 @@ class Uploads:
             try:
                 async for piece in body:
                     if here + gathered + len(piece) > most_bytes:
-                        raise Fault(413, "size", f"there is more than the {most_bytes} bytes that there may be")
+                        raise _too_large(most_bytes)
                     pieces.append(piece)
                     gathered += len(piece)
                     if gathered >= self._options.write_bytes:
@@ -135,5 +137,6 @@ class Uploads:
         if len(records) >= self._options.uploads:
             raise Fault(503, "busy", f"{len(records)} uploads are under way, which is all there can be; finish some")
 
-    def _too_large(self) -> Fault:
-        return Fault(413, "size", f"a content can have at most {self._options.upload_bytes} bytes")
+
+def _too_large(most_bytes: int) -> Fault:
+    return Fault(413, "size", f"there are more bytes than there may be: at most {most_bytes} bytes")

@@ -1,0 +1,288 @@
+"""The gallery as people see it: real pages in a real browser, on nodes that hear each other over loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gallery_scene import gallery, jpeg, node_of, post
+
+from thyme.gallery.application import Application
+from thyme.gallery.cards import card_bytes
+
+playwright = pytest.importorskip("playwright.async_api", reason="playwright is not installed")
+axe = pytest.importorskip("axe_core_python.async_playwright", reason="axe-core-python is not installed")
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+BROWSER = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+pytestmark = pytest.mark.skipif(BROWSER is None, reason=f"no browser on the PATH ({', '.join(BROWSERS)})")
+
+PATIENCE_S = 90.0
+WAIT_MS = 20_000
+DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+ARGS = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-gpu"]
+Open = Callable[..., Awaitable[Any]]
+
+
+def browse(play: Callable[[Open], Awaitable[None]]) -> None:
+    """Run a scene with a browser; `open_page(application)` opens its page in a window of its own."""
+
+    async def run() -> None:
+        async with asyncio.timeout(PATIENCE_S), pages() as open_page:
+            await play(open_page)
+
+    asyncio.run(run())
+
+
+@asynccontextmanager
+async def pages() -> AsyncIterator[Open]:
+    async with playwright.async_playwright() as started:
+        browser = await started.chromium.launch(executable_path=BROWSER, args=ARGS)
+        complaints: list[str] = []
+
+        async def open_page(address: str, size: dict[str, int] = DESK, **more: Any) -> Any:
+            context = await browser.new_context(viewport=size, locale="en-GB", **more)
+            context.set_default_timeout(WAIT_MS)
+            page = await context.new_page()
+            page.on("pageerror", lambda error: complaints.append(str(error)))
+            page.on("console", lambda said: complaints.append(said.text) if "Security Policy" in said.text else None)
+            await page.goto(address)
+            await page.wait_for_selector(".tabs")
+            return page
+
+        yield open_page
+        assert complaints == [], "the pages have no errors and break no policy"
+        await browser.close()
+
+
+async def subscribe(page: Any, query: str, frame: str = "always") -> None:
+    await page.click("[data-name=bell]")
+    await page.fill("[data-name=query]", query)
+    await page.check(f"input[value={frame}]", force=True)
+    await page.click("[data-name=subscribe]:enabled")
+    await page.wait_for_selector(".subscription [data-name=unsubscribe]")
+    await page.keyboard.press("Escape")
+
+
+async def publish(page: Any, data: bytes, name: str, tag: str) -> None:
+    file = {"name": f"{name}.jpg", "mimeType": "image/jpeg", "buffer": data}
+    await page.set_input_files("input[data-name=files]", file)
+    await page.click(".tile [data-name=publish]")
+    await page.fill("[data-name=tags]", tag)
+    await page.click("[data-name=publish-now]")
+    await page.wait_for_selector("dialog", state="detached")
+
+
+def tile(page: Any, name: str) -> Any:
+    return page.locator(".tile", has=page.get_by_text(name, exact=True))
+
+
+def test_a_photo_goes_from_one_to_the_other_and_outlives_its_publisher(tmp_path: Path) -> None:
+    async def play(open_page: Open) -> None:
+        async with (
+            gallery(tmp_path / "two", by="Bea") as two,
+            own_process_beside(tmp_path / "one", node_of(two).address) as (process, address),
+        ):
+            one = await open_page(address)
+            second = await open_page(two.page)
+            await subscribe(second, "goal & !replay", "future")
+            await publish(one, jpeg(7), "kick", "goal")
+            await second.goto("about:blank")
+            await second.goto(two.page)
+            await tile(second, "kick").locator("[data-name=download]").click()
+            await second.wait_for_function("!document.querySelector('.tile')")
+            await second.click("a[data-tab=downloads]")
+            shown = tile(second, "kick").locator("img")
+            await shown.wait_for()
+            assert await shown.evaluate("image => image.decode().then(() => image.naturalWidth)") == 480
+            os.kill(process.pid, signal.SIGKILL)
+            await process.wait()
+            async with gallery(tmp_path / "three", node_of(two).address, by="Cem") as three:
+                third = await open_page(three.page)
+                await subscribe(third, "goal", "past")
+                await tile(third, "kick").locator("[data-name=download]").click()
+                await third.click("a[data-tab=downloads]")
+                await tile(third, "kick").wait_for()
+
+    browse(play)
+
+
+@asynccontextmanager
+async def own_process_beside(folder: Path, peer: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+    """A gallery in a process of its own, which can be killed, and its page."""
+    command = "from thyme.cli.main import run; run()"
+    arguments = ("gallery", "--port", "0", "--name", "Test", "--listen", "127.0.0.1:0", "--peer", peer)
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", command, *arguments, "--by", "Ana", "--at", "10,10", "--folder", str(folder)),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        assert process.stdout is not None
+        line = (await process.stdout.readline()).decode()
+        found = re.search(r"open (\S+)", line)
+        assert found is not None, line
+        yield process, found[1]
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+        process._transport.close()  # type: ignore[attr-defined]
+
+
+def test_photos_are_postponed_dismissed_asked_for_unsubscribed_and_deleted(tmp_path: Path) -> None:
+    async def play(open_page: Open) -> None:
+        async with gallery(tmp_path / "one", by="Ana") as one:
+            for i in range(30):
+                await post(node_of(one), f"photo {i}", "goal", seed=i)
+            async with gallery(tmp_path / "two", node_of(one).address, by="Bea") as two:
+                page = await open_page(two.page)
+                await subscribe(page, "goal", "past")
+                await page.wait_for_function("document.querySelectorAll('.tile').length === 24")
+                await page.click("[data-name=bell]")
+                row = page.locator(".subscription")
+                await row.get_by_text("24 of 30 shown").wait_for()
+                await row.locator("[data-name=more]").click()
+                await row.get_by_text("30 shown").wait_for()
+                await row.locator("[data-name=unsubscribe]").click()
+                await page.get_by_text("You are not subscribed to anything.").wait_for()
+                await page.keyboard.press("Escape")
+                assert await page.locator(".tile").count() == 30
+                await tile(page, "photo 29").locator("[data-name=later]").click()
+                await page.wait_for_selector(".tile.later")
+                await tile(page, "photo 28").locator("[data-name=dismiss]").click()
+                await page.wait_for_function("document.querySelectorAll('.tile').length === 29")
+                await page.fill("[data-name=search]", "photo 29")
+                await page.wait_for_function("document.querySelectorAll('.tile').length === 1")
+                await delete_with_second_thoughts(page)
+
+    browse(play)
+
+
+async def delete_with_second_thoughts(page: Any) -> None:
+    await page.fill("[data-name=search]", "")
+    await page.click("a[data-tab=private]")
+    await publish(page, jpeg(3), "mine", "goal")
+    await page.click("a[data-tab=publications]")
+    for undone in (True, False):
+        await page.click(".tile .open")
+        await page.keyboard.press("ArrowRight")
+        await page.click(".viewer [data-name=delete]")
+        await page.keyboard.press("Escape")
+        if undone:
+            await page.click(".tile.deleting [data-name=undo]")
+            await page.wait_for_selector(".tile.published")
+        else:
+            await page.wait_for_selector(".tile.deleting")
+            await page.wait_for_selector(".tile", state="detached")
+
+
+def test_what_others_wrote_never_becomes_markup(tmp_path: Path) -> None:
+    evil = "<img src=x onerror=window.hit=1><script>window.hit=1</script>"
+
+    async def play(open_page: Open) -> None:
+        async with gallery(tmp_path / "one") as one:
+            node = node_of(one)
+            await node.insert(
+                f"{evil}1", b"<script>window.hit=1</script>", [evil, "goal"], card_bytes(evil, evil, 1, 1, b"<svg>")
+            )
+            await node.insert(f"{evil}2", b"no photo", ["goal"], evil.encode())
+            async with gallery(tmp_path / "two", node.address, by=evil) as two:
+                page = await open_page(two.page)
+                await subscribe(page, "goal")
+                await page.wait_for_function("document.querySelectorAll('.tile').length === 2")
+                await page.click(".tile .open")
+                await page.wait_for_selector(".viewer h2")
+                await page.keyboard.press("Escape")
+                await page.click("[data-name=bell]")
+                await page.fill("[data-name=query]", f'"{evil}" & (')
+                await page.wait_for_selector(".explained.error")
+                await page.keyboard.press("Escape")
+                await page.locator(".tile [data-name=download]").first.click()
+                await page.wait_for_selector(".tile.failed .error")
+                assert "not a photo" in await page.inner_text(".tile.failed .error")
+                await page.evaluate("location.hash = 'map'")
+                await page.wait_for_selector(".cells")
+                assert await page.evaluate("[window.hit, document.querySelectorAll('img[src=x]').length]") == [None, 0]
+
+    browse(play)
+
+
+SCREENS = ("private", "publications", "downloads", "available", "map", "status")
+DIALOGS = ("bell", "invite", "galleries", "profile")
+
+
+@pytest.mark.parametrize(("size", "scheme"), [(DESK, "light"), (PHONE, "dark")], ids=["desk", "phone"])
+def test_every_screen_is_usable_by_everybody(tmp_path: Path, size: dict[str, int], scheme: str) -> None:
+    async def play(open_page: Open) -> None:
+        async with gallery(tmp_path / "one", subscribe="goal") as one:
+            page = await open_page(
+                one.page, size, color_scheme=scheme, has_touch=size is PHONE, reduced_motion="reduce"
+            )
+            async with gallery(tmp_path / "two", node_of(one).address) as two:
+                for i in range(3):
+                    await post(node_of(two), f"photo {i}", "goal", seed=i)
+                await page.wait_for_function("document.querySelectorAll('.tile').length === 3")
+                await page.locator(".tile [data-name=download]").first.click()
+                await page.wait_for_function("document.querySelectorAll('.tile').length === 2")
+                await look_at_all(page, one, size)
+
+    browse(play)
+
+
+async def look_at_all(page: Any, application: Application, size: dict[str, int]) -> None:
+    findings: list[str] = []
+
+    async def look(where: str) -> None:
+        found = await axe.Axe().run(page)
+        findings.extend(
+            f"{where}: {each['id']} {each['nodes'][0]['html'][:160]}"
+            for each in found["violations"]
+            if each["impact"] in ("serious", "critical")
+        )
+        wide = await page.evaluate("document.documentElement.scrollWidth")
+        if wide > size["width"]:
+            findings.append(f"{where}: {wide} px wide")
+
+    await publish(page, jpeg(5), "mine", "goal")
+    for screen in SCREENS:
+        await page.evaluate(f"location.hash = '{screen}'")
+        await page.wait_for_timeout(150)
+        await look(screen)
+    await page.evaluate("location.hash = 'available'")
+    for name in DIALOGS:
+        await page.click(f".bar [data-name={name}]")
+        await page.wait_for_selector("dialog[open]")
+        await look(name)
+        await page.keyboard.press("Escape")
+        await page.wait_for_selector("dialog", state="detached")
+    await page.click(".tile .open")
+    await page.wait_for_selector(".viewer .places svg")
+    await look("viewer")
+    assert findings == []
+
+
+def test_both_languages_have_every_message(tmp_path: Path) -> None:
+    async def play(open_page: Open) -> None:
+        async with gallery(tmp_path) as one:
+            page = await open_page(f"{one.page.replace('/#', '/?lang=pt#')}")
+            assert await page.inner_text("a[data-tab=available] .word") == "Disponíveis"
+            missing = await page.evaluate(
+                """async () => {
+                    const { messages: { en, pt } } = await import("/static/messages.js");
+                    const holes = (text) => [...text.matchAll(/\\{\\w+\\}/g)].map(String).sort().join();
+                    return [...new Set([...Object.keys(en), ...Object.keys(pt)])].filter((key) =>
+                        !(key in en) || !(key in pt) || holes(en[key]) !== holes(pt[key]));
+                }"""
+            )
+            assert missing == []
+
+    browse(play)

@@ -1,0 +1,154 @@
+"""The gallery behind its page: uploads are checked, and what it remembers outlives it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from io import BytesIO
+from pathlib import Path
+from zipfile import ZipFile
+
+import httpx
+import pytest
+from gallery_scene import gallery, jpeg, node_of, post
+
+from thyme.gallery.application import Application
+from thyme.gallery.forms import NewGallery
+from thyme.gallery.galleries import Galleries
+from thyme.live.http.faults import Fault
+from thyme.model.errors import InputError
+
+PATIENCE_S = 60.0
+
+
+def client_of(application: Application) -> httpx.AsyncClient:
+    address, _, token = application.page.partition("/#token=")
+    return httpx.AsyncClient(base_url=address, headers={"authorization": f"Bearer {token}"}, timeout=PATIENCE_S)
+
+
+def scene(tmp_path: Path, play: Callable[[Application, httpx.AsyncClient], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with asyncio.timeout(PATIENCE_S), gallery(tmp_path) as application, client_of(application) as client:
+            await play(application, client)
+
+    asyncio.run(run())
+
+
+async def add(client: httpx.AsyncClient, data: bytes, name: str = "kick.jpg") -> httpx.Response:
+    return await client.post("/v1/gallery/photos", params={"name": name}, content=data)
+
+
+def test_a_photo_is_added_tagged_published_packed_and_deleted_after_second_thoughts(tmp_path: Path) -> None:
+    async def play(_: Application, client: httpx.AsyncClient) -> None:
+        photo = (await add(client, jpeg())).json()
+        where = f"/v1/gallery/photos/{photo['id']}"
+        assert (photo["state"], photo["name"], photo["width"]) == ("private", "kick", 640)
+        refused = await client.post(f"{where}/publish", json={"tags": []})
+        assert "at least one tag" in refused.json()["error"]["message"]
+        assert (await client.patch(where, json={"tags": ["Goal"]})).json()["tags"] == ["goal"]
+        published = (await client.post(f"{where}/publish", json={"tags": ["final"]})).json()
+        assert (published["state"], published["tags"]) == ("published", ["final", "goal"])
+        packed = await client.get("/v1/gallery/archive", params={"id": photo["id"]})
+        assert ZipFile(BytesIO(packed.content)).namelist() == ["kick.jpg"]
+        assert (await client.delete(where)).json()["state"] == "deleting"
+        assert (await client.post(f"{where}/undo")).json()["state"] == "published"
+        await client.delete(where)
+        while (await client.get("/v1/gallery/state")).json()["photos"]:
+            await asyncio.sleep(0.1)
+        assert (await client.get(f"/v1/contents/{published['key']}")).status_code == 404
+
+    scene(tmp_path, play)
+
+
+def test_uploads_that_are_no_photos_are_refused_and_leave_nothing(tmp_path: Path) -> None:
+    async def play(application: Application, client: httpx.AsyncClient) -> None:
+        cases = [(b"<script>alert(1)</script>", 400, "not a photo"), (jpeg()[:3_000], 400, "broken")]
+        for data, status, words in cases:
+            response = await add(client, data)
+            assert (response.status_code, words in response.json()["error"]["message"]) == (status, True)
+        assert (await add(client, bytes(2**20 + 1))).status_code == 413
+
+        async def unannounced() -> AsyncIterator[bytes]:
+            for _ in range(20):
+                yield bytes(2**16)
+
+        assert (await client.post("/v1/gallery/photos", content=unannounced())).status_code == 413
+        assert application.sharing is not None
+        assert application.sharing.library.photos() == []
+        assert list(tmp_path.rglob("*.original")) + list(tmp_path.rglob("*.plain")) == []
+
+    scene(tmp_path, play)
+
+
+def test_the_page_is_public_and_everything_else_is_not(tmp_path: Path) -> None:
+    async def play(_: Application, client: httpx.AsyncClient) -> None:
+        del client.headers["authorization"]
+        page = await client.get("/")
+        policy = page.headers["content-security-policy"]
+        assert "script-src 'self'" in policy
+        assert "unsafe" not in policy
+        for path in ("/sw.js", "/manifest.webmanifest", "/static/app.js", "/static/icon-192.png"):
+            assert (await client.get(path)).status_code == 200
+        for path in ("/v1/gallery/state", "/v1/gallery/photos/x/thumb", "/openapi.json", "/static/../__init__.py"):
+            assert (await client.get(path)).status_code == 401 or path.startswith("/static")
+        assert (await client.get("/static/%2e%2e/__init__.py")).status_code in (401, 404)
+
+    scene(tmp_path, play)
+
+
+def test_what_was_notified_of_can_still_be_downloaded_after_a_restart(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with asyncio.timeout(PATIENCE_S), gallery(tmp_path / "one", by="Bea") as one:
+            at = node_of(one).address
+            async with gallery(tmp_path / "two", at, subscribe="goal") as two:
+                await post(node_of(one), "kick", "goal")
+                await wait_for(two, "new")
+            async with gallery(tmp_path / "two", at) as two, client_of(two) as client:
+                state = (await client.get("/v1/gallery/state")).json()
+                assert [each["query"] for each in state["subscriptions"]] == ["goal"]
+                (photo,) = state["photos"]
+                assert (photo["name"], photo["by"], photo["distance"]) == ("kick", "Bea", {"cells": 0, "metres": 0})
+                await client.post(f"/v1/gallery/photos/{photo['id']}/download")
+                await wait_for(two, "downloaded")
+
+    asyncio.run(run())
+
+
+async def wait_for(application: Application, state: str) -> None:
+    assert application.sharing is not None
+    while [photo.state for photo in application.sharing.library.photos()] != [state]:
+        await asyncio.sleep(0.05)
+
+
+def test_a_closed_gallery_is_another_one_with_a_wrong_passphrase(tmp_path: Path) -> None:
+    closed = NewGallery(name="Wedding", passphrase="four words nobody guesses", width_m=80.0, height_m=40.0)
+    wrong = NewGallery(name="Wedding", passphrase="three words nobody guesses", width_m=80.0, height_m=40.0)
+
+    async def run() -> None:
+        async with asyncio.timeout(PATIENCE_S), gallery(tmp_path / "one", first=closed) as one:
+            at = node_of(one).address
+            async with (
+                gallery(tmp_path / "guest", at, subscribe="cake", first=closed) as guest,
+                gallery(tmp_path / "stranger", at, subscribe="cake", first=wrong) as stranger,
+            ):
+                await post(node_of(one), "cake", "cake")
+                await wait_for(guest, "new")
+                assert stranger.sharing is not None
+                assert (stranger.sharing.library.photos(), node_of(stranger).device.neighbours()) == ([], {})
+
+    asyncio.run(run())
+
+
+def test_galleries_are_remembered_and_joined_by_invitation(tmp_path: Path) -> None:
+    galleries = Galleries(tmp_path)
+    galleries.add(NewGallery(name="Wedding", passphrase="four words nobody guesses", width_m=200.0, height_m=100.0))
+    invitation = galleries.current.invitation()
+    assert [each.name for each in Galleries(tmp_path).views()] == ["Shared photos", "Wedding"]
+    assert Galleries(tmp_path).current.name == "Wedding"
+    other = Galleries(tmp_path / "other")
+    other.add(NewGallery(invitation=invitation))
+    assert (other.current.secret, other.current.settings) == (galleries.current.secret, galleries.current.settings)
+    with pytest.raises(Fault, match="another gallery called"):
+        other.add(NewGallery(name="Wedding"))
+    with pytest.raises(InputError, match="not an invitation"):
+        other.add(NewGallery(invitation="thyme:nonsense"))
