@@ -36,6 +36,7 @@ async def gallery(
         gallery=first,
         position=Point(20.0, 20.0),
         subscribe=subscribe,
+        leave_s=0.2,
         limits=LIMITS,
     )
     application = Application(options, lambda _: opened.set())

@@ -96,10 +96,8 @@ def test_a_photo_goes_from_one_to_the_other_and_outlives_its_publisher(tmp_path:
             second = await open_page(two.page)
             await subscribe(second, "goal & !replay", "future")
             await publish(one, jpeg(7), "kick", "goal")
-            await second.goto("about:blank")
-            await second.goto(two.page)
             await tile(second, "kick").locator("[data-name=download]").click()
-            await second.wait_for_function("!document.querySelector('.tile')")
+            await tiles(second, 0)
             await second.click("a[data-tab=downloads]")
             shown = tile(second, "kick").locator("img")
             await shown.wait_for()
@@ -114,6 +112,11 @@ def test_a_photo_goes_from_one_to_the_other_and_outlives_its_publisher(tmp_path:
                 await tile(third, "kick").wait_for()
 
     browse(play)
+
+
+async def tiles(page: Any, count: int) -> None:
+    """Wait until there are so many."""
+    await playwright.expect(page.locator(".tile")).to_have_count(count, timeout=WAIT_MS)
 
 
 @asynccontextmanager
@@ -146,7 +149,7 @@ def test_photos_are_postponed_dismissed_asked_for_unsubscribed_and_deleted(tmp_p
             async with gallery(tmp_path / "two", node_of(one).address, by="Bea") as two:
                 page = await open_page(two.page)
                 await subscribe(page, "goal", "past")
-                await page.wait_for_function("document.querySelectorAll('.tile').length === 24")
+                await tiles(page, 24)
                 await page.click("[data-name=bell]")
                 row = page.locator(".subscription")
                 await row.get_by_text("24 of 30 shown").wait_for()
@@ -159,9 +162,9 @@ def test_photos_are_postponed_dismissed_asked_for_unsubscribed_and_deleted(tmp_p
                 await tile(page, "photo 29").locator("[data-name=later]").click()
                 await page.wait_for_selector(".tile.later")
                 await tile(page, "photo 28").locator("[data-name=dismiss]").click()
-                await page.wait_for_function("document.querySelectorAll('.tile').length === 29")
+                await tiles(page, 29)
                 await page.fill("[data-name=search]", "photo 29")
-                await page.wait_for_function("document.querySelectorAll('.tile').length === 1")
+                await tiles(page, 1)
                 await delete_with_second_thoughts(page)
 
     browse(play)
@@ -198,7 +201,7 @@ def test_what_others_wrote_never_becomes_markup(tmp_path: Path) -> None:
             async with gallery(tmp_path / "two", node.address, by=evil) as two:
                 page = await open_page(two.page)
                 await subscribe(page, "goal")
-                await page.wait_for_function("document.querySelectorAll('.tile').length === 2")
+                await tiles(page, 2)
                 await page.click(".tile .open")
                 await page.wait_for_selector(".viewer h2")
                 await page.keyboard.press("Escape")
@@ -230,9 +233,9 @@ def test_every_screen_is_usable_by_everybody(tmp_path: Path, size: dict[str, int
             async with gallery(tmp_path / "two", node_of(one).address) as two:
                 for i in range(3):
                     await post(node_of(two), f"photo {i}", "goal", seed=i)
-                await page.wait_for_function("document.querySelectorAll('.tile').length === 3")
+                await tiles(page, 3)
                 await page.locator(".tile [data-name=download]").first.click()
-                await page.wait_for_function("document.querySelectorAll('.tile').length === 2")
+                await tiles(page, 2)
                 await look_at_all(page, one, size)
 
     browse(play)

@@ -33,7 +33,6 @@ from thyme.live.node.node import Node
 from thyme.model.geometry import Point
 
 LOCAL, EVERYWHERE = "127.0.0.1", "0.0.0.0"
-LEAVE_S = 3.0
 QUICK = {"join_wait_s": 0.5, "settle_s": 1.0, "past_matches": 24}
 """A person waits for the node to join, and a page of the past fills a screen."""
 
@@ -50,6 +49,8 @@ class ApplicationOptions(msgspec.Struct, frozen=True):
     by: str = ""
     subscribe: str = ""
     """A query to subscribe to when there is no subscription yet."""
+    leave_s: float = 3.0
+    """How long leaving waits for others to take over what this node held for them."""
     demo: bool = False
     limits: GalleryOptions = GalleryOptions()
 
@@ -99,7 +100,7 @@ class Application:
             settings=QUICK,
             position=options.position or middle,
             log_to=traffic,
-            leave_s=LEAVE_S,
+            leave_s=options.leave_s,
         )
         async with AsyncExitStack() as stack:
             await node.open()

@@ -87,3 +87,5 @@ class PhotoView(msgspec.Struct, frozen=True):
     distance: Distance | None
     have_bytes: int
     error: str
+    told: int
+    """Views are numbered as they are made, since an answer may overtake an event, and the other way round."""

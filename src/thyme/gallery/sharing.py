@@ -13,7 +13,9 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
+from time import time_ns
 from typing import Any, TypeVar
 
 import msgspec
@@ -49,6 +51,7 @@ class Sharing:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="pictures")
         self._turns = asyncio.Semaphore(options.downloads)
         self._have: dict[str, int] = {}
+        self._told = count(time_ns() // 1_000_000)
         self._undo: dict[str, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._heard_before, node.on_notice = node.on_notice, self._heard
@@ -89,6 +92,7 @@ class Sharing:
             distance=distance_to(self.node, metadata.replicas) if metadata else None,
             have_bytes=self._have.get(photo.id, 0),
             error=photo.error,
+            told=next(self._told),
         )
 
     def photo(self, name: str) -> Photo:

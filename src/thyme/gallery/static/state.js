@@ -69,6 +69,7 @@ async function reconnect() {
 
 export function put(photo) {
   const before = state.photos.get(photo.id);
+  if (before && before.told >= photo.told) return;  // an answer that an event has overtaken
   state.photos.set(photo.id, photo);
   for (const tag of photo.tags) if (!state.tags.includes(tag)) state.tags.push(tag);
   tell("photo", { photo, before });
