@@ -6,12 +6,14 @@ import asyncio
 import socket
 from pathlib import Path
 
+import httpx
 import pyarrow.parquet as pq
 import pytest
 
 from thyme.live.emulation.air import Air
 from thyme.live.emulation.area import MAX_NODES, AirOptions, Area, scattered
-from thyme.live.emulation.stage import StageOptions
+from thyme.live.emulation.map import shown
+from thyme.live.emulation.stage import Stage, StageOptions
 from thyme.live.emulation.trial import Trial, TrialOptions, write_events
 from thyme.live.emulation.workload import WorkloadOptions, operations_of
 from thyme.model.errors import InputError
@@ -96,6 +98,39 @@ def test_the_workload_follows_from_its_seed_and_stays_in_its_time() -> None:
     kinds = [each.kind for each in operations]
     assert kinds.count(OperationKind.SUBSCRIBE) == 6
     assert kinds.count(OperationKind.DELETE) > 20
+
+
+def test_the_map_shows_the_crowd_to_who_has_its_address_and_does_what_is_clicked(tmp_path: Path) -> None:
+    async def run() -> None:
+        stage = Stage(area_of((10.0, 10.0), (40.0, 10.0), (95.0, 95.0)), StageOptions(), tmp_path)
+        async with shown(stage, "127.0.0.1:0") as (chart, address), httpx.AsyncClient() as browser:
+            base, _, token = address.partition("/?token=")
+            page = await browser.get(address)
+            assert (page.status_code, "<canvas" in page.text) == (200, True)
+            assert (await browser.get(base + "/map.js")).status_code == 200
+            for stranger in ("/", "/events", "/?token=x"):
+                assert (await browser.get(base + stranger)).status_code == 403
+            deeds = [
+                ({"do": "move", "node": 2, "x_m": 45.0, "y_m": 10.0}, 204),
+                ({"do": "link", "node": 0, "other": 1}, 204),
+                ({"do": "cut", "x_m": 42.0}, 204),
+                ({"do": "kill", "node": 1}, 204),
+                ({"do": "kill", "node": 3}, 400),
+                ({"do": "dance", "node": 0}, 400),
+                ({"do": "move", "node": 0, "why": 1}, 400),
+            ]
+            for deed, status in deeds:
+                answer = await browser.post(f"{base}/deeds?token={token}", json=deed)
+                assert answer.status_code == status, answer.text
+            assert (await browser.post(f"{base}/deeds", json=deeds[0][0])).status_code == 403
+            picture = chart.picture()
+            assert (picture["nodes"][2]["x"], picture["cut"], picture["cutLinks"]) == (45.0, 42.0, [(0, 1)])
+            assert picture["links"] == []
+            assert picture["lines"][-1].endswith("kill node 1, by hand")
+            await browser.post(f"{base}/deeds?token={token}", json={"do": "mend"})
+            assert chart.picture()["links"] == [(0, 1), (0, 2), (1, 2)]
+
+    asyncio.run(asyncio.wait_for(run(), PATIENCE_S))
 
 
 @pytest.mark.long

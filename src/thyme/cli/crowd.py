@@ -34,6 +34,10 @@ def crowd(
     setting: Annotated[
         list[str] | None, typer.Option("--set", help="A setting of the approach; may be repeated.")
     ] = None,
+    chart: Annotated[
+        str, typer.Option("--map", metavar="HOST:PORT", help="Show the crowd in a browser there; `none` does not.")
+    ] = "127.0.0.1:0",
+    stay: Annotated[bool, typer.Option("--stay", help="Keep the crowd after the workload, until Ctrl-C.")] = False,
     seed: Annotated[int, typer.Option(help="Places, workload, losses and who is killed follow from it.")] = 1,
     out: Annotated[Path, typer.Option(help="A new folder for logs, stores and events.")] = Path("out/crowd"),
     measure: Annotated[bool, typer.Option("--measure/--no-measure", help="Work out the metrics, on Spark.")] = True,
@@ -47,18 +51,14 @@ def crowd(
 
       thyme crowd --nodes 16 --approach ls --kill 3 --cut 20-40 --walk 4
     """
-    from thyme.live.emulation.trial import Trial, write_events
+    from thyme.live.emulation.trial import write_events
     from thyme.live.loop import run
 
     options = _options(nodes, approach, area, range_m, loss, delay, seconds, rate, walk, kill, cut, setting, seed)
     if (out / "logs").exists():
         raise InputError(f"{out} has a trial already; name another folder with --out, or remove it")
 
-    async def play() -> tuple[Trial, list[Operation]]:
-        trial = Trial(options, out)
-        return trial, await trial.run(print)
-
-    trial, operations = run(play())
+    trial, operations = run(_play(options, out, chart, stay))
     events, trace = out / "events.parquet", out / "trace.parquet"
     rows = write_events(trial.stage.logs(), events)
     _write_trace(operations, trace)
@@ -66,6 +66,24 @@ def crowd(
     print(f"{air.datagrams:,} datagrams went through the air, {air.lost:,} more were lost; {rows:,} events in {events}")
     if measure:
         _show_metrics(events, trace, nodes, seconds, master)
+
+
+async def _play(options: TrialOptions, out: Path, chart: str, stay: bool) -> tuple[Trial, list[Operation]]:
+    from thyme.live.emulation.trial import Trial
+
+    trial = Trial(options, out)
+    if chart in ("", "none"):
+        return trial, await trial.run(print, stay=stay)
+    from thyme.live.emulation.map import shown
+
+    async with shown(trial.stage, chart) as (drawn, address):
+        print(f"the map: {address}")
+
+        def tell(text: str) -> None:
+            print(text)
+            drawn.tell(text)
+
+        return trial, await trial.run(tell, stay=stay)
 
 
 def _options(

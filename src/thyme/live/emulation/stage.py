@@ -27,7 +27,7 @@ from thyme.model.geometry import Point
 from thyme.model.operations import Operation, RetrievalPolicy
 
 MEMBER = "thyme.live.emulation.member"
-LOGS, STORES = "logs", "stores"
+LOGS, STORES, SAID = "logs", "stores", "members.txt"
 START_TOGETHER = 4
 """Processes that start at once: all of a machine's cores are busy with a few."""
 START_S, JOIN_S, LEAVE_S = 60.0, 120.0, 30.0
@@ -111,12 +111,15 @@ class Stage:
         async with self._starting:
             member.listening.clear()
             member.state, member.lives = None, member.lives + 1
-            member.process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", MEMBER),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                limit=LINE_BYTES,
-            )
+            with (self._folder / SAID).open("ab") as said:
+                member.process = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-m", MEMBER),
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=said,
+                    start_new_session=True,  # Ctrl-C is for the stage, which lets members leave
+                    limit=LINE_BYTES,
+                )
             self._write(member, self._life(node, member.lives))
             task = asyncio.ensure_future(self._read(node, member, member.process))
             self._reading.add(task)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
@@ -58,8 +59,8 @@ class Trial:
         self.begun_s: float | None = None
         """When the workload began, by the crowd's time."""
 
-    async def run(self, told: Callable[[str], None]) -> list[Operation]:
-        """Play the workload to its end; the operations that were planned."""
+    async def run(self, told: Callable[[str], None], *, stay: bool = False) -> list[Operation]:
+        """Play the workload to its end, and if wanted stay until cancelled; the operations that were planned."""
         stage, options = self.stage, self.options
         begin = [stage.walk_on(), self._kill(told), self._cut(told)]
         try:
@@ -74,6 +75,10 @@ class Trial:
             try:
                 await stage.play(self.operations)
                 await asyncio.sleep(max(0.0, self.begun_s + options.workload.duration_s + options.rest_s - stage.now()))
+                if stay:
+                    told("the workload is over; Ctrl-C lets the crowd leave")
+                    with suppress(asyncio.CancelledError):
+                        await asyncio.Event().wait()
             finally:
                 for each in happening:
                     each.cancel()

@@ -1,0 +1,180 @@
+"""The map of an emulated crowd in a browser: who stands where and hears whom, what they hold and what flies about; and
+what a person does to them by clicking.
+
+A page, a stream of events (twice a second, the whole picture), and one address for deeds. All need the token that is in
+the address of the page: whoever can open it can kill processes of this user.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from secrets import token_urlsafe
+from typing import Any
+
+import msgspec
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from thyme.live.emulation.stage import Stage
+from thyme.live.link.addresses import parse_address
+from thyme.model.errors import InputError
+from thyme.model.geometry import Point
+
+PICTURE_EVERY_S = 0.5
+MAX_DEED_BYTES = 10_000
+SHOWN_LINES = 8
+STATIC = Path(__file__).parent / "static"
+POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:"
+
+
+class Deed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a person does: `kill` or `start` a node, `move` it, cut or mend a `link`, `cut` the area or `mend` it."""
+
+    do: str
+    node: int = -1
+    other: int = -1
+    x_m: float = 0.0
+    y_m: float = 0.0
+
+
+class Map:
+    """Shows one stage."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self.token = token_urlsafe(16)
+        self.lines: list[str] = []
+        """What has happened, for people."""
+        self._starting: set[asyncio.Task[None]] = set()
+        routes = [
+            Route("/", self._page),
+            Route("/events", self._events),
+            Route("/deeds", self._deed, methods=["POST"]),
+            *(Route(f"/{name}", self._file) for name in ("map.js", "map.css")),
+        ]
+        self.application = Starlette(routes=routes)
+
+    def tell(self, text: str) -> None:
+        self.lines = [*self.lines, text][-SHOWN_LINES:]
+
+    def picture(self) -> dict[str, Any]:
+        """All that the page shows."""
+        stage, area = self._stage, self._stage.area
+        carried = dict(stage.air.carried)
+        stage.air.carried.clear()
+        nodes = [
+            {"x": round(place.x_m, 1), "y": round(place.y_m, 1), "on": member.on, "state": member.state}
+            for place, member in zip(area.places, stage.members, strict=True)
+        ]
+        return {
+            "width": area.options.width_m,
+            "height": area.options.height_m,
+            "range": area.options.range_m,
+            "cell": stage.options.settings.get("grid", {}).get("cell_m", 0.0),
+            "approach": stage.options.approach,
+            "now": round(stage.now(), 1),
+            "nodes": nodes,
+            "links": area.links(),
+            "carried": [[one, other, count] for (one, other), count in carried.items()],
+            "cut": area.cut_at_m,
+            "cutLinks": sorted(area.cut_links),
+            "datagrams": stage.air.datagrams,
+            "lost": stage.air.lost,
+            "lines": self.lines,
+        }
+
+    def act(self, deed: Deed) -> None:
+        stage = self._stage
+        for node in {"link": (deed.node, deed.other), "cut": (), "mend": ()}.get(deed.do, (deed.node,)):
+            if not 0 <= node < len(stage.members):
+                raise InputError(f"there is no node {node}")
+        match deed.do:
+            case "kill":
+                stage.kill(deed.node)
+            case "start":
+                task = asyncio.ensure_future(stage.start(deed.node))
+                self._starting.add(task)
+                task.add_done_callback(self._starting.discard)
+            case "move":
+                stage.move(deed.node, Point(deed.x_m, deed.y_m))
+            case "link":
+                stage.area.cut_link(deed.node, deed.other)
+            case "cut":
+                stage.area.cut_at_m = deed.x_m
+            case "mend":
+                stage.area.cut_at_m = None
+                stage.area.cut_links.clear()
+            case _:
+                raise InputError(f"there is no deed {deed.do!r}")
+        whom = "" if deed.node < 0 else f" node {deed.node}" + (f" and {deed.other}" if deed.other >= 0 else "")
+        if deed.do != "move":
+            self.tell(f"{stage.now():.0f} s: {deed.do}{whom}, by hand")
+
+    def _allowed(self, request: Request) -> bool:
+        return hmac.compare_digest(request.query_params.get("token", "").encode(), self.token.encode())
+
+    async def _page(self, request: Request) -> Response:
+        if not self._allowed(request):
+            return PlainTextResponse("open the address that thyme crowd printed", 403)
+        headers = {"content-security-policy": POLICY, "referrer-policy": "no-referrer", "cache-control": "no-store"}
+        return FileResponse(STATIC / "map.html", headers=headers)
+
+    async def _file(self, request: Request) -> Response:
+        return FileResponse(STATIC / request.url.path.rpartition("/")[2])
+
+    async def _events(self, request: Request) -> Response:
+        if not self._allowed(request):
+            return PlainTextResponse("no", 403)
+        return StreamingResponse(self._pictures(), media_type="text/event-stream")
+
+    async def _pictures(self) -> AsyncIterator[bytes]:
+        while True:
+            yield b"data: %s\n\n" % msgspec.json.encode(self.picture())
+            await asyncio.sleep(PICTURE_EVERY_S)
+
+    async def _deed(self, request: Request) -> Response:
+        if not self._allowed(request):
+            return PlainTextResponse("no", 403)
+        try:
+            body = await request.body()
+            if len(body) > MAX_DEED_BYTES:
+                raise InputError("the request is too large")
+            self.act(msgspec.json.decode(body, type=Deed))
+        except (InputError, msgspec.MsgspecError) as error:
+            return PlainTextResponse(str(error), 400)
+        return Response(status_code=204)
+
+
+@asynccontextmanager
+async def shown(stage: Stage, listen: str) -> AsyncIterator[tuple[Map, str]]:
+    """While this is entered, the map is served; with its address."""
+    chart = Map(stage)
+    host, port = parse_address(listen, "--map", any_port=True)
+    try:
+        bound = socket.create_server((host, port))
+    except OSError as error:
+        raise InputError(f"cannot show the map on {listen}: {error.strerror or error}") from error
+    server = _Server(uvicorn.Config(chart.application, loop="none", ws="none", lifespan="off", log_config=None,
+                                    access_log=False, timeout_graceful_shutdown=1))  # fmt: skip
+    serving = asyncio.ensure_future(server.serve(sockets=[bound]))
+    try:
+        yield chart, f"http://{host}:{bound.getsockname()[1]}/?token={chart.token}"
+    finally:
+        server.should_exit = True
+        await asyncio.gather(serving, return_exceptions=True)
+
+
+class _Server(uvicorn.Server):
+    """Signals are the program's matter."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
