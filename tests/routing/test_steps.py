@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from thyme.model.ids import CellId
 from thyme.routing.cells.grid import Grid
 from thyme.routing.cells.planar import edges
-from thyme.routing.cells.steps import End, Onward, next_step
-from thyme.wire.geographic import Heading
+from thyme.routing.cells.steps import End, Onward, next_step, turning_back
+from thyme.wire.geographic import Detour, Heading
 
 
 def grid_of(columns: int, rows: int) -> Grid:
@@ -80,6 +80,23 @@ def test_beside_a_populated_cell_ends_where_its_proxy_would_be(
 
 
 @settings(max_examples=40)
+@given(patterns(), st.data())
+def test_who_is_in_a_cell_sees_its_proxy_and_needs_no_tour(
+    pattern: tuple[Grid, set[CellId]], data: st.DataObject
+) -> None:
+    grid, cells = pattern
+    target = data.draw(st.sampled_from(sorted(cells)))
+    others = cells - {target}
+    step = next_step(grid, target, True, others, Heading(target, beside=True))
+    if not others:
+        assert step is End.STRANDED
+        return
+    assert isinstance(step, Onward)
+    assert step.cell == min(others, key=lambda cell: grid.rank(cell, target))
+    assert next_step(grid, step.cell, True, cells - {step.cell}, step.heading) is End.PROXIED
+
+
+@settings(max_examples=40)
 @given(patterns())
 def test_the_cell_graph_stays_connected_symmetric_and_without_crossings(
     pattern: tuple[Grid, set[CellId]],
@@ -140,6 +157,17 @@ def test_a_tour_ends_even_if_its_entry_empties() -> None:
         here, heading = step.cell, step.heading
     assert step is End.PROXIED
     assert here == min(cells, key=lambda cell: grid.rank(cell, target))
+
+
+def test_a_tour_that_is_given_up_ends_in_its_entry_or_where_nobody_is_closer_to_that() -> None:
+    grid = grid_of(9, 1)
+    row = {CellId(i) for i in range(7)}
+    heading = Heading(CellId(8), detour=Detour(CellId(6), CellId(5), CellId(1)))
+    for cells, end in ((row, 6), (row - {CellId(4)}, 3), (row - {CellId(5)}, 4)):
+        here, back = CellId(2), turning_back(CellId(2), heading)
+        while isinstance(step := next_step(grid, here, True, cells - {here}, back), Onward):
+            here, back = step.cell, step.heading
+        assert (step, here) == (End.PROXIED, end)
 
 
 def test_a_lonely_cell_is_the_proxy_of_all() -> None:

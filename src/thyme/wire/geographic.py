@@ -13,11 +13,16 @@ ANY_NODE = NodeId(-1)
 
 class Detour(msgspec.Struct, frozen=True, array_like=True):
     """The way around a void: the cell where greedy ended, the far end of the first edge taken from there, and
-    the cell that the packet was in before this one."""
+    the cell that the packet was in before this one. Where the first edge leads nowhere, the tour is over, and
+    the packet only has to go to its entry."""
 
     entry: CellId
     first: CellId
     previous: CellId
+
+    @property
+    def over(self) -> bool:
+        return self.first == self.entry
 
 
 class Heading(msgspec.Struct, frozen=True, array_like=True):

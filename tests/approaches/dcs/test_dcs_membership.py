@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import pytest
@@ -250,6 +251,20 @@ def test_a_walker_serves_where_nobody_stands_and_where_one_stands_only_if_it_sta
         assert (node.cell.mode is not Mode.MOVING) is serves, (others, speed_mps)
 
 
+def test_how_long_a_member_is_going_to_stay_follows_from_its_way() -> None:
+    for speed_mps, longest_s in ((0.0, inf), (1.0, 60.0), (10.0, 6.0)):
+        node = Newcomer()
+        node.settle()
+        node.cell.mode = Mode.MOVING
+        node.host.walks = speed_mps > 0.0
+        for _ in range(12):
+            at = node.host.place
+            node.host.place = Point(at.x_m + speed_mps * 0.25, at.y_m)
+            node.wait(0.25)
+        assert node.cell.member
+        assert longest_s / 2.0 <= node.cell.stay_s <= longest_s
+
+
 def test_as_in_the_papers_who_walks_never_serves() -> None:
     node = Newcomer(walkers=0)
     node.settle()
@@ -259,18 +274,24 @@ def test_as_in_the_papers_who_walks_never_serves() -> None:
     assert node.cell.mode is Mode.MOVING
 
 
+def walker_out_of_its_cell(*, others_know: bool, left_s: float, seconds: int) -> Newcomer:
+    """It has left its cell with a photo in hand, and walks for some time where two others serve."""
+    node = Newcomer(left_s=left_s)
+    node.settle()
+    node.cell.holdings.put(Held(HERE, metadata_of("photo", "goal")))
+    node.walk_to(3, stands=False)
+    node.wait(0.6)
+    node.hear(7, digest=node.cell.holdings.digests.beacon() if others_know else b"else")
+    node.walk_to(4, stands=False)
+    for _ in range(seconds):
+        node.hear(8, 9, cell=4)
+        node.wait(1.0)
+    return node
+
+
 def test_who_comes_back_to_a_cell_it_forgot_or_carries_things_to_another_takes_them_up_after_a_restart() -> None:
     for cell, others_know in ((HERE, True), (4, False)):
-        node = Newcomer(left_s=2.0)
-        node.settle()
-        node.cell.holdings.put(Held(HERE, metadata_of("photo", "goal")))
-        node.walk_to(3, stands=False)
-        node.wait(0.6)
-        node.hear(7, digest=node.cell.holdings.digests.beacon() if others_know else b"else")
-        node.walk_to(4, stands=False)
-        for _ in range(4):
-            node.hear(8, 9, cell=4)
-            node.wait(1.0)
+        node = walker_out_of_its_cell(others_know=others_know, left_s=2.0, seconds=4)
         node.walk_to(cell)
         node.wait(20.0)
         assert (node.cell.member, node.cell.id) == (True, cell)
@@ -282,15 +303,6 @@ def test_who_comes_back_to_a_cell_it_forgot_or_carries_things_to_another_takes_t
 
 def test_a_walker_forgets_its_old_cell_in_the_end_unless_it_alone_knows_of_it() -> None:
     for left_s, others_know, kept in ((5.0, True, False), (5.0, False, True), (0.0, True, True)):
-        node = Newcomer(left_s=left_s)
-        node.settle()
-        node.cell.holdings.put(Held(HERE, metadata_of("photo", "goal")))
-        node.walk_to(3, stands=False)
-        node.wait(0.6)
-        node.hear(7, digest=node.cell.holdings.digests.beacon() if others_know else b"else")
-        node.walk_to(4, stands=False)
-        for _ in range(8):
-            node.hear(8, 9, cell=4)
-            node.wait(1.0)
+        node = walker_out_of_its_cell(others_know=others_know, left_s=left_s, seconds=8)
         assert node.cell.mode is Mode.MOVING, "two serve there already"
         assert bool(node.cell.holdings.index.object_count) is kept, (left_s, others_know)

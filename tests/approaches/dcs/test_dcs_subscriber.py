@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 from lone_cell import HERE, OTHER, LoneCell, metadata_of, replica, subscription_of
@@ -231,6 +232,28 @@ def test_on_the_way_only_subscriptions_are_told_of() -> None:
     user.copies.put_own(metadata_of("own", user.tag(3), owner=5))
     user.cell.crossed()
     assert [(to, u.subscriptions, u.objects) for to, u in user.take(LocationUpdate)] == [([(1, None)], (key,), ())]
+
+
+def test_a_walker_says_where_it_is_when_the_cell_it_named_no_longer_reaches_it() -> None:
+    for near_cells, told in ((1, [2, 4, 2, 0]), (0, [2, 3, 4, 3, 2, 1, 0])):
+        user = User(near_cells=near_cells)
+        user.subscribe(user.tag(1))
+        for place in (2, 3, 4, 3, 2, 1, 0):
+            user.cell.place = CellId(place)
+            user.cell.crossed()
+        assert [update.cell for _, update in user.take(LocationUpdate)] == told
+
+
+def test_who_joins_for_a_few_seconds_only_is_not_listed_as_a_replica() -> None:
+    for stay_s, list_stay_s, listed in ((inf, 10.0, True), (12.0, 10.0, True), (8.0, 10.0, False), (8.0, 0.0, True)):
+        user = User(list_stay_s=list_stay_s)
+        key = user.subscribe(user.tag(1))
+        own = metadata_of("own", user.tag(1), owner=5)
+        user.copies.put_own(own)
+        user.cell.stay_s = stay_s
+        user.cell.settled(False)
+        ((_, update),) = user.take(LocationUpdate)
+        assert (update.subscriptions, update.objects) == ((key,), (own.key,) if listed else ())
 
 
 def test_who_was_away_says_since_when_and_repeats_it_until_it_is_answered() -> None:

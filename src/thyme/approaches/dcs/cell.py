@@ -3,7 +3,7 @@
 Where the node is and which cell it works for, who else works for it, what they hold together, and how to reach a cell,
 a member, or whoever asked. A part is given the cell when it is made, and says at once what it wants to be told: kinds
 of messages (`hear`; `serve` for those that only a member handles) and turns, such as `settled`. `Membership` alone
-changes where the node stands (`mode`, `id`, `place`, `departing`).
+changes where the node stands (`mode`, `id`, `place`, `departing`, `stay_s`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable
 from enum import StrEnum
+from math import inf
 from typing import Any, TypeVar
 
 from thyme.approaches.contents import Contents
@@ -64,6 +65,8 @@ class Cell:
         self._place = array("q", [NOWHERE])
         self.departing = False
         """Whether this member is on its way out of the cell, and stays one only until others know what it knows."""
+        self.stay_s = inf
+        """How long this member was going to be of use to the cell when it joined, as its way went."""
         self.holdings = self._nothing_held()
         self._make_turns()
         self._actions: dict[type[Message], tuple[bool, Callable[[Arrival, Any], None]]] = {}

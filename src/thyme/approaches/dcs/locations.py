@@ -46,6 +46,8 @@ class Locations:
         self._subscriber = subscriber
         self._copies = copies
         self._seen_s = -SEEN_EVERY_S
+        self._named: CellId | None = None
+        """The cell that this node last said to be in."""
         cell.settled.then(self._on_settled)
         cell.crossed.then(self._on_crossed)
         cell.heard.then(self._on_heard)
@@ -54,10 +56,14 @@ class Locations:
 
     def _on_settled(self, alone: bool) -> None:
         self._cell.beacons.wake(self._seen_s + SEEN_EVERY_S - SEEN_EARLY_S)
-        self._tell(objects=True, catch_up=self._cell.options.catch_up)
+        options = self._cell.options
+        self._tell(objects=self._cell.stay_s >= options.list_stay_s, catch_up=options.catch_up)
 
     def _on_crossed(self) -> None:
-        self._tell(objects=False, catch_up=False)
+        """Whoever looks for this node in the cell that it named last hears it in the cells around, too."""
+        near_cells, place = self._cell.options.near_cells, self._cell.place
+        if self._named is None or self._cell.grid.steps(self._named, place) > near_cells:
+            self._tell(objects=False, catch_up=False)
 
     def _on_heard(self, neighbour: Neighbour, digest: bytes) -> None:
         """This node is a member and hears its neighbours: until now it has missed nothing."""
@@ -82,6 +88,7 @@ class Locations:
         """Say where this node is, to every cell that has one of its subscriptions and, if its objects have settled with
         it, to those that list it as a replica. With `catch_up` the cells also tell what was missed, and the update is
         repeated until they answer."""
+        self._named = self._cell.place
         subscriptions: dict[CellId, list[SubscriptionKey]] = {}
         since_s = self._last_seen_s() if catch_up else None
         missed_s = (since_s or 0.0) if catch_up else self._host.now()

@@ -14,6 +14,8 @@ knows what it knows; beyond that it gives everything to the cell's proxy, and ca
 
 from __future__ import annotations
 
+from math import inf
+
 from thyme.approaches.dcs.cell import Cell, Mode
 from thyme.approaches.dcs.joining import Joining
 from thyme.approaches.dcs.learning import Learning
@@ -64,6 +66,7 @@ class Membership:
 
     def _become_member(self, alone: bool) -> None:
         self._cell.mode = Mode.MEMBER
+        self._cell.stay_s = self._walking.stay_s(self._cell.id) if self._host.moving() else inf
         self._cell.beacons.announce()
         self._host.record(Joined(self._host.now() - self._began_s))
         self._cell.settled(alone)

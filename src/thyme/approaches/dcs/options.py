@@ -65,6 +65,12 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """How far, in sides of a cell, a walking member may be out of it while nobody else there knows what it knows."""
     walk_stay_s: float = 3.0
     """How long a walker must be going to be of use to a cell that has a member already."""
+    near_cells: int = 1
+    """How far from the cell that it last named, in cells, a walker is still found: only farther off does it say where it
+    is; 0: at every border, as in §6.4.3."""
+    list_stay_s: float = 10.0
+    """Who joins a cell and is going to be gone sooner, as its way goes, is not put on the replication lists of what it
+    holds: nobody would find it there; 0: everybody is, as in §6.2.3."""
     left_s: float = 20.0
     """How long a member that has left its cell, and others there know what it knew, keeps that in case it comes back;
     0: until it joins another cell, as in the papers."""
@@ -131,6 +137,8 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
             replicas_in_cell=0,
             sure_members=0,
             walkers=0,
+            near_cells=0,
+            list_stay_s=0.0,
             left_s=0.0,
             lookups=0,
             searches=0,

@@ -35,7 +35,7 @@ from thyme.routing.cells.beacons import Beacons
 from thyme.routing.cells.forwarding import NO_FAILURES, Failures, Forwarder, Hop
 from thyme.routing.cells.grid import Grid
 from thyme.routing.cells.proxies import Proxies
-from thyme.routing.cells.steps import End, Onward, Ways
+from thyme.routing.cells.steps import End, Onward, Ways, turning_back
 from thyme.wire.codec import DecodeError
 from thyme.wire.geographic import ANY_NODE, CellBroadcast, CellPacket, Heading, NodeAbsent
 from thyme.wire.message import Message
@@ -66,6 +66,8 @@ class GeographicRouter:
         self._proxies = Proxies(host.now, self._options.proxy_memory_s, self._options.max_proxies)
         self._number = host.random.getrandbits(32)
         self._arrived: Bounded[tuple[NodeId, int, CellId, NodeId], None] = Bounded(self._options.memory)
+        self._passed: Bounded[tuple[NodeId, int, Heading], int] = Bounded(self._options.memory)
+        """After how many hops packets on tours came by."""
 
     def start(self) -> None:
         """Nothing to prepare; the beacons are started by whoever made them."""
@@ -161,6 +163,11 @@ class GeographicRouter:
             if self._in_reach(heading.node, here, failures):
                 hop.to_node(heading.node, heading)
                 continue
+            if self._circles(packet, heading):
+                if heading.detour is None or heading.detour.over:
+                    self._give_up(packet, heading, "in circles")
+                    continue
+                heading = turning_back(here, heading)
             step = self._step(here, member, populated, heading)
             if isinstance(step, Onward):
                 hop.to_cell(step.cell, heading, step.heading)
@@ -185,6 +192,18 @@ class GeographicRouter:
             return End.PROXIED
         return step
 
+    def _circles(self, packet: CellPacket, heading: Heading) -> bool:
+        """Whether this node has had a packet under the same heading some hops ago: that is where it will be again, for
+        people walk or links fail, and no two cells see the same. Greedy ways are short, so only long ones can be
+        circles."""
+        if heading.detour is None and packet.hops <= self._grid.columns + self._grid.rows:
+            return False
+        key = (packet.origin, packet.number, heading)
+        before = self._passed.get(key)
+        if before is None:
+            self._passed[key] = packet.hops
+        return before is not None and before < packet.hops
+
     def _in_reach(self, node: NodeId, here: CellId, failures: Failures) -> bool:
         """Whether a node can be sent to directly, and surely: it is a neighbour, in a cell around."""
         neighbour = self._beacons.neighbour(node) if node not in failures.nodes else None
@@ -193,8 +212,8 @@ class GeographicRouter:
     def _hears(self, node: NodeId) -> bool:
         return self._beacons.neighbour(node) is not None
 
-    def _give_up(self, packet: CellPacket, heading: Heading) -> None:
-        self._drop("no link")
+    def _give_up(self, packet: CellPacket, heading: Heading, reason: str = "no link") -> None:
+        self._drop(reason)
         self._report_absent(packet, heading)
 
     def _arrive(self, packet: CellPacket, heading: Heading, proxied: bool) -> None:

@@ -10,6 +10,11 @@ proxy.
 
 If the entry empties in the meantime, the detour begins anew in the first cell that can see it.
 
+Not every tour is needed, and not every one ends. Who is in the target's cell, and wants its proxy (`beside`), hears
+all cells around it, and the closest of them is the proxy: no other cell can be closer. And where people walk, or links
+fail, no two cells see the same edges, and a packet may go round and round without its first edge. Whoever notices
+(`turning_back`) sends it to its entry, where the tour is then over.
+
 GPSR also changes face where an edge crosses the line from entry to target. On this graph such an edge
 always leads to a cell closer than the entry (`planar`), which ends the detour, so taking the edge is the
 change of face, and the reference edge needs no renewal. Since ranks are unique, all packets for a target
@@ -68,6 +73,8 @@ def next_step(
         grid.rank(here, target) < grid.rank(detour.entry, target) or _has_lost_entry(grid, here, populated, detour)
     ):
         detour = None
+    if detour and detour.over:
+        return _towards_entry(grid, here, populated, heading, detour)
     if detour is None:
         near = grid.around(here) if reach_cells == 1 else grid.within(here, reach_cells)
         closest = min((c for c in near if c in populated), key=lambda c: grid.rank(c, target), default=None)
@@ -98,12 +105,31 @@ class Ways:
         return step
 
 
+def turning_back(here: CellId, heading: Heading) -> Heading:
+    """The heading of a packet whose tour does not end: it goes to where it set out."""
+    assert heading.detour is not None, "only who is on a tour turns back"
+    entry = heading.detour.entry
+    return _with_detour(heading, Detour(entry, entry, here))
+
+
 def _boarding(grid: Grid, here: CellId, populated: Collection[CellId], heading: Heading) -> Onward | End:
-    """A node that does not route gives its packet to the cell within reach that is closest to the target."""
+    """A node that does not route gives its packet to the cell within reach that is closest to the target. If that is
+    done in the target's own cell, there is none closer."""
     near = [cell for cell in (here, *grid.around(here)) if cell in populated]
     if not near:
         return End.STRANDED
-    return Onward(min(near, key=lambda cell: grid.rank(cell, heading.cell)), _with_detour(heading, None))
+    closest = min(near, key=lambda cell: grid.rank(cell, heading.cell))
+    sure = heading.beside and here == heading.cell
+    return Onward(closest, _with_detour(heading, Detour(closest, closest, here) if sure else None))
+
+
+def _towards_entry(
+    grid: Grid, here: CellId, populated: Collection[CellId], heading: Heading, detour: Detour
+) -> Onward | End:
+    """A tour that is over ends in its entry, or where no cell is closer to that."""
+    near = [cell for cell in (here, *grid.around(here)) if cell == here or cell in populated]
+    closest = min(near, key=lambda cell: grid.rank(cell, detour.entry))
+    return End.PROXIED if closest == here else Onward(closest, heading)
 
 
 def _has_lost_entry(grid: Grid, here: CellId, populated: Collection[CellId], detour: Detour) -> bool:
