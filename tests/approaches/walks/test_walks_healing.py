@@ -163,12 +163,18 @@ def test_a_revocation_that_overtakes_its_advert_counts_and_the_loss_of_a_branch_
     assert branches.subscriptions == 0
 
 
-def test_who_was_cut_off_unheard_and_comes_anew_is_not_taken_for_what_it_was(tmp_path: Path) -> None:
-    world = SmallWorld(tmp_path, line(4), "walks")
+def subscribed_at_both_ends(tmp_path: Path, nodes: int, *, wait_s: float) -> tuple[SmallWorld, SubscriptionKey]:
+    """People in a line who all know of a subscription to "corner" at the far end and one to "goal" at node 0."""
+    world = SmallWorld(tmp_path, line(nodes), "walks")
     world.wait(5.0)
-    world.subscribe(3, "corner", wait_s=30.0)
-    key = world.subscribe(0, "goal", wait_s=60.0)
-    assert [walk_node(world, node).branches.subscriptions for node in range(4)] == [2] * 4
+    world.subscribe(nodes - 1, "corner", wait_s=30.0)
+    key = world.subscribe(0, "goal", wait_s=wait_s)
+    assert [walk_node(world, node).branches.subscriptions for node in range(nodes)] == [2] * nodes
+    return world, key
+
+
+def test_who_was_cut_off_unheard_and_comes_anew_is_not_taken_for_what_it_was(tmp_path: Path) -> None:
+    world, key = subscribed_at_both_ends(tmp_path, 4, wait_s=60.0)
     world.run.world.rules = (Rule("loss"),)
     walk_node(world, 0)._lose(NodeId(1))
     world.unsubscribe(0, key.sid, wait_s=0.5)
@@ -190,11 +196,7 @@ def test_the_subscription_of_somebody_who_is_gone_ends_with_its_frame(tmp_path: 
 
 def test_a_revocation_that_was_lost_with_its_subscriber_is_made_up_for(tmp_path: Path) -> None:
     """Nobody hears it, and the subscriber goes away: the others find out when it has missed its time."""
-    world = SmallWorld(tmp_path, line(5), "walks")
-    world.wait(5.0)
-    world.subscribe(4, "corner", wait_s=30.0)
-    key = world.subscribe(0, "goal", wait_s=120.0)
-    assert [walk_node(world, node).branches.subscriptions for node in range(5)] == [2] * 5
+    world, key = subscribed_at_both_ends(tmp_path, 5, wait_s=120.0)
     world.run.world.rules = (Rule("loss"),)
     world.unsubscribe(0, key.sid, wait_s=2.0)
     world.switch_off(0)
