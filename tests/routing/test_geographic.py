@@ -19,8 +19,9 @@ from thyme.routing.cells.beacons import Beacons
 from thyme.routing.cells.geographic import GeographicRouter
 from thyme.routing.cells.grid import Grid
 from thyme.wire.beacons import Beacon
+from thyme.wire.codec import encode
 from thyme.wire.flooding import Flooded
-from thyme.wire.geographic import CellPacket, Heading, NodeAbsent
+from thyme.wire.geographic import ANY_NODE, CellPacket, Detour, Heading, NodeAbsent
 from thyme.wire.message import Message
 
 CELL_M = 40.0
@@ -176,6 +177,16 @@ def test_a_broadcast_reaches_the_cell_and_nobody_else() -> None:
     crowd.settle()
     assert crowd.holders() == [1, 2]
     assert crowd.people[1].arrivals[0].form is Form.BROADCAST
+
+
+def test_members_that_are_not_heard_can_be_told_too_and_nobody_hears_of_it_if_they_are_gone() -> None:
+    crowd = Crowd(2, 1, [(0, 0), (0, 0), (0, 0)])
+    teller = crowd.people[0]
+    crowd.people[2].host.on = False
+    teller.router.tell_each_in_cell(letter(), most=4, silent=[NodeId(1), NodeId(2)])
+    crowd.settle(0.3)
+    assert crowd.holders() == [1]
+    assert teller.refusals == []
 
 
 def test_a_message_reaches_its_node_in_a_shared_cell() -> None:
@@ -337,6 +348,37 @@ def test_hops_are_bounded() -> None:
     assert crowd.holders() == []
     assert len(crowd.packets()) == 4
     assert [r.reason for r in crowd.people[4].host.counted(TrafficKind.DROPPED)] == ["hop limit"]
+
+
+RING = [(0, 0), (1, 0), (2, 0), (2, 1), (2, 2), (1, 2), (0, 2), (0, 1)]
+
+
+def test_a_packet_that_has_lost_its_way_goes_round_once_and_ends_near_where_it_set_out() -> None:
+    """Its tour began in a cell that is not there any more: as if people had walked meanwhile."""
+    crowd = Crowd(6, 3, RING).warm()
+    grid, first = crowd.grid, crowd.people[0]
+    lost = Detour(grid.at(4, 1), grid.at(3, 1), grid.at(0, 1))
+    payload = encode(letter())
+    for node in (ANY_NODE, NodeId(99)):
+        crowd.net.frames.clear()
+        heading = Heading(grid.at(5, 1), node, lost)
+        first.router.receive(NodeId(7), CellPacket(NodeId(3), grid.at(2, 1), 5, (heading,), 1, True, payload))
+        crowd.settle()
+        assert len(crowd.packets()) <= 2 * len(RING)
+    assert crowd.holders() == [3]
+    assert crowd.people[3].arrivals[0].proxied
+    assert crowd.people[3].refusals == [(99, grid.at(5, 1), 5)], "its sender is told that it was not found"
+
+
+def test_what_comes_by_again_after_more_hops_than_any_straight_way_has_is_dropped() -> None:
+    crowd = Crowd(4, 1, [(0, 0), (1, 0)]).warm()
+    one, target, payload = crowd.people[0], crowd.grid.at(3, 0), encode(letter())
+    for hops, forwarded in ((2, 1), (4, 1), (6, 1), (6, 1), (8, 0)):
+        crowd.net.frames.clear()
+        one.router.receive(NodeId(1), CellPacket(NodeId(5), target, 5, (Heading(target),), hops, True, payload))
+        to_the_other = [frame for sender, _, frame in crowd.net.sent(CellPacket) if sender == 0]
+        assert len(to_the_other) == forwarded, hops
+    assert [r.reason for r in one.host.counted(TrafficKind.DROPPED)] == ["in circles"]
 
 
 def test_a_packet_received_twice_arrives_once() -> None:

@@ -13,7 +13,8 @@ from thyme.approaches.dcs.turns import Turn
 from thyme.model.errors import InputError
 from thyme.model.ids import CellId
 from thyme.routing.cells.addresses import Form
-from thyme.wire.cells import Held, JoinCell, TakeBack, WhoHolds
+from thyme.wire.cells import CellState, Held, JoinCell, TakeBack, WhoHolds
+from thyme.wire.geographic import CellPacket
 
 
 def test_a_turn_is_told_to_all_in_the_order_in_which_they_asked() -> None:
@@ -42,6 +43,28 @@ def test_two_parts_cannot_want_the_same_kind_of_message() -> None:
     lone.cell.serve(JoinCell, lambda arrival, message: None)
     with pytest.raises(AssertionError, match="JoinCell"):
         lone.cell.hear(JoinCell, lambda arrival, message: None)
+
+
+def told_directly(lone: LoneCell) -> list[int | None]:
+    """To whom a change goes by a frame of its own though nobody is heard."""
+    lone.net.frames.clear()
+    lone.cell.tell_surely(CellState(held=(Held(HERE, metadata_of("photo", "goal")),)))
+    return [to for _, to, _ in lone.net.sent(CellPacket)]
+
+
+def test_who_fell_silent_a_moment_ago_is_still_told_of_every_change() -> None:
+    lone = LoneCell(sure_s=5.0)
+    lone.net.add(6, lone.host.place.x_m, lone.host.place.y_m).on = False
+    lone.hear(6, 7)
+    lone.hear(8, cell=3)
+    lone.wait(1.0)
+    lone.hear(7, stationary=False)
+    assert told_directly(lone) == [], "6 is heard, 7 has said that it leaves"
+    lone.wait(4.0)
+    assert lone.cell.others == []
+    assert told_directly(lone) == [6]
+    lone.wait(5.0)
+    assert told_directly(lone) == []
 
 
 def test_the_others_are_the_stationary_neighbours_of_the_cell_in_the_order_of_their_numbers() -> None:

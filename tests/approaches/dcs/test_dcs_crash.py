@@ -82,9 +82,7 @@ def acknowledged_and_retrieved(seed: int, **settings: Any) -> tuple[set[str], se
     return acknowledged, retrieved
 
 
-SEEDS = (0, 2, 3, 4)
-"""With seed 1 an owner has missed the last three beacons of the one member that stays, and does not give it its copy:
-an acknowledgement relies on the members that are heard, and repair takes two seconds more."""
+SEEDS = (0, 1, 2, 3)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

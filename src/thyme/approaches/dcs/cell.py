@@ -21,6 +21,7 @@ from thyme.approaches.dcs.rumours import Rumours
 from thyme.approaches.dcs.turns import Turn
 from thyme.approaches.requests import Requests
 from thyme.host import Host
+from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.ids import CellId, NodeId
 from thyme.model.objects import Metadata
@@ -35,6 +36,8 @@ from thyme.wire.geographic import CellBroadcast
 from thyme.wire.message import Message
 
 NOWHERE = CellId(-1)
+MAX_SILENT = 16
+"""Members remembered that fell silent; the oldest makes room."""
 Kind = TypeVar("Kind", bound=Message)
 
 
@@ -71,6 +74,8 @@ class Cell:
         self._make_turns()
         self._actions: dict[type[Message], tuple[bool, Callable[[Arrival, Any], None]]] = {}
         self._overheard: dict[type[Message], Callable[[NodeId, Any], None]] = {}
+        self._silent: Bounded[NodeId, tuple[CellId, float]] = Bounded(MAX_SILENT, renewing=True)
+        """Who belonged to this cell when it was last heard, and since when it has counted as gone."""
         self._rumours = Rumours(host, self.forgotten)
         events = BeaconEvents(
             vanished=self._on_vanished, population_changed=self._on_population, digest=self._say, heard=self._on_heard
@@ -219,8 +224,12 @@ class Cell:
 
     def tell_surely(self, state: CellState, place: CellId | None = None) -> None:
         """To all other members what was or will be acknowledged: to each by a packet that the link acknowledges, unless
-        they are many (`sure_members`). What this node sends afterwards leaves after it."""
-        self.router.tell_each_in_cell(state, place, self.options.sure_members)
+        they are many (`sure_members`). What this node sends afterwards leaves after it. Who fell silent a moment ago
+        may only have been missed, and is told as well."""
+        since_s = self.host.now() - self.options.sure_s
+        here = place is None or place == self.id
+        silent = [node for node, (cell, at_s) in self._silent.items() if here and cell == self.id and at_s > since_s]
+        self.router.tell_each_in_cell(state, place, self.options.sure_members, silent)
 
     def _listen(self, kind: type[Kind], action: Callable[[Arrival, Kind], None], *, members_only: bool) -> None:
         assert kind not in self._actions, f"two parts want {kind.__name__}"
@@ -250,6 +259,8 @@ class Cell:
         """The last member of a cell beside this one that falls silent, and did not say that it leaves, has gone with
         all that the cell knew."""
         cell = neighbour.cell
+        if cell == self.id and neighbour.stationary:
+            self._silent[neighbour.node] = (cell, self.host.now())
         if not self.options.reminders or not neighbour.stationary or self.beacons.population(cell):
             return
         if self.member and self.grid.steps(self.id, cell) == 1:

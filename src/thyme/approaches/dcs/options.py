@@ -49,6 +49,9 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     sure_members: int = 4
     """In a cell with at most so many others, an insertion is passed on to each by a packet that the link acknowledges,
     and answered after that: whoever of them remains has it. Where there are more, or 0, one broadcast tells all."""
+    sure_s: float = 5.0
+    """For so long after another member fell silent it is told all the same: a few beacons may have been lost, and it
+    may be the one that remains."""
     join_wait_s: float = 2.0
     """How long a joining node listens for beacons of its cell, and then waits for the state (§6.7)."""
     join_tries: int = 3
@@ -66,8 +69,8 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     walk_stay_s: float = 3.0
     """How long a walker must be going to be of use to a cell that has a member already."""
     near_cells: int = 1
-    """How far from the cell that it last named, in cells, a walker is still found: only farther off does it say where it
-    is; 0: at every border, as in §6.4.3."""
+    """So many cells from the one that it named last a walker is still found, and need not say where it is; 0: it does
+    at every border, as in §6.4.3."""
     list_stay_s: float = 10.0
     """Who joins a cell and is going to be gone sooner, as its way goes, is not put on the replication lists of what it
     holds: nobody would find it there; 0: everybody is, as in §6.2.3."""

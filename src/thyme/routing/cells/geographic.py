@@ -95,15 +95,22 @@ class GeographicRouter:
         here = self._beacons.cell
         self._host.broadcast(CellBroadcast(here if cell is None else cell, here, self._host.codec.encode(message)))
 
-    def tell_each_in_cell(self, message: Message, cell: CellId | None = None, most: int = 0) -> None:
+    def tell_each_in_cell(
+        self, message: Message, cell: CellId | None = None, most: int = 0, silent: Iterable[NodeId] = ()
+    ) -> None:
         """As `broadcast_in_cell`, but where at most `most` others are to be told, to each of them by a packet of its
-        own, which the link acknowledges and repeats. What this node sends afterwards leaves after it."""
+        own, which the link acknowledges and repeats. What this node sends afterwards leaves after it. It is also tried
+        to tell those who are `silent`, that is, not heard of late."""
         to = self._beacons.cell if cell is None else cell
         others = [Destination(to, neighbour.node) for neighbour in self._beacons.in_cell(to)]
         if not most or len(others) > most:
             self.broadcast_in_cell(message, cell)
-        elif others:
+            return
+        if others:
             self.send_to_many(others, message)
+        unheard = [Heading(to, node) for node in silent if not self._hears(node)]
+        if unheard:
+            self._try_directly(unheard, message)
 
     def remember_proxy(self, cell: CellId) -> None:
         """This node's cell is the proxy of `cell`, as another node of it has just found out: packets for it need
@@ -140,6 +147,15 @@ class GeographicRouter:
             some = tuple(headings[first : first + self._options.max_headings])
             self._launch(some, number, True, payload)
         return number
+
+    def _try_directly(self, headings: list[Heading], message: Message) -> None:
+        """To nodes that may be in reach though they are not heard; the link finds out, and nobody is told if not."""
+        payload, number = self._host.codec.encode(message), self._next_number()
+        packet = CellPacket(self._host.node, self._beacons.cell, number, tuple(headings), 0, False, payload)
+        hop = Hop()
+        for heading in headings:
+            hop.to_node(heading.node, heading)
+        self._forwarder.send(packet, hop, NO_FAILURES)
 
     def _launch(self, headings: tuple[Heading, ...], number: int, answer: bool, payload: bytes) -> None:
         packet = CellPacket(self._host.node, self._beacons.cell, number, headings, 0, answer, payload)
