@@ -133,7 +133,7 @@ def test_addresses_are_written_as_people_know_them() -> None:
 
 def test_without_a_port_nothing_is_announced() -> None:
     async def scene() -> None:
-        discovery = Discovery(DiscoveryOptions(port=0), lambda: b"", lambda data, address: None)
+        discovery = Discovery(DiscoveryOptions(port=0), list, lambda data, address: None)
         discovery.begin(("0.0.0.0", 1), 2)
         assert discovery._timers == []
         discovery.end()

@@ -29,6 +29,8 @@ PEOPLE: dict[str, tuple[str, str]] = {
     "rm": ("verbs", "rm"),
     "ls": ("verbs", "ls"),
     "peers": ("verbs", "peers"),
+    "namespace": ("namespaces", "app"),
+    "doctor": ("doctor", "doctor"),
     "crowd": ("crowd", "crowd"),
     "gallery": ("gallery", "gallery"),
     "watch": ("watch", "watch"),

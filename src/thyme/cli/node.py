@@ -69,7 +69,9 @@ def start(
     ] = "",
     peer: Annotated[list[str] | None, typer.Option(help="host:port of a node in range; may be repeated.")] = None,
     only_peers: Annotated[bool, typer.Option("--only-peers", help="Hear nobody but the --peer nodes.")] = False,
-    approach: Annotated[str, typer.Option(help="How data is shared: es, ls, …; all nodes use the same.")] = "ls",
+    approach: Annotated[
+        str, typer.Option(help="How data is shared: es, ls, …; all nodes use the same. The namespace's, or ls.")
+    ] = "",
     setting: Annotated[
         list[str] | None,
         typer.Option("--set", help="A setting of the approach, such as join.wait_s=0.5; `--set list` shows all."),
@@ -132,11 +134,14 @@ def start(
         _start_in_background(control)
         return
     from thyme.approaches.registry import find_approach
+    from thyme.cli.namespaces import shared_namespace
     from thyme.live.loop import run
     from thyme.model.settings import keys_of, parse_settings, set_key
     from thyme.model.settings.writing import keys_text
 
     try:
+        shared = shared_namespace(namespace, passphrase, store)
+        approach = approach or shared.approach or "ls"
         record = find_approach(approach, "--approach").settings
         if setting and "list" in setting:
             print(keys_text(keys_of(record)))
@@ -145,8 +150,7 @@ def start(
         for key, value in parse_settings(setting).items():
             set_key(settings, key, value, record)
         options = {
-            "namespace": namespace,
-            "passphrase": passphrase,
+            "namespace": shared.invitation(),
             "listen": listen,
             "peers": peer or [],
             "only_peers": only_peers,

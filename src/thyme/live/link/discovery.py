@@ -14,7 +14,7 @@ import errno
 import logging
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Annotated
 
@@ -54,11 +54,14 @@ class Discovery:
     """One link's part in it."""
 
     def __init__(
-        self, options: DiscoveryOptions, announcement: Callable[[], bytes], heard: Callable[[bytes, Address], None]
+        self,
+        options: DiscoveryOptions,
+        announcements: Callable[[], Sequence[bytes]],
+        heard: Callable[[bytes, Address], None],
     ) -> None:
         """`heard` is told of each announcement and of the address that it came from, whose port means nothing."""
         self._options = options
-        self._announcement = announcement
+        self._announcements = announcements
         self._heard = heard
         self._loop = asyncio.get_running_loop()
         self._listening: dict[int, socket.socket] = {}
@@ -147,7 +150,8 @@ class Discovery:
                     self._joined.add(interface)
                 _choose(self._sending[interface.family], interface)
                 group = GROUP_6 if interface.family == socket.AF_INET6 else GROUP_4
-                self._sending[interface.family].sendto(self._announcement(), (group, self._options.port))
+                for announcement in self._announcements():
+                    self._sending[interface.family].sendto(announcement, (group, self._options.port))
             except OSError as error:
                 logger.debug("no discovery on %s: %s", interface, error)
 

@@ -20,6 +20,7 @@ from thyme.live.link.acknowledgements import Acknowledgements
 from thyme.live.link.acquaintance import Acquaintance, PeerOptions
 from thyme.live.link.addresses import Address, address_text
 from thyme.live.link.budgets import BudgetOptions, Budgets
+from thyme.live.link.directory import Directory
 from thyme.live.link.discovery import Discovery, DiscoveryOptions
 from thyme.live.link.frames import ABOUT, EVERYBODY, HEADER_BYTES, NO_MARK, TO_ALL, Frame, Kind, pack, unpack
 from thyme.live.link.greetings import Introduction, signed
@@ -102,8 +103,11 @@ class UdpLink:
         )
         self._reception = Reception(node, self._options.heard, Acknowledgements(self._acknowledge), hear, count, codec)
         self._multicast = Multicast(self._options.multicast, self._ask_who_hears, self._take_from_group)
-        self._discovery = Discovery(self._options.discovery, self._announcement, self._on_announced)
+        self._discovery = Discovery(self._options.discovery, self._announcements, self._on_announced)
         self._discovers = discovers
+        self.directory = Directory(self._loop.time)
+        self.overhear: Callable[[bytes, Address], None] | None = None
+        """Told of every announcement, whoever can read it."""
         self._budgets = Budgets(self._options.budget)
         self._warned_of_overflow = False
         self.peers = Peers(self._options.peers.most, only_listed=only_listed)
@@ -183,12 +187,19 @@ class UdpLink:
         if len(self.peers.addresses()) >= self._options.multicast.least_peers:
             self._send_about(Kind.WHO_HEARS, EVERYBODY, self._multicast.group)
 
+    def _announcements(self) -> list[bytes]:
+        return [said for said in (self._announcement(), self.directory.announcement()) if said]
+
     def _announcement(self) -> bytes:
         port = self.address[1].to_bytes(PORT_BYTES, "big")
         return self._sealed(Frame(Kind.HERE, self._node, EVERYBODY, self._next_number(), port), None)
 
     def _on_announced(self, data: bytes, address: Address) -> None:
         """Somebody says by multicast that it is there: it is greeted, unless it is known."""
+        if self.overhear is not None:
+            self.overhear(data, address)
+        if self.directory.hear(data):
+            return
         try:
             frame = unpack(self._seal.open(data))
         except FrameError as error:

@@ -31,6 +31,7 @@ from thyme.live.link.addresses import (
     parse_address,
     resolve,
 )
+from thyme.live.link.directory import Entry
 from thyme.live.link.frames import MAX_NODE
 from thyme.live.link.greetings import LIFE_BITS
 from thyme.live.link.udp import LinkOptions
@@ -151,6 +152,8 @@ class Device:
         self.store = approach.make(self.host, settings)
         acquaintance = self.host.link.acquaintance
         acquaintance.life, acquaintance.approach = self._life(), approach.name
+        if not self.namespace.closed:
+            self.host.link.directory.own = Entry(self.namespace.name, approach.name, dict(options.settings))
 
     @property
     def address(self) -> Address:
@@ -241,6 +244,10 @@ class Device:
         await self.host.link.room()
         while self.host.on and not self.store.roomy():
             await asyncio.sleep(ROOM_LOOK_S)
+
+    def namespaces_around(self) -> list[Entry]:
+        """Open namespaces that nodes near share in."""
+        return self.host.link.directory.around()
 
     def neighbours(self) -> dict[NodeId, str]:
         return {node: address_text(address) for node, address in self.host.link.peers.nodes().items()}

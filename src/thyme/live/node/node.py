@@ -75,6 +75,7 @@ class Node:
         node: int | None = None,
         *,
         store: Store | str | os.PathLike[str] | None = None,
+        identity: Identity | None = None,
         clock: Clock | None = None,
         log_to: Log | None = None,
         **options: Any,
@@ -84,7 +85,7 @@ class Node:
         protects nothing. `options` are those of `DeviceOptions`: namespace, passphrase, listen, peers, approach, …"""
         namespace, given = namespace_in(options)
         checked = options_of(node, given)
-        self.identity = identity_at(store) if node is None else Identity.given(node)
+        self.identity = identity or (identity_at(store) if node is None else Identity.given(node))
         self.namespace = namespace
         self.options = msgspec.structs.replace(checked, node=self.identity.node)
         self._brought = (store, clock, log_to)

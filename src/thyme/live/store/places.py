@@ -26,7 +26,7 @@ def open_store(
     folder."""
     name = namespace.name if namespace is not None else DEFAULT_NAME
     if where is None:
-        own = _own_folder() / approach if node >= FIRST_DERIVED else data_folder() / f"{node}-{approach}"
+        own = own_folder() / approach if node >= FIRST_DERIVED else data_folder() / f"{node}-{approach}"
         folder = own if namespace is None or name == DEFAULT_NAME else own.with_name(f"{own.name}-{namespace.folder}")
         return DiskStore(folder, _about(node, approach, name), options)
     if isinstance(where, str | os.PathLike):
@@ -41,7 +41,7 @@ def open_store(
 def identity_at(where: Place) -> Identity:
     """Who the node is whose store lies there; drawn at its first start, and forgotten where nothing is kept."""
     if where is None:
-        return kept_identity(_own_folder())
+        return kept_identity(own_folder())
     if isinstance(where, str | os.PathLike) and where != MEMORY:
         return kept_identity(Path(where).expanduser())
     return Identity.new()
@@ -53,7 +53,8 @@ def data_folder() -> Path:
     return user_data_path("thyme", appauthor=False) / "nodes"
 
 
-def _own_folder() -> Path:
+def own_folder() -> Path:
+    """Where this device's key and what it has joined lie, unless a person named a folder."""
     return data_folder() / "self"
 
 

@@ -1,0 +1,134 @@
+"""`thyme namespace`: the namespaces that this device has joined, and those around."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from thyme.model.errors import InputError
+
+if TYPE_CHECKING:
+    from thyme.live.link.directory import Entry
+    from thyme.live.trust.keyring import Keyring
+    from thyme.live.trust.namespaces import Namespace
+
+app = typer.Typer(no_args_is_help=True, help="Namespaces: crowds that share a place and nothing else.")
+Folder = Annotated[str, typer.Option("--store", metavar="DIR", help="The folder of the device's key and secrets.")]
+AROUND_S = 3.5
+"""Members say every three seconds what they share in."""
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(help="How people call it.")],
+    closed: Annotated[bool, typer.Option("--closed", help="Only who has the invitation may join and read.")] = False,
+    passphrase: Annotated[str, typer.Option(help="Only who knows it may join and read.")] = "",
+    approach: Annotated[str, typer.Option(help="How members share.")] = "ls",
+    setting: Annotated[list[str] | None, typer.Option("--set", help="A setting of the approach.")] = None,
+    store: Folder = "",
+) -> None:
+    """Make a namespace, and show the invitation to it."""
+    import msgspec
+
+    from thyme.approaches.registry import find_approach
+    from thyme.live.trust.namespaces import Namespace, namespace_of
+    from thyme.model.settings import parse_settings, set_key
+
+    keyring = _keyring(store)
+    if keyring.find(name) is not None:
+        raise InputError(f"this device has joined a namespace {name!r} already; leave it, or choose another name")
+    made = Namespace.drawn(name) if closed and not passphrase else namespace_of(name, passphrase)
+    record = find_approach(approach, "--approach").settings
+    settings: dict[str, object] = {}
+    for key, value in parse_settings(setting).items():
+        set_key(settings, key, value, record)
+    made = msgspec.structs.replace(made, approach=approach, settings=settings)
+    keyring.add(made)
+    _show(made)
+
+
+@app.command("list")
+def list_all(
+    around: Annotated[bool, typer.Option("--around", help="Also listen for those that others share in.")] = False,
+    store: Folder = "",
+) -> None:
+    """Those that this device has joined, and with --around open ones near."""
+    for one in _keyring(store):
+        print(f"{one.name}  {'closed' if one.closed else 'open'}  {one.approach or 'any approach'}")
+    if around:
+        for entry in asyncio.run(_around()):
+            print(f"{entry.name}  around  {entry.approach}")
+
+
+@app.command()
+def join(
+    text: Annotated[str, typer.Argument(help="An invitation (thyme:…), or a name.")],
+    passphrase: Annotated[str, typer.Option(help="Of a closed one that is joined by name.")] = "",
+    store: Folder = "",
+) -> None:
+    """Join a namespace: `thyme node start --namespace NAME` shares in it from then on."""
+    from thyme.live.trust.namespaces import namespace_of
+
+    joined = namespace_of(text, passphrase)
+    _keyring(store).add(joined)
+    print(f"joined {joined.name}; share in it with: thyme node start --namespace {joined.name!r}")
+
+
+@app.command()
+def leave(name: str, store: Folder = "") -> None:
+    """Forget a namespace and its secret."""
+    _keyring(store).remove(name)
+
+
+@app.command()
+def invite(
+    name: str,
+    qr: Annotated[bool, typer.Option("--qr", help="Draw it, to be read by a camera.")] = False,
+    store: Folder = "",
+) -> None:
+    """Show what lets others in: to those who may come, and to nobody else."""
+    _show(_keyring(store).get(name), qr=qr)
+
+
+@app.command("shut-out")
+def shut_out(name: str, store: Folder = "") -> None:
+    """Change a namespace's secret; invite again all but who is to be out."""
+    keyring = _keyring(store)
+    changed = keyring.get(name).changed()
+    keyring.add(changed)
+    _show(changed)
+
+
+def _show(namespace: Namespace, *, qr: bool = False) -> None:
+    print(namespace.invitation())
+    if qr:
+        import segno
+
+        segno.make(namespace.invitation(), error="l").terminal(compact=True)
+
+
+def _keyring(store: str) -> Keyring:
+    from thyme.live.store.places import own_folder
+    from thyme.live.trust.keyring import Keyring
+
+    return Keyring(Path(store).expanduser() if store else own_folder())
+
+
+def shared_namespace(name: str, passphrase: str, store: str) -> Namespace:
+    """What a person named: one that this device has joined, or whatever else a name, passphrase or invitation says."""
+    from thyme.live.trust.namespaces import DEFAULT_NAME, namespace_of
+
+    kept = None if passphrase or store == "memory" else _keyring(store).find(name)
+    return kept or namespace_of(name or DEFAULT_NAME, passphrase)
+
+
+async def _around() -> list[Entry]:
+    from thyme.live.node.node import Node
+    from thyme.live.trust.namespaces import Namespace
+
+    async with Node(store="memory", namespace=Namespace.drawn("listening").invitation()) as node:
+        await asyncio.sleep(AROUND_S)
+        return node.device.namespaces_around()

@@ -1,0 +1,130 @@
+"""Several namespaces of one device, what is kept of them, those around, and the doctor."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_live_link import End, closed, opened
+from typer.testing import CliRunner
+
+from thyme.cli.namespaces import app, shared_namespace
+from thyme.live.doctor import Doctor
+from thyme.live.link.addresses import LOOPBACK
+from thyme.live.link.directory import Directory, Entry
+from thyme.live.link.discovery import DiscoveryOptions
+from thyme.live.link.udp import LinkOptions
+from thyme.live.node.spaces import Spaces
+from thyme.live.trust.keyring import FILE, Keyring
+from thyme.live.trust.namespaces import Namespace
+from thyme.model.errors import InputError
+
+HERE: dict[str, Any] = {"listen": LOOPBACK, "settings": {"join": {"wait_s": 0.2}}}
+
+
+def test_a_device_shares_in_several_namespaces_at_once_and_each_has_its_own(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with Spaces(tmp_path / "one", **HERE) as one, Spaces(tmp_path / "other", **HERE) as other:
+            final = await one.create("the final", closed=True)
+            stage = await one.create("stage")
+            theirs = await other.join(one.invitation("the final"), peers=[final.address, stage.address])
+            assert final.id == stage.id == one.identity.node != theirs.id
+            stream = await theirs.subscribe("goal")
+            await stage.insert("elsewhere", b"x", ["goal"])
+            await final.insert("here", b"x", ["goal"])
+            async with asyncio.timeout(10.0):
+                assert (await anext(stream)).metadata.key.oid == "here"
+            assert list(stage.device.neighbours()) == []
+            await one.leave("stage")
+            assert list(one.nodes) == ["the final"]
+        async with Spaces(tmp_path / "one", **HERE) as again:
+            assert list(again.nodes) == ["the final"]
+            assert [found.key.oid for found in again.nodes["the final"].known()] in ([], ["here"])
+            with pytest.raises(InputError, match="already"):
+                await again.create("the final")
+
+    asyncio.run(scene())
+
+
+def test_who_is_shut_out_hears_no_more(tmp_path: Path) -> None:
+    async def scene() -> None:
+        quick = {**HERE, "greet_patience_s": 0.3}
+        async with Spaces(tmp_path / "one", **HERE) as one, Spaces(tmp_path / "other", **quick) as other:
+            await one.create("final", closed=True)
+            old = one.invitation("final")
+            assert await one.shut_out("final") == one.invitation("final") != old
+            out = await other.join(old, peers=[one.nodes["final"].address])
+            assert out.device.neighbours() == {}
+
+    asyncio.run(scene())
+
+
+def test_secrets_are_kept_for_their_user_alone(tmp_path: Path) -> None:
+    keyring = Keyring(tmp_path)
+    closed_one = Namespace.drawn("final")
+    keyring.add(closed_one)
+    assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
+    assert list(Keyring(tmp_path)) == [closed_one]
+    with pytest.raises(InputError, match="it has joined: final"):
+        keyring.get("stage")
+    keyring.remove("final")
+    assert list(Keyring(tmp_path)) == []
+    (tmp_path / FILE).write_bytes(b"{")
+    with pytest.raises(InputError, match="cannot be read"):
+        Keyring(tmp_path)
+
+
+def test_namespaces_are_made_listed_joined_and_left_from_the_command_line(tmp_path: Path) -> None:
+    def thyme(*arguments: str, at: str = "one") -> str:
+        done = CliRunner().invoke(app, [*arguments, "--store", str(tmp_path / at)], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.output.strip()
+
+    invitation = thyme("new", "final", "--closed", "--approach", "dcs", "--set", "grid.width_m=80.0")
+    assert thyme("invite", "final") == invitation
+    assert invitation in thyme("invite", "final", "--qr")
+    assert "joined final" in thyme("join", invitation, at="other")
+    assert thyme("list", at="other") == "final  closed  dcs"
+    shared = shared_namespace("final", "", str(tmp_path / "other"))
+    assert (shared.approach, shared.settings) == ("dcs", {"grid": {"width_m": 80.0}})
+    assert thyme("shut-out", "final") != invitation
+    thyme("leave", "final", at="other")
+    assert thyme("list", at="other") == ""
+    assert not shared_namespace("final", "", str(tmp_path / "other")).closed
+
+
+def test_open_namespaces_are_heard_of_while_somebody_says_so() -> None:
+    now_s = 0.0
+    mine, theirs = Directory(lambda: now_s), Directory(lambda: now_s)
+    assert mine.announcement() == b""
+    theirs.own = Entry("stage", "dcs", {"grid": {"width_m": 80.0}})
+    assert mine.hear(theirs.announcement())
+    assert not mine.hear(b"noise" * 20)
+    assert mine.around() == [theirs.own]
+    theirs.own = Entry("large", "dcs", {"a": "x" * 500})
+    mine.hear(theirs.announcement())
+    assert mine.around()[-1] == Entry("large", "dcs")
+    now_s = 20.0
+    assert mine.around() == []
+
+
+def test_the_doctor_says_who_answers_and_why_others_do_not() -> None:
+    async def scene() -> list[str]:
+        there, elsewhere = End(1), End(2)
+        there.link.acquaintance.approach = "ls"
+        elsewhere.link.acquaintance.approach = "drip"
+        await opened(there, elsewhere)
+        silent = ("127.0.0.1", 9)
+        quiet = LinkOptions(discovery=DiscoveryOptions(port=0))
+        doctor = Doctor(Namespace.open(), "ls", None, quiet)
+        findings = await doctor.examine([there.link.address, elsewhere.link.address, silent], 0.4)
+        await closed(there, elsewhere)
+        return [("ok " if finding.fine else "?? ") + finding.text for finding in findings]
+
+    said = asyncio.run(scene())
+    assert any(text.startswith("ok node 1 at 127.0.0.1") for text in said)
+    assert any("runs 'drip' and this one 'ls'" in text for text in said)
+    assert any(text.startswith("?? 127.0.0.1:9 does not answer") for text in said)
+    assert any("no multicast of IPv4" in text for text in said)
