@@ -1,81 +1,106 @@
-// The photos of a tab as tiles. A change touches its own tile only, and tiles out of sight are not laid out.
+// The photos of a tab as tiles. Only those in sight, and a screen around, are in the page; a change touches its own tile.
 
 import { photoUrl } from "./api.js";
 import { button, el, icon } from "./dom.js";
 import { act } from "./notices.js";
-import { matches, now, on, shown, state, tell } from "./state.js";
+import { now, on, shown, state, tell } from "./state.js";
 import { openViewer } from "./viewer.js";
 import { ago, away, size, t } from "./words.js";
 
 const HOLD_MS = 450;
+const AROUND = 1;  // screens above and below that are kept ready
 
 export function gridView(emptyActions) {
-  const tiles = new Map();
+  const tiles = new Map();  // those in the page, by the photo's id
   const list = el("ul", { class: "grid", "aria-label": t(state.view) });
   const empty = el("div", { class: "empty" });
   const root = el("div", {}, list, empty);
+  let photos = [];
+  let asked = 0;
+  let placed = "";
 
   function renderAll() {
-    const photos = shown();
-    const wanted = new Set(photos.map((photo) => photo.id));
-    for (const [id, tile] of tiles) {
-      if (!wanted.has(id)) {
+    photos = shown();
+    placed = "";
+    list.hidden = photos.length === 0;
+    empty.hidden = photos.length > 0;
+    list.setAttribute("aria-label", t(state.view));
+    if (photos.length) return place();
+    const nothing = state.search ? t("found_nothing", { text: state.search }) : t(`${state.view}_empty`);
+    const more = state.search ? [] : [el("p", { text: t(`${state.view}_empty_more`) }), emptyActions(state.view)];
+    empty.replaceChildren(icon(state.search ? "search" : state.view === "available" ? "bell" : "photo"), el("h2", { text: nothing }), ...more);
+    place();
+  }
+
+  // Put what is in sight where it belongs. Sizes come from the style sheet, so nothing has to be measured tile by tile.
+  function place() {
+    asked = 0;
+    const style = getComputedStyle(list);
+    const [gap, least, caption] = ["--gap", "--least", "--caption"].map((name) => parseFloat(style.getPropertyValue(name)));
+    const whole = list.clientWidth || root.clientWidth;
+    const columns = Math.max(1, Math.floor((whole + gap) / (least + gap)));
+    const wide = (whole - gap * (columns - 1)) / columns;
+    const high = Math.round(wide * 0.75) + caption;
+    const rows = Math.ceil(photos.length / columns);
+    list.style.height = `${Math.max(0, rows * (high + gap) - gap)}px`;
+    const above = window.scrollY - (list.getBoundingClientRect().top + window.scrollY);
+    const first = Math.max(0, Math.floor((above - AROUND * innerHeight) / (high + gap)));
+    const last = Math.ceil((above + (1 + AROUND) * innerHeight) / (high + gap));
+    const range = `${first} ${last} ${columns} ${wide} ${high}`;
+    if (range === placed) return;
+    placed = range;
+    const wanted = new Set();
+    photos.slice(first * columns, last * columns).forEach((photo, i) => {
+      wanted.add(photo.id);
+      const at = first * columns + i;
+      const tile = tileFor(photo);
+      tile.style.transform = `translate(${(at % columns) * (wide + gap)}px, ${Math.floor(at / columns) * (high + gap)}px)`;
+      tile.style.width = `${wide}px`;
+      tile.style.height = `${high}px`;
+      tile.setAttribute("aria-posinset", at + 1);
+      tile.setAttribute("aria-setsize", photos.length);
+      if (list.children[i] !== tile) list.insertBefore(tile, list.children[i] || null);
+    });
+    for (const [id, { tile }] of tiles) {
+      if (!wanted.has(id) && !(tile.contains(document.activeElement) && state.photos.has(id) && photos.some((photo) => photo.id === id))) {
         tile.remove();
         tiles.delete(id);
       }
     }
-    list.replaceChildren(...photos.map((photo) => tiles.get(photo.id) ?? tiles.set(photo.id, tileOf(photo)).get(photo.id)));
-    list.setAttribute("aria-label", t(state.view));
-    showEmpty();
   }
 
-  function showEmpty() {
-    list.hidden = tiles.size === 0;
-    empty.hidden = tiles.size > 0;
-    if (tiles.size) return;
-    const nothing = state.search ? t("found_nothing", { text: state.search }) : t(`${state.view}_empty`);
-    empty.replaceChildren(icon(state.search ? "search" : state.view === "available" ? "bell" : "photo"), el("h2", { text: nothing }), !state.search && el("p", { text: t(`${state.view}_empty_more`) }), !state.search && emptyActions(state.view));
-  }
-
-  function change({ photo, before }) {
-    const id = (photo || before).id;
-    const old = tiles.get(id);
-    if (!photo || !matches(photo)) {
-      if (old) {
-        old.remove();
-        tiles.delete(id);
-        showEmpty();
-      }
-      return;
-    }
+  function tileFor(photo) {
+    const known = tiles.get(photo.id);
+    if (known && known.photo === photo) return known.tile;
     const tile = tileOf(photo);
-    tiles.set(id, tile);
-    if (old && before && before.at_s === photo.at_s) {
-      const picture = old.querySelector("img");  // not loaded again while a download gets on
-      if (picture && before.here === photo.here) tile.querySelector("img")?.replaceWith(picture);
-      const focused = old.contains(document.activeElement) ? document.activeElement.dataset.name : null;
-      old.replaceWith(tile);
-      if (focused) tile.querySelector(`[data-name="${focused}"]`)?.focus();
-      return;
-    }
-    old?.remove();
-    const following = [...list.children].find((other) => Number(other.dataset.at) < photo.at_s);
-    list.insertBefore(tile, following || null);
-    tile.classList.add("arrived");
-    showEmpty();
+    if (known) {
+      const picture = known.tile.querySelector("img");  // not loaded again while a download gets on
+      if (picture && known.photo.here === photo.here) tile.querySelector("img")?.replaceWith(picture);
+      const focused = known.tile.contains(document.activeElement) ? document.activeElement.dataset.name : null;
+      known.tile.replaceWith(tile);
+      if (focused) (tile.querySelector(`[data-name="${focused}"]`) || tile.querySelector(".open")).focus();
+    } else if (now() - photo.at_s < 10) tile.classList.add("arrived");
+    tiles.set(photo.id, { tile, photo });
+    return tile;
   }
 
-  const stops = [on("photo", change), on("all", renderAll), on("filter", renderAll), on("chosen", mark)];
   function mark() {
     root.classList.toggle("choosing", state.chosen.size > 0);
-    for (const [id, tile] of tiles) {
+    for (const [id, { tile }] of tiles) {
       const chosen = state.chosen.has(id);
       tile.classList.toggle("chosen", chosen);
       tile.querySelector("input").checked = chosen;
     }
   }
-  renderAll();
-  mark();
+  const soon = (work) => () => { if (!asked) asked = requestAnimationFrame(work); };
+  const moved = soon(place);
+  let changed = 0;
+  const change = () => { if (!changed) changed = requestAnimationFrame(() => { changed = 0; renderAll(); }); };
+  const watch = new ResizeObserver(moved);
+  watch.observe(root);
+  addEventListener("scroll", moved, { passive: true });
+  const stops = [on("photo", change), on("all", renderAll), on("filter", renderAll), on("chosen", mark), () => removeEventListener("scroll", moved), () => watch.disconnect()];
+  requestAnimationFrame(() => { renderAll(); mark(); });
   return { root, stop: () => stops.forEach((stop) => stop()) };
 }
 
@@ -106,8 +131,7 @@ function tileOf(photo) {
       { class: "caption" },
       el("strong", { text: photo.name }),
       el("span", { class: "faint", text: facts.filter(Boolean).join(" · ") }),
-      el("span", { class: "faint tags", text: photo.tags.map((tag) => `#${tag}`).join(" ") }),
-      photo.error && el("span", { class: "error", text: photo.error }),
+      photo.error ? el("span", { class: "error", title: photo.error, text: photo.error }) : el("span", { class: "faint tags", text: photo.tags.map((tag) => `#${tag}`).join(" ") }),
       actions(photo),
     ),
   );
@@ -118,7 +142,7 @@ function progress(photo) {
     return el("progress", { max: photo.size_bytes || 1, value: photo.have_bytes, "aria-label": t("downloading") });
   }
   if (photo.state === "publishing") return el("progress", { "aria-label": t("publishing") });
-  if (photo.state === "deleting") return el("span", { class: "veil", text: t("deleting") });
+  if (photo.state === "deleting") return el("div", { class: "veil" }, el("span", { text: t("deleting") }), button(t("undo"), { icon: "retry", kind: "small", name: "undo", onclick: () => act(photo, "undo") }));
   return null;
 }
 
@@ -129,7 +153,6 @@ function actions(photo) {
     case "new": return el("div", { class: "row" }, offer("download", "download", "primary"), quiet("later", "later"), quiet("dismiss", "close"));
     case "later": return el("div", { class: "row" }, offer("download", "download", "primary"), quiet("dismiss", "close"));
     case "failed": return el("div", { class: "row" }, button(t("retry"), { icon: "retry", kind: "small primary", name: "download", onclick: () => act(photo, "download") }), quiet("dismiss", "close"));
-    case "deleting": return el("div", { class: "row" }, offer("undo", "retry"));
     case "private": return el("div", { class: "row" }, button(t("publish"), { icon: "share", kind: "small primary", name: "publish", onclick: () => tell("publish", [photo.id]) }), quiet("delete", "trash"));
     default: return null;
   }

@@ -105,8 +105,6 @@ export function shown(view = state.view) {
     .sort((a, b) => b.at_s - a.at_s || (a.id < b.id ? -1 : 1));
 }
 
-export const matches = (photo) => photo.tab === state.view && state.search.toLocaleLowerCase().split(/\s+/).filter(Boolean).every((word) => text(photo).includes(word));
-
 const text = (photo) => [photo.name, photo.by, ...photo.tags].join(" ").toLocaleLowerCase();
 
 export const fresh = () => [...state.photos.values()].filter((photo) => photo.state === "new");
