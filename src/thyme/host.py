@@ -75,6 +75,9 @@ class Host(Interface):
     def part_bytes(self) -> int:
         """How much of a large content a message to a neighbour may carry, where that is more than the settings say."""
 
+    def alone(self) -> bool:
+        """Whether it is certain that nobody is in range; a radio cannot know, a link with a list of peers can."""
+
     def after(self, delay_s: float, action: Callable[[], None]) -> Timer: ...
     def record(self, event: LogRecord) -> None: ...
 

@@ -50,6 +50,9 @@ class FakeHost:
     def now(self) -> float:
         return self.now_s
 
+    def alone(self) -> bool:
+        return False
+
     def part_bytes(self) -> int:
         return 0
 

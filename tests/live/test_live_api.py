@@ -14,7 +14,7 @@ import pytest
 import thyme
 from thyme.live.node.periods import frame_of, span_s
 
-QUICK = {"join": {"wait_s": 0.01, "tries": 1}, "echo": {"timeout_s": 0.05, "retries": 0}}
+QUICK = {"join": {"wait_s": 0.05}}
 PATIENCE_S = 60.0
 
 Play = Callable[[thyme.Node, thyme.Node], Awaitable[None]]

@@ -175,13 +175,14 @@ def test_operations_under_way_fail_when_the_node_leaves() -> None:
     async def run() -> None:
         log = MemoryLog()
         node = Node(1, settings=QUICK, log_to=log)
+        elsewhere = Metadata(ObjectKey("photo", NodeId(9)), ("photo",), b"", 0.0, 5)
         async with asyncio.timeout(PATIENCE_S):
             async with node:
-                subscribing = asyncio.create_task(node.subscribe("photo"))
+                retrieving = asyncio.create_task(node.retrieve(elsewhere))
                 while not node.user.busy:
                     await asyncio.sleep(0)
             with pytest.raises(OperationError, match="node left"):
-                await subscribing
+                await retrieving
         with pytest.raises(InputError, match="not running"):
             await node.insert("photo", b"x", ["photo"])
         kinds = [row.row.kind for row in log.rows if row.row.kind in ("issued", "failed", "left")]

@@ -112,6 +112,9 @@ class FakeHost:
         elif failed:
             self.net.after(GIVEN_UP_S, failed)
 
+    def alone(self) -> bool:
+        return False
+
     def part_bytes(self) -> int:
         return 0
 

@@ -313,6 +313,9 @@ class SimulatedHost:
         else:
             self.store.commit(lambda: self._simulation.send(self.node, to, message, failed))
 
+    def alone(self) -> bool:
+        return False
+
     def part_bytes(self) -> int:
         """Frames of a radio are small."""
         return 0

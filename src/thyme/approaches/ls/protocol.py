@@ -220,6 +220,10 @@ class LocalStorage(ReactiveStore):
         yield "subscriptions", len(subscriptions), sum(subscriptions)
 
     def _flood(self, message: Message, done: Done) -> None:
+        if self.host.alone():  # there is nobody to wait for
+            self._flooding.flood(message, lambda: None)
+            done(Outcome())
+            return
         since_s = self.host.now()
 
         def send(number: int) -> None:

@@ -109,6 +109,9 @@ class LiveHost:
         self.store.commit(lambda: None if committed.done() else committed.set_result(None))
         await committed
 
+    def alone(self) -> bool:
+        return not self.link.peers.nodes()
+
     def part_bytes(self) -> int:
         return self.link.part_bytes()
 
