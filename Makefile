@@ -21,12 +21,12 @@ setup = @log=$(VENV)/install.log; \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install develop study gallery test check lint bench bench-ns3 spark-archive clean
+.PHONY: help install develop study gallery figures reproduce reproduce-quick test check lint bench bench-ns3 spark-archive clean
 
 help: ## list the targets
 	@echo "Thyme: time-aware reactive storage for crowds of devices with no infrastructure"
 	@echo
-	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | awk -F '\t' '{ printf "  make %-13s %s\n", $$1, $$2 }'
+	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | awk -F '\t' '{ printf "  make %-15s %s\n", $$1, $$2 }'
 
 $(RUNTIME): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Thyme needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; set PYTHON=/path/to/python3.11")'
@@ -57,6 +57,28 @@ study: $(RUNTIME) ## run the main job on embedded defaults: posts to report, in 
 
 gallery: $(RUNTIME) ## the shared photo gallery in the browser, with an emulated crowd (GALLERY= for none)
 	$(BIN)/thyme gallery $(GALLERY)
+
+# Everything that the papers evaluate, in out/reproduce; what is there already is not played again (docs/reproduction.md).
+EVALUATIONS := thyme-analysis walks socialcast drip thyme-static thyme-crash thyme-transient thyme-mobile
+REPRODUCED ?= out/reproduce
+
+reproduce: $(RUNTIME) ## play all of the papers' evaluations (some thirty hours; goes on where it was interrupted)
+	@for name in $(EVALUATIONS); do $(BIN)/thyme study --preset $$name --out $(REPRODUCED)/$$name || exit 1; done
+
+SMALL := --set topologies=1 --set repetitions=1
+reproduce-quick: $(RUNTIME) ## play a small part of each of the papers' evaluations (half an hour at most on two cores)
+	$(BIN)/thyme study --preset thyme-analysis --set 'sizes=[16,36]' --set topologies=1 --out $(REPRODUCED)/quick-analysis
+	$(BIN)/thyme study --preset walks --set networks=5 --set draws=2 --set 'sizes=[1000]' --out $(REPRODUCED)/quick-walks
+	$(BIN)/thyme study --preset socialcast --set repetitions=1 --set 'figures=["3","6","7"]' --out $(REPRODUCED)/quick-socialcast
+	$(BIN)/thyme study --preset drip --set repetitions=1 --set 'figures=["4"]' --set duration_s=100 --out $(REPRODUCED)/quick-drip
+	$(BIN)/thyme study --preset thyme-static --set 'nodes=[16,36]' $(SMALL) --out $(REPRODUCED)/quick-static
+	$(BIN)/thyme study --preset thyme-crash --set nodes=36 --set 'failing=[0.1,0.5]' $(SMALL) --out $(REPRODUCED)/quick-crash
+	$(BIN)/thyme study --preset thyme-transient --set nodes=36 --set 'failing=[0.05,0.4]' $(SMALL) --out $(REPRODUCED)/quick-transient
+	$(BIN)/thyme study --preset thyme-mobile --set nodes=36 --set 'speed_mps=[1.0,12.0]' $(SMALL) --out $(REPRODUCED)/quick-mobile
+
+figures: $(RUNTIME) ## draw the decision map of docs/decision.md anew from its table
+	$(BIN)/thyme study map > docs/decision.md
+	$(BIN)/thyme study map --figure docs/figures/decision.png && rm docs/figures/decision.svg
 
 test: $(DEV) $(BENCH) ## run all tests, on all cores (JOBS=2 on two)
 	$(BIN)/python -m pytest -n $(JOBS)

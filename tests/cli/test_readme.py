@@ -19,7 +19,7 @@ COMMANDS = [
     for line in block.splitlines()
     if line.startswith("thyme ")
 ]
-QUICK = ("scenario new", "simulate", "replay", "posts generate")
+QUICK = ("scenario new", "trace example", "simulate", "replay", "posts generate")
 """Subcommands that take seconds; the others start Spark or wait for a terminal, and have tests of their own."""
 
 
@@ -33,12 +33,13 @@ def test_the_python_example_notifies_the_subscriber() -> None:
 @pytest.mark.compiled
 def test_the_quick_commands_run_one_after_the_other(tmp_path: Path) -> None:
     quick = [command for command in COMMANDS if command.removeprefix("thyme ").startswith(QUICK)]
-    assert len(quick) == 4
+    assert len(quick) == 5
     for command in quick:
         run = subprocess.run(
             [THYME, *shlex.split(command)[1:]], cwd=tmp_path, capture_output=True, text=True, timeout=600
         )
         assert run.returncode == 0, f"{command}: {run.stderr}"
+        assert "notified           0 times" not in run.stdout, "the first run shows somebody being told"
     assert (tmp_path / "out/run/replay.html").exists()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from thyme.model.errors import InputError
@@ -53,6 +54,18 @@ def test_a_crash_that_keeps_cells_leaves_one_node_in_each() -> None:
     gone = {change.node for change in churn_for(sparing, movement).changes}
     assert len(gone) == len(cells) - len(set(cells))
     assert {cells[node] for node in range(20) if node not in gone} == set(cells)
+
+
+def test_of_a_few_so_many_leave_that_they_are_a_share_of_all() -> None:
+    publishers = tuple(range(0, 20, 2))
+    for keep_cells in (False, True):
+        churn = scenario(model="leave", fraction=0.25, keep_cells=keep_cells, from_s=70.0, to_s=80.0).churn
+        some = scenario(**msgspec.to_builtins(churn.of(publishers)))
+        gone = {change.node for change in churn_for(some, movement_for(some)).changes}
+        assert len(gone) == 5
+        assert gone <= set(publishers)
+    everyone = scenario(model="leave", from_s=70.0, to_s=80.0).churn.of(publishers)
+    assert everyone.concerned() == publishers
 
 
 def test_churn_of_nodes_that_do_not_exist_is_refused() -> None:

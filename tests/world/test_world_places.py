@@ -16,7 +16,7 @@ from thyme.world.churn import (
     Change,
     Churn,
     alternating,
-    chosen_sparing_cells,
+    chosen_sparing,
     churn_of,
     crashing,
     joining,
@@ -169,5 +169,5 @@ def test_wrong_schedules_are_refused() -> None:
     with pytest.raises(InputError, match="between 0 and 1"):
         chosen(10, 1.5, 1, "crashing")
     with pytest.raises(InputError, match="between 0 and 1"):
-        chosen_sparing_cells([0, 0, 1], 1.5, 1, "crashing")
+        chosen_sparing([0, 0, 1], (), 1.5, 1, "crashing")
     assert churn_of([Change(2.0, 0, False), Change(1.0, 0, True)]).changes[0].at_s == 1.0

@@ -17,9 +17,10 @@ def replay(
     range_m: Annotated[float, typer.Option("--range", help="Nodes closer than this are drawn linked.")] = 113.0,
     cell_m: Annotated[float, typer.Option("--cell", help="Side of the cells drawn; 0: none.")] = 40.0,
 ) -> None:
-    """Render a run as a page, an animated GIF, or one picture: nodes, links, messages, cells.
+    """Render a run as a page, an animated GIF, or one picture: people, what they did, messages, cells.
 
-    Messages are shown if the run was made with `thyme simulate … --frames`.
+    On the page, a click on a person shows what they did and whom they reach. Messages are shown if the run was made
+    with `thyme simulate … --frames`.
 
     Examples:
 
@@ -30,22 +31,23 @@ def replay(
     from rich.progress import Progress
 
     from thyme.model.errors import InputError
-    from thyme.study.replay import load_replay, write_page, write_pictures
+    from thyme.study.replay import load_replay, write_pictures
+    from thyme.study.replay_page import write_page
 
+    target = out or folder / "replay.html"
+    if target.suffix not in (".html", ".gif", ".png"):
+        raise InputError(f"--out {target}: expected a name that ends in .html, .gif or .png")
     run = load_replay(folder)
     end_s = run.until_s if to_s is None else to_s
     if not 0.0 <= from_s <= end_s or step_s <= 0.0:
         raise InputError(
             f"--from {from_s:g} --to {end_s:g} --step {step_s:g}: expected 0 ≤ from ≤ to and a step above 0"
         )
-    target = out or folder / "replay.html"
     shots = run.shots(from_s, end_s, step_s, range_m)
     with Progress(transient=True) as progress:
         task = progress.add_task(f"rendering {target.name}", total=len(shots))
         if target.suffix == ".html":
-            write_page(run, shots, target, cell_m)
-        elif target.suffix in (".gif", ".png"):
-            write_pictures(run, shots, target, cell_m, lambda: progress.advance(task))
+            write_page(run, shots, target, cell_m, range_m)
         else:
-            raise InputError(f"--out {target}: expected a name that ends in .html, .gif or .png")
+            write_pictures(run, shots, target, cell_m, lambda: progress.advance(task))
     print(f"written to {target}")

@@ -37,18 +37,21 @@ def simulate(
     from rich.progress import Progress
 
     from thyme.model.settings import parse_settings
-    from thyme.sim.output import write_result
+    from thyme.sim.output import check_folder, write_result
     from thyme.sim.run import Run
     from thyme.sim.scenario import load_scenario
     from thyme.sim.traces import read_trace
     from thyme.study.wording import size
 
+    check_folder(out)
     changes = parse_settings(settings)
     if seed is not None:
         changes["seed"] = seed
     scenario = load_scenario(scenario_file, changes)
     trace_file = trace or (scenario_file.parent / scenario.trace if scenario.trace else None)
     operations = read_trace(trace_file) if trace_file else []
+    if not operations:
+        print("no trace is given, so nobody asks or posts: see `thyme trace example` and --trace")
     run = Run(scenario, operations)
     if frames:
         run.world.keep_frames()

@@ -27,6 +27,7 @@ from typer.core import TyperGroup
 
 from thyme.cli.settings import Conf, Master
 from thyme.cli.study_compare import compare
+from thyme.cli.study_map import decision_map
 from thyme.cli.study_new import new
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class _RunByDefault(TyperGroup):
 study_app = typer.Typer(cls=_RunByDefault, help=__doc__)
 study_app.command("new")(new)
 study_app.command("compare")(compare)
+study_app.command("map")(decision_map)
 
 
 @study_app.command()

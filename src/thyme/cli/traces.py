@@ -104,6 +104,22 @@ def check(
     _show(trace)
 
 
+@trace_app.command(epilog="Example: thyme trace example --users 36 --out trace.csv")
+def example(
+    out: Annotated[Path, typer.Option(help="The CSV file to write.")],
+    users: Annotated[int, typer.Option(help="How many people.")] = 36,
+    seed: Annotated[int, typer.Option(help="Decides all that is drawn.")] = 1,
+) -> None:
+    """Write a small trace to begin with: a third ask for a tag, everybody posts once, all within a minute."""
+    from thyme.sim.example_trace import example_operations
+    from thyme.sim.traces import write_csv
+
+    operations = example_operations(users, seed)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_csv(operations, out)
+    print(f"{len(operations)} operations written to {out}")
+
+
 @trace_app.command(epilog="Example: thyme trace export trace --out trace.csv")
 def export(
     trace: Annotated[Path, typer.Argument(help="A trace: a Parquet file or a dataset.")],

@@ -24,6 +24,10 @@ MIN_ANALYSED = 4
 Watch = Callable[[SweepProgress], None]
 
 
+SOCIAL_READING = {"memory_ids": 100, "ttl_hops": 10, "drift": 0.0003, "error_bound": 0.5, "handover": "link"}
+"""What the paper leaves open, as the literal reading has it; a key that is given goes before a named reading's."""
+
+
 class Evaluation(msgspec.Struct, frozen=True):
     """`settings` are its keys for `--set`, with their defaults."""
 
@@ -42,10 +46,17 @@ def _drip(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Eva
 
 def _socialcast(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Evaluated:
     from thyme.papers.socialcast.evaluation import run_evaluation
+    from thyme.papers.socialcast.points import READINGS
 
+    named = settings["reading"]
+    if named not in READINGS:
+        raise InputError(f"reading is {named!r}; expected one of {', '.join(READINGS)}")
+    changed = {key: settings[key] for key in SOCIAL_READING if settings[key] != SOCIAL_READING[key]}
+    reading = msgspec.structs.replace(READINGS[named], **changed)
     return run_evaluation(
-        out, settings["repetitions"], settings["figures"], settings["engine"], settings["memory_ids"], master, watch
-    )
+        out, settings["repetitions"], settings["figures"], settings["engine"], reading, master, settings["first_seed"],
+        watch,
+    )  # fmt: skip
 
 
 def _walks(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Evaluated:
@@ -117,7 +128,9 @@ EVALUATIONS: dict[str, Evaluation] = {
             "repetitions": 20,
             "figures": ["3", "4", "5", "6", "7", "8", "9", "10"],
             "engine": "compiled",
-            "memory_ids": 100,
+            "first_seed": 1,
+            "reading": "literal",
+            **SOCIAL_READING,
         },
         _socialcast,
     ),

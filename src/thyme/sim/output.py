@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from thyme.drafts import drafted, write_file
+from thyme.model.errors import InputError
 from thyme.sim.run import Result
 
 
@@ -56,6 +57,14 @@ def summarise(result: Result) -> dict[str, Any]:
     }
 
 
+def check_folder(folder: Path) -> None:
+    """Refuse a place where a run could not be written, before it is played."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out {folder}: no folder can be made there ({error.strerror or error})") from error
+
+
 def write_result(result: Result, folder: Path, frames: pa.Table | None = None) -> dict[str, Any]:
     folder.mkdir(parents=True, exist_ok=True)
     summary = summarise(result)
@@ -63,6 +72,8 @@ def write_result(result: Result, folder: Path, frames: pa.Table | None = None) -
     _write_table(legs_table(result), folder / "movement.parquet")
     if frames is not None:
         _write_table(frames, folder / "frames.parquet")
+    else:
+        (folder / "frames.parquet").unlink(missing_ok=True)  # of an earlier run, and none of this one
     write_file(folder / "summary.json", msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n")
     return summary
 

@@ -11,9 +11,9 @@ from typing import Literal
 
 import msgspec
 
+from thyme.approaches.deciding import Matters
 from thyme.approaches.registry import APPROACHES
 from thyme.model.errors import InputError
-from thyme.study.definition import Matters
 
 Movement = Literal["stand", "some", "walk"]
 Going = Literal["stay", "leave", "switch"]

@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
+from thyme.approaches.deciding import Matters
 from thyme.approaches.registry import APPROACHES, find_approach
 from thyme.model.errors import InputError
 from thyme.model.settings import Source, read_toml, set_key, to_record
@@ -26,9 +27,6 @@ from thyme.study.scenes import Leaving, Scene, check_scenes
 MAX_RUNS = 100_000
 MAX_COPIES = 1_000
 """Topologies, and repetitions of each, at most."""
-
-
-Matters = Literal["battery", "soon", "arrival"]
 
 
 class ApproachChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,7 +1,8 @@
-"""A replay: where everybody was, who reached whom, and what was sent, instant by instant.
+"""A replay: where everybody was, what they did, who reached whom, and what was sent, instant by instant.
 
 Reads what `thyme simulate` left behind. A shot is one instant; a replay is a row of them, as a page that a browser
-plays by itself (no other file, no network) or as pictures.
+plays by itself (no other file, no network) or as pictures. Beacons and the like are no shot's concern in pictures:
+there are so many that nothing else could be seen.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from string import Template
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,24 @@ from thyme.world.mobility.movement import Leg, Movement, movement_of_legs
 
 MAX_SHOTS = 2_000
 MAX_MESSAGES_PER_SHOT = 400
+NOTIFIED = "was told of"
+
+
+DEEDS = {"insert": "posted", "delete": "deleted", "subscribe": "asked", "unsubscribe": "no longer asks"}
+"""What issuing an operation means to whoever looks on; of a retrieval, its end counts."""
+
+
+@dataclass(frozen=True)
+class Deed:
+    """Somebody did something, or something happened to them."""
+
+    at_s: float
+    node: int
+    what: str
+    about: str
+    """The object, or the subscription."""
+    owner: int
+    """Who published the object; below 0 if it is none."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +58,16 @@ class Replay:
     """A run that can be looked at."""
 
     def __init__(
-        self, movement: Movement, summary: dict[str, Any], frames: list[dict[str, Any]], told: list[tuple[float, int]]
+        self, movement: Movement, summary: dict[str, Any], frames: list[dict[str, Any]], deeds: list[Deed]
     ) -> None:
         self.movement = movement
         self.summary = summary
         self.until_s = float(summary["scenario"]["time"]["until_s"])
         self._frames = frames
         self._frame_times = np.array([frame["at_s"] for frame in frames])
-        self._told = told
-        self._told_times = np.array([at_s for at_s, _ in told])
+        self.deeds = deeds
+        self._told = [deed for deed in deeds if deed.what == NOTIFIED]
+        self._told_times = np.array([deed.at_s for deed in self._told])
 
     def shots(self, from_s: float, to_s: float, step_s: float, range_m: float) -> list[Shot]:
         times = np.arange(from_s, to_s + step_s / 2.0, step_s)
@@ -70,7 +89,7 @@ class Replay:
             pairs[on],
             [(frame["sender"], frame["to"], frame["message"]) for frame in sent],
             off,
-            [node for _, node in self._told[first:last]],
+            [deed.node for deed in self._told[first:last]],
         )
 
     def _off(self, at_s: float) -> list[int]:
@@ -96,35 +115,29 @@ def load_replay(folder: Path) -> Replay:
     movement = movement_of_legs(summary["width_m"], summary["height_m"], ways)
     frame_file = folder / "frames.parquet"
     frames = pq.read_table(frame_file).to_pylist() if frame_file.exists() else []
-    events = pq.read_table(folder / "events.parquet", columns=["at_s", "node", "kind"])
-    told = [(row["at_s"], row["node"]) for row in events.to_pylist() if row["kind"] == "notified"]
-    return Replay(movement, summary, frames, sorted(told))
+    return Replay(movement, summary, frames, _deeds(folder / "events.parquet"))
 
 
-def write_page(run: Replay, shots: Sequence[Shot], target: Path, cell_m: float) -> None:
-    """One page with everything in it."""
-    scenario = run.summary["scenario"]
-    names = sorted({name for shot in shots for _, _, name in shot.messages})
-    data = {
-        "width": run.movement.width_m,
-        "height": run.movement.height_m,
-        "cell": cell_m,
-        "names": names,
-        "shots": [
-            {
-                "t": round(shot.at_s, 2),
-                "p": np.round(shot.places, 1).ravel().tolist(),
-                "l": shot.links.ravel().tolist(),
-                "m": [[sender, to, names.index(name)] for sender, to, name in shot.messages],
-                "off": shot.off,
-                "n": shot.notified,
-            }
-            for shot in shots
-        ],
-    }
-    title = f"{scenario['name']}: {scenario['approach']}, {scenario['nodes']} nodes"
-    template = Template((Path(__file__).parent / "replay.html").read_text())
-    target.write_text(template.substitute(title=title, data=json.dumps(data, separators=(",", ":"))))
+def _deeds(path: Path) -> list[Deed]:
+    columns = ["at_s", "node", "kind", "name", "operation", "object", "subscription", "reason"]
+    wanted = [("kind", "in", ("issued", "succeeded", "failed", "notified"))]
+    found: list[Deed] = []
+    objects: dict[int, str] = {}
+    for row in pq.read_table(path, columns=columns, filters=wanted).to_pylist():
+        kind, name = row["kind"], row["name"]
+        about = row["object"] or objects.get(row["operation"], "")
+        if not about and row["subscription"]:
+            about = f"question {row['subscription'].partition('@')[0]}"
+        what = {"notified": NOTIFIED, "failed": f"failed to {name} ({row['reason']})"}.get(kind, "")
+        if kind == "issued":
+            objects[row["operation"]] = about
+            what = DEEDS.get(name, "")
+        elif kind == "succeeded" and name == "retrieve":
+            what = "got"
+        if what:
+            owner = about.rpartition("@")[2]
+            found.append(Deed(row["at_s"], row["node"], what, about, int(owner) if owner.isdigit() else -1))
+    return sorted(found, key=lambda deed: deed.at_s)
 
 
 def write_pictures(

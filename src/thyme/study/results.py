@@ -108,10 +108,10 @@ def tidy_csv(columns: Iterable[str], rows: Iterable[Mapping[str, str]]) -> str:
 
 def tidy_row(columns: Mapping[str, object], metric: str, summary: Summary) -> dict[str, str]:
     cells = {**columns, "metric": metric, **msgspec.structs.asdict(summary)}
-    return {name: _cell(value) for name, value in cells.items()}
+    return {name: tidy_cell(value) for name, value in cells.items()}
 
 
-def _cell(value: object) -> str:
+def tidy_cell(value: object) -> str:
     if value is None:
         return ""
     return f"{value:.9g}" if isinstance(value, float) else str(value)

@@ -19,6 +19,7 @@ from thyme.pipeline.runs.run import RunSpec
 from thyme.pipeline.runs.simulations import sweep_runs
 from thyme.pipeline.runs.sweep import RunOutcome
 from thyme.pipeline.spark.lazy_session import LazySession, Session
+from thyme.study.decision import prior_words
 from thyme.study.definition import StudyDefinition
 from thyme.study.expectations import Expectation, judge_study
 from thyme.study.figures.chosen import draw
@@ -133,7 +134,7 @@ def _provide_report(
     seconds = sum(outcome.seconds for outcome in outcomes)
     expense = Expense(tuple(stages.reports), len(outcomes), seconds, master, version("thyme"))
     assumed = tuple(assumptions(plan, traces))
-    page = render(Report(plan, results, answer, shelves, claims, failed, expense, assumed))
+    page = render(Report(plan, results, answer, shelves, claims, failed, expense, assumed, prior_words(plan)))
     write_file(out / REPORT_FILE, page.encode())
     write_file(stamp, identity.encode())
     notes.detail = f"{REPORT_FILE} and {len(drawn)} figures"

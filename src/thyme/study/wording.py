@@ -76,6 +76,10 @@ PLACES: Mapping[str, str] = {
     "failing": "{:.0%} failing",
     "churn.fraction": "{:.0%} coming and going",
     "radio.loss": "{:.0%} of frames lost",
+    "density": "{:g} people on 40 m × 40 m",
+    "walking": "{:.0%} walking",
+    "switching": "{:.0%} switching off and on",
+    "questions": "{:g} questions per person and hour",
 }
 """How a value of a grid key reads."""
 

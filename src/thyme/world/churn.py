@@ -91,6 +91,8 @@ class _Drawn(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
     """The nodes concerned; a random share of `fraction` if none are named."""
     keep_cells: bool = False
     """Whether the drawn nodes leave at least one in each cell of the venue."""
+    among: tuple[int, ...] = ()
+    """Where given, the share of all nodes is drawn from these alone, such as those who publish."""
 
     def __post_init__(self) -> None:
         check_bounds(self)
@@ -101,14 +103,18 @@ class _Drawn(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
         return self.nodes
 
     def of(self, nodes: tuple[int, ...]) -> Self:
-        return msgspec.structs.replace(self, nodes=nodes)
+        """Of all of these, or, where a share is given, of so many of them."""
+        return (
+            msgspec.structs.replace(self, among=nodes) if self.fraction else msgspec.structs.replace(self, nodes=nodes)
+        )
 
     def chosen(self, present: Present, at_s: float) -> tuple[int, ...]:
         if self.nodes:
             return self.nodes
-        if not self.keep_cells:
+        if not (self.keep_cells or self.among):
             return chosen(present.nodes, self.fraction, present.seed, self.purpose)
-        return chosen_sparing_cells(present.cells(at_s), self.fraction, present.seed, self.purpose)
+        cells = present.cells(at_s) if self.keep_cells else range(-present.nodes, 0)
+        return chosen_sparing(cells, self.among, self.fraction, present.seed, self.purpose)
 
 
 class Leave(_Drawn, frozen=True, tag="leave"):
@@ -208,9 +214,12 @@ def crashing(nodes: Sequence[int], at_s: float, *, keeps_store: bool = False) ->
     return churn_of([Change(at_s, node, False, keeps_store) for node in nodes])
 
 
-def chosen_sparing_cells(cells: Sequence[int], fraction: float, seed: int, purpose: str) -> tuple[int, ...]:
-    """A random `fraction` of the nodes, but never the last one of a cell; `cells` tells where each node is. Fewer are
-    chosen where there are not as many that can be spared."""
+def chosen_sparing(
+    cells: Sequence[int], among: Sequence[int], fraction: float, seed: int, purpose: str
+) -> tuple[int, ...]:
+    """A random `fraction` of all nodes, of those in `among` if any are named, but never the last one of a cell; `cells`
+    tells where each node is, below 0 where that is of no concern. Fewer are chosen where there are not as many that can
+    be spared."""
     if not 0.0 <= fraction <= 1.0:
         raise InputError(f"fraction {fraction:g} for {purpose} is not between 0 and 1")
     left = Counter(cells)
@@ -218,7 +227,7 @@ def chosen_sparing_cells(cells: Sequence[int], fraction: float, seed: int, purpo
     for node in stream(seed, purpose).permutation(len(cells)).tolist():
         if len(picked) >= round(fraction * len(cells)):
             break
-        if left[cells[node]] > 1:
+        if (not among or node in among) and (cells[node] < 0 or left[cells[node]] > 1):
             left[cells[node]] -= 1
             picked.append(node)
     return tuple(sorted(picked))

@@ -10,11 +10,14 @@ from pyspark.sql import SparkSession
 
 from thyme.model.errors import InputError
 from thyme.model.records import OperationKind
+from thyme.papers.evaluations import SOCIAL_READING
 from thyme.papers.socialcast.claims import judge_socialcast
 from thyme.papers.socialcast.evaluation import run_evaluation, run_specs, write_evaluation
 from thyme.papers.socialcast.points import (
+    LITERAL,
     PREDICTION,
     RANDOM,
+    READINGS,
     SocialMeasure,
     SocialPoint,
     measure,
@@ -178,9 +181,9 @@ def test_claims_are_judged_by_their_rules() -> None:
 
 def test_an_evaluation_says_what_it_cannot_do(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="figures has '11'"):
-        run_evaluation(tmp_path, 1, ["11"], "compiled", 100, "local[1]")
+        run_evaluation(tmp_path, 1, ["11"], "compiled", LITERAL, "local[1]")
     with pytest.raises(InputError, match="engine is 'steam'"):
-        run_evaluation(tmp_path, 1, ["3"], "steam", 100, "local[1]")  # type: ignore[arg-type]
+        run_evaluation(tmp_path, 1, ["3"], "steam", LITERAL, "local[1]")  # type: ignore[arg-type]
 
 
 def test_own_messages_do_not_count_as_delivered() -> None:
@@ -191,3 +194,13 @@ def test_own_messages_do_not_count_as_delivered() -> None:
     result = measure(simulate(scenario, operations).events, operations, 1)
     assert 0 < result.delivered <= result.ideal
     assert min(result.hops) >= 1
+
+
+def test_readings_change_what_the_paper_leaves_open_and_nothing_else() -> None:
+    assert msgspec.structs.asdict(LITERAL) == SOCIAL_READING
+    literal, six_hops = socialcast_points(), socialcast_points(reading=READINGS["six hops"])
+    assert [point.series for point in literal] == [point.series for point in six_hops]
+    hops = {point.figure: point.scenario.settings["ttl_hops"] for point in six_hops}
+    assert hops == {"3": 6, "4": 6, "5": 50, "6": 0, "7": 6, "8": 6, "9": 6, "10": 0}
+    assert {point.scenario.movement.drift for point in six_hops} == {0.0001}
+    assert {point.scenario.settings["memory_ids"] for point in six_hops} == {300}

@@ -17,7 +17,14 @@ from thyme.model.errors import InputError
 from thyme.papers.evaluated import Evaluated, Measurement, measurements_at
 from thyme.papers.socialcast.claims import judge_socialcast
 from thyme.papers.socialcast.figures import points_csv, socialcast_figures
-from thyme.papers.socialcast.points import SocialMeasure, SocialPoint, measure, measure_compiled, socialcast_points
+from thyme.papers.socialcast.points import (
+    Reading,
+    SocialMeasure,
+    SocialPoint,
+    measure,
+    measure_compiled,
+    socialcast_points,
+)
 from thyme.papers.socialcast.sweep import sweep_social
 from thyme.papers.socialcast.workload import communities_of, social_operations
 from thyme.pipeline.runs.run import EVENTS_FILE, PackedTrace, RunSpec, pack_trace
@@ -65,8 +72,9 @@ def run_evaluation(
     repetitions: int,
     figures: Iterable[str],
     engine: Engine,
-    memory_ids: int,
+    reading: Reading,
     master: str,
+    first_seed: int = 1,
     watch: Watch = lambda progress: None,
 ) -> Evaluated:
     """Play what was not played before; write `socialcast.csv`; give what was measured."""
@@ -74,9 +82,13 @@ def run_evaluation(
         raise InputError(f"repetitions is {repetitions}; expected at least 1")
     if engine not in ("compiled", "classes"):
         raise InputError(f"engine is {engine!r}; expected compiled or classes")
-    points = socialcast_points(tuple(figures), memory_ids)
+    if engine == "compiled" and reading.handover != "link":
+        raise InputError(
+            f"handover is {reading.handover!r}, which only engine=classes plays; the compiled one has link"
+        )
+    points = socialcast_points(tuple(figures), reading)
     unique = list({point.key: point for point in points}.values())
-    table = [(point, seed) for seed in range(1, repetitions + 1) for point in unique]
+    table = [(point, seed) for seed in range(first_seed, first_seed + repetitions) for point in unique]
     session = LazySession("thyme socialcast", master)
     play = _with_classes if engine == "classes" else _compiled
     try:

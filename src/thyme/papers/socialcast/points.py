@@ -23,6 +23,7 @@ from thyme.papers.deliveries import deliveries, expected_deliveries, rows_of
 from thyme.papers.socialcast.twin.run import SocialRun
 from thyme.papers.socialcast.workload import SocialWorkload
 from thyme.sim.scenario import Scenario, scenario_of
+from thyme.world.mobility.models import Community
 
 SNAPSHOT_S = 10_000.0
 """When Figure 7 looks into the buffers."""
@@ -36,6 +37,8 @@ WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 INTERESTS = (7, 10, 15, 20)
 SIDES_M = (2_000.0, 3_000.0, 4_000.0, 6_000.0, 8_000.0)
 NO_LIMIT = 0
+PAPER_HOPS = 10
+DRIFT = Community().drift
 
 ERROR_BOUND = 0.5
 """The paper does not give one; with this one every prediction counts, as in a protocol without the component. What
@@ -53,7 +56,7 @@ def _utilities(weight_colocation: float) -> dict[str, Any]:
 _SETTINGS: dict[str, Any] = {
     "routing": "prediction",
     "copies": 3,
-    "ttl_hops": 10,
+    "ttl_hops": PAPER_HOPS,
     "memory_ids": 100,
     "handover": "link",
     "given_ids": 0,
@@ -113,10 +116,28 @@ def paper_scenario(settings: Mapping[str, Any], side_m: float = SIDE_M, **commun
     return scenario_of(given, "socialcast")
 
 
+class Reading(msgspec.Struct, frozen=True):
+    """What the paper leaves open, or says in one of several ways."""
+
+    memory_ids: int = 100
+    """λ of Table I; with more than there are messages no node is sent one twice."""
+    ttl_hops: int = PAPER_HOPS
+    """The limit of hops where a figure does not vary it; the paper states none."""
+    drift: float = DRIFT
+    """How much every square attracts, whoever is in it; the paper has none, the model's reference code has."""
+    error_bound: float = ERROR_BOUND
+    handover: str = "link"
+
+
+LITERAL = Reading()
+READINGS = {"literal": LITERAL, "six hops": Reading(memory_ids=300, ttl_hops=6, drift=0.0001)}
+"""Readings that have a name; docs/approaches/socialcast.md says what each reproduces."""
+
+
 def socialcast_points(
-    figures: Sequence[str] = ("3", "4", "5", "6", "7", "8", "9", "10"), memory_ids: int = 100
+    figures: Sequence[str] = ("3", "4", "5", "6", "7", "8", "9", "10"), reading: Reading = LITERAL
 ) -> list[SocialPoint]:
-    """All points of these figures. Table I has λ = 100; with more than there are messages no node is sent one twice."""
+    """All points of these figures."""
     makers: dict[str, Callable[[], Iterator[SocialPoint]]] = {
         "3": _copies, "4": _publishers, "5": _hops, "6": _unlimited, "7": _defaults, "8": _speeds, "9": _interests,
         "10": _density,
@@ -125,12 +146,19 @@ def socialcast_points(
     if wrong:
         raise InputError(f"figures has {wrong[0]!r}; expected some of {', '.join(makers)}")
     points = [point for figure in figures for point in makers[figure]()]
-    return [_remembering(point, memory_ids) for point in points]
+    return [_read(point, reading) for point in points]
 
 
-def _remembering(point: SocialPoint, memory_ids: int) -> SocialPoint:
-    settings = {**point.scenario.settings, "memory_ids": memory_ids}
-    return msgspec.structs.replace(point, scenario=msgspec.structs.replace(point.scenario, settings=settings))
+def _read(point: SocialPoint, reading: Reading) -> SocialPoint:
+    scenario = point.scenario
+    settings = {**scenario.settings, "memory_ids": reading.memory_ids, "handover": reading.handover}
+    settings["utilities"] = {**settings["utilities"], "trust": {"error_bound": reading.error_bound}}
+    if point.figure != "5" and settings["ttl_hops"] == PAPER_HOPS:
+        settings["ttl_hops"] = reading.ttl_hops
+    assert isinstance(scenario.movement, Community)
+    movement = msgspec.structs.replace(scenario.movement, drift=reading.drift)
+    read = msgspec.structs.replace(scenario, settings=settings, movement=movement)
+    return msgspec.structs.replace(point, scenario=read)
 
 
 def measure(events: pa.Table, operations: Sequence[Operation], seed: int) -> SocialMeasure:

@@ -16,13 +16,11 @@ from typing import Any
 
 import msgspec
 
-from thyme.study.definition import Matters
+from thyme.approaches.deciding import DEPENDABLE_RECALL, DEPENDABLE_SUCCESS, Matters
 from thyme.study.plan import Point
 from thyme.study.results import Results, readable
 from thyme.study.shown_metrics import AIR_BYTES, NOTIFICATION_LATENCY, RECALL, SUCCESS
 
-DEPENDABLE_SUCCESS = 0.95
-DEPENDABLE_RECALL = 0.90
 MIN_RUNS = 3
 """With fewer, a difference has to exceed the criterion's `doubtful` to count."""
 

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from thyme.approaches.deciding import DEPENDABLE_RECALL, DEPENDABLE_SUCCESS
 from thyme.study.plan import Plan
 from thyme.study.report.choosing import (
     CRITERIA,
-    DEPENDABLE_RECALL,
-    DEPENDABLE_SUCCESS,
     MIN_RUNS,
     Choice,
     Score,

@@ -11,8 +11,10 @@ import msgspec
 
 
 def prose(text: str) -> str:
-    """Text for people: escaped, and with names such as Thyme-LS on one line, however narrow the page."""
-    return re.sub(r"\bThyme-\w+", r'<span class="name">\g<0></span>', escape(text))
+    """Text for people: escaped, with names such as Thyme-LS on one line, however narrow the page, and what stands
+    between backticks as something to type."""
+    named = re.sub(r"\bThyme-\w+", r'<span class="name">\g<0></span>', escape(text))
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", named)
 
 
 class Cell(msgspec.Struct, frozen=True):

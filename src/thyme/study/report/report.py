@@ -59,6 +59,8 @@ class Report(msgspec.Struct, frozen=True):
     failed: tuple[FailedRun, ...]
     expense: Expense
     assumed: tuple[Assumption, ...] = ()
+    prior: str = ""
+    """What the decision map had for this crowd before."""
 
 
 def render(report: Report) -> str:
@@ -91,7 +93,7 @@ def _answer(report: Report) -> str:
     return (
         f'<section class="answer"><p class="eyebrow">The answer</p><h2>{prose(headline.answer)}</h2>'
         + "".join(f'<p class="warning">{prose(told)}</p>' for told in failure_words(report.plan, report.failed))
-        + items(headline.reasons)
+        + items([*headline.reasons, *filter(None, [report.prior])])
         + _assumed(report.assumed)
         + "</section>\n"
     )

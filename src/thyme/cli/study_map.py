@@ -1,0 +1,82 @@
+"""`thyme study map`: which approach fits which crowd, from the decision map that comes with Thyme."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def decision_map(
+    reach: Annotated[float | None, typer.Option(help="How many others a radio reaches, on average.")] = None,
+    walking: Annotated[float, typer.Option(help="Share of people who walk.")] = 0.0,
+    switching: Annotated[float, typer.Option(help="Share who switch off and on.")] = 0.0,
+    questions: Annotated[float, typer.Option(help="Subscriptions per person and hour.")] = 1.0,
+    server: Annotated[bool, typer.Option(help="Whether somebody brings a server.")] = False,
+    positions: Annotated[bool, typer.Option(help="Whether devices know where they are.")] = True,
+    figure: Annotated[Path | None, typer.Option(help="Draw the map into this file.")] = None,
+    made_from: Annotated[
+        Path | None, typer.Option("--from", help="Make the table anew from this folder of the study `six`.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Where the table made anew goes.")] = None,
+    commit: Annotated[str, typer.Option(help="Which version played that study; else the one checked out.")] = "",
+) -> None:
+    """Ask the decision map which approach fits a crowd, or print all of it as docs/decision.md has it.
+
+    Examples:
+
+      thyme study map --reach 20 --walking 0.5
+
+      thyme study --preset six && thyme study map --from out/six --out src/thyme/approaches/decision.csv
+    """
+    from thyme.approaches.deciding import CrowdKind, Needs, decide, table
+    from thyme.study.decision import best_words, crowd_words
+
+    if made_from is not None:
+        _make(made_from, out, commit or _checked_out())
+    elif figure is not None:
+        from thyme.study.figures.decision import decision_figure
+        from thyme.study.figures.pictures import save_picture
+
+        print("written to", *save_picture(decision_figure(table()), figure))
+    elif reach is not None:
+        kind = CrowdKind(reach, walking, switching, questions)
+        decision = decide(kind, Needs(server=server, positions=positions))
+        print(f"{best_words(decision)}\nas in the crowd of the map that is most like it: "
+              f"{crowd_words(decision.best[0].kind)}")  # fmt: skip
+    else:
+        from thyme.study.decision_page import decision_page
+
+        print(decision_page(), end="")
+
+
+def _checked_out() -> str:
+    import subprocess
+
+    asked = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+    )
+    return asked.stdout.strip()
+
+
+def _make(folder: Path, out: Path | None, commit: str) -> None:
+    """The table of a finished study."""
+    from datetime import UTC, datetime
+
+    from thyme.drafts import write_file
+    from thyme.model.errors import InputError
+    from thyme.study.decision import table_text
+    from thyme.study.definition import load_preset
+    from thyme.study.folder import METRICS_FILE
+    from thyme.study.plan import make_plan
+
+    if out is None:
+        raise InputError("--from: say with --out where the table goes")
+    metrics = folder / METRICS_FILE
+    if not metrics.is_file():
+        raise InputError(f"{folder} holds no finished study: there is no {METRICS_FILE}")
+    date = datetime.fromtimestamp(metrics.stat().st_mtime, UTC).date().isoformat()
+    plan = make_plan(load_preset("six"))
+    write_file(out, table_text(plan, metrics.read_text("utf-8"), commit, date).encode())
+    print(f"{out} written from {metrics}")

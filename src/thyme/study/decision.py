@@ -1,0 +1,146 @@
+"""The decision map: made from a study of all six approaches, told on a page, and what it says of another study's crowd.
+
+The map itself and the rule that reads it belong to the approaches (`thyme.approaches.deciding`), so that a device can
+ask it too; here it is written anew from the results of the preset `six`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from math import pi
+
+import msgspec
+
+from thyme.approaches.deciding import CrowdKind, Decision, Line, Needs, decide, table
+from thyme.approaches.registry import APPROACHES
+from thyme.model.errors import InputError
+from thyme.sim.radios.disc_model import DiscModel
+from thyme.sim.scenario import Scenario
+from thyme.study.plan import Plan, PlannedRun
+from thyme.study.results import tidy_cell
+from thyme.study.wording import duration, listed, round_share, size
+from thyme.world.churn import Alternate, Crash, Join, Leave, NoChurn
+from thyme.world.mobility.models import Community, Places, Static, Waypoint
+
+WIFI_RANGES_M = {"thyme": 113.0, "def": 51.0, "p27": 100.0}
+"""How far the profiles of the 802.11g radio reach, about."""
+ORIGIN = ("seed", "commit", "date")
+"""Where the map comes from, on every line of it."""
+ANYTHING = Needs(server=True, past=False, deletes=False)
+"""Whoever competes may: what they cannot do shows in what they bring."""
+
+
+def kind_of(run: PlannedRun) -> CrowdKind | None:
+    """A planned run's crowd as the map knows crowds; None where it is not known how people stand or move."""
+    scenario = run.scenario
+    walking = _walking(scenario)
+    if walking is None or run.trace.file:
+        return None
+    rates = run.trace.options.rates
+    questions = (rates.subscriptions_first_per_hour + rates.subscriptions_rest_per_hour) / 2.0
+    return CrowdKind(round(_reach(scenario), 1), walking, _switching(scenario), questions)
+
+
+def _reach(scenario: Scenario) -> float:
+    radio, area = scenario.radio, scenario.area()
+    range_m = radio.range_m if isinstance(radio, DiscModel) else WIFI_RANGES_M[radio.profile]
+    return (scenario.nodes - 1) * min(1.0, pi * range_m**2 / (area.width_m * area.height_m))
+
+
+def _walking(scenario: Scenario) -> float | None:
+    match scenario.movement:
+        case Static() | Places():
+            return 0.0
+        case Waypoint():
+            return scenario.movement.mobile_fraction
+        case Community():
+            return 1.0
+        case _:
+            return None
+
+
+def _switching(scenario: Scenario) -> float:
+    match scenario.churn:
+        case NoChurn():
+            return 0.0
+        case Alternate() | Leave() | Crash() | Join():
+            named = len(scenario.churn.nodes) / scenario.nodes
+            return min(1.0, named or scenario.churn.fraction)
+        case _:
+            return 0.0
+
+
+def table_text(plan: Plan, metrics: str, commit: str, date: str) -> str:
+    """The map from a study's `metrics.csv`, as `decision.csv` has it."""
+    means: dict[tuple[str, ...], dict[str, float]] = {}
+    columns = ["approach", *plan.definition.grid]
+    for row in csv.DictReader(metrics.splitlines()):
+        means.setdefault(tuple(row[name] for name in columns), {})[row["metric"]] = float(row["mean"])
+    names = {choice.title: choice.name for choice in plan.definition.approaches}
+    sink = io.StringIO()
+    writer = csv.writer(sink, lineterminator="\n")
+    writer.writerow([*CrowdKind.__struct_fields__, *Line.__struct_fields__[1:], *ORIGIN])
+    told = set()
+    for run in plan.runs:
+        point = plan.points[run.point]
+        key = tuple(tidy_cell(value) for value in point.columns().values())
+        kind = kind_of(run)
+        if key in told or kind is None:
+            continue
+        told.add(key)
+        if key not in means:
+            raise InputError(f"the study has no result for {point}; play it to its end first")
+        line = _line(kind, names[point.approach], means[key], run.scenario)
+        cells = [*msgspec.structs.astuple(kind), *msgspec.structs.astuple(line)[1:]]
+        writer.writerow([*map(_cell, cells), plan.definition.seed, commit, date])
+    return sink.getvalue()
+
+
+def _line(kind: CrowdKind, approach: str, means: Mapping[str, float], scenario: Scenario) -> Line:
+    minutes = scenario.time.until_s / 60.0
+    return Line(
+        kind,
+        approach,
+        means["all.success"],
+        means["recall"],
+        means.get("notification.latency_s.p50"),
+        means.get("notification.latency_s.p95"),
+        means["phy_sent.bytes"] / scenario.nodes / minutes,
+        means["energy.node_joules.mean"] / minutes,
+        means["load.gini"],
+    )
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def crowd_words(kind: CrowdKind) -> str:
+    walking = "standing" if kind.walking == 0.0 else f"{round_share(kind.walking)} walking"
+    going = "all staying" if kind.switching == 0.0 else f"{round_share(kind.switching)} switching off and on"
+    asks = "1 question" if kind.questions == 1.0 else f"{kind.questions:g} questions"
+    return f"{kind.reach:.0f} others in reach, {walking}, {going}, {asks} per person and hour"
+
+
+def best_words(decision: Decision) -> str:
+    names = [APPROACHES[line.approach].title for line in decision.best]
+    best = decision.best[0]
+    brought = f"{round_share(best.success)} succeed, {round_share(best.recall)} arrive"
+    if not decision.dependable:
+        return f"nothing is dependable; {names[0]} brings most ({brought})"
+    soon = "" if best.notified_s is None else f", half within {duration(best.notified_s)}"
+    return f"{listed(names, 'or')} ({brought}{soon}, {size(best.air_bytes)} per person and minute)"
+
+
+def prior_words(plan: Plan) -> str:
+    """What the map has for the crowd that was asked about and the approaches that compete, before anything is played;
+    empty if it knows no such."""
+    kind = kind_of(plan.runs[0])
+    names = {choice.name for choice in plan.definition.approaches}
+    lines = [line for line in table() if line.approach in names]
+    if kind is None or not lines:
+        return ""
+    decision = decide(kind, ANYTHING, plan.definition.matters, lines)
+    return f"The map of all six approaches has, for the crowd most like this one: {best_words(decision)}."

@@ -1,0 +1,107 @@
+"""docs/decision.md, from the map itself."""
+
+from __future__ import annotations
+
+import csv
+from importlib.resources import files
+
+from thyme.approaches.deciding import TABLE, Decision, Line, decide, table
+from thyme.approaches.registry import APPROACHES
+from thyme.study.figures.decision import PANELS, places_of
+from thyme.study.wording import NOTHING, duration, listed, proportion, round_share, size
+
+INTRODUCTION = """\
+# Which approach where
+
+All six approaches on the same posts and people, from a dense hall to a sparse campus: 20 people, 720 s, the ideal radio
+of 113 m, one run of each ({origin}). [`decision.csv`](data/decision.csv) has the figures;
+`thyme study --preset six` plays it again (144 runs; about a quarter of an hour on one core), and this page is printed
+by `thyme study map`. Ask it for your own crowd: `thyme study map --reach 20 --walking 0.5`.
+
+![Which approach where](figures/decision.png)
+
+The same table is the rule of `approach = "auto"` (`thyme.approaches.deciding.decide`) and the prior that every study
+tells beside its answer. An approach is dependable where 95 % of operations succeed and 90 % of the expected
+notifications arrive, those about what was there before included. Among dependable ones the map takes the one that sends
+least; those that send less than half as much again cannot be told apart by one run.
+
+What it does not tell: how approaches do in larger crowds on real Wi-Fi, where what is flooded collides: from 64 people
+on, Thyme-DCS sends least there and brings most ([evaluation.md](evaluation.md)). Nor large objects, nor hours. A study
+of your own crowd does. "SC" in the figure is SocialCast, which is slow (half within 12 s) where it is cheap.
+"""
+
+
+def decision_page() -> str:
+    lines = table()
+    text = files("thyme.approaches").joinpath(TABLE).read_text("utf-8")
+    first = next(csv.DictReader(text.splitlines()))
+    origin = f"commit `{first['commit']}`, seed {first['seed']}, {first['date']}"
+    parts = [INTRODUCTION.format(origin=origin), "## What each needs\n", _needs(), "## The best in each crowd\n"]
+    parts += [_best(lines), "## All figures\n", _figures(lines)]
+    return "\n".join(parts)
+
+
+def _needs() -> str:
+    rows = ["| approach | server | positions | answers for the past | deletes |", "|---|---|---|---|---|"]
+    for approach in APPROACHES.values():
+        can = approach.capabilities
+        told = (can.needs_server, can.needs_positions, can.answers_past, can.deletes)
+        words = ("needs one" if told[0] else "none", "needs them" if told[1] else "none", *map(_yes, told[2:]))
+        rows.append(f"| {approach.title} | {' | '.join(words)} |")
+    return "\n".join(rows) + "\n"
+
+
+def _yes(is_so: bool) -> str:
+    return "yes" if is_so else "no"
+
+
+def _best(lines: tuple[Line, ...]) -> str:
+    header = ["others in reach", "walking", "on and off", "questions an hour", *PANELS]
+    rows = [f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
+    for kind in places_of(lines):
+        cells = [f"{kind.reach:.0f}", round_share(kind.walking), round_share(kind.switching), f"{kind.questions:g}"]
+        cells += [_told(decide(kind, needs, lines=lines)) for needs in PANELS.values()]
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows) + "\n"
+
+
+def _told(decision: Decision) -> str:
+    names = listed([APPROACHES[line.approach].title for line in decision.best], "or")
+    if not decision.dependable:
+        return f"none; {names} brings {round_share(decision.best[0].recall)}"
+    margin = decision.margin
+    if len(decision.best) > 1 or margin is None:
+        return f"{names}{' alone' if margin is None else ''}"
+    return f"{names}; the next sends {proportion(1.0 + margin, 1.0 + margin, 0.0)}"
+
+
+def _figures(lines: tuple[Line, ...]) -> str:
+    header = (
+        "| others in reach | walking | on and off | questions an hour | approach | succeed | arrive | half within "
+        "| 95 % within | sent per person and minute | J per person and minute | uneven load (Gini) |"
+    )
+    rows = [header, "|---" * 12 + "|"]
+    for kind in places_of(lines):
+        for line in lines:
+            if line.kind == kind:
+                rows.append(_figures_row(line))
+    return "\n".join(rows) + "\n"
+
+
+def _figures_row(line: Line) -> str:
+    kind = line.kind
+    cells = [
+        f"{kind.reach:.0f}",
+        round_share(kind.walking),
+        round_share(kind.switching),
+        f"{kind.questions:g}",
+        APPROACHES[line.approach].title,
+        f"{line.success:.1%}",
+        f"{line.recall:.1%}",
+        NOTHING if line.notified_s is None else duration(line.notified_s),
+        NOTHING if line.late_s is None else duration(line.late_s),
+        size(line.air_bytes),
+        f"{line.joules:.1f}",
+        f"{line.gini:.2f}",
+    ]
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,50 @@
+"""The page of the decision map is what the map says, and a study tells it beside its answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from thyme.approaches.deciding import CrowdKind, read_table
+from thyme.approaches.registry import APPROACHES
+from thyme.papers.thyme.claims import PRESETS
+from thyme.study.decision import kind_of, prior_words, table_text
+from thyme.study.decision_page import decision_page
+from thyme.study.definition import load_preset
+from thyme.study.figures.decision import decision_figure
+from thyme.study.plan import make_plan
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_the_page_in_docs_is_printed_from_the_map() -> None:
+    assert (DOCS / "decision.md").read_text("utf-8") == decision_page()
+    assert (DOCS / "data" / "decision.csv").is_file()
+
+
+def test_a_study_of_all_six_becomes_the_map() -> None:
+    changes = {"density": [4.0], "walking": [1.0], "switching": [0.2], "questions": [4.0]}
+    plan = make_plan(load_preset("six", changes))
+    measured = {
+        "all.success": 1.0, "recall": 0.9, "phy_sent.bytes": 2.4e6, "energy.node_joules.mean": 24.0, "load.gini": 0.1,
+    }  # fmt: skip
+    rows = [
+        f"{approach.title},4,1,0.2,4,{name},{value}"
+        for approach in APPROACHES.values()
+        for name, value in measured.items()
+    ]
+    text = table_text(
+        plan, "\n".join(["approach,density,walking,switching,questions,metric,mean", *rows]), "abc", "day"
+    )
+    lines = list(read_table(text))
+    assert [line.approach for line in lines] == [choice.name for choice in plan.definition.approaches]
+    assert {line.kind for line in lines} == {CrowdKind(19.0, 1.0, 0.2, 4.0)}
+    assert (lines[0].air_bytes, lines[0].joules, lines[0].notified_s) == (1e4, 2.0, None)
+    assert decision_figure(lines).png.startswith(b"\x89PNG")
+
+
+def test_a_study_tells_what_the_map_has_for_its_crowd() -> None:
+    plan = make_plan(load_preset("fanzone", folders=PRESETS))
+    kind = kind_of(plan.runs[0])
+    assert kind is not None
+    assert kind.walking == kind.switching == 0.0
+    assert prior_words(plan).startswith("The map of all six approaches has, for the crowd most like this one: Thyme-")
