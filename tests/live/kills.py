@@ -6,21 +6,25 @@
 Nodes insert and delete as fast as they are answered, small objects and large ones; all are killed at once, or with
 `--one` a single one while the others go on, started again on their stores, and so on. In the end each store is looked
 into, and, with several nodes, a newcomer without a store subscribes to the past and retrieves some.
-`tests/live/test_live_kills.py` plays a few.
+`tests/live/test_live_kills.py` plays a few. A node is a process that is forked from one that has imported everything,
+so that most of the time is lived and not started up; what it says goes to a file, which a kill leaves as it is.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import sys
 import time
 from hashlib import sha256
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from random import Random
 from socket import AF_INET, SOCK_DGRAM, socket
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -31,18 +35,22 @@ from thyme.model.objects import Metadata
 TAG = "goal"
 WIDE = {"grid": {"width_m": 80.0, "height_m": 40.0}, "beacons": {"period_s": 0.2, "expiry_s": 2.0}}
 SETTINGS: dict[str, dict[str, Any]] = {
-    "ls": {"join": {"wait_s": 0.1, "delay_s": 0.02}, "past_matches": 100_000},
-    "dcs": {**WIDE, "join_wait_s": 0.3, "settle_s": 0.2, "past_matches": 1_000},
+    "ls": {"join": {"wait_s": 0.05, "delay_s": 0.02}, "past_matches": 100_000},
+    "dcs": {**WIDE, "join_wait_s": 0.3, "settle_s": 0.2, "repair_s": 0.5, "page_s": 0.1, "past_matches": 1_000},
 }
 PLACES = [(10.0, 20.0), (20.0, 20.0), (60.0, 20.0), (70.0, 20.0)]
 START_S = 60.0
 SEARCH_S = 120.0
 LARGE_BYTES = 40_000
 TRIED = 40
-SAID_BYTES = 1 << 26
-"""What a node may say before it is killed and all of it is read."""
+LOOK_S = 0.005
+"""Between two looks whether a node is up."""
 SERVE = -1
 """A life in which nothing is inserted."""
+APPROACH_MODULES = ["thyme.approaches.ls.entry", "thyme.approaches.dcs.entry", "thyme.approaches.dcs.store"]
+"""What a node imports when it knows its approach."""
+_processes = get_context("forkserver")
+_processes.set_forkserver_preload(["__main__", __name__, "pytest", *APPROACH_MODULES, "encodings.idna"])
 
 
 class Tally(msgspec.Struct):
@@ -62,8 +70,7 @@ class Tally(msgspec.Struct):
 
 
 def say(*words: object) -> None:
-    sys.stdout.write(" ".join(map(str, words)) + "\n")
-    sys.stdout.flush()
+    os.write(sys.stdout.fileno(), (" ".join(map(str, words)) + "\n").encode())
 
 
 def content_of(name: str) -> bytes:
@@ -76,6 +83,12 @@ def options_of(approach: str, index: int, ports: list[int]) -> dict[str, Any]:
     others = [f"127.0.0.1:{port}" for i, port in enumerate(ports) if i != index]
     place = {"position": PLACES[index]} if approach == "dcs" else {}
     return {"approach": approach, "settings": SETTINGS[approach], "peers": others, **place}
+
+
+def be_a_node(approach: str, index: int, ports: list[int], folder: str, life: int, said: str) -> None:
+    """A process of its own: what it says goes to a file."""
+    os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), sys.stdout.fileno())
+    asyncio.run(insert_until_killed(approach, index, ports, folder, life))
 
 
 async def insert_until_killed(approach: str, index: int, ports: list[int], folder: str, life: int) -> None:
@@ -100,12 +113,27 @@ async def insert_until_killed(approach: str, index: int, ports: list[int], folde
         await asyncio.Event().wait()
 
 
+class Born(NamedTuple):
+    """A node that was started."""
+
+    process: BaseProcess
+    said: Path
+
+    async def up(self) -> None:
+        """Wait until it has joined."""
+        async with asyncio.timeout(START_S):
+            while not self.said.exists() or not self.said.stat().st_size:
+                assert self.process.is_alive(), "the node has ended by itself"
+                await asyncio.sleep(LOOK_S)
+
+
 class Killing:
     def __init__(self, approach: str, nodes: int, folder: Path, seed: int, *, one: bool = False) -> None:
         self.approach, self.nodes, self.folder, self.one = approach, nodes, folder, one
         self.random = Random(seed)
         self.ports = free_ports(nodes)
         self.said: list[list[str]] = []
+        self._born = 0
         self.tally = Tally()
 
     async def play(self, kills: int) -> Tally:
@@ -123,54 +151,55 @@ class Killing:
         """Acknowledged, and nobody began to delete them."""
         return {n for word, n, *_ in self.said if word == "inserted"} - {n for w, n, *_ in self.said if w == "deleting"}
 
-    async def _start(self, life: int) -> list[asyncio.subprocess.Process]:
-        return [await self._start_one(index, life) for index in range(self.nodes)]
+    def _start(self, life: int) -> list[Born]:
+        return [self._start_one(index, life) for index in range(self.nodes)]
 
-    async def _start_one(self, index: int, life: int) -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(
-            *(sys.executable, __file__, "--child", str(index), "--approach", self.approach),
-            *("--ports", *map(str, self.ports), "--folder", str(self.folder / str(index)), "--life", str(life)),
-            stdout=asyncio.subprocess.PIPE,
-            limit=SAID_BYTES,
-        )
+    def _start_one(self, index: int, life: int) -> Born:
+        self._born += 1
+        said = self.folder / f"said-{self._born}"
+        given = (self.approach, index, self.ports, str(self.folder / str(index)), life, str(said))
+        process = _processes.Process(target=be_a_node, args=given, daemon=True)
+        process.start()
+        return Born(process, said)
 
     async def _live(self, life: int) -> None:
-        running = await self._start(life)
+        running = self._start(life)
         try:
-            for process in running:
-                await _up(process)
+            for born in running:
+                await born.up()
             await asyncio.sleep(self.random.uniform(0.0, 0.4))
         finally:
-            for process in running:
-                process.kill()
-        for process in running:
-            await self._bury(process)
+            for born in running:
+                born.process.kill()
+        for born in running:
+            self._bury(born)
             self.tally.kills += 1
 
     async def _live_on(self, kills: int) -> None:
         """One after the other is killed and started again, while the others go on."""
-        running = await self._start(0)
+        running = self._start(0)
         try:
-            for process in running:
-                await _up(process)
+            for born in running:
+                await born.up()
             for life in range(1, kills + 1):
                 await asyncio.sleep(self.random.uniform(0.0, 0.4))
                 index = self.random.randrange(self.nodes)
-                running[index].kill()
-                await self._bury(running[index])
+                running[index].process.kill()
+                self._bury(running[index])
                 self.tally.kills += 1
-                running[index] = await self._start_one(index, life)
-                await _up(running[index])
+                running[index] = self._start_one(index, life)
+                await running[index].up()
         finally:
-            for process in running:
-                process.kill()
-        for process in running:
-            await self._bury(process)
+            for born in running:
+                born.process.kill()
+        for born in running:
+            self._bury(born)
 
-    async def _bury(self, process: asyncio.subprocess.Process) -> None:
+    def _bury(self, born: Born) -> None:
         """Note what a killed process had said."""
-        out, _ = await process.communicate()
-        self.said += [line.split() for line in out.decode().split("\n")[:-1]]  # the last one is torn or empty
+        born.process.join()
+        lines = born.said.read_text().split("\n")
+        self.said += [line.split() for line in lines[1:-1]]  # the first one says `up`, the last one is torn or empty
 
     async def _look_into_stores(self) -> None:
         tally, found = self.tally, set[str]()
@@ -196,8 +225,7 @@ class Killing:
 
     async def _ask_as_a_newcomer(self) -> None:
         """All nodes are up again, and do nothing but serve: members of a cell compare what they hold in quiet."""
-        running = await self._start(SERVE)
-        talk = [asyncio.ensure_future(process.communicate()) for process in running]
+        running = self._start(SERVE)
         told: dict[str, Metadata] = {}
         wanted = self.live_names()
         try:
@@ -219,14 +247,9 @@ class Killing:
                     except OperationError:
                         self.tally.unread += 1
         finally:
-            for process in running:
-                process.kill()
-            await asyncio.gather(*talk)
-
-
-async def _up(process: asyncio.subprocess.Process) -> None:
-    assert process.stdout is not None
-    assert await asyncio.wait_for(process.stdout.readline(), START_S) == b"up\n"
+            for born in running:
+                born.process.kill()
+                born.process.join()
 
 
 def free_ports(number: int) -> list[int]:
@@ -246,14 +269,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=10, help="how often nodes are killed")
     parser.add_argument("--one", action="store_true", help="a single node each time, while the others go on")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--child", type=int)
-    parser.add_argument("--ports", type=int, nargs="*")
-    parser.add_argument("--folder")
-    parser.add_argument("--life", type=int)
     given = parser.parse_args()
-    if given.child is not None:
-        asyncio.run(insert_until_killed(given.approach, given.child, given.ports, given.folder, given.life))
-        return
     with TemporaryDirectory() as folder:
         killing = Killing(given.approach, given.nodes, Path(folder), given.seed, one=given.one)
         tally = asyncio.run(killing.play(given.kills))
