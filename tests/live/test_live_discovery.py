@@ -77,13 +77,13 @@ def test_a_node_told_of_another_greets_it_and_one_that_does_not_discover_does_no
     async def scene() -> None:
         middle, left, right, fixed = End(0), End(1), End(2), End(3)
         for end in (middle, left, right):
-            end.link._discovers = True
+            end.link.finding.on = True
         await opened(middle, left, right, fixed)
         for end in (left, right, fixed):
             end.link.greet([middle.link.address])
         await until(lambda: len(middle.link.peers.nodes()) == 3)
         await until(lambda: 2 in left.link.peers.nodes() and 1 in right.link.peers.nodes())
-        fixed.link._greet_told([left.link.address])
+        fixed.link.finding._greet([left.link.address])
         await asyncio.sleep(0.05)
         assert list(fixed.link.peers.nodes()) == [0]
         await closed(middle, left, right, fixed)
@@ -94,14 +94,14 @@ def test_a_node_told_of_another_greets_it_and_one_that_does_not_discover_does_no
 def test_announcements_bring_nodes_together_and_nothing_else_does() -> None:
     async def scene() -> None:
         one, other, elsewhere = End(1), End(2), End(3)
-        one.link._discovers = other.link._discovers = True
+        one.link.finding.on = other.link.finding.on = True
         await opened(one, other, elsewhere)
-        announcement = other.link._announcement()
-        one.link._on_announced(b"noise", ("127.0.0.1", 5))
-        one.link._on_announced(one.link._announcement(), ("127.0.0.1", 5))
-        one.link._on_announced(announcement, ("127.0.0.1", 5))
+        announcement = other.link.finding.announcement()
+        one.link.finding.hear(b"noise", ("127.0.0.1", 5))
+        one.link.finding.hear(one.link.finding.announcement(), ("127.0.0.1", 5))
+        one.link.finding.hear(announcement, ("127.0.0.1", 5))
         await until(lambda: one.link.peers.nodes() == {2: other.link.address})
-        elsewhere.link._on_announced(announcement, ("127.0.0.1", 5))
+        elsewhere.link.finding.hear(announcement, ("127.0.0.1", 5))
         await asyncio.sleep(0.05)
         assert elsewhere.link.peers.nodes() == {}
         await closed(one, other, elsewhere)

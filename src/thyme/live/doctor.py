@@ -77,7 +77,7 @@ class Doctor:
         self._unread: dict[str, str] = {}
         """Why announcements could not be read, and from where one came."""
         self._seal = Seal(namespace.number, namespace.frame_key)
-        self._link.overhear = self._note
+        self._link.finding.overhear = self._note
 
     async def examine(self, peers: Iterable[Address], listen_s: float = LISTEN_S) -> list[Finding]:
         warnings = _Warnings()
@@ -90,7 +90,7 @@ class Doctor:
             self._link.greet(listed)
             await asyncio.sleep(listen_s)
             met = self._link.peers.nodes()
-            around = self._link.directory.around()
+            around = self._link.finding.directory.around()
             await self._link.close()
         finally:
             logger.removeHandler(warnings)
@@ -103,7 +103,7 @@ class Doctor:
         try:
             frame = unpack(self._seal.open(data))
         except FrameError as error:
-            if not self._link.directory.hear(data):
+            if not self._link.finding.directory.hear(data):
                 self._unread.setdefault(str(error), address[0])
             return
         if frame.sender == self._me:

@@ -22,6 +22,7 @@ from secrets import randbits
 import msgspec
 
 from thyme.live.link.addresses import Address, address_text
+from thyme.live.link.claims import Claiming, Claims
 from thyme.live.link.crowd_time import FAR_S, CrowdTime, Reading
 from thyme.live.link.frames import EVERYBODY, Frame, Kind
 from thyme.live.link.greetings import SESSION_BITS, Introduction, Questions, is_genuine, read_introduction
@@ -36,8 +37,6 @@ from thyme.model.settings.bounds import AtLeastOne, Positive
 logger = logging.getLogger("thyme.live")
 
 Send = Callable[[Kind, NodeId, Address, Introduction | None], None]
-MAX_CLAIMS = 100
-"""Greetings under an id that another address has, while that one is asked."""
 MAX_ASKED = 1_000
 """Addresses that were asked lately who is there."""
 MAX_WARNINGS = 20
@@ -63,13 +62,6 @@ class PeerOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An address from which something comes that cannot be believed is asked at most once in this time."""
 
 
-class _Claim(msgspec.Struct):
-    address: Address
-    since_s: float
-    twin: bool
-    """Whether it is another device, and not the same one at another address."""
-
-
 class Acquaintance:
     """One node's part in it."""
 
@@ -85,7 +77,7 @@ class Acquaintance:
         self._loop = asyncio.get_running_loop()
         self._greeting: asyncio.TimerHandle | None = None
         self._looking: asyncio.TimerHandle | None = None
-        self._claims: Bounded[NodeId, _Claim] = Bounded(MAX_CLAIMS)
+        self._claims = Claims(options.claim_s, Claiming(self._ask_holder, self._tell_twins, self._replace))
         self._warned: set[str] = set()
         self.life, self.approach = 0, ""
         self.time: CrowdTime | None = None
@@ -130,7 +122,7 @@ class Acquaintance:
                 peer = self._peers.at(address)
                 if peer is not None and peer.node == frame.sender:
                     self._gone(peer)
-            case Kind.FULL if frame.to == self._node:
+            case Kind.FULL if frame.to == self._node and self._peers.is_listed(address):
                 self._warn(f"{address_text(address)} has as many peers as it may have, and does not hear this node")
             case Kind.TWIN if frame.to == self._node < GIVEN_IDS:  # a key is told by its twin itself
                 self.meet_twin(f"as {address_text(address)} says")
@@ -195,7 +187,7 @@ class Acquaintance:
             self._send(Kind.FULL, frame.sender, address, None)
             return "no place for another peer"
         if holder := self._is_taken(frame, introduction, address):
-            self._claim(holder, address, twin=holder.session != introduction.session)
+            self._claims.begin(holder, address, twin=holder.session != introduction.session)
             return "another node has this id"
         key = session_key(self._identity, self._session, introduction.public, introduction.session)
         if key is None:
@@ -264,7 +256,7 @@ class Acquaintance:
         before = self._peers.at(peer.address)
         if before is not None and before.is_same(peer):
             before.heard_s = peer.heard_s
-            self._settle_claim(before)
+            self._claims.settle(before)
             return
         for former in {id(p): p for p in (before, self._peers.find(peer.node)) if p is not None}.values():
             self._gone(former)
@@ -275,28 +267,21 @@ class Acquaintance:
         if not self._peers.unacquainted():
             self.acquainted.set()
 
-    def _claim(self, holder: Peer, address: Address, *, twin: bool) -> None:
-        """Somebody greets under an id that is taken: ask whether its holder is still there."""
-        if holder.node not in self._claims:
-            self._claims[holder.node] = _Claim(address, self._loop.time(), twin)
-            self._loop.call_later(self._options.claim_s, self._end_claim, holder)
+    def _ask_holder(self, holder: Peer) -> None:
         self.hello(holder.address, holder.node)
 
-    def _settle_claim(self, holder: Peer) -> None:
-        claim = self._claims.pop(holder.node, None)
-        if claim is not None and claim.twin:
-            for address in (holder.address, claim.address):
-                self._send(Kind.TWIN, holder.node, address, None)
-            self._warn(
-                f"{address_text(holder.address)} and {address_text(claim.address)} both call themselves node "
-                f"{holder.node}: only the first is heard"
-            )
+    def _tell_twins(self, holder: Peer, elsewhere: Address) -> None:
+        for address in (holder.address, elsewhere):
+            self._send(Kind.TWIN, holder.node, address, None)
+        self._warn(
+            f"{address_text(holder.address)} and {address_text(elsewhere)} both call themselves node "
+            f"{holder.node}: only the first is heard"
+        )
 
-    def _end_claim(self, holder: Peer) -> None:
-        claim = self._claims.pop(holder.node, None)
-        if claim is not None and self._peers.at(holder.address) is holder and holder.heard_s < claim.since_s:
+    def _replace(self, holder: Peer, elsewhere: Address) -> None:
+        if self._peers.at(holder.address) is holder:
             self._gone(holder)
-            self.hello(claim.address)
+            self.hello(elsewhere)
 
     def _look(self) -> None:
         now_s = self._loop.time()

@@ -63,7 +63,7 @@ class Kind(IntEnum):
 
 
 GREETINGS = (Kind.HELLO, Kind.WELCOME)
-ABOUT = (*GREETINGS, Kind.FULL, Kind.TWIN, Kind.WIPED)
+ABOUT = (*GREETINGS, Kind.FULL, Kind.TWIN)
 """What may come from somebody who is not known yet."""
 DATA = (Kind.BROADCAST, Kind.BROADCAST_PIECE, Kind.PARCEL, Kind.PIECE)
 TO_ALL = (Kind.BROADCAST, Kind.BROADCAST_PIECE, Kind.WHO_HEARS)

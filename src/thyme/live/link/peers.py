@@ -57,6 +57,9 @@ class Peers:
         """Whether frames from this address are heard at all."""
         return not self._only_listed or address in self._listed
 
+    def is_listed(self, address: Address) -> bool:
+        return address in self._listed
+
     def has_place(self, address: Address) -> bool:
         return address in self._listed or address in self._by_address or len(self._by_address) < self._maximum
 

@@ -15,13 +15,12 @@ from random import Random
 
 import msgspec
 
-from thyme.live.link import gossip
 from thyme.live.link.acknowledgements import Acknowledgements
 from thyme.live.link.acquaintance import Acquaintance, PeerOptions
 from thyme.live.link.addresses import Address, address_text
 from thyme.live.link.budgets import BudgetOptions, Budgets
-from thyme.live.link.directory import Directory
-from thyme.live.link.discovery import Discovery, DiscoveryOptions
+from thyme.live.link.discovery import DiscoveryOptions
+from thyme.live.link.finding import Finder, Finding
 from thyme.live.link.frames import ABOUT, EVERYBODY, HEADER_BYTES, NO_MARK, TO_ALL, Frame, Kind, pack, unpack
 from thyme.live.link.greetings import Introduction, signed
 from thyme.live.link.lanes import Failed
@@ -44,7 +43,6 @@ from thyme.wire.message import Message
 from thyme.wire.signing import PLAIN, Codec
 
 logger = logging.getLogger("thyme.live")
-PORT_BYTES = 2
 
 
 class LinkOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -103,16 +101,12 @@ class UdpLink:
         )
         self._reception = Reception(node, self._options.heard, Acknowledgements(self._acknowledge), hear, count, codec)
         self._multicast = Multicast(self._options.multicast, self._ask_who_hears, self._take_from_group)
-        self._discovery = Discovery(self._options.discovery, self._announcements, self._on_announced)
-        self._discovers = discovers
-        self.directory = Directory(self._loop.time)
-        self.overhear: Callable[[bytes, Address], None] | None = None
-        """Told of every announcement, whoever can read it."""
         self._budgets = Budgets(self._options.budget)
         self._warned_of_overflow = False
         self.peers = Peers(self._options.peers.most, only_listed=only_listed)
         self.acquaintance = Acquaintance(node, self._identity, self.peers, self._options.peers, self._send_about)
         self.acquaintance.changed = self._presence
+        self.finding = Finding(self._options.discovery, self._finder(), on=discovers)
         self.watch: Callable[[Presence], None] | None = None
         """Told of peers who come and go."""
 
@@ -127,8 +121,7 @@ class UdpLink:
     async def open(self, address: Address) -> None:
         own = await self._port.open(address)
         self._multicast.join(own, address)
-        if self._discovers:
-            self._discovery.begin(address, own.family)
+        self.finding.begin(address, own.family)
 
     def greet(self, addresses: Iterable[Address]) -> None:
         """Make these addresses peers, and greet them until they answer."""
@@ -143,7 +136,7 @@ class UdpLink:
         """Say goodbye, forget what is under way and close the socket."""
         self.acquaintance.leave()
         self._multicast.leave()
-        self._discovery.end()
+        self.finding.end()
         self._reception.close()
         self._unicasts.cancel()
         await self._port.close()
@@ -187,39 +180,15 @@ class UdpLink:
         if len(self.peers.addresses()) >= self._options.multicast.least_peers:
             self._send_about(Kind.WHO_HEARS, EVERYBODY, self._multicast.group)
 
-    def _announcements(self) -> list[bytes]:
-        return [said for said in (self._announcement(), self.directory.announcement()) if said]
+    def _finder(self) -> Finder:
+        def sealed(kind: Kind, to: NodeId, body: bytes, peer: Peer | None) -> bytes:
+            return self._sealed(Frame(kind, self._node, to, self._next_number(), body), peer)
 
-    def _announcement(self) -> bytes:
-        port = self.address[1].to_bytes(PORT_BYTES, "big")
-        return self._sealed(Frame(Kind.HERE, self._node, EVERYBODY, self._next_number(), port), None)
+        def send(datagram: bytes, address: Address) -> None:
+            self._send(datagram, address, "hello")
 
-    def _on_announced(self, data: bytes, address: Address) -> None:
-        """Somebody says by multicast that it is there: it is greeted, unless it is known."""
-        if self.overhear is not None:
-            self.overhear(data, address)
-        if self.directory.hear(data):
-            return
-        try:
-            frame = unpack(self._seal.open(data))
-        except FrameError as error:
-            self._count(TrafficKind.DROPPED, "announcement", len(data), str(error))
-            return
-        known = frame.sender == self._node or self.peers.find(frame.sender) is not None
-        if frame.kind is Kind.HERE and not known and len(frame.body) == PORT_BYTES:
-            self._greet_told([(address[0], int.from_bytes(frame.body, "big"))])
-
-    def _greet_told(self, addresses: Iterable[Address]) -> None:
-        for address in addresses if self._discovers else ():
-            reached = self.peers.at(address) is not None or not self.peers.may_come(address)
-            if not reached and address[1] and address != self.address:
-                self.acquaintance.ask(address)
-
-    def _gossip(self, peer: Peer) -> None:
-        body = gossip.told(self.peers.addresses(), peer.address)
-        if body:
-            frame = Frame(Kind.PEERS, self._node, peer.node, self._next_number(), body)
-            self._send(self._sealed(frame, peer), peer.address, "hello")
+        greet = self.acquaintance.ask
+        return Finder(self._node, self._seal, self.peers, lambda: self.address, sealed, send, greet, self._count)
 
     def _take(self, data: bytes, address: Address, *, grouped: bool = False) -> None:
         if reason := self._read(data, address, grouped):
@@ -257,10 +226,10 @@ class UdpLink:
                 self._send_about(Kind.HEARD, frame.sender, address)
             case Kind.HEARD:
                 self._multicast.believe(address)
-            case Kind.GOODBYE:
+            case Kind.GOODBYE | Kind.WIPED:
                 return self.acquaintance.receive(frame, address)
             case Kind.PEERS:
-                self._greet_told(gossip.read(frame.body))
+                self.finding.learn(frame)
             case Kind.HERE:
                 return "announced to this node alone"
             case _:
@@ -312,8 +281,8 @@ class UdpLink:
         if not presence.here:
             self._unicasts.abandon(presence.node)
             self._reception.forget(presence.node)
-        elif self._discovers and (peer := self.peers.find(presence.node)) is not None:
-            self._gossip(peer)
+        else:
+            self.finding.tell(presence.node)
         if self.watch:
             self.watch(presence)
 

@@ -153,7 +153,7 @@ class Device:
         acquaintance = self.host.link.acquaintance
         acquaintance.life, acquaintance.approach = self._life(), approach.name
         if not self.namespace.closed:
-            self.host.link.directory.own = Entry(self.namespace.name, approach.name, dict(options.settings))
+            self.host.link.finding.directory.own = Entry(self.namespace.name, approach.name, dict(options.settings))
 
     @property
     def address(self) -> Address:
@@ -247,7 +247,7 @@ class Device:
 
     def namespaces_around(self) -> list[Entry]:
         """Open namespaces that nodes near share in."""
-        return self.host.link.directory.around()
+        return self.host.link.finding.directory.around()
 
     def neighbours(self) -> dict[NodeId, str]:
         return {node: address_text(address) for node, address in self.host.link.peers.nodes().items()}
