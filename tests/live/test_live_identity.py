@@ -90,6 +90,16 @@ def test_what_names_nodes_by_32_bits_is_refused_to_a_key() -> None:
         asyncio.run(run())
 
 
+def test_what_puts_signed_statements_together_is_refused() -> None:
+    async def run() -> None:
+        settings = {"grid": {"width_m": 40.0, "height_m": 40.0}, "spread_load": 100}
+        async with Node(1, store="memory", approach="dcs", settings=settings):
+            raise AssertionError
+
+    with pytest.raises(InputError, match="spread_load"):
+        asyncio.run(run())
+
+
 def test_an_invitation_says_all_that_a_member_needs() -> None:
     settings = {"grid": {"width_m": 80.0}}
     closed = Namespace.drawn("the final", "dcs", settings)

@@ -119,11 +119,7 @@ class Device:
         self.namespace = namespace or namespace_of(options.namespace, options.passphrase)
         approach = find_approach(options.approach, "--approach")
         settings = approach.configure(_for_people(approach, options.settings), "--set")
-        if options.node >= GIVEN_IDS and getattr(settings, "routing", "") == "dsdv":
-            raise InputError(
-                "routing=dsdv names nodes by 32 bits, and the number of a key has 62: use routing=ondemand, or a node "
-                "with an --id by hand"
-            )
+        _check_trust(options, settings)
         parse_address(self._listen, "--listen", any_port=True)
         if options.tell:
             parse_address(options.tell, "--tell", any_port=True)
@@ -277,3 +273,17 @@ def _for_people(approach: Approach, settings: dict[str, Any]) -> dict[str, Any]:
         queue = {"queue_per_target": SEARCH_QUEUE}
         return {"routing": "ondemand", **settings, "ondemand": {**queue, **settings.get("ondemand", {})}}
     return settings
+
+
+def _check_trust(options: DeviceOptions, settings: object) -> None:
+    """InputError if a setting does not go with keys or signatures."""
+    if options.node >= GIVEN_IDS and getattr(settings, "routing", "") == "dsdv":
+        raise InputError(
+            "routing=dsdv names nodes by 32 bits, and the number of a key has 62: use routing=ondemand, or a node with "
+            "an --id by hand"
+        )
+    if options.signed and getattr(settings, "spread_load", 0) > 0:
+        raise InputError(
+            "spread_load: cells that share a hot tag put shares of subscriptions together, which their signatures do "
+            "not cover; leave it at 0, or let all nodes do without signatures"
+        )

@@ -33,24 +33,29 @@ class Notary:
             self._kept[name] = None
 
     def prove(self, statement: Statement) -> bytes:
+        if statement.is_object:
+            return self._proof(statement)
         name = _name(statement)
         if kept := self._store.get(KIND, name):
             return kept
         if statement.author != self._identity.node:
             return b""
-        proof = self._identity.public + self._identity.sign(_signed_bytes(statement))
-        if not statement.is_object:
-            self._keep(name, proof)
+        proof = self._proof(statement)
+        self._keep(name, proof)
         return proof
 
+    def _proof(self, statement: Statement) -> bytes:
+        return self._identity.public + self._identity.sign(_signed_bytes(statement))
+
     def believe(self, statement: Statement, proof: bytes) -> bool:
-        digest = blake2b(proof + _signed_bytes(statement), digest_size=16).digest()
+        said = _signed_bytes(statement)
+        digest = blake2b(proof + said, digest_size=16).digest()
         if digest in self._verified:
             return True
         if len(proof) != PROOF_BYTES:
             return False
         public, signature = proof[:PUBLIC_BYTES], proof[PUBLIC_BYTES:]
-        if not belongs(statement.author, public) or not is_signed(public, _signed_bytes(statement), signature):
+        if not belongs(statement.author, public) or not is_signed(public, said, signature):
             return False
         self._verified[digest] = None
         if not statement.is_object:
