@@ -65,7 +65,7 @@ class Application:
         self.galleries = Galleries(options.folder, options.gallery)
         self._switch = asyncio.Event()
         self.galleries.changed = self._switch.set
-        self._port = options.port
+        self._port, self._listen = options.port, options.listen
         self.token = kept_token(options.folder / TOKEN_FILE)
         self.node: Node | None = None
         self.sharing: Sharing | None = None
@@ -95,7 +95,7 @@ class Application:
         node = Node(
             store=folder / "store",
             namespace=namespace.invitation(),
-            listen=options.listen,
+            listen=self._listen,
             peers=options.peers,
             settings=QUICK,
             position=options.position or middle,
@@ -110,6 +110,7 @@ class Application:
             await node.connect(options.peers)
             await node.join()
             self.node, self._port = node, int(server.address.rpartition(":")[2])
+            self._listen = node.address  # where others know this device, in whatever gallery it is
             self._opened(self)
             await node.device.joined.wait()
             if options.subscribe and not node.subscriptions():

@@ -118,13 +118,14 @@ function tileOf(photo) {
   const open = el("button", { type: "button", class: "open", "aria-label": t("show", { name: photo.name }), "data-name": "open", onclick: () => (state.chosen.size ? toggle(photo.id) : openViewer(photo.id)) }, picture);
   holdToChoose(open, photo.id);
   const who = photo.own ? t("by_you") : t("by", { who: photo.by || t("somebody") });
-  const facts = [photo.tab === "private" ? size(photo.size_bytes) : who, photo.tab !== "private" && ago(photo.at_s, now()), photo.tab === "available" && away(photo.distance)];
+  const facts = [photo.tab === "private" ? size(photo.size_bytes) : who, photo.tab !== "private" && ago(photo.at_s, now())];
   return el(
     "li",
     { class: `tile ${photo.state} ${state.chosen.has(photo.id) ? "chosen" : ""}`, "data-id": photo.id, "data-at": photo.at_s },
     open,
     el("label", { class: "choose" }, choose),
     photo.state === "new" && el("span", { class: "badge", text: t("new") }),
+    photo.tab === "available" && photo.distance && el("span", { class: "far", title: away(photo.distance), text: photo.distance.cells ? t("metres_away", { metres: photo.distance.metres }) : t("near") }),
     progress(photo),
     el(
       "div",
