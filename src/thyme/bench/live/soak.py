@@ -23,6 +23,7 @@ from thyme.approaches import user
 from thyme.live import Node, OperationError
 from thyme.live.link.udp import LinkOptions
 from thyme.live.node import known
+from thyme.live.trust import notary
 
 APPROACHES = ("ls", "dcs")
 TAG = "goal"
@@ -72,7 +73,9 @@ def soak(approaches: tuple[str, ...], minutes: float, per_s: float) -> list[Soak
 async def play(approach: str, minutes: float, per_s: float) -> Soaked:
     end_s = time.monotonic() + 60.0 * minutes
     state = _State(approach)
-    user.MAX_SEEN = known.MAX_KNOWN_OBJECTS = MEMORY  # not settings: an application has no reason to change them
+    # Not settings: an application has no reason to change them.
+    user.MAX_SEEN = known.MAX_KNOWN_OBJECTS = notary.MAX_VERIFIED = MEMORY
+    notary.MAX_KEPT = 2 * MEMORY  # deletions, and as many others
     with TemporaryDirectory() as folder:
         nodes: list[Node] = []
         for index in range(3):
