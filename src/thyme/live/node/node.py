@@ -22,14 +22,13 @@ import msgspec
 
 from thyme.approaches.ledger import Ended
 from thyme.approaches.user import BY_HAND, Fetched, Numbers, User
-from thyme.host import Store
 from thyme.live.failures import OperationError
 from thyme.live.link.addresses import address_text
 from thyme.live.link.peers import Presence
-from thyme.live.node.awaiting import Answer, Turns, carried_out
+from thyme.live.node.awaiting import Answer, carried_out
 from thyme.live.node.clock import Clock
 from thyme.live.node.device import Device
-from thyme.live.node.files import copied, forget_unfinished, given_bytes, written_to
+from thyme.live.node.files import copied, given_bytes, written_to
 from thyme.live.node.finding import found
 from thyme.live.node.given import (
     Given,
@@ -49,12 +48,11 @@ from thyme.live.node.log import Log
 from thyme.live.node.notifications import Notice, Notifications
 from thyme.live.node.periods import Instant, Span, frame_of, span_s
 from thyme.live.node.presences import Presences
-from thyme.live.node.quota import Quota
 from thyme.live.node.retrievals import Progress, Retrievals
+from thyme.live.node.running import Means, Place, Running
 from thyme.live.node.surroundings import NodeSurroundings
 from thyme.live.node.tidings import Tidings
-from thyme.live.store.disk import DiskStore
-from thyme.live.store.places import identity_at, open_store
+from thyme.live.store.places import identity_at
 from thyme.live.trust.identity import Identity
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
@@ -74,7 +72,7 @@ class Node:
         self,
         node: int | None = None,
         *,
-        store: Store | str | os.PathLike[str] | None = None,
+        store: Place = None,
         identity: Identity | None = None,
         clock: Clock | None = None,
         log_to: Log | None = None,
@@ -88,16 +86,13 @@ class Node:
         self.identity = identity or (identity_at(store) if node is None else Identity.given(node))
         self.namespace = namespace
         self.options = msgspec.structs.replace(checked, node=self.identity.node)
-        self._brought = (store, clock, log_to)
-        self._device: Device | None = None
-        self._store: Store | None = None
+        self._means = Means(self.options, self.identity, namespace, store, clock, log_to)
+        self._running: Running | None = None
         self._tidings = Tidings(self)
         self.user = User(self.id, NodeSurroundings(lambda: self.device.host), BY_HAND, Numbers(0), seed=0)
         self.user.told = self._tidings.notify
-        self._turns = Turns(self.options.operations, self._room, self._durable)
         self._next_sid = 0
         self._insertions, self._retrievals = Insertions(), Retrievals()
-        self._quota: Quota | None = None
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -116,35 +111,11 @@ class Node:
 
     async def open(self) -> None:
         """Listen and forward, without taking part yet."""
-        where, clock, log = self._brought
-        self._store = open_store(where, self.options.node, self.options.approach, self.options.disk, self.namespace)
-        try:
-            device = Device(
-                self.options,
-                store=self._store,
-                clock=clock,
-                log=log,
-                identity=self.identity,
-                namespace=self.namespace,
-            )
-            try:
-                await device.open()
-            except BaseException:
-                await device.host.close()
-                raise
-        except BaseException:
-            await self._close_store()
-            raise
-        self._device = device
+        self._running = await Running.begin(self._means, self._retrievals.__contains__)
+        device = self._running.device
         device.host.link.watch = self._tidings.notice
         device.store.progress = self._retrievals.tell
-        forget_unfinished(device.host.store, self.id)
         self._tidings.known.keep_in(device.host.store)
-        if isinstance(self._store, DiskStore):
-            in_use = self._retrievals.__contains__
-            self._quota = Quota(self.options.disk, self._store.room, device.host, device.store, in_use)
-            self._quota.begin()
-        self._turns = Turns(self.options.operations, self._room, self._durable)
         known = self.user.take(device.store)
         self._next_sid = max([int(device.host.now()) % SID_CYCLE, *(key.sid + 1 for key in known)])
         for key in known:
@@ -158,19 +129,16 @@ class Node:
 
     async def close(self, reason: str = "quit") -> None:
         """Leave. Operations under way fail, and streams of notifications end."""
-        if self._device is None:
+        if self._running is None:
             return
         self.user.lose()
         self._tidings.end()
-        device, self._device, self._quota = self._device, None, None
-        await device.close(reason)
-        await self._close_store()
+        running, self._running = self._running, None
+        await running.end(reason)
 
     @property
     def device(self) -> Device:
-        if self._device is None:
-            raise InputError(f"node {self.options.node} is not running; use it within `async with`")
-        return self._device
+        return self._open().device
 
     @property
     def id(self) -> NodeId:
@@ -209,7 +177,7 @@ class Node:
         """Store an object under its tags, and notify whoever subscribed to them. Give bytes, a text, the path of a file
         (`pathlib.Path`) or a stream of bytes, asynchronous or not; files and streams are never in memory as a whole."""
         user, oid, tags, shown = self.user, name_of(oid), tags_of(tags), bytes_of("summary", summary)
-        self._make_room(given_bytes(data))
+        self._open().make_room(given_bytes(data))
         async with self._insertions.laid(self.device, oid, data) as content:
 
             def issue(number: int, ended: Ended) -> Metadata:
@@ -257,7 +225,7 @@ class Node:
             raise
         except OperationError:
             self._tidings.drop(key.sid)
-            if self._device is not None:
+            if self._running is not None:
                 store.unsubscribe(key.sid, lambda _: None)
             raise
         return stream
@@ -314,7 +282,7 @@ class Node:
         metadata = wanted if isinstance(wanted, Metadata) else self._tidings.known.get(wanted)
         if metadata is None:
             raise InputError(f"this node was not notified of {what}; subscribe to one of its tags first")
-        self._make_room(metadata.size_bytes)
+        self._open().make_room(metadata.size_bytes)
 
         async def fetch(fetched: Fetched) -> None:
             def issue(number: int, ended: Ended) -> None:
@@ -335,18 +303,9 @@ class Node:
         return self.device.store.remaining(number_of(what))
 
     async def _carry_out(self, kind: OperationKind, issue: Callable[[int, Ended], Answer]) -> Answer:
-        return await carried_out(self._turns, self.user, kind, issue)
+        return await carried_out(self._open().turns, self.user, kind, issue)
 
-    def _make_room(self, size_bytes: int) -> None:
-        if self._quota is not None:
-            self._quota.make_room(size_bytes)
-
-    async def _close_store(self) -> None:
-        if isinstance(self._store, DiskStore):
-            await self._store.close()
-
-    async def _room(self) -> None:
-        await self.device.room()
-
-    async def _durable(self) -> None:
-        await self.device.host.durable()
+    def _open(self) -> Running:
+        if self._running is None:
+            raise InputError(f"node {self.options.node} is not running; use it within `async with`")
+        return self._running
