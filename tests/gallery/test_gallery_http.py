@@ -16,6 +16,7 @@ from thyme.gallery.application import Application
 from thyme.gallery.forms import NewGallery
 from thyme.gallery.galleries import Galleries
 from thyme.live.http.faults import Fault
+from thyme.live.link.directory import Entry
 from thyme.model.errors import InputError
 
 PATIENCE_S = 60.0
@@ -148,6 +149,16 @@ def test_galleries_are_remembered_and_joined_by_invitation(tmp_path: Path) -> No
     other = Galleries(tmp_path / "other")
     other.add(NewGallery(invitation=invitation))
     assert (other.current.secret, other.current.settings) == (galleries.current.secret, galleries.current.settings)
+    around = [
+        Entry("Fair", "dcs", {"grid": {"width_m": 400, "height_m": 200.0}}),
+        Entry("Walk", "ls"),
+        Entry("Wedding", "dcs"),
+    ]
+    assert [each.name for each in other.views(around) if each.nearby] == ["Fair"]
+    other.add(NewGallery(name="Fair"), around)
+    assert other.current.settings["grid"]["width_m"] == 400.0
+    with pytest.raises(InputError, match="the area is"):
+        other.add(NewGallery(name="Vast"), [Entry("Vast", "dcs", {"grid": {"width_m": 1e9, "height_m": 1}})])
     with pytest.raises(Fault, match="another gallery called"):
         other.add(NewGallery(name="Wedding"))
     with pytest.raises(InputError, match="not an invitation"):

@@ -42,7 +42,7 @@ class ApplicationOptions(msgspec.Struct, frozen=True):
     port: int = 0
     share: bool = False
     listen: str = "127.0.0.1:0"
-    """Where the node listens for others."""
+    """Where the node listens for others; nothing is everywhere, and those of the network find each other."""
     peers: tuple[str, ...] = ()
     position: Point | None = None
     gallery: NewGallery | None = None
@@ -110,7 +110,8 @@ class Application:
             await node.connect(options.peers)
             await node.join()
             self.node, self._port = node, int(server.address.rpartition(":")[2])
-            self._listen = node.address  # where others know this device, in whatever gallery it is
+            if options.listen:  # where others know this device, in whatever gallery it is
+                self._listen = node.address
             self._opened(self)
             await node.device.joined.wait()
             if options.subscribe and not node.subscriptions():

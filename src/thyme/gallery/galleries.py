@@ -7,7 +7,7 @@ node and starts the other, so a page sees one gallery at a time.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import msgspec
 from thyme.drafts import write_file
 from thyme.gallery.forms import GalleryView, NewGallery
 from thyme.live.http.faults import Fault, not_found
+from thyme.live.link.directory import Entry
 from thyme.live.trust.namespaces import Namespace, namespace_of
 from thyme.model.errors import InputError
 
@@ -55,6 +56,14 @@ def gallery_namespace(asked: NewGallery) -> Namespace:
     return msgspec.structs.replace(namespace, approach=APPROACH, settings=settings)
 
 
+def _area_of(entry: Entry) -> tuple[float, float]:
+    """What somebody said, as far as it can be an area."""
+    grid = entry.settings.get("grid")
+    sides = [grid.get("width_m"), grid.get("height_m")] if isinstance(grid, dict) else []
+    width_m, height_m = (float(side) if isinstance(side, int | float) else 0.0 for side in [*sides, 0, 0][:2])
+    return width_m, height_m
+
+
 class Galleries:
     """What is remembered in a folder; `changed` is told when another gallery is to be current."""
 
@@ -83,11 +92,17 @@ class Galleries:
     def current_view(self) -> GalleryView:
         return self._view(self.current)
 
-    def views(self) -> list[GalleryView]:
-        return [self._view(each) for each in self._known.values()]
+    def views(self, around: Iterable[Entry] = ()) -> list[GalleryView]:
+        """Those of this device, then open ones that others near are in."""
+        near = [GalleryView(each.name, False, False, True) for each in around if self._is_new(each)]
+        return [*(self._view(each) for each in self._known.values()), *near]
 
-    def add(self, asked: NewGallery) -> GalleryView:
-        """Create or join, which is the same: whoever has the same name and passphrase, or an invitation, is in."""
+    def add(self, asked: NewGallery, around: Iterable[Entry] = ()) -> GalleryView:
+        """Create or join, which is the same: whoever has the same name and passphrase, or an invitation, is in.
+        One that others near are in has the area that they say."""
+        here = next((each for each in around if each.name == asked.name.strip() and self._is_new(each)), None)
+        if here is not None and not asked.passphrase and not asked.invitation:
+            asked = NewGallery(here.name, "", *_area_of(here))
         namespace = gallery_namespace(asked)
         if len(self._known) >= MAX_GALLERIES and namespace.name not in self._known:
             raise Fault(409, "full", f"this device knows {MAX_GALLERIES} galleries, which is all there can be")
@@ -108,6 +123,9 @@ class Galleries:
             if self.changed is not None:
                 self.changed()
         return self._view(self.current)
+
+    def _is_new(self, entry: Entry) -> bool:
+        return entry.approach == APPROACH and entry.name not in self._known
 
     def _view(self, namespace: Namespace) -> GalleryView:
         return GalleryView(namespace.name, namespace.closed, namespace.name == self._current)

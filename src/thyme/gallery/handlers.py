@@ -181,10 +181,10 @@ class Handlers:
         return forms.Me(str(self._sharing.node.id), self._sharing.by)
 
     async def galleries(self, _: Request, __: None) -> list[forms.GalleryView]:
-        return self._galleries.views()
+        return self._galleries.views(self._sharing.node.device.namespaces_around())
 
     async def join(self, _: Request, asked: forms.NewGallery) -> forms.GalleryView:
-        return await asyncio.to_thread(self._galleries.add, asked)
+        return self._galleries.add(asked, self._sharing.node.device.namespaces_around())
 
     async def switch(self, _: Request, asked: forms.Chosen) -> forms.GalleryView:
         return self._galleries.choose(asked.name)
