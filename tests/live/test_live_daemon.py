@@ -85,7 +85,7 @@ def test_verbs_store_list_fetch_and_remove(two: tuple[Client, Client], tmp_path:
     again = thyme(other, "get", "kick.jpg@1", folder=tmp_path)
     assert (again.returncode, b"kick.jpg exists already" in again.stderr) == (2, True)
 
-    told = lines(thyme(other, "sub", "goal", "--past", "--json", folder=tmp_path))
+    told = lines(thyme(other, "sub", "goal", "--past", "--last", "10m", "--json", folder=tmp_path))
     assert sorted(each["object"]["name"] for each in told) == ["kick.jpg", "note"]
     assert thyme(other, "get", "note", "-o", "-", folder=tmp_path).stdout == b"3-3!"
     assert thyme(one, "rm", "note", folder=tmp_path).returncode == 0
@@ -102,7 +102,7 @@ def test_what_cannot_be_done_is_one_line(two: tuple[Client, Client], tmp_path: P
         (("rm", "nothing@1"), "this node has no object 'nothing'"),
         (("ls", "goal &"), "expected a tag"),
         (("sub", "goal", "--last", "soon"), "'soon' is not a length of time"),
-        (("sub", "goal", "--past", "--future"), "give one of --last, --past and --future"),
+        (("sub", "goal", "--past", "--future"), "--future leaves out what --last and --past ask for"),
         (("put", "-", "--tags", "goal"), "needs a name"),
         (("put", "missing.jpg", "--tags", "goal"), "missing.jpg: No such file"),
     ]:

@@ -8,6 +8,7 @@ the overview), so that nobody waits for Spark to hear that a file is missing.
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Any
@@ -88,12 +89,21 @@ def _add(command: str) -> None:
         app.command(command, rich_help_panel=panel)(part)
 
 
+def _add_installed() -> None:
+    """The commands of which all is here: a device need not have what studies need."""
+    for command in COMMANDS:
+        with suppress(ModuleNotFoundError):
+            _add(command)
+
+
 def run() -> None:
     """The entry point of the `thyme` command."""
     asked = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), "")
-    for command in [asked] if asked in COMMANDS else COMMANDS:
-        _add(command)
     try:
+        if asked in COMMANDS:
+            _add(asked)
+        else:
+            _add_installed()
         code = app(standalone_mode=False)
     except InputError as error:
         print(f"thyme: {error}", file=sys.stderr)
@@ -105,6 +115,11 @@ def run() -> None:
     except _ClickError as error:
         print(f"thyme: {error.format_message()}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except ModuleNotFoundError as error:
+        if (error.name or "thyme").startswith("thyme"):
+            raise
+        print(f"thyme: this needs {error.name}, which is not installed here; pip install thyme has it", file=sys.stderr)
+        sys.exit(2)
     except OperationError as error:
         print(f"thyme: {error}", file=sys.stderr)
         sys.exit(1)

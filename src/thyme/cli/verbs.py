@@ -128,10 +128,10 @@ def _client(control: str) -> Any:
 def _frame(last: str, past: bool, future: bool) -> dict[str, float | str]:
     from thyme.live.node.periods import span_s
 
-    if sum((bool(last), past, future)) > 1:
-        raise InputError("give one of --last, --past and --future")
+    if future and (last or past):
+        raise InputError("--future leaves out what --last and --past ask for; give one or the other")
     if last:
-        return {"last_s": span_s(last)}
+        return {"last_s": span_s(last), **({"frame": "past"} if past else {})}
     return {"frame": "past" if past else "future" if future else "always"}
 
 

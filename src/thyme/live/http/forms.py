@@ -70,7 +70,7 @@ class NewSubscription(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     start_s: float | None = None
     end_s: float | None = None
     last_s: float | None = None
-    """… from so many seconds ago on."""
+    """… from so many seconds ago on; with `past`, until now."""
 
 
 class SubscriptionView(msgspec.Struct, frozen=True):
@@ -215,6 +215,8 @@ def subscription_from(given: Mapping[str, str]) -> NewSubscription:
 
 
 def frame_from(asked: NewSubscription, now_s: float) -> TimeFrame:
+    if asked.frame == "past" and asked.last_s is not None and asked.start_s is None and asked.end_s is None:
+        return frame_from(NewSubscription(asked.query, end_s=now_s, last_s=asked.last_s), now_s)
     given = [asked.frame != "", asked.start_s is not None or asked.end_s is not None, asked.last_s is not None]
     if sum(given) > 1 and not (asked.last_s is not None and asked.start_s is None and not asked.frame):
         raise InputError("the time frame is given twice; give frame, or start_s and end_s, or last_s")
