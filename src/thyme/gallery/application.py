@@ -127,8 +127,8 @@ class Application:
             library = Library(folder, options.limits.photos)
             sharing = self.sharing = Sharing(node, library, options.limits, interface.events)
             stack.push_async_callback(sharing.end)
-            if options.by and not sharing.by:
-                sharing.call_me(options.by)
+            if options.by and not sharing.shelf.by:
+                sharing.shelf.call_me(options.by)
             handlers = Handlers(
                 interface, sharing, self.galleries, traffic, lambda: self.shared_page, demo=options.demo
             )

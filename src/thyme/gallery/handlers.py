@@ -59,11 +59,11 @@ class Handlers:
         options = sharing.options
         return forms.StateView(
             gallery=self._galleries.current_view(),
-            me=forms.Me(str(sharing.node.id), sharing.by),
+            me=forms.Me(str(sharing.node.id), sharing.shelf.by),
             last_event=interface.events.last,
-            photos=sharing.views(),
+            photos=sharing.shelf.views(),
             subscriptions=interface.subscriptions.views(),
-            tags=sharing.tags(),
+            tags=sharing.shelf.tags(),
             every_photo=EVERY_PHOTO,
             limits=forms.Limits(
                 options.photo_bytes, options.undo_s, options.archived, options.name_chars, options.by_chars
@@ -77,18 +77,18 @@ class Handlers:
         most = self._sharing.options.photo_bytes
         file = await self._interface.uploads.plain(request.stream(), announced, most)
         try:
-            return await self._sharing.add(file, request.query_params.get("name", ""))
+            return await self._sharing.publishing.add(file, request.query_params.get("name", ""))
         finally:
             file.unlink(missing_ok=True)
 
     async def label(self, request: Request, asked: forms.Labels) -> PhotoView:
-        return self._sharing.label(_id(request), asked.tags)
+        return self._sharing.publishing.label(_id(request), asked.tags)
 
     async def publish(self, request: Request, asked: forms.Publication) -> PhotoView:
-        return await self._sharing.publish(_id(request), asked.tags, asked.keep_location)
+        return await self._sharing.publishing.publish(_id(request), asked.tags, asked.keep_location)
 
     async def download(self, request: Request, _: None) -> PhotoView:
-        return self._sharing.download(_id(request))
+        return self._sharing.downloads.download(_id(request))
 
     async def later(self, request: Request, _: None) -> PhotoView:
         return self._sharing.postpone(_id(request))
@@ -103,7 +103,7 @@ class Handlers:
         return self._sharing.undo(_id(request))
 
     async def thumb(self, request: Request, _: None) -> Response:
-        photo = self._sharing.photo(_id(request))
+        photo = self._sharing.shelf.photo(_id(request))
         if photo.state in HERE:
             return FileResponse(self._sharing.library.thumb(photo.id), media_type="image/webp", headers=PICTURE_HEADERS)
         if not photo.thumb_type:
@@ -121,14 +121,14 @@ class Handlers:
         )
 
     async def places(self, request: Request, _: None) -> ReplicaPlaces:
-        metadata = self._sharing.metadata(_id(request))
+        metadata = self._sharing.shelf.metadata(_id(request))
         return places_of(metadata.replicas if metadata else ())
 
     async def archive(self, request: Request, _: None) -> Response:
         names = list(dict.fromkeys(request.query_params.getlist("id")))
         if not 0 < len(names) <= self._sharing.options.archived:
             raise InputError(f"choose 1 to {self._sharing.options.archived} photos for an archive")
-        photos = [self._sharing.photo(name) for name in names]
+        photos = [self._sharing.shelf.photo(name) for name in names]
         file = await asyncio.to_thread(self._pack, [photo for photo in photos if photo.state in HERE])
         return FileResponse(
             file, media_type="application/zip", filename="photos.zip", background=BackgroundTask(file.unlink)
@@ -177,8 +177,8 @@ class Handlers:
         )
 
     async def call_me(self, _: Request, asked: forms.NewName) -> forms.Me:
-        self._sharing.call_me(asked.by)
-        return forms.Me(str(self._sharing.node.id), self._sharing.by)
+        self._sharing.shelf.call_me(asked.by)
+        return forms.Me(str(self._sharing.node.id), self._sharing.shelf.by)
 
     async def galleries(self, _: Request, __: None) -> list[forms.GalleryView]:
         return self._galleries.views(self._sharing.node.device.namespaces_around())
@@ -194,7 +194,7 @@ class Handlers:
         return forms.InviteView(code_of(page) if page else None, code_of(self._galleries.current.invitation()))
 
     def _here(self, request: Request) -> Photo:
-        photo = self._sharing.photo(_id(request))
+        photo = self._sharing.shelf.photo(_id(request))
         if photo.state not in HERE:
             raise Fault(409, "state", "the photo is not on this device; download it first")
         return photo

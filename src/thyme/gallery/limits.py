@@ -26,8 +26,6 @@ class GalleryOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Photos in one archive."""
     suggestions: AtLeastOne = 24
     """Tags that are suggested."""
-    bars: AtLeastOne = 60
-    """Of the time line."""
 
 
 EVERY_PHOTO = "photo"
