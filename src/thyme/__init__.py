@@ -26,6 +26,7 @@ _ROOMS = {
     "Notifications": "live",
     "OperationError": "live",
     "Presence": "live",
+    "Spaces": "live",
     "SyncNode": "live",
     "SyncNotifications": "live",
     "Study": "study.definition",

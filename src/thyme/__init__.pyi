@@ -1,4 +1,4 @@
-from thyme.live import Node, Notice, Notifications, OperationError, Presence, SyncNode, SyncNotifications
+from thyme.live import Node, Notice, Notifications, OperationError, Presence, Spaces, SyncNode, SyncNotifications
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
@@ -26,6 +26,7 @@ __all__ = [
     "Presence",
     "Result",
     "Scenario",
+    "Spaces",
     "Study",
     "StudyResult",
     "SubscriptionKey",

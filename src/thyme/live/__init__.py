@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from thyme.live.node.node import Node
     from thyme.live.node.notifications import Notice, Notifications
     from thyme.live.node.presences import Presences
+    from thyme.live.node.spaces import Spaces
 
 _ROOMS = {
     "Node": "node.node",
@@ -25,6 +26,7 @@ _ROOMS = {
     "OperationError": "failures",
     "Presence": "link.peers",
     "Presences": "node.presences",
+    "Spaces": "node.spaces",
     "SyncNode": "blocking",
     "SyncNotifications": "blocking",
 }
@@ -36,6 +38,7 @@ __all__ = [
     "OperationError",
     "Presence",
     "Presences",
+    "Spaces",
     "SyncNode",
     "SyncNotifications",
 ]
