@@ -13,6 +13,8 @@ import pytest
 
 import thyme
 from thyme.live.node.periods import frame_of, span_s
+from thyme.live.node.whereabouts import Whereabouts
+from thyme.model.geometry import Point
 
 QUICK = {"join": {"wait_s": 0.05}}
 PATIENCE_S = 60.0
@@ -168,3 +170,60 @@ def test_a_script_inserts_finds_retrieves_and_iterates(tmp_path: Path) -> None:
         node.known()
     with pytest.raises(thyme.InputError, match="there is no approach"):
         thyme.SyncNode(1, store="memory", approach="none")
+
+
+class Stood:
+    """A host that stands somewhere, and whose timers are wound by hand."""
+
+    def __init__(self) -> None:
+        self.here, self.on_its_way = Point(0.0, 0.0), False
+        self.timers: list[Alarm] = []
+
+    def position(self) -> Point:
+        return self.here
+
+    def moving(self) -> bool:
+        return self.on_its_way
+
+    def place(self, position: Point, *, moving: bool = False) -> None:
+        self.here, self.on_its_way = position, moving
+
+    def after(self, delay_s: float, action: Callable[[], None]) -> Alarm:
+        self.timers.append(Alarm(action))
+        return self.timers[-1]
+
+
+class Alarm:
+    def __init__(self, action: Callable[[], None]) -> None:
+        self.action, self.cancelled = action, False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+def test_who_is_placed_elsewhere_is_on_the_way_until_it_stays() -> None:
+    host, whereabouts = Stood(), Whereabouts()
+    whereabouts.place(host, 1.0, 1.0)  # a receiver's whim
+    assert (host.here, host.on_its_way) == (Point(1.0, 1.0), False)
+    whereabouts.place(host, 4, 0)
+    whereabouts.place(host, 8, 0)
+    assert (host.here, host.on_its_way) == (Point(8.0, 0.0), True)
+    assert [timer.cancelled for timer in host.timers] == [True, False]
+    host.timers[-1].action()
+    assert (host.here, host.on_its_way) == (Point(8.0, 0.0), False)
+    for wrong in ("8", None, float("nan"), True):
+        with pytest.raises(thyme.InputError, match="x_m is"):
+            whereabouts.place(host, wrong, 0.0)
+
+
+def test_a_node_that_is_placed_elsewhere_is_in_another_cell() -> None:
+    async def run() -> None:
+        grid = {"grid": {"width_m": 80.0, "height_m": 40.0}, "join_wait_s": 0.05, "beacons": {"period_s": 0.1}}
+        async with thyme.Node(1, store="memory", approach="dcs", settings=grid, position=Point(10.0, 10.0)) as node:
+            await node.device.joined.wait()
+            node.place(60.0, 10.0)
+            assert node.device.host.position() == Point(60.0, 10.0)
+            metadata = await node.insert("kick", "3-3!", ["goal"], replicate=False)
+            assert [replica.node for replica in metadata.replicas] == [node.id]
+
+    asyncio.run(asyncio.wait_for(run(), PATIENCE_S))

@@ -135,14 +135,25 @@ class User:
                 raise InputError(f"operation {number}: a trace cannot contain {operation.kind.value!r}")
 
     def insert(
-        self, number: int, oid: str, data: Content, tags: Iterable[str], summary: bytes, ended: Ended = ignored
+        self,
+        number: int,
+        oid: str,
+        data: Content,
+        tags: Iterable[str],
+        summary: bytes,
+        ended: Ended = ignored,
+        replicate: bool | None = None,
     ) -> Metadata:
         store = self._present()
         if not isinstance(data, InStore):
             check_bytes("content", data)
         subject = Subject(ObjectKey(oid, self.node), size_bytes=size_of(data))
         return self._ledger.carry_out(
-            number, OperationKind.INSERT, subject, lambda done: store.insert(oid, data, tags, summary, done), ended
+            number,
+            OperationKind.INSERT,
+            subject,
+            lambda done: store.insert(oid, data, tags, summary, done, replicate=replicate),
+            ended,
         )
 
     def delete(self, number: int, oid: str, ended: Ended = ignored) -> None:

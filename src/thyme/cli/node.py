@@ -178,7 +178,7 @@ def place_from(text: str) -> Point:
     try:
         x_m, y_m = (float(part) for part in text.split(","))
     except ValueError as error:
-        raise InputError(f"--at {text}: expected two numbers of metres, such as --at 12.5,40") from error
+        raise InputError(f"{text}: expected two numbers of metres, such as 12.5,40") from error
     return Point(x_m, y_m)
 
 
@@ -229,6 +229,19 @@ def stop(control: Control = "") -> None:
     from thyme.live.daemon.places import control_path
 
     Client(control_path(control)).stop()
+
+
+@app.command()
+def place(
+    at: Annotated[str, typer.Argument(metavar="X,Y", help="Metres from the area's south-west corner.")],
+    control: Control = "",
+) -> None:
+    """Tell the daemon where the device is now; who is told again and again is on the way."""
+    from thyme.live.daemon.client import Client
+    from thyme.live.daemon.places import control_path
+
+    point = place_from(at)
+    Client(control_path(control)).place(point.x_m, point.y_m)
 
 
 @app.command()

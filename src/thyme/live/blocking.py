@@ -130,8 +130,20 @@ class SyncNode:
     def address(self) -> str:
         return self._node.address
 
-    def insert(self, oid: str, data: Given, tags: Iterable[str], summary: bytes | str = b"") -> Metadata:
-        return self._loop.run(self._node.insert(oid, data, tags, summary))
+    def insert(
+        self,
+        oid: str,
+        data: Given,
+        tags: Iterable[str],
+        summary: bytes | str = b"",
+        *,
+        replicate: bool | None = None,
+    ) -> Metadata:
+        return self._loop.run(self._node.insert(oid, data, tags, summary, replicate=replicate))
+
+    def place(self, x_m: float, y_m: float) -> None:
+        """The device is here now."""
+        self._loop.run(_called(lambda: self._node.place(x_m, y_m)))
 
     def delete(self, oid: str) -> None:
         self._loop.run(self._node.delete(oid))

@@ -80,6 +80,10 @@ class Client:
                 raise CrowdFailed(f"the node still hands over what it held for others; its process is {process}")
             time.sleep(POLL_S)
 
+    def place(self, x_m: float, y_m: float) -> None:
+        """The device is here now."""
+        self._ask("PUT", "/v1/position", {"x_m": x_m, "y_m": y_m})
+
     def peers(self) -> list[Peer]:
         return msgspec.convert(self._ask("GET", "/v1/peers"), list[Peer])
 

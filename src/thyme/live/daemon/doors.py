@@ -26,6 +26,13 @@ class Doors(msgspec.Struct, frozen=True):
     """Keeps the token, uploads and contents; without it, they go with the node."""
 
 
+class Here(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Metres from the south-west corner of the area."""
+
+    x_m: float
+    y_m: float
+
+
 class Ending(msgspec.Struct, frozen=True):
     process: int
     """It has ended when this process has."""
@@ -51,8 +58,14 @@ async def opened(node: Node, doors: Doors, stop: Callable[[], object]) -> AsyncI
         stop()
         return Ending(os.getpid())
 
+    async def place(_: Any, here: Here) -> None:
+        node.place(here.x_m, here.y_m)
+
     def more(_: NodeInterface) -> list[Endpoint]:
-        return [Endpoint("POST", "/v1/stop", end, "Leave and end", gives=Ending)]
+        return [
+            Endpoint("POST", "/v1/stop", end, "Leave and end", gives=Ending),
+            Endpoint("PUT", "/v1/position", place, "Say where the device is now", takes=Here, status=204),
+        ]
 
     if doors.control is not None:
         doors.control.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE)

@@ -52,6 +52,7 @@ from thyme.live.node.retrievals import Progress, Retrievals
 from thyme.live.node.running import Means, Place, Running
 from thyme.live.node.surroundings import NodeSurroundings
 from thyme.live.node.tidings import Tidings
+from thyme.live.node.whereabouts import Whereabouts
 from thyme.live.store.places import identity_at
 from thyme.live.trust.identity import Identity
 from thyme.model.errors import InputError
@@ -93,6 +94,7 @@ class Node:
         self.user.told = self._tidings.notify
         self._next_sid = 0
         self._insertions, self._retrievals = Insertions(), Retrievals()
+        self._whereabouts = Whereabouts()
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -166,6 +168,11 @@ class Node:
         """The crowd's time, in seconds since 1970 by the clock of who was there first; frames are compared in it."""
         return self.device.host.now()
 
+    def place(self, x_m: float, y_m: float) -> None:
+        """The device is here now, in metres from the south-west corner of the area. Whoever places it again and again
+        is on the way, and stands still some seconds after the last step."""
+        self._whereabouts.place(self.device.host, x_m, y_m)
+
     def known(self) -> list[Metadata]:
         """Objects that this node inserted or was notified of, in that order."""
         return self._tidings.known.list()
@@ -173,15 +180,24 @@ class Node:
     def subscriptions(self) -> list[Notifications]:
         return list(self._tidings.streams.values())
 
-    async def insert(self, oid: str, data: Given, tags: Iterable[str], summary: bytes | str = b"") -> Metadata:
+    async def insert(
+        self,
+        oid: str,
+        data: Given,
+        tags: Iterable[str],
+        summary: bytes | str = b"",
+        *,
+        replicate: bool | None = None,
+    ) -> Metadata:
         """Store an object under its tags, and notify whoever subscribed to them. Give bytes, a text, the path of a file
-        (`pathlib.Path`) or a stream of bytes, asynchronous or not; files and streams are never in memory as a whole."""
+        (`pathlib.Path`) or a stream of bytes, asynchronous or not; files and streams are never in memory as a whole.
+        `replicate` says for this object whether others keep it, too, where the approach leaves a choice (§7.1)."""
         user, oid, tags, shown = self.user, name_of(oid), tags_of(tags), bytes_of("summary", summary)
         self._open().make_room(given_bytes(data))
         async with self._insertions.laid(self.device, oid, data) as content:
 
             def issue(number: int, ended: Ended) -> Metadata:
-                metadata = user.insert(number, oid, content, tags, shown, ended)
+                metadata = user.insert(number, oid, content, tags, shown, ended, replicate)
                 self._tidings.known.note(metadata)
                 return metadata
 
