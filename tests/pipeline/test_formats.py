@@ -187,6 +187,18 @@ def test_folders_and_patterns_lead_to_files(tmp_path: Path) -> None:
         find_files([str(tmp_path / "nothing*")])
 
 
+def test_hidden_files_of_a_folder_are_passed_over_and_told_and_read_when_named(tmp_path: Path) -> None:
+    for name in ("_crawl.json", ".part.json", "shown.json"):
+        (tmp_path / name).write_text("{}")
+    told: list[Path] = []
+    assert find_files([str(tmp_path)], told.append) == [tmp_path / "shown.json"]
+    assert told == [tmp_path / ".part.json", tmp_path / "_crawl.json"]
+    assert find_files([str(tmp_path / "_crawl.json")], told.append) == [tmp_path / "_crawl.json"]
+    (tmp_path / "shown.json").unlink()
+    with pytest.raises(InputError, match=r"no files but .*_crawl\.json, which is read when named"):
+        find_files([str(tmp_path)])
+
+
 @pytest.mark.parametrize(
     ("value", "at_s"),
     [

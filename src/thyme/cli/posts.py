@@ -81,8 +81,9 @@ def ingest(
 
     pseudonyms = _pseudonyms(key_file) if pseudonymise or key_file else None
     options = IngestOptions(None if columns is None else parse_map(columns), pseudonyms, not keep_accents, join_text)
+    passed_over: list[Path] = []
     with Console(stderr=True).status("Recognising files …") as status:
-        sources = plan_ingestion(files, out, options)
+        sources = plan_ingestion(files, out, options, passed_over.append)
         status.update("Starting Spark …")
         spark = spark_session("ingest", master, **suited_to(input_bytes(sources)))
         summary = ingest_sources(spark, sources, out, options, lambda stage: status.update(f"Ingesting: {stage} …"))
@@ -90,11 +91,17 @@ def ingest(
     table = Table("what", "number")
     for name, number in summary.formats.items():
         table.add_row(f"files of {name}", f"{number:,}")
+    if passed_over:
+        table.add_row("files passed over", f"{len(passed_over):,}")
     table.add_row("records repeated", f"{summary.repeated:,}")
     table.add_row("records that are no posts", f"{summary.skipped:,}")
     for reason, number in summary.rejected.items():
         table.add_row(f"rejected: {reason}", f"{number:,}")
     Console().print(table)
+    if passed_over:
+        print(
+            f"Passed over, since the name begins with a dot or an underscore (name a file to read it): {passed_over[0]}"
+        )
     if summary.rejected:
         print(f"Rejected records, with file, line and reason: {out / '_rejected'}")
 

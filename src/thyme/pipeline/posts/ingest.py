@@ -94,10 +94,12 @@ def ingest(
     return ingest_sources(spark, plan_ingestion(patterns, out, options), out, options, tell)
 
 
-def plan_ingestion(patterns: Sequence[str], out: Path, options: IngestOptions) -> list[Source]:
-    """All that can be found out, and found wrong, before Spark is needed."""
+def plan_ingestion(
+    patterns: Sequence[str], out: Path, options: IngestOptions, pass_over: Callable[[Path], None] = lambda file: None
+) -> list[Source]:
+    """All that can be found out, and found wrong, before Spark is needed; `pass_over` hears of hidden files."""
     dataset.check_place(out)
-    return plan_sources(find_files(patterns), options.columns, options.join_text)
+    return plan_sources(find_files(patterns, pass_over), options.columns, options.join_text)
 
 
 def input_bytes(sources: Sequence[Source]) -> int:

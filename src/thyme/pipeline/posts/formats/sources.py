@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import os
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -28,19 +28,26 @@ MAX_NAMED_FILES = 3
 _MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
 
 
-def find_files(patterns: Sequence[str]) -> list[Path]:
-    """The files that paths, folders and globs lead to, each once, in order."""
+def find_files(patterns: Sequence[str], pass_over: Callable[[Path], None] = lambda file: None) -> list[Path]:
+    """The files that paths, folders and globs lead to, each once, in order. Files in a folder whose names begin with a
+    dot or an underscore are what programs keep for themselves: `pass_over` hears of them, and who wants one names it.
+    """
     found: dict[str, Path] = {}
     for pattern in patterns:
         matches = _matches(pattern)
         if not matches:
             raise InputError(f"{pattern}: no such file, folder or pattern")
         for match in matches:
-            inside = sorted(match.rglob("*")) if match.is_dir() else [match]
-            shown = [one for one in inside if one.is_file() and not _hidden(one.relative_to(match))]
+            inside = [one for one in sorted(match.rglob("*")) if one.is_file()] if match.is_dir() else [match]
+            shown = [one for one in inside if not _hidden(one.relative_to(match))]
+            if not match.is_dir() and not match.is_file():
+                raise InputError(f"{match}: neither a file nor a folder")
             if not shown:
-                what = "the folder holds no files" if match.is_dir() else "neither a file nor a folder"
-                raise InputError(f"{match}: {what}")
+                hidden = f" but {_some(list(map(str, inside)))}, which is read when named" if inside else ""
+                raise InputError(f"{match}: the folder holds no files{hidden}")
+            for one in inside:
+                if _hidden(one.relative_to(match)):
+                    pass_over(one)
             for one in shown:
                 found.setdefault(os.path.realpath(one), one)
     return list(found.values())
