@@ -116,6 +116,12 @@ def test_posts_of_the_most_active_users_are_inserted_at_compressed_times(
     assert all(60 <= operation.at_s < 660 for operation in trace)
 
 
+def test_posts_may_be_dealt_out_whoever_wrote_them(posts: DataFrame, trace: list[Operation], table: pa.Table) -> None:
+    dealt = of_kind(played(posts, TraceOptions(users=60, authors="deal")), OperationKind.INSERT)
+    assert len(dealt) == sum(bool(row["tags"]) for row in table.to_pylist()) > len(of_kind(trace, OperationKind.INSERT))
+    assert {operation.node for operation in dealt} == set(range(60))
+
+
 def test_subscriptions_ask_for_one_popular_tag_always_or_in_the_future(trace: list[Operation]) -> None:
     uses = Counter(tag for o in of_kind(trace, OperationKind.INSERT) for tag in o.tags)
     ranked = sorted(uses, key=lambda tag: (-uses[tag], tag))

@@ -104,6 +104,8 @@ def ingest(
         )
     if summary.rejected:
         print(f"Rejected records, with file, line and reason: {out / '_rejected'}")
+    if not summary.posts:
+        raise typer.Exit(1)
 
 
 @posts_app.command(epilog="Example: thyme posts describe posts --figure match.png")

@@ -238,8 +238,8 @@ def _tell(console: Console, result: StudyResult) -> None:
     for tip in result.headline.tips:
         verdict = "[green]holds[/green]" if tip.holds else "[yellow]tips over[/yellow]"
         console.print(f"  If {tip.scene}: {verdict}; {tip.told}")
-    for failure in result.failures:
-        console.print(f"  ! {failure}", style="red", markup=False)
+    for warning in (*result.failures, *result.doubts):
+        console.print(f"  ! {warning}", style="red", markup=False)
     if result.all_reused:
         console.print("Nothing had changed, so everything was reused; --fresh starts anew.")
     console.print(f"\nReport:  {result.report.resolve()}\nNumbers: {result.metrics.resolve()}", soft_wrap=True)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from thyme.cli.settings import Conf, Master, Settings, with_settings
+
+if TYPE_CHECKING:
+    from thyme.model.operations import Operation
 
 trace_app = typer.Typer(
     help="Operation traces: what users will ask for, and when.",
@@ -31,6 +34,9 @@ def make(
     posts: Annotated[Path, typer.Argument(help="A dataset of posts, from `thyme posts generate` or `ingest`.")],
     out: Annotated[Path, typer.Option(help="Where the trace goes: a new folder.")],
     users: Annotated[int, typer.Option(help="How many of the most active users become nodes.")] = 100,
+    authors: Annotated[
+        str, typer.Option(help="`active`: the most active authors are the users; `deal`: all posts are dealt to them.")
+    ] = "active",
     seed: Annotated[int, typer.Option(help="Decides all that is drawn.")] = 1,
     start: Annotated[
         float | None, typer.Option(help="Start of the event, in seconds since 1970; else the busiest window.")
@@ -65,10 +71,12 @@ def make(
     from thyme.pipeline.spark.keeping import job
     from thyme.pipeline.spark.session import spark_session, suited_to
     from thyme.pipeline.traces.trace import TraceOptions, make_trace
+    from thyme.study.posts_fit import doubts, span_of, use_words
 
     given: dict[str, Any] = {}
     for key, value in (
         ("users", users),
+        ("authors", authors),
         ("seed", seed),
         ("window_start_s", start),
         ("compression.window_s", hours * 3600.0),
@@ -93,7 +101,11 @@ def make(
         spark = spark_session("trace", master, **suited_to(dataset.size_bytes(posts)))
         with job():
             dataset.write_once(make_trace(dataset.read(spark, posts, POSTS), options), out, files=1)
-    _show(out)
+    operations = _show(out)
+    span = span_of(posts)
+    print(f"{use_words(span, operations)}")
+    for doubt in doubts(span, operations, options):
+        print(f"! {doubt}")
 
 
 @trace_app.command(epilog="Example: thyme trace check my-trace.csv")
@@ -155,7 +167,7 @@ def draw(
     print(f"{len(operations)} operations drawn: {png} and {svg.name}")
 
 
-def _show(path: Path) -> None:
+def _show(path: Path) -> list[Operation]:
     from thyme.sim.traces import read_trace
 
     operations = read_trace(path)
@@ -169,3 +181,4 @@ def _show(path: Path) -> None:
     if operations:
         nodes = len({operation.node for operation in operations})
         print(f"{nodes} nodes, from {operations[0].at_s:.1f} s to {operations[-1].at_s:.1f} s")
+    return operations

@@ -27,6 +27,7 @@ from thyme.study.figures.pictures import write_pictures
 from thyme.study.folder import FIGURES, METRICS_FILE, REPORT_FILE, REPORT_STAMP, RUNS, take_folder
 from thyme.study.metrics import provide_metrics
 from thyme.study.plan import Plan, make_plan
+from thyme.study.posts_fit import Span, doubts
 from thyme.study.report.assumptions import assumptions
 from thyme.study.report.headline import Headline, headline
 from thyme.study.report.report import Expense, FailedRun, Report, describe_run, failure_words, render
@@ -50,6 +51,8 @@ class StudyResult(msgspec.Struct, frozen=True):
     all_reused: bool
     failures: tuple[str, ...] = ()
     """What failed, in a sentence for each approach that this concerns."""
+    doubts: tuple[str, ...] = ()
+    """What is odd about how the posts are used."""
 
 
 def run_study(
@@ -81,11 +84,15 @@ def run_study(
     finally:
         session.close()
     answer = headline(results)
+    span = posts.span()
+    questioned = tuple(_doubts(span, traces)) if span is not None and definition.posts.dataset else ()
     with stages.stage("report") as notes:
-        _provide_report(plan, results, answer, outcomes, traces, expectations, stages, session.master, out, notes)
+        _provide_report(
+            plan, results, answer, outcomes, traces, expectations, stages, session.master, out, notes, span, questioned
+        )
     failures = tuple(failure_words(plan, _failures(plan, outcomes)))
     return StudyResult(
-        results, answer, tuple(outcomes), out / REPORT_FILE, out / METRICS_FILE, stages.all_reused, failures
+        results, answer, tuple(outcomes), out / REPORT_FILE, out / METRICS_FILE, stages.all_reused, failures, questioned
     )
 
 
@@ -118,6 +125,8 @@ def _provide_report(
     master: str,
     out: Path,
     notes: StageNotes,
+    span: Span | None,
+    questioned: tuple[str, ...],
 ) -> None:
     failed = tuple(_failures(plan, outcomes))
     identity = identity_of(plan.definition, results.csv(), failed, list(expectations), code_identity(__name__))
@@ -133,11 +142,19 @@ def _provide_report(
     claims = tuple(judge_study(expectations, results, axis))
     seconds = sum(outcome.seconds for outcome in outcomes)
     expense = Expense(tuple(stages.reports), len(outcomes), seconds, master, version("thyme"))
-    assumed = tuple(assumptions(plan, traces))
-    page = render(Report(plan, results, answer, shelves, claims, failed, expense, assumed, prior_words(plan)))
+    assumed = tuple(assumptions(plan, traces, span))
+    page = render(
+        Report(plan, results, answer, shelves, claims, failed, expense, assumed, prior_words(plan), questioned)
+    )
     write_file(out / REPORT_FILE, page.encode())
     write_file(stamp, identity.encode())
     notes.detail = f"{REPORT_FILE} and {len(drawn)} figures"
+
+
+def _doubts(span: Span, traces: Sequence[PlayedTrace]) -> list[str]:
+    """Of the first trace that is made of the posts."""
+    made = [trace for trace in traces if not trace.choice.file]
+    return doubts(span, made[0].operations, made[0].choice.options) if made else []
 
 
 def _failures(plan: Plan, outcomes: Sequence[RunOutcome]) -> list[FailedRun]:

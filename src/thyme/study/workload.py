@@ -25,6 +25,7 @@ from thyme.sim.traces import read_trace, table_from_operations
 from thyme.study.folder import POSTS as POSTS_FOLDER
 from thyme.study.folder import TRACES
 from thyme.study.plan import Plan, TraceChoice
+from thyme.study.posts_fit import Span, span_of
 from thyme.study.stages import StageNotes
 
 Damaged = Callable[[str], None]
@@ -34,6 +35,10 @@ Damaged = Callable[[str], None]
 class Posts(msgspec.Struct, frozen=True):
     path: Path
     identity: str
+
+    def span(self) -> Span | None:
+        """How many there are and from when to when; None without any."""
+        return span_of(self.path) if self.identity else None
 
 
 class PlayedTrace(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ Every number is an option, and the trace depends on posts and options alone, not
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -39,6 +40,8 @@ class TraceOptions(msgspec.Struct, frozen=True):
     """How posts become a trace; the defaults are the paper's."""
 
     users: int = 100
+    authors: Literal["active", "deal"] = "active"
+    """The most active authors are the users, or all posts are dealt out among the users, whoever wrote them."""
     seed: int = 1
     window_start_s: float | None = None
     """When the event starts, in seconds since 1970; None takes the busiest window."""
@@ -67,6 +70,8 @@ def make_trace(posts: DataFrame, options: TraceOptions) -> DataFrame:
         start_s = busiest_start_s(posts, options.compression.window_s)
     at_s = sf.col("at_s")
     posts = posts.where((at_s >= start_s) & (at_s < start_s + options.compression.window_s))
+    if options.authors == "deal":
+        posts = deal_authors(posts, options)
     users = choose_users(posts, options)
     inserts = keep(_inserts(posts, users, start_s, options), StorageLevel.DISK_ONLY)
     popular = _popular_tags(inserts, options.popular_share)
@@ -87,6 +92,12 @@ def busiest_start_s(posts: DataFrame, window_s: float) -> float:
     ends = np.searchsorted(minutes, minutes + window_s / 60.0, side="left")
     inside = before[ends] - before[np.arange(len(minutes))]
     return float(minutes[int(np.argmax(inside))]) * 60.0
+
+
+def deal_authors(posts: DataFrame, options: TraceOptions) -> DataFrame:
+    """Every post goes to one of as many made-up authors as there are users, by a hash of its id."""
+    place = sf.pmod(sf.xxhash64(sf.col("id"), sf.lit(options.seed)), sf.lit(options.users))
+    return posts.withColumn("author", sf.concat(sf.lit("dealt "), place.cast("string")))
 
 
 def choose_users(posts: DataFrame, options: TraceOptions) -> DataFrame:

@@ -15,6 +15,7 @@ from thyme.sim.radios.disc_model import DiscModel
 from thyme.sim.radios.models import RadioModel, WifiModel
 from thyme.sim.scenario import Scenario
 from thyme.study.plan import Plan
+from thyme.study.posts_fit import Span, use_words
 from thyme.study.wording import counted, duration, listed, round_share, span
 from thyme.study.workload import PlayedTrace
 from thyme.world.churn import Alternate, ChurnModel, Crash, Join, Leave, NoChurn
@@ -45,7 +46,7 @@ class Competitor(msgspec.Struct, frozen=True):
     notes: tuple[str, ...]
 
 
-def assumptions(plan: Plan, traces: Sequence[PlayedTrace]) -> list[Assumption]:
+def assumptions(plan: Plan, traces: Sequence[PlayedTrace], posts: Span | None = None) -> list[Assumption]:
     """Those of the scene that was asked, with all values of the grid."""
     asked = [run.scenario for run in plan.runs if plan.points[run.point].asked]
     scenario = asked[0]
@@ -59,7 +60,7 @@ def assumptions(plan: Plan, traces: Sequence[PlayedTrace]) -> list[Assumption]:
         Assumption("Radio", _varied(asked, "radio", radio_words(scenario.radio) + _faults(scenario))),
         Assumption("Movement", _varied(asked, "movement", movement_words(scenario.movement))),
         Assumption("Coming and going", _varied(asked, "churn", churn_words(scenario.churn))),
-        Assumption("What they do", _workload(plan, traces)),
+        Assumption("What they do", _workload(plan, traces, posts)),
         Assumption("Runs", _runs(definition.topologies, definition.repetitions)),
     ]
 
@@ -125,7 +126,7 @@ def _who(fraction: float, nodes: Sequence[int]) -> str:
     return f"{len(nodes)} of them" if nodes else round_share(fraction)
 
 
-def _workload(plan: Plan, traces: Sequence[PlayedTrace]) -> str:
+def _workload(plan: Plan, traces: Sequence[PlayedTrace], posts: Span | None) -> str:
     definition = plan.definition
     if definition.posts.dataset:
         source = "the posts of the dataset given"
@@ -139,7 +140,8 @@ def _workload(plan: Plan, traces: Sequence[PlayedTrace]) -> str:
     minutes = max(operations[-1].at_s - operations[0].at_s, 1.0) / 60.0
     people = len({operation.node for operation in operations})
     rate = len(operations) / minutes / max(1, people)
-    return f"post, ask and delete as in {source}: {rate:.1f} operations per person and minute for {minutes:.0f} minutes"
+    told = f"post, ask and delete as in {source}: {rate:.1f} operations per person and minute for {minutes:.0f} minutes"
+    return f"{told}; {use_words(posts, operations)}" if posts is not None else told
 
 
 def competitors(plan: Plan) -> list[Competitor]:

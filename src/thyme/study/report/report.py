@@ -61,6 +61,8 @@ class Report(msgspec.Struct, frozen=True):
     assumed: tuple[Assumption, ...] = ()
     prior: str = ""
     """What the decision map had for this crowd before."""
+    doubts: tuple[str, ...] = ()
+    """What is odd about how the posts are used."""
 
 
 def render(report: Report) -> str:
@@ -92,7 +94,10 @@ def _answer(report: Report) -> str:
     headline = report.headline
     return (
         f'<section class="answer"><p class="eyebrow">The answer</p><h2>{prose(headline.answer)}</h2>'
-        + "".join(f'<p class="warning">{prose(told)}</p>' for told in failure_words(report.plan, report.failed))
+        + "".join(
+            f'<p class="warning">{prose(told)}</p>'
+            for told in (*failure_words(report.plan, report.failed), *report.doubts)
+        )
         + items([*headline.reasons, *filter(None, [report.prior])])
         + _assumed(report.assumed)
         + "</section>\n"

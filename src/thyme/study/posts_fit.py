@@ -1,0 +1,99 @@
+"""Whether posts fit the trace that is made of them: how much is used, in plain words, and what to do if it is little.
+
+A trace takes the posts with tags of the most active users in a window of the event, and plays the window faster. Of
+posts that were gathered otherwise that may leave a handful, or squeeze all of them into a moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
+
+from thyme.model.operations import Operation
+from thyme.model.records import OperationKind
+from thyme.pipeline.traces.trace import TraceOptions
+from thyme.study.wording import counted, duration
+
+FEW = 0.02
+"""A trace that uses less than this share of the posts is questioned."""
+BRIEF = 0.1
+"""So are posts that take less than this share of the time in which they are to be played."""
+MANY_PER_MINUTE = 30.0
+"""And more posts than this, of one person in a minute."""
+MIN_EVENT_S = 60.0
+"""Shorter than this no event is proposed to be."""
+MIN_QUESTIONED = 20
+"""Below so many posts nobody expects a workload."""
+
+
+class Span(msgspec.Struct, frozen=True):
+    """How many posts there are, and from when to when."""
+
+    posts: int
+    first_s: float
+    last_s: float
+
+    @property
+    def lasts_s(self) -> float:
+        return self.last_s - self.first_s
+
+
+def span_of(path: Path) -> Span:
+    """Of a dataset of posts; those that were rejected are no part of it."""
+    posts, first_s, last_s = 0, float("inf"), float("-inf")
+    for batch in pads.dataset(path, format="parquet").to_batches(columns=["at_s"]):
+        if batch.num_rows:
+            ends = pc.min_max(batch["at_s"]).as_py()
+            posts, first_s, last_s = posts + batch.num_rows, min(first_s, ends["min"]), max(last_s, ends["max"])
+    return Span(posts, first_s, last_s) if posts else Span(0, 0.0, 0.0)
+
+
+def use_words(span: Span, operations: Sequence[Operation]) -> str:
+    """What a trace makes of the posts, in one sentence."""
+    used = [operation for operation in operations if operation.kind == OperationKind.INSERT]
+    if not used:
+        return f"none of {counted(span.posts, 'post')} is used"
+    played_s = max(used[-1].at_s - used[0].at_s, 1.0)
+    people = len({operation.node for operation in used})
+    rate = len(used) / people / (played_s / 60.0)
+    return (
+        f"{len(used):,} of {span.posts:,} posts from {duration(span.lasts_s)} are played within {duration(played_s)}, "
+        f"{rate:.1f} per person and minute"
+    )
+
+
+def doubts(span: Span, operations: Sequence[Operation], options: TraceOptions) -> list[str]:
+    """What is odd about it, with what to do; empty if nothing is."""
+    used = [operation for operation in operations if operation.kind == OperationKind.INSERT]
+    if span.posts < MIN_QUESTIONED or not used:
+        return []
+    found = []
+    if len(used) < FEW * span.posts:
+        dealing = (
+            "" if options.authors == "deal" else 'or `authors = "deal"` (--authors deal), which deals all posts out'
+        )
+        found.append(
+            f"Only {len(used):,} of {span.posts:,} posts are used: those with tags, in "
+            f"{duration(options.compression.window_s)}"
+            + (f", of the {options.users} most active users. Take more users, {dealing}." if dealing else ".")
+        )
+    how = options.compression
+    played_s = used[-1].at_s - used[0].at_s
+    if played_s < BRIEF * how.duration_s:
+        real_s = max(MIN_EVENT_S, played_s * how.window_s / how.duration_s)
+        found.append(
+            f"All of them are played within {duration(played_s)} of {duration(how.duration_s)}: they take "
+            f"{duration(real_s)} in truth, and {duration(how.window_s)} are played in that time. Set "
+            f"`compression.window_s` to {real_s:.0f} (--hours {real_s / 3600.0:.2g})."
+        )
+    rate = len(used) / len({operation.node for operation in used}) / max(played_s / 60.0, 1.0 / 60.0)
+    if rate > MANY_PER_MINUTE and not found:
+        found.append(
+            f"A person posts {rate:.0f} times a minute: take more users, or play the posts more slowly "
+            "(`compression.duration_s`, --minutes)."
+        )
+    return found
