@@ -197,6 +197,7 @@ class _Screen:
         )
         self._task = self._progress.add_task("", total=None, told="")
         self._name = ""
+        self._tenth = 0
 
     def __enter__(self) -> _Screen:
         self._progress.start()
@@ -227,6 +228,9 @@ class _Screen:
         if progress.left_s is not None and ended < progress.total:
             told += f", about {duration(progress.left_s)} left"
         self._progress.update(self._task, total=1.0, completed=progress.share, told=told)
+        if not self._console.is_terminal and int(progress.share * 10) > self._tenth:  # a log has no bar
+            self._tenth = int(progress.share * 10)
+            self._console.print(f"    runs     {told}")
 
 
 def _tell(console: Console, result: StudyResult) -> None:

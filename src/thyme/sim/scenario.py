@@ -137,8 +137,19 @@ def scenario_of(given: Mapping[str, Any], where: str | Source) -> Scenario:
 
 
 def load_scenario(path: Path, changes: Mapping[str, Any] | None = None) -> Scenario:
-    """The scenario of a TOML file, with these keys changed as `--set` changes them."""
+    """The scenario of a TOML file, with these keys changed as `--set` changes them. Files that it names are sought
+    beside it, those of `--set` where the command is given."""
     given, source = read_toml(path)
+    resolve_beside(given, "movement.file", path.parent)
     for key, value in (changes or {}).items():
         set_key(given, key, value, Scenario)
     return scenario_of(given, source.with_changes(changes or ()))
+
+
+def resolve_beside(table: Any, key: str, folder: Path) -> None:
+    """A file that a table of settings names, if it does, is sought in the folder of the file that names it."""
+    *sections, last = key.split(".")
+    for section in sections:
+        table = table.get(section) if isinstance(table, dict) else None
+    if isinstance(table, dict) and isinstance(table.get(last), str) and table[last]:
+        table[last] = str(folder / table[last])

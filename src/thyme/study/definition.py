@@ -21,7 +21,7 @@ from thyme.approaches.deciding import Matters
 from thyme.approaches.registry import APPROACHES, find_approach
 from thyme.model.errors import InputError
 from thyme.model.settings import Source, read_toml, set_key, to_record
-from thyme.sim.scenario import Scenario
+from thyme.sim.scenario import Scenario, resolve_beside
 from thyme.study.scenes import Leaving, Scene, check_scenes
 
 MAX_RUNS = 100_000
@@ -148,15 +148,8 @@ def load_study(path: Path, changes: Mapping[str, Any] | None = None) -> StudyDef
     given, source = read_toml(path)
     given.setdefault("name", path.stem)
     for section, key in (("posts", "dataset"), ("trace", "file"), ("scenario", "movement.file")):
-        _resolve_beside(given.get(section), key.split("."), path.parent)
+        resolve_beside(given.get(section), key, path.parent)
     return _definition(given, changes, source)
-
-
-def _resolve_beside(table: Any, keys: list[str], folder: Path) -> None:
-    for key in keys[:-1]:
-        table = table.get(key) if isinstance(table, dict) else None
-    if isinstance(table, dict) and isinstance(table.get(keys[-1]), str) and table[keys[-1]]:
-        table[keys[-1]] = str(folder / table[keys[-1]])
 
 
 def _definition(given: dict[str, Any], changes: Mapping[str, Any] | None, source: Source) -> StudyDefinition:

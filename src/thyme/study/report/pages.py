@@ -9,6 +9,21 @@ from html import escape
 
 import msgspec
 
+SORTING = """\
+for (const head of document.querySelectorAll("th")) {
+  head.title = "sort by this";
+  head.onclick = () => {
+    const body = head.closest("table").tBodies[0], at = head.cellIndex, down = head.ariaSort === "ascending" ? -1 : 1;
+    const key = row => row.cells[at].dataset.rank ?? row.cells[at].innerText.trim();
+    const order = (a, b) => down * (isNaN(key(a) - key(b)) ? key(a).localeCompare(key(b)) : key(a) - key(b));
+    for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
+    head.ariaSort = down > 0 ? "ascending" : "descending";
+    body.append(...[...body.rows].sort(order));
+  };
+}
+"""
+"""A click on a column's head sorts its table; the page is whole without it."""
+
 
 def prose(text: str) -> str:
     """Text for people: escaped, with names such as Thyme-LS on one line, however narrow the page, and what stands
@@ -23,10 +38,13 @@ class Cell(msgspec.Struct, frozen=True):
     text: str
     numeric: bool = False
     html: str = ""
+    rank: float | None = None
+    """What a sorted table goes by, if not by its text."""
 
     def render(self, label: str) -> str:
         kind = ' class="number"' if self.numeric else ""
-        return f'<td{kind} data-label="{escape(label)}"><span>{self.html or prose(self.text)}</span></td>'
+        rank = "" if self.rank is None else f' data-rank="{self.rank:.9g}"'
+        return f'<td{kind}{rank} data-label="{escape(label)}"><span>{self.html or prose(self.text)}</span></td>'
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -83,5 +101,5 @@ def page(title: str, css: str, masthead: str, body: str, footer: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>\n{css}</style>\n</head>\n<body>\n"
         f'<header class="masthead"><div>{masthead}</div></header>\n<main>\n{body}</main>\n'
-        f"<footer>{footer}</footer>\n</body>\n</html>\n"
+        f"<footer>{footer}</footer>\n<script>\n{SORTING}</script>\n</body>\n</html>\n"
     )

@@ -215,7 +215,7 @@ def _cell(results: Results, point: int, metric: str, show: Callable[[float], str
         return Cell("–", numeric=True)
     ends = "" if found.low is None or found.high is None else span(show(found.low), show(found.high))
     spread = f' <span class="spread">{escape(ends)}</span>' if " to " in ends else ""
-    return Cell("", numeric=True, html=escape(show(found.mean)) + spread)
+    return Cell("", numeric=True, html=escape(show(found.mean)) + spread, rank=found.mean)
 
 
 def _figures(shelves: dict[str, Shelf]) -> list[str]:
