@@ -27,6 +27,7 @@ _ROOMS = {
     "OperationError": "live",
     "Presence": "live",
     "Spaces": "live",
+    "Client": "live.daemon.client",
     "SyncNode": "live",
     "SyncNotifications": "live",
     "Study": "study.definition",

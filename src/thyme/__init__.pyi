@@ -1,4 +1,5 @@
 from thyme.live import Node, Notice, Notifications, OperationError, Presence, Spaces, SyncNode, SyncNotifications
+from thyme.live.daemon.client import Client
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
@@ -13,6 +14,7 @@ from thyme.study.definition import load_preset, load_study
 from thyme.study.study import StudyResult, run_study
 
 __all__ = [
+    "Client",
     "InputError",
     "Metadata",
     "Node",
