@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 
 from thyme.approaches import user
+from thyme.approaches.dcs import notifier
 from thyme.live import Node, OperationError
 from thyme.live.link.udp import LinkOptions
 from thyme.live.node import known
@@ -74,7 +75,7 @@ async def play(approach: str, minutes: float, per_s: float) -> Soaked:
     end_s = time.monotonic() + 60.0 * minutes
     state = _State(approach)
     # Not settings: an application has no reason to change them.
-    user.MAX_SEEN = known.MAX_KNOWN_OBJECTS = notary.MAX_VERIFIED = MEMORY
+    user.MAX_SEEN = known.MAX_KNOWN_OBJECTS = notary.MAX_VERIFIED = notifier.SENT_MEMORY = MEMORY
     notary.MAX_KEPT = 2 * MEMORY  # deletions, and as many others
     with TemporaryDirectory() as folder:
         nodes: list[Node] = []
