@@ -19,7 +19,7 @@ from thyme.gallery.limits import EVERY_PHOTO, GalleryOptions
 from thyme.live.node.node import Node
 from thyme.model.geometry import Point
 
-GALLERY = NewGallery(name="Test", width_m=80.0, height_m=40.0)
+GALLERY = NewGallery(name="Test")
 LIMITS = GalleryOptions(undo_s=1.5, photo_bytes=2**20)
 
 

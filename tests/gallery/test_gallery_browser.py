@@ -223,7 +223,7 @@ def test_what_others_wrote_never_becomes_markup(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("right", [True, False], ids=["right", "wrong"])
 def test_a_closed_gallery_is_entered_with_the_right_passphrase_only(tmp_path: Path, right: bool) -> None:
-    closed = NewGallery(name="Wedding", passphrase="four words nobody guesses", width_m=120.0, height_m=80.0)
+    closed = NewGallery(name="Wedding", passphrase="four words nobody guesses")
 
     async def play(open_page: Open) -> None:
         async with (

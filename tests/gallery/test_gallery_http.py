@@ -122,8 +122,8 @@ async def wait_for(application: Application, state: str) -> None:
 
 
 def test_a_closed_gallery_is_another_one_with_a_wrong_passphrase(tmp_path: Path) -> None:
-    closed = NewGallery(name="Wedding", passphrase="four words nobody guesses", width_m=80.0, height_m=40.0)
-    wrong = NewGallery(name="Wedding", passphrase="three words nobody guesses", width_m=80.0, height_m=40.0)
+    closed = NewGallery(name="Wedding", passphrase="four words nobody guesses")
+    wrong = NewGallery(name="Wedding", passphrase="three words nobody guesses")
 
     async def run() -> None:
         async with asyncio.timeout(PATIENCE_S), gallery(tmp_path / "one", first=closed) as one:
@@ -144,22 +144,18 @@ def test_galleries_are_remembered_and_joined_by_invitation(tmp_path: Path) -> No
     galleries = Galleries(tmp_path)
     galleries.add(NewGallery(name="Wedding", passphrase="four words nobody guesses", width_m=200.0, height_m=100.0))
     invitation = galleries.current.invitation()
-    assert [each.name for each in Galleries(tmp_path).views()] == ["Shared photos", "Wedding"]
-    assert Galleries(tmp_path).current.name == "Wedding"
+    assert [each.name for each in Galleries(tmp_path).views()] == ["Shared photos", "Wedding (200 × 100 m)"]
+    assert Galleries(tmp_path).current.name == "Wedding (200 × 100 m)"
     other = Galleries(tmp_path / "other")
     other.add(NewGallery(invitation=invitation))
     assert (other.current.secret, other.current.settings) == (galleries.current.secret, galleries.current.settings)
-    around = [
-        Entry("Fair", "dcs", {"grid": {"width_m": 400, "height_m": 200.0}}),
-        Entry("Walk", "ls"),
-        Entry("Wedding", "dcs"),
-    ]
-    assert [each.name for each in other.views(around) if each.nearby] == ["Fair"]
-    other.add(NewGallery(name="Fair"), around)
+    around = [Entry("Fair (400 × 200 m)", "dcs"), Entry("Walk", "ls"), Entry("Wedding (200 × 100 m)", "dcs")]
+    assert [each.name for each in other.views(around) if each.nearby] == ["Fair (400 × 200 m)"]
+    other.add(NewGallery(name="Fair (400 × 200 m)"))
     assert other.current.settings["grid"]["width_m"] == 400.0
     with pytest.raises(InputError, match="the area is"):
-        other.add(NewGallery(name="Vast"), [Entry("Vast", "dcs", {"grid": {"width_m": 1e9, "height_m": 1}})])
+        other.add(NewGallery(name="Vast (99999 × 1 m)"))
     with pytest.raises(Fault, match="another gallery called"):
-        other.add(NewGallery(name="Wedding"))
+        other.add(NewGallery(name="Wedding (200 × 100 m)"))
     with pytest.raises(InputError, match="not an invitation"):
         other.add(NewGallery(invitation="thyme:nonsense"))

@@ -6,7 +6,7 @@ import asyncio
 import signal
 import sys
 import webbrowser
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from thyme.gallery.application import Application, ApplicationOptions
 
 PORT = 8470
+Tell = Callable[[str], Awaitable[None]]
+"""Say where this node is to those who are emulated."""
 DEMO_NAME = "Demo festival"
 
 
@@ -75,6 +77,11 @@ async def _run(options: ApplicationOptions, open_page: bool) -> None:
         opened.set()
 
     application = Application(options, show)
+    async with _crowd(application) if options.demo else _nobody() as tell:
+        await _live(application, opened, tell)
+
+
+async def _live(application: Application, opened: asyncio.Event, tell: Tell) -> None:
     life = asyncio.create_task(application.run())
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -82,9 +89,10 @@ async def _run(options: ApplicationOptions, open_page: bool) -> None:
     waiting = asyncio.create_task(opened.wait())
     await asyncio.wait({life, waiting}, return_when=asyncio.FIRST_COMPLETED)
     waiting.cancel()
-    async with _crowd(application) if options.demo and not life.done() else _nobody():
-        with suppress(asyncio.CancelledError):
-            await life
+    if application.node is not None:
+        await tell(application.node.address)
+    with suppress(asyncio.CancelledError):
+        await life
 
 
 def _welcome(application: Application) -> str:
@@ -105,23 +113,32 @@ def _welcome(application: Application) -> str:
 
 
 @asynccontextmanager
-async def _nobody() -> AsyncIterator[None]:
-    yield
+async def _nobody() -> AsyncIterator[Tell]:
+    async def tell(_: str) -> None:
+        """There is nobody to tell."""
+
+    yield tell
 
 
 @asynccontextmanager
-async def _crowd(application: Application) -> AsyncIterator[None]:
-    """Other people, in a process that ends with this one."""
-    assert application.node is not None, "the gallery is open"
-    invitation, address = application.galleries.current.invitation(), application.node.address
+async def _crowd(application: Application) -> AsyncIterator[Tell]:
+    """Other people, in a process that starts and ends with this one, and is told where this node is."""
+    invitation = application.galleries.current.invitation()
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "thyme.gallery.demo.crowd", invitation, address), stdin=asyncio.subprocess.PIPE
+        *(sys.executable, "-m", "thyme.gallery.demo.crowd", invitation), stdin=asyncio.subprocess.PIPE
     )
+    pipe = process.stdin
+    assert pipe is not None, "it was asked for"
+
+    async def tell(address: str) -> None:
+        with suppress(ConnectionError):
+            pipe.write(f"{address}\n".encode())
+            await pipe.drain()
+
     try:
-        yield
+        yield tell
     finally:
-        if process.stdin is not None:
-            process.stdin.close()
+        pipe.close()
         try:
             await asyncio.wait_for(process.wait(), 5.0)
         except TimeoutError:

@@ -7,6 +7,7 @@ node and starts the other, so a page sees one gallery at a time.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ DEFAULT_AREA_M = (120.0, 80.0)
 MAX_SIDE_M = 4_000.0
 CELL_M = 40.0
 FILE = "galleries.json"
+_AREA = re.compile(r"\((\d+(?:\.\d+)?) × (\d+(?:\.\d+)?) m\)$")
 
 
 class _Kept(msgspec.Struct, frozen=True):
@@ -50,18 +52,25 @@ def gallery_namespace(asked: NewGallery) -> Namespace:
         name = asked.name.strip()
         if not name:
             raise InputError("give the gallery a name")
-        namespace = namespace_of(name, asked.passphrase)
-    width_m, height_m = asked.width_m or DEFAULT_AREA_M[0], asked.height_m or DEFAULT_AREA_M[1]
-    settings = namespace.settings or settings_for(width_m, height_m)
-    return msgspec.structs.replace(namespace, approach=APPROACH, settings=settings)
+        asked = with_area(name, asked)
+        namespace = namespace_of(asked.name, asked.passphrase)
+    grid = namespace.settings.get("grid")
+    sides = [grid.get("width_m"), grid.get("height_m")] if isinstance(grid, dict) else [asked.width_m, asked.height_m]
+    width_m, height_m = (float(side) if isinstance(side, int | float) and side else 0.0 for side in sides)
+    area = settings_for(width_m or DEFAULT_AREA_M[0], height_m or DEFAULT_AREA_M[1])
+    return msgspec.structs.replace(namespace, approach=APPROACH, settings={**area, **namespace.settings})
 
 
-def _area_of(entry: Entry) -> tuple[float, float]:
-    """What somebody said, as far as it can be an area."""
-    grid = entry.settings.get("grid")
-    sides = [grid.get("width_m"), grid.get("height_m")] if isinstance(grid, dict) else []
-    width_m, height_m = (float(side) if isinstance(side, int | float) else 0.0 for side in [*sides, 0, 0][:2])
-    return width_m, height_m
+def with_area(name: str, asked: NewGallery) -> NewGallery:
+    """Cells are shared by those who agree on the area, so one that is not the usual is part of the name: whoever comes
+    by the name alone has it from there."""
+    if said := _AREA.search(name):
+        width_m, height_m = float(said[1]), float(said[2])
+    else:
+        width_m, height_m = asked.width_m or DEFAULT_AREA_M[0], asked.height_m or DEFAULT_AREA_M[1]
+        if (width_m, height_m) != DEFAULT_AREA_M:
+            name = f"{name} ({width_m:g} × {height_m:g} m)"
+    return NewGallery(name, asked.passphrase, width_m, height_m)
 
 
 class Galleries:
@@ -97,12 +106,9 @@ class Galleries:
         near = [GalleryView(each.name, False, False, True) for each in around if self._is_new(each)]
         return [*(self._view(each) for each in self._known.values()), *near]
 
-    def add(self, asked: NewGallery, around: Iterable[Entry] = ()) -> GalleryView:
+    def add(self, asked: NewGallery) -> GalleryView:
         """Create or join, which is the same: whoever has the same name and passphrase, or an invitation, is in.
-        One that others near are in has the area that they say."""
-        here = next((each for each in around if each.name == asked.name.strip() and self._is_new(each)), None)
-        if here is not None and not asked.passphrase and not asked.invitation:
-            asked = NewGallery(here.name, "", *_area_of(here))
+        What is not the usual area is said by the name."""
         namespace = gallery_namespace(asked)
         if len(self._known) >= MAX_GALLERIES and namespace.name not in self._known:
             raise Fault(409, "full", f"this device knows {MAX_GALLERIES} galleries, which is all there can be")

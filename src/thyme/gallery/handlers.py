@@ -184,7 +184,7 @@ class Handlers:
         return self._galleries.views(self._sharing.node.device.namespaces_around())
 
     async def join(self, _: Request, asked: forms.NewGallery) -> forms.GalleryView:
-        return self._galleries.add(asked, self._sharing.node.device.namespaces_around())
+        return self._galleries.add(asked)
 
     async def switch(self, _: Request, asked: forms.Chosen) -> forms.GalleryView:
         return self._galleries.choose(asked.name)

@@ -1,18 +1,23 @@
 """The demo's crowd: a process of its own with some nodes, whose people post a photo every few seconds.
 
-    python -m thyme.gallery.demo.crowd INVITATION PEER
+    python -m thyme.gallery.demo.crowd INVITATION
 
-It ends when its standard input does, so it never outlives the gallery that started it.
+The first line of its standard input says where the gallery's node is; drawing begins before. It ends when its standard
+input does, so it never outlives the gallery that started it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 from io import BytesIO
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
 
 from thyme.gallery import pictures
 from thyme.gallery.cards import card_bytes, thumb_room
@@ -32,6 +37,9 @@ EVENT = "festival"
 PAUSE_S = (2.0, 6.0)
 MOST_PHOTOS = 400
 """After so many, the crowd only looks on: nobody's disk is to be filled by a demonstration."""
+AT_FIRST = 4
+"""So many photos are posted at once, and kept ready."""
+GREET_S = 0.3
 QUALITY = 86
 HOLDERS = {"join_wait_s": 0.5, "settle_s": 1.0}
 
@@ -55,18 +63,37 @@ def card_for(data: bytes, title: str, by: str, folder: Path) -> bytes:
     return card_bytes(title, by, looked.width, looked.height, small)
 
 
-async def post(nodes: list[Node], random: Random) -> None:
+class Prepared(msgspec.Struct, frozen=True):
+    """A photo that waits to be posted."""
+
+    person: int
+    name: str
+    data: bytes
+    card: bytes
+    tags: tuple[str, ...]
+
+
+async def draw(photos: asyncio.Queue[Prepared], random: Random) -> None:
+    """Keep some photos ready, from the very beginning."""
     with TemporaryDirectory(prefix="thyme-demo-") as folder:
         for number in range(MOST_PHOTOS):
-            person = random.randrange(len(nodes))
-            by = PEOPLE[person % len(PEOPLE)]
+            person = random.randrange(len(PEOPLE)) if number else 0
             data, title, tags = await asyncio.to_thread(drawn, random, number)
-            card = await asyncio.to_thread(card_for, data, title, by, Path(folder))
-            try:
-                await nodes[person].insert(f"{number}-{random.getrandbits(32):08x}", data, [*tags, EVERY_PHOTO], card)
-            except (OperationError, InputError):  # the crowd is busy, or its guest is gone
-                await asyncio.sleep(PAUSE_S[0])
-            await asyncio.sleep(random.uniform(*PAUSE_S) if number >= 4 else 0.3)
+            card = await asyncio.to_thread(card_for, data, title, PEOPLE[person], Path(folder))
+            name = f"{number}-{random.getrandbits(32):08x}"
+            await photos.put(Prepared(person, name, data, card, (*tags, EVERY_PHOTO)))
+
+
+async def post(nodes: list[Node], photos: asyncio.Queue[Prepared], random: Random) -> None:
+    for number in range(MOST_PHOTOS):
+        photo = await photos.get()
+        node = nodes[photo.person]
+        await node.device.joined.wait()
+        try:
+            await node.insert(photo.name, photo.data, photo.tags, photo.card)
+        except (OperationError, InputError):  # the crowd is busy, or its guest is gone
+            await asyncio.sleep(PAUSE_S[0])
+        await asyncio.sleep(random.uniform(*PAUSE_S) if number >= AT_FIRST else 0.2)
 
 
 def places(namespace: Namespace, random: Random) -> list[Point]:
@@ -80,30 +107,38 @@ def places(namespace: Namespace, random: Random) -> list[Point]:
     return [near, *anywhere][: len(PEOPLE)]
 
 
-async def live(invitation: str, peer: str, seed: int) -> None:
+async def live(invitation: str, seed: int) -> None:
     random = Random(seed)
-    namespace = Namespace.invited(invitation)
-    parse_address(peer, "peer")
+    photos: asyncio.Queue[Prepared] = asyncio.Queue(AT_FIRST)
+    tasks = [asyncio.create_task(draw(photos, Random(random.getrandbits(32))))]
     nodes: list[Node] = []
     try:
-        for point in places(namespace, random):
+        peer = (await asyncio.to_thread(sys.stdin.readline)).strip()
+        if not peer:
+            return
+        parse_address(peer, "peer")
+        for point in places(Namespace.invited(invitation), random):
             known = [peer, *(node.address for node in nodes)]
-            node = Node(
-                store="memory", namespace=invitation, peers=known, settings=HOLDERS, position=point, leave_s=0.0
-            )
+            options: dict[str, Any] = {
+                "settings": HOLDERS,
+                "position": point,
+                "leave_s": 0.0,
+                "greet_patience_s": GREET_S,
+            }
+            node = Node(store="memory", namespace=invitation, listen="127.0.0.1:0", peers=known, **options)
             await node.open()
             nodes.append(node)
         for node in nodes:
             await node.connect(node.options.peers)
+        tasks.append(asyncio.create_task(post(nodes, photos, random)))
         await asyncio.gather(*(node.join() for node in nodes))
-        await asyncio.gather(*(node.device.joined.wait() for node in nodes))
-        posting = asyncio.create_task(post(nodes, random))
-        await asyncio.to_thread(sys.stdin.buffer.read)
-        posting.cancel()
-        await asyncio.gather(posting, return_exceptions=True)
+        await asyncio.to_thread(sys.stdin.read)
     finally:
-        await asyncio.gather(*(node.close() for node in nodes), return_exceptions=True)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, *(node.close() for node in nodes), return_exceptions=True)
 
 
 if __name__ == "__main__":
-    run(live(sys.argv[1], sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else Random().getrandbits(32)))
+    logging.getLogger("thyme.live").setLevel(logging.ERROR)  # that emulated people leave at once is nobody's worry
+    run(live(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else Random().getrandbits(32)))

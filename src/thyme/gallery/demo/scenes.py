@@ -281,13 +281,13 @@ def lanterns(random: Random) -> Image.Image:
 
 Scene = Callable[[Random], Image.Image]
 SCENES: dict[Scene, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    stage: (("stage", "concert", "lights"), ("Encore!", "Front row", "Main stage", "That bass drop")),
-    fireworks: (("fireworks", "night"), ("Midnight fireworks", "Wow", "Over the rooftops")),
     sunset: (("sunset", "sky", "wheel"), ("Golden hour", "From the hill", "Big wheel at dusk")),
-    scoreboard: (("scoreboard", "goal", "match"), ("Still playing!", "Look at the score", "88th minute")),
+    pitch: (("pitch", "match", "goal"), ("Kick-off", "Corner", "From block C")),
     confetti: (("confetti", "crowd", "party"), ("We won!", "Confetti everywhere", "Best moment")),
     food: (("food", "pizza"), ("Dinner is served", "Worth the queue", "Stand 14")),
-    pitch: (("pitch", "match", "goal"), ("Kick-off", "Corner", "From block C")),
+    fireworks: (("fireworks", "night"), ("Midnight fireworks", "Wow", "Over the rooftops")),
+    stage: (("stage", "concert", "lights"), ("Encore!", "Front row", "Main stage", "That bass drop")),
+    scoreboard: (("scoreboard", "goal", "match"), ("Still playing!", "Look at the score", "88th minute")),
     lanterns: (("lanterns", "night", "party"), ("Under the lanterns", "Old town", "Walking home")),
 }
-"""How each kind is tagged and called."""
+"""How each kind is tagged and called; those that are drawn quickly come first."""
