@@ -20,10 +20,14 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from thyme.model.errors import InputError
+from thyme.wire.codec import MODULES
+from thyme.wire.message import Message
 from thyme.world.mobility.movement import Leg, Movement, movement_of_legs
 
 MAX_SHOTS = 2_000
 MAX_MESSAGES_PER_SHOT = 400
+MAX_LINKED_NODES = 30
+"""In larger crowds a picture of who reaches whom hides everything else."""
 NOTIFIED = "was told of"
 
 
@@ -140,6 +144,16 @@ def _deeds(path: Path) -> list[Deed]:
     return sorted(found, key=lambda deed: deed.at_s)
 
 
+def control_names() -> set[str]:
+    """Messages of routing and the like, which are shown only if asked for."""
+    found: dict[str, bool] = {}
+    for module in MODULES:
+        for kind in vars(module).values():
+            if isinstance(kind, type) and issubclass(kind, Message) and kind is not Message:
+                found[kind.__name__] = found.get(kind.__name__, True) and kind.control
+    return {name for name, is_control in found.items() if is_control}
+
+
 def write_pictures(
     run: Replay, shots: Sequence[Shot], target: Path, cell_m: float, drawn: Callable[[], None] = lambda: None
 ) -> None:
@@ -173,10 +187,13 @@ def _draw(run: Replay, shot: Shot, cell_m: float) -> BytesIO:
         for y in np.arange(0.0, movement.height_m + 0.1, cell_m):
             axes.axhline(y, color="#e6e9ef", lw=0.8, zorder=0)
     places = shot.places
-    axes.add_collection(LineCollection([places[pair] for pair in shot.links], colors="#cfd6e4", lw=0.5, zorder=1))
-    heard = [(sender, to) for sender, to, _ in shot.messages if to >= 0]
+    if movement.nodes <= MAX_LINKED_NODES:
+        axes.add_collection(LineCollection([places[pair] for pair in shot.links], colors="#dfe4ee", lw=0.5, zorder=1))
+    control = control_names()
+    said = [(sender, to) for sender, to, name in shot.messages if name not in control]
+    heard = [(sender, to) for sender, to in said if to >= 0]
     axes.add_collection(LineCollection([places[list(pair)] for pair in heard], colors="#e4572e", lw=1.2, zorder=2))
-    talking = sorted({sender for sender, to, _ in shot.messages if to < 0})
+    talking = sorted({sender for sender, to in said if to < 0})
     axes.scatter(places[talking, 0], places[talking, 1], s=120, facecolors="none", edgecolors="#f3a712", zorder=3)
     colours = ["#b0b7c3" if i in shot.off else "#2e86ab" for i in range(movement.nodes)]
     for node in shot.notified:

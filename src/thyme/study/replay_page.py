@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -11,22 +11,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from thyme.study.replay import NOTIFIED, Replay, Shot
-from thyme.wire.codec import MODULES
-from thyme.wire.message import Message
+from thyme.study.replay import NOTIFIED, Replay, Shot, control_names
 
 MAX_TOLD_DEEDS = 20_000
 """Of what people did, the page has so much."""
-
-
-def control_names() -> set[str]:
-    """Messages of routing and the like, which the page shows only if asked to."""
-    found: dict[str, bool] = {}
-    for module in MODULES:
-        for kind in vars(module).values():
-            if isinstance(kind, type) and issubclass(kind, Message) and kind is not Message:
-                found[kind.__name__] = found.get(kind.__name__, True) and kind.control
-    return {name for name, is_control in found.items() if is_control}
 
 
 def write_page(run: Replay, shots: Sequence[Shot], target: Path, cell_m: float, range_m: float) -> None:
@@ -61,4 +49,4 @@ def write_page(run: Replay, shots: Sequence[Shot], target: Path, cell_m: float, 
     title = f"{scenario['name']}: {scenario['approach']}, {scenario['nodes']} people"
     template = Template((Path(__file__).parent / "replay.html").read_text("utf-8"))
     shown = msgspec.json.encode(data).decode().replace("</", "<\\/")
-    target.write_text(template.substitute(title=json.dumps(title)[1:-1], data=shown), "utf-8")
+    target.write_text(template.substitute(title=escape(title), data=shown), "utf-8")
