@@ -126,7 +126,7 @@ class Assault:
         body = b"\x01" + self._random.randbytes(40) if message is None else encode(message)
         if message is not None and self._random.random() < 0.5:
             body = encode(Flooded(self._other.id, self._random.getrandbits(60), 0, body))
-        number = link._next_number()
+        number = link._next_unicast_number()
         frame = Frame(Kind.PARCEL, MEMBER, self._victim.id, number, pack_messages([body]))
         return link._sealed(frame, link.peers.find(self._victim.id))
 

@@ -156,11 +156,11 @@ def test_a_session_has_a_key_that_only_its_two_ends_know() -> None:
     assert mark_of(frame, b"k" * 32) != mark_of(Frame(Kind.ACK, NodeId(1), NodeId(2), 4, b"x"), b"k" * 32)
 
 
-@given(st.lists(st.integers(0, 60), max_size=80))
-def test_a_window_knows_each_number_once(numbers: list[int]) -> None:
-    window, seen, highest = Window(16), set[int](), -1
+@given(st.lists(st.integers(0, 300), max_size=200), st.sampled_from([8, 16, 64]))
+def test_a_window_knows_each_number_once(numbers: list[int], size: int) -> None:
+    window, seen, highest = Window(size), set[int](), -1
     for number in numbers:
-        expected = "too old" if number <= highest - 16 else "repeated" if number in seen else ""
+        expected = "too old" if number <= highest - size else "repeated" if number in seen else ""
         assert window.judge(number) == expected
         seen.add(number)
         highest = max(highest, number)

@@ -46,7 +46,7 @@ class Reception:
         self._hear = hear
         self._count = count
         self._memory = memory
-        self._windows: dict[tuple[NodeId, bool], Window] = {}
+        self._windows: dict[NodeId, dict[tuple[bool, bool], Window]] = {}
         self._pieces, self._broadcast_pieces = Pieces(), Pieces()
         self._loop = asyncio.get_running_loop()
         self._arrived: list[Frame] = []
@@ -57,7 +57,7 @@ class Reception:
         to_all = frame.kind in (Kind.BROADCAST, Kind.BROADCAST_PIECE)
         if not to_all and frame.to != self._node:
             return "for another node"
-        old = self._window(frame.sender, marked).judge(frame.number)
+        old = self._window(frame.sender, to_all, marked).judge(frame.number)
         if not to_all and old != TOO_OLD:
             self._acknowledgements.owe(frame.sender, address, frame.number)
         if not old:
@@ -81,15 +81,16 @@ class Reception:
     def forget(self, node: NodeId) -> None:
         """It has gone, after it said whatever has arrived: nothing of what it began will be completed."""
         self.hand_up()
-        for marked in (True, False):
-            self._windows.pop((node, marked), None)
+        self._windows.pop(node, None)
         self._pieces.forget(node)
         self._broadcast_pieces.forget(node)
 
-    def _window(self, sender: NodeId, marked: bool) -> Window:
-        window = self._windows.get((sender, marked))
+    def _window(self, sender: NodeId, to_all: bool, marked: bool) -> Window:
+        """Unicasts and broadcasts are numbered by themselves, and what has no mark must not move what has one."""
+        windows = self._windows.setdefault(sender, {})
+        window = windows.get((to_all, marked))
         if window is None:
-            window = self._windows[(sender, marked)] = Window(self._memory)
+            window = windows[(to_all, marked)] = Window(self._memory)
         return window
 
     def _open(self, frame: Frame) -> None:

@@ -37,29 +37,46 @@ def is_marked(frame: Frame, key: bytes) -> bool:
 
 
 class Window:
-    """Which of a sender's latest numbers have come."""
+    """Which of a sender's latest numbers have come: a bit for each."""
 
     def __init__(self, size: int) -> None:
-        self._size = size
-        self._seen = bytearray(size)
+        self._size = max(8, size - size % 8)
+        self._seen = bytearray(self._size // 8)
         self._highest = -1
 
     def judge(self, number: int) -> str:
         """Nothing if the number is new, or why it is not."""
         ahead = number - self._highest
+        place, bit = (number % self._size) >> 3, 1 << (number & 7)
         if ahead > 0:
             self._move(number, ahead)
         elif -ahead >= self._size:
             return TOO_OLD
-        elif self._seen[number % self._size]:
+        elif self._seen[place] & bit:
             return REPEATED
-        self._seen[number % self._size] = 1
+        self._seen[place] |= bit
         return ""
 
     def _move(self, number: int, ahead: int) -> None:
         if ahead >= self._size:
-            self._seen = bytearray(self._size)
+            self._seen = bytearray(self._size // 8)
         else:
-            for passed in range(self._highest + 1, number):
-                self._seen[passed % self._size] = 0
+            self._clear(self._highest + 1, number)
         self._highest = number
+
+    def _clear(self, first: int, last: int) -> None:
+        """Bytes at a time: a peer that jumps far ahead, again and again, must not cost more than one that does not."""
+        while first <= last and first & 7:
+            self._seen[(first % self._size) >> 3] &= ~(1 << (first & 7))
+            first += 1
+        while first <= last and last & 7 != 7:
+            self._seen[(last % self._size) >> 3] &= ~(1 << (last & 7))
+            last -= 1
+        if first > last:
+            return
+        begins, ends = (first % self._size) >> 3, ((last % self._size) >> 3) + 1
+        if begins < ends:
+            self._seen[begins:ends] = bytes(ends - begins)
+        else:
+            self._seen[begins:] = bytes(len(self._seen) - begins)
+            self._seen[:ends] = bytes(ends)

@@ -52,9 +52,9 @@ class LinkOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     paths: PathOptions = PathOptions()
     multicast: MulticastOptions = MulticastOptions()
     discovery: DiscoveryOptions = DiscoveryOptions()
-    heard: AtLeastOne = 32_768
-    """The latest numbers of a peer's frames, of which it is known which have come, to hand each up only once; more than
-    are sent while one is tried."""
+    heard: AtLeastOne = 131_072
+    """The latest numbers of a peer's frames, of which it is known which have come, to hand each up only once: 40,000 a
+    second while one is tried."""
     send_buffer_bytes: AtLeastOne = 1_000_000
     """Bytes that wait for the socket; above, frames are dropped until it drains."""
     receive_buffer_bytes: AtLeastOne = 4_000_000
@@ -95,9 +95,11 @@ class UdpLink:
         self._port = Port(self._take, count, self._options.buffers())
         # Numbers must not repeat after a restart, or a new frame would be taken for one that was heard before.
         self._numbers = random.getrandbits(40) << 20
+        self._unicast_numbers = self._numbers
+        """Of their own: a parcel that is tried again must not be too old because many were broadcast meanwhile."""
         self._paths = Paths(self._options.paths)
         self._unicasts = Unicasts(
-            self._options.unicasts, Way(self._next_number, self._datagram_bytes, self._transmit, self._given_up)
+            self._options.unicasts, Way(self._next_unicast_number, self._datagram_bytes, self._transmit, self._given_up)
         )
         self._reception = Reception(node, self._options.heard, Acknowledgements(self._acknowledge), hear, count, codec)
         self._multicast = Multicast(self._options.multicast, self._ask_who_hears, self._take_from_group)
@@ -304,6 +306,10 @@ class UdpLink:
         if peer is not None:
             frame = msgspec.structs.replace(frame, mark=mark_of(frame, peer.key))
         return self._seal.close(pack(frame))
+
+    def _next_unicast_number(self) -> int:
+        self._unicast_numbers += 1
+        return self._unicast_numbers
 
     def _next_number(self) -> int:
         self._numbers += 1
