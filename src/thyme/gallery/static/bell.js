@@ -85,7 +85,7 @@ function form() {
         words = null;
         go.disabled = true;
         explained.className = "explained error";
-        explained.textContent = error.kind === "offline" ? t("error_offline") : error.message;
+        explained.textContent = error.kind === "offline" ? t("error_offline") : pointed(error, text);
       }
     }, CHECK_MS);
   }
@@ -120,6 +120,12 @@ function form() {
     }
   });
   return root;
+}
+
+// Where reading stopped, in the reader's language; what else can be wrong, the node says in its own words.
+function pointed(error, text) {
+  if (error.kind !== "query" || error.position === null || error.position === undefined) return error.message;
+  return t("query_wrong", { n: error.position + 1, text: `${text.slice(0, error.position)}▶${text.slice(error.position)}` });
 }
 
 function inWords(read) {

@@ -74,6 +74,7 @@ export function profileDialog(title = t("profile")) {
     el("div", { class: "field" }, el("label", { for: "language", text: t("language") }), tongue),
     el("div", { class: "row end" }, el("button", { class: "button primary", type: "submit", "data-name": "save-me" }, el("span", { text: t("save") }))));
   const box = dialog(title, form, { name: "profile" });
+  name.focus();
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     try {
