@@ -74,12 +74,14 @@ def test_a_silent_subscriber_is_taken_to_have_failed_in_the_end() -> None:
     assert lone.sent == []
 
 
-def test_a_nack_may_be_due_to_the_way_so_it_is_tried_again_by_itself_as_long_as_it_is_waited_for() -> None:
-    lone, notifier = notifying(0, resend_s=5.0, undelivered_s=12.0)
+def test_a_nack_may_be_due_to_the_way_so_it_is_tried_again_ever_later_as_long_as_it_is_waited_for() -> None:
+    lone, notifier = notifying(0, resend_s=5.0, undelivered_s=20.0)
     notifier.notify(keys(lone), PHOTO)
-    for tries in (2, 3):
+    for before_s, tries in ((4.9, 2), (9.9, 3)):
         lone.nack(10)
-        lone.wait(5.5)
+        lone.wait(before_s)
+        assert len(lone.sent) == tries - 1
+        lone.wait(0.2)
         assert len(lone.sent) == tries
     lone.nack(10)
     lone.wait(60.0)

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+import pytest
 from lone_cell import ALL, HERE, OTHER, PROXY, LoneCell, metadata_of, part_of, subscription_of
 
 from thyme.approaches.dcs.cell import Mode
 from thyme.approaches.dcs.cell_requests import CellRequests
+from thyme.approaches.dcs.copies import Copies
+from thyme.approaches.dcs.learning import Learning
+from thyme.approaches.dcs.notifier import Notifier
 from thyme.approaches.dcs.proxying import Proxying
+from thyme.approaches.dcs.replicas import Replicas
 from thyme.model.ids import CellId
 from thyme.routing.cells.addresses import Form
 from thyme.wire.cells import CellAnswer, CellState, Deleted, Held, KeptHere, Released, TakeBack, WhoKeeps
@@ -175,12 +181,35 @@ def test_who_belongs_by_then_to_the_cell_that_took_its_keys_keeps_them_with_it()
     assert lone.take(Released) == [], "or the others there would forget what they have just taken"
 
 
+def test_two_who_leave_at_once_and_give_each_other_their_keys_both_keep_them() -> None:
+    lone = proxy(HERE)
+    Learning(lone.cell, Notifier(lone.cell), Replicas(lone.cell, Copies(lone.host)))
+    lone.hear(7)
+    lone.cell.leaving(False)
+    lone.cell.id = lone.cell.place = CellId(1)
+    ((to, given),) = lone.take(CellState)
+    assert to == [(HERE, 7)]
+    lone.arrive(msgspec.structs.replace(given, request=77), origin=7, origin_cell=3, form=Form.NODE)
+    assert [answer.request for _, answer in lone.take(CellAnswer)] == [77], "7 may forget them now"
+    lone.arrive(CellAnswer(given.request, CellId(3)), form=Form.NODE)
+    assert lone.cell.holdings.homes() == [HERE]
+
+
 def test_the_lowest_member_of_a_proxy_asks_from_time_to_time_whether_it_still_is_one() -> None:
     for lowest in (True, False):
         lone = proxy(HERE, OTHER, probe_s=2.0)
         lone.hear(9 if lowest else 1)
         lone.wait(3.0)
         assert lone.take(WhoKeeps) == ([([(OTHER, None)], WhoKeeps(OTHER, HERE))] if lowest else [])
+
+
+def test_a_proxy_around_which_nothing_changes_asks_half_as_often() -> None:
+    for changes, asked in ((True, 30), (False, 15)):
+        lone = proxy(OTHER, probe_s=2.0)
+        for second in range(60):
+            lone.hear(9, cell=second % 2 if changes else 0)
+            lone.wait(1.0)
+        assert len(lone.take(WhoKeeps)) == pytest.approx(asked, abs=4)
 
 
 def test_a_cell_that_fills_closer_to_an_empty_one_is_noticed_at_once() -> None:

@@ -93,6 +93,8 @@ class Cell:
         """This node is in another place than before."""
         self.discarded: Turn[[list[Metadata]]] = Turn()
         """These objects were kept for another cell, which keeps them itself now."""
+        self.taken: Turn[[CellState]] = Turn()
+        """This node has said to keep what another gave it, who may forget it from now on."""
         self.heard: Turn[[Neighbour, bytes]] = Turn()
         """A neighbour's beacon, and the digest that it carried."""
         self.regrouped: Turn[[]] = Turn()

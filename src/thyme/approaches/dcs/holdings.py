@@ -306,6 +306,12 @@ class Holdings:
                 self._note_object(thing.metadata)
 
 
+def homes_in(state: CellState) -> set[CellId]:
+    """The cells that a state is for."""
+    homes = {item.home for items in (state.held, state.parts, state.deleted, state.revoked) for item in items}
+    return homes | {home for thing in state.objects if (home := home_of(thing.metadata)) is not None}
+
+
 def home_of(metadata: Metadata) -> CellId | None:
     """The cell that keeps an object's active replica; None if only single nodes keep it."""
     return next((replica.cell for replica in metadata.replicas if replica.node == WHOLE_CELL), None)

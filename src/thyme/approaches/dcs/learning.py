@@ -105,6 +105,7 @@ class Learning:
             return
         if not state.keepers:
             self._cell.tell_surely(msgspec.structs.replace(state, request=-1))
+        self._cell.taken(state)
         self._cell.answer(arrival, CellAnswer(state.request, self._cell.id))
 
     def _is_to_keep(self, state: CellState) -> bool:

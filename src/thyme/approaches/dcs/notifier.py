@@ -3,7 +3,8 @@
 One message tells several subscribers of the same object; routing splits it only where their ways part (§6.6.5). A NACK
 means that a subscriber has moved or failed: what it missed is kept until its location update, or until it is taken to
 have failed. In the papers its subscriptions end then; here they stand, and it catches up when it is back. With
-`resend_s` a kept notification is also tried again by itself.
+`resend_s` a kept notification is also tried again by itself, each time after twice as long: a NACK that was due to the
+way is made up for soon, and who is off costs little.
 """
 
 from __future__ import annotations
@@ -29,15 +30,18 @@ MOST_CAUGHT_UP = 1_000
 """Matches that are told at once to a subscriber that was away, or whose subscription came from another cell …"""
 CATCH_UP_PAUSE_S = 1.0
 """… and after so long as many more, until all are told."""
+PATIENCE_GROWTH = 2.0
+"""So many times longer is waited before a kept notification is tried once more."""
 SENT_MEMORY = 2_000
 """Notifications sent lately, to know what a NACK is about."""
 
 
 class _Sent(msgspec.Struct, frozen=True):
-    """A notification, and until when its subscribers are waited for."""
+    """A notification, until when its subscribers are waited for, and how often it was tried again."""
 
     message: CellNotification
     until_s: float
+    tries: int = 0
 
 
 class Notifier:
@@ -93,7 +97,7 @@ class Notifier:
         elif self._kept_count >= self._options.undelivered:
             self._drop("too many undelivered")
         elif keys:
-            self._keep(node, _Sent(msgspec.structs.replace(sent.message, keys=keys), sent.until_s))
+            self._keep(node, _Sent(msgspec.structs.replace(sent.message, keys=keys), sent.until_s, sent.tries))
 
     def _send(self, message: CellNotification, destinations: list[Destination]) -> None:
         number = self._cell.router.send_to_many(destinations, message)
@@ -104,7 +108,7 @@ class Notifier:
         entries.append(sent)
         self._kept_count += 1
         if len(entries) == 1:
-            patience_s = self._options.resend_s or self._options.undelivered_s
+            patience_s = self._options.resend_s * PATIENCE_GROWTH**sent.tries or self._options.undelivered_s
             self._host.after(patience_s, lambda: self._again(node))
 
     def _again(self, node: NodeId) -> None:
@@ -136,7 +140,8 @@ class Notifier:
     def _resend(self, node: NodeId, sent: _Sent) -> None:
         cell = next((place for key in sent.message.keys if (place := self._place_of(key)) is not None), None)
         if cell is not None:
-            self._sent[self._cell.router.send_to_node(node, cell, sent.message)] = sent
+            number = self._cell.router.send_to_node(node, cell, sent.message)
+            self._sent[number] = _Sent(sent.message, sent.until_s, sent.tries + 1)
 
     def _place_of(self, key: SubscriptionKey) -> CellId | None:
         return self._cell.holdings.parts.place_of(key)

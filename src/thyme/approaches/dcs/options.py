@@ -87,8 +87,8 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     undelivered: int = 500
     """Notifications kept for such subscribers."""
     resend_s: float = 5.0
-    """A kept notification is tried again after this time, since a NACK may be due to the way; 0: only when the
-    subscriber says where it is, as in the papers."""
+    """A kept notification is tried again after this time, then after twice as long, and so on, since a NACK may be due
+    to the way; 0: only when the subscriber says where it is, as in the papers."""
     catch_up: bool = True
     """Whether a subscriber that returns asks for what was published while it was away."""
     reminders: bool = True

@@ -3,9 +3,11 @@
 The keys of an empty cell are kept by its proxy: the populated cell closest to it, where routing ends after a tour
 around the void. A member that leaves its cell empty gives the keys to the proxy. A node that finds itself alone in a
 cell asks the proxy for them, and for those of other empty cells that it is now closer to. A proxy asks from time to
-time, by a message sent towards the empty cell, whether it is still the proxy; when two clusters of cells have met,
-the answer comes from another cell, and the keys go there. Keys are forgotten here only when another cell has said
-that it has them; who gave them away, and belongs to the cell that took them by then, keeps them with it.
+time (half as often if nothing has changed around it since), by a message sent towards the empty cell, whether it is
+still the proxy; when two clusters of cells have met, the answer comes from another cell, and the keys go there. Keys
+are forgotten here only when another cell has said that it has them; who gave them away, and belongs to the cell that
+took them by then, keeps them with it. Two who give each other the same keys at one time both say that they have them,
+and both keep them: else they would be lost.
 """
 
 from __future__ import annotations
@@ -15,12 +17,16 @@ from functools import partial
 
 from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.dcs.cell_requests import CellRequests
+from thyme.approaches.dcs.holdings import homes_in
 from thyme.approaches.dcs.shipping import Shipment
 from thyme.approaches.interface import Outcome
 from thyme.model.ids import CellId
 from thyme.routing.cells.addresses import Arrival, Form
-from thyme.wire.cells import CellAnswer, KeptHere, Released, TakeBack, WhoKeeps
+from thyme.wire.cells import CellAnswer, CellState, KeptHere, Released, TakeBack, WhoKeeps
 from thyme.wire.message import Message
+
+CALM_GROWTH = 2.0
+"""So many times longer a proxy waits to ask again if nothing has changed around it."""
 
 
 class Proxying:
@@ -31,11 +37,16 @@ class Proxying:
         self._requests = requests
         self._options = cell.options
         self._moving: set[CellId] = set()
+        self._taken: set[CellId] = set()
+        """Of the homes that are on their way to others, those of which this node has taken something meanwhile."""
+        self._changed = True
+        """Whether cells around have filled or emptied, or keys have moved, since this proxy last asked."""
         self._leaving: list[Shipment] = []
         if cell.options.dynamic_cells:
             cell.settled.then(self._on_settled)
             cell.leaving.then(self._on_leaving)
             cell.populated.then(self._on_populated)
+        cell.taken.then(self._on_taken)
         cell.serve(TakeBack, self._on_take_back)
         cell.serve(Released, self._on_released)
         cell.serve(WhoKeeps, self._on_who_keeps)
@@ -47,6 +58,7 @@ class Proxying:
 
     def _on_settled(self, alone: bool) -> None:
         """This node is a member; if it is the first of its cell, the cell's keys are with a proxy."""
+        self._changed = True
         if alone and self._cell.beacons.populated():
             cell = self._cell.id
 
@@ -82,6 +94,7 @@ class Proxying:
 
     def _on_populated(self, cell: CellId) -> None:
         """A cell around has become populated: it may be closer to the empty cells that this one stands in for."""
+        self._changed = True
         if self._cell.member and self._cell.leads:
             for home in self._stood_in_for():
                 if self._is_closer(cell, home):
@@ -94,6 +107,9 @@ class Proxying:
         for home in self._cell.holdings.homes():
             if home == cell or (home != self._cell.id and self._is_closer(cell, home)):
                 self._move(home)
+
+    def _on_taken(self, state: CellState) -> None:
+        self._taken |= homes_in(state) & self._moving
 
     def _on_released(self, arrival: Arrival, message: Released) -> None:
         if arrival.form is not Form.BROADCAST or message.home == self._cell.id:
@@ -108,11 +124,13 @@ class Proxying:
             self._cell.answer(arrival, KeptHere(message.home, self._cell.id))
 
     def _on_kept_elsewhere(self, arrival: Arrival, message: KeptHere) -> None:
+        self._changed = True
         if message.cell != self._cell.id:
             self._move(message.home)
 
     def _probe(self) -> None:
-        self._cell.host.after(self._jittered_s(), self._probe)
+        self._cell.host.after(self._jittered_s() * (1.0 if self._changed else CALM_GROWTH), self._probe)
+        self._changed = False
         if self._cell.member and self._cell.leads:
             for home in self._stood_in_for():
                 self._ask_who_keeps(home)
@@ -142,7 +160,9 @@ class Proxying:
         def done(arrived: bool) -> None:
             self._moving.discard(home)
             here = {self._cell.id} if self._cell.member else set()
-            if not arrived or not here.isdisjoint({home, *shipment.takers}):
+            promised = home in self._taken
+            self._taken.discard(home)
+            if not arrived or promised or not here.isdisjoint({home, *shipment.takers}):
                 return
             if self._cell.holdings.summary(home) != given:
                 rest = self._hand_over(home, send)
