@@ -21,6 +21,7 @@ def test_a_key_is_drawn_once_and_only_its_owner_may_read_it(tmp_path: Path) -> N
     first = kept_identity(tmp_path / "new")
     assert kept_identity(tmp_path / "new").node == first.node >= FIRST_DERIVED
     assert (tmp_path / "new" / KEY_FILE).stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
     assert [path.name for path in (tmp_path / "new").iterdir()] == [KEY_FILE]
 
 

@@ -88,7 +88,7 @@ def kept_identity(folder: Path) -> Identity:
     path = folder / KEY_FILE
     try:
         if not path.exists():
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(0o700, parents=True, exist_ok=True)
             _write_new(path)
         seed = path.read_bytes()
     except OSError as error:

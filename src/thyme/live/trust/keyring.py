@@ -53,7 +53,7 @@ class Keyring:
         lines = msgspec.json.encode([one.invitation() for one in self._kept.values()])
         draft = self._path.with_name(f"{FILE}.{os.getpid()}")
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.parent.mkdir(0o700, parents=True, exist_ok=True)
             with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
                 file.write(lines)
             draft.replace(self._path)
