@@ -39,6 +39,9 @@ def new(
     from thyme.model.errors import InputError
     from thyme.model.settings import to_record
     from thyme.study.asking import Asked, parse_venue, study_text
+    from thyme.study.decision import prior_words
+    from thyme.study.definition import load_study
+    from thyme.study.plan import make_plan
 
     if file.exists() and not force:
         raise InputError(f"{file} is there already; give another name, or --force")
@@ -55,6 +58,9 @@ def new(
     asked = to_record(answers | {"name": file.stem}, Asked, "thyme study new")
     file.write_text(study_text(asked), encoding="utf-8")
     print(f"{file} written. Play it:  thyme study {file}")
+    told = prior_words(make_plan(load_study(file))) if not asked.posts else ""
+    if told:
+        print(f"Before anything is played: {told[0].lower()}{told[1:]}")
 
 
 def _ask() -> dict[str, Any]:

@@ -40,8 +40,9 @@ def _drip(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Eva
     from thyme.papers.drip.evaluation import run_evaluation
 
     return run_evaluation(
-        out, settings["repetitions"], settings["figures"], float(settings["duration_s"]), master, watch
-    )
+        out, settings["repetitions"], settings["figures"], float(settings["duration_s"]), master, watch,
+        settings["passing"], settings["radio"],
+    )  # fmt: skip
 
 
 def _socialcast(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Evaluated:
@@ -119,7 +120,7 @@ EVALUATIONS: dict[str, Evaluation] = {
     "drip": Evaluation(
         "DRIP: broker coverage and delivery delay over the number of brokers (Figures 3 and 4)",
         # The paper reports averages and does not say of how many runs.
-        {"repetitions": 5, "figures": ["3a", "3b", "4"], "duration_s": 500.0},
+        {"repetitions": 5, "figures": ["3a", "3b", "4"], "duration_s": 500.0, "passing": "interested", "radio": "disc"},
         _drip,
     ),
     "socialcast": Evaluation(

@@ -18,7 +18,7 @@ from thyme.papers.drip.claims import judge_drip
 from thyme.papers.drip.evaluation import write_evaluation
 from thyme.papers.drip.figures import analysis_table, meeting_time_s
 from thyme.papers.drip.points import SF, DripMeasure, DripPoint, drip_points, measure, seeded
-from thyme.sim.radios.models import DiscModel
+from thyme.sim.radios.models import DiscModel, WifiModel
 from thyme.sim.recorder import Recorder
 from thyme.sim.run import simulate
 from thyme.world.mobility.models import Static
@@ -150,3 +150,13 @@ def _made_up(point: DripPoint, seed: int) -> DripMeasure:
     if settings["relay"] == "sf" or settings["selection"] == "random":
         delay_s = 40.0 + 0.01 * (k - 20)
     return DripMeasure(seed, 9, 10, delay_s, (m + 4.0) / k, 100)
+
+
+def test_what_the_paper_leaves_open_can_be_read_otherwise() -> None:
+    usual, copies = drip_points(["3b"]), drip_points(["3b"], passing="copies")
+    changed = {point.series for point, other in zip(usual, copies, strict=True) if point.scenario != other.scenario}
+    assert changed == {"DRIP, m = 2", "DRIP, m = 4", "DRIP, m = 6"}
+    assert {point.scenario.settings.get("passing") for point in copies} == {None, "copies"}
+    assert isinstance(drip_points(["4"], radio="wifi")[0].scenario.radio, WifiModel)
+    with pytest.raises(InputError, match="passing is 'all'; expected one of interested, copies"):
+        drip_points(passing="all")

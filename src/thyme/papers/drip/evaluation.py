@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from thyme.model.errors import InputError
 from thyme.papers.drip.claims import judge_drip
 from thyme.papers.drip.figures import analysis_csv, analysis_table, drip_figures, points_csv
-from thyme.papers.drip.points import DripMeasure, DripPoint, drip_points, measure, seeded
+from thyme.papers.drip.points import PASSINGS, DripMeasure, DripPoint, drip_points, measure, seeded
 from thyme.papers.evaluated import Evaluated, Measurement, measurements_at
 from thyme.pipeline.runs.run import EVENTS_FILE, RunSpec, pack_trace
 from thyme.pipeline.runs.simulations import sweep_runs
@@ -36,11 +36,13 @@ def run_evaluation(
     duration_s: float,
     master: str,
     watch: Callable[[SweepProgress], None] = lambda progress: None,
+    passing: str = PASSINGS[0],
+    radio: str = "disc",
 ) -> Evaluated:
     """Play what was not played before; write the tables; give what was measured."""
     if repetitions < 1:
         raise InputError(f"repetitions is {repetitions}; expected at least 1")
-    points = drip_points(figures, duration_s)
+    points = drip_points(figures, duration_s, passing, radio)
     unique = list({point.key: point for point in points}.values())
     table = [(point, seed) for seed in range(1, repetitions + 1) for point in unique]
     specs = [run_spec(point, seed) for point, seed in table]

@@ -71,28 +71,38 @@ class DripMeasure(msgspec.Struct, frozen=True):
         return self.delivered / self.ideal if self.ideal else 1.0
 
 
+RADIOS: dict[str, dict[str, Any]] = {"disc": {"model": "disc", "range_m": 120.0}, "wifi": {"model": "wifi"}}
+"""The paper's range without collisions, or 802.11g, which reaches about 113 m."""
+PASSINGS = ("interested", "copies")
+
+
 def copies_series(copies: int) -> str:
     return f"DRIP, m = {copies}"
 
 
-def paper_scenario(duration_s: float = DURATION_S, **settings: Any) -> Scenario:
+def paper_scenario(duration_s: float = DURATION_S, radio: str = "disc", **settings: Any) -> Scenario:
     """§VI-A1, with these settings of DRIP. Brokers tell each other of every move of a subscriber."""
-    given = {
+    given: dict[str, Any] = {
         "name": "drip",
         "nodes": 200,
         "approach": "drip",
         "settings": {"cooperation": {"moves": "all"}, **settings},
         "venue": {"width_m": 1_000.0, "height_m": 1_000.0},
         "movement": msgspec.to_builtins(DRIP_WALK),
-        "radio": {"model": "disc", "range_m": 120.0},
+        "radio": RADIOS[radio],
         "time": {"join_from_s": 0.0, "join_to_s": 1.0, "until_s": WARM_UP_S + duration_s + TAIL_S},
         "users": {"retrieval": {"probability": 0.0}, "ask_more": False},
     }
     return scenario_of(given, "drip")
 
 
-def drip_points(figures: Iterable[str] = FIGURES, duration_s: float = DURATION_S) -> list[DripPoint]:
+def drip_points(
+    figures: Iterable[str] = FIGURES, duration_s: float = DURATION_S, passing: str = PASSINGS[0], radio: str = "disc"
+) -> list[DripPoint]:
     """All points of these figures; those that break l + m < k are left out."""
+    for key, value, known in (("passing", passing, PASSINGS), ("radio", radio, tuple(RADIOS))):
+        if value not in known:
+            raise InputError(f"{key} is {value!r}; expected one of {', '.join(known)}")
     figures = list(figures)
     wrong = [figure for figure in figures if figure not in FIGURES]
     if wrong or not figures:
@@ -101,9 +111,12 @@ def drip_points(figures: Iterable[str] = FIGURES, duration_s: float = DURATION_S
     if not 0.0 < duration_s < inf:
         raise InputError(f"duration_s is {duration_s:g}; expected a finite, positive number of seconds")
     return [
-        DripPoint(figure, series, settings["brokers"], paper_scenario(duration_s, **settings), duration_s)
+        DripPoint(
+            figure, series, settings["brokers"], paper_scenario(duration_s, radio, **settings, **read), duration_s
+        )
         for figure in figures
         for series, settings in _lines(figure)
+        for read in ({} if passing == PASSINGS[0] or settings["relay"] == "sf" else {"passing": passing},)
     ]
 
 
