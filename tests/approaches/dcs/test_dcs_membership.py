@@ -274,6 +274,21 @@ def test_as_in_the_papers_who_walks_never_serves() -> None:
     assert node.cell.mode is Mode.MOVING
 
 
+def test_who_leaves_relies_only_on_what_is_said_after_it_said_so() -> None:
+    """Another member may be leaving as well, and its word for it be lost."""
+    node = Newcomer()
+    node.settle()
+    node.cell.holdings.put(Held(HERE, metadata_of("photo", "goal")))
+    node.hear(7, digest=node.cell.holdings.digests.beacon())
+    node.walk_to(3, stands=False)
+    node.wait(1.6)
+    assert node.cell.departing
+    assert node.turns == [], "the beacon is from before"
+    node.hear(7, digest=node.cell.holdings.digests.beacon())
+    node.wait(0.6)
+    assert node.turns[:2] == ["leaving", "crossed"]
+
+
 def walker_out_of_its_cell(*, others_know: bool, left_s: float, seconds: int) -> Newcomer:
     """It has left its cell with a photo in hand, and walks for some time where two others serve."""
     node = Newcomer(left_s=left_s)

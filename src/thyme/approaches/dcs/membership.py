@@ -38,6 +38,8 @@ class Membership:
         self._carries = False
         """Whether this node may be the only one that knows what it held for the cell it left."""
         self._stopped = False
+        self._departs_s = -inf
+        """When this member last said that it is about to leave."""
         self._began_s = 0.0
         self._stood_since_s: float | None = None
 
@@ -96,15 +98,17 @@ class Membership:
 
     def _is_still_needed(self) -> bool:
         """Whether this member, who is out of its cell, is the only one who knows all that the cell knows. It first says
-        that it is about to leave: of two who leave at once neither is to rely on the other."""
+        that it is about to leave, and then relies only on whoever beacons after that: of two who leave at once neither
+        is to rely on the other, though they may not hear each other say so."""
         cell = self._cell
         if not (self._options.walkers and cell.member and self._walking.within_reach(cell.id)):
             return False
         if not cell.departing:
             cell.departing = True
+            self._departs_s = self._host.now()
             cell.beacons.announce()
             return True
-        return not self._repair.agrees
+        return not self._repair.agrees_since(self._departs_s)
 
     def _is_to_serve(self, now_s: float) -> bool:
         """Those who stand serve; walkers serve where too few do."""
@@ -120,8 +124,9 @@ class Membership:
     def _cross(self, place: CellId) -> None:
         self._host.record(Moved("cell", self._cell.place, place))
         if self._cell.member:
-            self._carries = self._options.walkers > 0 and not self._repair.agrees
-            self._cell.leaving(self._repair.agrees)
+            agrees = self._repair.agrees_since(self._departs_s if self._cell.departing else -inf)
+            self._carries = self._options.walkers > 0 and not agrees
+            self._cell.leaving(agrees)
         self._cell.departing = False
         self._cell.place = place
         if self._cell.mode in (Mode.MEMBER, Mode.JOINING):

@@ -10,6 +10,7 @@ that they do not both.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import inf
 
 from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.dcs.items import joined
@@ -63,8 +64,13 @@ class Repair:
     def agrees(self) -> bool:
         """Whether another member, who is going to stay, holds what this one holds now, as far as beacons tell: what
         came after its last beacon it may have missed."""
-        digest = self._cell.holdings.digests.beacon()
-        return any(self._said.get(other) == digest for other in self._cell.others)
+        return self.agrees_since(-inf)
+
+    def agrees_since(self, at_s: float) -> bool:
+        """The same, by beacons that came after an instant: who was to say by then that it is about to leave, too, has
+        not."""
+        digest, heard_s = self._cell.holdings.digests.beacon(), self._cell.beacons.heard_s
+        return any(self._said.get(other) == digest and heard_s(other) > at_s for other in self._cell.others)
 
     def _on_settled(self, alone: bool) -> None:
         self._differs_since_s.clear()

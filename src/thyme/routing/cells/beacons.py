@@ -199,6 +199,10 @@ class Beacons:
     def neighbour(self, node: NodeId) -> Neighbour | None:
         return self._neighbours.get(node)
 
+    def heard_s(self, node: NodeId) -> float:
+        """When a neighbour was last heard; -inf if it is none."""
+        return self._roll.heard_s(node) if node in self._neighbours else -inf
+
     def neighbours(self) -> list[Neighbour]:
         """All neighbours, moving ones too."""
         return [self._neighbours[node] for node in sorted(self._neighbours)]

@@ -66,6 +66,10 @@ class Roll:
             at = self._enter(node)
         self._heard_s[at] = now_s
 
+    def heard_s(self, node: NodeId) -> float:
+        """When a neighbour was last heard; it must be on the roll."""
+        return self._heard_s[self._at[node]]
+
     def silent_since(self, at_s: float) -> list[NodeId]:
         """Those who were not heard after `at_s`, in the order of their numbers."""
         if not self._at or self.oldest_s() > at_s:
