@@ -26,6 +26,7 @@ from thyme.world.churn import ChurnModel, NoChurn
 from thyme.world.mobility.models import MovementModel, Static
 from thyme.world.venue import Venue, paper_venue, venue_for
 
+AUTO = "auto"
 MAX_NODES = 100_000
 PAPER_SIZES = (16, 36, 64, 100, 144, 196)
 
@@ -68,7 +69,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     repetition: int = 0
     """Which of the runs on the same places; everything else is drawn anew."""
     approach: str = "ls"
-    """How data is shared."""
+    """How data is shared; "auto" takes what the decision map has for such a crowd (docs/decision.md)."""
     settings: dict[str, Any] = {}
     """Of the approach (docs/approaches); `thyme scenario new --approach NAME` lists them."""
     venue: VenueSection = VenueSection()
@@ -133,7 +134,14 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def scenario_of(given: Mapping[str, Any], where: str | Source) -> Scenario:
     """Check what a person gave; errors name the place and the key."""
-    return to_record(given, Scenario, where)
+    if given.get("approach") != AUTO:
+        return to_record(given, Scenario, where)
+    from thyme.sim.crowd_kind import decided
+
+    if given.get("settings"):
+        raise InputError('approach = "auto" takes no settings; name the approach that they are of')
+    left_open = to_record({key: value for key, value in given.items() if key != "approach"}, Scenario, where)
+    return msgspec.structs.replace(left_open, approach=decided(left_open))
 
 
 def load_scenario(path: Path, changes: Mapping[str, Any] | None = None) -> Scenario:

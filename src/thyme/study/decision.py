@@ -9,23 +9,18 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
-from math import pi
 
 import msgspec
 
 from thyme.approaches.deciding import CrowdKind, Decision, Line, Needs, decide, table
 from thyme.approaches.registry import APPROACHES
 from thyme.model.errors import InputError
-from thyme.sim.radios.disc_model import DiscModel
+from thyme.sim.crowd_kind import crowd_of
 from thyme.sim.scenario import Scenario
 from thyme.study.plan import Plan, PlannedRun
 from thyme.study.results import tidy_cell
 from thyme.study.wording import duration, listed, round_share, size
-from thyme.world.churn import Alternate, Crash, Join, Leave, NoChurn
-from thyme.world.mobility.models import Community, Places, Static, Waypoint
 
-WIFI_RANGES_M = {"thyme": 113.0, "def": 51.0, "p27": 100.0}
-"""How far the profiles of the 802.11g radio reach, about."""
 ORIGIN = ("seed", "commit", "date")
 """Where the map comes from, on every line of it."""
 ANYTHING = Needs(server=True, past=False, deletes=False)
@@ -34,42 +29,10 @@ ANYTHING = Needs(server=True, past=False, deletes=False)
 
 def kind_of(run: PlannedRun) -> CrowdKind | None:
     """A planned run's crowd as the map knows crowds; None where it is not known how people stand or move."""
-    scenario = run.scenario
-    walking = _walking(scenario)
-    if walking is None or run.trace.file:
+    if run.trace.file:
         return None
     rates = run.trace.options.rates
-    questions = (rates.subscriptions_first_per_hour + rates.subscriptions_rest_per_hour) / 2.0
-    return CrowdKind(round(_reach(scenario), 1), walking, _switching(scenario), questions)
-
-
-def _reach(scenario: Scenario) -> float:
-    radio, area = scenario.radio, scenario.area()
-    range_m = radio.range_m if isinstance(radio, DiscModel) else WIFI_RANGES_M[radio.profile]
-    return (scenario.nodes - 1) * min(1.0, pi * range_m**2 / (area.width_m * area.height_m))
-
-
-def _walking(scenario: Scenario) -> float | None:
-    match scenario.movement:
-        case Static() | Places():
-            return 0.0
-        case Waypoint():
-            return scenario.movement.mobile_fraction
-        case Community():
-            return 1.0
-        case _:
-            return None
-
-
-def _switching(scenario: Scenario) -> float:
-    match scenario.churn:
-        case NoChurn():
-            return 0.0
-        case Alternate() | Leave() | Crash() | Join():
-            named = len(scenario.churn.nodes) / scenario.nodes
-            return min(1.0, named or scenario.churn.fraction)
-        case _:
-            return 0.0
+    return crowd_of(run.scenario, (rates.subscriptions_first_per_hour + rates.subscriptions_rest_per_hour) / 2.0)
 
 
 def table_text(plan: Plan, metrics: str, commit: str, date: str) -> str:

@@ -20,8 +20,9 @@ by `thyme study map`. Ask it for your own crowd: `thyme study map --reach 20 --w
 
 ![Which approach where](figures/decision.png)
 
-The same table is the rule of `approach = "auto"` (`thyme.approaches.deciding.decide`) and the prior that every study
-tells beside its answer. An approach is dependable where 95 % of operations succeed and 90 % of the expected
+The same table is the rule of `approach = "auto"` in scenarios (`thyme.approaches.deciding.decide`) and the prior that
+every study tells beside its answer. Live nodes are not asked: all of a namespace run the approach that its invitation
+names. An approach is dependable where 95 % of operations succeed and 90 % of the expected
 notifications arrive, those about what was there before included. Among dependable ones the map takes the one that sends
 least; those that send less than half as much again cannot be told apart by one run.
 
