@@ -89,12 +89,14 @@ def test_a_cell_that_fills_gets_its_keys_and_those_it_is_now_closest_to_and_no_o
 
 
 def test_keys_are_forgotten_only_when_the_other_cell_has_said_that_it_has_them() -> None:
-    lone = proxy(HERE, 3)
-    lone.arrive(TakeBack(7, CellId(3)), origin_cell=3)
-    assert lone.cell.holdings.homes() == [HERE, 3]
-    acknowledge(lone, 3)
-    assert lone.cell.holdings.homes() == [HERE]
-    assert [(to, message.home) for to, message in lone.take(Released)] == [(ALL, 3)]
+    for members, told in (((7, 8), [(HERE, 7), (HERE, 8)]), (range(10, 40), ALL)):
+        lone = proxy(HERE, 3)
+        lone.hear(*members)
+        lone.arrive(TakeBack(7, CellId(3)), origin_cell=3)
+        assert lone.cell.holdings.homes() == [HERE, 3]
+        acknowledge(lone, 3)
+        assert lone.cell.holdings.homes() == [HERE]
+        assert [(to, message.home) for to, message in lone.take(Released)] == [(told, 3)], "each surely, unless many"
 
 
 def test_keys_that_could_not_be_given_are_kept_and_given_the_next_time() -> None:
@@ -128,8 +130,9 @@ def test_members_forget_with_the_one_that_gave_the_keys_away_but_never_their_own
     lone = proxy(HERE, 3)
     released = Released(CellId(3), lone.cell.holdings.summary(CellId(3)))
     lone.arrive(released)
-    assert lone.cell.holdings.homes() == [HERE, 3], "only a member's broadcast is believed"
-    lone.arrive(released, form=Form.BROADCAST)
+    assert lone.cell.holdings.homes() == [HERE, 3], "only a member is believed"
+    lone.hear(7)
+    lone.arrive(released, origin=7, form=Form.NODE)
     lone.arrive(Released(HERE, lone.cell.holdings.summary(HERE)), form=Form.BROADCAST)
     assert lone.cell.holdings.homes() == [HERE]
 

@@ -109,10 +109,14 @@ class Proxying:
                 self._move(home)
 
     def _on_taken(self, state: CellState) -> None:
-        self._taken |= homes_in(state) & self._moving
+        homes = homes_in(state)
+        self._taken |= homes & self._moving
+        self._changed = self._changed or not homes <= {self._cell.id}
 
     def _on_released(self, arrival: Arrival, message: Released) -> None:
-        if arrival.form is not Form.BROADCAST or message.home == self._cell.id:
+        """From another member, whether it told each or all."""
+        member = arrival.form is Form.BROADCAST or arrival.origin in self._cell.others
+        if not member or message.home == self._cell.id:
             return
         if self._cell.holdings.summary(message.home) == message.summary:
             self._cell.release([message.home])
@@ -171,7 +175,7 @@ class Proxying:
                 return
             self._cell.release([home])
             if here:
-                self._cell.tell_others(Released(home, given))
+                self._cell.router.tell_each_in_cell(Released(home, given), most=self._options.sure_members)
 
         shipment = Shipment(self._cell, self._requests, self._cell.holdings.state([home]), send, done)
         if shipment.left:
