@@ -10,12 +10,13 @@ import numpy as np
 
 from thyme.approaches.interface import Failure, Outcome, ReactiveStore
 from thyme.model.frames import TimeFrame
-from thyme.model.ids import ObjectKey, SubscriptionKey
+from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Content, InStore, Metadata
 from thyme.model.queries import parse_query
 from thyme.sim.faults import Rule
 from thyme.sim.run import Run
 from thyme.sim.scenario import scenario_of
+from thyme.wire.message import Message
 from thyme.world.files.movement import write_movement
 from thyme.world.mobility.movement import movement_of_legs, walk
 from thyme.world.mobility.placement import write_topology
@@ -112,6 +113,19 @@ class SmallWorld:
         self.run._switch_on(node, 0.0)
         self.node(node).resume(self._on_notified)
         self.wait(wait_s)
+
+    def lose(self, node: int, name: str, number: int) -> None:
+        """From now on the n-th message of that name that a node (of ES or LS) sends is lost once on its way."""
+        router: Any = self.node(node)._router  # type: ignore[attr-defined]
+        send, sent = type(router).send, 0
+
+        def send_some(to: NodeId, message: Message, failed: Any = None) -> None:
+            nonlocal sent
+            sent += type(message).__name__ == name
+            if sent != number or type(message).__name__ != name:
+                send(router, to, message, failed)
+
+        router.send = send_some
 
     def last_failure(self) -> Failure:
         return self.outcomes[-1].failure

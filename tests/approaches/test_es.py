@@ -123,32 +123,16 @@ def test_a_lost_piece_of_the_past_is_asked_for_again(world: SmallWorld, lost: in
     for i in range(60):
         world.insert(1, f"o{i:02}", "goal", wait_s=0.5)
     expected = [f"o{i:02}" for i in reversed(range(60))]
-    losing(world, "PastMatches", lost)
+    world.lose(SERVER, "PastMatches", lost)
     key = world.subscribe(0, "goal")
     assert world.names(0) == expected[:20]
     assert world.outcomes[-1].remaining == 40
     for told in (40, 60):
-        losing(world, "PastMatches", lost)
+        world.lose(SERVER, "PastMatches", lost)
         world.more(0, key.sid)
         assert world.names(0) == expected[:told]
         assert world.last_failure() is Failure.NONE
         assert world.outcomes[-1].remaining == 60 - told
-
-
-def losing(world: SmallWorld, name: str, number: int) -> None:
-    """From now on the server's n-th message of that name is lost once on its way."""
-    node = world.node(SERVER)
-    assert isinstance(node, ExternalStorage)
-    router, sent = node._router, 0
-    send = type(router).send
-
-    def send_some(to: NodeId, message: Message, failed: Any = None) -> None:
-        nonlocal sent
-        sent += type(message).__name__ == name
-        if sent != number or type(message).__name__ != name:
-            send(router, to, message, failed)
-
-    router.send = send_some  # type: ignore[method-assign]
 
 
 def test_everybody_asks_for_themselves_alone(world: SmallWorld) -> None:

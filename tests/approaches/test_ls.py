@@ -156,6 +156,23 @@ def test_a_third_node_that_joins_loses_nothing_of_the_past(tmp_path: Path) -> No
     assert sorted(world.names(0)) == sorted(f"o{i}" for i in range(30))
 
 
+@pytest.mark.parametrize("lost", [1, 2, 3])
+def test_a_lost_piece_of_the_next_batch_is_asked_for_again(tmp_path: Path, lost: int) -> None:
+    world = SmallWorld(tmp_path, line(3), "ls", {**QUIET, "past_matches": 20})
+    world.wait(60.0)
+    for i in range(60):
+        world.insert(2, f"o{i:02}", "goal", wait_s=0.5)
+    expected = [f"o{i:02}" for i in reversed(range(60))]
+    sid, told = first_batch(world, 0, "goal")
+    assert told == expected[:20]
+    for so_far in (40, 60):
+        world.lose(2, "PastMatches", lost)
+        world.more(0, sid)
+        assert world.names(0) == expected[:so_far]
+        assert world.last_failure() is Failure.NONE
+        assert world.node(0).remaining(sid) == 60 - so_far
+
+
 def test_a_thousand_past_matches_at_once_arrive_all(tmp_path: Path) -> None:
     world = SmallWorld(tmp_path, line(3), "ls", {**QUIET, "past_matches": 1_000})
     world.wait(60.0)
