@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
+from html import escape
 from html.parser import HTMLParser
 
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
-from thyme.study.definition import load_preset
-from thyme.study.figures.chosen import Shelf
+from thyme.pipeline.runs.run import RunSpec, pack_trace
+from thyme.sim.traces import read_trace
+from thyme.study.definition import StudyDefinition, load_preset
+from thyme.study.figures.chosen import Shelf, draw
 from thyme.study.figures.lines import breakdown_figure, metric_figure, trace_figure
+from thyme.study.film import film_of
 from thyme.study.plan import Plan, make_plan
 from thyme.study.report.headline import headline
-from thyme.study.report.pages import prose
+from thyme.study.report.pages import figure, prose
 from thyme.study.report.report import Expense, FailedRun, Report, render
 from thyme.study.results import Results, axis_of
-from thyme.study.shown_metrics import SHOWN_METRICS, SUCCESS_PARTS
+from thyme.study.shown_metrics import SHOWN_METRICS, SUCCESS_PARTS, WORKS
 from thyme.study.stages import StageReport
 
 
@@ -58,7 +63,7 @@ def test_a_report_refers_to_nothing_outside_itself(results: Results) -> None:
     parser.feed(page)
     assert parser.found
     assert all(reference.startswith("data:image/svg+xml;base64,") for reference in parser.found)
-    assert not {"link", "iframe", "object"} & set(parser.order)
+    assert not {"link", "object"} & set(parser.order)
     assert parser.order.count("script") == 1, "the one that sorts tables, within the page"
     assert not re.search(r"url\(|@import|https?://", page)
     assert '<meta name="viewport" content="width=device-width' in page
@@ -112,3 +117,42 @@ def test_metrics_are_tidy(results: Results) -> None:
     assert header == "approach,nodes,metric,mean,deviation,low,high,runs"
     assert len(lines) == len(results.points) * len(results.metrics)
     assert "Thyme-LS,8,recall,0.95,0.01,0.94,0.96,3" in lines
+
+
+def test_a_figure_tells_its_numbers_where_somebody_points(results: Results) -> None:
+    axis = axis_of(results.plan)
+    picture = metric_figure(results, axis, SHOWN_METRICS[1])
+    assert picture is not None
+    assert [mark.told for mark in picture.marks if "Thyme-LS, nodes 8" in mark.told] == [
+        "Thyme-LS, nodes 8: 95.0% (94.0% to 96.0%)"
+    ]
+    for mark in picture.marks:
+        assert 0.0 < mark.left < mark.left + mark.width < 1.0
+        assert 0.0 < mark.top < mark.top + mark.height < 1.0
+    by_place = {mark.told: mark for mark in picture.marks}
+    assert len(by_place) == len(picture.marks) == len(results.points)
+    assert escape(picture.marks[0].told) in figure(picture)
+
+
+def test_what_does_not_differ_is_a_sentence_and_what_is_refused_is_said(made_up: Callable[[Plan], Results]) -> None:
+    """All kinds of operations have the same made-up success."""
+    plan = make_plan(load_preset("quick", {"nodes": [16], "approaches": ["ls", "drip"], "scenes": []}))
+    works = draw(made_up(plan), axis_of(plan), (), ())[WORKS]
+    assert not [picture.name for picture in works.pictures if picture.name.startswith("success-of")]
+    assert works.remarks == [
+        "DRIP refuses to delete, and what is refused counts as not succeeded.",
+        "Each kind of operation by itself, with Thyme-LS: 95.0%.",
+        "Each kind of operation by itself, with DRIP: 94.0%.",
+    ]
+
+
+def test_the_approach_of_the_answer_is_seen_at_work(small: StudyDefinition) -> None:
+    plan = make_plan(small)
+    spec = RunSpec(plan.runs[0].scenario, pack_trace(read_trace(plan.runs[0].trace.file)))
+    film = film_of("Thyme-LS", spec)
+    assert film is not None
+    assert film.title == "Thyme-LS at work"
+    shown = json.loads(film.page.partition("const run = ")[2].partition(";\n")[0])
+    assert any(shot["m"] for shot in shown["shots"]), "messages on their way"
+    assert {shown["whats"][what] for _, _, what, _, _ in shown["deeds"]} >= {"posted", "asked", "was told of"}
+    assert film_of("Thyme-LS", RunSpec(spec.scenario, pack_trace(()))) is None

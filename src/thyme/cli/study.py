@@ -240,7 +240,7 @@ def _tell(console: Console, result: StudyResult) -> None:
     for reason in result.headline.reasons:
         console.print(f"  • {reason}", markup=False)
     for tip in result.headline.tips:
-        verdict = "[green]holds[/green]" if tip.holds else "[yellow]tips over[/yellow]"
+        verdict = f"[{'yellow' if tip.only or not tip.holds else 'green'}]{tip.verdict}[/]"
         console.print(f"  If {tip.scene}: {verdict}; {tip.told}")
     for warning in (*result.failures, *result.doubts):
         console.print(f"  ! {warning}", style="red", markup=False)

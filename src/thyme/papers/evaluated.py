@@ -96,7 +96,7 @@ def render_evaluated(name: str, title: str, evaluated: Evaluated, settings: Mapp
 def _pictures(pictures: Sequence[Picture]) -> str:
     if not pictures:
         return ""
-    drawn = "".join(figure(picture.title, picture.caption, picture.svg) for picture in pictures)
+    drawn = "".join(map(figure, pictures))
     return section("Figures", f'<div class="figures">{drawn}</div>')
 
 

@@ -118,8 +118,9 @@ class Run:
         self.stores: dict[int, ReactiveStore] = {}
         self._schedule(operations)
 
-    def go(self, progress: Callable[[float], None] | None = None) -> Result:
-        until_s = self.scenario.time.until_s
+    def go(self, progress: Callable[[float], None] | None = None, until_s: float | None = None) -> Result:
+        """To the scenario's end, or for whoever wants only the beginning, to an earlier one."""
+        until_s = self.scenario.time.until_s if until_s is None else until_s
         self.world.run(until_s, progress)
         self._close(until_s)
         events = self.world.recorder.table(until_s)

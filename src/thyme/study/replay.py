@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
@@ -29,7 +31,7 @@ MAX_MESSAGES_PER_SHOT = 400
 MAX_LINKED_NODES = 30
 """In larger crowds a picture of who reaches whom hides everything else."""
 NOTIFIED = "was told of"
-
+DEED_COLUMNS = ["at_s", "node", "kind", "name", "operation", "object", "subscription", "reason"]
 
 DEEDS = {"insert": "posted", "delete": "deleted", "subscribe": "asked", "unsubscribe": "no longer asks"}
 """What issuing an operation means to whoever looks on; of a retrieval, its end counts."""
@@ -119,15 +121,15 @@ def load_replay(folder: Path) -> Replay:
     movement = movement_of_legs(summary["width_m"], summary["height_m"], ways)
     frame_file = folder / "frames.parquet"
     frames = pq.read_table(frame_file).to_pylist() if frame_file.exists() else []
-    return Replay(movement, summary, frames, _deeds(folder / "events.parquet"))
+    return Replay(movement, summary, frames, deeds_of(pq.read_table(folder / "events.parquet", columns=DEED_COLUMNS)))
 
 
-def _deeds(path: Path) -> list[Deed]:
-    columns = ["at_s", "node", "kind", "name", "operation", "object", "subscription", "reason"]
-    wanted = [("kind", "in", ("issued", "succeeded", "failed", "notified"))]
+def deeds_of(events: pa.Table) -> list[Deed]:
+    """What people did and what they were told, of all events, in the order of time."""
+    wanted = pc.is_in(events["kind"], pa.array(["issued", "succeeded", "failed", "notified"]))
     found: list[Deed] = []
     objects: dict[int, str] = {}
-    for row in pq.read_table(path, columns=columns, filters=wanted).to_pylist():
+    for row in events.select(DEED_COLUMNS).filter(wanted).to_pylist():
         kind, name = row["kind"], row["name"]
         about = row["object"] or objects.get(row["operation"], "")
         if not about and row["subscription"]:

@@ -18,7 +18,11 @@ MAX_TOLD_DEEDS = 20_000
 
 
 def write_page(run: Replay, shots: Sequence[Shot], target: Path, cell_m: float, range_m: float) -> None:
-    """One page with everything in it."""
+    target.write_text(page_of(run, shots, cell_m, range_m), "utf-8")
+
+
+def page_of(run: Replay, shots: Sequence[Shot], cell_m: float, range_m: float, kind: str = "") -> str:
+    """One page with everything in it; of the kind `film`, what fits into another page."""
     scenario = run.summary["scenario"]
     names = sorted({name for shot in shots for _, _, name in shot.messages})
     control = control_names()
@@ -49,4 +53,4 @@ def write_page(run: Replay, shots: Sequence[Shot], target: Path, cell_m: float, 
     title = f"{scenario['name']}: {scenario['approach']}, {scenario['nodes']} people"
     template = Template((Path(__file__).parent / "replay.html").read_text("utf-8"))
     shown = msgspec.json.encode(data).decode().replace("</", "<\\/")
-    target.write_text(template.substitute(title=escape(title), data=shown), "utf-8")
+    return template.substitute(title=escape(title), data=shown, kind=escape(kind))

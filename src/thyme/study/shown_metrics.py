@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
+from thyme.study.wording import duration, share
+
 SUCCESS = "all.success"
 RECALL = "recall"
 NOTIFICATION_LATENCY = "notification.latency_s.p50"
@@ -32,6 +34,18 @@ class Shown(msgspec.Struct, frozen=True):
     @property
     def is_share(self) -> bool:
         return is_share(self.metric)
+
+    @property
+    def is_time(self) -> bool:
+        return self.unit in ("s", "ms")
+
+    def told(self, value: float) -> str:
+        """A value of it, as a person reads it."""
+        if self.is_share:
+            return share(value)
+        if self.is_time:
+            return duration(value)
+        return f"{value * self.scale:,.3g} {self.unit}".strip()
 
     @property
     def file(self) -> str:

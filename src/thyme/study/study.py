@@ -6,7 +6,8 @@ stopped, and one that is run again with nothing changed only looks. Runs that fa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -24,6 +25,7 @@ from thyme.study.definition import StudyDefinition
 from thyme.study.expectations import Expectation, judge_study
 from thyme.study.figures.chosen import draw
 from thyme.study.figures.pictures import write_pictures
+from thyme.study.film import Film, film_of
 from thyme.study.folder import FIGURES, METRICS_FILE, REPORT_FILE, REPORT_STAMP, RUNS, take_folder
 from thyme.study.metrics import provide_metrics
 from thyme.study.plan import Plan, make_plan
@@ -87,9 +89,11 @@ def run_study(
     span = posts.span()
     questioned = tuple(_doubts(span, traces)) if span is not None and definition.posts.dataset else ()
     with stages.stage("report") as notes:
+        film = partial(_film, plan, answer, specs)
         _provide_report(
-            plan, results, answer, outcomes, traces, expectations, stages, session.master, out, notes, span, questioned
-        )
+            plan, results, answer, outcomes, traces, expectations, stages, session.master, out, notes, span, questioned,
+            film,
+        )  # fmt: skip
     failures = tuple(failure_words(plan, _failures(plan, outcomes)))
     return StudyResult(
         results, answer, tuple(outcomes), out / REPORT_FILE, out / METRICS_FILE, stages.all_reused, failures, questioned
@@ -127,6 +131,7 @@ def _provide_report(
     notes: StageNotes,
     span: Span | None,
     questioned: tuple[str, ...],
+    film: Callable[[], Film | None],
 ) -> None:
     failed = tuple(_failures(plan, outcomes))
     identity = identity_of(plan.definition, results.csv(), failed, list(expectations), code_identity(__name__))
@@ -144,11 +149,20 @@ def _provide_report(
     expense = Expense(tuple(stages.reports), len(outcomes), seconds, master, version("thyme"))
     assumed = tuple(assumptions(plan, traces, span))
     page = render(
-        Report(plan, results, answer, shelves, claims, failed, expense, assumed, prior_words(plan), questioned)
+        Report(plan, results, answer, shelves, claims, failed, expense, assumed, prior_words(plan), questioned, film())
     )
     write_file(out / REPORT_FILE, page.encode())
     write_file(stamp, identity.encode())
     notes.detail = f"{REPORT_FILE} and {len(drawn)} figures"
+
+
+def _film(plan: Plan, answer: Headline, specs: Sequence[RunSpec]) -> Film | None:
+    """Of the approach that the answer names first, where it was asked for first."""
+    if not answer.choices:
+        return None
+    chosen = answer.choices[0].chosen
+    spec = next(spec for run, spec in zip(plan.runs, specs, strict=True) if run.point == chosen.point)
+    return film_of(chosen.approach, spec)
 
 
 def _doubts(span: Span, traces: Sequence[PlayedTrace]) -> list[str]:

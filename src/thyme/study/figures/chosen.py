@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import msgspec
 
+from thyme.approaches.registry import find_approach
 from thyme.study.expectations import Expectation
 from thyme.study.figures.lines import breakdown_figure, metric_figure, trace_figure
 from thyme.study.figures.pictures import Picture
 from thyme.study.results import Axis, Results, scene_axis
 from thyme.study.shown_metrics import COSTS, FAST, LATENCY_PARTS, SHOWN_METRICS, SUCCESS_PARTS, WORKS, Shown
-from thyme.study.wording import duration, share, span
+from thyme.study.wording import listed, share, span
 from thyme.study.workload import PlayedTrace
 
 WORKLOAD = "What the crowd does"
@@ -38,13 +39,11 @@ def draw(
         for along in (scenes, axis if axis.is_line or scenes is None else None):
             if along is not None:
                 _put(results, along, shown, expectations, shelves[shown.group])
-    pictures = {name: shelf.pictures for name, shelf in shelves.items()}
-    for series in list(axis.series)[:MAX_BREAKDOWNS]:
-        _break_down(results, axis, series, pictures)
+    _break_down_all(results, axis, shelves)
     if traces:
         largest = max(traces, key=lambda trace: len(trace.operations))
         title = f"Operations over time, {largest.choice.title}"
-        pictures[WORKLOAD].append(trace_figure(largest.operations, "operations-over-time", title))
+        shelves[WORKLOAD].pictures.append(trace_figure(largest.operations, "operations-over-time", title))
     return shelves
 
 
@@ -52,7 +51,7 @@ def _put(results: Results, axis: Axis, shown: Shown, expectations: Sequence[Expe
     points = [point for places in axis.series.values() for point in places.values()]
     means = [found.mean for point in points if (found := results.get(point, shown.metric)) is not None]
     if len(means) > 1 and not any(one.metric == shown.metric for one in expectations) and _alike(means, shown):
-        shelf.remarks.append(f"{shown.title}: {_told(means, shown)} everywhere.")
+        shelf.remarks.append(f"{shown.title}: {span(shown.told(min(means)), shown.told(max(means)))} everywhere.")
         return
     drawn = metric_figure(results, axis, shown, expectations)
     if drawn is not None:
@@ -64,26 +63,50 @@ def _alike(means: Sequence[float], shown: Shown) -> bool:
     return apart <= ALIKE_SHARE if shown.is_share else apart <= ALIKE_OTHER * max(map(abs, means))
 
 
-def _told(means: Sequence[float], shown: Shown) -> str:
-    if shown.is_share:
-        return span(share(min(means)), share(max(means)))
-    if shown.unit == "s":
-        return span(duration(min(means)), duration(max(means)))
-    low, high = (f"{value * shown.scale:,.3g}" for value in (min(means), max(means)))
-    return f"{span(low, high)} {shown.unit}".strip()
+def _break_down_all(results: Results, axis: Axis, shelves: dict[str, Shelf]) -> None:
+    """Each kind of operation by itself, approach for approach; where all kinds do alike, in a sentence for all such."""
+    alike: dict[str, list[str]] = {}
+    for series in list(axis.series)[:MAX_BREAKDOWNS]:
+        refused = _refused(results, series)
+        if refused:
+            told = f"{series} refuses to {listed(refused, 'or')}, and what is refused counts as not succeeded."
+            shelves[WORKS].remarks.append(told)
+        parts = [part for part in SUCCESS_PARTS if part.short not in refused]
+        means = [
+            found.mean
+            for part in parts
+            for point in axis.series[series].values()
+            if (found := results.get(point, part.metric)) is not None
+        ]
+        if len(means) > 1 and _alike(means, parts[0]):
+            alike.setdefault(span(share(min(means)), share(max(means))), []).append(series)
+            parts = []
+        _break_down(results, axis, series, parts, shelves)
+    for told, names in alike.items():
+        shelves[WORKS].remarks.append(f"Each kind of operation by itself, with {listed(names, 'and')}: {told}.")
 
 
-def _break_down(results: Results, axis: Axis, series: str, pictures: dict[str, list[Picture]]) -> None:
+def _refused(results: Results, series: str) -> list[str]:
+    """What the approach of a series does not offer."""
+    title = series.partition(",")[0]
+    chosen = next((one.name for one in results.plan.definition.approaches if one.title == title), None)
+    if chosen is None:
+        return []
+    can = find_approach(chosen).capabilities
+    return [kind for kind, is_so in (("delete", can.deletes), ("retrieve", can.retrieves)) if not is_so]
+
+
+def _break_down(results: Results, axis: Axis, series: str, parts: Sequence[Shown], shelves: dict[str, Shelf]) -> None:
     name = "".join(letter if letter.isalnum() else "-" for letter in series.lower())
     success = breakdown_figure(
         results, axis, series, f"success-of-{name}", f"{series}: each operation",
-        "The share of each operation that succeeds; for notifications, the recall.", SUCCESS_PARTS,
+        "The share of each operation that succeeds; of notifications, those that arrive.", parts,
     )  # fmt: skip
     latency = breakdown_figure(
-        results, axis, series, f"latency-of-{name}", f"{series}: each operation's latency",
-        "Median time until each operation has succeeded.", LATENCY_PARTS,
+        results, axis, series, f"latency-of-{name}", f"{series}: how long each operation takes",
+        "Half of the operations of each kind, and of the notifications, take less.", LATENCY_PARTS,
     )  # fmt: skip
     if success is not None:
-        pictures[WORKS].append(success)
+        shelves[WORKS].pictures.append(success)
     if latency is not None:
-        pictures[FAST].append(latency)
+        shelves[FAST].pictures.append(latency)

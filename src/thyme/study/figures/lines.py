@@ -16,41 +16,32 @@ import msgspec
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, ScalarFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, ScalarFormatter
 
 from thyme.model.operations import Operation
 from thyme.study.claims import SIGNS, Bound
 from thyme.study.expectations import Expectation
-from thyme.study.figures.pictures import (
-    INK,
-    MARKERS,
-    OPERATION_COLOURS,
-    STYLE,
-    Picture,
-    colours_of,
-    to_picture,
-)
-from thyme.study.results import Axis, Results, Summary
+from thyme.study.figures.pictures import OPERATION_COLOURS, STYLE, Picture, colours_of, to_picture
+from thyme.study.figures.series import Drawn, draw_bars, draw_groups, draw_lines
+from thyme.study.figures.spots import Spot, marks_of
+from thyme.study.results import Axis, Results
 from thyme.study.shown_metrics import Shown
 from thyme.study.wording import round_share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Drawn = dict[str, list[tuple[float, Summary]]]
-"""What is drawn of each series: where on the axis, and what was measured there."""
-
 SIZE_IN = (5.4, 3.45)
 BINS_S = (10.0, 30.0, 60.0, 300.0, 600.0, 1_800.0, 3_600.0)
 MAX_BINS = 120
-SIDE_STEP = 0.012
-"""Lines stand beside each other by this share of the axis, so that equal ones can be told apart."""
 LEGEND_MARK_IN, LEGEND_LETTER_IN, LEGEND_ROW_IN = 0.5, 0.08, 0.19
 """What a mark, a letter and a row of the legend take, about."""
-LOG_RATIO = 20.0
+LOG_RATIO = 3.0
 """Times that differ by more than this factor stand on a logarithmic scale."""
-BAR_WIDTH = 0.8
-"""What a group of bars takes of its place."""
+LOG_STEPS = (1.0, 2.0, 5.0)
+"""Where such a scale has its ticks, in each power of ten."""
+LABEL_WIDTH_IN, LABEL_LETTER_IN, LABEL_POINTS = 4.6, 0.075, 8.5
+"""What the names of all scenes have beside each other, and what a letter of them takes, about."""
 
 
 def metric_figure(
@@ -67,11 +58,11 @@ def metric_figure(
     shown = _in_fitting_unit(shown, drawn)
     with mpl.rc_context(STYLE):
         figure, axes = _blank()
-        _draw(axes, axis, drawn, shown, list(axis.series))
+        spots = _draw(axes, axis, drawn, shown, list(axis.series))
         marked = _draw_stated(axes, axis, shown, expectations)
         _finish(axes, shown, drawn, legend=axis.is_line or bool(axis.labels) or marked)
         name = f"{shown.file}-by-scene" if axis.labels else shown.file
-        return to_picture(figure, name, shown.title, shown.caption)
+        return _picture(figure, axes, spots, name, shown.title, shown.caption)
 
 
 def breakdown_figure(
@@ -89,9 +80,9 @@ def breakdown_figure(
     with mpl.rc_context(STYLE):
         figure, axes = _blank()
         shown = _in_fitting_unit(parts[0], drawn)
-        _draw(axes, axis, drawn, shown, list(drawn))
+        spots = _draw(axes, axis, drawn, shown, list(drawn))
         _finish(axes, shown, drawn, legend=axis.is_line or bool(axis.labels))
-        return to_picture(figure, name, title, caption)
+        return _picture(figure, axes, spots, name, title, caption)
 
 
 def trace_figure(operations: Sequence[Operation], name: str, title: str) -> Picture:
@@ -139,65 +130,22 @@ def _blank() -> tuple[Figure, Axes]:
     return figure, figure.add_subplot()
 
 
-def _draw(axes: Axes, axis: Axis, drawn: Drawn, shown: Shown, order: list[str]) -> None:
+def _picture(figure: Figure, axes: Axes, spots: Sequence[Spot], name: str, title: str, caption: str) -> Picture:
+    picture = to_picture(figure, name, title, caption)
+    return msgspec.structs.replace(picture, marks=marks_of(axes, spots))
+
+
+def _draw(axes: Axes, axis: Axis, drawn: Drawn, shown: Shown, order: list[str]) -> list[Spot]:
     if axis.labels:
-        _draw_groups(axes, drawn, shown, order)
-        axes.set_xticks(axis.values, [fill(label, 12) for label in axis.labels])
-    elif axis.is_line:
-        _draw_lines(axes, drawn, shown, order)
+        letters = int(LABEL_WIDTH_IN / len(axis.labels) / LABEL_LETTER_IN)
+        labels = [fill(label, letters, break_long_words=False) for label in axis.labels]
+        axes.set_xticks(axis.values, labels, fontsize=LABEL_POINTS)
+        return draw_groups(axes, drawn, shown, order, axis.labels)
+    if axis.is_line:
         axes.set_xlabel(axis_title(axis.key))
         axes.set_xticks(axis.values, [f"{value:g}" for value in axis.values])
-    else:
-        _draw_bars(axes, drawn, shown, order)
-
-
-def _draw_lines(axes: Axes, drawn: Drawn, shown: Shown, order: list[str]) -> None:
-    places = [at for line in drawn.values() for at, _ in line]
-    span = max(places) - min(places)
-    colours = colours_of(order)
-    for place, (name, line) in enumerate(drawn.items()):
-        colour, marker = colours[name], MARKERS[order.index(name) % len(MARKERS)]
-        aside = (place - (len(drawn) - 1) / 2) * SIDE_STEP * span
-        x = [at + aside for at, _ in line]
-        mean = [summary.mean * shown.scale for _, summary in line]
-        below, above = _whiskers([summary for _, summary in line], shown)
-        axes.fill_between(x, np.subtract(mean, below), np.add(mean, above), color=colour, alpha=0.14, linewidth=0)
-        axes.errorbar(
-            x, mean, yerr=[below, above], color=colour, marker=marker, markersize=6, linewidth=2.0,
-            capsize=3.5, elinewidth=1.1, label=name,
-        )  # fmt: skip
-
-
-def _draw_bars(axes: Axes, drawn: Drawn, shown: Shown, order: list[str]) -> None:
-    names = list(drawn)
-    colours = colours_of(order)
-    for place, name in enumerate(names):
-        summary = drawn[name][0][1]
-        ends = _whiskers([summary], shown)
-        axes.bar(place, summary.mean * shown.scale, 0.6, yerr=ends, color=colours[name], capsize=4, ecolor=INK)
-    axes.set_xticks(range(len(names)), names, rotation=20 if len(names) > 4 else 0)
-    axes.grid(axis="x", visible=False)
-
-
-def _draw_groups(axes: Axes, drawn: Drawn, shown: Shown, order: list[str]) -> None:
-    width = BAR_WIDTH / len(drawn)
-    colours = colours_of(order)
-    for place, (name, line) in enumerate(drawn.items()):
-        aside = (place - (len(drawn) - 1) / 2) * width
-        summaries = [summary for _, summary in line]
-        mean = [summary.mean * shown.scale for summary in summaries]
-        axes.bar(
-            [at + aside for at, _ in line], mean, width * 0.92, yerr=_whiskers(summaries, shown), color=colours[name],
-            capsize=2, ecolor=INK, error_kw={"linewidth": 0.8}, label=name,
-        )  # fmt: skip
-    axes.grid(axis="x", visible=False)
-
-
-def _whiskers(summaries: Sequence[Summary], shown: Shown) -> list[list[float]]:
-    """How far the intervals reach below and above the means; of a single run, not at all."""
-    below = [0.0 if one.low is None else max(0.0, one.mean - one.low) * shown.scale for one in summaries]
-    above = [0.0 if one.high is None else max(0.0, one.high - one.mean) * shown.scale for one in summaries]
-    return [below, above]
+        return draw_lines(axes, drawn, shown, order, axis_title(axis.key))
+    return draw_bars(axes, drawn, shown, order)
 
 
 def _draw_stated(axes: Axes, axis: Axis, shown: Shown, expectations: Sequence[Expectation]) -> bool:
@@ -232,15 +180,19 @@ def _draw_stated(axes: Axes, axis: Axis, shown: Shown, expectations: Sequence[Ex
 
 def _is_wide(shown: Shown, drawn: Drawn) -> bool:
     """Whether times lie so far apart that only a logarithmic scale shows them all."""
-    means = [summary.mean for line in drawn.values() for _, summary in line]
-    return shown.unit in ("s", "ms") and min(means) > 0.0 and max(means) > LOG_RATIO * min(means)
+    means = [summary.mean for line in drawn.values() for _, summary in line if summary.mean > 0.0]
+    return shown.is_time and len(means) > 1 and max(means) > LOG_RATIO * min(means)
 
 
 def _finish(axes: Axes, shown: Shown, drawn: Drawn, legend: bool) -> None:
     axes.set_ylabel(shown.axis_label)
     if _is_wide(shown, drawn):
         axes.set_yscale("log")
+        least = min(one.mean for line in drawn.values() for _, one in line if one.mean > 0.0) * shown.scale
+        axes.set_ylim(bottom=min(least / 2.0, axes.get_ylim()[0]))
+        axes.yaxis.set_major_locator(LogLocator(subs=LOG_STEPS))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
         if legend:
             _legend(axes)
         return
@@ -261,11 +213,15 @@ def _finish(axes: Axes, shown: Shown, drawn: Drawn, legend: bool) -> None:
 
 
 def _legend(axes: Axes) -> None:
-    labels = axes.get_legend_handles_labels()[1]
-    if labels:
+    handles, labels = axes.get_legend_handles_labels()
+    figure = axes.figure
+    if labels and isinstance(figure, Figure):
         entry_in = LEGEND_MARK_IN + LEGEND_LETTER_IN * max(map(len, labels))
         columns = max(1, min(len(labels), int((SIZE_IN[0] - LEGEND_MARK_IN) / entry_in)))
         # As many columns as needed for the fewest rows: five entries where four fit are better set as three and two.
         rows = -(-len(labels) // columns)
-        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=-(-len(labels) // rows))
-        axes.figure.set_size_inches(SIZE_IN[0], SIZE_IN[1] + (rows - 1) * LEGEND_ROW_IN)  # type: ignore[union-attr]
+        figure.legend(
+            handles, labels, loc="outside upper left", ncols=-(-len(labels) // rows), handlelength=1.3,
+            columnspacing=1.4, borderpad=0.1,
+        )  # fmt: skip
+        figure.set_size_inches(SIZE_IN[0], SIZE_IN[1] + (rows - 1) * LEGEND_ROW_IN)

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from thyme.drafts import write_file
 from thyme.model.errors import InputError
+from thyme.study.figures.spots import Mark
 
 PNG_DPI = 160
 SUFFIXES = (".png", ".svg")
@@ -40,6 +42,8 @@ OPERATION_COLOURS = {
     "retrieve": "#8a5a99",
     "notification": "#4d4d4d",
 }
+PALER = 0.6
+"""What each further series of an approach keeps of its colour."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
@@ -65,12 +69,25 @@ STYLE: dict[Any, Any] = {
 
 
 def colours_of(names: Sequence[str]) -> dict[str, str]:
-    """A colour for each: the one that belongs to an approach or an operation, and one that is left for any other."""
+    """A colour for each: the one that belongs to an approach or an operation, paler for each further series of it
+    (`Thyme-LS, walking 0.5`), and one that is left for any other."""
     own = APPROACH_COLOURS | OPERATION_COLOURS
-    found = {name: own[name] for name in names if name in own}
+    found: dict[str, str] = {}
+    times: dict[str, int] = {}
+    for name in names:
+        family = name.partition(",")[0]
+        if family in own:
+            found[name] = _paler(own[family], times.get(family, 0))
+            times[family] = times.get(family, 0) + 1
     left = [colour for colour in COLOURS if colour not in found.values()]
-    strangers = [name for name in names if name not in own]
+    strangers = [name for name in names if name not in found]
     return found | {name: left[i % len(left)] for i, name in enumerate(strangers)}
+
+
+def _paler(colour: str, steps: int) -> str:
+    whiter = 1.0 - PALER**steps
+    red, green, blue = (part + (1.0 - part) * whiter for part in to_rgb(colour))
+    return to_hex((red, green, blue))
 
 
 class Picture(msgspec.Struct, frozen=True):
@@ -81,6 +98,8 @@ class Picture(msgspec.Struct, frozen=True):
     caption: str
     png: bytes
     svg: bytes
+    marks: tuple[Mark, ...] = ()
+    """What a page tells where somebody points at it."""
 
 
 def to_picture(figure: Figure, name: str, title: str, caption: str, dpi: int = PNG_DPI) -> Picture:

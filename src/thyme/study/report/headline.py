@@ -14,6 +14,7 @@ from thyme.study.plan import Plan
 from thyme.study.report.choosing import (
     CRITERIA,
     MIN_RUNS,
+    TRAFFIC,
     Choice,
     Score,
     choices,
@@ -23,7 +24,7 @@ from thyme.study.scenes import ASKED
 from thyme.study.shown_metrics import LATE_NOTIFICATION
 from thyme.study.wording import counted, duration, listed, place, proportion, round_share, share, span
 
-EQUAL = 0.15
+EQUAL = TRAFFIC.margin
 """Traffic that differs by less than this is told as about the same."""
 
 
@@ -33,6 +34,12 @@ class Tip(msgspec.Struct, frozen=True):
     scene: str
     holds: bool
     told: str
+    only: tuple[str, ...] = ()
+    """Of several that could not be told apart, those that are still the answer here, if not all are."""
+
+    @property
+    def verdict(self) -> str:
+        return "tips over" if not self.holds else "holds in part" if self.only else "holds"
 
 
 class Headline(msgspec.Struct, frozen=True):
@@ -109,13 +116,19 @@ def _answer(winners: Sequence[str], asked: Sequence[Choice], tips: Sequence[Tip]
     if alone:
         return f"{winner} works for this crowd{proviso}."
     if len(winners) > 1:
-        return f"{listed(winners, 'and')} do equally well here: this study cannot tell them apart{proviso}."
+        both = f"{listed(winners, 'and')} do equally well here: this study cannot tell them apart{proviso}."
+        parting: dict[str, list[str]] = {}
+        for tip in tips:
+            if tip.only:
+                parting.setdefault(listed(tip.only, "or"), []).append(tip.scene)
+        ways = [f"{name} where {listed(scenes, 'or')}" for name, scenes in parting.items()]
+        return f"{both} Take {listed(ways, 'and')}." if ways else both
     return f"Choose {winner}{proviso}."
 
 
 def _reasons(results: Results, winners: Sequence[str], asked: Sequence[Choice]) -> list[str]:
     winner = winners[0]
-    own = [score for choice in asked if (score := choice.of(winner)) is not None]
+    own = [score for choice in asked for name in winners if (score := choice.of(name)) is not None]
     succeed = span(share(min(s.success for s in own)), share(max(s.success for s in own)))
     arrive = span(share(min(s.recall for s in own)), share(max(s.recall for s in own)))
     reasons = [f"{succeed} of what people ask for succeeds, and {arrive} of the notifications that are due arrive."]
@@ -150,12 +163,14 @@ def _how_sure(winners: Sequence[str], own: Sequence[Score]) -> str:
 
 
 def _beside(winner: str, winners: Sequence[str], asked: Sequence[Choice]) -> list[str]:
-    """The other approaches: what they lack, or what they send beside the winner."""
+    """The other approaches: what they lack, or what they send beside the winner, of several the one that sends
+    least."""
     others: dict[str, list[tuple[Score, Score]]] = {}
     for choice in asked:
-        own = choice.of(winner)
+        best = [score for score in choice.best if score.approach in winners and score.air_bytes]
+        own = min(best, key=lambda score: score.air_bytes or 0.0) if best else choice.of(winner)
         for score in choice.scores:
-            if own is not None and score is not own:
+            if own is not None and score.approach not in winners:
                 others.setdefault(score.approach, []).append((own, score))
     sentences = []
     for approach, pairs in others.items():
@@ -182,8 +197,9 @@ def _tip(winners: Sequence[str], choice: Choice) -> Tip:
         return Tip(choice.scene, False, f"{winner} has no result here")
     figures = f"{share(own.success)} succeeds, {share(own.recall)} arrives"
     if still and own.dependable:
-        only = f", of {listed(still, 'and')} alone" if len(still) < len(winners) else ""
-        return Tip(choice.scene, True, f"{figures}{only}")
+        only = tuple(still) if len(still) < len(winners) else ()
+        aside = f" with {listed(still, 'and')}" if only else ""
+        return Tip(choice.scene, True, f"{figures}{aside}", only)
     if not own.dependable:
         better = [name for name in choice.names if name != winner] if choice.suffices else []
         instead = f"; {listed(better, 'or')} would do" if better else "; nothing else tried does better"

@@ -9,6 +9,8 @@ from html import escape
 
 import msgspec
 
+from thyme.study.figures.pictures import Picture
+
 SORTING = """\
 for (const head of document.querySelectorAll("th")) {
   head.title = "sort by this";
@@ -83,11 +85,18 @@ def items(texts: Iterable[str], tag: str = "ul", kind: str = "") -> str:
     return f"<{tag}{attribute}>" + "".join(f"<li>{prose(text)}</li>" for text in texts) + f"</{tag}>"
 
 
-def figure(title: str, caption: str, svg: bytes) -> str:
-    data = base64.b64encode(svg).decode()
+def figure(picture: Picture) -> str:
+    """A picture with its title and caption, which tells its numbers where somebody points at them."""
+    data = base64.b64encode(picture.svg).decode()
+    title = escape(picture.title)
+    marks = "".join(
+        f'<b style="left:{one.left:.2%};top:{one.top:.2%};width:{one.width:.2%};height:{one.height:.2%}" '
+        f'data-told="{escape(one.told)}"{" class=right" if one.left + one.width / 2 > 0.5 else ""}></b>'
+        for one in picture.marks
+    )
     return (
-        f'<figure><h3>{escape(title)}</h3><img alt="{escape(title)}" src="data:image/svg+xml;base64,{data}">'
-        f"<figcaption>{escape(caption)}</figcaption></figure>\n"
+        f'<figure><h3>{title}</h3><div class="plot"><img alt="{title}" src="data:image/svg+xml;base64,{data}">'
+        f"{marks}</div><figcaption>{escape(picture.caption)}</figcaption></figure>\n"
     )
 
 

@@ -7,26 +7,27 @@ the papers say, the rules by which the answer was found, the settings, what fail
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from typing import Any
 
 import msgspec
 
-from thyme.pipeline.metrics.intervals import CONFIDENCE, MIN_SURE_RUNS
 from thyme.study.claims import Claim, agreement, those_tested
 from thyme.study.figures.chosen import Shelf
-from thyme.study.figures.lines import axis_title
-from thyme.study.plan import SCENE_COLUMN, Plan
+from thyme.study.film import Film
+from thyme.study.plan import Plan
 from thyme.study.report.assumptions import Assumption, Competitor, competitors
-from thyme.study.report.choosing import Choice, Score
 from thyme.study.report.headline import Headline, rules, why
+from thyme.study.report.numbers import numbers_section
 from thyme.study.report.pages import Cell, Row, badge, figure, folded, items, page, prose, section, table
 from thyme.study.results import Results, readable
-from thyme.study.shown_metrics import AIR_BYTES, LATE_NOTIFICATION, NOTIFICATION_LATENCY, RECALL, SUCCESS
 from thyme.study.stages import StageReport
-from thyme.study.wording import counted, duration, listed, round_share, share, size, span
+from thyme.study.wording import counted, duration, listed
+
+LONG_TOLD = 90
+"""An assumption of more letters than this gets two columns."""
 
 
 class FailedRun(msgspec.Struct, frozen=True):
@@ -63,6 +64,8 @@ class Report(msgspec.Struct, frozen=True):
     """What the decision map had for this crowd before."""
     doubts: tuple[str, ...] = ()
     """What is odd about how the posts are used."""
+    film: Film | None = None
+    """The approach that the answer names, at work."""
 
 
 def render(report: Report) -> str:
@@ -76,7 +79,8 @@ def render(report: Report) -> str:
             _answer(report),
             _competitors(competitors(report.plan)),
             _tips(report.headline),
-            _numbers(report),
+            _film(report.film),
+            numbers_section(report.results, report.headline),
             *_figures(report.shelves),
             claims_section(report.claims),
             section("How the answer was found", items(rules(report.plan), "ol", "rules")),
@@ -119,7 +123,11 @@ def failure_words(plan: Plan, failed: Sequence[FailedRun]) -> list[str]:
 def _assumed(assumed: Sequence[Assumption]) -> str:
     if not assumed:
         return ""
-    rows = "".join(f"<div><dt>{escape(one.about)}</dt><dd>{prose(one.told)}</dd></div>" for one in assumed)
+    rows = "".join(
+        f"<div{' class=long' if len(one.told) > LONG_TOLD else ''}><dt>{escape(one.about)}</dt>"
+        f"<dd>{prose(one.told)}</dd></div>"
+        for one in assumed
+    )
     return f'<h3 class="assumed">All of this assumes</h3><dl class="assumed">{rows}</dl>'
 
 
@@ -141,81 +149,27 @@ def _tips(headline: Headline) -> str:
     rows = []
     for choice in headline.neighbours:
         tip = winner.get(choice.scene)
-        verdict = badge("holds", "good") if tip and tip.holds else badge("tips over", "bad") if tip else ""
+        kind = "bad" if not tip or not tip.holds else "fair" if tip.only else "good"
+        verdict = badge(tip.verdict, kind) if tip else ""
         best = listed(choice.names, "or") if choice.suffices else "nothing tried"
         told = Cell(tip.told if tip else why(choice))
         rows.append(Row((Cell(choice.scene), Cell("", html=verdict), told, Cell(best))))
-    held = sum(tip.holds for tip in headline.tips)
+    held = sum(tip.holds and not tip.only for tip in headline.tips)
+    parts = sum(bool(tip.only) for tip in headline.tips)
     lead = "The same with one assumption changed, in few runs. "
     if headline.tips:
-        lead += f"The answer holds in {held} of {counted(len(headline.tips), 'such scene')}."
+        lead += f"The answer holds in {held} of {counted(len(headline.tips), 'such scene')}"
+        lead += f", and in {parts} more for one of those it names." if parts else "."
     return section(
         "Where it tips over", table(["if", "the answer", "it then gives", "dependable and best"], rows), lead
     )
 
 
-def _numbers(report: Report) -> str:
-    keys = report.plan.columns
-    headers = [
-        *("people" if key == "nodes" else axis_title(key) for key in keys),
-        "approach",
-        "operations succeed",
-        "notifications arrive",
-        "half notified within",
-        "95% notified within",
-        "sent over the air",
-        "verdict",
-    ]
-    places = (*report.headline.choices, *report.headline.neighbours)
-    rows = [_score_row(report.results, keys, choice, score) for choice in places for score in choice.scores]
-    lead = (
-        "Means over the runs, and from which run to which they go: from the smallest to the largest, or with "
-        f"{MIN_SURE_RUNS} runs and more within the interval that holds the median run with {round_share(CONFIDENCE)}."
-    )
-    return section("The numbers it rests on", table(headers, rows), lead) if rows else ""
-
-
-def _score_row(results: Results, keys: list[str], choice: Choice, score: Score) -> Row:
-    chosen = score in choice.best
-    if chosen and score.dependable:
-        several = len(choice.best) > 1
-        verdict = badge("among the best" if several else "chosen", "best")
-        if len(choice.scores) == 1:
-            verdict = badge("dependable", "good")
-    elif score.dependable:
-        verdict = badge("dependable", "good")
-    else:
-        verdict = badge("not dependable", "bad" if not chosen else "fair")
-    point = score.point
-    cells = [
-        *(_place_cell(choice, key) for key in keys),
-        Cell(score.approach),
-        _share_cell(results, point, SUCCESS),
-        _share_cell(results, point, RECALL),
-        _cell(results, point, NOTIFICATION_LATENCY, duration),
-        _cell(results, point, LATE_NOTIFICATION, duration),
-        _cell(results, point, AIR_BYTES, size),
-        Cell("", html=verdict),
-    ]
-    return Row(tuple(cells), chosen=chosen and len(choice.scores) > 1)
-
-
-def _place_cell(choice: Choice, key: str) -> Cell:
-    value = choice.scene if key == SCENE_COLUMN else choice.values[key]
-    return Cell(str(value), numeric=isinstance(value, int | float))
-
-
-def _share_cell(results: Results, point: int, metric: str) -> Cell:
-    return _cell(results, point, metric, share)
-
-
-def _cell(results: Results, point: int, metric: str, show: Callable[[float], str]) -> Cell:
-    found = results.get(point, metric)
-    if found is None:
-        return Cell("–", numeric=True)
-    ends = "" if found.low is None or found.high is None else span(show(found.low), show(found.high))
-    spread = f' <span class="spread">{escape(ends)}</span>' if " to " in ends else ""
-    return Cell("", numeric=True, html=escape(show(found.mean)) + spread, rank=found.mean)
+def _film(film: Film | None) -> str:
+    if film is None:
+        return ""
+    frame = f'<iframe class="film" title="{escape(film.title)}" srcdoc="{escape(film.page)}"></iframe>'
+    return section(film.title, frame, film.caption)
 
 
 def _figures(shelves: dict[str, Shelf]) -> list[str]:
@@ -223,7 +177,7 @@ def _figures(shelves: dict[str, Shelf]) -> list[str]:
         section(
             group,
             '<div class="figures">'
-            + "".join(figure(p.title, p.caption, p.svg) for p in shelf.pictures)
+            + "".join(map(figure, shelf.pictures))
             + "</div>"
             + (items(shelf.remarks, "ul", "remarks") if shelf.remarks else ""),
         )
