@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from thyme.model.errors import InputError
+
 bench_app = typer.Typer(help="Measure speed and memory on this machine.", no_args_is_help=True)
 
 Ns3Python = Annotated[
@@ -167,16 +169,34 @@ def sweep(
 
 @bench_app.command()
 def live(
-    inserts: Annotated[int, typer.Option(min=1, help="Inserts in a plain loop.")] = 10_000,
+    many: Annotated[int, typer.Option(min=1, help="Notifications, as fast as they go.")] = 10_000,
+    past: Annotated[int, typer.Option(min=1, help="What a subscriber who comes late is told.")] = 50_000,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only whose name has this in it; 16 MB if that is 'large'. Repeatable.")
+    ] = None,
     large_mb: Annotated[int, typer.Option(min=1, help="Size of a large object, in MB.")] = 16,
 ) -> None:
-    """Two live nodes on loopback beside bare UDP: single notifications, as many as there can be, a large object.
+    """Live nodes on loopback beside UDP, Zenoh, NATS, Mosquitto and Redis, where installed; and a large object.
 
-    Example: thyme bench live --inserts 100000
+    Example: thyme bench live --only zenoh --only thyme-ls --past 10000
     """
-    from thyme.bench.live.rounds import bench_live, render
+    from rich.console import Console
+    from rich.progress import Progress
 
-    render(bench_live(inserts, large_mb * 1_000_000))
+    from thyme.bench.live.contest.measuring import Plan
+    from thyme.bench.live.contest.table import contest, render
+    from thyme.bench.live.large import LARGE, bench_large, render_large
+
+    plan = Plan(many=many, past=past)
+    with Progress(transient=True) as progress:
+        task = progress.add_task("live", total=None)
+        found = contest(plan, lambda name: progress.update(task, description=name), only or ())
+    if found:
+        render(found, plan, Console())
+    if not only or LARGE in only:
+        render_large(bench_large(large_mb * 1_000_000))
+    elif not found:
+        raise InputError(f"--only {', '.join(only)}: nobody is called so; try zenoh, nats, thyme-ls or large")
 
 
 @bench_app.command()

@@ -16,7 +16,7 @@ import msgspec
 import psutil
 
 from thyme.bench.live.bare import write_random
-from thyme.bench.live.notifications import QUICK, TAG
+from thyme.bench.live.contest.nodes import QUICK, TAG
 from thyme.live import Node
 from thyme.live.loop import run
 
