@@ -21,7 +21,7 @@ setup = @log=$(VENV)/install.log; \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install develop study gallery figures reproduce reproduce-quick test check lint bench bench-ns3 spark-archive clean
+.PHONY: help install develop study gallery figures reproduce reproduce-quick test search check lint bench bench-ns3 spark-archive clean
 
 help: ## list the targets
 	@echo "Thyme: time-aware reactive storage for crowds of devices with no infrastructure"
@@ -82,6 +82,9 @@ figures: $(RUNTIME) ## draw the decision map of docs/decision.md anew from its t
 
 test: $(DEV) $(BENCH) ## run all tests, on all cores (JOBS=2 on two)
 	$(BIN)/python -m pytest -n $(JOBS)
+
+search: $(DEV) $(BENCH) ## run all tests with examples drawn afresh, as often as you like (WHERE=tests/model for a part)
+	THYME_EXAMPLES=search $(BIN)/python -m pytest -n $(JOBS) $(WHERE)
 
 check: lint ## lint, and the quick tests (no Spark, nothing compiled): for while you edit
 	$(BIN)/python -m pytest -q -n $(JOBS) -m 'not spark and not compiled and not long'

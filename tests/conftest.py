@@ -8,6 +8,7 @@ and folders: `spark` for what needs Java, `compiled` for what runs machine code 
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -36,8 +37,10 @@ HERE = Path(__file__).parent
 _users = count()
 
 # Nothing is timed in a test: how long an example takes depends on what else the machine does.
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
+# The examples are the same in every run, so that a change answers for what it breaks; `make search` draws others.
+settings.register_profile("patient", deadline=None, derandomize=True)
+settings.register_profile("search", deadline=None, max_examples=500)
+settings.load_profile(os.environ.get("THYME_EXAMPLES", "patient"))
 
 
 @pytest.fixture(scope="session")

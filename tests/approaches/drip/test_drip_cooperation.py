@@ -23,7 +23,7 @@ EVENT = ObjectKey("e", NodeId(99))
 
 
 def carrying(node: int) -> MultiCopyMultiDestination:
-    return MultiCopyMultiDestination(NodeId(node), 1, 200, Following(lambda: 0.0))
+    return MultiCopyMultiDestination(NodeId(node), 1, 200, Following(lambda: 0.0, follow_s=60.0, settle_s=5.0))
 
 
 def interest_of(subscriber: int, *brokers: int, moved_s: float = 1.0) -> Interest:
@@ -161,28 +161,38 @@ def test_a_carrier_brings_the_event_to_its_destinations_and_to_nobody_else() -> 
 def test_destinations_follow_a_subscriber_until_its_local_broker_has_the_event() -> None:
     spreading = carrying(0)
     spreading.hold(EVENT, node_ids(5, 6), copies=0)
-    spreading.follow(EVENT, [interest_of(30, 5, 6)], 60.0)
+    spreading.follow(EVENT, [interest_of(30, 5, 6)], here=False)
     spreading.moved(interest_of(30, 7, 8))
     assert [served(spreading, peer) for peer in (5, 6, 7)] == [True, True, True]
-    spreading.moved(interest_of(30, 9, 7))
+    spreading.moved(interest_of(30, 9, 7, moved_s=6.0))
     assert not served(spreading, 9), "the event was at 7 while 30 was there"
     assert served(spreading, 8)
+
+
+def test_a_subscriber_that_had_left_before_the_event_came_is_followed_on() -> None:
+    spreading = carrying(0)
+    spreading.hold(EVENT, node_ids(5), copies=0)
+    spreading.follow(EVENT, [interest_of(30, 5)], here=False)
+    assert served(spreading, 5)
+    spreading.moved(interest_of(30, 9, moved_s=2.0))
+    spreading.moved(interest_of(30, 7, moved_s=40.0))
+    assert served(spreading, 7), "and it never was where the event could reach it"
 
 
 def test_a_subscriber_that_comes_to_a_broker_with_the_event_is_not_followed_further() -> None:
     spreading = carrying(0)
     spreading.hold(EVENT, node_ids(5, 6), copies=0)
-    spreading.follow(EVENT, [interest_of(30, 5, 6)], 60.0)
+    spreading.follow(EVENT, [interest_of(30, 5, 6)], here=False)
     assert served(spreading, 6)
     spreading.moved(interest_of(30, 6, 7))
-    spreading.moved(interest_of(30, 8, 7))
+    spreading.moved(interest_of(30, 8, 7, moved_s=6.0))
     assert not served(spreading, 8)
 
 
 def test_an_old_event_gets_no_new_destinations() -> None:
     spreading = carrying(0)
     spreading.hold(EVENT, node_ids(5), copies=0)
-    spreading.follow(EVENT, [interest_of(30, 5)], 60.0)
+    spreading.follow(EVENT, [interest_of(30, 5)], here=False)
     spreading.moved(interest_of(30, 7, moved_s=61.0))
     assert not served(spreading, 7)
 
@@ -190,7 +200,7 @@ def test_an_old_event_gets_no_new_destinations() -> None:
 def test_a_source_whose_member_left_gives_the_copies_that_it_had_no_use_for() -> None:
     spreading = carrying(0)
     spreading.hold(EVENT, (), copies=1)
-    spreading.follow(EVENT, [interest_of(30, 0)], 5.0)
+    spreading.follow(EVENT, [interest_of(30, 0)], here=True)
     assert spreading.next(node_ids(1)) is None, "nobody elsewhere wants it"
     spreading.moved(interest_of(30, 9, moved_s=4.0))
     handover = spreading.next(node_ids(1))

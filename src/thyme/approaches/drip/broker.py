@@ -59,10 +59,11 @@ class Broker:
         self._bridges = BridgeTable(host.now, options.bridges)
         talk = options.cooperation
         epidemic = options.relay == "sf"
+        following = Following(host.now, talk.follow_s, options.regions.life_s)
         self._spreading: Spreading = (
             Epidemic(talk.events_per_relay, talk.offers)
             if epidemic
-            else MultiCopyMultiDestination(host.node, talk.events_per_relay, talk.offers, Following(host.now))
+            else MultiCopyMultiDestination(host.node, talk.events_per_relay, talk.offers, following)
         )
         self.cooperation = Cooperation(
             host,
@@ -152,7 +153,7 @@ class Broker:
         local = [interest for interest in interested if interest.subscriber in self.members]
         self._notify(event, bool(local))
         # Whoever turns out to have left before the next broadcast may have been beyond the region when it was flooded.
-        self._spreading.follow(event.metadata.key, local, self._options.regions.life_s)
+        self._spreading.follow(event.metadata.key, local, here=True)
         return interested
 
     def _bring(self, event: DataObject, interested: Iterable[Interest], copies: int) -> None:
@@ -160,7 +161,7 @@ class Broker:
         if self.memory.event(event.metadata.key) is not None:
             elsewhere = [interest for interest in interested if not self._is_local(interest.subscriber)]
             self._spreading.hold(event.metadata.key, _brokers_of(elsewhere), copies)
-            self._spreading.follow(event.metadata.key, elsewhere, self._options.cooperation.follow_s)
+            self._spreading.follow(event.metadata.key, elsewhere, here=False)
 
     def _hold(self, event: DataObject, destinations: Iterable[NodeId], copies: int) -> None:
         if self.memory.event(event.metadata.key) is not None:

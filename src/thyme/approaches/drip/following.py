@@ -3,60 +3,81 @@
 The interested brokers of an event are those "whose Voronoi regions the subscribers may be in", and a subscriber's
 nearest brokers change every time it submits its subscriptions. So whoever brings an event to a subscriber learns new
 destinations as the subscriber moves, until its local broker has the event or the event is too old to be followed.
+Which broker is the local one is known late: a subscriber that turns out to have left before the event got there, or
+before the next broadcast told it of its region, still lacks the event.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from math import inf
+
+import msgspec
 
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.wire.drip import Interest
 
 
+class _Way(msgspec.Struct):
+    """One event on its way to one subscriber."""
+
+    too_old_s: float
+    told_s: float
+    """A subscriber that leaves its region later than this has the event; unknown until it is in the region."""
+
+
 class Following:
     """Which events one broker brings to which subscribers, and until when."""
 
-    def __init__(self, now: Callable[[], float]) -> None:
+    def __init__(self, now: Callable[[], float], follow_s: float, settle_s: float) -> None:
+        """Events are followed for `follow_s`; a subscriber is in a region for sure when it stayed there `settle_s`."""
         self._now = now
-        self._until_s: dict[NodeId, dict[ObjectKey, float]] = {}
+        self._follow_s = follow_s
+        self._settle_s = settle_s
+        self._ways: dict[NodeId, dict[ObjectKey, _Way]] = {}
         self._subscribers: dict[ObjectKey, dict[NodeId, None]] = {}
         self._locals: dict[NodeId, NodeId] = {}
 
-    def begin(self, key: ObjectKey, interests: Iterable[Interest], for_s: float) -> None:
-        """The event is to get to these subscribers, and to follow those who move within this time."""
+    def begin(self, key: ObjectKey, interests: Iterable[Interest], here: bool) -> None:
+        """The event is to get to these subscribers; `here`: it is being told in the region where they seem to be."""
+        now_s = self._now()
         for interest in interests:
             subscriber = interest.subscriber
-            self._until_s.setdefault(subscriber, {}).setdefault(key, self._now() + for_s)
+            way = _Way(now_s + self._follow_s, now_s + self._settle_s if here else inf)
+            self._ways.setdefault(subscriber, {}).setdefault(key, way)
             self._subscribers.setdefault(key, {})[subscriber] = None
             self._locals[subscriber] = interest.brokers[0] if interest.brokers else subscriber
 
     def moved(self, interest: Interest) -> list[ObjectKey]:
         """The subscriber registered anew: the events that it may still lack."""
-        events = self._until_s.get(interest.subscriber)
-        if events is None:
+        ways = self._ways.get(interest.subscriber)
+        if ways is None:
             return []
         if interest.brokers:
             self._locals[interest.subscriber] = interest.brokers[0]
-        for key in [key for key, until_s in events.items() if until_s < interest.moved_s]:
-            self.end(interest.subscriber, key)
-        return list(events)
+        for key, way in list(ways.items()):
+            if interest.moved_s > min(way.too_old_s, way.told_s):
+                self._end(interest.subscriber, key)
+            else:
+                way.told_s = inf
+        return list(ways)
 
     def arrived(self, key: ObjectKey, broker: NodeId) -> None:
-        """The event got to a broker: whoever is in its region needs it no longer."""
-        for subscriber in list(self._subscribers.get(key, ())):
+        """A broker has the event: whoever stays in its region needs it no longer."""
+        for subscriber in self._subscribers.get(key, ()):
             if self._locals[subscriber] == broker:
-                self.end(subscriber, key)
-
-    def end(self, subscriber: NodeId, key: ObjectKey) -> None:
-        events, subscribers = self._until_s.get(subscriber, {}), self._subscribers.get(key, {})
-        if events.pop(key, None) is not None and not events:
-            del self._until_s[subscriber], self._locals[subscriber]
-        if key in self._subscribers:
-            subscribers.pop(subscriber, None)
-            if not subscribers:
-                del self._subscribers[key]
+                way = self._ways[subscriber][key]
+                way.told_s = min(way.told_s, self._now() + self._settle_s)
 
     def drop(self, key: ObjectKey) -> None:
         """The event had to give way."""
         for subscriber in list(self._subscribers.get(key, ())):
-            self.end(subscriber, key)
+            self._end(subscriber, key)
+
+    def _end(self, subscriber: NodeId, key: ObjectKey) -> None:
+        ways = self._ways[subscriber]
+        del ways[key], self._subscribers[key][subscriber]
+        if not ways:
+            del self._ways[subscriber], self._locals[subscriber]
+        if not self._subscribers[key]:
+            del self._subscribers[key]

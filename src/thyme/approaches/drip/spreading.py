@@ -35,8 +35,8 @@ class Spreading(Interface):
     """The events of one broker that others are to get."""
 
     def hold(self, key: ObjectKey, destinations: Iterable[NodeId], copies: int) -> None: ...
-    def follow(self, key: ObjectKey, interests: Iterable[Interest], for_s: float) -> None:
-        """Bring the event to these subscribers, wherever they move within this time."""
+    def follow(self, key: ObjectKey, interests: Iterable[Interest], here: bool) -> None:
+        """Bring the event to these subscribers, wherever they move; `here`: it is being told in their region."""
 
     def moved(self, interest: Interest) -> None:
         """A subscriber has other nearest brokers."""
@@ -89,15 +89,15 @@ class MultiCopyMultiDestination:
         if held.copies > 0 and held.destinations:
             self._to_copy[key] = None
 
-    def follow(self, key: ObjectKey, interests: Iterable[Interest], for_s: float) -> None:
-        self._following.begin(key, interests, for_s)
+    def follow(self, key: ObjectKey, interests: Iterable[Interest], here: bool) -> None:
+        self._following.begin(key, interests, here)
 
     def moved(self, interest: Interest) -> None:
         for key in self._following.moved(interest):
             held = self._held.get(key)
             if held is not None:
-                if interest.brokers[:1] and interest.brokers[0] in held.given:
-                    self._following.end(interest.subscriber, key)
+                if interest.brokers and (interest.brokers[0] == self._node or interest.brokers[0] in held.given):
+                    self._following.arrived(key, interest.brokers[0])
                 else:
                     self.hold(key, interest.brokers, 0)
 
@@ -185,7 +185,7 @@ class Epidemic:
             for lacking in self._lacking.values():
                 lacking[key] = None
 
-    def follow(self, key: ObjectKey, interests: Iterable[Interest], for_s: float) -> None:
+    def follow(self, key: ObjectKey, interests: Iterable[Interest], here: bool) -> None:
         """Every broker gets every event anyway."""
 
     def moved(self, interest: Interest) -> None:
