@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from lone_cell import ALL, HERE, LoneCell, metadata_of, part_of, subscription_of
 
-from thyme.approaches.dcs.broker import Broker
+from thyme.approaches.dcs.asking.broker import Broker
+from thyme.approaches.dcs.asking.notifier import MATCHES_PER_MESSAGE, Notifier
 from thyme.approaches.dcs.cell import Mode
-from thyme.approaches.dcs.copies import Copies
-from thyme.approaches.dcs.learning import Learning
-from thyme.approaches.dcs.notifier import MATCHES_PER_MESSAGE, Notifier
-from thyme.approaches.dcs.replicas import Replicas
+from thyme.approaches.dcs.members.learning import Learning
+from thyme.approaches.dcs.objects.copies import Copies
+from thyme.approaches.dcs.objects.replicas import Replicas
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import CellId
 from thyme.model.matching import Cursor, MatchingLimits

@@ -6,9 +6,9 @@ import pytest
 from lone_cell import HERE, LoneCell, metadata_of
 
 from thyme.approaches.dcs.cell import Cell, Mode
-from thyme.approaches.dcs.copies import Copies
+from thyme.approaches.dcs.objects.copies import Copies
+from thyme.approaches.dcs.objects.replicas import Replicas
 from thyme.approaches.dcs.options import CellStorageOptions
-from thyme.approaches.dcs.replicas import Replicas
 from thyme.approaches.dcs.turns import Turn
 from thyme.model.errors import InputError
 from thyme.model.ids import CellId

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lone_cell import HERE, LoneCell, metadata_of, part_of, replica, subscription_of
 
-from thyme.approaches.dcs.holdings import Holdings
-from thyme.approaches.dcs.items import joined
-from thyme.approaches.dcs.replication import with_replica
+from thyme.approaches.dcs.kept.holdings import Holdings
+from thyme.approaches.dcs.kept.items import joined
+from thyme.approaches.dcs.objects.replication import with_replica
 from thyme.model.ids import CellId, NodeId, ObjectKey
 from thyme.model.objects import Metadata, Replica
 from thyme.wire.cells import WHOLE_CELL, CellState, Deleted, Held, Revoked

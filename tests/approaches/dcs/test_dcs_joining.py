@@ -9,12 +9,12 @@ import pytest
 from cell_world import CellWorld
 from lone_cell import HERE, LoneCell, metadata_of
 
+from thyme.approaches.dcs.asking.notifier import Notifier
 from thyme.approaches.dcs.cell import Mode
-from thyme.approaches.dcs.copies import Copies
-from thyme.approaches.dcs.joining import Joining
-from thyme.approaches.dcs.learning import Learning
-from thyme.approaches.dcs.notifier import Notifier
-from thyme.approaches.dcs.replicas import Replicas
+from thyme.approaches.dcs.members.joining import Joining
+from thyme.approaches.dcs.members.learning import Learning
+from thyme.approaches.dcs.objects.copies import Copies
+from thyme.approaches.dcs.objects.replicas import Replicas
 from thyme.model.ids import CellId
 from thyme.routing.cells.addresses import Form
 from thyme.wire.cells import Held, JoinCell, JoinedState

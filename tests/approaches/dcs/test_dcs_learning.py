@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from lone_cell import HERE, OTHER, LoneCell, metadata_of, part_of, subscription_of
 
-from thyme.approaches.dcs.copies import Copies
-from thyme.approaches.dcs.learning import Learning
-from thyme.approaches.dcs.notifier import Notifier
-from thyme.approaches.dcs.replicas import Replicas
+from thyme.approaches.dcs.asking.notifier import Notifier
+from thyme.approaches.dcs.members.learning import Learning
+from thyme.approaches.dcs.objects.copies import Copies
+from thyme.approaches.dcs.objects.replicas import Replicas
 from thyme.model.ids import NodeId
 from thyme.model.objects import DataObject
 from thyme.routing.cells.addresses import Form

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from lone_cell import HERE, OTHER, LoneCell, metadata_of, part_of, subscription_of
 
-from thyme.approaches.dcs.notifier import KEYS_PER_MESSAGE, MATCHES_PER_MESSAGE, Notifier
+from thyme.approaches.dcs.asking.notifier import KEYS_PER_MESSAGE, MATCHES_PER_MESSAGE, Notifier
 from thyme.model.ids import CellId, NodeId
 from thyme.wire.cells import CellNotification, Held
 
@@ -127,7 +127,7 @@ def test_who_catches_up_is_told_of_all_that_matches() -> None:
 
 
 def test_a_subscriber_catches_up_with_all_there_is_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("thyme.approaches.dcs.notifier.MOST_CAUGHT_UP", 4)
+    monkeypatch.setattr("thyme.approaches.dcs.asking.notifier.MOST_CAUGHT_UP", 4)
     lone = LoneCell()
     notifier = Notifier(lone.cell)
     subscription = subscription_of("goal")

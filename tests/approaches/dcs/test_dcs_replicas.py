@@ -8,8 +8,8 @@ import msgspec
 from lone_cell import ALL, HERE, OTHER, LoneCell, metadata_of, replica
 
 from thyme.approaches.dcs.cell import Mode
-from thyme.approaches.dcs.copies import Copies
-from thyme.approaches.dcs.replicas import Replicas
+from thyme.approaches.dcs.objects.copies import Copies
+from thyme.approaches.dcs.objects.replicas import Replicas
 from thyme.approaches.interface import Failure, Outcome
 from thyme.model.ids import CellId, NodeId
 from thyme.model.objects import Content, DataObject

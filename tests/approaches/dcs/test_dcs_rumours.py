@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from lone_cell import HERE, LoneCell, metadata_of
 from net import Net
 
-from thyme.approaches.dcs.rumours import BEACONS, MOST_AT_ONCE, SAME_NEWS_S, Rumours
+from thyme.approaches.dcs.members.rumours import BEACONS, MOST_AT_ONCE, SAME_NEWS_S, Rumours
 from thyme.model.ids import CellId
 from thyme.wire.beacons import Beacon, parts
 from thyme.wire.cells import Held

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lone_cell import HERE, LoneCell, metadata_of, part_of, subscription_of
 
+from thyme.approaches.dcs.asking.spreading import Spreading
 from thyme.approaches.dcs.keys import insertion_cells, share_of
-from thyme.approaches.dcs.spreading import Spreading
 from thyme.model.ids import CellId, NodeId
 from thyme.model.objects import Metadata
 from thyme.routing.cells.addresses import Arrival, Form

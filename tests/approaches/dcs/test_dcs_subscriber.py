@@ -7,12 +7,12 @@ from typing import Any
 
 from lone_cell import HERE, OTHER, LoneCell, metadata_of, replica, subscription_of
 
+from thyme.approaches.dcs.asking.subscriber import Subscriber
 from thyme.approaches.dcs.cell import Mode
 from thyme.approaches.dcs.cell_requests import CellRequests
-from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.keys import other_cells_of
-from thyme.approaches.dcs.locations import Locations
-from thyme.approaches.dcs.subscriber import Subscriber
+from thyme.approaches.dcs.objects.copies import Copies
+from thyme.approaches.dcs.objects.locations import Locations
 from thyme.approaches.interface import Failure, Outcome, StoreLimits
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import CellId, SubscriptionKey

@@ -6,8 +6,8 @@ from typing import Any
 
 from lone_cell import ALL, HERE, OTHER, LoneCell, metadata_of, part_of, replica, subscription_of
 
-from thyme.approaches.dcs.notifier import Notifier
-from thyme.approaches.dcs.whereabouts import Whereabouts
+from thyme.approaches.dcs.asking.notifier import Notifier
+from thyme.approaches.dcs.asking.whereabouts import Whereabouts
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import CellId, NodeId
 from thyme.routing.cells.addresses import Form

@@ -15,9 +15,9 @@ from math import inf
 from typing import Any, TypeVar
 
 from thyme.approaches.contents import Contents
-from thyme.approaches.dcs.holdings import Holdings
+from thyme.approaches.dcs.kept.holdings import Holdings
+from thyme.approaches.dcs.members.rumours import Rumours
 from thyme.approaches.dcs.options import CellStorageOptions
-from thyme.approaches.dcs.rumours import Rumours
 from thyme.approaches.dcs.turns import Turn
 from thyme.approaches.requests import Requests
 from thyme.host import Host

@@ -13,23 +13,23 @@ from functools import partial
 
 import msgspec
 
-from thyme.approaches.dcs.broker import Broker
+from thyme.approaches.dcs.asking.broker import Broker
+from thyme.approaches.dcs.asking.notifier import Notifier
+from thyme.approaches.dcs.asking.subscriber import Subscriber
+from thyme.approaches.dcs.asking.whereabouts import Whereabouts
 from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.dcs.cell_requests import CellRequests
-from thyme.approaches.dcs.copies import Copies
-from thyme.approaches.dcs.holdings import home_of
-from thyme.approaches.dcs.keepers import Keepers
+from thyme.approaches.dcs.kept.holdings import home_of
 from thyme.approaches.dcs.keys import cells_of_tags, insertion_cells
-from thyme.approaches.dcs.learning import Learning
-from thyme.approaches.dcs.locations import Locations
-from thyme.approaches.dcs.membership import Membership
-from thyme.approaches.dcs.notifier import Notifier
+from thyme.approaches.dcs.members.learning import Learning
+from thyme.approaches.dcs.members.membership import Membership
+from thyme.approaches.dcs.members.proxying import Proxying
+from thyme.approaches.dcs.members.repair import Repair
+from thyme.approaches.dcs.objects.copies import Copies
+from thyme.approaches.dcs.objects.keepers import Keepers
+from thyme.approaches.dcs.objects.locations import Locations
+from thyme.approaches.dcs.objects.replicas import Replicas
 from thyme.approaches.dcs.options import CellStorageOptions
-from thyme.approaches.dcs.proxying import Proxying
-from thyme.approaches.dcs.repair import Repair
-from thyme.approaches.dcs.replicas import Replicas
-from thyme.approaches.dcs.subscriber import Subscriber
-from thyme.approaches.dcs.whereabouts import Whereabouts
 from thyme.approaches.interface import Capabilities, Done, Fetched, Notify, ReactiveStore
 from thyme.approaches.spares import Spare
 from thyme.host import Host

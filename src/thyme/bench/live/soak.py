@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from thyme.approaches import user
-from thyme.approaches.dcs import notifier
+from thyme.approaches.dcs.asking import notifier
 from thyme.live import Node, OperationError
 from thyme.live.link.udp import LinkOptions
 from thyme.live.node import known

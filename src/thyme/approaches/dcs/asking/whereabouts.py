@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import msgspec
 
+from thyme.approaches.dcs.asking.notifier import Notifier
+from thyme.approaches.dcs.asking.spreading import Spreading
 from thyme.approaches.dcs.cell import Cell
-from thyme.approaches.dcs.notifier import Notifier
-from thyme.approaches.dcs.spreading import Spreading
 from thyme.model.ids import CellId, SubscriptionKey
 from thyme.model.objects import Replica
 from thyme.routing.cells.addresses import Arrival, Form

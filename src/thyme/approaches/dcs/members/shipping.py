@@ -9,7 +9,7 @@ import msgspec
 
 from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.dcs.cell_requests import CellRequests
-from thyme.approaches.dcs.items import joined
+from thyme.approaches.dcs.kept.items import joined
 from thyme.approaches.interface import Outcome
 from thyme.model.ids import CellId, NodeId
 from thyme.wire.cells import CellAnswer, CellState

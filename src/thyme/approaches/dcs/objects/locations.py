@@ -13,12 +13,12 @@ from math import inf
 
 import msgspec
 
+from thyme.approaches.dcs.asking.subscriber import Subscriber
 from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.dcs.cell_requests import CellRequests
-from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.keys import cells_of_tags
-from thyme.approaches.dcs.replication import with_replica
-from thyme.approaches.dcs.subscriber import Subscriber
+from thyme.approaches.dcs.objects.copies import Copies
+from thyme.approaches.dcs.objects.replication import with_replica
 from thyme.approaches.interface import Outcome
 from thyme.model.ids import CellId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata, Replica

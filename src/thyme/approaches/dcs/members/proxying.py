@@ -17,8 +17,8 @@ from functools import partial
 
 from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.dcs.cell_requests import CellRequests
-from thyme.approaches.dcs.holdings import homes_in
-from thyme.approaches.dcs.shipping import Shipment
+from thyme.approaches.dcs.kept.holdings import homes_in
+from thyme.approaches.dcs.members.shipping import Shipment
 from thyme.approaches.interface import Outcome
 from thyme.model.ids import CellId
 from thyme.routing.cells.addresses import Arrival, Form

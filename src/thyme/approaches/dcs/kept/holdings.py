@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from thyme.approaches.contents import Contents
-from thyme.approaches.dcs.items import Items
+from thyme.approaches.dcs.kept.items import Items
+from thyme.approaches.dcs.kept.parts import Parts
+from thyme.approaches.dcs.objects.replication import merged, with_replica
 from thyme.approaches.dcs.options import CellStorageOptions
-from thyme.approaches.dcs.parts import Parts
-from thyme.approaches.dcs.replication import merged, with_replica
 from thyme.approaches.digests import BUCKETS, Digests, item_number
 from thyme.approaches.marks import Marks
 from thyme.host import Host

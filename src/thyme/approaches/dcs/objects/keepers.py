@@ -11,9 +11,9 @@ from functools import partial
 
 from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.dcs.cell_requests import CellRequests
-from thyme.approaches.dcs.holdings import home_of
+from thyme.approaches.dcs.kept.holdings import home_of
 from thyme.approaches.dcs.keys import keepers_among
-from thyme.approaches.dcs.shipping import Shipment
+from thyme.approaches.dcs.members.shipping import Shipment
 from thyme.model.ids import NodeId
 from thyme.wire.cells import CellState
 

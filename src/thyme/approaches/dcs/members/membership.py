@@ -17,10 +17,10 @@ from __future__ import annotations
 from math import inf
 
 from thyme.approaches.dcs.cell import Cell, Mode
-from thyme.approaches.dcs.joining import Joining
-from thyme.approaches.dcs.learning import Learning
-from thyme.approaches.dcs.repair import Repair
-from thyme.approaches.dcs.walking import Walking
+from thyme.approaches.dcs.members.joining import Joining
+from thyme.approaches.dcs.members.learning import Learning
+from thyme.approaches.dcs.members.repair import Repair
+from thyme.approaches.dcs.members.walking import Walking
 from thyme.model.ids import CellId
 from thyme.model.records import Joined, Moved
 

@@ -14,7 +14,7 @@ from math import inf
 
 import msgspec
 
-from thyme.approaches.dcs.items import Items
+from thyme.approaches.dcs.kept.items import Items
 from thyme.approaches.digests import item_number
 from thyme.approaches.ends import LINGERING_S
 from thyme.model.bounded import Bounded

@@ -7,10 +7,10 @@ cell's state, notifies, passes the news on to the rest of the cell in one broadc
 
 from __future__ import annotations
 
+from thyme.approaches.dcs.asking.notifier import MATCHES_PER_MESSAGE, Notifier
+from thyme.approaches.dcs.asking.spreading import Spreading
 from thyme.approaches.dcs.cell import Cell
-from thyme.approaches.dcs.learning import Learning
-from thyme.approaches.dcs.notifier import MATCHES_PER_MESSAGE, Notifier
-from thyme.approaches.dcs.spreading import Spreading
+from thyme.approaches.dcs.members.learning import Learning
 from thyme.approaches.past import answer_in_pieces
 from thyme.model.ids import CellId
 from thyme.model.matching import IndexFull

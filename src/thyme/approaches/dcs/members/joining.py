@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from thyme.approaches.dcs.cell import Cell, Mode
-from thyme.approaches.dcs.items import joined
-from thyme.approaches.dcs.learning import Learning
+from thyme.approaches.dcs.kept.items import joined
+from thyme.approaches.dcs.members.learning import Learning
 from thyme.host import Timer
 from thyme.routing.cells.addresses import Arrival
 from thyme.wire.cells import CellState, JoinCell, JoinedState

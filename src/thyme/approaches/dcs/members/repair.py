@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from math import inf
 
 from thyme.approaches.dcs.cell import Cell
-from thyme.approaches.dcs.items import joined
+from thyme.approaches.dcs.kept.items import joined
 from thyme.approaches.digests import Digests, pack, unpack
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, TrafficKind

@@ -13,10 +13,10 @@ from functools import partial
 
 import msgspec
 
-from thyme.approaches.dcs.answered import Answered
+from thyme.approaches.dcs.asking.notifier import Notifier
 from thyme.approaches.dcs.cell import Cell, Mode
-from thyme.approaches.dcs.notifier import Notifier
-from thyme.approaches.dcs.replicas import Replicas
+from thyme.approaches.dcs.members.answered import Answered
+from thyme.approaches.dcs.objects.replicas import Replicas
 from thyme.model.ids import ObjectKey, SubscriptionKey
 from thyme.model.matching import IndexFull
 from thyme.model.records import Counted, TrafficKind

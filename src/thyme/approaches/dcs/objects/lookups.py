@@ -14,7 +14,7 @@ import msgspec
 
 from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.dcs.keys import cells_of_tags
-from thyme.approaches.dcs.replication import with_replica
+from thyme.approaches.dcs.objects.replication import with_replica
 from thyme.approaches.interface import Outcome
 from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId, ObjectKey

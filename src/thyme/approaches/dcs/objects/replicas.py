@@ -15,9 +15,9 @@ import msgspec
 
 from thyme.approaches.contents import Fetches
 from thyme.approaches.dcs.cell import Cell, Mode
-from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.keys import cells_of_tags, keepers_among, sources_of
-from thyme.approaches.dcs.lookups import Lookups
+from thyme.approaches.dcs.objects.copies import Copies
+from thyme.approaches.dcs.objects.lookups import Lookups
 from thyme.approaches.interface import Failure, Fetched, Outcome
 from thyme.approaches.spares import Rank, Spare
 from thyme.approaches.transfers.fetching import Progress

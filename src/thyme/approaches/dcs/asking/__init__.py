@@ -1,0 +1,1 @@
+"""Subscriptions: a cell that brokers them, notifications, and the subscriber itself."""

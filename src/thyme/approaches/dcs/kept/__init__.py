@@ -1,0 +1,1 @@
+"""What a member keeps on behalf of its cell."""
