@@ -341,6 +341,12 @@ def test_greedy_hops_may_skip_a_cell() -> None:
     assert hops == [8, 4]
 
 
+def test_a_large_area_allows_tours_as_long_as_its_border() -> None:
+    few, many = Grid(560.0, 280.0, 40.0), Grid(4000.0, 2000.0, 40.0)
+    assert [GeographicOptions().hops_within(grid) for grid in (few, many)] == [200, 900]
+    assert GeographicOptions(hop_limit=3).hops_within(many) == 3
+
+
 def test_hops_are_bounded() -> None:
     crowd = Crowd(6, 1, [(i, 0) for i in range(6)], GeographicOptions(hop_limit=3)).warm()
     crowd.people[0].router.send_to_cell(crowd.grid.at(5, 0), letter())
@@ -411,7 +417,7 @@ def test_a_cell_outside_the_grid_is_refused() -> None:
     with pytest.raises(InputError, match="there is no cell 7"):
         crowd.people[0].router.send_to_cell(CellId(7), letter())
     with pytest.raises(InputError, match="hop_limit"):
-        GeographicOptions(hop_limit=0)
+        GeographicOptions(hop_limit=-1)
 
 
 @settings(max_examples=15)

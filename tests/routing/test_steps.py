@@ -172,3 +172,22 @@ def test_a_tour_that_is_given_up_ends_in_its_entry_or_where_nobody_is_closer_to_
 
 def test_a_lonely_cell_is_the_proxy_of_all() -> None:
     assert walk(grid_of(3, 3), {CellId(4)}, CellId(4), CellId(0)) == (End.PROXIED, [4])
+
+
+def test_beside_an_empty_cell_of_the_border_no_tour_is_made_around_the_whole_area() -> None:
+    grid = grid_of(9, 5)
+    everybody = {CellId(cell) for cell in range(grid.size)}
+    for empty in sorted(cell for cell in everybody if len(grid.around(cell)) < 8):
+        for start in sorted(everybody - {empty}):
+            end, path = walk(grid, everybody - {empty}, start, empty)
+            assert end is End.PROXIED
+            assert len(path) <= grid.steps(start, empty) + 2
+
+
+def test_the_papers_make_a_tour_wherever_a_cell_is_empty() -> None:
+    grid = grid_of(3, 3)
+    populated = {CellId(cell) for cell in range(grid.size)} - {grid.at(1, 1)}
+    proxy = min(populated, key=lambda cell: grid.rank(cell, grid.at(1, 1)))
+    heading = Heading(grid.at(1, 1))
+    assert next_step(grid, proxy, True, populated, heading) is End.PROXIED
+    assert isinstance(next_step(grid, proxy, True, populated, heading, sure=False), Onward)

@@ -129,7 +129,7 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
         """The papers' configuration: none of what they left undone."""
         return msgspec.structs.replace(
             self,
-            routing=msgspec.structs.replace(self.routing, proxy_memory_s=0.0),
+            routing=msgspec.structs.replace(self.routing, proxy_memory_s=0.0, sure_proxies=False),
             resend_s=0.0,
             silent_ends=True,
             catch_up=False,

@@ -9,8 +9,13 @@ import msgspec
 
 from thyme.model.errors import InputError
 from thyme.model.ids import CellId, NodeId
+from thyme.routing.cells.grid import Grid
 from thyme.wire.geographic import ANY_NODE
 from thyme.wire.message import Message
+
+LEAST_HOPS = 200
+HOPS_PER_SIDE = 6
+"""The outer face has about 2 for each column and row, half as many again where cells along the border are empty."""
 
 
 class Destination(msgspec.Struct, frozen=True):
@@ -52,8 +57,9 @@ Undelivered = Callable[[NodeId, CellId, int], None]
 
 
 class GeographicOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    hop_limit: int = 200
-    """A tour around a large void takes long; 14 × 7 cells have an outer face of about 40."""
+    hop_limit: int = 0
+    """After so many hops a packet is dropped. 0: as many as a tour around a void as large as the area may take, with
+    room to spare (`hops_within`)."""
     node_tries: int = 2
     """Nodes of one cell that are tried before another cell is."""
     cell_tries: int = 2
@@ -70,15 +76,26 @@ class GeographicOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     the void, as long as the cells around stay the same. 0: every packet makes the tour, as in the paper."""
     max_proxies: int = 256
     """Proxied cells remembered."""
+    sure_proxies: bool = True
+    """Whether a cell that hears from all cells that would be closer to the target, and so must be its proxy, is that
+    without a tour around the void. False: the tour is always made, as in the paper."""
 
     def __post_init__(self) -> None:
-        for name in ("hop_limit", "node_tries", "cell_tries", "reach_cells", "max_headings", "memory"):
+        if self.hop_limit < 0:
+            raise InputError(
+                f"geographic hop_limit is {self.hop_limit}; expected at least 1, or 0 for what the area asks for"
+            )
+        for name in ("node_tries", "cell_tries", "reach_cells", "max_headings", "memory"):
             if getattr(self, name) < 1:
                 raise InputError(f"geographic {name} is {getattr(self, name)}; expected at least 1")
         if self.proxy_memory_s < 0.0:
             raise InputError(f"geographic proxy_memory_s is {self.proxy_memory_s}; expected 0 or more seconds")
 
+    def hops_within(self, grid: Grid) -> int:
+        """How many hops a packet may make; 14 × 7 cells have an outer face of about 40."""
+        return self.hop_limit or max(LEAST_HOPS, HOPS_PER_SIDE * (grid.columns + grid.rows))
+
     @classmethod
     def paper(cls) -> GeographicOptions:
-        """As Thyme FGCS §6.6 describes it: no memory of proxies."""
-        return cls(proxy_memory_s=0.0)
+        """As Thyme FGCS §6.6 describes it: a tour for every packet to an empty cell."""
+        return cls(proxy_memory_s=0.0, sure_proxies=False)

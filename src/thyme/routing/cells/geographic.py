@@ -63,6 +63,7 @@ class GeographicRouter:
         self._options = options or GeographicOptions()
         self._forwarder = Forwarder(host, beacons, self._options, self._route, self._give_up)
         self._ways = Ways(grid, self._options.reach_cells)
+        self._hop_limit = self._options.hops_within(grid)
         self._proxies = Proxies(host.now, self._options.proxy_memory_s, self._options.max_proxies)
         self._number = host.random.getrandbits(32)
         self._arrived: Bounded[tuple[NodeId, int, CellId, NodeId], None] = Bounded(self._options.memory)
@@ -132,7 +133,7 @@ class GeographicRouter:
         self._beacons.correct()
         if not self._makes_sense(message):
             self._drop("nonsense")
-        elif message.hops + 1 > self._options.hop_limit:
+        elif message.hops + 1 > self._hop_limit:
             self._drop("hop limit")
         else:
             self._route(msgspec.structs.replace(message, hops=message.hops + 1), message.headings)
@@ -169,6 +170,8 @@ class GeographicRouter:
         """One hop: find where each destination goes next, and send one packet per next hop."""
         here, member = self._beacons.cell, self._beacons.stationary
         populated = self._beacons.populated()
+        # A cell that did not answer may be there all the same: others on a tour may know better.
+        sure = self._options.sure_proxies and not failures.cells
         if failures.cells:
             populated -= failures.cells
         hop = Hop()
@@ -184,7 +187,7 @@ class GeographicRouter:
                     self._give_up(packet, heading, "in circles")
                     continue
                 heading = turning_back(here, heading)
-            step = self._step(here, member, populated, heading)
+            step = self._step(here, member, populated, heading, sure=sure)
             if isinstance(step, Onward):
                 hop.to_cell(step.cell, heading, step.heading)
             elif heading.node != ANY_NODE and heading.node not in failures.nodes and self._hears(heading.node):
@@ -197,8 +200,10 @@ class GeographicRouter:
                 self._arrive(packet, heading, proxied=step is End.PROXIED)
         self._forwarder.send(packet, hop, failures)
 
-    def _step(self, here: CellId, member: bool, populated: frozenset[CellId], heading: Heading) -> Onward | End:
-        step = self._ways.step(here, member, populated, heading)
+    def _step(
+        self, here: CellId, member: bool, populated: frozenset[CellId], heading: Heading, *, sure: bool
+    ) -> Onward | End:
+        step = self._ways.step(here, member, populated, heading, sure)
         if isinstance(step, Onward) and not _sets_out(heading, step.heading):
             return step
         around = populated.intersection(self._grid.around(here))

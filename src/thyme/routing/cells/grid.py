@@ -6,9 +6,10 @@ reaches every node of its own cell and of the eight around it, on which geograph
 namespace has its own grid, and its name takes part in hashing.
 
 `rank` orders cells by their distance from a target. So that no two cells are ever equally close, and no
-cell centre ever lies on the line from another to the target, the target is moved off its centre by a hair:
-in units of a ten-millionth of a cell, by two primes above the largest number of rows. All of it is integer
-arithmetic, exact.
+cell centre ever lies on the line from another to the target, the target is moved off its centre by a hair,
+towards the middle of the grid: in units of a ten-millionth of a cell, by two primes above the largest number
+of rows. So of the cells beside one on the border the one further in comes first, which sees all the others.
+All of it is integer arithmetic, exact.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class Grid:
                 f"per side; make cell_m ({cell_m}) larger"
             )
         self._salt = len(namespace.encode()).to_bytes(4, "big") + namespace.encode()
+        self._middle_column, self._middle_row = self.columns / 2.0, self.rows / 2.0
         self.size = self.columns * self.rows
         """How many cells there are; they are numbered from 0."""
         self._around: dict[CellId, tuple[CellId, ...]] = {}
@@ -110,13 +112,16 @@ class Grid:
     def offset(self, cell: CellId, target: CellId) -> tuple[int, int]:
         """From the cell's centre to the target's, moved off by a hair, in units of the exact lattice."""
         (column, row), (to_column, to_row) = self.place(cell), self.place(target)
-        return (to_column - column) * _UNIT + _OFF_X, (to_row - row) * _UNIT + _OFF_Y
+        off_x = _OFF_X if to_column < self._middle_column else -_OFF_X
+        off_y = _OFF_Y if to_row < self._middle_row else -_OFF_Y
+        return (to_column - column) * _UNIT + off_x, (to_row - row) * _UNIT + off_y
 
     def rank(self, cell: CellId, target: CellId) -> int:
         """How far the cell is from the target: a number that no two cells share."""
         row, column = divmod(cell, self.columns)
         to_row, to_column = divmod(target, self.columns)
-        x, y = (to_column - column) * _UNIT + _OFF_X, (to_row - row) * _UNIT + _OFF_Y
+        x = (to_column - column) * _UNIT + (_OFF_X if to_column < self._middle_column else -_OFF_X)
+        y = (to_row - row) * _UNIT + (_OFF_Y if to_row < self._middle_row else -_OFF_Y)
         return x * x + y * y
 
     def cell_for(self, key: str, part: int = 0) -> CellId:

@@ -11,9 +11,11 @@ proxy.
 If the entry empties in the meantime, the detour begins anew in the first cell that can see it.
 
 Not every tour is needed, and not every one ends. Who is in the target's cell, and wants its proxy (`beside`), hears
-all cells around it, and the closest of them is the proxy: no other cell can be closer. And where people walk, or links
-fail, no two cells see the same edges, and a packet may go round and round without its first edge. Whoever notices
-(`turning_back`) sends it to its entry, where the tour is then over.
+all cells around it, and the closest of them is the proxy: no other cell can be closer. Beside the target it is mostly
+the same: where all cells that would be closer lie around this one, which hears that they are empty, it is the proxy
+(`sure`; the papers make the tour). Who looks for a node makes the tour all the same, for it may have walked on and be
+heard on the way. And where people walk, or links fail, no two cells see the same edges, and a packet may go round and
+round without its first edge. Whoever notices (`turning_back`) sends it to its entry, where the tour is then over.
 
 GPSR also changes face where an edge crosses the line from entry to target. On this graph such an edge
 always leads to a cell closer than the entry (`planar`), which ends the detour, so taking the edge is the
@@ -31,7 +33,7 @@ import msgspec
 from thyme.model.ids import CellId
 from thyme.routing.cells.grid import Grid
 from thyme.routing.cells.planar import edges, next_counterclockwise
-from thyme.wire.geographic import Detour, Heading
+from thyme.wire.geographic import ANY_NODE, Detour, Heading
 
 MAX_WAYS = 1_000
 """Steps that a node remembers; with more, it begins anew."""
@@ -56,10 +58,17 @@ class Onward(msgspec.Struct, frozen=True):
 
 
 def next_step(
-    grid: Grid, here: CellId, member: bool, populated: Collection[CellId], heading: Heading, reach_cells: int = 1
+    grid: Grid,
+    here: CellId,
+    member: bool,
+    populated: Collection[CellId],
+    heading: Heading,
+    reach_cells: int = 1,
+    sure: bool = True,
 ) -> Onward | End:
     """Where to go from `here`. `member` says whether this node routes for its cell; `populated` are the cells
-    with nodes to send to; `reach_cells` how far a greedy hop may go."""
+    with nodes to send to; `reach_cells` how far a greedy hop may go; `sure` whether a cell that must be the proxy
+    takes itself for it."""
     target = heading.cell
     if heading.beside:
         populated = [cell for cell in populated if cell != target]
@@ -80,6 +89,8 @@ def next_step(
         closest = min((c for c in near if c in populated), key=lambda c: grid.rank(c, target), default=None)
         if closest is not None and grid.rank(closest, target) < grid.rank(here, target):
             return Onward(closest, _with_detour(heading, None))
+        if sure and heading.node == ANY_NODE and _sees_all_closer(grid, here, target):
+            return End.PROXIED
     return _around(grid, here, edges(grid, here, populated), heading, detour)
 
 
@@ -90,19 +101,29 @@ class Ways:
         self._grid = grid
         self._reach_cells = reach_cells
         self._populated: frozenset[CellId] | None = None
-        self._found: dict[tuple[CellId, bool, Heading], Onward | End] = {}
+        self._found: dict[tuple[CellId, bool, Heading, bool], Onward | End] = {}
 
-    def step(self, here: CellId, member: bool, populated: frozenset[CellId], heading: Heading) -> Onward | End:
+    def step(
+        self, here: CellId, member: bool, populated: frozenset[CellId], heading: Heading, sure: bool
+    ) -> Onward | End:
         """As `next_step`."""
         if populated is not self._populated or len(self._found) >= MAX_WAYS:
             self._populated = populated
             self._found.clear()
-        key = (here, member, heading)
+        key = (here, member, heading, sure)
         step = self._found.get(key)
         if step is None:
-            step = next_step(self._grid, here, member, populated, heading, self._reach_cells)
+            step = next_step(self._grid, here, member, populated, heading, self._reach_cells, sure)
             self._found[key] = step
         return step
+
+
+def _sees_all_closer(grid: Grid, here: CellId, target: CellId) -> bool:
+    """Whether a cell beside the target surely hears from all that would be closer to it."""
+    if grid.steps(here, target) > 1:
+        return False
+    limit = grid.rank(here, target)
+    return all(grid.steps(here, cell) <= 1 for cell in grid.around(target) if grid.rank(cell, target) < limit)
 
 
 def turning_back(here: CellId, heading: Heading) -> Heading:

@@ -113,7 +113,7 @@ class Lookups:
         holder = self._here(message.key)
         if holder is not None:
             self._cell.router.send_to_node(message.node, message.cell, HeldBy(message.request, None, holder))
-        elif message.hops + 1 < self._options.routing.hop_limit:
+        elif message.hops + 1 < self._options.routing.hops_within(self._cell.grid):
             onward = msgspec.structs.replace(message, hops=message.hops + 1)
             wait_s = self._host.random.uniform(0.0, JITTER_S)
             self._host.after(wait_s, partial(self._host.broadcast, onward))
