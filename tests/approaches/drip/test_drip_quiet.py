@@ -75,3 +75,15 @@ def test_who_wants_nothing_any_more_registers_no_more(ends: bool) -> None:
     world.subscribe(SUBSCRIBER, "goal")
     world.insert(0, "o", "goal")
     assert world.names() == ["o"]
+
+
+def test_registrations_that_overtake_each_other_do_not_outdate_each_other_for_ever() -> None:
+    world = clique(catch_up_events=1)
+    for i in range(6):
+        world.insert(0, f"o{i}", "goal", "late")
+    world.simulation.keep_frames()
+    for _ in range(2):  # the answers to both come when the later one has been sent, and both say that more is left
+        world.subscribe(SUBSCRIBER, "late", wait_s=0.0)
+    world.wait(5.0)
+    assert len([to for sender, to in world.sent("Routed") if sender == SUBSCRIBER]) < 40
+    assert sorted(world.names()) == sorted(3 * [f"o{i}" for i in range(6)])

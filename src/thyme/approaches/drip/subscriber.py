@@ -94,11 +94,14 @@ class Subscriber:
             return
         for event in answer.events:
             self.deliver(event, 0)
-        if answer.request == self._latest:
+        latest = answer.request == self._latest
+        if latest:
             # An earlier one spoke for other subscriptions.
             self._reached = answer
         self._requests.resolve(answer.request, Outcome())
-        if answer.left:
+        if answer.left and latest:
+            # After the answer to an earlier one, the latest is under way and goes on by itself: two that each began
+            # another would outdate each other for ever.
             self.register()
 
     def deliver(self, event: DataObject, hops: int) -> bool:
