@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import os
 import re
@@ -16,6 +17,8 @@ from typing import Any
 import pytest
 from gallery_scene import gallery, jpeg, node_of, post
 
+import thyme.gallery
+from thyme.approaches.interface import Failure
 from thyme.gallery.application import Application
 from thyme.gallery.cards import card_bytes
 from thyme.gallery.forms import NewGallery
@@ -299,6 +302,46 @@ async def look_at_all(page: Any, application: Application, size: dict[str, int])
     await page.wait_for_selector(".viewer .places svg")
     await look("viewer")
     assert findings == []
+
+
+def errors_of(room: Path) -> list[str]:
+    """What the code of a room may say of errors, with a number wherever it puts a value."""
+    found = []
+    for file in room.glob("*.py"):
+        for call in ast.walk(ast.parse(file.read_text())):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.args:
+                text = call.args[-1]
+                prefix = {"InputError": "", "Fault": "", "not_found": "there is no "}.get(call.func.id)
+                if prefix is not None and isinstance(text, ast.JoinedStr | ast.Constant):
+                    parts = text.values if isinstance(text, ast.JoinedStr) else [text]
+                    said = "".join(str(part.value) if isinstance(part, ast.Constant) else "7" for part in parts)
+                    found.append(prefix + said)
+    return found
+
+
+def test_what_the_node_says_of_errors_is_said_in_the_readers_language(tmp_path: Path) -> None:
+    room = Path(thyme.gallery.__file__).parent
+    sentences = [one for one in errors_of(room) if "newer version" not in one]
+    assert len(sentences) > 12
+    assert "give the gallery a name" in sentences
+    failures = [f"retrieve failed: {failure.value}" for failure in Failure if failure is not Failure.NONE]
+
+    async def play(open_page: Open) -> None:
+        async with gallery(tmp_path) as one:
+            page = await open_page(f"{one.page.replace('/#', '/?lang=pt#')}")
+            told = await page.evaluate(
+                """async (sentences) => {
+                    const { told } = await import("/static/words.js");
+                    return sentences.map((each) => [each, told(each)]);
+                }""",
+                [*sentences, *failures, "no such sentence"],
+            )
+            *known, unknown = [words for _, words in told]
+            assert unknown == "O nó diz, em inglês: no such sentence"
+            assert [each for each, words in told[:-1] if words == each or words.startswith("O nó diz")] == []
+            assert len(known) == len(sentences) + 5
+
+    browse(play)
 
 
 def test_both_languages_have_every_message(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import { ask } from "./api.js";
 import { button, dialog, el, icon, svg } from "./dom.js";
 import { complain, say } from "./notices.js";
 import { now, on, refreshSubscriptions, state } from "./state.js";
-import { clock, list, number, t } from "./words.js";
+import { clock, list, number, reason, t } from "./words.js";
 
 const FRAMES = ["always", "past", "future", "interval"];
 const CHECK_MS = 150;
@@ -122,9 +122,9 @@ function form() {
   return root;
 }
 
-// Where reading stopped, in the reader's language; what else can be wrong, the node says in its own words.
+// Where reading stopped, in the reader's language; what else can be wrong, the node has said.
 function pointed(error, text) {
-  if (error.kind !== "query" || error.position === null || error.position === undefined) return error.message;
+  if (error.kind !== "query" || error.position === null || error.position === undefined) return reason(error);
   return t("query_wrong", { n: error.position + 1, text: `${text.slice(0, error.position)}▶${text.slice(error.position)}` });
 }
 

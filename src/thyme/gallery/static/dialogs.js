@@ -4,7 +4,7 @@ import { ask } from "./api.js";
 import { button, dialog, el, icon, svg } from "./dom.js";
 import { complain, say } from "./notices.js";
 import { state, tell } from "./state.js";
-import { chooseLanguage, language, t } from "./words.js";
+import { chooseLanguage, language, reason, t } from "./words.js";
 import { messages } from "./messages.js";
 
 const LANGUAGES = { en: "English", pt: "Português" };
@@ -43,7 +43,7 @@ export async function galleriesDialog() {
       box.close();
       if (gallery.name !== state.gallery.name) say(t("switching"));
     } catch (error) {
-      wrong.textContent = error.kind === "offline" ? t("error_offline") : error.message;
+      wrong.textContent = reason(error);
     }
   };
   const wrong = el("p", { class: "error", role: "alert" });

@@ -5,7 +5,7 @@ import { button, el, icon } from "./dom.js";
 import { act } from "./notices.js";
 import { now, on, shown, state, tell } from "./state.js";
 import { openViewer } from "./viewer.js";
-import { ago, away, size, t } from "./words.js";
+import { ago, away, size, t, told } from "./words.js";
 
 const HOLD_MS = 450;
 const AROUND = 1;  // screens above and below that are kept ready
@@ -132,7 +132,7 @@ function tileOf(photo) {
       { class: "caption" },
       el("strong", { text: photo.name }),
       el("span", { class: "faint", text: facts.filter(Boolean).join(" · ") }),
-      photo.error ? el("span", { class: "error", title: photo.error, text: photo.error }) : el("span", { class: "faint tags", text: photo.tags.map((tag) => `#${tag}`).join(" ") }),
+      photo.error ? el("span", { class: "error", title: told(photo.error), text: told(photo.error) }) : el("span", { class: "faint tags", text: photo.tags.map((tag) => `#${tag}`).join(" ") }),
       actions(photo),
     ),
   );

@@ -36,7 +36,7 @@ export const messages = {
     gallery_create: "Create or join a gallery", gallery_name: "Name", gallery_closed: "Passphrase (for a closed gallery)", gallery_area: "Area in metres", gallery_width: "Width", gallery_height: "Height", gallery_go: "Go there", gallery_or: "Or an invitation", gallery_open: "open", gallery_is_closed: "closed", gallery_here: "you are here", gallery_switch: "Switch", gallery_hint: "People with the same name and passphrase are in the same gallery.", switching: "Switching…", gallery_nearby: "nearby",
     your_name: "Your name", your_name_hint: "Others see it with the photos that you publish.", language: "Language", welcome: "What should others call you?",
     locked: "This page needs its key", locked_more: "Open the address that the node printed when it started, or scan its code. Or paste the token here:", token: "Token", open: "Open", wrong_token: "That is not this node's token.",
-    error_offline: "the node does not answer", moment: "Wait a moment…", demo: "Demonstration: the other people are emulated.",
+    error_offline: "the node does not answer", node_said: "The node says: {text}", moment: "Wait a moment…", demo: "Demonstration: the other people are emulated.",
   },
   pt: {
     app: "Galeria Thyme",
@@ -73,6 +73,6 @@ export const messages = {
     gallery_create: "Criar uma galeria ou entrar numa", gallery_name: "Nome", gallery_closed: "Frase secreta (para uma galeria fechada)", gallery_area: "Área em metros", gallery_width: "Largura", gallery_height: "Altura", gallery_go: "Ir para lá", gallery_or: "Ou um convite", gallery_open: "aberta", gallery_is_closed: "fechada", gallery_here: "está aqui", gallery_switch: "Mudar", gallery_hint: "Quem tem o mesmo nome e frase secreta está na mesma galeria.", switching: "A mudar…", gallery_nearby: "por perto",
     your_name: "O seu nome", your_name_hint: "Os outros veem-no com as fotos que publicar.", language: "Língua", welcome: "Como devem os outros chamar-lhe?",
     locked: "Esta página precisa da sua chave", locked_more: "Abra o endereço que o nó mostrou ao iniciar, ou leia o seu código. Ou cole aqui a chave:", token: "Chave", open: "Abrir", wrong_token: "Essa não é a chave deste nó.",
-    error_offline: "o nó não responde", moment: "Um momento…", demo: "Demonstração: as outras pessoas são emuladas.",
+    error_offline: "o nó não responde", node_said: "O nó diz, em inglês: {text}", moment: "Um momento…", demo: "Demonstração: as outras pessoas são emuladas.",
   },
 };

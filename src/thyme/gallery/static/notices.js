@@ -3,7 +3,7 @@
 import { ask, photoUrl } from "./api.js";
 import { button, el } from "./dom.js";
 import { drop, now, on, put, state } from "./state.js";
-import { ago, away, t } from "./words.js";
+import { ago, away, reason, t, told } from "./words.js";
 
 const MOST = 3;
 const STAY_MS = 9000;
@@ -25,7 +25,7 @@ export function lift() {
 }
 
 export function complain(error) {
-  say(error.kind === "offline" ? t("error_offline") : error.message, { kind: "bad", stay: 8000 });
+  say(reason(error), { kind: "bad", stay: 8000 });
 }
 
 // Do something with a photo; the answer is put in place at once, the event that follows says the same.
@@ -87,7 +87,7 @@ export function watchNotices() {
     if (photo && !before && photo.state === "new") announce(photo);
     if (photo && photo.state !== "new") place().querySelector(`.arrival[data-id="${CSS.escape(photo.id)}"]`)?.remove();
     if (photo?.state === "failed" && before?.state === "downloading") {
-      say(t("download_failed", { name: photo.name, why: photo.error }), { kind: "bad", action: () => act(photo, "download"), label: t("retry"), stay: 10000 });
+      say(t("download_failed", { name: photo.name, why: told(photo.error) }), { kind: "bad", action: () => act(photo, "download"), label: t("retry"), stay: 10000 });
     }
     if (photo?.state === "downloaded" && before?.state === "downloading") say(t("downloaded", { name: photo.name }), { kind: "good", stay: 3000 });
     if (photo?.state === "published" && before?.state === "deleting" && photo.error) complain(new Error(photo.error));

@@ -4,7 +4,7 @@ import { ask, photoUrl, upload } from "./api.js";
 import { button, dialog, el, icon } from "./dom.js";
 import { complain, lift, say } from "./notices.js";
 import { put, state, tell } from "./state.js";
-import { size, t } from "./words.js";
+import { reason, size, t } from "./words.js";
 
 const AT_ONCE = 2;
 
@@ -40,7 +40,7 @@ export async function addFiles(files) {
         put(photo);
         added.push(photo.id);
       } catch (error) {
-        say(t("upload_failed", { name: one.name, why: error.kind === "offline" ? t("error_offline") : error.message }), { kind: "bad", stay: 9000 });
+        say(t("upload_failed", { name: one.name, why: reason(error) }), { kind: "bad", stay: 9000 });
       }
       sent.set(one, one.size);
       words.textContent = `${t("upload")}: ${t("uploaded", { done: sent.size, all: files.length })}`;

@@ -2,7 +2,7 @@
 
 const SHELL = "thyme-shell-1";
 const FILES = ["/", "/manifest.webmanifest", "/static/icon.svg", "/static/style.css", "/static/dialogs.css",
-  ...["app", "api", "bell", "dialogs", "dom", "grid", "messages", "notices", "places", "publish", "state", "status", "viewer", "words"].map((name) => `/static/${name}.js`)];
+  ...["app", "api", "bell", "dialogs", "dom", "grid", "messages", "notices", "places", "publish", "said", "state", "status", "viewer", "words"].map((name) => `/static/${name}.js`)];
 
 self.addEventListener("install", (event) => {
   event.waitUntil(caches.open(SHELL).then((cache) => cache.addAll(FILES)).then(() => self.skipWaiting()));

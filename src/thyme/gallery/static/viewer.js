@@ -5,7 +5,7 @@ import { button, el, icon } from "./dom.js";
 import { act } from "./notices.js";
 import { cellsOf } from "./places.js";
 import { now, on, shown, state, tell } from "./state.js";
-import { ago, away, clock, size, t } from "./words.js";
+import { ago, away, clock, size, t, told } from "./words.js";
 
 const SWIPE_PX = 50;
 
@@ -86,7 +86,7 @@ function details(photo, box) {
     photo.tags.length > 0 && el("p", { class: "chips" }, photo.tags.map((tag) => el("span", { class: "chip", text: `#${tag}` }))),
     !photo.here && el("p", { class: "note" }, icon("info"), el("span", { text: t("not_here") })),
     photo.state === "downloading" && el("progress", { max: photo.size_bytes || 1, value: photo.have_bytes, "aria-label": t("downloading") }),
-    photo.error && el("p", { class: "error", text: photo.error }),
+    photo.error && el("p", { class: "error", text: told(photo.error) }),
     el("div", { class: "row" }, choices(photo, box)),
     el("dl", {},
       fact(t("who"), photo.own ? t("you") : photo.by || t("somebody")),

@@ -1,6 +1,7 @@
 // Which language, and how sizes, times and counts are written in it.
 
 import { messages } from "./messages.js";
+import { said } from "./said.js";
 
 const wanted = [...new URLSearchParams(location.search).getAll("lang"), localStorage.getItem("lang"), ...navigator.languages];
 export const language = wanted.map((tag) => (tag || "").slice(0, 2).toLowerCase()).find((tag) => tag in messages) || "en";
@@ -11,6 +12,17 @@ export function t(key, values = {}) {
   const counted = values.n === 1 && `${key}_one` in messages[language] ? `${key}_one` : key;
   const text = messages[language][counted] ?? messages.en[counted] ?? key;
   return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? values[name] : whole));
+}
+
+// What the node said of an error, in the reader's language as far as there are words for it.
+export function told(message) {
+  if (language === "en" || !message) return message;
+  const [pattern, words] = said[language].find(([each]) => each.test(message)) || [];
+  return pattern ? message.replace(pattern, words) : t("node_said", { text: message });
+}
+
+export function reason(error) {
+  return error.kind === "offline" ? t("error_offline") : told(error.message);
 }
 
 export function chooseLanguage(tag) {
