@@ -7,6 +7,7 @@ import socket
 from pathlib import Path
 
 import httpx
+import msgspec
 import pyarrow.parquet as pq
 import pytest
 
@@ -55,7 +56,7 @@ def test_a_part_of_what_is_in_range_is_lost_and_the_rest_takes_its_time() -> Non
 @pytest.mark.parametrize("wrong", [{"loss": 1.0}, {"range_m": 0.0}, {"delay_s": -1.0}, {"width_m": float("nan")}])
 def test_areas_that_cannot_be_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError):
-        AirOptions(**{"width_m": 10.0, "height_m": 10.0, **wrong})
+        msgspec.structs.replace(AirOptions(10.0, 10.0), **wrong)
     with pytest.raises(InputError, match=f"expected 1 to {MAX_NODES} nodes"):
         Area(AIR, scattered(AIR, MAX_NODES + 1, 1), 1)
 

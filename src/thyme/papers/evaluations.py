@@ -1,4 +1,5 @@
-"""The other papers' evaluations, as presets of `thyme study`: DRIP, SocialCast, walks, and the analysis of Thyme.
+"""The other papers' evaluations, as presets of `thyme study`: DRIP, SocialCast, walks, and the analysis and the
+devices of Thyme.
 
 They ask other questions than a study of posts does, on workloads of their own, and each has figures and claims of its
 own; what they share is how they are called (a name, a folder, a few settings) and what they leave: `metrics.csv`,
@@ -116,6 +117,15 @@ def _analysis(out: Path, settings: dict[str, Any], master: str, watch: Watch) ->
     return thyme_analysis(out, tuple(settings["sizes"]), settings["topologies"], master, watch)
 
 
+def _devices(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Evaluated:
+    from thyme.papers.thyme.devices.evaluation import run_evaluation
+
+    return run_evaluation(
+        out, settings["nodes"], float(settings["seconds"]), settings["sizes"], float(settings["pause_s"]),
+        settings["repetitions"], watch,
+    )  # fmt: skip
+
+
 EVALUATIONS: dict[str, Evaluation] = {
     "drip": Evaluation(
         "DRIP: broker coverage and delivery delay over the number of brokers (Figures 3 and 4)",
@@ -154,6 +164,18 @@ EVALUATIONS: dict[str, Evaluation] = {
         # The paper's crowds (§9.2), two nodes per cell.
         {"sizes": [16, 36, 64, 100, 144, 196], "topologies": 3},
         _analysis,
+    ),
+    "devices": Evaluation(
+        "Thyme's devices: latency, retrieval and modelled energy of 2 to 32 live nodes in two cells (Figures 16 to 21)",
+        # The paper has five runs of each; one takes under a minute, and all cores.
+        {
+            "nodes": [2, 4, 8, 16, 32],
+            "seconds": 20.0,
+            "sizes": [35, 1_000, 10_000, 100_000, 1_000_000, 5_000_000],
+            "pause_s": 1.0,
+            "repetitions": 1,
+        },
+        _devices,
     ),
 }
 

@@ -22,10 +22,12 @@ def blank_panels(size_in: tuple[float, float], title: str, panels: int = 1) -> t
     return figure, list(figure.subplots(1, panels, squeeze=False)[0])
 
 
-def draw_runs(axes: Axes, line: Sequence[tuple[float, Sequence[float]]], series: str, number: int) -> None:
-    """What the runs of each place gave, as the line with this number."""
+def draw_runs(
+    axes: Axes, line: Sequence[tuple[float, Sequence[float]]], series: str, number: int, colour: str = ""
+) -> None:
+    """What the runs of each place gave, as the line with this number, and its colour unless it has one of its own."""
     xs = [x for x, _ in line]
-    colour = COLOURS[number % len(COLOURS)]
+    colour = colour or COLOURS[number % len(COLOURS)]
     means = [float(np.mean(values)) for _, values in line]
     lows, highs = [min(values) for _, values in line], [max(values) for _, values in line]
     axes.plot(xs, means, marker=MARKERS[number % len(MARKERS)], color=colour, label=series)

@@ -81,11 +81,7 @@ class SigningCodec:
         return bytes([SIGNED_VERSION]) + len(proofs).to_bytes(_LENGTH_BYTES, "big") + proofs + frame
 
     def decode(self, frame: bytes) -> Message:
-        proofs = b""
-        if frame[:1] == bytes([SIGNED_VERSION]):
-            begins = 1 + _LENGTH_BYTES
-            ends = begins + int.from_bytes(frame[1:begins], "big")
-            proofs, frame = frame[begins:ends], frame[ends:]
+        proofs, frame = split_proofs(frame)
         message = codec.decode(frame)
         self._check_statements(message, proofs)
         for metadata in OBJECTS[type(message)](message) if type(message) in OBJECTS else ():
@@ -107,6 +103,15 @@ class SigningCodec:
             proof = proofs[at * PROOF_BYTES : (at + 1) * PROOF_BYTES]
             if not self._notary.believe(statement, proof):
                 raise Forged("a statement that its author did not sign")
+
+
+def split_proofs(frame: bytes) -> tuple[bytes, bytes]:
+    """The proofs of a message, if it has any, and the message itself."""
+    if frame[:1] != bytes([SIGNED_VERSION]):
+        return b"", frame
+    begins = 1 + _LENGTH_BYTES
+    ends = begins + int.from_bytes(frame[1:begins], "big")
+    return frame[begins:ends], frame[ends:]
 
 
 class Charging:

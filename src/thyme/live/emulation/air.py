@@ -11,6 +11,7 @@ import socket
 from collections import Counter
 
 from thyme.live.emulation.area import Area
+from thyme.live.emulation.medium import Medium
 from thyme.live.link.addresses import Address
 
 LOCAL = "127.0.0.1"
@@ -30,6 +31,9 @@ class Air:
         self.carried: Counter[tuple[int, int]] = Counter()
         """Datagrams that got through, by who sent them to whom, since somebody last looked."""
         self.datagrams = self.lost = 0
+        self.medium = Medium(area.options.medium)
+        self.late_s = 0.0
+        """By how much datagrams were handed over later than they should have been, in all: this machine was busy."""
 
     def open(self) -> None:
         nodes = range(len(self._area.places))
@@ -78,11 +82,18 @@ class Air:
         if delay_s is None:
             self.lost += self._area.hears(one, other)
             return
+        now_s = self._loop.time()
+        turn_s = self.medium.turn_s(now_s, one, other, len(data))
+        if turn_s is None:
+            self.lost += 1
+            return
         self.carried[one, other] += 1
         self.datagrams += 1
-        self._loop.call_later(delay_s, self._deliver, data, one, other)
+        due_s = now_s + turn_s + delay_s
+        self._loop.call_at(due_s, self._deliver, data, one, other, due_s)
 
-    def _deliver(self, data: bytes, one: int, other: int) -> None:
+    def _deliver(self, data: bytes, one: int, other: int, due_s: float) -> None:
+        self.late_s += max(0.0, self._loop.time() - due_s)
         end, address = self._sockets.get((other, one)), self._addresses.get(other)
         if end is None or address is None:
             return

@@ -11,6 +11,7 @@ from random import Random
 
 import msgspec
 
+from thyme.live.emulation.medium import MediumOptions
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 
@@ -29,6 +30,7 @@ class AirOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a datagram takes, and …"""
     jitter_s: float = 0.001
     """… up to how much more, drawn uniformly."""
+    medium: MediumOptions = MediumOptions()
 
     def __post_init__(self) -> None:
         for name in ("width_m", "height_m", "range_m"):

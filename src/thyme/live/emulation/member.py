@@ -15,13 +15,22 @@ from contextlib import suppress
 from typing import Any
 
 from thyme.approaches.user import FIRST_REACTION, Numbers, User
+from thyme.live.emulation.closed_loop import ClosedLoop
+from thyme.live.emulation.errands import Errands
+from thyme.live.emulation.meter import Meter
 from thyme.live.emulation.orders import (
+    Fetch,
     Issue,
     Leave,
     Life,
     Listens,
+    Loop,
     Meet,
+    Metered,
     Order,
+    ReadMeter,
+    Rest,
+    Share,
     Stand,
     State,
     line,
@@ -32,7 +41,8 @@ from thyme.live.loop import run
 from thyme.live.node.clock import Clock
 from thyme.live.node.device import Device
 from thyme.live.store.places import open_store
-from thyme.model.ids import NodeId
+from thyme.model.ids import NodeId, SubscriptionKey
+from thyme.model.objects import Metadata
 
 STATE_EVERY_S = 0.5
 REACTIONS = 1_000_000
@@ -50,13 +60,22 @@ class Member:
         self._user = User(NodeId(options.node), self._device.host, life.users, numbers, life.seed)
         self._user.told = self._told
         self._notified = 0
+        self._life = life
+        self._meter: Meter | None = None
+        self._loop: ClosedLoop | None = None
+        self._errands = Errands(self._user, self._device.host, say)
 
-    def _told(self, *_: Any) -> None:
+    def _told(self, key: SubscriptionKey, metadata: Metadata, delay_s: float) -> None:
         self._notified += 1
+        self._errands.told(metadata)
+        if self._loop is not None:
+            self._loop.told(metadata)
 
     async def live(self, orders: asyncio.Queue[Order | None]) -> None:
         await self._device.open()
         self._user.take(self._device.store)
+        if self._life.tail_s:
+            self._meter = Meter(self._device.host, self._life.tail_s)
         say(Listens(*self._device.address))
         telling = asyncio.ensure_future(self._tell())
         try:
@@ -69,7 +88,7 @@ class Member:
             if hasattr(self._store, "close"):
                 await self._store.close()
 
-    async def _obey(self, order: Meet | Issue | Stand) -> None:
+    async def _obey(self, order: Meet | Issue | Stand | Loop | Rest | ReadMeter | Share | Fetch) -> None:
         match order:
             case Meet():
                 await self._device.connect(order.peers)
@@ -78,6 +97,24 @@ class Member:
                 self._user.issue(order.operation)
             case Stand():
                 self._device.host.place(order.place, moving=order.moving)
+            case Share():
+                self._errands.share(order)
+            case Fetch():
+                self._errands.fetch(order)
+            case _ if self._meter is not None:
+                self._use(order, self._meter)
+
+    def _use(self, order: Loop | Rest | ReadMeter, meter: Meter) -> None:
+        match order:
+            case Loop():
+                self._loop = ClosedLoop(self._user, self._device.host, meter, order.options, self._life.seed)
+                self._loop.begin()
+            case Rest():
+                if self._loop is not None:
+                    self._loop.end()
+            case ReadMeter():
+                say(Metered(meter.account()))
+                meter.reset()
 
     async def _tell(self) -> None:
         while True:

@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 
 from thyme.approaches.user import UserOptions
+from thyme.live.emulation.closed_loop import LoopOptions
+from thyme.live.emulation.meter import Account
 from thyme.live.node.device import DeviceOptions
 from thyme.model.geometry import Point
 from thyme.model.operations import Operation
@@ -22,6 +24,8 @@ class Life(msgspec.Struct, frozen=True):
     """Seconds since 1970 at which the crowd's time was nought."""
     users: UserOptions
     seed: int
+    tail_s: float = 0.0
+    """How long the meter takes the radio to be awake after a frame; 0: there is no meter."""
 
 
 class Meet(msgspec.Struct, frozen=True, tag="meet"):
@@ -41,11 +45,40 @@ class Stand(msgspec.Struct, frozen=True, tag="stand"):
     moving: bool
 
 
+class Loop(msgspec.Struct, frozen=True, tag="loop"):
+    """Use the device in a closed loop from now on."""
+
+    options: LoopOptions
+
+
+class Rest(msgspec.Struct, frozen=True, tag="rest"):
+    """Issue nothing more."""
+
+
+class ReadMeter(msgspec.Struct, frozen=True, tag="read"):
+    """Say what the meter has counted, and begin anew."""
+
+
+class Share(msgspec.Struct, frozen=True, tag="share"):
+    """Insert an object."""
+
+    oid: str
+    tag: str
+    size_bytes: int
+    replicate: bool
+
+
+class Fetch(msgspec.Struct, frozen=True, tag="fetch"):
+    """Retrieve an object as soon as you are notified of it."""
+
+    oid: str
+
+
 class Leave(msgspec.Struct, frozen=True, tag="leave"):
     pass
 
 
-Order = Meet | Issue | Stand | Leave
+Order = Meet | Issue | Stand | Loop | Rest | ReadMeter | Share | Fetch | Leave
 
 
 class Listens(msgspec.Struct, frozen=True, tag="listens"):
@@ -65,7 +98,19 @@ class State(msgspec.Struct, frozen=True, tag="state"):
     busy: bool
 
 
-Said = Listens | State
+class Metered(msgspec.Struct, frozen=True, tag="metered"):
+    account: Account
+
+
+class Did(msgspec.Struct, frozen=True, tag="did"):
+    """An object was shared or fetched as ordered, or not, and why."""
+
+    oid: str
+    latency_s: float
+    failure: str
+
+
+Said = Listens | State | Metered | Did
 
 read_order = msgspec.json.Decoder(Order).decode
 read_said = msgspec.json.Decoder(Said).decode

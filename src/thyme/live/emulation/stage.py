@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -19,7 +19,21 @@ import msgspec
 from thyme.approaches.user import UserOptions
 from thyme.live.emulation.air import Air
 from thyme.live.emulation.area import Area
-from thyme.live.emulation.orders import Issue, Leave, Life, Listens, Meet, Order, Stand, State, line, read_said
+from thyme.live.emulation.orders import (
+    Did,
+    Issue,
+    Leave,
+    Life,
+    Listens,
+    Meet,
+    Metered,
+    Order,
+    Stand,
+    State,
+    line,
+    read_said,
+)
+from thyme.live.link.udp import LinkOptions
 from thyme.live.node.device import DeviceOptions
 from thyme.live.store.options import DiskOptions
 from thyme.model.errors import InputError
@@ -42,6 +56,9 @@ class StageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     users: UserOptions = UserOptions(RetrievalPolicy(probability=0.3))
     walk_mps: float = 1.4
     walk_every_s: float = 0.5
+    link: LinkOptions = LinkOptions()
+    tail_s: float = 0.0
+    """With a meter on every device: how long a radio is awake after a frame."""
 
 
 class Member:
@@ -72,6 +89,8 @@ class Stage:
         self._reading: set[asyncio.Task[None]] = set()
         self._walking: dict[int, Point] = {}
         self._random = Random(f"{options.seed}/stage")
+        self.answered: Callable[[int, Metered | Did], None] | None = None
+        """Told what members say in answer to orders."""
         (folder / LOGS).mkdir(parents=True)
 
     def now(self) -> float:
@@ -93,7 +112,7 @@ class Stage:
         running = [member.process for member in self.members if member.on and member.process is not None]
         for node, member in enumerate(self.members):
             if member.on:
-                self._order(node, Leave())
+                self.order(node, Leave())
         with suppress(TimeoutError):
             async with asyncio.timeout(LEAVE_S):
                 await asyncio.gather(*(process.wait() for process in running))
@@ -129,7 +148,12 @@ class Stage:
                     await member.listening.wait()
             except TimeoutError:
                 raise InputError(f"node {node} did not start within {START_S:g} s") from None
-        self._order(node, Meet(tuple(self.air.peers_of(node))))
+        self.order(node, Meet(tuple(self.air.peers_of(node))))
+
+    def order(self, node: int, order: Order) -> None:
+        """Tell a member something; one that is off does not hear it."""
+        if self.members[node].on:
+            self._write(self.members[node], order)
 
     def kill(self, node: int) -> None:
         """End a process at once, without a goodbye."""
@@ -140,7 +164,7 @@ class Stage:
 
     def move(self, node: int, where: Point, *, moving: bool = False) -> None:
         self.area.place(node, where)
-        self._order(node, Stand(self.area.places[node], moving))
+        self.order(node, Stand(self.area.places[node], moving))
 
     def walk(self, nodes: Iterable[int]) -> None:
         """These walk from one place to another from now on."""
@@ -167,7 +191,7 @@ class Stage:
         """Hand each operation to its member when its time has come. One whose member is off is not issued."""
         for operation in operations:
             await asyncio.sleep(max(0.0, operation.at_s - self.now()))
-            self._order(operation.node, Issue(operation))
+            self.order(operation.node, Issue(operation))
 
     def logs(self) -> list[Path]:
         return sorted((self._folder / LOGS).glob("*.jsonl"))
@@ -186,10 +210,12 @@ class Stage:
             seed=options.seed * 1_000 + lives,
             position=self.area.places[node],
             log=str(self._folder / LOGS / f"{node}.jsonl"),
+            link=options.link,
             disk=DiskOptions(durability="batched"),
             leave_s=LEAVE_S / 3.0,
         )
-        return Life(device, str(self._folder / STORES / str(node)), self.epoch_s, options.users, options.seed)
+        store = str(self._folder / STORES / str(node))
+        return Life(device, store, self.epoch_s, options.users, options.seed, options.tail_s)
 
     async def _read(self, node: int, member: Member, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None
@@ -200,12 +226,11 @@ class Stage:
                     member.listening.set()
                 case State() as state:
                     member.state = state
+                case Metered() | Did() as answer:
+                    if self.answered is not None:
+                        self.answered(node, answer)
         await process.wait()
         self.air.settle(node, None)
-
-    def _order(self, node: int, order: Order) -> None:
-        if self.members[node].on:
-            self._write(self.members[node], order)
 
     def _write(self, member: Member, what: Any) -> None:
         assert member.process is not None

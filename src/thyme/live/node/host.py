@@ -63,6 +63,8 @@ class LiveHost:
         self.receive: Receive | None = None
         self.watch: Watch | None = None
         """Told of every record besides traffic."""
+        self.sending: Callable[[Message], None] | None = None
+        """Told of every message when it is to be sent, before it waits for the disk."""
         self.activity = 0
         """Grows with every message that is sent or heard, besides control."""
         self.log: Log = log or NoLog()
@@ -97,9 +99,13 @@ class LiveHost:
         self._position, self._moving = position, moving
 
     def broadcast(self, message: Message) -> None:
+        if self.sending is not None:
+            self.sending(message)
         self.store.commit(self._while_on(lambda: self._sent(message, self.link.broadcast(message))))
 
     def unicast(self, to: NodeId, message: Message, failed: Failed = None) -> None:
+        if self.sending is not None:
+            self.sending(message)
         told = self._while_on(failed) if failed else None
         self.store.commit(self._while_on(lambda: self._sent(message, self.link.unicast(to, message, told))))
 
