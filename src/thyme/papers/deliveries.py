@@ -23,13 +23,19 @@ MAX_KNOWN_QUERIES = 4_096
 
 def expected_deliveries(operations: Sequence[Operation]) -> int:
     """How many pairs there are."""
+    wanted = wanted_by(operations)
+    published = [operation for operation in operations if operation.kind == OperationKind.INSERT]
+    return sum(len(wanted.get(operation.tags[0], set()) - {operation.node}) for operation in published)
+
+
+def wanted_by(operations: Sequence[Operation]) -> dict[str, set[int]]:
+    """Who asks for each tag."""
     wanted: dict[str, set[int]] = {}
     for operation in operations:
         if operation.kind == OperationKind.SUBSCRIBE:
             for tag in _tags(operation.query):
                 wanted.setdefault(tag, set()).add(operation.node)
-    published = [operation for operation in operations if operation.kind == OperationKind.INSERT]
-    return sum(len(wanted.get(operation.tags[0], set()) - {operation.node}) for operation in published)
+    return wanted
 
 
 def deliveries(events: pa.Table, columns: Sequence[str]) -> list[dict[str, Any]]:

@@ -42,7 +42,7 @@ def _drip(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Eva
 
     return run_evaluation(
         out, settings["repetitions"], settings["figures"], float(settings["duration_s"]), master, watch,
-        settings["passing"], settings["radio"],
+        settings["passing"], settings["radio"], float(settings["detectors"]),
     )  # fmt: skip
 
 
@@ -130,7 +130,14 @@ EVALUATIONS: dict[str, Evaluation] = {
     "drip": Evaluation(
         "DRIP: broker coverage and delivery delay over the number of brokers (Figures 3 and 4)",
         # The paper reports averages and does not say of how many runs.
-        {"repetitions": 5, "figures": ["3a", "3b", "4"], "duration_s": 500.0, "passing": "interested", "radio": "disc"},
+        {
+            "repetitions": 10,
+            "figures": ["3a", "3b", "4"],
+            "duration_s": 500.0,
+            "passing": "interested",
+            "radio": "disc",
+            "detectors": 1.0,
+        },
         _drip,
     ),
     "socialcast": Evaluation(

@@ -89,6 +89,26 @@ def test_coverage_counts_the_brokers_that_have_the_event_when_its_subscriber_get
     assert found.delay_s == pytest.approx(5.0)
 
 
+def test_of_an_event_that_several_detect_the_first_object_to_arrive_counts() -> None:
+    first, second = ObjectKey("e", NodeId(1)), ObjectKey("e", NodeId(3))
+    operations = [
+        *(Operation(node, 1.0, NodeId(node), OperationKind.SUBSCRIBE, sid=0, query="n5") for node in (2, 3)),
+        *(
+            Operation(4 + at, 10.0, key.owner, OperationKind.INSERT, oid="e", tags=("n5",))
+            for at, key in ((0, first), (1, second))
+        ),
+    ]
+    recorder = Recorder()
+    for at_s, broker, key in ((10.5, 7, second), (11.0, 7, first), (12.0, 8, first), (14.0, 9, first)):
+        recorder.record(at_s, broker, Sampled(COPY, float(event_number(key))))
+    recorder.record(12.0, 3, Notified(SubscriptionKey(0, NodeId(3)), first, 2.0))
+    recorder.record(13.0, 2, Notified(SubscriptionKey(0, NodeId(2)), second, 3.0))
+    recorder.record(15.0, 2, Notified(SubscriptionKey(0, NodeId(2)), first, 5.0))
+    found = measure(recorder.table(30.0), operations, brokers=10, seed=1)
+    assert (found.delivered, found.ideal) == (1, 1), "who detects it is not told of it"
+    assert (found.delay_s, found.coverage, found.step_s) == pytest.approx((3.0, 0.2, 0.5))
+
+
 def test_regions_meet_at_a_rate_that_movement_decides() -> None:
     scenario = seeded(small_point(), 1)[0]
     walking_s = meeting_time_s(scenario)

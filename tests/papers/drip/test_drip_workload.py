@@ -65,3 +65,15 @@ def test_wrong_parameters_are_refused() -> None:
         NumberIntervals(subscribing=2.0)
     with pytest.raises(InputError, match="events_from_s"):
         NumberIntervals(events_from_s=1.0)
+
+
+def test_several_nodes_may_detect_an_event_and_publish_it_under_its_name() -> None:
+    options = NumberIntervals(events_to_s=1_030.0, detectors=3.0)
+    events = [o for o in number_intervals(options) if o.kind is OperationKind.INSERT]
+    detectors = Counter(event.oid for event in events)
+    assert len(events) / len(detectors) == pytest.approx(3.0, rel=0.2), "the ablest detect everything at most once"
+    assert min(detectors.values()) == 1
+    assert len({(event.oid, event.tags, event.at_s) for event in events}) == len(detectors)
+    assert len({(event.oid, event.node) for event in events}) == len(events)
+    with pytest.raises(InputError, match="expected 1 to as many as there are nodes"):
+        NumberIntervals(detectors=0.5)

@@ -38,11 +38,12 @@ def run_evaluation(
     watch: Callable[[SweepProgress], None] = lambda progress: None,
     passing: str = PASSINGS[0],
     radio: str = "disc",
+    detectors: float = 1.0,
 ) -> Evaluated:
     """Play what was not played before; write the tables; give what was measured."""
     if repetitions < 1:
         raise InputError(f"repetitions is {repetitions}; expected at least 1")
-    points = drip_points(figures, duration_s, passing, radio)
+    points = drip_points(figures, duration_s, passing, radio, detectors)
     unique = list({point.key: point for point in points}.values())
     table = [(point, seed) for seed in range(1, repetitions + 1) for point in unique]
     specs = [run_spec(point, seed) for point, seed in table]

@@ -2,15 +2,16 @@
 
 A point belongs to a figure, a line of it and a number of brokers k. Its runs differ in their seed, which decides
 places, ways, abilities, subscriptions and events alike. The radio is a unit disc of 120 m, a time unit is a second.
-Delivery counts pairs of an event and a subscriber other than its publisher. Broker coverage is, over these pairs, the
-share of brokers that have the event when the subscriber gets it (§VI-A).
+Delivery counts pairs of an event and a subscriber that has not detected it itself. Where several nodes detect an event
+and publish it, the first of their objects to arrive counts. Broker coverage is, over these pairs, the share of brokers
+that have the event when the subscriber gets it (§VI-A).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from math import inf
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf, nan
 from typing import Any
 
 import msgspec
@@ -20,9 +21,10 @@ import pyarrow.compute as pc
 from thyme.approaches.drip.broker import COPY
 from thyme.approaches.drip.memory import event_number
 from thyme.model.errors import InputError
+from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
-from thyme.papers.deliveries import deliveries, expected_deliveries, rows_of
+from thyme.papers.deliveries import deliveries, rows_of, wanted_by
 from thyme.papers.drip.workload import NumberIntervals, number_intervals
 from thyme.sim.scenario import Scenario, scenario_of
 from thyme.world.mobility.waypoint import DRIP_WALK
@@ -46,11 +48,12 @@ class DripPoint(msgspec.Struct, frozen=True):
     """k."""
     scenario: Scenario
     duration_s: float = DURATION_S
+    detectors: float = 1.0
 
     @property
     def key(self) -> bytes:
         """The same for points that have the same runs."""
-        return msgspec.json.encode((self.scenario, self.duration_s))
+        return msgspec.json.encode((self.scenario, self.duration_s, self.detectors))
 
 
 class DripMeasure(msgspec.Struct, frozen=True):
@@ -97,7 +100,11 @@ def paper_scenario(duration_s: float = DURATION_S, radio: str = "disc", **settin
 
 
 def drip_points(
-    figures: Iterable[str] = FIGURES, duration_s: float = DURATION_S, passing: str = PASSINGS[0], radio: str = "disc"
+    figures: Iterable[str] = FIGURES,
+    duration_s: float = DURATION_S,
+    passing: str = PASSINGS[0],
+    radio: str = "disc",
+    detectors: float = 1.0,
 ) -> list[DripPoint]:
     """All points of these figures; those that break l + m < k are left out."""
     for key, value, known in (("passing", passing, PASSINGS), ("radio", radio, tuple(RADIOS))):
@@ -112,7 +119,12 @@ def drip_points(
         raise InputError(f"duration_s is {duration_s:g}; expected a finite, positive number of seconds")
     return [
         DripPoint(
-            figure, series, settings["brokers"], paper_scenario(duration_s, radio, **settings, **read), duration_s
+            figure,
+            series,
+            settings["brokers"],
+            paper_scenario(duration_s, radio, **settings, **read),
+            duration_s,
+            detectors,
         )
         for figure in figures
         for series, settings in _lines(figure)
@@ -145,45 +157,60 @@ def seeded(point: DripPoint, seed: int) -> tuple[Scenario, list[Operation]]:
     scenario = msgspec.structs.replace(point.scenario, seed=seed, settings=settings)
     workload = NumberIntervals(
         nodes=scenario.nodes, seed=seed, ability_seed=seed, events_from_s=WARM_UP_S,
-        events_to_s=WARM_UP_S + point.duration_s,
+        events_to_s=WARM_UP_S + point.duration_s, detectors=point.detectors,
     )  # fmt: skip
     return scenario, number_intervals(workload)
 
 
 def measure(events: pa.Table, operations: Sequence[Operation], brokers: int, seed: int) -> DripMeasure:
     """Read the events of a run with `brokers` brokers."""
-    notified = deliveries(events, ["at_s", "value"])
-    copied_s = _copy_times(events)
-    numbers = {str(o.object_key): event_number(o.object_key) for o in operations if o.kind == OperationKind.INSERT}
-    holders = [bisect_right(copied_s.get(numbers[row["object"]], []), row["at_s"]) for row in notified]
+    inserts = [operation for operation in operations if operation.kind == OperationKind.INSERT]
+    began_s = {operation.oid: operation.at_s for operation in inserts}
+    names = {event_number(operation.object_key): operation.oid for operation in inserts}
+    copied_s = _copy_times(events, names)
+    first_s = _first_deliveries(events, {(operation.oid, operation.node) for operation in inserts})
+    holders = [bisect_right(copied_s.get(name, []), at_s) for (name, _), at_s in first_s.items()]
     sent = rows_of(events, "sent")
-    many = len(notified)
+    many = len(first_s)
+    steps = [times_s[0] - began_s[name] for name, times_s in copied_s.items()]
     return DripMeasure(
         seed=seed,
         delivered=many,
-        ideal=expected_deliveries(operations),
-        delay_s=sum(row["value"] for row in notified) / many if many else float("nan"),
-        coverage=sum(holders) / (many * brokers) if many else float("nan"),
+        ideal=_expected(operations),
+        delay_s=sum(at_s - began_s[name] for (name, _), at_s in first_s.items()) / many if many else nan,
+        coverage=sum(holders) / (many * brokers) if many else nan,
         frames=int(sum(sent["count"].to_pylist())),
-        step_s=_first_step_s(operations, copied_s),
+        step_s=sum(steps) / len(steps) if steps else nan,
     )
 
 
-def _first_step_s(operations: Sequence[Operation], copied_s: dict[int, list[float]]) -> float:
-    """Over the events that got to a broker at all."""
-    steps = [
-        copied_s[number][0] - operation.at_s
-        for operation in operations
-        if operation.kind == OperationKind.INSERT and (number := event_number(operation.object_key)) in copied_s
-    ]
-    return sum(steps) / len(steps) if steps else float("nan")
+def _first_deliveries(events: pa.Table, detected: set[tuple[str, NodeId]]) -> dict[tuple[str, int], float]:
+    """When each subscriber was first told of each event that it has not detected itself, by event and node."""
+    found: dict[tuple[str, int], float] = {}
+    for row in deliveries(events, ["at_s", "node"]):
+        pair = row["object"].rpartition("@")[0], NodeId(row["node"])
+        if pair not in detected:
+            found[pair] = min(row["at_s"], found.get(pair, inf))
+    return found
 
 
-def _copy_times(events: pa.Table) -> dict[int, list[float]]:
-    """When brokers got each event, in order, by its number."""
+def _expected(operations: Sequence[Operation]) -> int:
+    """Pairs of an event and a subscriber that wants it and has not detected it."""
+    detectors: dict[str, set[int]] = {}
+    for operation in operations:
+        if operation.kind == OperationKind.INSERT:
+            detectors.setdefault(operation.oid, set()).add(operation.node)
+    wanted = wanted_by(operations)
+    tags = {operation.oid: operation.tags[0] for operation in operations if operation.kind == OperationKind.INSERT}
+    return sum(len(wanted.get(tags[oid], set()) - nodes) for oid, nodes in detectors.items())
+
+
+def _copy_times(events: pa.Table, names: Mapping[int, str]) -> dict[str, list[float]]:
+    """When brokers first got each event, in order, by its name."""
     sampled = rows_of(events, "sampled")
-    copies = sampled.filter(pc.equal(sampled["name"], COPY))
-    found: dict[int, list[float]] = {}
-    for at_s, number in zip(copies["at_s"].to_pylist(), copies["value"].to_pylist(), strict=True):
-        found.setdefault(int(number), []).append(at_s)
-    return {number: sorted(times) for number, times in found.items()}
+    copies = sampled.filter(pc.equal(sampled["name"], COPY)).select(["at_s", "node", "value"])
+    first_s: dict[str, dict[int, float]] = {}
+    for row in copies.to_pylist():
+        of_event = first_s.setdefault(names[int(row["value"])], {})
+        of_event[row["node"]] = min(row["at_s"], of_event.get(row["node"], inf))
+    return {name: sorted(times_s.values()) for name, times_s in first_s.items()}

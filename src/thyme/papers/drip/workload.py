@@ -1,8 +1,10 @@
 """The number-interval workload of DRIP (§VI-A2): events are numbers from 1 to 100, subscriptions are ranges.
 
-A number is a tag and a range the disjunction of its numbers. Events come as a Poisson process; the node that detects
-an event is drawn with a probability proportional to its detecting ability. Each node subscribes with probability
-one half, to a range whose centre is uniform and whose length is normal. Subscriptions are on the future.
+A number is a tag and a range the disjunction of its numbers. Events come as a Poisson process. Who detects one follows
+from abilities: one node, drawn in proportion to them, or every node by itself with such a probability that so many do
+on average ("we determine whether a node in the network detects the event"). Each of these publishes it, under the
+event's name. Each node subscribes with probability one half, to a range whose centre is uniform and whose length is
+normal. Subscriptions are on the future.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ class NumberIntervals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ability_seed: int = 0
     exponent: float = 2.0
     rate_per_s: float = 0.8
+    detectors: float = 1.0
+    """How many nodes detect an event: exactly one, or more on average; where none would, one is drawn."""
     subscribing: float = 0.5
     length_mean: float = 5.0
     length_variance: float = 2.0
@@ -46,6 +50,8 @@ class NumberIntervals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise InputError(f"exponent is {self.exponent:g}; a power law of abilities needs a finite one above 1")
         if not 0.0 < self.rate_per_s < inf:
             raise InputError(f"rate_per_s is {self.rate_per_s:g}; expected a positive number of events per second")
+        if not 1.0 <= self.detectors <= self.nodes:
+            raise InputError(f"detectors is {self.detectors:g}; expected 1 to as many as there are nodes, {self.nodes}")
         if not 0.0 <= self.subscribing <= 1.0:
             raise InputError(f"subscribing is {self.subscribing:g}; expected a probability from 0 to 1")
         if not 0.0 <= self.length_mean < inf:
@@ -98,14 +104,21 @@ def _events(options: NumberIntervals, random: Random) -> list[Operation]:
     shares = list(accumulate(abilities))
     found: list[Operation] = []
     at_s = options.events_from_s + random.expovariate(options.rate_per_s)
+    events = 0
     while at_s < options.events_to_s:
-        node = bisect_right(shares, random.random() * shares[-1])
+        drawn = bisect_right(shares, random.random() * shares[-1])
         number = random.randint(1, NUMBERS)
-        oid = f"e{len(found)}"
-        found.append(
+        seeing: list[int] = []
+        if options.detectors > 1.0:
+            each = options.detectors / shares[-1]
+            seeing = [node for node, ability in enumerate(abilities) if random.random() < each * ability]
+        found.extend(
             Operation(
-                0, at_s, NodeId(node), OperationKind.INSERT, oid=oid, tags=(number_tag(number),), text=str(number)
+                0, at_s, NodeId(node), OperationKind.INSERT, oid=f"e{events}", tags=(number_tag(number),),
+                text=str(number),
             )
-        )
+            for node in seeing or [drawn]
+        )  # fmt: skip
+        events += 1
         at_s += random.expovariate(options.rate_per_s)
     return found
