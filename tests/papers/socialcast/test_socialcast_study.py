@@ -162,9 +162,9 @@ def test_the_deviation_between_runs_is_the_largest_of_all_points() -> None:
     def judged(found: dict[bytes, list[SocialMeasure]]) -> dict[str, bool]:
         return {claim.id: claim.holds for claim in those_tested(judge_socialcast(points, found))}
 
-    assert judged({points[0].key: runs(90, 91), points[1].key: runs(40, 41)})["S16"]
-    assert not judged({points[0].key: runs(90, 91), points[1].key: runs(40, 49)})["S16"]
-    assert "S16" not in judged({points[0].key: runs(90, 91), points[1].key: runs(40)})
+    assert judged({points[0].key: runs(90, 91), points[1].key: runs(40, 41)})["S16a"]
+    assert not judged({points[0].key: runs(90, 91), points[1].key: runs(40, 49)})["S16a"]
+    assert "S16a" not in judged({points[0].key: runs(90, 91), points[1].key: runs(40)})
 
 
 def test_claims_are_judged_by_their_rules() -> None:

@@ -22,6 +22,8 @@ SIMILAR = 0.25
 """Traffic is similar if it differs by less than this share."""
 SATURATED = 1.05
 """Traffic has levelled off if twice the hops add less than this."""
+DEVIATION = 0.016
+"""Of delivery between the runs of a point, at its largest (§V)."""
 Runs = Sequence[SocialMeasure]
 
 
@@ -170,20 +172,25 @@ def _s14(points: _Points) -> Judged:
     return f"{told}; delivery {_share(delivery[0])} and {_share(delivery[1])}", holds
 
 
-def _s15(points: _Points) -> Judged:
-    both = [points.at("10", series, 8_000) for series in (PREDICTION, RANDOM)]
-    delivery, (ours, random) = [_delivery(runs) for runs in both], (_traffic(runs) for runs in both)
-    told = f"{_share(delivery[0])} and {_share(delivery[1])}; traffic {_messages(ours)} and {_messages(random)}"
-    complete = Bound(">=", 1.0 - NEAR).holds(delivery)
-    return f"at 8 km: {told}", complete and _is_less(ours, random)
+def _s15_delivery(points: _Points) -> Judged:
+    both = [_delivery(points.at("10", series, 8_000)) for series in (PREDICTION, RANDOM)]
+    return f"at 8 km: {_share(both[0])} and {_share(both[1])}", Bound(">=", 1.0 - NEAR).holds(both)
 
 
-def _s16(points: _Points) -> Judged:
+def _s15_traffic(points: _Points) -> Judged:
+    ours, random = (_traffic(points.at("10", series, 8_000)) for series in (PREDICTION, RANDOM))
+    return f"at 8 km: {_messages(ours)} and {_messages(random)}", _is_less(ours, random)
+
+
+def _s16_everywhere(points: _Points) -> Judged:
     """Over all points that were run: the statement has no other bound."""
     of_point = [_delivery(runs).deviation or 0.0 for runs in points.repeated()]
+    return f"{max(of_point):.3f} at its largest", Bound("<=", DEVIATION).holds(of_point)
+
+
+def _s16_defaults(points: _Points) -> Judged:
     default = _delivery(points.at("7", PREDICTION, 0)).deviation or 0.0
-    told = f"{max(of_point):.3f} at its largest, {default:.3f} with the defaults"
-    return told, Bound("<=", 0.016).holds(of_point)
+    return f"{default:.3f} with the defaults", Bound("<=", DEVIATION).holds([default])
 
 
 def _equals(value: float) -> Bound:
@@ -220,9 +227,8 @@ _TESTS: tuple[tuple[Claim, Callable[[_Points], Judged]], ...] = (
         _s13,
     ),
     (Claim("S14", "Figure 9", "7 to 20 interests: traffic falls (15,000 to 11,000), delivery above 80 %"), _s14),
-    (
-        Claim("S15", "Figure 10", "with no limit of hops both deliver all, SocialCast with less traffic when sparse"),
-        _s15,
-    ),
-    (Claim("S16", "§V", "largest deviation of delivery 0.016"), _s16),
+    (Claim("S15a", "Figure 10", "with no limit of hops both deliver all"), _s15_delivery),
+    (Claim("S15b", "Figure 10", "with no limit of hops SocialCast has less traffic when sparse"), _s15_traffic),
+    (Claim("S16a", "§V", "largest deviation of delivery 0.016, over all points"), _s16_everywhere),
+    (Claim("S16b", "§V", "largest deviation of delivery 0.016, with the defaults"), _s16_defaults),
 )

@@ -82,10 +82,6 @@ def run_evaluation(
         raise InputError(f"repetitions is {repetitions}; expected at least 1")
     if engine not in ("compiled", "classes"):
         raise InputError(f"engine is {engine!r}; expected compiled or classes")
-    if engine == "compiled" and reading.handover != "link":
-        raise InputError(
-            f"handover is {reading.handover!r}, which only engine=classes plays; the compiled one has link"
-        )
     points = socialcast_points(tuple(figures), reading)
     unique = list({point.key: point for point in points}.values())
     table = [(point, seed) for seed in range(first_seed, first_seed + repetitions) for point in unique]

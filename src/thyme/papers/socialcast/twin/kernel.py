@@ -13,7 +13,9 @@ from heapq import heappop, heappush
 import numpy as np
 
 from thyme.compiled import compiled
-from thyme.papers.socialcast.twin.air import Frame, advance, complete, deliver, hear_control, send
+from thyme.papers.socialcast.twin.air import DATA, Frame, advance, deliver, send
+from thyme.papers.socialcast.twin.ears import complete, hear_control
+from thyme.papers.socialcast.twin.hands import deliver_what_is_offered, make_offer, settle_overdue
 from thyme.papers.socialcast.twin.parts import (
     add_copy,
     draw_below,
@@ -50,7 +52,7 @@ def play(
     rules: Rules, kalman: Kalman, changes: Changes, asked: Asked, sizes: Sizes, state: State, turns_s: Floats
 ) -> None:
     """Everything up to the end."""
-    frames = [(np.inf, 0, 0, 0, 0, 0, 0, 0, 0)]
+    frames = [(np.inf, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0)]
     turns = [(turns_s[node], node) for node in range(len(turns_s))]
     turns.sort()
     changed = issued = 0
@@ -63,7 +65,7 @@ def play(
             frame = heappop(frames)
             changed = advance(changes, state.air.near, changed, frame[0])
             if frame[3] == NOBODY:
-                hear_control(state.table, state.spoken, state.air.near, frame[2], frame[0])
+                hear_control(rules, sizes, state, frame[2], frame[0], frames)
             else:
                 complete(rules, sizes, state, frame, frames)
         elif next_s > rules.until_s:
@@ -91,6 +93,7 @@ def _issue(rules: Rules, sizes: Sizes, state: State, asked: Asked, issued: int) 
     for place in range(buffer.held[node]):
         held = buffer.order[node, place]
         deliver(state.readers, node, held, fewest_hops(buffer, node, held), at_s)
+    deliver_what_is_offered(state, node, at_s)
 
 
 @compiled
@@ -101,12 +104,14 @@ def _turn(
     present = _present(state.table, node, now_s - rules.lifetime_s)
     learn_and_predict(kalman, state.predictors, node, present, state.table.wants)
     size_bytes = _announce(kalman, sizes, state, node)
-    send(rules, state.air, (0.0, 0, node, NOBODY, 0, 0, NOTHING, 0, size_bytes), now_s, frames)
+    send(rules, state.air, (0.0, 0, node, NOBODY, 0, 0, NOTHING, 0, size_bytes, DATA, 0, 0.0), now_s, frames)
     buffer, samples = state.buffer, state.samples
     if rules.sample_every_s > 0.0 and now_s >= samples.sampled_s[node] + rules.sample_every_s:
         samples.sampled_s[node] = now_s - now_s % rules.sample_every_s
         if samples.buffered[node] < 0:
             samples.buffered[node] = buffer.carried[node].sum()
+    if rules.confirmed:
+        settle_overdue(rules, state, node, now_s)
     if buffer.held[node] == 0 or len(present) == 0:
         return
     ranked: dict[int, Ints] = {NOTHING: present}
@@ -218,10 +223,15 @@ def _disseminate(
         if to != NOBODY:
             has[node, to, message >> 6] |= mask(message)
             remove_copy(state.buffer, node, message, number)
+            if rules.confirmed:
+                make_offer(rules, sizes, state, node, to, message, number, made, now_s, frames)
+                continue
             size_bytes = sizes.data_bytes[message] + int_bytes(made) - 1 + int_bytes(number)
-            send(rules, state.air, (0.0, 0, node, to, message, made, number, 0, size_bytes), now_s, frames)
+            frame = (0.0, 0, node, to, message, made, number, 0, size_bytes, DATA, 0, 0.0)
+            send(rules, state.air, frame, now_s, frames)
     for other in present:
         if wants[node, other] == topic and lacks(has, node, other, message):
             has[node, other, message >> 6] |= mask(message)
             size_bytes = sizes.data_bytes[message] + int_bytes(hops) - 1
-            send(rules, state.air, (0.0, 0, node, other, message, hops, NOTHING, 0, size_bytes), now_s, frames)
+            frame = (0.0, 0, node, int(other), message, hops, NOTHING, 0, size_bytes, DATA, 0, 0.0)
+            send(rules, state.air, frame, now_s, frames)

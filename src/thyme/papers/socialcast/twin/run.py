@@ -24,6 +24,7 @@ from thyme.model.records import OperationKind
 from thyme.model.tags import normalise_tag
 from thyme.papers.socialcast.twin.state import (
     INSERT,
+    MAX_HANDS,
     NOTHING,
     SUBSCRIBE,
     Asked,
@@ -38,7 +39,7 @@ from thyme.sim.radios.models import DiscModel
 from thyme.sim.run import contacts_in, movement_for
 from thyme.sim.scenario import Scenario
 from thyme.wire.codec import encode
-from thyme.wire.socialcast import UNIT, Data, Wanted, identifier
+from thyme.wire.socialcast import UNIT, Accept, Data, Offer, Release, Wanted, identifier
 from thyme.world.churn import NoChurn
 from thyme.world.contacts.table import Contacts
 from thyme.world.mobility.models import Community, RecordedContacts
@@ -82,6 +83,8 @@ def play_compiled(scenario: Scenario, operations: Sequence[Operation], contacts:
     state = new_state(scenario.nodes, message_topic, max(1, len(topics)), rules, first, dice)
     changes = Changes(*changes_of(contacts_for(scenario) if contacts is None else contacts))
     play(rules, kalman, changes, asked, _sizes(scenario, operations, topics), state, first_turn_s)
+    if state.hands.overflown[0]:
+        raise InputError(f"more than {MAX_HANDS} copies of a node were changing hands at once; play it with `simulate`")
     rows = state.readers.rows[: int(state.readers.told[0])]
     subscriber, message, hops = (tuple(rows[:, column].astype(np.int64).tolist()) for column in (0, 1, 3))
     buffered = tuple(size for size in state.samples.buffered.tolist() if size >= 0)
@@ -106,7 +109,6 @@ def refusal(scenario: Scenario, options: SocialCastOptions, operations: Sequence
     disc = scenario.radio if isinstance(scenario.radio, DiscModel) else None
     checks = (
         (options.routing in _ROUTINGS, f"routing {options.routing!r}"),
-        (options.handover == "link", f"handover {options.handover!r}"),
         (options.given_ids == 0, "given_ids"),
         (not options.adapt_copies, "adapt_copies"),
         (options.lifetime_s == 0.0 and not options.lifetimes_s, "lifetime_s or lifetimes_s"),
@@ -149,6 +151,9 @@ def _rules(scenario: Scenario, options: SocialCastOptions) -> Rules:
         retries=disc.retries,
         retry_wait_s=disc.retry_wait_s,
         until_s=scenario.time.until_s,
+        confirmed=options.handover == "confirmed",
+        answer_wait_s=options.answer_wait_s,
+        unreleased_s=options.unreleased_s,
     )
 
 
@@ -202,6 +207,8 @@ def _sizes(scenario: Scenario, operations: Sequence[Operation], topics: Sequence
         id_bytes=_ints(_size(identifier(operation.object_key)) for operation in inserts),
         topic_bytes=_ints(_size((topic,)) for topic in topics or [""]),
         wanted_bytes=wanted_bytes,
+        offer_bytes=_ints(len(encode(Offer(_first_data(operation), 0))) for operation in inserts),
+        answer_bytes=_ints(len(encode(message)) for message in (Accept(0), Release(0))),
     )
 
 

@@ -18,6 +18,8 @@ Flags = NDArray[np.bool_]
 
 NOBODY, NOTHING = -1, -1
 SUBSCRIBE, INSERT = 0, 1
+MAX_HANDS = 512
+"""Copies of a node that are changing hands at once; a run with more is not for the twin."""
 
 
 class Kalman(NamedTuple):
@@ -51,6 +53,10 @@ class Rules(NamedTuple):
     retries: int
     retry_wait_s: float
     until_s: float
+    confirmed: bool
+    """Copies change hands in three steps; else by the link's word."""
+    answer_wait_s: float
+    unreleased_s: float
 
 
 class Changes(NamedTuple):
@@ -81,6 +87,10 @@ class Sizes(NamedTuple):
     topic_bytes: Ints
     wanted_bytes: Ints
     """Interests of a node without and with its subscription: [node, 2]."""
+    offer_bytes: Ints
+    """An offer of a data message after no hops, with no copy and the number 0."""
+    answer_bytes: Ints
+    """An acceptance and a release with the number 0: [2]."""
 
 
 class Table(NamedTuple):
@@ -144,6 +154,26 @@ class Readers(NamedTuple):
     """How many rows there are: [1]."""
 
 
+class Hands(NamedTuple):
+    """Copies that are changing hands: of each node the offers without an answer as (number, to, message, copy, hops),
+    the offers kept aside as (sender, number, message, copy, hops), and the releases that the link could not deliver as
+    (to, number), each in order of time, with how many there are and an instant beside each."""
+
+    offers: Ints
+    offered_s: Floats
+    open: Ints
+    last: Ints
+    """The number of a node's last offer."""
+    aside: Ints
+    aside_until_s: Floats
+    kept: Ints
+    unheard: Ints
+    unheard_until_s: Floats
+    waiting: Ints
+    overflown: Flags
+    """Whether there was ever more of one than fits: [1]."""
+
+
 class Samples(NamedTuple):
     sampled_s: Floats
     buffered: Ints
@@ -166,6 +196,7 @@ class State(NamedTuple):
     readers: Readers
     samples: Samples
     air: Air
+    hands: Hands
     dice: NDArray[np.uint32]
     """[node]: the 624 words of a Mersenne twister and its place in them."""
 
@@ -206,5 +237,16 @@ def new_state(
         ),
         Samples(np.zeros(nodes), np.full(nodes, -1)),
         Air(np.zeros(pairs, np.bool_), np.zeros(nodes), np.zeros(5, np.int64)),
+        _new_hands(nodes, MAX_HANDS if rules.confirmed else 1),
         dice,
+    )  # fmt: skip
+
+
+def _new_hands(nodes: int, most: int) -> Hands:
+    offers, aside = (np.zeros((nodes, most, 5), np.int64) for _ in range(2))
+    offered_s, aside_until_s, unheard_until_s = (np.zeros((nodes, most)) for _ in range(3))
+    counts = [np.zeros(nodes, np.int64) for _ in range(4)]
+    return Hands(
+        offers, offered_s, counts[0], counts[1], aside, aside_until_s, counts[2],
+        np.zeros((nodes, most, 2), np.int64), unheard_until_s, counts[3], np.zeros(1, np.bool_),
     )  # fmt: skip
