@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def crowd(
-    nodes: Annotated[int, typer.Option(help="How many processes; 64 at most.")] = 12,
+    nodes: Annotated[int, typer.Option(help="How many processes.", min=1, max=64)] = 12,
     approach: Annotated[str, typer.Option(help="How data is shared: es, ls, dcs, …")] = "dcs",
     area: Annotated[
         str, typer.Option(metavar="WIDTHxHEIGHT", help="The area in metres; without it, two nodes per cell of 40 m.")
