@@ -109,6 +109,40 @@ def test_announcements_bring_nodes_together_and_nothing_else_does() -> None:
     asyncio.run(scene())
 
 
+def test_a_peer_that_was_killed_and_is_back_is_met_before_it_is_missed() -> None:
+    async def scene() -> None:
+        one, killed, back = End(1), End(2), End(2)
+        one.link.finding.on = True
+        await opened(one, killed, back)
+        one.link.finding.hear(killed.link.finding.announcement(), ("127.0.0.1", 5))
+        await until(lambda: one.link.peers.nodes() == {2: killed.link.address})
+        await killed.link._port.close()
+        one.link.finding.hear(back.link.finding.announcement(), ("127.0.0.1", 5))
+        await until(lambda: one.link.peers.nodes() == {2: back.link.address})
+        await closed(one, back)
+
+    asyncio.run(scene())
+
+
+OWN_ADDRESSES = """
+import socket
+from pathlib import Path
+from thyme.live.doctor import _is_own
+rows = [line.split() for line in Path("/proc/self/net/if_inet6").read_text().splitlines()]
+local = [(socket.inet_ntop(socket.AF_INET6, bytes.fromhex(row[0])), row[5]) for row in rows if row[3] == "20"]
+print([_is_own(f"{host}%{name}") for host, name in local], _is_own("fe80::1%" + local[0][1]), _is_own("127.0.0.1"))
+"""
+
+
+@pytest.mark.long
+@pytest.mark.skipif(bool(refusal()), reason=refusal() or "-")
+def test_the_doctor_knows_the_devices_own_addresses_of_a_link() -> None:
+    with cable() as (one, _):
+        command = ["ip", "netns", "exec", one, sys.executable, "-c", OWN_ADDRESSES]
+        said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert said.split() == ["[True]", "False", "True"]
+
+
 def test_what_is_told_of_others_means_the_same_there() -> None:
     here: Address = ("10.0.0.1", 1)
     peers: list[Address] = [here, ("10.0.0.2", 2), ("127.0.0.1", 3), ("fd00::1", 4), ("fe80::1%eth0", 5)]

@@ -154,9 +154,10 @@ class Doctor:
 def _is_own(host: str) -> bool:
     """Whether an address is one of this machine."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    host, _, interface = host.partition("%")
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.bind((host, 0))
+            probe.bind((host, 0, 0, socket.if_nametoindex(interface)) if interface else (host, 0))
     except OSError:
         return False
     return True

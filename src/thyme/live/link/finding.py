@@ -63,7 +63,8 @@ class Finding:
         return self._link.sealed(Kind.HERE, EVERYBODY, port, None)
 
     def hear(self, data: bytes, address: Address) -> None:
-        """Somebody says by multicast that it is there: it is greeted, unless it is known."""
+        """Somebody says by multicast that it is there: it is greeted, unless it is known to be just there. A peer with
+        another port was started again, before anybody missed it."""
         if self.overhear is not None:
             self.overhear(data, address)
         if self.directory.hear(data):
@@ -73,9 +74,11 @@ class Finding:
         except FrameError as error:
             self._link.count(TrafficKind.DROPPED, "announcement", len(data), str(error))
             return
-        known = frame.sender == self._link.node or self._link.peers.find(frame.sender) is not None
-        if frame.kind is Kind.HERE and not known and len(frame.body) == PORT_BYTES:
-            self._greet([(address[0], int.from_bytes(frame.body, "big"))])
+        if frame.kind is not Kind.HERE or len(frame.body) != PORT_BYTES or frame.sender == self._link.node:
+            return
+        peer, port = self._link.peers.find(frame.sender), int.from_bytes(frame.body, "big")
+        if peer is None or peer.address[1] != port:
+            self._greet([(address[0], port)])
 
     def learn(self, frame: Frame) -> None:
         """A peer tells of others."""
