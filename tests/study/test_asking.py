@@ -54,6 +54,6 @@ def test_a_study_compared_with_itself_does_not_differ(finished: Finished, tmp_pa
     worse = [line if ",recall," not in line else ",".join([*line.split(",")[:3], "0.1,0,0.1,0.1,2"]) for line in lines]
     (tmp_path / "metrics.csv").write_text("\n".join(worse) + "\n")
     found = compare_studies(finished.out, tmp_path)
-    assert {row.metric for row in found.rows if row.apart} == {"recall"}
+    assert {row.metric for row in found.rows if row.apart} == {"Notifications that arrive"}
     with pytest.raises(InputError, match=r"there is no metrics\.csv"):
         compare_studies(finished.out, tmp_path / "gone")

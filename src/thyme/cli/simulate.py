@@ -76,19 +76,23 @@ def check(scenario_file: ScenarioFile, settings: Settings = None) -> None:
     from thyme.approaches.registry import APPROACHES, find_approach
     from thyme.model.settings import model_of, parse_settings
     from thyme.sim.fitting import misfit
-    from thyme.sim.run import churn_for, movement_for
+    from thyme.sim.run import churn_for, contacts_in, movement_for
     from thyme.sim.scenario import load_scenario
 
     scenario = load_scenario(scenario_file, parse_settings(settings))
     area = scenario.area()
     movement = movement_for(scenario)
     churn = churn_for(scenario, movement)
+    if not scenario.movement.knows_places:
+        contacts_in(scenario, movement, 0.0)  # its file is read, or found wanting
     approach = find_approach(scenario.approach)
     print(f"{scenario_file}: fine")
     print(f"  approach  {approach.title}: {approach.summary}")
-    print(
-        f"  venue     {area.width_m:g} × {area.height_m:g} m, {area.nodes_per_cell(scenario.nodes):.1f} nodes per cell"
-    )
+    if scenario.movement.knows_places:
+        each = f"{area.nodes_per_cell(scenario.nodes):.1f} nodes per cell"
+        print(f"  venue     {area.width_m:g} × {area.height_m:g} m, {each}")
+    else:
+        print("  venue     unknown: only who meets whom is")
     print(f"  movement  {model_of(scenario.movement)}, {len(movement.start_s)} legs for {movement.nodes} nodes")
     print(f"  radio     {model_of(scenario.radio)}")
     print(f"  churn     {model_of(scenario.churn)}, {len(churn.changes)} changes")

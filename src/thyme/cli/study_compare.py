@@ -32,12 +32,18 @@ def compare(
     console = Console(highlight=False)
     found = compare_studies(first, second, every)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name, justify in (("point", "left"), ("metric", "left"), (str(first), "right"), (str(second), "right")):
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    table.add_column("where")
+    table.add_column("what")
+    for folder in (first, second):
+        table.add_column(folder.name or str(folder), justify="right")
     table.add_column("")
+    before = ""
     for row in found.rows:
+        if row.point != before and before:
+            table.add_section()
+        where, before = ("" if row.point == before else row.point), row.point
         told = "" if row.equal else "[yellow]differs[/yellow]" if row.apart else "[dim]within its runs[/dim]"
-        table.add_row(row.point, row.metric, row.first, row.second, told)
+        table.add_row(where, row.metric, row.first, row.second, told)
     console.print(table)
     apart = sum(row.apart for row in found.rows)
     console.print(f"{len(found.rows)} numbers compared: {apart} differ by more than their runs do.")

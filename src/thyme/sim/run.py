@@ -185,7 +185,7 @@ def check_operation(operation: Operation, scenario: Scenario) -> None:
     if not 0 <= operation.node < scenario.nodes:
         raise InputError(
             f"operation {operation.operation} is by node {operation.node}, "
-            f"but the scenario has nodes 0 to {scenario.nodes - 1}"
+            f"but the scenario has nodes 0 to {scenario.nodes - 1}; give it more nodes, or a trace of so many users"
         )
     check_end(operation, scenario)
 

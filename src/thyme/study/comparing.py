@@ -10,7 +10,10 @@ import msgspec
 from thyme.model.errors import InputError
 from thyme.study.folder import METRICS_FILE
 from thyme.study.results import SUMMARY_NAMES
-from thyme.study.shown_metrics import DECIDING
+from thyme.study.shown_metrics import DECIDING, SHOWN_METRICS, Shown, is_share
+from thyme.study.wording import share, span
+
+TITLES: dict[str, Shown] = {shown.metric: shown for shown in SHOWN_METRICS}
 
 
 class Compared(msgspec.Struct, frozen=True):
@@ -18,6 +21,7 @@ class Compared(msgspec.Struct, frozen=True):
 
     point: str
     metric: str
+    """As reports call it."""
     first: str
     second: str
     equal: bool
@@ -39,9 +43,9 @@ class _Number(msgspec.Struct, frozen=True):
     def holds(self, value: float) -> bool:
         return self.low <= value <= self.high
 
-    def told(self) -> str:
-        spread = f" ({self.low:.4g} to {self.high:.4g})" if self.low < self.high else ""
-        return f"{self.mean:.4g}{spread}"
+    def told(self, metric: str) -> str:
+        mean, low, high = (_told(metric, value) for value in (self.mean, self.low, self.high))
+        return mean if low == high else f"{mean} ({span(low, high)})"
 
 
 Numbers = dict[tuple[str, str], _Number]
@@ -64,7 +68,16 @@ def compare_studies(first: Path, second: Path, every: bool = False) -> Compariso
 def _compared(key: tuple[str, str], one: _Number, other: _Number) -> Compared:
     equal = one.mean == other.mean
     apart = not equal and not one.holds(other.mean) and not other.holds(one.mean)
-    return Compared(*key, one.told(), other.told(), equal, apart)
+    point, metric = key
+    title = TITLES[metric].title if metric in TITLES else metric
+    return Compared(point, title, one.told(metric), other.told(metric), equal, apart)
+
+
+def _told(metric: str, value: float) -> str:
+    """As reports have it; what they do not show, as a plain number or share."""
+    if metric in TITLES:
+        return TITLES[metric].told(value)
+    return share(value) if is_share(metric) else f"{value:,.4g}"
 
 
 def _read(folder: Path) -> Numbers:
