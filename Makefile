@@ -79,6 +79,7 @@ reproduce-quick: $(RUNTIME) ## play a small part of each of the papers' evaluati
 figures: $(RUNTIME) ## draw the decision map of docs/decision.md anew from its table
 	$(BIN)/thyme study map > docs/decision.md
 	$(BIN)/thyme study map --figure docs/figures/decision.png && rm docs/figures/decision.svg
+	$(BIN)/thyme study map --narrow --figure docs/figures/decision_narrow.png && rm docs/figures/decision_narrow.svg
 
 test: $(DEV) $(BENCH) ## run all tests, on all cores (JOBS=2 on two)
 	$(BIN)/python -m pytest -n $(JOBS)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
+
+from PIL import Image
 
 from thyme.approaches.deciding import CrowdKind, read_table
 from thyme.approaches.registry import APPROACHES
@@ -39,7 +42,9 @@ def test_a_study_of_all_six_becomes_the_map() -> None:
     assert [line.approach for line in lines] == [choice.name for choice in plan.definition.approaches]
     assert {line.kind for line in lines} == {CrowdKind(19.0, 1.0, 0.2, 4.0)}
     assert (lines[0].air_bytes, lines[0].joules, lines[0].notified_s) == (1e4, 2.0, None)
-    assert decision_figure(lines).png.startswith(b"\x89PNG")
+    wide, narrow = (Image.open(BytesIO(decision_figure(lines, narrow).png)) for narrow in (False, True))
+    assert wide.width > wide.height
+    assert narrow.width < narrow.height
 
 
 def test_a_study_tells_what_the_map_has_for_its_crowd() -> None:

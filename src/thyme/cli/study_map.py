@@ -16,6 +16,7 @@ def decision_map(
     server: Annotated[bool, typer.Option(help="Whether somebody brings a server.")] = False,
     positions: Annotated[bool, typer.Option(help="Whether devices know where they are.")] = True,
     figure: Annotated[Path | None, typer.Option(help="Draw the map into this file.")] = None,
+    narrow: Annotated[bool, typer.Option("--narrow", help="Draw it for a narrow screen.")] = False,
     made_from: Annotated[
         Path | None, typer.Option("--from", help="Make the table anew from this folder of the study `six`.")
     ] = None,
@@ -39,7 +40,7 @@ def decision_map(
         from thyme.study.figures.decision import decision_figure
         from thyme.study.figures.pictures import save_picture
 
-        print("written to", *save_picture(decision_figure(table()), figure))
+        print("written to", *save_picture(decision_figure(table(), narrow), figure))
     elif reach is not None:
         kind = CrowdKind(reach, walking, switching, questions)
         decision = decide(kind, Needs(server=server, positions=positions))

@@ -18,7 +18,8 @@ of 113 m, one run of each ({origin}). [`decision.csv`](data/decision.csv) has th
 `thyme study --preset six` plays it again (144 runs; about a quarter of an hour on one core), and this page is printed
 by `thyme study map`. Ask it for your own crowd: `thyme study map --reach 20 --walking 0.5`.
 
-![Which approach where](figures/decision.png)
+<picture><source media="(max-width: 640px)" srcset="figures/decision_narrow.png">
+<img alt="Which approach where" src="figures/decision.png"></picture>
 
 The same table is the rule of `approach = "auto"` in scenarios (`thyme.approaches.deciding.decide`) and the prior that
 every study tells beside its answer. Live nodes are not asked: all of a namespace run the approach that its invitation

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from thyme.approaches.registry import find_approach
 from thyme.study.replay import NOTIFIED, Replay, Shot, control_names
 
 MAX_TOLD_DEEDS = 20_000
@@ -50,7 +51,7 @@ def page_of(run: Replay, shots: Sequence[Shot], cell_m: float, range_m: float, k
             for shot in shots
         ],
     }
-    title = f"{scenario['name']}: {scenario['approach']}, {scenario['nodes']} people"
+    title = f"{scenario['name']}: {find_approach(scenario['approach']).title}, {scenario['nodes']} people"
     template = Template((Path(__file__).parent / "replay.html").read_text("utf-8"))
     shown = msgspec.json.encode(data).decode().replace("</", "<\\/")
     return template.substitute(title=escape(title), data=shown, kind=escape(kind))

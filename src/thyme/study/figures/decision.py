@@ -21,24 +21,25 @@ PANELS = {
     "no server, no deletes, no past": Needs(past=False, deletes=False),
 }
 """What is wanted of an approach; `approach = "auto"` wants the second."""
-SIZE_IN = (12.6, 6.3)
+SIZE_IN, NARROW_SIZE_IN = (12.6, 6.3), (5.4, 15.0)
 CAPTION = (
     "Colour: the dependable approach that sends least; pale: none is dependable, and this one brings most. A slash "
     "separates approaches that cannot be told apart. Below: notifications that arrive, bytes per person and minute."
 )
 
 
-def decision_figure(lines: Sequence[Line]) -> Picture:
+def decision_figure(lines: Sequence[Line], narrow: bool = False) -> Picture:
+    """Its panels side by side, or for a narrow screen one below the other."""
     with mpl.rc_context(STYLE | {"axes.grid": False}):
-        figure = Figure(figsize=SIZE_IN, layout="constrained")
+        figure = Figure(figsize=NARROW_SIZE_IN if narrow else SIZE_IN, layout="constrained")
         FigureCanvasAgg(figure)
-        panels = figure.subplots(1, len(PANELS), sharey=True)
+        panels = figure.subplots(len(PANELS), 1) if narrow else figure.subplots(1, len(PANELS), sharey=True)
         named: dict[str, str] = {}
         for axes, (title, needs) in zip(panels, PANELS.items(), strict=True):
             named |= _draw(axes, lines, needs)
             axes.set_title(title, fontsize=11, color=INK)
         marks = [Patch(color=colour, label=title) for title, colour in sorted(named.items())]
-        figure.legend(handles=marks, loc="outside lower center", ncols=len(marks))
+        figure.legend(handles=marks, loc="outside lower center", ncols=3 if narrow else len(marks))
         return to_picture(figure, "decision", "Which approach where", CAPTION)
 
 
