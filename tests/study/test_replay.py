@@ -42,7 +42,7 @@ def test_deeds_are_told_with_who_published(tmp_path: Path) -> None:
     write_page(replay, shots, tmp_path / "replay.html", 40.0, 113.0)
     page = (tmp_path / "replay.html").read_text("utf-8")
     assert page.count("</script>") == 1, "nothing that is told ends the script"
-    assert "&lt;/script&gt;: ls, 6 people" in page
+    assert "&lt;/script&gt;: Thyme-LS, 6 people" in page
 
 
 def test_frames_of_an_earlier_run_are_not_mixed_in(tmp_path: Path) -> None:
