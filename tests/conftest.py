@@ -17,6 +17,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
@@ -34,7 +35,7 @@ LONG_ROOMS = (
 )
 ASKS_FOR_SPARK = re.compile(r"spark: SparkSession|finished: Finished|usefixtures\(.spark.\)")
 HERE = Path(__file__).parent
-_users = count()
+_users, _buckets = count(), count()
 
 # Nothing is timed in a test: how long an example takes depends on what else the machine does.
 # The examples are the same in every run, so that a change answers for what it breaks; `make search` draws others.
@@ -60,6 +61,34 @@ def spark() -> Iterator[SparkSession]:
     session = spark_session("tests", "local[2]", **small)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def object_store(spark: SparkSession) -> Iterator[str]:
+    """An object store on loopback that this process and its Spark have the keys of."""
+    server = pytest.importorskip("moto.server", reason="moto is not installed, which plays the object store")
+    running = server.ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    running.start()
+    address = "http://{}:{}".format(*running.get_host_and_port())
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {
+            "AWS_ENDPOINT_URL": address,
+            "AWS_ACCESS_KEY_ID": "somebody",
+            "AWS_SECRET_ACCESS_KEY": "secret",
+            "AWS_DEFAULT_REGION": "us-east-1",
+        }.items():
+            patch.setenv(name, value)
+            patch.setitem(spark.sparkContext.environment, name, value)
+        yield address
+    running.stop()
+
+
+@pytest.fixture
+def store(object_store: str) -> str:
+    """A new bucket of it, as a URI."""
+    name = f"thyme-{next(_buckets)}"
+    httpx.put(f"{object_store}/{name}").raise_for_status()
+    return f"s3://{name}"
 
 
 @pytest.fixture(autouse=True)

@@ -26,8 +26,8 @@ def kept(tmp_path: Path) -> Path:
     rows = [{"id": str(n), "author": "ana", "at_s": n / 2, "text": f"post {n}", "tags": ["goal"]} for n in range(500)]
     table = pa.Table.from_pylist(rows, schema=arrow_schema(POST_COLUMNS))
     with dataset.drafting(tmp_path / "posts", made_from="a test") as draft:
-        dataset.fill(draft, table)
-        dataset.write_part(table.slice(0, 100), draft, 1)
+        draft.add(table)
+        draft.add(table.slice(0, 100), 1)
     return tmp_path / "posts"
 
 

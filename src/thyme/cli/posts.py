@@ -13,12 +13,16 @@ from rich.table import Table
 
 from thyme.cli.settings import Conf, Master, Settings, with_settings
 from thyme.model.errors import InputError
+from thyme.places import Place, place_of
 
 if TYPE_CHECKING:
     from thyme.pipeline.posts.formats.pseudonyms import Pseudonyms
 
 MAX_COMPARED_POSTS = 100_000
 MAX_KEY_BYTES = 64
+NewPlace = Annotated[
+    str, typer.Option(metavar="DIR|URI", help="Where the posts go: a new folder, or a place in a store (s3://…).")
+]
 
 posts_app = typer.Typer(
     help="Posts of an event: generated, or ingested from files.", no_args_is_help=True, rich_markup_mode="markdown"
@@ -27,7 +31,7 @@ posts_app = typer.Typer(
 
 @posts_app.command(epilog="Example: thyme posts generate --out posts --posts 12000 --seed 1")
 def generate(
-    out: Annotated[Path, typer.Option(help="Where the posts go: a new folder.")],
+    out: NewPlace,
     posts: Annotated[int, typer.Option(help="How many posts.")] = 4_000,
     seed: Annotated[int, typer.Option(help="Decides all that is drawn.")] = 1,
     goals: Annotated[int, typer.Option(help="How many goals the match has; each is a burst.")] = 2,
@@ -37,11 +41,12 @@ def generate(
     from thyme.pipeline.posts.bursts import BurstOptions
     from thyme.pipeline.posts.generate import PostOptions, write_posts
 
+    place = place_of(out)
     options = with_settings(PostOptions(posts=posts, seed=seed, bursts=BurstOptions(goals=goals)), settings)
     columns = (TextColumn("Generating posts"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=options.posts)
-        write_posts(options, out, lambda done: progress.update(task, advance=done))
+        write_posts(options, place, lambda done: progress.update(task, advance=done))
     print(f"{options.posts} posts written to {out}")
 
 
@@ -51,7 +56,7 @@ def generate(
 )
 def ingest(
     files: Annotated[list[str], typer.Argument(help="Files, folders or patterns, of one format or several.")],
-    out: Annotated[Path, typer.Option(help="Where the posts go: a new folder.")],
+    out: NewPlace,
     columns: Annotated[
         str | None, typer.Option("--map", help="Columns of a format of its own: author=…,at=…,text=…[,id=…,tags=…].")
     ] = None,
@@ -81,12 +86,13 @@ def ingest(
 
     pseudonyms = _pseudonyms(key_file) if pseudonymise or key_file else None
     options = IngestOptions(None if columns is None else parse_map(columns), pseudonyms, not keep_accents, join_text)
-    passed_over: list[Path] = []
+    passed_over: list[Place] = []
+    place = place_of(out)
     with Console(stderr=True).status("Recognising files …") as status:
-        sources = plan_ingestion(files, out, options, passed_over.append)
+        sources = plan_ingestion(files, place, options, passed_over.append)
         status.update("Starting Spark …")
         spark = spark_session("ingest", master, **suited_to(input_bytes(sources)))
-        summary = ingest_sources(spark, sources, out, options, lambda stage: status.update(f"Ingesting: {stage} …"))
+        summary = ingest_sources(spark, sources, place, options, lambda stage: status.update(f"Ingesting: {stage} …"))
     print(f"{summary.posts:,} posts written to {out}")
     table = Table("what", "number")
     for name, number in summary.formats.items():
@@ -103,14 +109,14 @@ def ingest(
             f"Passed over, since the name begins with a dot or an underscore (name a file to read it): {passed_over[0]}"
         )
     if summary.rejected:
-        print(f"Rejected records, with file, line and reason: {out / '_rejected'}")
+        print(f"Rejected records, with file, line and reason: {place / '_rejected'}")
     if not summary.posts:
         raise typer.Exit(1)
 
 
 @posts_app.command(epilog="Example: thyme posts describe posts --figure match.png")
 def describe(
-    posts: Annotated[Path, typer.Argument(help="A dataset of posts.")],
+    posts: Annotated[str, typer.Argument(help="A dataset of posts: a folder, or its place in a store.")],
     figure: Annotated[
         Path | None,
         typer.Option(
@@ -133,9 +139,10 @@ def describe(
     from thyme.study.figures.pictures import save_picture
     from thyme.study.figures.posts import posts_figure
 
+    given = place_of(posts)
     with Console(stderr=True).status("Describing posts on Spark …"):
-        spark = spark_session("describe", master, **suited_to(dataset.size_bytes(posts)))
-        frame = dataset.read(spark, posts, POSTS)
+        spark = spark_session("describe", master, **suited_to(dataset.size_bytes(given)))
+        frame = dataset.read(spark, given, POSTS)
         if frame.where("size(tags) > 0").isEmpty():
             raise InputError(f"{posts}: none of the posts has a tag, and most of the statistics are about tags")
         own = describe_posts(frame)
@@ -147,8 +154,9 @@ def describe(
     Console().print(table)
     print(f"posts per 3 minutes: {_bars(own.minutes)}")
     print(f"          generator: {_bars(made.minutes)}")
-    place = figure or posts.resolve().with_name(f"{posts.resolve().name}-described.png")
-    png, svg = save_picture(posts_figure(own, made, posts.resolve().name), place)
+    beside = given.resolve().parent if isinstance(given, Path) else Path()
+    name = given.resolve().name if isinstance(given, Path) else given.name
+    png, svg = save_picture(posts_figure(own, made, name), figure or beside / f"{name}-described.png")
     print(f"Picture: {png} and {svg.name}")
 
 

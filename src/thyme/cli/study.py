@@ -76,7 +76,13 @@ def study(
         typer.Option("--set", metavar="KEY=VALUE", help="Change one key of the study; may be repeated."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder of the study; out/NAME if not given.", show_default=False)
+        str | None,
+        typer.Option(
+            "--out",
+            metavar="DIR|URI",
+            help="Folder of the study, or its place in a store (s3://…); out/NAME if not given.",
+            show_default=False,
+        ),
     ] = None,
     master: Master = "",
     conf: Conf = None,
@@ -99,6 +105,7 @@ def study(
     from thyme.model.settings import parse_settings
     from thyme.papers.evaluations import EVALUATIONS
     from thyme.papers.thyme.claims import expectations_of
+    from thyme.places import local_place, place_of
     from thyme.study.study import run_study
 
     console = Console(highlight=False)
@@ -107,13 +114,13 @@ def study(
         return
     changes = parse_settings(settings)
     if preset in EVALUATIONS and file is None:
-        _evaluate(console, preset, out or Path("out") / preset, changes, master, fresh)
+        _evaluate(console, preset, local_place(out or f"out/{preset}", "an evaluation"), changes, master, fresh)
         return
     definition = _definition(file, preset, changes)
-    out = out or Path("out") / definition.name
-    console.print(f"[bold]{definition.title or definition.name}[/bold]  →  {out}")
+    place = place_of(out or Path("out") / definition.name)
+    console.print(f"[bold]{definition.title or definition.name}[/bold]  →  {place}")
     with _Screen(console) as screen:
-        result = run_study(definition, out, master, screen, fresh, expectations_of(definition))
+        result = run_study(definition, place, master, screen, fresh, expectations_of(definition))
     _tell(console, result)
     if not all(outcome.ok for outcome in result.outcomes):
         raise typer.Exit(1)
@@ -234,6 +241,8 @@ class _Screen:
 
 
 def _tell(console: Console, result: StudyResult) -> None:
+    from thyme.places import whole_place
+
     console.print()
     console.print(_headline_table(result))
     console.print(f"[bold]{result.headline.answer}[/bold]")
@@ -246,7 +255,7 @@ def _tell(console: Console, result: StudyResult) -> None:
         console.print(f"  ! {warning}", style="red", markup=False)
     if result.all_reused:
         console.print("Nothing had changed, so everything was reused; --fresh starts anew.")
-    console.print(f"\nReport:  {result.report.resolve()}\nNumbers: {result.metrics.resolve()}", soft_wrap=True)
+    console.print(f"\nReport:  {whole_place(result.report)}\nNumbers: {whole_place(result.metrics)}", soft_wrap=True)
 
 
 def _headline_table(result: StudyResult) -> Table:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from thyme.cli.settings import Conf, Master, Settings, with_settings
+from thyme.places import Place, place_of
 
 if TYPE_CHECKING:
     from thyme.model.operations import Operation
@@ -31,8 +32,10 @@ def _rare(text: str) -> Any:
     "thyme trace make posts --out trace --set rates.past_share=0.2 --set popular_share=0.3"
 )
 def make(
-    posts: Annotated[Path, typer.Argument(help="A dataset of posts, from `thyme posts generate` or `ingest`.")],
-    out: Annotated[Path, typer.Option(help="Where the trace goes: a new folder.")],
+    posts: Annotated[str, typer.Argument(help="A dataset of posts, from `thyme posts generate` or `ingest`.")],
+    out: Annotated[
+        str, typer.Option(metavar="DIR|URI", help="Where the trace goes: a new folder, or a place in a store (s3://…).")
+    ],
     users: Annotated[int, typer.Option(help="How many of the most active users become nodes.")] = 100,
     authors: Annotated[
         str, typer.Option(help="`active`: the most active authors are the users; `deal`: all posts are dealt to them.")
@@ -97,12 +100,13 @@ def make(
         if value is not None:
             set_key(given, key, value)
     options = with_settings(to_record(given, TraceOptions, "thyme trace make"), settings)
+    given_posts, place = place_of(posts), place_of(out)
     with Console(stderr=True).status("Making the trace on Spark …"):
-        spark = spark_session("trace", master, **suited_to(dataset.size_bytes(posts)))
+        spark = spark_session("trace", master, **suited_to(dataset.size_bytes(given_posts)))
         with job():
-            dataset.write_once(make_trace(dataset.read(spark, posts, POSTS), options), out, files=1)
-    operations = _show(out)
-    span = span_of(posts)
+            dataset.write_once(make_trace(dataset.read(spark, given_posts, POSTS), options), place, files=1)
+    operations = _show(place)
+    span = span_of(given_posts)
     print(f"{use_words(span, operations)}")
     for doubt in doubts(span, operations, options):
         print(f"! {doubt}")
@@ -110,10 +114,10 @@ def make(
 
 @trace_app.command(epilog="Example: thyme trace check my-trace.csv")
 def check(
-    trace: Annotated[Path, typer.Argument(help="A trace: a CSV file, a Parquet file or a dataset.")],
+    trace: Annotated[str, typer.Argument(help="A trace: a CSV file, a Parquet file or a dataset.")],
 ) -> None:
     """Check a trace, and say how many operations of each kind it has; faults are told with their rows."""
-    _show(trace)
+    _show(place_of(trace))
 
 
 @trace_app.command(epilog="Example: thyme trace example --users 36 --out trace.csv")
@@ -134,7 +138,7 @@ def example(
 
 @trace_app.command(epilog="Example: thyme trace export trace --out trace.csv")
 def export(
-    trace: Annotated[Path, typer.Argument(help="A trace: a Parquet file or a dataset.")],
+    trace: Annotated[str, typer.Argument(help="A trace: a Parquet file or a dataset.")],
     out: Annotated[Path, typer.Option(help="The CSV file to write.")],
 ) -> None:
     """Write a trace as CSV, to be read or changed; all commands that take a trace take such a file, too."""
@@ -147,7 +151,7 @@ def export(
 
 @trace_app.command(epilog="Example: thyme trace draw trace --out trace.png")
 def draw(
-    trace: Annotated[Path, typer.Argument(help="A trace: a CSV file, a Parquet file or a dataset.")],
+    trace: Annotated[str, typer.Argument(help="A trace: a CSV file, a Parquet file or a dataset.")],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -162,12 +166,15 @@ def draw(
     from thyme.study.figures.pictures import save_picture
 
     operations = read_trace(trace)
-    place = out or trace.resolve().with_name(f"{trace.resolve().stem}.png")
-    png, svg = save_picture(trace_figure(operations, trace.stem, f"Operations over time, {trace.stem}"), place)
+    given = place_of(trace)
+    beside = given.resolve().parent if isinstance(given, Path) else Path()
+    name = Path(given.name).stem
+    picture = trace_figure(operations, name, f"Operations over time, {name}")
+    png, svg = save_picture(picture, out or beside / f"{name}.png")
     print(f"{len(operations)} operations drawn: {png} and {svg.name}")
 
 
-def _show(path: Path) -> list[Operation]:
+def _show(path: Place) -> list[Operation]:
     from thyme.sim.traces import read_trace
 
     operations = read_trace(path)

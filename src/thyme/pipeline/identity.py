@@ -16,6 +16,8 @@ from typing import Any
 
 import msgspec
 
+from thyme.pipeline.manifest import read_manifest
+from thyme.places import Place, Remote
 from thyme.sources import Sources, own_sources
 
 _DIGEST_BYTES = 8
@@ -36,8 +38,11 @@ def bytes_identity(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()
 
 
-def folder_identity(path: Path) -> str:
-    """The content of a dataset's files, whatever they are called and whenever they were written."""
+def dataset_identity(path: Place) -> str:
+    """The content of a dataset's files, whatever they are called and whenever they were written; in a store, as its
+    list of files tells it."""
+    if isinstance(path, Remote):
+        return identity_of(sorted(file.digest for file in read_manifest(path).files.values()))
     digests = sorted(_file_digest(file) for file in path.rglob("*") if file.is_file() and file.name[0] not in "._")
     return identity_of(digests)
 

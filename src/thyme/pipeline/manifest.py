@@ -2,22 +2,24 @@
 
 The list is written last, when everything else is there, and says what the dataset was made from. Whoever is about to
 use a dataset compares (`damage_of`): a file that is missing, shorter, or changed in a single bit is named. What is
-damaged is never used; a study tells it and makes it again, a command refuses it.
+damaged is never used; a study tells it and makes it again, a command refuses it. In a store, names and sizes are
+compared, as hashing would fetch everything twice; what is not in the list is not looked at.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from thyme.drafts import write_file
+from thyme.places import Place, Remote, write_file
 
 MANIFEST = "_manifest.json"
-_DIGEST_BYTES = 16
+DIGEST_BYTES = 16
 
 
 class KeptFile(msgspec.Struct, frozen=True):
@@ -43,15 +45,23 @@ class Manifest(msgspec.Struct, frozen=True):
 def seal(folder: Path, made_from: str = "") -> None:
     """Write the list of what is in the folder."""
     files = {name: describe_file(file) for name, file in _files(folder).items()}
-    content = msgspec.json.format(msgspec.json.encode(Manifest(files, made_from), order="sorted"))
-    write_file(folder / MANIFEST, content)
+    write_manifest(folder, Manifest(files, made_from))
 
 
-def read_manifest(folder: Path) -> Manifest:
-    return msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
+def write_manifest(place: Place, manifest: Manifest) -> None:
+    write_file(place / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest, order="sorted")))
 
 
-def damage_of(folder: Path) -> str:
+def read_manifest(place: Place) -> Manifest:
+    return msgspec.json.decode((place / MANIFEST).read_bytes(), type=Manifest)
+
+
+def data_files(place: Place) -> list[str]:
+    """The files of a dataset itself, without those of its marked parts."""
+    return sorted(name for name in read_manifest(place).files if not name.startswith("_"))
+
+
+def damage_of(folder: Place) -> str:
     """What is wrong with a dataset, in a few words; empty if it is as it was written."""
     try:
         listed = read_manifest(folder).files
@@ -59,6 +69,8 @@ def damage_of(folder: Path) -> str:
         return f"{MANIFEST} is missing"
     except (OSError, msgspec.DecodeError) as error:
         return f"{MANIFEST} cannot be read ({error})"
+    if isinstance(folder, Remote):
+        return _misfit(listed, folder.sizes())
     there = _files(folder)
     for name in sorted(listed.keys() | there.keys()):
         if name not in there:
@@ -71,12 +83,28 @@ def damage_of(folder: Path) -> str:
     return ""
 
 
-def difference(file: Path, kept: KeptFile) -> str:
+def _misfit(listed: Mapping[str, KeptFile], sizes: Mapping[str, int]) -> str:
+    """How the objects of a store differ from what was listed, as far as their names and sizes tell."""
+    for name, kept in sorted(listed.items()):
+        if name not in sizes:
+            return f"{name} is missing"
+        if sizes[name] != kept.size_bytes:
+            return f"{name} {_other_size(sizes[name], kept)}"
+    return ""
+
+
+def _other_size(size: int, kept: KeptFile) -> str:
+    return f"has {size:,} bytes and not {kept.size_bytes:,}"
+
+
+def difference(file: Place, kept: KeptFile) -> str:
     """How a file differs from what it was; empty if it does not."""
     try:
-        size = file.stat().st_size
+        size = file.size_bytes() if isinstance(file, Remote) else file.stat().st_size
         if size != kept.size_bytes:
-            return f"has {size:,} bytes and not {kept.size_bytes:,}"
+            return _other_size(size, kept)
+        if isinstance(file, Remote):
+            return ""
         return "" if file_digest(file) == kept.digest else "has changed"
     except FileNotFoundError:
         return "is missing"
@@ -91,11 +119,11 @@ def describe_file(file: Path) -> KeptFile:
 
 def file_digest(file: Path) -> str:
     with file.open("rb") as stream:
-        return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=_DIGEST_BYTES)).hexdigest()
+        return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=DIGEST_BYTES)).hexdigest()
 
 
 def bytes_digest(content: bytes) -> str:
-    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
+    return hashlib.blake2b(content, digest_size=DIGEST_BYTES).hexdigest()
 
 
 def write_checked(table: pa.Table, place: object) -> None:

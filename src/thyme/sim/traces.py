@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from thyme.model.errors import InputError
 from thyme.model.operations import MAX_TRACE_OPERATIONS, TRACE_COLUMNS, Operation
+from thyme.places import Place, arrow_path, for_arrow, place_of
 from thyme.sim.trace_rules import faults_of
 
 MAX_FAULTS_TOLD = 10
@@ -31,9 +32,9 @@ _TYPES = {"int64": pa.int64(), "float64": pa.float64(), "string": pa.string(), "
 TRACE_SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in TRACE_COLUMNS])
 
 
-def read_trace(path: Path | str) -> list[Operation]:
+def read_trace(path: Place | str) -> list[Operation]:
     """The operations of a trace, checked: a CSV file, a Parquet file or a folder of them."""
-    path = Path(path)
+    path = place_of(path)
     if not path.exists():
         raise InputError(f"{path}: no such trace; expected a CSV file, a Parquet file or a dataset of them")
     operations = read_unchecked(path)
@@ -41,11 +42,11 @@ def read_trace(path: Path | str) -> list[Operation]:
     return operations
 
 
-def read_unchecked(path: Path) -> list[Operation]:
-    if path.suffix == ".csv":
+def read_unchecked(path: Place) -> list[Operation]:
+    if isinstance(path, Path) and path.suffix == ".csv":
         return _read_csv(path)
     try:
-        table = pq.read_table(path)
+        table = pq.read_table(arrow_path(path), **for_arrow(path))
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"{path}: cannot be read as Parquet ({error}); a CSV trace ends in .csv") from error
     missing = [name for name in _NAMES if name not in table.column_names]

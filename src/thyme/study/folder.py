@@ -6,14 +6,12 @@ what that study computed, and nothing else. Nobody's other files are ever mixed 
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from thyme.drafts import write_file
 from thyme.model.errors import InputError
+from thyme.places import Place, has_content, remove, write_file
 
 STUDY_FILE = "study.json"
 METRICS_FILE = "metrics.csv"
@@ -24,11 +22,11 @@ COMPUTED_FOLDERS = (POSTS, TRACES, RUNS, METRICS, FIGURES)
 COMPUTED_FILES = (METRICS_FILE, REPORT_FILE, REPORT_STAMP)
 
 
-def take_folder(out: Path, what: Any, fresh: bool = False) -> None:
+def take_folder(out: Place, what: Any, fresh: bool = False) -> None:
     """Make the folder ours, with `what` is studied there as JSON; forget what was computed before if `fresh`."""
     if out.exists() and not out.is_dir():
         raise InputError(f"{out}: is a file; give a folder for the study")
-    if out.is_dir() and any(out.iterdir()) and not (out / STUDY_FILE).is_file():
+    if out.is_dir() and has_content(out) and not (out / STUDY_FILE).is_file():
         if fresh:
             raise InputError(
                 f"{out}: --fresh would empty it, but no study is there (no {STUDY_FILE}); choose another folder"
@@ -40,12 +38,12 @@ def take_folder(out: Path, what: Any, fresh: bool = False) -> None:
     try:
         write_file(out / STUDY_FILE, content)
     except OSError as error:
-        raise InputError(f"{out}: cannot be written to ({error.strerror})") from error
+        raise InputError(f"{out}: cannot be written to ({error.strerror or error})") from error
 
 
-def _forget(out: Path) -> None:
+def _forget(out: Place) -> None:
     """Remove what a study computed; what a person put beside it stays."""
     for name in COMPUTED_FOLDERS:
-        shutil.rmtree(out / name, ignore_errors=True)
+        remove(out / name)
     for name in COMPUTED_FILES:
-        (out / name).unlink(missing_ok=True)
+        remove(out / name)

@@ -7,10 +7,6 @@ were issued in the run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from thyme.pipeline.identity import code_identity, identity_of
 from thyme.pipeline.metrics.finished import PlayedRuns, measure_runs, summarise_points
@@ -19,6 +15,7 @@ from thyme.pipeline.runs.sweep import RunOutcome
 from thyme.pipeline.spark import dataset
 from thyme.pipeline.spark.keeping import job
 from thyme.pipeline.spark.lazy_session import LazySession
+from thyme.places import Place
 from thyme.study.folder import METRICS, RUNS
 from thyme.study.plan import Plan, PlannedRun
 from thyme.study.results import Results, Summary
@@ -33,7 +30,7 @@ def provide_metrics(
     specs: Sequence[RunSpec],
     outcomes: Sequence[RunOutcome],
     traces: Sequence[PlayedTrace],
-    out: Path,
+    out: Place,
     session: LazySession,
     notes: StageNotes,
 ) -> Results:
@@ -61,7 +58,7 @@ def provide_metrics(
     return Results(plan, summaries, _read_runs(of_runs, places))
 
 
-def _played_runs(played: Iterable[tuple[int, RunSpec, str]], paths: dict[str, Path]) -> PlayedRuns:
+def _played_runs(played: Iterable[tuple[int, RunSpec, str]], paths: dict[str, Place]) -> PlayedRuns:
     listed = {run: spec for _, spec, run in played}
     return PlayedRuns(
         runs=tuple(listed),
@@ -72,18 +69,18 @@ def _played_runs(played: Iterable[tuple[int, RunSpec, str]], paths: dict[str, Pa
     )
 
 
-def _read(path: Path) -> dict[tuple[int, str], Summary]:
-    table: pa.Table = pq.read_table(path)
+def _read(path: Place) -> dict[tuple[int, str], Summary]:
+    table = dataset.read_table(path)
     return {
         (row["point"], row["metric"]): Summary(row["mean"], row["deviation"], row["low"], row["high"], row["runs"])
         for row in table.sort_by([("point", "ascending"), ("metric", "ascending")]).to_pylist()
     }
 
 
-def _read_runs(path: Path, places: Mapping[str, PlannedRun]) -> dict[tuple[int, str], dict[tuple[int, int], float]]:
+def _read_runs(path: Place, places: Mapping[str, PlannedRun]) -> dict[tuple[int, str], dict[tuple[int, int], float]]:
     """What each run gave of the metrics that decide, by point and metric, then by topology and repetition."""
     found: dict[tuple[int, str], dict[tuple[int, int], float]] = {}
-    for row in pq.read_table(path, filters=[("metric", "in", DECIDING)]).to_pylist():
+    for row in dataset.read_table(path, filters=[("metric", "in", DECIDING)]).to_pylist():
         run = places[row["run"]]
         of_point = found.setdefault((run.point, row["metric"]), {})
         of_point[(run.scenario.topology, run.scenario.repetition)] = row["value"]

@@ -7,15 +7,15 @@ posts that were gathered otherwise that may leave a handful, or squeeze all of t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 import pyarrow.compute as pc
-import pyarrow.dataset as pads
 
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
+from thyme.pipeline.spark import dataset
 from thyme.pipeline.traces.trace import TraceOptions
+from thyme.places import Place
 from thyme.study.wording import counted, duration
 
 FEW = 0.02
@@ -42,10 +42,10 @@ class Span(msgspec.Struct, frozen=True):
         return self.last_s - self.first_s
 
 
-def span_of(path: Path) -> Span:
+def span_of(path: Place) -> Span:
     """Of a dataset of posts; those that were rejected are no part of it."""
     posts, first_s, last_s = 0, float("inf"), float("-inf")
-    for batch in pads.dataset(path, format="parquet").to_batches(columns=["at_s"]):
+    for batch in dataset.open_files(path).to_batches(columns=["at_s"]):
         if batch.num_rows:
             ends = pc.min_max(batch["at_s"]).as_py()
             posts, first_s, last_s = posts + batch.num_rows, min(first_s, ends["min"]), max(last_s, ends["max"])

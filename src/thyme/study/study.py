@@ -10,16 +10,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import version
 from itertools import chain
-from pathlib import Path
 
 import msgspec
 
-from thyme.drafts import write_file
 from thyme.pipeline.identity import code_identity, identity_of
 from thyme.pipeline.runs.run import RunSpec
 from thyme.pipeline.runs.simulations import sweep_runs
 from thyme.pipeline.runs.sweep import RunOutcome
 from thyme.pipeline.spark.lazy_session import LazySession, Session
+from thyme.places import Place, place_of, write_file
 from thyme.study.decision import prior_words
 from thyme.study.definition import StudyDefinition
 from thyme.study.expectations import Expectation, judge_study
@@ -48,8 +47,8 @@ class StudyResult(msgspec.Struct, frozen=True):
     results: Results
     headline: Headline
     outcomes: tuple[RunOutcome, ...]
-    report: Path
-    metrics: Path
+    report: Place
+    metrics: Place
     all_reused: bool
     failures: tuple[str, ...] = ()
     """What failed, in a sentence for each approach that this concerns."""
@@ -59,7 +58,7 @@ class StudyResult(msgspec.Struct, frozen=True):
 
 def run_study(
     definition: StudyDefinition,
-    out: Path,
+    out: Place | str,
     master: str = "",
     watcher: Watcher | None = None,
     fresh: bool = False,
@@ -68,6 +67,7 @@ def run_study(
     """Do whatever of the study is not done yet; the report judges what a paper lets one expect of it. Without a
     master, Spark runs where `spark-submit` or `spark-defaults.conf` say, or else on this machine."""
     plan = make_plan(definition)
+    out = place_of(out)
     take_folder(out, definition, fresh)
     watcher = watcher or Silence()
     stages = Stages(watcher)
@@ -105,7 +105,7 @@ def _is_brief(plan: Plan) -> bool:
 
 
 def _provide_runs(
-    specs: Sequence[RunSpec], folder: Path, session: LazySession, watcher: Watcher, notes: StageNotes
+    specs: Sequence[RunSpec], folder: Place, session: LazySession, watcher: Watcher, notes: StageNotes
 ) -> list[RunOutcome]:
     def spark() -> Session:
         notes.working("starting Spark" if not session.started else "")
@@ -127,7 +127,7 @@ def _provide_report(
     expectations: Sequence[Expectation],
     stages: Stages,
     master: str,
-    out: Path,
+    out: Place,
     notes: StageNotes,
     span: Span | None,
     questioned: tuple[str, ...],

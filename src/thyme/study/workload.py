@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 import msgspec
 
 from thyme.model.errors import InputError
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
-from thyme.pipeline.identity import code_identity, folder_identity, identity_of
+from thyme.pipeline.identity import code_identity, dataset_identity, identity_of
 from thyme.pipeline.posts.generate import write_posts
 from thyme.pipeline.runs.run import PackedTrace, RunSpec, pack_trace
 from thyme.pipeline.schemas import POSTS
@@ -19,6 +18,7 @@ from thyme.pipeline.spark import dataset
 from thyme.pipeline.spark.keeping import job
 from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.pipeline.traces.trace import make_trace
+from thyme.places import Place, place_of
 from thyme.sim.run import check_end
 from thyme.sim.scenario import Scenario
 from thyme.sim.traces import read_trace, table_from_operations
@@ -33,7 +33,7 @@ Damaged = Callable[[str], None]
 
 
 class Posts(msgspec.Struct, frozen=True):
-    path: Path
+    path: Place
     identity: str
 
     def span(self) -> Span | None:
@@ -45,7 +45,7 @@ class PlayedTrace(msgspec.Struct, frozen=True):
     """A trace of the study: where it is kept, its operations, and the same ready to travel."""
 
     choice: TraceChoice
-    path: Path
+    path: Place
     operations: tuple[Operation, ...]
     packed: PackedTrace
 
@@ -53,19 +53,19 @@ class PlayedTrace(msgspec.Struct, frozen=True):
         return tuple(sorted({o.node for o in self.operations if o.kind == OperationKind.INSERT}))
 
 
-def provide_posts(plan: Plan, out: Path, notes: StageNotes) -> Posts:
+def provide_posts(plan: Plan, out: Place, notes: StageNotes) -> Posts:
     """The study's dataset of posts, or generated ones."""
     if not plan.needs_posts:
         notes.detail = "not needed, the trace is a file"
         return Posts(out, "")
     given = plan.definition.posts.dataset
     if given:
-        path = Path(given)
+        path = place_of(given)
         if not dataset.exists(path):
             raise InputError(f"posts.dataset: {path} is not a dataset of posts; make one with `thyme posts ingest`")
         dataset.check(path)
         notes.detail = f"from {path}"
-        return Posts(path, folder_identity(path))
+        return Posts(path, dataset_identity(path))
     identity = identity_of(plan.posts, code_identity(write_posts.__module__))
     path = out / POSTS_FOLDER / identity
     if not dataset.kept(path, notes.damage.append):
@@ -75,7 +75,7 @@ def provide_posts(plan: Plan, out: Path, notes: StageNotes) -> Posts:
     return Posts(path, identity)
 
 
-def provide_traces(plan: Plan, posts: Posts, out: Path, session: LazySession, notes: StageNotes) -> list[PlayedTrace]:
+def provide_traces(plan: Plan, posts: Posts, out: Place, session: LazySession, notes: StageNotes) -> list[PlayedTrace]:
     """The traces of the plan, in its order."""
     found = []
     wanted = plan.traces()
@@ -89,7 +89,7 @@ def provide_traces(plan: Plan, posts: Posts, out: Path, session: LazySession, no
     return found
 
 
-def _given_trace(choice: TraceChoice, out: Path, working: Callable[[], None], damaged: Damaged) -> PlayedTrace:
+def _given_trace(choice: TraceChoice, out: Place, working: Callable[[], None], damaged: Damaged) -> PlayedTrace:
     """A file's trace, as a dataset of the study's own."""
     operations = tuple(read_trace(choice.file))
     packed = pack_trace(operations)
@@ -101,7 +101,7 @@ def _given_trace(choice: TraceChoice, out: Path, working: Callable[[], None], da
 
 
 def _made_trace(
-    choice: TraceChoice, posts: Posts, out: Path, session: LazySession, working: Callable[[], None], damaged: Damaged
+    choice: TraceChoice, posts: Posts, out: Place, session: LazySession, working: Callable[[], None], damaged: Damaged
 ) -> PlayedTrace:
     path = out / TRACES / identity_of(posts.identity, choice.options, code_identity(make_trace.__module__))
     if not dataset.kept(path, damaged):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from pathlib import Path
 
 import msgspec
 import pyarrow as pa
@@ -23,6 +22,7 @@ from thyme.pipeline.spark.arrow import from_arrow
 from thyme.pipeline.spark.keeping import keep
 from thyme.pipeline.truth.issued import issued_trace
 from thyme.pipeline.truth.oracle import expected_counts
+from thyme.places import Place
 
 _RUNS = (("run", "string"), ("trace", "string"), ("nodes", "int64"), ("churn", "bool"))
 _POINTS = (("run", "string"), ("point", "int64"))
@@ -35,10 +35,10 @@ class PlayedRuns(msgspec.Struct, frozen=True):
     traces: tuple[str, ...]
     nodes: tuple[int, ...]
     churn: tuple[bool, ...]
-    paths: Mapping[str, Path]
+    paths: Mapping[str, Place]
 
 
-def measure_runs(spark: SparkSession, folder: Path, played: PlayedRuns) -> DataFrame:
+def measure_runs(spark: SparkSession, folder: Place, played: PlayedRuns) -> DataFrame:
     """The metrics of each run, in the schema METRICS."""
     columns = [pa.array(column) for column in (played.runs, played.traces, played.nodes, played.churn)]
     runs = from_arrow(spark, pa.table(columns, schema=arrow_schema(_RUNS)), spark_schema(_RUNS))
@@ -51,14 +51,14 @@ def measure_runs(spark: SparkSession, folder: Path, played: PlayedRuns) -> DataF
     return run_metrics(events, named.drop("churn"), truth, expected_counts(truth))
 
 
-def summarise_points(spark: SparkSession, metrics: Path, points: Sequence[tuple[str, int]]) -> DataFrame:
+def summarise_points(spark: SparkSession, metrics: Place, points: Sequence[tuple[str, int]]) -> DataFrame:
     """Mean, deviation and interval of each metric over the runs of each point; `points` pairs run and point."""
     columns = [pa.array([run for run, _ in points]), pa.array([point for _, point in points], pa.int64())]
     frame = from_arrow(spark, pa.table(columns, schema=arrow_schema(_POINTS)), spark_schema(_POINTS))
     return point_metrics(dataset.read(spark, metrics, METRICS), frame, ["point"])
 
 
-def _traces(spark: SparkSession, paths: Mapping[str, Path]) -> DataFrame:
+def _traces(spark: SparkSession, paths: Mapping[str, Place]) -> DataFrame:
     named = [dataset.read(spark, path, TRACE).withColumn("trace", sf.lit(name)) for name, path in paths.items()]
     return reduce(DataFrame.unionByName, named)
 

@@ -9,7 +9,6 @@ fixed size, so five million of them need little memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -22,6 +21,7 @@ from thyme.pipeline.posts.bursts import BurstOptions, Floats, MatchClock, draw_t
 from thyme.pipeline.posts.vocabulary import HEAD_TAGS, cut_text, tag_name, text_stream
 from thyme.pipeline.schemas import POST_COLUMNS, arrow_schema
 from thyme.pipeline.spark import dataset
+from thyme.places import Place
 
 Ints = npt.NDArray[np.int64]
 
@@ -80,14 +80,12 @@ def generate_posts(options: PostOptions) -> Iterator[pa.Table]:
         yield _block(options, first, at_s[part], authors[part], stream, random)
 
 
-def write_posts(options: PostOptions, path: Path, progress: Callable[[int], None] = lambda done: None) -> Path:
+def write_posts(options: PostOptions, path: Place, progress: Callable[[int], None] = lambda done: None) -> Place:
     """Generate into a dataset (one Parquet file per block); `progress` is told how many posts are done."""
     with dataset.drafting(path) as draft:
-        draft.mkdir()
         for number, block in enumerate(generate_posts(options)):
-            dataset.write_part(block, draft, number)
+            draft.add(block, number)
             progress(block.num_rows)
-        (draft / dataset.DONE).touch()
     return path
 
 

@@ -12,7 +12,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 import msgspec
 import pyarrow as pa
@@ -45,7 +44,9 @@ from thyme.pipeline.schemas import (
 )
 from thyme.pipeline.spark import dataset
 from thyme.pipeline.spark.arrow import from_arrow, map_arrow
+from thyme.pipeline.spark.dataset import Draft
 from thyme.pipeline.spark.keeping import job
+from thyme.places import Place, Remote, place_of, whole_place
 
 REJECTED_PART = "_rejected"
 MAX_SORTED_HERE = 1_000_000
@@ -85,7 +86,7 @@ class IngestSummary(msgspec.Struct, frozen=True):
 def ingest(
     spark: SparkSession,
     patterns: Sequence[str],
-    out: Path,
+    out: Place,
     options: IngestOptions = IngestOptions(),  # noqa: B008 - a frozen record
     tell: Callable[[str], None] = lambda stage: None,
 ) -> IngestSummary:
@@ -95,7 +96,7 @@ def ingest(
 
 
 def plan_ingestion(
-    patterns: Sequence[str], out: Path, options: IngestOptions, pass_over: Callable[[Path], None] = lambda file: None
+    patterns: Sequence[str], out: Place, options: IngestOptions, pass_over: Callable[[Place], None] = lambda file: None
 ) -> list[Source]:
     """All that can be found out, and found wrong, before Spark is needed; `pass_over` hears of hidden files."""
     dataset.check_place(out)
@@ -104,19 +105,23 @@ def plan_ingestion(
 
 def input_bytes(sources: Sequence[Source]) -> int:
     """How large the files are that the sources are parts of."""
-    return sum(Path(path).stat().st_size for path in {source.path for source in sources})
+    return sum(_file_bytes(place_of(path)) for path in {source.path for source in sources})
+
+
+def _file_bytes(place: Place) -> int:
+    return place.size_bytes() if isinstance(place, Remote) else place.stat().st_size
 
 
 def ingest_sources(
     spark: SparkSession,
     sources: Sequence[Source],
-    out: Path,
+    out: Place,
     options: IngestOptions,
     tell: Callable[[str], None] = lambda stage: None,
 ) -> IngestSummary:
     """Read what was planned into the dataset `out`."""
     with dataset.drafting(out) as draft, job():
-        beside = draft.with_name("parsed")
+        beside = draft.scratch
         tell(f"reading {len({source.path for source in sources})} files in {len(sources)} parts")
         with _told_by_workers():
             counts = parse_all(spark, sources, beside, options.pseudonyms)
@@ -125,8 +130,8 @@ def ingest_sources(
             tell("removing repetitions")
             surplus = _write_posts(spark, beside / POSTS_PART, draft, counts, options)
         else:
-            dataset.fill(draft, _nothing(POST_COLUMNS))
-        rejected = _write_rejected(spark, beside / REJECTED_FILES, draft / REJECTED_PART, counts.rejected)
+            draft.add(_nothing(POST_COLUMNS))
+        rejected = _write_rejected(spark, beside / REJECTED_FILES, draft, counts.rejected)
     formats = Counter(form for _, form in sorted({(source.name, source.format) for source in sources}))
     return IngestSummary(
         files=len({source.name for source in sources}),
@@ -138,14 +143,14 @@ def ingest_sources(
     )
 
 
-def _write_posts(spark: SparkSession, parsed: Path, place: Path, counts: Counts, options: IngestOptions) -> int:
+def _write_posts(spark: SparkSession, parsed: Place, draft: Draft, counts: Counts, options: IngestOptions) -> int:
     """The posts as they are kept; how many copies were merged into others."""
     read = dataset.read_folder(spark, parsed, spark_schema(OWNED_COLUMNS))
     copies = find_copies(read)
     posts = distinct_posts(read, copies, owned=counts.owned > 0)
     if options.merge_accents and counts.accented:
         posts = merge_accents(posts)
-    posts.write.parquet(dataset.local_uri(place))
+    draft.write(posts)
     return copies.surplus
 
 
@@ -161,26 +166,26 @@ def _told_by_workers() -> Iterator[None]:
         raise InputError(told[1].strip()) from error
 
 
-def parse_all(spark: SparkSession, sources: Sequence[Source], folder: Path, pseudonyms: Pseudonyms | None) -> Counts:
+def parse_all(spark: SparkSession, sources: Sequence[Source], folder: Place, pseudonyms: Pseudonyms | None) -> Counts:
     """Have workers read every source into the folder, each as a task of its own; how many records of each kind."""
     packed = [msgspec.json.encode(source).decode() for source in sources]
     table = pa.table([list(range(len(packed))), packed], schema=arrow_schema(SOURCE_COLUMNS))
     frame = from_arrow(spark, table, spark_schema(SOURCE_COLUMNS))
     spread = frame.repartitionByRange(len(sources), "number") if len(sources) > 1 else frame.coalesce(1)
-    parsed = map_arrow(spread, ParseSources(str(folder.absolute()), pseudonyms), spark_schema(COUNT_COLUMNS))
+    parsed = map_arrow(spread, ParseSources(str(whole_place(folder)), pseudonyms), spark_schema(COUNT_COLUMNS))
     totals = parsed.toArrow()
     return Counts(**{name: pc.sum(totals[name]).as_py() or 0 for name, _ in COUNT_COLUMNS})
 
 
-def _write_rejected(spark: SparkSession, parsed: Path, place: Path, number: int) -> dict[str, int]:
+def _write_rejected(spark: SparkSession, parsed: Place, draft: Draft, number: int) -> dict[str, int]:
     """What could not be read, in order, and how often for which reason."""
     if not number:
-        dataset.fill(place, _nothing(REJECTED_COLUMNS))
+        draft.add(_nothing(REJECTED_COLUMNS), part=REJECTED_PART)
         return {}
     rejected = conform(dataset.read_folder(spark, parsed, REJECTED), REJECTED)
     order = ("file", "line", "reason", "record")
     ordered = rejected.coalesce(1).sortWithinPartitions(*order)
-    (ordered if number <= MAX_SORTED_HERE else rejected.orderBy(*order)).write.parquet(dataset.local_uri(place))
+    draft.write(ordered if number <= MAX_SORTED_HERE else rejected.orderBy(*order), REJECTED_PART)
     gist = sf.regexp_extract("reason", "^[^;:]*", 0)
     reason = sf.regexp_replace(sf.regexp_replace(gist, "'[^']*'", "…"), "[0-9]+", "n")
     counted = rejected.groupBy(reason.alias("reason")).agg(sf.count("*").alias("rows"))

@@ -9,7 +9,8 @@ again writes the same ones.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import contextmanager
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -22,6 +23,7 @@ from thyme.pipeline.posts.formats.posts import ParsedPost, Skipped
 from thyme.pipeline.posts.formats.pseudonyms import Pseudonyms
 from thyme.pipeline.posts.formats.reading import Rejected, read_source
 from thyme.pipeline.schemas import POST_COLUMNS, REJECTED_COLUMNS, Columns, arrow_schema
+from thyme.places import Place, Remote, place_of
 
 BATCH_ROWS = 20_000
 OWNED_COLUMNS: Columns = (*POST_COLUMNS, ("owner", "string"))
@@ -49,8 +51,9 @@ class ParseSources(msgspec.Struct, frozen=True):
                 yield self._parse(row["number"], msgspec.json.decode(row["source"], type=Source))
 
     def _parse(self, number: int, source: Source) -> pa.RecordBatch:
-        posts = _Rows(OWNED_COLUMNS, Path(self.folder) / POSTS_PART / f"{number:06d}.parquet")
-        rejected = _Rows(REJECTED_COLUMNS, Path(self.folder) / REJECTED_PART / f"{number:06d}.parquet")
+        folder = place_of(self.folder)
+        posts = _Rows(OWNED_COLUMNS, folder / POSTS_PART / f"{number:06d}.parquet")
+        rejected = _Rows(REJECTED_COLUMNS, folder / REJECTED_PART / f"{number:06d}.parquet")
         skipped = owned = accented = 0
         with posts, rejected:
             for result in read_source(source):
@@ -78,12 +81,19 @@ class ParseSources(msgspec.Struct, frozen=True):
         return source.name, result.line, _clean(result.reason), _clean(result.record)
 
 
+@contextmanager
+def _sink(place: Place) -> Iterator[Any]:
+    """What Arrow writes a file to."""
+    with place.open_output() if isinstance(place, Remote) else drafted(place) as sink:
+        yield sink
+
+
 class _Rows:
     """Rows on their way to a file, which is there if there were any."""
 
-    def __init__(self, columns: Columns, place: Path) -> None:
+    def __init__(self, columns: Columns, place: Place) -> None:
         self._schema = arrow_schema(columns)
-        self._draft = drafted(place)
+        self._draft = _sink(place)
         self._rows: list[tuple[object, ...]] = []
         self._writer: pq.ParquetWriter | None = None
         self.number = 0

@@ -2,8 +2,9 @@
 
 A run is a scenario and a trace. Its identity is a hash of both and of the code, and names its folder:
 `runs/<identity>/events.parquet` with the events and `runs/<identity>/run.json` with how they came about. The folder is
-drafted beside its place and moved there when it is whole, so a folder that is there was a finished run; its record
-tells size and hash of the events, by which damage since then is noticed.
+drafted beside its place and moved there when it is whole, so a folder that is there was a finished run; in a store,
+where nothing moves, the record is written last. It tells size and hash of the events, by which damage since then is
+noticed.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from thyme.pipeline.identity import bytes_identity, code_identity, identity_of
 from thyme.pipeline.manifest import KeptFile, bytes_digest, difference, write_checked
 from thyme.pipeline.schemas import EVENTS, conform
 from thyme.pipeline.spark.dataset import read_files
+from thyme.places import Place, Remote
 from thyme.sim.run import simulate
 from thyme.sim.scenario import Scenario
 
@@ -117,13 +119,15 @@ def play(run: str, scenario: bytes, trace: bytes) -> Played:
     return Played(run, time.process_time() - started_s, result.actions, table.num_rows, sink.getvalue())
 
 
-def damage_of_run(folder: Path, run: str) -> str | None:
+def damage_of_run(folder: Place, run: str) -> str | None:
     """What is wrong with a run that was played: nothing, or in a few words; None if it was not played."""
     place = folder / run
     if not place.exists():
         return None
     try:
         kept = msgspec.json.decode((place / RUN_FILE).read_bytes(), type=_Effort).kept
+    except FileNotFoundError:
+        return f"{RUN_FILE} is missing"
     except (OSError, msgspec.DecodeError) as error:
         return f"{RUN_FILE} cannot be read ({error})"
     if kept is None:
@@ -132,7 +136,7 @@ def damage_of_run(folder: Path, run: str) -> str | None:
     return f"{EVENTS_FILE} {changed}" if changed else ""
 
 
-def keep_run(folder: Path, spec: RunSpec, played: Played) -> None:
+def keep_run(folder: Place, spec: RunSpec, played: Played) -> None:
     """Put a played run into its folder, whole or not at all."""
     record = RunRecord(
         played.run,
@@ -144,6 +148,10 @@ def keep_run(folder: Path, spec: RunSpec, played: Played) -> None:
         KeptFile(len(played.events), bytes_digest(played.events), played.rows),
     )
     place = folder / played.run
+    if isinstance(place, Remote):
+        (place / EVENTS_FILE).write_bytes(played.events)
+        (place / RUN_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(record)))
+        return
     with drafted(place) as draft:
         draft.mkdir()
         (draft / EVENTS_FILE).write_bytes(played.events)
@@ -157,12 +165,12 @@ class _Effort(msgspec.Struct, frozen=True):
     kept: KeptFile | None = None
 
 
-def run_seconds(folder: Path, run: str) -> float:
+def run_seconds(folder: Place, run: str) -> float:
     """The processor time that a finished run took when it was played."""
     return msgspec.json.decode((folder / run / RUN_FILE).read_bytes(), type=_Effort).seconds
 
 
-def read_events(spark: SparkSession, folder: Path, runs: Sequence[str]) -> DataFrame:
+def read_events(spark: SparkSession, folder: Place, runs: Sequence[str]) -> DataFrame:
     """The events of finished runs in one frame, with the column `run`."""
     if not runs:
         return spark.createDataFrame([], EVENTS)

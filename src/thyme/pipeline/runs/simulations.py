@@ -22,6 +22,7 @@ from thyme.pipeline.runs.run import (
     run_seconds,
 )
 from thyme.pipeline.runs.sweep import RunOutcome, Watch, sweep, unwatched
+from thyme.places import Place, Remote, place_of, whole_place
 from thyme.sim.scenario import Scenario
 
 RUNS_PER_JOB = 64
@@ -31,7 +32,7 @@ RUNS_PER_JOB = 64
 def sweep_runs(
     spark: Callable[[], SparkSession],
     specs: Sequence[RunSpec],
-    folder: Path,
+    folder: Place,
     watch: Watch = unwatched,
     tell: Callable[[str], None] = lambda damage: None,
 ) -> list[RunOutcome]:
@@ -40,7 +41,7 @@ def sweep_runs(
     tasks = [_Simulation(run_identity(spec), spec) for spec in specs]
     folders = _RunFolders(folder, {task.run: task.spec for task in tasks}, tell)
     with _marked(folder) as mark:
-        there = KeepRunThere(str(folder.absolute()), mark)
+        there = KeepRunThere(str(whole_place(folder)), mark)
         return sweep(spark, tasks, play_packed, folders, RUNS_PER_JOB, watch, there)
 
 
@@ -52,14 +53,15 @@ def play_packed(run: str, data: bytes) -> bytes:
 
 
 class KeepRunThere(msgspec.Struct, frozen=True):
-    """Keeps a run's events from where it was played, if the sweep's folder is seen there: known by a mark in it."""
+    """Keeps a run's events from where it was played, if the sweep's folder is seen there, which is known by a mark in
+    it, or if that is in a store."""
 
     folder: str
     mark: str
 
     def __call__(self, run: str, data: bytes, found: bytes, seconds: float) -> bool:
-        folder = Path(self.folder)
-        if not (folder / self.mark).is_file():
+        folder = place_of(self.folder)
+        if isinstance(folder, Path) and not (folder / self.mark).is_file():
             return False
         scenario, _ = msgspec.msgpack.decode(data, type=tuple[bytes, msgspec.Raw])
         task = msgspec.msgpack.decode(scenario, type=_Packed)
@@ -69,8 +71,11 @@ class KeepRunThere(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def _marked(folder: Path) -> Iterator[str]:
+def _marked(folder: Place) -> Iterator[str]:
     """A file in the folder by which workers know that it is the same one."""
+    if isinstance(folder, Remote):
+        yield ""
+        return
     folder.mkdir(parents=True, exist_ok=True)
     mark = folder / f".sweep-{uuid.uuid4().hex}"
     mark.touch()
@@ -111,7 +116,7 @@ class _Simulation(msgspec.Struct, frozen=True):
 class _RunFolders:
     """Runs are kept as `runs.run` says."""
 
-    def __init__(self, folder: Path, specs: dict[str, RunSpec], tell: Callable[[str], None]) -> None:
+    def __init__(self, folder: Place, specs: dict[str, RunSpec], tell: Callable[[str], None]) -> None:
         self._folder = folder
         self._specs = specs
         self._tell = tell

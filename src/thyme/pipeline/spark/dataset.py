@@ -1,92 +1,102 @@
-"""Datasets: folders of Parquet that are written once and never change.
+"""Datasets: folders of Parquet that are written once and never change, in a file system or in a store.
 
-A dataset is drafted beside its place and moved there when it is whole, so one that is there was complete, and an
-interrupted job leaves nothing that looks like a result. What became of it since is checked by its manifest
+One that is there was complete (`spark.drafting`). What became of it since is checked by its manifest
 (`pipeline.manifest`): `kept` for those who can make it again, `read` for those who cannot.
 """
 
 from __future__ import annotations
 
-import errno
-import os
-import shutil
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as pads
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from thyme.drafts import drafted, drop_leftovers
 from thyme.model.errors import InputError
-from thyme.pipeline.manifest import damage_of, seal, write_checked
+from thyme.pipeline.manifest import MANIFEST, damage_of, data_files
 from thyme.pipeline.schemas import conform
+from thyme.pipeline.spark.drafting import DONE, Draft, check_place, drafting, local_uri
+from thyme.pipeline.spark.store_parts import read_objects
+from thyme.places import Place, Remote, arrow_path, file_sizes, for_arrow, place_of, remove
 
-DONE = "_SUCCESS"
-FULL_DISK = os.strerror(errno.ENOSPC)
+__all__ = [
+    "DONE",
+    "Draft",
+    "check",
+    "check_place",
+    "drafting",
+    "exists",
+    "kept",
+    "open_files",
+    "read",
+    "read_files",
+    "read_folder",
+    "read_table",
+    "size_bytes",
+    "write_once",
+    "write_table_once",
+]
 
 
-def exists(path: Path | str) -> bool:
+def exists(path: Place | str) -> bool:
     """Whether a complete dataset is there."""
-    return (Path(path) / DONE).is_file()
+    place = place_of(path)
+    return (place / (MANIFEST if isinstance(place, Remote) else DONE)).is_file()
 
 
-def size_bytes(path: Path | str) -> int:
+def size_bytes(path: Place | str) -> int:
     """How large the files of a dataset are, or of what may become one."""
-    return sum(file.stat().st_size for file in Path(path).rglob("*") if file.is_file())
+    return sum(file_sizes(place_of(path)).values())
 
 
-def kept(path: Path, tell: Callable[[str], None]) -> bool:
+def kept(place: Place, tell: Callable[[str], None]) -> bool:
     """Whether a dataset is there as it was written. One that is damaged is told, and removed to be made again."""
-    if not path.exists():
+    if not place.exists():
         return False
-    wrong = damage_of(path) if exists(path) else f"{DONE} is missing"
+    wrong = damage_of(place) if exists(place) else f"{MANIFEST if isinstance(place, Remote) else DONE} is missing"
     if wrong:
-        tell(f"{path.name}: {wrong}")
-        shutil.rmtree(path)
+        tell(f"{place.name}: {wrong}")
+        remove(place)
     return not wrong
 
 
-def check(path: Path | str) -> None:
+def check(path: Place | str) -> None:
     """InputError unless a whole dataset is there."""
-    if not exists(path):
-        raise InputError(f"{path}: no complete dataset is there")
-    wrong = damage_of(Path(path))
+    place = place_of(path)
+    try:
+        if not exists(place):
+            raise InputError(f"{place}: no complete dataset is there")
+        wrong = damage_of(place)
+    except OSError as error:
+        raise InputError(f"{place}: cannot be read ({error.strerror or error})") from error
     if wrong:
-        raise InputError(f"{path}: the dataset is damaged: {wrong}; make it again, or fetch a copy that is whole")
+        raise InputError(f"{place}: the dataset is damaged: {wrong}; make it again, or fetch a copy that is whole")
 
 
-def write_once(frame: DataFrame, path: Path | str, files: int | None = None, made_from: str = "") -> Path:
+def write_once(frame: DataFrame, path: Place | str, files: int | None = None, made_from: str = "") -> Place:
     """Write the frame as a dataset, in the given number of files if any; refuses to replace one."""
-    shaped = frame if files is None else frame.coalesce(files)
-    with drafting(Path(path), made_from) as draft:
-        shaped.write.parquet(local_uri(draft))
-    return Path(path)
+    place = place_of(path)
+    with drafting(place, made_from) as draft:
+        draft.write(frame if files is None else frame.coalesce(files))
+    return place
 
 
-def write_table_once(table: pa.Table, path: Path | str) -> Path:
+def write_table_once(table: pa.Table, path: Place | str) -> Place:
     """The same for a table in memory, with no need of Spark."""
-    with drafting(Path(path)) as draft:
-        fill(draft, table)
-    return Path(path)
+    place = place_of(path)
+    with drafting(place) as draft:
+        draft.add(table)
+    return place
 
 
-def fill(folder: Path, table: pa.Table) -> None:
-    """Make a new folder a whole dataset of one table."""
-    folder.mkdir()
-    write_part(table, folder, 0)
-    (folder / DONE).touch()
-
-
-def write_part(table: pa.Table, folder: Path, number: int) -> None:
-    write_checked(table, folder / f"part-{number:05d}.parquet")
-
-
-def read(spark: SparkSession, path: Path | str, schema: StructType) -> DataFrame:
+def read(spark: SparkSession, path: Place | str, schema: StructType) -> DataFrame:
     """A dataset as written, after checking that it is whole and has the expected columns."""
     check(path)
-    frame = read_folder(spark, path)
+    frame = read_files(spark, _parts(place_of(path)))
     missing = [field.name for field in schema.fields if field.name not in frame.columns]
     if missing:
         raise InputError(
@@ -95,61 +105,38 @@ def read(spark: SparkSession, path: Path | str, schema: StructType) -> DataFrame
     return conform(frame, schema)
 
 
-def read_folder(spark: SparkSession, path: Path | str, schema: StructType | None = None) -> DataFrame:
-    """The Parquet in a folder of this machine, or of one that all machines see, whatever signs its name has."""
-    return read_files(spark, [path], schema)
+def read_folder(spark: SparkSession, place: Place, schema: StructType | None = None) -> DataFrame:
+    """The Parquet in a folder that is no dataset yet."""
+    if isinstance(place, Remote):
+        return read_files(spark, [place / name for name in sorted(place.sizes())], schema)
+    return read_files(spark, [place], schema)
 
 
-def read_files(spark: SparkSession, paths: Iterable[Path | str], schema: StructType | None = None) -> DataFrame:
-    """The same of several files or folders in one frame."""
+def read_files(spark: SparkSession, places: Iterable[Place], schema: StructType | None = None) -> DataFrame:
+    """Several files or folders in one frame, whatever signs their names have: of this machine, or of a file system
+    that all machines see, or of a store."""
+    listed = list(places)
+    stored = [place for place in listed if isinstance(place, Remote)]
+    if stored:
+        return read_objects(spark, stored, schema)
     reader = spark.read if schema is None else spark.read.schema(schema)
-    return reader.option("__globPaths__", "false").parquet(*map(local_uri, paths))
+    return reader.option("__globPaths__", "false").parquet(*(local_uri(str(place)) for place in listed))
 
 
-def local_uri(path: Path | str) -> str:
-    """A place in the file system as Spark has to be told: where it runs, a bare path may mean another file system.
-    Hadoop wants these without the usual `%` signs."""
-    given = Path(path)
-    return f"file://{given.resolve() if '..' in given.parts else given.absolute()}"
+def read_table(place: Place, filters: Any = None) -> pa.Table:
+    """A small dataset at once, with no need of Spark."""
+    if not isinstance(place, Remote):
+        return pq.read_table(place, filters=filters)
+    return pq.read_table([arrow_path(part) for part in _parts(place)], filters=filters, **for_arrow(place))
 
 
-@contextmanager
-def drafting(path: Path, made_from: str = "") -> Iterator[Path]:
-    """Where to make the folder of a dataset, which moves to its place at the end; the errors are a person's. What
-    killed jobs left beside it goes."""
-    check_place(path)
-    drop_leftovers(path.parent)
-    try:
-        with drafted(path) as draft:
-            yield draft
-            seal(draft, made_from)
-    except ConnectionError:  # Spark's Java has ended, which no other place helps against
-        raise
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    except Exception as error:
-        if FULL_DISK not in str(error):
-            raise
-        raise InputError(f"{path}: cannot be written (the disk is full); free some space, or choose another") from error
+def open_files(place: Place) -> pads.Dataset:
+    """The files of a dataset for Arrow, which reads them batch by batch."""
+    if not isinstance(place, Remote):
+        return pads.dataset(Path(place), format="parquet")
+    return pads.dataset([arrow_path(part) for part in _parts(place)], format="parquet", **for_arrow(place))
 
 
-def check_place(path: Path) -> None:
-    """InputError unless a dataset can be written there; leaves nothing behind."""
-    made: list[Path] = []
-    try:
-        if path.exists() or path.is_symlink():
-            raise InputError(f"{path}: exists already, and a dataset is never changed; choose another place")
-        for folder in (*reversed(path.parents), path):
-            if not folder.exists():
-                folder.mkdir()
-                made.append(folder)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    finally:
-        for folder in reversed(made):
-            with suppress(OSError):
-                folder.rmdir()
-
-
-def _unwritable(path: Path, error: OSError) -> InputError:
-    return InputError(f"{path}: cannot be written ({error.strerror or error}); choose another place")
+def _parts(place: Place) -> list[Place]:
+    """What there is to read: in a store, only what the list of files names."""
+    return [place / name for name in data_files(place)] if isinstance(place, Remote) else [place]

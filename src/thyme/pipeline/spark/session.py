@@ -27,6 +27,7 @@ from thyme.pipeline.spark.given import MASTER, chosen_master, given_settings, is
 from thyme.pipeline.spark.java import cache_folder, describe_java, find_java
 from thyme.pipeline.spark.shipping import package_archive
 from thyme.pipeline.spark.start_failures import call_masters, why_not_started
+from thyme.places import S3_ADDRESSES
 
 MIN_LOCAL_PARTITIONS = 8
 PARTITION_BYTES = "16m"
@@ -90,6 +91,8 @@ def spark_session(app: str, master: str = "", **more: str) -> SparkSession:
             f"({'Java of spark-submit' if is_submitted() else describe_java()}; log: {spark_log()})"
         ) from error
     atexit.register(_drop_quiet_log)
+    addresses = {name: os.environ[name] for name in S3_ADDRESSES if name in os.environ}
+    session.sparkContext.environment.update(addresses)
     if not is_local(master):
         session.sparkContext.addPyFile(str(package_archive()))
     return session

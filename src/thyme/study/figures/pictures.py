@@ -15,8 +15,8 @@ import msgspec
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
-from thyme.drafts import write_file
 from thyme.model.errors import InputError
+from thyme.places import Place, write_file
 from thyme.study.figures.spots import Mark
 
 PNG_DPI = 160
@@ -126,7 +126,7 @@ def save_picture(picture: Picture, path: Path) -> tuple[Path, Path]:
     return png, svg
 
 
-def write_pictures(pictures: Sequence[Picture], folder: Path) -> None:
+def write_pictures(pictures: Sequence[Picture], folder: Place) -> None:
     """Write every picture of a report into a folder."""
     for picture in pictures:
         write_file(folder / f"{picture.name}.png", picture.png)

@@ -25,6 +25,7 @@ import pyarrow as pa
 from thyme.model.errors import InputError
 from thyme.pipeline.posts.formats.mapped import ColumnMap
 from thyme.pipeline.posts.formats.tables import TableShape
+from thyme.places import Remote, place_of
 
 CHUNK_BYTES = 1024 * 1024
 DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, pa.ArrowException)
@@ -73,20 +74,35 @@ def raise_if_unseen(source: Source, error: OSError) -> None:
         ) from error
 
 
+def open_file(path: str) -> IO[bytes]:
+    """The bytes of a file, or of an object in a store, as they are."""
+    found = openable(path)
+    return Path(found).open("rb") if isinstance(found, str) else found
+
+
+def openable(path: str) -> str | IO[bytes]:
+    """The same for libraries that open files themselves: a file's path, or the bytes of an object."""
+    place = place_of(path)
+    if isinstance(place, Remote):
+        system, inner = place.arrow()
+        return io.BufferedReader(system.open_input_file(inner), CHUNK_BYTES)
+    return str(place)
+
+
 def _opened(source: Source) -> Stream:
     match source.compression:
         case "gz":
-            return gzip.open(source.path, "rb")
+            return gzip.open(openable(source.path), "rb")
         case "bz2":
-            return bz2.open(source.path, "rb")
+            return bz2.open(openable(source.path), "rb")
         case "xz":
-            return lzma.open(source.path, "rb")
+            return lzma.open(openable(source.path), "rb")
         case "zstd":
-            return io.BufferedReader(pa.CompressedInputStream(pa.OSFile(source.path), "zstd"))
+            return io.BufferedReader(pa.CompressedInputStream(openable(source.path), "zstd"))
         case "zip":
-            return zipfile.ZipFile(source.path).open(source.member)
+            return zipfile.ZipFile(openable(source.path)).open(source.member)
         case _:
-            return Path(source.path).open("rb")
+            return open_file(source.path)
 
 
 def chunks_of(stream: Stream, size_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from itertools import chain
-from pathlib import Path
 
 import msgspec
 import pyarrow.parquet as pq
@@ -17,7 +16,9 @@ from thyme.pipeline.posts.formats.opening import (
     Source,
     Stream,
     chunks_of,
+    open_file,
     open_source,
+    openable,
     raise_if_unseen,
     text_of,
 )
@@ -133,7 +134,7 @@ def _whole_line(raw: bytes, lines: Iterator[tuple[int, bytes]]) -> Iterator[byte
 def _lines_before(source: Source) -> int:
     """How many lines of the file start before those of this part of it."""
     count, place, last = 0, source.start, b""
-    with Path(source.path).open("rb") as stream:
+    with open_file(source.path) as stream:
         while place > 0:
             block = stream.read(min(place, 1 << 20))
             if not block:
@@ -194,7 +195,7 @@ def _split_lines(stream: Stream, source: Source, broken: dict[int, Unreadable]) 
 def _read_parquet(source: Source) -> Iterator[Result]:
     columns = source.columns
     assert columns is not None
-    with pq.ParquetFile(source.path) as file:
+    with pq.ParquetFile(openable(source.path)) as file:
         number = sum(file.metadata.row_group(group).num_rows for group in range(source.start))
         group = file.read_row_group(source.start, columns=columns.columns())
     for batch in group.to_batches(BATCH_ROWS):

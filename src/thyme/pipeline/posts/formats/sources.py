@@ -6,7 +6,9 @@ was seen; so is a map of columns that fits no file.
 
 from __future__ import annotations
 
+import fnmatch
 import glob
+import itertools
 import os
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
@@ -18,8 +20,9 @@ import pyarrow.parquet as pq
 
 from thyme.model.errors import InputError
 from thyme.pipeline.posts.formats.mapped import OURS, ColumnMap
-from thyme.pipeline.posts.formats.opening import DAMAGE, Source
+from thyme.pipeline.posts.formats.opening import DAMAGE, Source, open_file, openable
 from thyme.pipeline.posts.formats.recognition import EXPECTED, recognise_text
+from thyme.places import Place, Remote, place_of, whole_place
 
 PART_BYTES = 32 * 1024 * 1024
 NEWLINE_WITHIN_BYTES = 4 * 1024 * 1024
@@ -28,12 +31,18 @@ MAX_NAMED_FILES = 3
 _MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
 
 
-def find_files(patterns: Sequence[str], pass_over: Callable[[Path], None] = lambda file: None) -> list[Path]:
+def find_files(patterns: Sequence[str], pass_over: Callable[[Place], None] = lambda file: None) -> list[Place]:
     """The files that paths, folders and globs lead to, each once, in order. Files in a folder whose names begin with a
     dot or an underscore are what programs keep for themselves: `pass_over` hears of them, and who wants one names it.
     """
-    found: dict[str, Path] = {}
+    found: dict[str, Place] = {}
     for pattern in patterns:
+        store = place_of(pattern)
+        if isinstance(store, Remote):
+            for stored in _stored_files(store, pass_over):
+                found.setdefault(stored.uri, stored)
+            continue
+        pattern = str(store)
         matches = _matches(pattern)
         if not matches:
             raise InputError(f"{pattern}: no such file, folder or pattern")
@@ -53,7 +62,7 @@ def find_files(patterns: Sequence[str], pass_over: Callable[[Path], None] = lamb
     return list(found.values())
 
 
-def plan_sources(files: Sequence[Path], columns: ColumnMap | None = None, join_text: bool = False) -> list[Source]:
+def plan_sources(files: Sequence[Place], columns: ColumnMap | None = None, join_text: bool = False) -> list[Source]:
     """What there is to read, in parts; InputError for a file of no known format."""
     sources = [source for file in files for source in _sources_of(file, columns, join_text)]
     if not sources:
@@ -71,15 +80,15 @@ def _is_mapped(source: Source, columns: ColumnMap) -> bool:
     return source.format == "mapped" or (source.kind == "parquet" and source.columns == columns)
 
 
-def _sources_of(file: Path, columns: ColumnMap | None, join_text: bool) -> Iterator[Source]:
+def _sources_of(file: Place, columns: ColumnMap | None, join_text: bool) -> Iterator[Source]:
     try:
-        with file.open("rb") as stream:
+        with open_file(str(file)) as stream:
             magic = stream.read(8)
-        size = file.stat().st_size
+        size = file.size_bytes() if isinstance(file, Remote) else file.stat().st_size
     except OSError as error:
-        raise InputError(f"{file}: cannot be read ({error.strerror})") from error
+        raise InputError(f"{file}: cannot be read ({error.strerror or error})") from error
     compression = next((name for start, name in _MAGIC.items() if magic.startswith(start)), "")
-    whole = Source(str(file.absolute()), "lines", "", shown=str(file), compression=compression)
+    whole = Source(str(whole_place(file)), "lines", "", shown=str(file), compression=compression)
     if magic.startswith(b"PAR1"):
         yield from _parquet_sources(whole, columns)
     elif compression == "zip":
@@ -87,6 +96,27 @@ def _sources_of(file: Path, columns: ColumnMap | None, join_text: bool) -> Itera
             yield recognise_text(msgspec.structs.replace(whole, member=member), columns, join_text)
     elif size:
         yield from _parts(recognise_text(whole, columns, join_text), size)
+
+
+def _stored_files(store: Remote, pass_over: Callable[[Place], None]) -> Iterator[Remote]:
+    """An object, or those below a name, or those whose names fit a pattern, in order."""
+    try:
+        if store.is_file():
+            yield store
+            return
+        plain = itertools.takewhile(lambda part: not glob.has_magic(part), store.uri.split("/"))
+        above = Remote("/".join(plain))
+        below = [above / name for name in sorted(above.sizes())]
+    except OSError as error:
+        raise InputError(f"{store}: cannot be looked for ({error})") from error
+    fitting = [one for one in below if above == store or fnmatch.fnmatchcase(one.uri, store.uri)]
+    shown = [one for one in fitting if not _hidden(PurePosixPath(one.uri.removeprefix(f"{above}/")))]
+    if not shown:
+        raise InputError(f"{store}: no such object, folder or pattern")
+    for one in fitting:
+        if one not in shown:
+            pass_over(one)
+    yield from shown
 
 
 def _matches(pattern: str) -> list[Path]:
@@ -103,10 +133,10 @@ def _hidden(path: Path | PurePosixPath) -> bool:
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
-def _members(file: Path) -> list[str]:
+def _members(file: Place) -> list[str]:
     """The files in a zip archive, without what a Mac adds to it."""
     try:
-        with zipfile.ZipFile(file) as archive:
+        with open_file(str(file)) as stream, zipfile.ZipFile(stream) as archive:
             listed = [one.filename for one in archive.infolist() if not one.is_dir() and one.file_size]
     except (zipfile.BadZipFile, OSError, ValueError) as error:
         raise InputError(f"{file}: a damaged zip archive ({error}); fetch it again, or unpack what is left") from error
@@ -115,7 +145,7 @@ def _members(file: Path) -> list[str]:
 
 def _parquet_sources(whole: Source, columns: ColumnMap | None) -> Iterator[Source]:
     try:
-        described = pq.ParquetFile(whole.path)
+        described = pq.ParquetFile(openable(whole.path))
     except DAMAGE as error:
         raise InputError(f"{whole.name}: a broken Parquet file ({error})") from error
     with described:
@@ -151,7 +181,7 @@ def _parts(source: Source, size: int) -> Iterator[Source]:
 
 
 def _has_newlines(path: str) -> bool:
-    with Path(path).open("rb") as stream:
+    with open_file(path) as stream:
         return b"\n" in stream.read(NEWLINE_WITHIN_BYTES)
 
 

@@ -1,0 +1,139 @@
+"""Parquet in a store, read and written by Spark's tasks through Arrow.
+
+Each task writes objects of its own under names that no other attempt uses, and says what it wrote; the driver lists
+those of the attempts that counted. So nothing is renamed, and what a lost or repeated task left behind is in no list.
+Reading goes by such lists. Where Hadoop knows the store, Spark reads by itself, and else through here as well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from thyme.pipeline.manifest import DIGEST_BYTES, KeptFile
+from thyme.pipeline.schemas import Columns, arrow_schema, spark_schema
+from thyme.pipeline.spark.arrow import from_arrow, map_arrow
+from thyme.places import Place, Remote, arrow_path, for_arrow
+
+MAX_READERS = 1_000
+"""Tasks that read a list of objects; with more objects, each reads several."""
+_WRITTEN: Columns = (("name", "string"), ("size_bytes", "int64"), ("digest", "string"), ("rows", "int64"))
+_OBJECTS: Columns = (("number", "int64"), ("uri", "string"))
+
+
+def write_parts(frame: DataFrame, place: Remote) -> dict[str, KeptFile]:
+    """Have tasks write the frame below a place; what they wrote, by name."""
+    found = map_arrow(frame, _WriteParts(place.uri), spark_schema(_WRITTEN)).toArrow()
+    return {row.pop("name"): KeptFile(**row) for row in found.sort_by("name").to_pylist()}
+
+
+def write_part(table: pa.Table, place: Remote) -> KeptFile:
+    """Write a table as one object."""
+    with place.open_output() as stream:
+        hashed = HashedStream(stream)
+        pq.write_table(table, hashed, compression="zstd", write_page_checksum=True)
+    return hashed.described(table.num_rows)
+
+
+def read_objects(spark: SparkSession, objects: Sequence[Remote], schema: StructType | None) -> DataFrame:
+    """The rows of Parquet in a store, by whoever can read it."""
+    uris = [one.uri for one in objects]
+    if all(hadoop_knows(spark, scheme) for scheme in {one.scheme for one in objects}):
+        reader = spark.read if schema is None else spark.read.schema(schema)
+        return reader.option("__globPaths__", "false").parquet(*uris)
+    if schema is None:
+        schema = from_arrow_schema(pq.read_schema(arrow_path(objects[0]), **for_arrow(objects[0])))
+    table = pa.table([list(range(len(uris))), uris], schema=arrow_schema(_OBJECTS))
+    listed = from_arrow(spark, table, spark_schema(_OBJECTS))
+    spread = listed.repartitionByRange(min(len(uris), MAX_READERS), "number") if len(uris) > 1 else listed.coalesce(1)
+    return map_arrow(spread.select("uri"), _ReadParts(tuple(schema.names)), schema)
+
+
+def hadoop_knows(spark: SparkSession, scheme: str) -> bool:
+    """Whether Spark's Java has a file system for such URIs."""
+    java: Any = spark.sparkContext._jvm
+    settings = spark.sparkContext._jsc.hadoopConfiguration()
+    try:
+        java.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, settings)
+    except Exception:  # whatever Java says, it has none
+        return False
+    return True
+
+
+class HashedStream:
+    """A stream that knows what went through it."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
+        self._size_bytes = 0
+        self.closed = False
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data)
+        self._digest.update(view)
+        self._size_bytes += view.nbytes
+        self._stream.write(data)
+        return view.nbytes
+
+    def tell(self) -> int:
+        return self._size_bytes
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.closed = True
+
+    def described(self, rows: int) -> KeptFile:
+        return KeptFile(self._size_bytes, self._digest.hexdigest(), rows)
+
+
+class _WriteParts(msgspec.Struct, frozen=True):
+    """Writes the rows of a task as one object, if there are any."""
+
+    folder: str
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        first = next((batch for batch in batches if batch.num_rows), None)
+        if first is None:
+            return
+        context = TaskContext.get()
+        name = f"part-{context.partitionId() if context else 0:05d}-{uuid.uuid4().hex}.parquet"
+        rows = first.num_rows
+        with (Remote(self.folder) / name).open_output() as stream:
+            hashed = HashedStream(stream)
+            with pq.ParquetWriter(hashed, first.schema, compression="zstd", write_page_checksum=True) as writer:
+                writer.write_batch(first)
+                for batch in batches:
+                    writer.write_batch(batch)
+                    rows += batch.num_rows
+        kept = hashed.described(rows)
+        values = [[name], [kept.size_bytes], [kept.digest], [kept.rows]]
+        yield pa.record_batch(values, schema=arrow_schema(_WRITTEN))
+
+
+class _ReadParts(msgspec.Struct, frozen=True):
+    """Reads objects by their URIs."""
+
+    columns: tuple[str, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for uri in batch["uri"].to_pylist():
+                yield from self._read(Remote(uri))
+
+    def _read(self, place: Place) -> Iterator[pa.RecordBatch]:
+        options = {**for_arrow(place), "page_checksum_verification": True}
+        with pq.ParquetFile(arrow_path(place), **options) as file:
+            yield from file.iter_batches(columns=list(self.columns))
