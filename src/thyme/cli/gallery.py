@@ -41,10 +41,10 @@ def gallery(
     """Share photos with people around, without the Internet: a node with its gallery in the browser."""
     from platformdirs import user_data_path
 
-    from thyme.cli.node import place_from
     from thyme.gallery.application import ApplicationOptions
     from thyme.gallery.forms import NewGallery
     from thyme.live.loop import run
+    from thyme.live.node.position_file import position_of
 
     base = Path(folder).expanduser() if folder else user_data_path("thyme", appauthor=False) / "gallery"
     named = name or (DEMO_NAME if demo and not invitation else "")
@@ -55,7 +55,7 @@ def gallery(
         share=share,
         listen=listen or ("127.0.0.1:0" if demo else ""),
         peers=tuple(peer or ()),
-        position=place_from(at) if at else None,
+        position=position_of(at, "--at ") if at else None,
         gallery=first,
         by=by or ("Guest" if demo else ""),
         subscribe="festival" if demo else "",

@@ -11,7 +11,6 @@ import typer
 
 from thyme.cli.quantities import bytes_of, seconds_of
 from thyme.model.errors import InputError
-from thyme.model.geometry import Point
 
 if TYPE_CHECKING:
     from thyme.live.daemon.doors import Doors
@@ -78,7 +77,11 @@ def start(
     ] = None,
     at: Annotated[
         str, typer.Option("--at", metavar="X,Y", help="Where the node stands, in metres; Thyme-DCS needs it.")
-    ] = "0,0",
+    ] = "",
+    position_file: Annotated[
+        str,
+        typer.Option(metavar="FILE", help="A file with X,Y that says where the node is; followed when it changes."),
+    ] = "",
     log: Annotated[str, typer.Option(help="Write what happens to FILE.jsonl or FILE.parquet.")] = "",
     tell: Annotated[
         str, typer.Option(help="host:port where whoever connects (`thyme watch host:port`) is told what happens.")
@@ -156,7 +159,7 @@ def start(
             "only_peers": only_peers,
             "approach": approach,
             "settings": settings,
-            "position": place_from(at),
+            **_whereabouts(at, position_file),
             "log": log,
             "tell": tell,
             "seed": seed,
@@ -174,12 +177,15 @@ def start(
         raise typer.Exit(2) from error
 
 
-def place_from(text: str) -> Point:
-    try:
-        x_m, y_m = (float(part) for part in text.split(","))
-    except ValueError as error:
-        raise InputError(f"{text}: expected two numbers of metres, such as 12.5,40") from error
-    return Point(x_m, y_m)
+def _whereabouts(at: str, file: str) -> dict[str, Any]:
+    """Where the node stands, as options; without a word, in the corner of the area."""
+    from thyme.live.node.position_file import position_of
+
+    if at and file:
+        raise InputError("--at says where the node stands, and --position-file where it is now; give one of them")
+    if file:
+        return {"position_file": file}
+    return {"position": position_of(at, "--at ")} if at else {}
 
 
 def _doors(control: str, http: str, node_id: int | None, store: str) -> Doors:
@@ -239,8 +245,9 @@ def place(
     """Tell the daemon where the device is now; who is told again and again is on the way."""
     from thyme.live.daemon.client import Client
     from thyme.live.daemon.places import control_path
+    from thyme.live.node.position_file import position_of
 
-    point = place_from(at)
+    point = position_of(at)
     Client(control_path(control)).place(point.x_m, point.y_m)
 
 

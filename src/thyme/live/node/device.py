@@ -82,6 +82,8 @@ class DeviceOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     settings: dict[str, Any] = {}
     seed: int | None = None
     position: Point = ORIGIN
+    position_file: str = ""
+    """A file that says where the device is, and is followed when it changes; then `position` is what it says first."""
     log: str = ""
     tell: str = ""
     """Where whoever connects is told what happens (`telling`); nowhere unless given."""

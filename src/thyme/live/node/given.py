@@ -11,6 +11,7 @@ import msgspec
 
 from thyme.live.node.device import DeviceOptions
 from thyme.live.node.notifications import Notice, Notifications
+from thyme.live.node.position_file import read_position
 from thyme.live.trust.namespaces import DEFAULT_NAME, Namespace, namespace_of
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
@@ -44,9 +45,14 @@ def options_of(node: int | None, options: dict[str, Any]) -> DeviceOptions:
     if isinstance(peers, str):
         raise InputError(f"peers is the text {peers!r}; give a list of addresses, such as [{peers!r}]")
     try:
-        return msgspec.convert({"node": node or 0, **options, "peers": tuple(peers)}, DeviceOptions)
+        checked = msgspec.convert({"node": node or 0, **options, "peers": tuple(peers)}, DeviceOptions)
     except (msgspec.ValidationError, TypeError) as error:
         raise InputError(f"node {'' if node is None else node}: {error}") from error
+    if not checked.position_file:
+        return checked
+    if "position" in options:
+        raise InputError(f"a position and the position file {checked.position_file} are given; one of them is enough")
+    return msgspec.structs.replace(checked, position=read_position(Path(checked.position_file).expanduser()))
 
 
 def path_of(path: object) -> Path:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -47,6 +48,7 @@ from thyme.live.node.insertions import Insertions
 from thyme.live.node.log import Log
 from thyme.live.node.notifications import Notice, Notifications
 from thyme.live.node.periods import Instant, Span, frame_of, span_s
+from thyme.live.node.position_file import PositionFile
 from thyme.live.node.presences import Presences
 from thyme.live.node.retrievals import Progress, Retrievals
 from thyme.live.node.running import Means, Place, Running
@@ -122,6 +124,8 @@ class Node:
         self._next_sid = max([int(device.host.now()) % SID_CYCLE, *(key.sid + 1 for key in known)])
         for key in known:
             self._tidings.stream(key, "")
+        if path := self.options.position_file:
+            PositionFile(Path(path).expanduser(), self.place, device.host.after).begin()
 
     async def connect(self, peers: Iterable[str]) -> None:
         await self.device.connect(peers)
