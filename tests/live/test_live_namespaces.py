@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,16 @@ import pytest
 from test_live_link import End, closed, opened
 from typer.testing import CliRunner
 
+from thyme.approaches.deciding import CrowdKind, Needs, decide
 from thyme.cli.namespaces import app, shared_namespace
 from thyme.live.doctor import Doctor
 from thyme.live.link.addresses import LOOPBACK
 from thyme.live.link.directory import Directory, Entry
 from thyme.live.link.discovery import DiscoveryOptions
 from thyme.live.link.udp import LinkOptions
+from thyme.live.node.node import Node
 from thyme.live.node.spaces import Spaces
+from thyme.live.trust.choosing import Expected, choose, resolved
 from thyme.live.trust.keyring import FILE, Keyring
 from thyme.live.trust.namespaces import Namespace
 from thyme.model.errors import InputError
@@ -128,3 +132,38 @@ def test_the_doctor_says_who_answers_and_why_others_do_not() -> None:
     assert any("runs 'drip' and this one 'ls'" in text for text in said)
     assert any(text.startswith("?? 127.0.0.1:9 does not answer") for text in said)
     assert any("no multicast of IPv4" in text for text in said)
+
+
+def test_a_namespace_left_to_auto_takes_what_the_decision_map_has(tmp_path: Path) -> None:
+    few, many = Expected(5), Expected(300, 200.0, 120.0, range_m=50.0, walking=0.2)
+    assert choose(few)[0].approach == decide(CrowdKind(4.0), Needs(positions=False)).approach
+    assert choose(few)[1] == {}
+    decision, settings = choose(many)
+    assert decision.approach == decide(CrowdKind(97.9, 0.2)).approach
+    assert (decision.approach, settings) == ("dcs", {"grid": {"width_m": 200.0, "height_m": 120.0, "cell_m": 17.7}})
+
+    async def run() -> None:
+        async with Spaces(tmp_path, **HERE) as spaces:
+            node = await spaces.create("stage", approach="auto", expected=few)
+            assert node.options.approach == choose(few)[0].approach
+            assert Namespace.invited(spaces.invitation("stage")).approach == node.options.approach
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        (lambda: Expected(0), "0 people are expected"),
+        (lambda: Expected(5, 100.0), "give two positive numbers, or none"),
+        (lambda: Expected(5, walking=1.5), "walking is 1.5"),
+        (lambda: Expected(5, range_m=0.0), "a range of 0 m"),
+        (lambda: resolved("auto", {"past_matches": 5}, Expected(5)), "auto takes no settings"),
+        (lambda: resolved("auto", {}, None), "at least how many people"),
+        (lambda: resolved("ls", {}, Expected(5)), "decides nothing where approach 'ls' is named"),
+        (lambda: Node(1, store="memory", approach="auto"), "is for who makes a namespace"),
+    ],
+)
+def test_what_decides_nothing_is_refused(wrong: Callable[[], object], why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        wrong()

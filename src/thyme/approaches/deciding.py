@@ -12,7 +12,7 @@ import csv
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
-from math import log2
+from math import log2, pi
 from typing import Literal
 
 import msgspec
@@ -51,6 +51,12 @@ class CrowdKind(msgspec.Struct, frozen=True, order=True):
     def coordinates(self) -> tuple[float, ...]:
         """How many people and how much they ask matters by factors."""
         return (log2(1.0 + self.reach), self.walking, self.switching, log2(1.0 + self.questions))
+
+
+def reach_of(people: int, area_m2: float, range_m: float) -> float:
+    """How many others a radio reaches, on average, where people are spread evenly; all of them in no area at all."""
+    share = min(1.0, pi * range_m**2 / area_m2) if area_m2 else 1.0
+    return round((people - 1) * share, 1)
 
 
 class Needs(msgspec.Struct, frozen=True):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from thyme.cli.quantities import metres_by_metres, pair_of
 from thyme.cli.settings import Master
 from thyme.model.errors import InputError
 
@@ -110,7 +111,7 @@ def _options(
 
     cell_m = round(cell_side_m(range_m), 1)
     venue = venue_for(nodes, cell_m=cell_m)
-    width_m, height_m = _sides(area) if area else (venue.width_m, venue.height_m)
+    width_m, height_m = metres_by_metres(area, "--area") if area else (venue.width_m, venue.height_m)
     return TrialOptions(
         nodes,
         AirOptions(width_m, height_m, range_m, loss, delay_s, delay_s / 2.0),
@@ -118,7 +119,7 @@ def _options(
         WorkloadOptions(duration_s=seconds, inserts_per_s=rate),
         walkers=walkers,
         kills=kills,
-        cut=_pair(cut, "-", "--cut", "seconds, such as 20-40") if cut else None,
+        cut=pair_of(cut, "-", "--cut", "seconds, such as 20-40") if cut else None,
     )
 
 
@@ -136,18 +137,6 @@ def _settings(approach: str, given: list[str] | None, width_m: float, height_m: 
     for key, value in parse_settings(given).items():
         set_key(settings, key, value, found.settings)
     return settings
-
-
-def _sides(area: str) -> tuple[float, float]:
-    return _pair(area, "x", "--area", "metres, such as 200x120")
-
-
-def _pair(text: str, separator: str, option: str, what: str) -> tuple[float, float]:
-    try:
-        first, second = (float(part) for part in text.split(separator))
-    except ValueError as error:
-        raise InputError(f"{option} {text}: expected two numbers of {what}") from error
-    return first, second
 
 
 def _write_trace(operations: list[Operation], path: Path) -> None:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from thyme.cli.quantities import metres_by_metres
 from thyme.model.errors import InputError
 
 if TYPE_CHECKING:
+    from thyme.approaches.deciding import Decision
     from thyme.live.link.directory import Entry
     from thyme.live.trust.keyring import Keyring
     from thyme.live.trust.namespaces import Namespace
@@ -26,28 +28,81 @@ def new(
     name: Annotated[str, typer.Argument(help="How people call it.")],
     closed: Annotated[bool, typer.Option("--closed", help="Only who has the invitation may join and read.")] = False,
     passphrase: Annotated[str, typer.Option(help="Only who knows it may join and read.")] = "",
-    approach: Annotated[str, typer.Option(help="How members share.")] = "ls",
+    approach: Annotated[
+        str, typer.Option(help="How members share; `auto` takes what the decision map has for the crowd below.")
+    ] = "ls",
     setting: Annotated[list[str] | None, typer.Option("--set", help="A setting of the approach.")] = None,
+    people: Annotated[int, typer.Option(help="With auto: how many people are expected.")] = 0,
+    area: Annotated[
+        str,
+        typer.Option(
+            metavar="WIDTHxHEIGHT", help="With auto: the area in metres, if devices will know where they are in it."
+        ),
+    ] = "",
+    range_m: Annotated[
+        float, typer.Option("--range", metavar="METRES", help="With auto: how far a radio reaches.")
+    ] = 113.0,
+    walking: Annotated[float, typer.Option(metavar="SHARE", help="With auto: how many walk, from 0 to 1.")] = 0.0,
+    switching: Annotated[
+        float, typer.Option(metavar="SHARE", help="With auto: how many switch off and on, from 0 to 1.")
+    ] = 0.0,
     store: Folder = "",
 ) -> None:
-    """Make a namespace, and show the invitation to it."""
+    """Make a namespace, and show the invitation to it.
+
+    Examples:
+
+      thyme namespace new "the final" --closed
+
+      thyme namespace new stage --approach auto --people 300 --area 200x120 --walking 0.3
+    """
     import msgspec
 
-    from thyme.approaches.registry import find_approach
+    from thyme.live.trust.choosing import AUTO, Expected, resolved
     from thyme.live.trust.namespaces import Namespace, namespace_of
-    from thyme.model.settings import parse_settings, set_key
 
     keyring = _keyring(store)
     if keyring.find(name) is not None:
         raise InputError(f"this device has joined a namespace {name!r} already; leave it, or choose another name")
     made = Namespace.drawn(name) if closed and not passphrase else namespace_of(name, passphrase)
-    record = find_approach(approach, "--approach").settings
-    settings: dict[str, object] = {}
-    for key, value in parse_settings(setting).items():
-        set_key(settings, key, value, record)
+    expected = None
+    if approach == AUTO:
+        if not people:
+            raise InputError("--approach auto: say with --people how many are expected, and with --area where")
+        sides = metres_by_metres(area, "--area") if area else (0.0, 0.0)
+        expected = Expected(people, *sides, range_m, walking, switching)
+    elif people or area or walking or switching:
+        raise InputError("--people, --area, --walking and --switching are for --approach auto; leave them out")
+    approach, settings, decision = resolved(approach, _settings(approach, setting), expected)
     made = msgspec.structs.replace(made, approach=approach, settings=settings)
     keyring.add(made)
+    if decision is not None:
+        _tell(decision)
     _show(made)
+
+
+def _settings(approach: str, setting: list[str] | None) -> dict[str, object]:
+    from thyme.approaches.registry import find_approach
+    from thyme.live.trust.choosing import AUTO
+    from thyme.model.settings import parse_settings, set_key
+
+    given = parse_settings(setting)
+    if approach == AUTO:
+        return given
+    record = find_approach(approach, "--approach").settings
+    settings: dict[str, object] = {}
+    for key, value in given.items():
+        set_key(settings, key, value, record)
+    return settings
+
+
+def _tell(decision: Decision) -> None:
+    from thyme.approaches.registry import find_approach
+
+    names = [find_approach(line.approach).title for line in decision.best]
+    as_good = f"; {', '.join(names[1:])} would be as good" if names[1:] else ""
+    doubt = "" if decision.dependable else ", though nothing is dependable in such a crowd"
+    print(f"{names[0]} fits such a crowd (docs/decision.md){as_good}{doubt}")
 
 
 @app.command("list")

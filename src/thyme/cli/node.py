@@ -139,12 +139,14 @@ def start(
     from thyme.approaches.registry import find_approach
     from thyme.cli.namespaces import shared_namespace
     from thyme.live.loop import run
+    from thyme.live.trust.choosing import refuse_auto
     from thyme.model.settings import keys_of, parse_settings, set_key
     from thyme.model.settings.writing import keys_text
 
     try:
         shared = shared_namespace(namespace, passphrase, store)
         approach = approach or shared.approach or "ls"
+        refuse_auto(approach)
         record = find_approach(approach, "--approach").settings
         if setting and "list" in setting:
             print(keys_text(keys_of(record)))

@@ -1,4 +1,4 @@
-"""Quantities as people write them on a command line: 500MB, 2GB, 12h, 7d."""
+"""Quantities as people write them on a command line: 500MB, 2GB, 12h, 7d, 200x120."""
 
 from __future__ import annotations
 
@@ -17,6 +17,18 @@ def bytes_of(text: str, where: str) -> int:
 
 def seconds_of(text: str, where: str) -> float:
     return _read(text, TIMES_S, f"{where} {text}: expected a time such as 90s, 12h or 7d")
+
+
+def metres_by_metres(text: str, where: str) -> tuple[float, float]:
+    return pair_of(text, "x", where, "metres, such as 200x120")
+
+
+def pair_of(text: str, separator: str, where: str, what: str) -> tuple[float, float]:
+    try:
+        first, second = (float(part) for part in text.split(separator))
+    except ValueError as error:
+        raise InputError(f"{where} {text}: expected two numbers of {what}") from error
+    return first, second
 
 
 def _read(text: str, units: dict[str, float], error: str) -> float:

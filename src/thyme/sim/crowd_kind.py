@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from math import pi
-
-from thyme.approaches.deciding import CrowdKind, Needs, decide
+from thyme.approaches.deciding import CrowdKind, Needs, decide, reach_of
 from thyme.model.errors import InputError
 from thyme.sim.radios.disc_model import DiscModel
 from thyme.sim.scenario import Scenario
@@ -29,13 +27,13 @@ def crowd_of(scenario: Scenario, questions: float = 1.0) -> CrowdKind | None:
     walking = _walking(scenario)
     if walking is None:
         return None
-    return CrowdKind(round(_reach(scenario), 1), walking, _switching(scenario), questions)
+    return CrowdKind(_reach(scenario), walking, _switching(scenario), questions)
 
 
 def _reach(scenario: Scenario) -> float:
     radio, area = scenario.radio, scenario.area()
     range_m = radio.range_m if isinstance(radio, DiscModel) else WIFI_RANGES_M[radio.profile]
-    return (scenario.nodes - 1) * min(1.0, pi * range_m**2 / (area.width_m * area.height_m))
+    return reach_of(scenario.nodes, area.width_m * area.height_m, range_m)
 
 
 def _walking(scenario: Scenario) -> float | None:

@@ -12,6 +12,7 @@ import msgspec
 from thyme.live.node.device import DeviceOptions
 from thyme.live.node.notifications import Notice, Notifications
 from thyme.live.node.position_file import read_position
+from thyme.live.trust.choosing import refuse_auto
 from thyme.live.trust.namespaces import DEFAULT_NAME, Namespace, namespace_of
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
@@ -41,6 +42,7 @@ def namespace_in(options: dict[str, Any]) -> tuple[Namespace, dict[str, Any]]:
 
 
 def options_of(node: int | None, options: dict[str, Any]) -> DeviceOptions:
+    refuse_auto(options.get("approach"))
     peers = options.get("peers", ())
     if isinstance(peers, str):
         raise InputError(f"peers is the text {peers!r}; give a list of addresses, such as [{peers!r}]")

@@ -20,6 +20,7 @@ import msgspec
 
 from thyme.live.node.node import Node
 from thyme.live.store.places import own_folder
+from thyme.live.trust.choosing import Expected, resolved
 from thyme.live.trust.identity import kept_identity
 from thyme.live.trust.keyring import Keyring
 from thyme.live.trust.namespaces import Namespace, namespace_of
@@ -63,13 +64,21 @@ class Spaces:
         self.nodes.clear()
 
     async def create(
-        self, name: str, *, closed: bool = False, approach: str = "ls", settings: dict[str, Any] | None = None
+        self,
+        name: str,
+        *,
+        closed: bool = False,
+        approach: str = "ls",
+        settings: dict[str, Any] | None = None,
+        expected: Expected | None = None,
     ) -> Node:
-        """A new namespace; a closed one is joined by invitation."""
+        """A new namespace; a closed one is joined by invitation. With approach "auto" it takes what the decision map
+        has for the expected crowd."""
+        approach, settings, _ = resolved(approach, settings, expected)
         if self.keyring.find(name) is not None:
             raise InputError(f"this device has joined a namespace {name!r} already; leave it, or choose another name")
         made = Namespace.drawn(name) if closed else Namespace.open(name)
-        return await self._join(msgspec.structs.replace(made, approach=approach, settings=settings or {}), {})
+        return await self._join(msgspec.structs.replace(made, approach=approach, settings=settings), {})
 
     async def join(self, text: str, passphrase: str = "", **options: Any) -> Node:
         """Share in a namespace: by invitation, by name and passphrase, or an open one by its name."""

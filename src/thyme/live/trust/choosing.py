@@ -1,0 +1,90 @@
+"""Which approach a new namespace takes when whoever makes it leaves that open: what the decision map has for the crowd
+that is expected (`approaches.deciding`, docs/decision.md).
+
+It is decided once, by who makes the namespace, and goes out with its invitations: all members run the same. Without an
+area nobody knows where a device is, so an approach of cells is out of the question, and everybody counts as in range.
+"""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Any
+
+import msgspec
+
+from thyme.approaches.deciding import CrowdKind, Decision, Needs, decide, reach_of
+from thyme.approaches.registry import APPROACHES
+from thyme.model.errors import InputError
+from thyme.routing.cells.grid import cell_side_m
+
+AUTO = "auto"
+MAX_PEOPLE = 1_000_000
+
+
+class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The crowd of a namespace, as far as it is known before it comes."""
+
+    people: int
+    width_m: float = 0.0
+    height_m: float = 0.0
+    """Of the area; 0: not known."""
+    range_m: float = 113.0
+    """How far a radio reaches, from which the size of cells follows; the papers'."""
+    walking: float = 0.0
+    """Share of people who walk, …"""
+    switching: float = 0.0
+    """… and who switch off and on."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.people, int) or not 1 <= self.people <= MAX_PEOPLE:
+            raise InputError(f"{self.people} people are expected; give a number from 1 to {MAX_PEOPLE:,}")
+        sides = (self.width_m, self.height_m)
+        if not all(isfinite(side) and side >= 0.0 for side in sides) or (min(sides) == 0.0) != (max(sides) == 0.0):
+            raise InputError(f"an area of {self.width_m:g} x {self.height_m:g} m; give two positive numbers, or none")
+        if not (isfinite(self.range_m) and self.range_m > 0.0):
+            raise InputError(f"a range of {self.range_m:g} m; give a positive number")
+        for name in ("walking", "switching"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise InputError(f"{name} is {getattr(self, name):g}; give the share of people, from 0 to 1")
+
+    @property
+    def has_area(self) -> bool:
+        return self.width_m > 0.0
+
+    def kind(self) -> CrowdKind:
+        area_m2 = self.width_m * self.height_m if self.has_area else 0.0
+        return CrowdKind(reach_of(self.people, area_m2, self.range_m), self.walking, self.switching)
+
+
+def refuse_auto(approach: object) -> None:
+    """A node cannot decide by itself: others might decide otherwise."""
+    if approach == AUTO:
+        raise InputError(
+            "approach auto is for who makes a namespace (thyme namespace new NAME --approach auto --people 300); a "
+            "node runs its namespace's approach: leave it out, or name one"
+        )
+
+
+def choose(expected: Expected) -> tuple[Decision, dict[str, Any]]:
+    """The decision, and the settings of its approach: the area and the size of cells, for one that has cells."""
+    decision = decide(expected.kind(), Needs(positions=expected.has_area))
+    if not APPROACHES[decision.approach].capabilities.needs_positions:
+        return decision, {}
+    cell_m = round(cell_side_m(expected.range_m), 1)
+    return decision, {"grid": {"width_m": expected.width_m, "height_m": expected.height_m, "cell_m": cell_m}}
+
+
+def resolved(
+    approach: str, settings: dict[str, Any] | None, expected: Expected | None
+) -> tuple[str, dict[str, Any], Decision | None]:
+    """The approach and the settings of a new namespace, and how they were decided if they were."""
+    if approach != AUTO:
+        if expected is not None:
+            raise InputError(f"the expected crowd decides nothing where approach {approach!r} is named; leave one out")
+        return approach, settings or {}, None
+    if settings:
+        raise InputError("approach auto takes no settings; name the approach that they are of")
+    if expected is None:
+        raise InputError("approach auto: say what crowd is expected, at least how many people")
+    decision, found = choose(expected)
+    return decision.approach, found, decision
