@@ -18,19 +18,26 @@ NIST, TABLE = 0, 1
 
 SURE_SNR = 6.0  # 7.8 dB: from here on no curve loses one frame in 10^9
 FIT_LONG_BYTES = 400.0
+BITS_PER_NS = 6e-3  # at 6 Mbit/s
 
 
 @borrowing
-def nist_success(snr: float, bits: float) -> float:
+def nist_rate(snr: float) -> float:
+    """The logarithm of the chance that one bit is decoded."""
+    if snr >= SURE_SNR:
+        return 0.0
     bit_error = 0.5 * math.erfc(math.sqrt(snr))
     d2 = 4.0 * bit_error * (1.0 - bit_error)
     d10 = d2 * d2 * d2 * d2 * d2
     series = 77433.0 + d2 * (502690.0 + d2 * (3322763.0 + d2 * (21292910.0 + d2 * 134365911.0)))
     series = 36.0 + d2 * (211.0 + d2 * (1404.0 + d2 * (11633.0 + d2 * series)))
     event = 0.5 * d10 * series
-    if event >= 1.0:
-        return 0.0
-    return math.exp(bits * math.log1p(-event))
+    return -math.inf if event >= 1.0 else math.log1p(-event)
+
+
+@borrowing
+def nist_success(snr: float, bits: float) -> float:
+    return math.exp(bits * nist_rate(snr))
 
 
 @borrowing
@@ -63,7 +70,7 @@ def chunk_success(model: int, mode: int, snr: float, length_ns: int) -> float:
         return 1.0
     if mode == DSSS1:
         return dsss_success(snr, length_ns * 1e-3)
-    bits = length_ns * 6e-3
+    bits = length_ns * BITS_PER_NS
     if model == NIST:
         return nist_success(snr, bits)
     return table_success(snr, bits)

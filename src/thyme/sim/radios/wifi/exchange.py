@@ -210,8 +210,8 @@ def arrived(e: Ether, f: int) -> None:
         hearer.lock = -1
         arrival, end = hearer.lock_at, hearer.lock_at + me.length
         waiting = hearer.wait
-        header = uniform(e.node, n) < header_success(e, f, n, hearer.lock_power, arrival)
-        if header and me.cut == 0 and uniform(e.node, n) < payload_success(e, f, n, hearer.lock_power, arrival):
+        header = uniform(e.node, n) < header_success(e, f, k, hearer.lock_power, arrival)
+        if header and me.cut == 0 and uniform(e.node, n) < payload_success(e, f, k, hearer.lock_power, arrival):
             decoded(e, n, f, end)
         else:
             e.tally[n].failed += 1

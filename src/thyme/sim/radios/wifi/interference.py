@@ -9,10 +9,13 @@ from __future__ import annotations
 import math
 
 from thyme.compiled import borrowing
-from thyme.sim.radios.wifi.error_model import chunk_success
+from thyme.sim.radios.wifi.error_model import BITS_PER_NS, NIST, chunk_success
 from thyme.sim.radios.wifi.places import column, line, received_mw
 from thyme.sim.radios.wifi.state import Ether
-from thyme.sim.radios.wifi.timing import LIGHT_M_PER_NS, header_ns, preamble_ns
+from thyme.sim.radios.wifi.timing import DSSS1, LIGHT_M_PER_NS, header_ns, preamble_ns
+
+ROUNDING = 1.001
+"""So much farther than it can be heard a frame surely is not, however the last digits come out."""
 
 
 @borrowing
@@ -77,11 +80,20 @@ def take_off_air(e: Ether, f: int) -> None:
 
 
 @borrowing
+def latest(e: Ether) -> int:
+    """A little more than the longest delay with which a frame that is heard at all can reach anybody."""
+    return int(ROUNDING * e.config[0].audible_m / LIGHT_M_PER_NS) + 2
+
+
+@borrowing
 def heard_at(e: Ether, k: int, n: int) -> tuple[float, int]:
-    """The power (0 when inaudible) and the delay with which overlap k reaches node n."""
+    """The power and the delay with which overlap k reaches node n; no power when it is inaudible."""
     config, row, me = e.config[0], e.overlap[k], e.node[n]
     dx, dy = row.x - me.x, row.y - me.y
     d2 = dx * dx + dy * dy
+    surely_m = ROUNDING * config.audible_m
+    if d2 > surely_m * surely_m:
+        return 0.0, 0
     power = received_mw(config, d2)
     if power < config.floor_mw:
         power = 0.0
@@ -91,13 +103,14 @@ def heard_at(e: Ether, k: int, n: int) -> tuple[float, int]:
 @borrowing
 def others_at(e: Ether, f: int, n: int, at: int) -> tuple[float, int]:
     """The power of all overlapping frames at node n at one instant, and when the last of them ends."""
-    total, until = 0.0, 0
+    total, until, late = 0.0, 0, latest(e)
     k = e.frame[f].overlaps
     while k >= 0:
-        power, delay = heard_at(e, k, n)
-        if power > 0.0 and e.overlap[k].start + delay < at < e.overlap[k].end + delay:
-            total += power
-            until = max(until, e.overlap[k].end + delay)
+        if e.overlap[k].start < at < e.overlap[k].end + late:
+            power, delay = heard_at(e, k, n)
+            if power > 0.0 and e.overlap[k].start + delay < at < e.overlap[k].end + delay:
+                total += power
+                until = max(until, e.overlap[k].end + delay)
         k = e.overlap[k].next
     return total, until
 
@@ -105,11 +118,12 @@ def others_at(e: Ether, f: int, n: int, at: int) -> tuple[float, int]:
 @borrowing
 def stronger_follows(e: Ether, f: int, n: int, power: float, arrival: int) -> bool:
     """Does a stronger preamble reach node n before this one has been noticed?"""
-    k = e.frame[f].overlaps
+    k, noticed, late = e.frame[f].overlaps, arrival + e.config[0].detection, latest(e)
     while k >= 0:
-        other, delay = heard_at(e, k, n)
-        if other > power and arrival <= e.overlap[k].start + delay < arrival + e.config[0].detection:
-            return True
+        if arrival - late <= e.overlap[k].start < noticed:
+            other, delay = heard_at(e, k, n)
+            if other > power and arrival <= e.overlap[k].start + delay < noticed:
+                return True
         k = e.overlap[k].next
     return False
 
@@ -117,9 +131,12 @@ def stronger_follows(e: Ether, f: int, n: int, power: float, arrival: int) -> bo
 @borrowing
 def collect_steps(e: Ether, f: int, n: int, begin: int, end: int) -> int:
     """Steps of interference at node n within a span as sorted (instant, change) rows of the scratch table."""
-    steps = 0
+    steps, late = 0, latest(e)
     k = e.frame[f].overlaps
     while k >= 0:
+        if e.overlap[k].start >= end or e.overlap[k].end + late <= begin:
+            k = e.overlap[k].next
+            continue
         power, delay = heard_at(e, k, n)
         start, stop = max(begin, e.overlap[k].start + delay), min(end, e.overlap[k].end + delay)
         if power > 0.0 and start < stop and steps + 2 <= len(e.chunk):
@@ -137,13 +154,13 @@ def collect_steps(e: Ether, f: int, n: int, begin: int, end: int) -> int:
 
 
 @borrowing
-def span_success(e: Ether, f: int, n: int, power: float, begin: int, end: int) -> float:
-    """The chance that node n decodes frame f from `begin` to `end`: the product over chunks of constant SINR."""
-    config, mode = e.config[0], e.frame[f].mode
+def span_success(e: Ether, f: int, k: int, power: float, begin: int, end: int) -> float:
+    """The chance that hearer k decodes frame f from `begin` to `end`: the product over chunks of constant SINR."""
+    config, mode, n = e.config[0], e.frame[f].mode, e.hearer[k].node
     model = config.error_model
-    if e.frame[f].overlaps < 0:
-        return chunk_success(model, mode, power / config.noise_mw, end - begin)
-    steps = collect_steps(e, f, n, begin, end)
+    steps = collect_steps(e, f, n, begin, end) if e.frame[f].overlaps >= 0 else 0
+    if steps == 0 and config.static != 0 and model == NIST and mode != DSSS1 and begin < end:
+        return math.exp((end - begin) * BITS_PER_NS * e.hearer[k].clear)
     chance, noise, since = 1.0, config.noise_mw, begin
     for step in range(steps):
         chance *= chunk_success(model, mode, power / noise, e.chunk[step].at - since)
@@ -153,11 +170,11 @@ def span_success(e: Ether, f: int, n: int, power: float, begin: int, end: int) -
 
 
 @borrowing
-def header_success(e: Ether, f: int, n: int, power: float, arrival: int) -> float:
+def header_success(e: Ether, f: int, k: int, power: float, arrival: int) -> float:
     mode = e.frame[f].mode
-    return span_success(e, f, n, power, arrival + preamble_ns(mode), arrival + header_ns(mode))
+    return span_success(e, f, k, power, arrival + preamble_ns(mode), arrival + header_ns(mode))
 
 
 @borrowing
-def payload_success(e: Ether, f: int, n: int, power: float, arrival: int) -> float:
-    return span_success(e, f, n, power, arrival + header_ns(e.frame[f].mode), arrival + e.frame[f].length)
+def payload_success(e: Ether, f: int, k: int, power: float, arrival: int) -> float:
+    return span_success(e, f, k, power, arrival + header_ns(e.frame[f].mode), arrival + e.frame[f].length)

@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from thyme.compiled import borrowing
+from thyme.sim.radios.wifi.error_model import nist_rate
 from thyme.sim.radios.wifi.state import NEVER, Ether, Row
 from thyme.sim.radios.wifi.timing import LIGHT_M_PER_NS
 
@@ -105,5 +106,7 @@ def gather(e: Ether, n: int, now: int, first: int, room: int) -> int:
                     row.node = other
                     row.power = received_mw(config, d2)
                     row.delay = int(math.sqrt(d2) / LIGHT_M_PER_NS + 0.5)
+                    if config.static != 0:
+                        row.clear = nist_rate(row.power / config.noise_mw)
                 found += 1
     return found

@@ -70,7 +70,8 @@ FRAME = np.dtype(
     ],
     align=True,
 )
-HEARER = np.dtype([("power", "f8"), ("node", "i8"), ("delay", "i8")])
+# `clear`: what a bit's chance is where nothing interferes (`error_model.nist_rate`); of nodes that do not move
+HEARER = np.dtype([("power", "f8"), ("node", "i8"), ("delay", "i8"), ("clear", "f8")])
 OVERLAP = np.dtype([("x", "f8"), ("y", "f8"), ("start", "i8"), ("end", "i8"), ("next", "i8")], align=True)
 PACKET = np.dtype(
     [
