@@ -276,7 +276,9 @@ class Beacons:
     def _expire(self) -> None:
         self._expiry_timer = None
         due_s = self._host.now() - self._options.expiry_s
-        for node in self._roll.silent_since(due_s):
+        oldest_s = self._roll.oldest_s() if self._neighbours else inf
+        silent = self._roll.silent_since(due_s) if oldest_s <= due_s else []
+        for node in silent:
             neighbour = self._neighbours[node]
             self._take(node)
             self._roll.remove(node)
@@ -284,7 +286,7 @@ class Beacons:
                 self._events.vanished(neighbour)
             self._tell_populations(neighbour, None)
         if self._neighbours:
-            wait_s = max(0.001, self._roll.oldest_s() - due_s)
+            wait_s = max(0.001, (self._roll.oldest_s() if silent else oldest_s) - due_s)
             self._expiry_timer = self._host.after(wait_s, self._expire)
 
     def _tell_populations(self, before: Neighbour | None, after: Neighbour | None) -> None:

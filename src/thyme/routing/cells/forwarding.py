@@ -84,7 +84,7 @@ class Forwarder:
 
     def _to_cell(self, packet: CellPacket, legs: list[Leg], cell: CellId, failures: Failures) -> None:
         members = [member.node for member in self._beacons.in_cell(cell)]
-        left = [node for node in members if node not in failures.nodes]
+        left = [node for node in members if node not in failures.nodes] if failures.nodes else members
         if left and len(members) - len(left) < self._options.node_tries:
             node = self._host.random.choice(left)
 

@@ -267,13 +267,20 @@ class GeographicRouter:
         self._launch((Heading(packet.origin_cell, packet.origin),), self._next_number(), False, absent)
 
     def _makes_sense(self, packet: CellPacket) -> bool:
-        cells = [packet.origin_cell]
-        for heading in packet.headings:
-            cells.append(heading.cell)
-            if heading.detour:
-                cells += (heading.detour.entry, heading.detour.first, heading.detour.previous)
-        fits = 0 < len(packet.headings) <= self._options.max_headings
-        return fits and packet.hops >= 0 and all(cell in self._grid for cell in cells)
+        size, headings = self._grid.size, packet.headings
+        if not 0 < len(headings) <= self._options.max_headings or packet.hops < 0:
+            return False
+        if not 0 <= packet.origin_cell < size:
+            return False
+        for heading in headings:
+            if not 0 <= heading.cell < size:
+                return False
+            detour = heading.detour
+            if detour is not None and not all(
+                0 <= cell < size for cell in (detour.entry, detour.first, detour.previous)
+            ):
+                return False
+        return True
 
     def _read(self, payload: bytes) -> Message | None:
         try:

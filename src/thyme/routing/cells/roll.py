@@ -72,10 +72,8 @@ class Roll:
 
     def silent_since(self, at_s: float) -> list[NodeId]:
         """Those who were not heard after `at_s`, in the order of their numbers."""
-        if not self._at or self.oldest_s() > at_s:
-            return []
-        heard_s = self._heard_s
-        return sorted(node for node, at in self._at.items() if heard_s[at] <= at_s)
+        nodes = self._nodes
+        return sorted(NodeId(nodes[at]) for at, heard_s in enumerate(self._heard_s[: len(self._at)]) if heard_s <= at_s)
 
     def oldest_s(self) -> float:
         """When the neighbour was heard that was not heard for longest; there must be one."""
