@@ -18,10 +18,10 @@ from thyme.live.link.sealing import FrameError, Seal
 from thyme.live.link.udp import LinkOptions, UdpLink
 from thyme.live.link.unicasts import UnicastOptions
 from thyme.model.errors import InputError
-from thyme.model.ids import NodeId
+from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.records import TrafficKind
 from thyme.wire.message import Message
-from thyme.wire.storage import JoinRequest
+from thyme.wire.storage import JoinRequest, PartReply
 
 PATIENCE_S = 30.0
 QUICK = LinkOptions(unicasts=UnicastOptions(ack_wait_s=0.01, retries=2))
@@ -104,7 +104,8 @@ def test_a_broadcast_reaches_every_peer_and_nobody_else() -> None:
     asyncio.run(scene())
 
 
-def test_what_arrives_is_acknowledged_before_it_is_worked_on() -> None:
+@pytest.mark.parametrize(("size_bytes", "told"), [(10, 1), (3_000, 0)])
+def test_much_is_acknowledged_before_it_is_worked_on_and_a_little_after(size_bytes: int, told: int) -> None:
     async def scene() -> None:
         sender, receiver = End(1), End(2)
         await opened(sender, receiver)
@@ -117,9 +118,10 @@ def test_what_arrives_is_acknowledged_before_it_is_worked_on() -> None:
             send(datagram, address, name)
 
         receiver.link._send = watched  # type: ignore[method-assign]
-        sender.link.unicast(NodeId(2), JoinRequest(1), None)
-        await until(lambda: receiver.heard.qsize() == 1)
-        assert told_after == [0]
+        part = PartReply(1, ObjectKey("o", NodeId(1)), True, 0, size_bytes, bytes(size_bytes))
+        sender.link.unicast(NodeId(2), part, None)
+        await until(lambda: sender.link.unacknowledged == 0)
+        assert told_after == [told]
         await closed(sender, receiver)
 
     asyncio.run(scene())

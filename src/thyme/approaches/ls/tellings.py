@@ -3,7 +3,8 @@
 The paper's notifications are sent once (Thyme FGCS §9.3.1): one that finds no route is lost, and so is all that was
 inserted on the other side of a partition. With `sure`, as on live nodes, its subscriber acknowledges each. What is
 to be told is in the store until then, so that neither a restart of the owner nor a long absence of the subscriber loses
-it. A few messages are under way to each subscriber; one that stays silent in all tries is left alone until there is a
+it. A few messages are under way to each subscriber, and what is to be told
+in one instant travels together; one that stays silent in all tries is left alone until there is a
 reason to hope: it is heard of, or two neighbours have met who did not hear each other before (`meet`).
 """
 
@@ -77,6 +78,8 @@ class Tellings:
         self._numbers = 0
         self._under_way: dict[NodeId, dict[int, None]] = {}
         self._silent: set[NodeId] = set()
+        self._gathering: set[NodeId] = set()
+        """Those for whom what is to be told in this instant is put together, as something is under way already."""
         self._count = 0
         self._met_s = -options.meet_s
 
@@ -98,7 +101,11 @@ class Tellings:
         self._host.store.put(KIND, _name(pair), b"")
         self._add(pair)
         self._give_up_oldest(key.subscriber)
-        self._go_on(key.subscriber)
+        if key.subscriber not in self._under_way:
+            self._go_on(key.subscriber)
+        elif key.subscriber not in self._gathering:
+            self._gathering.add(key.subscriber)
+            self._host.after(0.0, lambda: self._gathered(key.subscriber))
 
     def roomy(self) -> bool:
         """Whether those who answer keep up."""
@@ -127,6 +134,10 @@ class Tellings:
         self._silent.clear()
         for node in list(self._owed):
             self._go_on(node)
+
+    def _gathered(self, node: NodeId) -> None:
+        self._gathering.discard(node)
+        self._go_on(node)
 
     def _go_on(self, node: NodeId) -> None:
         under_way = self._under_way.setdefault(node, {})

@@ -20,14 +20,14 @@ class Acknowledgements:
 
     def owe(self, to: NodeId, address: Address, number: int) -> None:
         if not self._owed:
-            self._loop.call_soon(self._tell_all)
+            self._loop.call_soon(self.tell_all)
         numbers = self._owed.setdefault((to, address), [])
         numbers.append(number)
         if len(numbers) >= MAX_ACKNOWLEDGED:
             del self._owed[(to, address)]
             self._tell(to, address, numbers)
 
-    def _tell_all(self) -> None:
+    def tell_all(self) -> None:
         owed, self._owed = self._owed, {}
         for (to, address), numbers in owed.items():
             self._tell(to, address, numbers)

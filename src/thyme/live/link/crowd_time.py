@@ -62,6 +62,8 @@ class CrowdTime:
         """Whether others rely on this node's time never going back."""
 
     def now(self) -> float:
+        if not self._ahead_s:
+            return self._clock() + self._correction_s
         return self._clock() + self._correction_s + self._ahead()
 
     @property

@@ -68,7 +68,8 @@ ABOUT = (*GREETINGS, Kind.FULL, Kind.TWIN)
 DATA = (Kind.BROADCAST, Kind.BROADCAST_PIECE, Kind.PARCEL, Kind.PIECE)
 TO_ALL = (Kind.BROADCAST, Kind.BROADCAST_PIECE, Kind.WHO_HEARS)
 """What may come by multicast, without a mark."""
-_WITH_BODY = (*GREETINGS, *DATA, Kind.ACK, Kind.HERE, Kind.PEERS)
+_KINDS = {int(kind): kind for kind in Kind}
+_WITH_BODY = frozenset((*GREETINGS, *DATA, Kind.ACK, Kind.HERE, Kind.PEERS))
 
 
 class Frame(msgspec.Struct, frozen=True):
@@ -93,11 +94,12 @@ def unpack(opened: bytes) -> Frame:
     if len(opened) < _LEAST_BYTES:
         raise FrameError("too short")
     kind, sender, to, number = _HEADER.unpack_from(opened)
-    if kind not in Kind.__members__.values():
+    known = _KINDS.get(kind)
+    if known is None:
         raise FrameError("unknown kind")
     if sender < 0 or to < EVERYBODY:
         raise FrameError("impossible node id")
     body = opened[_HEADER.size : -MARK_BYTES]
-    if (kind in _WITH_BODY) != bool(body) or (kind in GREETINGS and len(body) > MAX_INTRODUCTION_BYTES):
+    if (known in _WITH_BODY) != bool(body) or (known in GREETINGS and len(body) > MAX_INTRODUCTION_BYTES):
         raise FrameError("wrong length")
-    return Frame(Kind(kind), NodeId(sender), NodeId(to), number, body, opened[-MARK_BYTES:])
+    return Frame(known, NodeId(sender), NodeId(to), number, body, opened[-MARK_BYTES:])

@@ -1,8 +1,8 @@
 """A lane: what is meant for one peer, from the message that waits to the parcel that is under way.
 
-Small messages travel together. When nothing is under way, what was said during one turn of the event loop leaves at its
-end; while something is under way, more is gathered until an acknowledgement comes, a parcel is full, or a short time
-has passed. So a single message does not wait, and the busier a lane, the fuller its parcels.
+Small messages travel together. When nothing is under way, a message leaves at once, and what else is said during that
+turn of the event loop at its end; while much is under way, more is gathered until an acknowledgement comes, a parcel is
+full, or a short time has passed. So a single message does not wait, and the busier a lane, the fuller its parcels.
 """
 
 from __future__ import annotations

@@ -29,8 +29,10 @@ class Buffers(msgspec.Struct, frozen=True):
 class Port(asyncio.DatagramProtocol):
     """Datagrams go out by `send`, and come in by `take`."""
 
-    def __init__(self, take: Take, count: Count, buffers: Buffers) -> None:
+    def __init__(self, take: Take, taken: Callable[[], None], count: Count, buffers: Buffers) -> None:
+        """`taken` is told when no more datagrams come in this turn."""
         self._take = take
+        self._taken = taken
         self._count = count
         self._buffers = buffers
         self._transport: asyncio.DatagramTransport | None = None
@@ -92,8 +94,9 @@ class Port(asyncio.DatagramProtocol):
             try:
                 data, addr = self._socket.recvfrom(MAX_DATAGRAM_BYTES + 1)
             except OSError:  # there is no more, or the socket was closed by what was read
-                return
+                break
             self.hear(data, addr)
+        self._taken()
 
     def hear(self, data: bytes, addr: tuple[Any, ...]) -> None:
         """A datagram has come, while there is somebody to take it."""

@@ -1,15 +1,15 @@
 """Reception: what the data frames of peers hold, handed up once each.
 
 Parcels and pieces are acknowledged whenever they come, since an acknowledgement may have been lost, and handed up the
-first time. A broadcast is not acknowledged. Whatever came in one turn is acknowledged before any of it is handed up, so
-that its sender goes on while this node works on it. What is older than a sender's window of numbers is dropped:
+first time. A broadcast is not acknowledged. What came in one turn is handed up at its end: a little at once, and
+acknowledged after that, as an acknowledgement takes longer than the message; much is acknowledged first, so that its
+sender goes on while this node works on it. What is older than a sender's window of numbers is dropped:
 somebody plays it again. Frames without a mark, which came by multicast, have a window of their own, so that none of
 them moves that of the others.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 from thyme.live.link.acknowledgements import Acknowledgements
@@ -28,6 +28,8 @@ from thyme.wire.signing import PLAIN, Codec, Forged
 Hear = Callable[[NodeId, Message, int], None]
 Count = Callable[[TrafficKind, str, int, str], None]
 """(kind of traffic, name, bytes, reason): one more of these happened"""
+LITTLE_BYTES = 2_048
+"""A frame of up to so many is worked on before it is acknowledged."""
 
 
 class Reception:
@@ -48,7 +50,6 @@ class Reception:
         self._memory = memory
         self._windows: dict[NodeId, dict[tuple[bool, bool], Window]] = {}
         self._pieces, self._broadcast_pieces = Pieces(), Pieces()
-        self._loop = asyncio.get_running_loop()
         self._arrived: list[Frame] = []
         """In this turn, in order."""
 
@@ -61,10 +62,17 @@ class Reception:
         if not to_all and old != TOO_OLD:
             self._acknowledgements.owe(frame.sender, address, frame.number)
         if not old:
-            if not self._arrived:
-                self._loop.call_soon(self.hand_up)
             self._arrived.append(frame)
         return old
+
+    def end_turn(self) -> None:
+        """No more comes in this turn: whatever has arrived is handed up."""
+        arrived = self._arrived
+        if not arrived:
+            return
+        if len(arrived) > 1 or len(arrived[0].body) > LITTLE_BYTES:
+            self._acknowledgements.tell_all()
+        self.hand_up()
 
     def hand_up(self) -> None:
         """All that has arrived."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from hmac import compare_digest, digest
 
-from thyme.live.link.frames import MARK_BYTES, Frame
+from thyme.live.link.frames import MARK_BYTES
 from thyme.live.trust.identity import Identity
 
 KEY_BYTES = 32
@@ -28,12 +28,14 @@ def session_key(identity: Identity, session: int, public: bytes, other: int) -> 
     return blake2b(text, digest_size=KEY_BYTES, key=secret, person=b"thyme session").digest()
 
 
-def mark_of(frame: Frame, key: bytes) -> bytes:
-    return digest(key, frame.content(), "sha256")[:MARK_BYTES]
+def mark_of(content: bytes, key: bytes) -> bytes:
+    """Of a frame without its mark."""
+    return digest(key, content, "sha256")[:MARK_BYTES]
 
 
-def is_marked(frame: Frame, key: bytes) -> bool:
-    return compare_digest(mark_of(frame, key), frame.mark)
+def is_marked(opened: bytes, key: bytes) -> bool:
+    """Whether a frame, as it was under its seal, ends with the right mark."""
+    return compare_digest(mark_of(opened[:-MARK_BYTES], key), opened[-MARK_BYTES:])
 
 
 class Window:

@@ -21,7 +21,7 @@ from thyme.live.link.addresses import Address, address_text
 from thyme.live.link.budgets import BudgetOptions, Budgets
 from thyme.live.link.discovery import DiscoveryOptions
 from thyme.live.link.finding import Finder, Finding
-from thyme.live.link.frames import ABOUT, EVERYBODY, HEADER_BYTES, NO_MARK, TO_ALL, Frame, Kind, pack, unpack
+from thyme.live.link.frames import ABOUT, EVERYBODY, HEADER_BYTES, NO_MARK, TO_ALL, Frame, Kind, unpack
 from thyme.live.link.greetings import Introduction, signed
 from thyme.live.link.lanes import Failed
 from thyme.live.link.multicast import Multicast, MulticastOptions
@@ -92,7 +92,7 @@ class UdpLink:
         self._count = count
         self._options = options or LinkOptions()
         self._loop = asyncio.get_running_loop()
-        self._port = Port(self._take, count, self._options.buffers())
+        self._port = Port(self._take, lambda: self._reception.end_turn(), count, self._options.buffers())
         # Numbers must not repeat after a restart, or a new frame would be taken for one that was heard before.
         self._numbers = random.getrandbits(40) << 20
         self._unicast_numbers = self._numbers
@@ -169,6 +169,10 @@ class UdpLink:
         are on this machine."""
         return self._paths.part_bytes(self.peers.addresses())
 
+    @property
+    def roomy(self) -> bool:
+        return self._unicasts.roomy
+
     async def room(self) -> None:
         """Wait until the link keeps up with what it is given."""
         await self._unicasts.room()
@@ -177,6 +181,7 @@ class UdpLink:
         """By multicast come strangers' datagrams and one's own, too."""
         if self.peers.at(address) is not None:
             self._take(data, address, grouped=True)
+            self._reception.end_turn()
 
     def _ask_who_hears(self) -> None:
         if len(self.peers.addresses()) >= self._options.multicast.least_peers:
@@ -201,7 +206,8 @@ class UdpLink:
         if not self.peers.may_come(address):
             return "not from a peer"
         try:
-            frame = unpack(self._seal.open(data))
+            opened = self._seal.open(data)
+            frame = unpack(opened)
             if frame.kind is not Kind.ACK and not self._budgets.spend(address, self._loop.time(), _cost(frame)):
                 return "above its sender's budget"
             if frame.kind in ABOUT:
@@ -210,7 +216,7 @@ class UdpLink:
             if peer is None or peer.node != frame.sender:
                 self.acquaintance.ask(address)
                 return "from somebody who has not greeted"
-            if is_marked(frame, peer.key):
+            if is_marked(opened, peer.key):
                 peer.heard_s = self._loop.time()
                 return self._on_frame(frame, address)
             if grouped and frame.kind in TO_ALL and frame.mark == NO_MARK:
@@ -303,9 +309,8 @@ class UdpLink:
 
     def _sealed(self, frame: Frame, peer: Peer | None) -> bytes:
         """As a datagram, marked if it is for one peer."""
-        if peer is not None:
-            frame = msgspec.structs.replace(frame, mark=mark_of(frame, peer.key))
-        return self._seal.close(pack(frame))
+        content = frame.content()
+        return self._seal.close(content + (NO_MARK if peer is None else mark_of(content, peer.key)))
 
     def _next_unicast_number(self) -> int:
         self._unicast_numbers += 1

@@ -37,7 +37,9 @@ class UnicastOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     together: Annotated[int, msgspec.Meta(ge=1, le=MAX_MESSAGES)] = MAX_MESSAGES
     """Messages in one datagram."""
     gather_s: Positive = 0.001
-    """How long small messages are gathered at most while others are under way."""
+    """How long small messages are gathered at most while many are under way: …"""
+    unhurried: AtLeastOne = 4
+    """… so many datagrams. With fewer, what is said in one turn leaves at its end."""
     waiting: AtLeastOne = 50_000
     """Messages that wait for their turn, to all peers; a further one is dropped, which is told and breaks no link."""
     room: AtLeastOne = 256
@@ -72,6 +74,10 @@ class Unicasts:
         """Messages that wait, and parcels that are under way."""
         return self._waiting + sum(len(lane.under_way) + len(lane.pieces) for lane in self._lanes.values())
 
+    @property
+    def roomy(self) -> bool:
+        return self._roomy.is_set()
+
     async def room(self) -> None:
         """Wait until few enough messages wait for their turn."""
         await self._roomy.wait()
@@ -89,10 +95,12 @@ class Unicasts:
         if lane.open and lane.full_parcel_waits(self._way.datagram_bytes(to)):
             self._fill(lane)
         elif lane.leaves is None:
-            if lane.under_way:
-                lane.leaves = self._loop.call_later(self._options.gather_s, self._fill, lane)
-            else:
+            if not lane.under_way and len(lane.waiting) == 1:
+                self._fill(lane)
+            elif len(lane.under_way) < self._options.unhurried:
                 lane.leaves = self._loop.call_soon(self._fill, lane)
+            else:
+                lane.leaves = self._loop.call_later(self._options.gather_s, self._fill, lane)
         return True
 
     def acknowledge(self, numbers: Iterable[int], by: NodeId) -> None:

@@ -237,6 +237,10 @@ class Device:
                 self.options.leave_s,
             )
 
+    def roomy(self) -> bool:
+        """Whether what an operation sends finds room on its way."""
+        return self.host.link.roomy and self.store.roomy()
+
     async def room(self) -> None:
         """Wait until what an operation sends finds room on its way."""
         await self.host.link.room()

@@ -111,9 +111,18 @@ class LiveHost:
 
     async def durable(self) -> None:
         """Wait until what was stored before now survives a crash."""
-        committed = asyncio.get_running_loop().create_future()
-        self.store.commit(lambda: None if committed.done() else committed.set_result(None))
-        await committed
+        reached: list[None] = []
+        waiting: asyncio.Future[None] | None = None
+
+        def commit() -> None:
+            reached.append(None)
+            if waiting is not None and not waiting.done():
+                waiting.set_result(None)
+
+        self.store.commit(commit)
+        if not reached:
+            waiting = asyncio.get_running_loop().create_future()
+            await waiting
 
     def alone(self) -> bool:
         return not self.link.peers.nodes()

@@ -41,7 +41,7 @@ class Running:
         """`in_use` says which contents the application is reading."""
         options = means.options
         self.device = device
-        self.turns = Turns(options.operations, device.room, device.host.durable)
+        self.turns = Turns(options.operations, device.roomy, device.room, device.host.durable)
         self._store = store
         self._quota: Quota | None = None
         if isinstance(store, DiskStore):
