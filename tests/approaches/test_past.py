@@ -11,7 +11,7 @@ from test_inbox import ME, FakeHost, goal
 from thyme.approaches.inbox import Inbox
 from thyme.approaches.interface import Failure, Outcome
 from thyme.approaches.pager import Pager
-from thyme.approaches.past import PIECES_AT_ONCE, answer_in_pieces
+from thyme.approaches.past import PIECES_AT_ONCE, STREAM_MATCHES, STREAM_PIECES, answer_in_pieces
 from thyme.approaches.requests import Requests, RetryOptions
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.matching import MatchingIndex
@@ -106,7 +106,7 @@ def test_the_first_piece_may_be_the_lost_one() -> None:
 
 def test_an_answer_has_a_few_pieces_at_most_and_says_what_is_left() -> None:
     world = World([[float(i) for i in range(100)]], 8, 1, 0.0)
-    world.answer(NodeId(0), MoreRequest(7, world.own.subscription, None, 10**18))
+    world.answer(NodeId(0), MoreRequest(7, world.own.subscription, None, STREAM_MATCHES - 1))
     pieces = [piece for _, piece in world.under_way]
     assert [piece.left for piece in pieces] == [100 - PIECE * (i + 1) for i in range(PIECES_AT_ONCE)]
     assert [piece.last for piece in pieces] == [False] * (PIECES_AT_ONCE - 1) + [True]
@@ -176,3 +176,44 @@ def test_pieces_that_overtook_a_late_one_are_told_with_it() -> None:
     assert world.told == []
     world.pager.on_piece(*late)
     assert (len(world.told), world.own.remaining) == (7, 0)
+
+
+@given(st.lists(instants, min_size=1, max_size=3), st.integers(1, 40), st.sampled_from([0.0, 0.3]), st.integers(0, 10))
+def test_a_stream_tells_the_newest_first_and_each_once_whatever_is_lost(
+    published: list[list[float]], most: int, loss: float, seed: int
+) -> None:
+    world = World(published, 2, seed, loss)
+    for owner in range(len(published)):
+        world.answer(NodeId(owner), MoreRequest(-1, world.own.subscription, None, 1))
+    world.deliver()
+    for owner in range(len(published)):
+        world.own.past.expect(NodeId(owner), len(published[owner]))
+    ended: list[Outcome] = []
+    world.pager.give(world.own, ended.append, most)
+    world.settle()
+    everything = sorted(world.objects, key=lambda each: (-each.published_s, each.key))
+    assert world.told == [each.key for each in everything[:most]]
+    assert [outcome.ok for outcome in ended] == [True]
+
+
+def test_a_stream_asks_for_more_before_it_tells_what_has_come() -> None:
+    world = World([[float(i) for i in range(5_000)]], 2, 1, 0.0)
+    world.own.past.expect(NodeId(0), 5_000)
+    world.pager.give(world.own, lambda _: None, 5_000)
+    told_when_asked = []
+    while world.asked:
+        told_when_asked.append(len(world.told))
+        owner, request = world.asked.pop(0)
+        assert request.limit == STREAM_MATCHES
+        world.answer(owner, request)
+        world.deliver()
+    assert len(world.told) == 5_000
+    assert len(told_when_asked) < 100
+
+
+def test_a_stream_has_an_end_whatever_was_asked_for() -> None:
+    world = World([[float(i) for i in range(2 * STREAM_MATCHES)]], 8, 1, 0.0)
+    world.answer(NodeId(0), MoreRequest(7, world.own.subscription, None, 10**18))
+    pieces = [piece for _, piece in world.under_way]
+    assert len(pieces) <= STREAM_PIECES
+    assert sum(len(piece.matches) for piece in pieces) + pieces[-1].left == 2 * STREAM_MATCHES

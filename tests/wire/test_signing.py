@@ -94,6 +94,18 @@ def test_an_object_is_its_owners_wherever_it_is_kept() -> None:
             machine(OTHER).decode(codec.encode(Notification(KEY, (forged,))))
 
 
+def test_an_owner_who_surely_speaks_itself_is_believed_by_a_subscriber_but_by_nobody_who_passes_it_on() -> None:
+    notified = Notification(KEY, (OBJECT,))  # without a proof
+    kept = CellState(held=(Held(1, OBJECT),))  # type: ignore[arg-type]
+    reader = machine(OTHER)
+    for speaker, message in ((None, notified), (OTHER.node, notified), (ME.node, kept)):
+        reader.speaker = speaker
+        with pytest.raises(Forged):
+            reader.decode(PLAIN.encode(message))
+    reader.speaker = ME.node
+    assert reader.decode(PLAIN.encode(notified)) == notified
+
+
 def test_what_was_believed_is_still_proved_after_a_restart() -> None:
     store = MemoryStore()
     member = SigningCodec(Notary(OTHER, store))

@@ -197,6 +197,10 @@ class ReactiveStore(ABC):
     def more(self, sid: int, done: Done) -> None:
         """Ask for the next batch of past matches of a subscription."""
 
+    def more_at_once(self, sid: int, most: int, done: Done) -> None:
+        """Ask for up to so many further past matches, as a stream where the approach has one."""
+        self.more(sid, done)
+
     @abstractmethod
     def remaining(self, sid: int) -> int:
         """Past matches of a subscription that this node knows of and was not yet notified of; see `more`."""

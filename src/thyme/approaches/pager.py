@@ -3,6 +3,9 @@
 A batch asks the sources that have to be asked, waits for their answers, and is done when it was told or nobody has
 more. Batches of one subscription are given in turn. A source that does not answer is passed over for the batch, which
 then has failed in part; what it has left is asked for with the next one.
+
+A batch that is larger than usual is a stream: each source has a credit of many matches, and gets another as soon as
+what the last one brought has arrived, before that is told.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import msgspec
 
 from thyme.approaches.inbox import Inbox, OwnSubscription
 from thyme.approaches.interface import Done, Failure, Outcome
+from thyme.approaches.past import STREAM_MATCHES
 from thyme.approaches.requests import Requests
 from thyme.wire.storage import MoreRequest, PastMatches
 
@@ -23,7 +27,11 @@ Source = TypeVar("Source")
 class _Batch(msgspec.Struct, Generic[Source]):
     wanted: int
     done: Done
+    credit: int
+    """How many matches a source is asked for."""
     told: int = 0
+    asked: dict[Source, None] = {}
+    """The sources that were asked and have not answered."""
     silent: dict[Source, Failure] = {}
     """The sources that did not answer."""
 
@@ -45,10 +53,10 @@ class Pager(Generic[Source]):
         self._size = size
         self._turns: dict[int, list[_Batch[Source]]] = {}
 
-    def give(self, own: OwnSubscription[Source], done: Done) -> None:
-        """Tell the next batch."""
+    def give(self, own: OwnSubscription[Source], done: Done, most: int = 0) -> None:
+        """Tell the next batch, or a stream of up to so many."""
         turns = self._turns.setdefault(own.subscription.key.sid, [])
-        turns.append(_Batch(self._size, done))
+        turns.append(_Batch(most or self._size, done, STREAM_MATCHES if most > self._size else self._size))
         if len(turns) == 1:
             self._go_on(own)
 
@@ -71,9 +79,11 @@ class Pager(Generic[Source]):
         sid = own.subscription.key.sid
         turns = self._turns[sid]
         batch = turns[0]
+        if batch.credit > self._size:
+            self._ask_ahead(own, batch)
         lacking = self._tell(own, batch)
         if lacking:
-            self._ask_for_more(own, batch, lacking)
+            self._ask_for_more(own, batch, [source for source in lacking if source not in batch.asked])
             return
         own.answered = True
         turns.pop(0)
@@ -94,21 +104,27 @@ class Pager(Generic[Source]):
             batch.told += self._inbox.accept(key, metadata)
         return []
 
-    def _ask_for_more(self, own: OwnSubscription[Source], batch: _Batch[Source], sources: list[Source]) -> None:
-        waiting = dict.fromkeys(sources)
+    def _ask_ahead(self, own: OwnSubscription[Source], batch: _Batch[Source]) -> None:
+        """Give a credit to the sources that have more, while what has come is not all that is wanted."""
+        if batch.told + own.past.waiting < batch.wanted and own.past.waiting <= batch.credit:
+            unasked = [one for one in own.past.unfinished() if one not in batch.asked and one not in batch.silent]
+            self._ask_for_more(own, batch, unasked)
 
+    def _ask_for_more(self, own: OwnSubscription[Source], batch: _Batch[Source], sources: list[Source]) -> None:
         def begin(source: Source) -> None:
             def send(number: int) -> None:
-                self._ask(source, MoreRequest(number, own.subscription, own.past.cursor(source), self._size))
+                self._ask(source, MoreRequest(number, own.subscription, own.past.cursor(source), batch.credit))
 
             def answered(outcome: Outcome) -> None:
-                del waiting[source]
+                del batch.asked[source]
                 if not outcome.ok:
                     batch.silent[source] = outcome.failure
-                if not waiting:
+                turns = self._turns.get(own.subscription.key.sid)
+                if turns and turns[0] is batch and (not batch.asked or batch.credit > self._size):
                     self._go_on(own)
 
             self._requests.begin(send, answered)
 
+        batch.asked.update(dict.fromkeys(sources))
         for source in sources:
             begin(source)

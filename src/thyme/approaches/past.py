@@ -27,6 +27,10 @@ HELD_BACK = 10_000
 """Matches of one subscription that arrived and wait to be asked for; further pieces come when there is room."""
 PIECES_AT_ONCE = 4
 """Pieces of one answer: as many as the queues on their way hold (five packets wait for a route of DSDV)."""
+STREAM_MATCHES = 2_000
+"""Whoever asks a source for so many at once is in for a stream: the answer takes up this credit, …"""
+STREAM_PIECES = 32
+"""… in so many pieces at most, which may be larger than a radio's frames where the link carries more."""
 PIECE_BYTES = 1_400
 """Matches that one piece carries at most, so that it fits a frame; a single larger one goes alone."""
 
@@ -51,6 +55,15 @@ class Past(Generic[Source]):
     @property
     def remaining(self) -> int:
         return sum(len(stretch.waiting) + stretch.left for stretch in self._stretches.values())
+
+    def unfinished(self) -> list[Source]:
+        """The sources that have more than what has arrived."""
+        return [source for source, stretch in self._stretches.items() if stretch.left]
+
+    @property
+    def waiting(self) -> int:
+        """Matches that have arrived and were not told."""
+        return self._waiting
 
     def expect(self, source: Source, left: int) -> None:
         """A source says that it has so many matches, of which none may have arrived yet."""
@@ -111,6 +124,11 @@ class Past(Generic[Source]):
     def take(self, passed_over: Container[Source] = ()) -> tuple[Metadata | None, list[Source]]:
         """The most recent match, or the sources that have to be asked before it is known. With neither, there is none
         but those of the sources passed over, which do not answer."""
+        if len(self._stretches) == 1:
+            for stretch in self._stretches.values():
+                if stretch.waiting:
+                    self._waiting -= 1
+                    return stretch.waiting.popleft(), []
         newest: Source | None = None
         place: tuple[float, object] | None = None
         for source, stretch in self._stretches.items():
@@ -155,10 +173,16 @@ def answer_in_pieces(
     limit: int,
     most: int,
     request: int = -1,
+    carries_bytes: int = 0,
 ) -> Iterator[PastMatches]:
-    """A source's answer: its matches after the cursor, at most `limit` and `most` in a piece."""
-    batch = search(subscription, max(1, min(limit, PIECES_AT_ONCE * most)), cursor)
-    divided = pieces_of(batch.matches, most)[:PIECES_AT_ONCE]
+    """A source's answer: its matches after the cursor, at most `limit` and `most` in a piece; as a stream if the limit
+    is large, in pieces of what the link carries."""
+    if limit < STREAM_MATCHES:
+        batch = search(subscription, max(1, min(limit, PIECES_AT_ONCE * most)), cursor)
+        divided = pieces_of(batch.matches, most)[:PIECES_AT_ONCE]
+    else:
+        batch = search(subscription, STREAM_MATCHES, cursor)
+        divided = pieces_of(batch.matches, STREAM_MATCHES, max(PIECE_BYTES, carries_bytes))[:STREAM_PIECES]
     left = len(batch.matches) + batch.left
     for i, matches in enumerate(divided):
         left -= len(matches)
@@ -167,16 +191,16 @@ def answer_in_pieces(
             cursor = Cursor(matches[-1].published_s, matches[-1].key)
 
 
-def pieces_of(matches: tuple[Metadata, ...], most: int) -> list[tuple[Metadata, ...]]:
+def pieces_of(matches: tuple[Metadata, ...], most: int, piece_bytes: int = PIECE_BYTES) -> list[tuple[Metadata, ...]]:
     """Matches in pieces that fit a message each, in their order; one empty piece if there are none."""
     divided: list[tuple[Metadata, ...]] = []
     piece: list[Metadata] = []
-    room = PIECE_BYTES
+    room = piece_bytes
     for metadata in matches:
         size = len(msgspec.msgpack.encode(metadata))
         if piece and (size > room or len(piece) >= most):
             divided.append(tuple(piece))
-            piece, room = [], PIECE_BYTES
+            piece, room = [], piece_bytes
         piece.append(metadata)
         room -= size
     return [*divided, tuple(piece)]

@@ -195,12 +195,20 @@ class User:
         subject = Subject(metadata.key, size_bytes=metadata.size_bytes)
         self._ledger.carry_out(number, OperationKind.RETRIEVE, subject, ask, ended)
 
-    def more(self, number: int, sid: int, ended: Ended = ignored) -> None:
+    def more(self, number: int, sid: int, ended: Ended = ignored, most: int = 0) -> None:
+        """Ask for the next batch of past matches, or for a stream of up to so many."""
         store = self._present()
         key = SubscriptionKey(sid, self.node)
         subject = Subject(subscription=key)
         self._paged_s[key] = self._surroundings.now()
-        self._ledger.carry_out(number, OperationKind.MORE, subject, lambda done: store.more(sid, done), ended)
+
+        def ask(done: Done) -> None:
+            if most:
+                store.more_at_once(sid, most, done)
+            else:
+                store.more(sid, done)
+
+        self._ledger.carry_out(number, OperationKind.MORE, subject, ask, ended)
 
     def _present(self) -> ReactiveStore:
         if self._store is None:

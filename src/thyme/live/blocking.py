@@ -80,9 +80,9 @@ class SyncNotifications:
         """Past matches that are known of and were not told yet."""
         return self._loop.run(_called(lambda: self._stream.remaining))
 
-    def more(self) -> int:
-        """Ask for the next past matches; how many are left after them."""
-        return self._loop.run(self._stream.more())
+    def more(self, most: int = 0) -> int:
+        """Ask for the next past matches, or for a stream of up to `most`; how many are left after them."""
+        return self._loop.run(self._stream.more(most))
 
     def __iter__(self) -> Self:
         return self

@@ -3,7 +3,8 @@
 A machine that signs has a `Notary`, who proves this node's own statements and judges others'. A message is encoded with
 the proof of each statement in it: one's own, made then, or the one that came with it, since whoever believed a
 statement keeps its proof for those who hear of it later. A message with a statement that is not proved cannot be read.
-So what is signed is verified once, where it is first acted on, however many members passed it on.
+So what is signed is verified once, where it is first acted on, however many members passed it on. An object that its
+owner itself tells a subscriber needs no signature where the link knows who speaks: it goes no further (`LAST`).
 
 A signed message has another version byte, the length of its proofs, the proofs in the order of the statements, and the
 message. Where nothing is signed, and in messages without statements, the bytes are those of `codec`.
@@ -15,11 +16,12 @@ from typing import Protocol as Interface
 
 import msgspec
 
+from thyme.model.ids import NodeId
 from thyme.model.objects import Metadata
 from thyme.wire import codec
 from thyme.wire.codec import DecodeError, FrameTooLarge
 from thyme.wire.message import Message
-from thyme.wire.statements import OBJECTS, STATEMENTS, Statement, object_statement
+from thyme.wire.statements import LAST, OBJECTS, STATEMENTS, Statement, object_statement
 
 SIGNED_VERSION = 2
 PUBLIC_BYTES, SIGNATURE_BYTES = 32, 64
@@ -47,6 +49,9 @@ class Notary(Interface):
 class Codec(Interface):
     """How a machine turns messages into bytes and back; what cannot be read or believed is a DecodeError."""
 
+    speaker: NodeId | None
+    """The neighbour that surely said what is being read; the link that knows says so."""
+
     def encode(self, message: Message) -> bytes: ...
     def decode(self, frame: bytes) -> Message: ...
     def sealed(self, metadata: Metadata) -> Metadata:
@@ -57,6 +62,7 @@ class PlainCodec:
     """Nothing is signed."""
 
     def __init__(self) -> None:
+        self.speaker: NodeId | None = None
         self.encode = codec.encode
         self.decode = codec.decode
 
@@ -66,6 +72,7 @@ class PlainCodec:
 
 class SigningCodec:
     def __init__(self, notary: Notary) -> None:
+        self.speaker: NodeId | None = None
         self._notary = notary
 
     def encode(self, message: Message) -> bytes:
@@ -84,8 +91,9 @@ class SigningCodec:
         proofs, frame = split_proofs(frame)
         message = codec.decode(frame)
         self._check_statements(message, proofs)
+        vouched = self.speaker if type(message) in LAST else None
         for metadata in OBJECTS[type(message)](message) if type(message) in OBJECTS else ():
-            if not self._notary.believe(object_statement(metadata), metadata.proof):
+            if metadata.key.owner != vouched and not self._notary.believe(object_statement(metadata), metadata.proof):
                 raise Forged("an object that its owner did not sign")
         return message
 

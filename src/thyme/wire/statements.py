@@ -124,3 +124,8 @@ OBJECTS: dict[type[Message], Callable[[Any], Iterable[Metadata]]] = {
     walks.Event: lambda m: (m.metadata,),
 }
 """The objects that a message tells of."""
+
+LAST: frozenset[type[Message]] = frozenset(
+    {storage.Notification, storage.PastMatches, local.Told, cells.CellNotification, cells.PastOf}
+)
+"""What tells a subscriber of objects, who passes none of them on."""

@@ -140,8 +140,11 @@ class CellStorage(ReactiveStore):
         return self._replicas.fetching(key)
 
     def more(self, sid: int, done: Done) -> None:
+        self.more_at_once(sid, 0, done)
+
+    def more_at_once(self, sid: int, most: int, done: Done) -> None:
         self._expect_room()
-        self._subscriber.more(sid, done)
+        self._subscriber.more(sid, done, most)
 
     def remaining(self, sid: int) -> int:
         return self._subscriber.remaining(sid)

@@ -188,9 +188,12 @@ class ExternalStorage(ReactiveStore):
         return self._fetches.fetching(key)
 
     def more(self, sid: int, done: Done) -> None:
+        self.more_at_once(sid, 0, done)
+
+    def more_at_once(self, sid: int, most: int, done: Done) -> None:
         own = self._inbox.get(sid)
         self._expect_room()
-        self._pager.give(own, self._begun(done))
+        self._pager.give(own, self._begun(done), most)
 
     def remaining(self, sid: int) -> int:
         return self._inbox.get(sid).remaining

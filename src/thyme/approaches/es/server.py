@@ -210,7 +210,8 @@ class Server:
         self, subscription: Subscription, cursor: Cursor | None, limit: int, request: int, *, or_nothing: bool = False
     ) -> bool:
         """The next past matches; whether there were any. With `or_nothing`, an empty answer is left out."""
-        pieces = list(answer_in_pieces(self._index.search, subscription, cursor, limit, self._step, request))
+        search, carries_bytes = self._index.search, self._host.part_bytes()
+        pieces = list(answer_in_pieces(search, subscription, cursor, limit, self._step, request, carries_bytes))
         found = bool(pieces[0].matches)
         if found or not or_nothing:
             for piece in pieces:

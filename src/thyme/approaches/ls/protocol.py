@@ -200,9 +200,12 @@ class LocalStorage(ReactiveStore):
         return self._fetches.fetching(key)
 
     def more(self, sid: int, done: Done) -> None:
+        self.more_at_once(sid, 0, done)
+
+    def more_at_once(self, sid: int, most: int, done: Done) -> None:
         own = self._inbox.get(sid)
         self._expect_room()
-        self._pager.give(own, self._begun(done))
+        self._pager.give(own, self._begun(done), most)
 
     def remaining(self, sid: int) -> int:
         return self._inbox.get(sid).remaining
@@ -266,7 +269,8 @@ class LocalStorage(ReactiveStore):
         self, subscription: Subscription, cursor: Cursor | None, limit: int, request: int = -1
     ) -> list[PastMatches]:
         most = self.options.matches_per_notification
-        return list(answer_in_pieces(self._index.search, subscription, cursor, limit, most, request))
+        carries_bytes = self.host.part_bytes()
+        return list(answer_in_pieces(self._index.search, subscription, cursor, limit, most, request, carries_bytes))
 
     def _send_pieces(self, pieces: list[PastMatches]) -> None:
         for piece in pieces:

@@ -28,6 +28,8 @@ from thyme.wire.signing import PLAIN, Codec, Forged
 Hear = Callable[[NodeId, Message, int], None]
 Count = Callable[[TrafficKind, str, int, str], None]
 """(kind of traffic, name, bytes, reason): one more of these happened"""
+TO_ONE = (Kind.PARCEL, Kind.PIECE)
+"""Of these every datagram is marked, so it is sure who speaks."""
 LITTLE_BYTES = 2_048
 """A frame of up to so many is worked on before it is acknowledged."""
 
@@ -50,8 +52,8 @@ class Reception:
         self._memory = memory
         self._windows: dict[NodeId, dict[tuple[bool, bool], Window]] = {}
         self._pieces, self._broadcast_pieces = Pieces(), Pieces()
-        self._arrived: list[Frame] = []
-        """In this turn, in order."""
+        self._arrived: list[tuple[Frame, bool]] = []
+        """In this turn, in order, and whether its sender has marked it."""
 
     def take(self, frame: Frame, address: Address, *, marked: bool = True) -> str:
         """A frame with data from a peer; why it was dropped, or nothing."""
@@ -62,7 +64,7 @@ class Reception:
         if not to_all and old != TOO_OLD:
             self._acknowledgements.owe(frame.sender, address, frame.number)
         if not old:
-            self._arrived.append(frame)
+            self._arrived.append((frame, marked))
         return old
 
     def end_turn(self) -> None:
@@ -70,18 +72,21 @@ class Reception:
         arrived = self._arrived
         if not arrived:
             return
-        if len(arrived) > 1 or len(arrived[0].body) > LITTLE_BYTES:
+        if len(arrived) > 1 or len(arrived[0][0].body) > LITTLE_BYTES:
             self._acknowledgements.tell_all()
         self.hand_up()
 
     def hand_up(self) -> None:
         """All that has arrived."""
         arrived, self._arrived = self._arrived, []
-        for frame in arrived:
+        for frame, marked in arrived:
+            self._codec.speaker = frame.sender if marked and frame.kind in TO_ONE else None
             try:
                 self._open(frame)
             except FrameError as error:
                 self._count(TrafficKind.DROPPED, "datagram", len(frame.body), str(error))
+            finally:
+                self._codec.speaker = None
 
     def close(self) -> None:
         self._arrived = []

@@ -1,8 +1,8 @@
 """A user's operations as something to await.
 
 `Turns` lets them begin one after the other, each when there is room for what it sends and when not too many are under
-way: an application that inserts in a plain loop is as fast as the network, and no faster. A few begin in one turn of the
-event loop, so that what they send travels together.
+way: an application that inserts in a plain loop is as fast as the network, and no faster. A few begin in one turn of
+the event loop, so that what they send travels together.
 """
 
 from __future__ import annotations

@@ -13,6 +13,8 @@ from thyme.model.objects import Metadata
 
 MAX_FOUND = 10_000
 """Objects that one question gives."""
+AT_ONCE = 5_000
+"""Past matches that are streamed before they are looked at: half of what a stream of notifications holds."""
 
 
 async def found(matches: Notifications, wait_s: float) -> list[Metadata]:
@@ -20,7 +22,7 @@ async def found(matches: Notifications, wait_s: float) -> list[Metadata]:
     objects: list[Metadata] = []
     while len(objects) < MAX_FOUND:
         if not matches.waiting and matches.remaining:
-            await matches.more()
+            await matches.more(AT_ONCE)
         try:
             async with asyncio.timeout(wait_s):
                 objects.append((await anext(matches)).metadata)

@@ -14,6 +14,7 @@ from thyme.model.ids import ObjectKey
 from thyme.model.objects import Metadata
 
 KIND = "known object"
+_encode = msgspec.msgpack.Encoder().encode
 MAX_KNOWN_OBJECTS = 10_000
 """Beyond that, the one known longest is forgotten."""
 
@@ -45,7 +46,7 @@ class KnownObjects:
         self._known[metadata.key] = metadata
         if self._store is not None:
             with suppress(InputError):  # the disk is full: it is known until the next restart
-                self._store.put(KIND, str(metadata.key), msgspec.msgpack.encode(metadata))
+                self._store.put(KIND, str(metadata.key), _encode(metadata))
 
     def forget(self, key: ObjectKey) -> None:
         if self._known.pop(key, None) is not None:

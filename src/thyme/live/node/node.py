@@ -312,10 +312,13 @@ class Node:
 
         return self._retrievals.retrieved(device, metadata.key, fetch, progress)
 
-    async def more(self, what: Which) -> int:
-        """Ask for the next past matches; how many are left after them."""
+    async def more(self, what: Which, most: int = 0) -> int:
+        """Ask for the next past matches, the approach's usual number of them or a stream of up to `most`; how many are
+        left after them."""
         user, sid = self.user, number_of(what)
-        await self._carry_out(OperationKind.MORE, lambda number, ended: user.more(number, sid, ended))
+        if isinstance(most, bool) or not isinstance(most, int) or most < 0:
+            raise InputError(f"most is {most!r}; give a number of past matches")
+        await self._carry_out(OperationKind.MORE, lambda number, ended: user.more(number, sid, ended, most))
         return self.remaining(sid)
 
     def remaining(self, what: Which) -> int:

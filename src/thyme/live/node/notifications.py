@@ -30,7 +30,7 @@ class Notice(msgspec.Struct, frozen=True):
 class Subscriber(Protocol):
     """Who subscribed."""
 
-    async def more(self, what: int) -> int: ...
+    async def more(self, what: int, most: int = 0) -> int: ...
     def remaining(self, what: int) -> int: ...
     async def unsubscribe(self, what: int) -> None: ...
 
@@ -49,9 +49,9 @@ class Notifications(Arrivals[Notice]):
         """Past matches that are known of and were not told yet."""
         return self._subscriber.remaining(self.key.sid)
 
-    async def more(self) -> int:
-        """Ask for the next past matches; how many are left after them."""
-        return await self._subscriber.more(self.key.sid)
+    async def more(self, most: int = 0) -> int:
+        """Ask for the next past matches, or for a stream of up to `most`; how many are left after them."""
+        return await self._subscriber.more(self.key.sid, most)
 
     async def __aenter__(self) -> Self:
         return self

@@ -144,8 +144,9 @@ class Broker:
         if subscription.key.subscriber != arrival.origin:
             return
         self._learning.subscribed.remember_first(subscription.key, self._cell.host.now())
+        carries_bytes = self._cell.host.part_bytes()
         answer = answer_in_pieces(
-            search, subscription, message.cursor, message.limit, MATCHES_PER_MESSAGE, message.request
+            search, subscription, message.cursor, message.limit, MATCHES_PER_MESSAGE, message.request, carries_bytes
         )
         for piece in answer:
             self._cell.answer(arrival, PastOf(arrival.target, piece))

@@ -95,10 +95,10 @@ class Subscriber:
         self._inbox.remove(sid)
         self._requests.ask(cells, lambda number: UnsubscribePart(number, key), self._begun(done))
 
-    def more(self, sid: int, done: Done) -> None:
-        """Tell the next batch of past matches, of all cells together."""
+    def more(self, sid: int, done: Done, most: int = 0) -> None:
+        """Tell the next batch of past matches, of all cells together; or a stream of up to so many."""
         own = self._inbox.get(sid)
-        self._pager.give(own, self._begun(done))
+        self._pager.give(own, self._begun(done), most)
 
     def remaining(self, sid: int) -> int:
         return self._inbox.get(sid).remaining

@@ -18,6 +18,7 @@ from thyme.bench.live.contest.contender import Ability, Begins, Contender, Publi
 from thyme.bench.live.processes import in_process
 from thyme.live import Node
 from thyme.live.loop import run
+from thyme.live.node.finding import AT_ONCE
 from thyme.live.node.notifications import Notifications
 from thyme.model.geometry import Point
 from thyme.routing.cells.grid import Grid
@@ -120,7 +121,7 @@ async def _page(stream: Notifications, told: Told) -> None:
     try:
         while True:
             if stream.remaining:
-                await stream.more()
+                await stream.more(AT_ONCE)
             else:
                 await asyncio.sleep(ROUND_S)
     finally:
