@@ -59,7 +59,7 @@ gallery: $(RUNTIME) ## the shared photo gallery in the browser, with an emulated
 	$(BIN)/thyme gallery $(GALLERY)
 
 # Everything that the papers evaluate, in out/reproduce; what is there already is not played again (docs/reproduction.md).
-EVALUATIONS := thyme-analysis walks socialcast drip thyme-static thyme-crash thyme-transient thyme-mobile
+EVALUATIONS := thyme-analysis devices walks socialcast drip thyme-static thyme-crash thyme-transient thyme-mobile
 REPRODUCED ?= out/reproduce
 
 reproduce: $(RUNTIME) ## play all of the papers' evaluations (some thirty hours; goes on where it was interrupted)
@@ -68,6 +68,7 @@ reproduce: $(RUNTIME) ## play all of the papers' evaluations (some thirty hours;
 SMALL := --set topologies=1 --set repetitions=1
 reproduce-quick: $(RUNTIME) ## play a small part of each of the papers' evaluations (half an hour at most on two cores)
 	$(BIN)/thyme study --preset thyme-analysis --set 'sizes=[16,36]' --set topologies=1 --out $(REPRODUCED)/quick-analysis
+	$(BIN)/thyme study --preset devices --set 'nodes=[2,8]' --set seconds=10 --out $(REPRODUCED)/quick-devices
 	$(BIN)/thyme study --preset walks --set networks=5 --set draws=2 --set 'sizes=[1000]' --out $(REPRODUCED)/quick-walks
 	$(BIN)/thyme study --preset socialcast --set repetitions=1 --set 'figures=["3","6","7"]' --out $(REPRODUCED)/quick-socialcast
 	$(BIN)/thyme study --preset drip --set repetitions=1 --set 'figures=["4"]' --set duration_s=100 --out $(REPRODUCED)/quick-drip

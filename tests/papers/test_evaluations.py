@@ -141,4 +141,4 @@ def test_crowds_counted_on_spark_are_those_of_a_plain_loop_and_are_kept(tmp_path
 
 
 def test_every_paper_has_its_evaluation() -> None:
-    assert set(EVALUATIONS) == {"drip", "socialcast", "walks", "thyme-analysis"}
+    assert set(EVALUATIONS) == {"drip", "socialcast", "walks", "thyme-analysis", "devices"}
