@@ -27,6 +27,7 @@ _ROOMS = {
     "OperationError": "live",
     "Presence": "live",
     "Spaces": "live",
+    "ExpectedCrowd": "live.trust.choosing",
     "Client": "live.daemon.client",
     "SyncNode": "live",
     "SyncNotifications": "live",

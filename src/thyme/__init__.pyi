@@ -1,5 +1,6 @@
 from thyme.live import Node, Notice, Notifications, OperationError, Presence, Spaces, SyncNode, SyncNotifications
 from thyme.live.daemon.client import Client
+from thyme.live.trust.choosing import ExpectedCrowd
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
@@ -15,6 +16,7 @@ from thyme.study.study import StudyResult, run_study
 
 __all__ = [
     "Client",
+    "ExpectedCrowd",
     "InputError",
     "Metadata",
     "Node",

@@ -20,7 +20,7 @@ from thyme.live.link.discovery import DiscoveryOptions
 from thyme.live.link.udp import LinkOptions
 from thyme.live.node.node import Node
 from thyme.live.node.spaces import Spaces
-from thyme.live.trust.choosing import Expected, choose, resolved
+from thyme.live.trust.choosing import ExpectedCrowd, choose, resolved
 from thyme.live.trust.keyring import FILE, Keyring
 from thyme.live.trust.namespaces import Namespace
 from thyme.model.errors import InputError
@@ -135,7 +135,7 @@ def test_the_doctor_says_who_answers_and_why_others_do_not() -> None:
 
 
 def test_a_namespace_left_to_auto_takes_what_the_decision_map_has(tmp_path: Path) -> None:
-    few, many = Expected(5), Expected(300, 200.0, 120.0, range_m=50.0, walking=0.2)
+    few, many = ExpectedCrowd(5), ExpectedCrowd(300, 200.0, 120.0, range_m=50.0, walking=0.2)
     assert choose(few)[0].approach == decide(CrowdKind(4.0), Needs(positions=False)).approach
     assert choose(few)[1] == {}
     decision, settings = choose(many)
@@ -154,13 +154,13 @@ def test_a_namespace_left_to_auto_takes_what_the_decision_map_has(tmp_path: Path
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        (lambda: Expected(0), "0 people are expected"),
-        (lambda: Expected(5, 100.0), "give two positive numbers, or none"),
-        (lambda: Expected(5, walking=1.5), "walking is 1.5"),
-        (lambda: Expected(5, range_m=0.0), "a range of 0 m"),
-        (lambda: resolved("auto", {"past_matches": 5}, Expected(5)), "auto takes no settings"),
+        (lambda: ExpectedCrowd(0), "0 people are expected"),
+        (lambda: ExpectedCrowd(5, 100.0), "give two positive numbers, or none"),
+        (lambda: ExpectedCrowd(5, walking=1.5), "walking is 1.5"),
+        (lambda: ExpectedCrowd(5, range_m=0.0), "a range of 0 m"),
+        (lambda: resolved("auto", {"past_matches": 5}, ExpectedCrowd(5)), "auto takes no settings"),
         (lambda: resolved("auto", {}, None), "at least how many people"),
-        (lambda: resolved("ls", {}, Expected(5)), "decides nothing where approach 'ls' is named"),
+        (lambda: resolved("ls", {}, ExpectedCrowd(5)), "decides nothing where approach 'ls' is named"),
         (lambda: Node(1, store="memory", approach="auto"), "is for who makes a namespace"),
     ],
 )

@@ -58,7 +58,7 @@ def new(
     """
     import msgspec
 
-    from thyme.live.trust.choosing import AUTO, Expected, resolved
+    from thyme.live.trust.choosing import AUTO, ExpectedCrowd, resolved
     from thyme.live.trust.namespaces import Namespace, namespace_of
 
     keyring = _keyring(store)
@@ -70,7 +70,7 @@ def new(
         if not people:
             raise InputError("--approach auto: say with --people how many are expected, and with --area where")
         sides = metres_by_metres(area, "--area") if area else (0.0, 0.0)
-        expected = Expected(people, *sides, range_m, walking, switching)
+        expected = ExpectedCrowd(people, *sides, range_m, walking, switching)
     elif people or area or walking or switching:
         raise InputError("--people, --area, --walking and --switching are for --approach auto; leave them out")
     approach, settings, decision = resolved(approach, _settings(approach, setting), expected)

@@ -173,7 +173,7 @@ EVALUATIONS: dict[str, Evaluation] = {
         _analysis,
     ),
     "devices": Evaluation(
-        "Thyme's devices: latency, retrieval and modelled energy of 2 to 32 live nodes in two cells (Figures 16 to 21)",
+        "Thyme on devices, as live nodes: latency, retrieval, modelled energy (Figures 16 to 21)",
         # The paper has five runs of each; one takes under a minute, and all cores.
         {
             "nodes": [2, 4, 8, 16, 32],

@@ -20,7 +20,7 @@ import msgspec
 
 from thyme.live.node.node import Node
 from thyme.live.store.places import own_folder
-from thyme.live.trust.choosing import Expected, resolved
+from thyme.live.trust.choosing import ExpectedCrowd, resolved
 from thyme.live.trust.identity import kept_identity
 from thyme.live.trust.keyring import Keyring
 from thyme.live.trust.namespaces import Namespace, namespace_of
@@ -70,7 +70,7 @@ class Spaces:
         closed: bool = False,
         approach: str = "ls",
         settings: dict[str, Any] | None = None,
-        expected: Expected | None = None,
+        expected: ExpectedCrowd | None = None,
     ) -> Node:
         """A new namespace; a closed one is joined by invitation. With approach "auto" it takes what the decision map
         has for the expected crowd."""

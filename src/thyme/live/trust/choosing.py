@@ -21,7 +21,7 @@ AUTO = "auto"
 MAX_PEOPLE = 1_000_000
 
 
-class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ExpectedCrowd(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The crowd of a namespace, as far as it is known before it comes."""
 
     people: int
@@ -65,7 +65,7 @@ def refuse_auto(approach: object) -> None:
         )
 
 
-def choose(expected: Expected) -> tuple[Decision, dict[str, Any]]:
+def choose(expected: ExpectedCrowd) -> tuple[Decision, dict[str, Any]]:
     """The decision, and the settings of its approach: the area and the size of cells, for one that has cells."""
     decision = decide(expected.kind(), Needs(positions=expected.has_area))
     if not APPROACHES[decision.approach].capabilities.needs_positions:
@@ -75,7 +75,7 @@ def choose(expected: Expected) -> tuple[Decision, dict[str, Any]]:
 
 
 def resolved(
-    approach: str, settings: dict[str, Any] | None, expected: Expected | None
+    approach: str, settings: dict[str, Any] | None, expected: ExpectedCrowd | None
 ) -> tuple[str, dict[str, Any], Decision | None]:
     """The approach and the settings of a new namespace, and how they were decided if they were."""
     if approach != AUTO:
