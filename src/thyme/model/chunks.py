@@ -9,20 +9,29 @@ from the size, so a list is never taken for a content.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from hashlib import sha256
 
 CHUNK_BYTES = 128 * 1024
 """Held in memory until it is checked; the list of 1 GB takes 256 kB."""
 DIGEST_BYTES = 32
+LATEST = 16
+"""Contents of one chunk whose digests are at hand: 2 MB at most."""
 
 
 def content_digest(data: bytes) -> bytes:
     """The digest of a content that is in memory."""
     if len(data) <= CHUNK_BYTES:
-        return sha256(data).digest()
+        return _chunk_digest(data)
     digests = ChunkDigests()
     digests.add(data)
     return digests.root()
+
+
+@lru_cache(maxsize=LATEST)
+def _chunk_digest(data: bytes) -> bytes:
+    """Who inserts, keeps, replicates and hands over a content asks for its digest at each of these."""
+    return sha256(data).digest()
 
 
 def chunk_count(size_bytes: int) -> int:

@@ -29,6 +29,8 @@ from thyme.wire.local import Told
 from thyme.wire.message import Message
 
 KIND = "to tell"
+MOST_AT_ONCE = 64
+"""Matches in a message where the link carries more than a radio's frame."""
 Pair = tuple[SubscriptionKey, str]
 """A subscription of another node, and the name of an own object that matches it."""
 
@@ -162,8 +164,10 @@ class Tellings:
         key = next(iter(owed))[0]
         batch: dict[Pair, int] = {}
         matches: list[Metadata] = []
-        room = PIECE_BYTES
-        for pair in [pair for pair in islice(owed, self._most) if pair[0] == key]:
+        carries_bytes = self._host.part_bytes()
+        most = self._most if carries_bytes <= PIECE_BYTES else MOST_AT_ONCE
+        room = max(PIECE_BYTES, carries_bytes)
+        for pair in [pair for pair in islice(owed, most) if pair[0] == key]:
             found = self._match(pair)
             size = len(msgspec.msgpack.encode(found)) if found is not None else 0
             if matches and size > room:

@@ -20,7 +20,7 @@ from thyme.model.records import OperationKind
 Answer = TypeVar("Answer")
 
 
-BURST = 16
+BURST = 32
 """Operations that begin without letting anybody else run: what they send travels together."""
 
 

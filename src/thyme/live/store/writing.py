@@ -93,12 +93,17 @@ class Writer:
             connection.execute(f"PRAGMA synchronous = {'FULL' if batch.awaited else 'NORMAL'}")
         connection.execute("BEGIN IMMEDIATE")
         self._apply_records(batch)
-        for key, stored in outcome.items():
-            if stored is None:
-                connection.execute("DELETE FROM contents WHERE key = ?", (key,))
-            else:
-                row = (key, stored.size_bytes, inline.get(key), stored.file or None, stored.digest)
-                connection.execute("INSERT OR REPLACE INTO contents VALUES (?, ?, ?, ?, ?)", row)
+        connection.executemany(
+            "DELETE FROM contents WHERE key = ?", [(key,) for key, stored in outcome.items() if stored is None]
+        )
+        connection.executemany(
+            "INSERT OR REPLACE INTO contents VALUES (?, ?, ?, ?, ?)",
+            [
+                (key, stored.size_bytes, inline.get(key), stored.file or None, stored.digest)
+                for key, stored in outcome.items()
+                if stored is not None
+            ],
+        )
         connection.execute("COMMIT")
         for key, stored in outcome.items():
             former = known.get(key)
@@ -110,16 +115,18 @@ class Writer:
         return shutil.disk_usage(self._folder).free
 
     def _apply_records(self, batch: Batch) -> None:
-        execute = self._connection.execute
-        for (kind, key), (value, anew) in batch.records.items():
-            if value is None or anew:
-                execute("DELETE FROM records WHERE kind = ? AND key = ?", (kind, key))
-            if value is not None:
-                execute(
-                    "INSERT INTO records (kind, key, value) VALUES (?, ?, ?) "
-                    "ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value",
-                    (kind, key, value),
-                )
+        """Each is there once, so what goes may go first. One statement for many: the event loop, which waits for the
+        interpreter meanwhile, gets it back sooner."""
+        records = batch.records.items()
+        self._connection.executemany(
+            "DELETE FROM records WHERE kind = ? AND key = ?",
+            [name for name, (value, anew) in records if value is None or anew],
+        )
+        self._connection.executemany(
+            "INSERT INTO records (kind, key, value) VALUES (?, ?, ?) "
+            "ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value",
+            [(kind, key, value) for (kind, key), (value, _) in records if value is not None],
+        )
 
     def _write(self, key: str, change: _Change, former: Stored | None, inline: dict[str, bytes]) -> Stored | None:
         if not change.parts:

@@ -30,6 +30,8 @@ HERE, BESIDE, THERE = Point(20.0, 20.0), Point(25.0, 20.0), Point(60.0, 20.0)
 TAG = "goal"
 PUBLISHER, SUBSCRIBER, KEEPER = 1, 2, 3
 ROUND_S = 0.02
+ACQUAINTED_S = 2.0
+"""Until then the keeper is known as a member of the cell."""
 
 
 class Nodes(Contender):
@@ -63,6 +65,8 @@ class Nodes(Contender):
         store = "memory" if folder is None or self.dies else str(folder / "store")
         async with self._node(PUBLISHER, HERE, server.address, store) as node:
             tag = self._tag()
+            if self.dies:
+                await asyncio.sleep(ACQUAINTED_S)
             at_once = self._approach == "ls" and store == "memory"  # where nobody else has to answer
 
             async def insert(payload: bytes) -> None:
