@@ -123,8 +123,8 @@ def test_a_figure_tells_its_numbers_where_somebody_points(results: Results) -> N
     axis = axis_of(results.plan)
     picture = metric_figure(results, axis, SHOWN_METRICS[1])
     assert picture is not None
-    assert [mark.told for mark in picture.marks if "Thyme-LS, nodes 8" in mark.told] == [
-        "Thyme-LS, nodes 8: 95.0% (94.0% to 96.0%)"
+    assert [mark.told for mark in picture.marks if "Thyme-LS, people 8" in mark.told] == [
+        "Thyme-LS, people 8: 95.0% (94.0% to 96.0%)"
     ]
     for mark in picture.marks:
         assert 0.0 < mark.left < mark.left + mark.width < 1.0

@@ -123,4 +123,6 @@ def _numbers(measured: Sequence[Measurement]) -> str:
     lead = "Means over the runs of each point, and the interval that holds the median run with 95 %; of few runs, all."
     if left > 0:
         lead += f" {left:,} more are in {METRICS_FILE}."
-    return section("Numbers", table(["where", "metric", "mean", "interval", "runs"], rows), lead) if rows else ""
+    listed = table(["where", "metric", "mean", "interval", "runs"], rows) if rows else ""
+    folded_away = f"<details><summary>All {len(rows):,} of them</summary>{listed}</details>"
+    return section("Numbers", folded_away, lead) if rows else ""

@@ -77,6 +77,7 @@ def _neighbours(scenario: Scenario, has_posts: bool) -> Iterator[Scene]:
     if scenario.movement.knows_places and has_posts:
         venue = scenario.area()
         sides = {"width_m": venue.width_m, "height_m": venue.height_m, "cell_m": venue.cell_m}
+        # Where posts have too few authors for so many, they are dealt out (`workload`).
         yield Scene("twice the people", {"nodes": 2 * scenario.nodes, "venue": sides})
         yield Scene("twice the questions", trace={"rates": TWICE_THE_QUESTIONS})
     yield Scene("a tenth of frames lost", {"faults": [{"kind": "loss", "probability": 0.1}]})

@@ -89,7 +89,7 @@ def run_study(
     span = posts.span()
     questioned = tuple(_doubts(span, traces)) if span is not None and definition.posts.dataset else ()
     with stages.stage("report") as notes:
-        film = partial(_film, plan, answer, specs)
+        film = partial(_film, plan, answer, specs, outcomes)
         _provide_report(
             plan, results, answer, outcomes, traces, expectations, stages, session.master, out, notes, span, questioned,
             film,
@@ -156,12 +156,13 @@ def _provide_report(
     notes.detail = f"{REPORT_FILE} and {len(drawn)} figures"
 
 
-def _film(plan: Plan, answer: Headline, specs: Sequence[RunSpec]) -> Film | None:
-    """Of the approach that the answer names first, where it was asked for first."""
+def _film(plan: Plan, answer: Headline, specs: Sequence[RunSpec], outcomes: Sequence[RunOutcome]) -> Film | None:
+    """Of the approach that the answer names first, where it was asked for first and played to its end."""
     if not answer.choices:
         return None
     chosen = answer.choices[0].chosen
-    spec = next(spec for run, spec in zip(plan.runs, specs, strict=True) if run.point == chosen.point)
+    table = zip(plan.runs, specs, outcomes, strict=True)
+    spec = next(spec for run, spec, outcome in table if run.point == chosen.point and outcome.ok)
     return film_of(chosen.approach, spec)
 
 

@@ -17,7 +17,7 @@ from thyme.pipeline.schemas import POSTS
 from thyme.pipeline.spark import dataset
 from thyme.pipeline.spark.keeping import job
 from thyme.pipeline.spark.lazy_session import LazySession
-from thyme.pipeline.traces.trace import make_trace
+from thyme.pipeline.traces.trace import TooFewAuthors, TraceOptions, make_trace
 from thyme.places import Place, place_of
 from thyme.sim.run import check_end
 from thyme.sim.scenario import Scenario
@@ -84,7 +84,8 @@ def provide_traces(plan: Plan, posts: Posts, out: Place, session: LazySession, n
         if choice.file:
             found.append(_given_trace(choice, out, working, notes.damage.append))
         else:
-            found.append(_made_trace(choice, posts, out, session, working, notes.damage.append))
+            beside = not any(plan.points[run.point].asked for run in plan.runs if run.trace == choice)
+            found.append(_made_trace(choice, posts, out, session, working, notes.damage.append, beside))
     notes.detail = f"{len(found)} with {sum(len(trace.operations) for trace in found):,} operations"
     return found
 
@@ -101,14 +102,35 @@ def _given_trace(choice: TraceChoice, out: Place, working: Callable[[], None], d
 
 
 def _made_trace(
-    choice: TraceChoice, posts: Posts, out: Place, session: LazySession, working: Callable[[], None], damaged: Damaged
+    choice: TraceChoice,
+    posts: Posts,
+    out: Place,
+    session: LazySession,
+    working: Callable[[], None],
+    damaged: Damaged,
+    beside: bool,
 ) -> PlayedTrace:
-    path = out / TRACES / identity_of(posts.identity, choice.options, code_identity(make_trace.__module__))
-    if not dataset.kept(path, damaged):
-        working()
-        frame = dataset.read(session.spark, posts.path, POSTS)
-        with job():
-            dataset.write_once(make_trace(frame, choice.options), path, files=1, made_from=f"posts {posts.identity}")
+    """`beside`: only for scenes beside the one that was asked, for which posts of too few people are dealt out."""
+
+    def place(options: TraceOptions) -> Place:
+        return out / TRACES / identity_of(posts.identity, options, code_identity(make_trace.__module__))
+
+    def make(options: TraceOptions) -> Place:
+        path = place(options)
+        if not dataset.kept(path, damaged):
+            working()
+            frame = dataset.read(session.spark, posts.path, POSTS)
+            with job():
+                dataset.write_once(make_trace(frame, options), path, files=1, made_from=f"posts {posts.identity}")
+        return path
+
+    dealt = msgspec.structs.replace(choice.options, authors="deal")
+    try:
+        path = make(dealt if beside and place(dealt).exists() else choice.options)
+    except TooFewAuthors:
+        if not beside:
+            raise
+        path = make(dealt)
     operations = tuple(read_trace(path))
     return PlayedTrace(choice, path, operations, pack_trace(operations))
 

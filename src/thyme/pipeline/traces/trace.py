@@ -62,6 +62,10 @@ class TraceOptions(msgspec.Struct, frozen=True):
             raise InputError(f"publisher_share is {self.publisher_share}; expected above 0, at most 1")
 
 
+class TooFewAuthors(InputError):
+    """Fewer people wrote than there are to be users."""
+
+
 def make_trace(posts: DataFrame, options: TraceOptions) -> DataFrame:
     """The trace of the posts, in the schema TRACE, numbered in time order."""
     posts = conform(posts, POSTS).where(sf.size("tags") > 0)
@@ -97,17 +101,26 @@ def busiest_start_s(posts: DataFrame, window_s: float) -> float:
 def deal_authors(posts: DataFrame, options: TraceOptions) -> DataFrame:
     """Every post goes to one of as many made-up authors as there are users, by a hash of its id."""
     place = sf.pmod(sf.xxhash64(sf.col("id"), sf.lit(options.seed)), sf.lit(options.users))
-    return posts.withColumn("author", sf.concat(sf.lit("dealt "), place.cast("string")))
+    return posts.withColumn("author", sf.concat(sf.lit(_dealt("")), place.cast("string")))
+
+
+def _dealt(place: object) -> str:
+    """Who is given the posts that fall to a place; with few posts, some have none and only ask."""
+    return f"dealt {place}"
 
 
 def choose_users(posts: DataFrame, options: TraceOptions) -> DataFrame:
     """The most active users as nodes 0, 1, …, with what they do; ties go by name."""
     active = posts.groupBy("author").agg(sf.count("*").alias("posts"))
     top = active.orderBy(sf.desc("posts"), "author").limit(options.users).select("author").toArrow()
+    if options.authors == "deal":
+        posting = top["author"].to_pylist()
+        silent = [name for name in map(_dealt, range(options.users)) if name not in set(posting)]
+        top = pa.table({"author": pa.array([*posting, *silent], pa.string())})
     if top.num_rows < options.users:
-        raise InputError(
+        raise TooFewAuthors(
             f"the posts have {top.num_rows} users with tagged posts in the window; expected at least "
-            f"{options.users}: give more posts or fewer users"
+            f'{options.users}: give more posts or fewer users, or deal them out (`authors = "deal"`, --authors deal)'
         )
     nodes = np.arange(options.users)
     publishes = np.ones(options.users, dtype=bool)

@@ -112,7 +112,7 @@ def trace_figure(operations: Sequence[Operation], name: str, title: str) -> Pict
 
 
 def axis_title(key: str) -> str:
-    return key.replace("_", " ").replace(".", " · ")
+    return "people" if key == "nodes" else key.replace("_", " ").replace(".", " · ")
 
 
 def _in_fitting_unit(shown: Shown, drawn: Drawn) -> Shown:

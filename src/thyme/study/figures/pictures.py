@@ -42,6 +42,8 @@ OPERATION_COLOURS = {
     "retrieve": "#8a5a99",
     "notification": "#4d4d4d",
 }
+WIDE_IN = 7.5
+"""A picture that is wider than this cannot be read in half of a page."""
 PALER = 0.6
 """What each further series of an approach keeps of its colour."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -100,13 +102,16 @@ class Picture(msgspec.Struct, frozen=True):
     svg: bytes
     marks: tuple[Mark, ...] = ()
     """What a page tells where somebody points at it."""
+    wide: bool = False
+    """Whether it needs the width of a page."""
 
 
 def to_picture(figure: Figure, name: str, title: str, caption: str, dpi: int = PNG_DPI) -> Picture:
     png, svg = io.BytesIO(), io.BytesIO()
     figure.savefig(png, format="png", dpi=dpi, metadata={"Software": None})
     figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-    return Picture(name, title, caption, png.getvalue(), svg.getvalue())
+    wide = bool(figure.get_figwidth() > WIDE_IN)
+    return Picture(name, title, caption, png.getvalue(), svg.getvalue(), wide=wide)
 
 
 def save_picture(picture: Picture, path: Path) -> tuple[Path, Path]:

@@ -34,7 +34,7 @@ def numbers_section(results: Results, headline: Headline) -> str:
 def _scores(results: Results, keys: list[str], places: Sequence[Choice]) -> str:
     """A table with a row for each approach in each place, which the keys tell apart."""
     headers = [
-        *("people" if key == "nodes" else axis_title(key) for key in keys),
+        *map(axis_title, keys),
         "approach",
         "operations succeed",
         "notifications arrive",

@@ -94,8 +94,9 @@ def figure(picture: Picture) -> str:
         f'data-told="{escape(one.told)}"{" class=right" if one.left + one.width / 2 > 0.5 else ""}></b>'
         for one in picture.marks
     )
+    kind = ' class="wide"' if picture.wide else ""
     return (
-        f'<figure><h3>{title}</h3><div class="plot"><img alt="{title}" src="data:image/svg+xml;base64,{data}">'
+        f'<figure{kind}><h3>{title}</h3><div class="plot"><img alt="{title}" src="data:image/svg+xml;base64,{data}">'
         f"{marks}</div><figcaption>{escape(picture.caption)}</figcaption></figure>\n"
     )
 
