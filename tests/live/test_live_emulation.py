@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from pathlib import Path
+from typing import Any
 
 import httpx
 import msgspec
@@ -14,6 +15,7 @@ import pytest
 from thyme.live.emulation.air import Air
 from thyme.live.emulation.area import MAX_NODES, AirOptions, Area, scattered
 from thyme.live.emulation.map import shown
+from thyme.live.emulation.medium import MediumOptions
 from thyme.live.emulation.stage import Stage, StageOptions
 from thyme.live.emulation.trial import Trial, TrialOptions, write_events
 from thyme.live.emulation.workload import WorkloadOptions, operations_of
@@ -53,8 +55,11 @@ def test_a_part_of_what_is_in_range_is_lost_and_the_rest_takes_its_time() -> Non
     assert 0.1 <= min(carried) < max(carried) < 0.2
 
 
-@pytest.mark.parametrize("wrong", [{"loss": 1.0}, {"range_m": 0.0}, {"delay_s": -1.0}, {"width_m": float("nan")}])
-def test_areas_that_cannot_be_are_refused(wrong: dict[str, float]) -> None:
+@pytest.mark.parametrize(
+    "wrong",
+    [{"loss": 1.0}, {"range_m": 0.0}, {"delay_s": -1.0}, {"width_m": float("nan")}, {"medium": MediumOptions(-1.0)}],
+)
+def test_areas_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         msgspec.structs.replace(AirOptions(10.0, 10.0), **wrong)
     with pytest.raises(InputError, match=f"expected 1 to {MAX_NODES} nodes"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -86,3 +88,28 @@ def test_devices_in_a_closed_loop_are_metered_and_an_orphaned_object_is_found(tm
     assert [one.failure for one in played.fetched] == [""] * 5
     assert played.orphaned is not None
     assert played.orphaned.failure == ""
+
+
+LIMITS = """
+import resource
+from thyme.live.emulation.open_files import allow_crowd
+from thyme.model.errors import InputError
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 1_500))
+allow_crowd(4)
+print(resource.getrlimit(resource.RLIMIT_NOFILE))
+allow_crowd(32)
+print(resource.getrlimit(resource.RLIMIT_NOFILE))
+try:
+    allow_crowd(64)
+except InputError as error:
+    print(error)
+"""
+
+
+def test_a_crowd_gets_the_open_files_that_it_needs_or_says_that_it_cannot() -> None:
+    said = subprocess.run([sys.executable, "-c", LIMITS], check=True, capture_output=True, text=True).stdout
+    assert said.splitlines() == [
+        "(256, 1500)",
+        "(1220, 1500)",
+        "4,388 open files are needed and 1,500 allowed (ulimit -Hn); start fewer nodes",
+    ]

@@ -25,6 +25,12 @@ def crowd(
     range_m: Annotated[float, typer.Option("--range", metavar="METRES", help="How far a radio reaches.")] = 113.0,
     loss: Annotated[float, typer.Option(help="Part of the datagrams that is lost within range.")] = 0.01,
     delay: Annotated[float, typer.Option(metavar="SECONDS", help="What a datagram takes.")] = 0.002,
+    channel: Annotated[
+        float,
+        typer.Option(
+            metavar="MBIT/S", help="The rate of one channel that all share, as at an access point; 0: no limit."
+        ),
+    ] = 0.0,
     seconds: Annotated[float, typer.Option(help="How long the workload lasts.")] = 60.0,
     rate: Annotated[float, typer.Option(help="Objects that the crowd shares per second.")] = 2.0,
     walk: Annotated[int, typer.Option(help="How many of them walk.")] = 0,
@@ -55,7 +61,9 @@ def crowd(
     from thyme.live.emulation.trial import write_events
     from thyme.live.loop import run
 
-    options = _options(nodes, approach, area, range_m, loss, delay, seconds, rate, walk, kill, cut, setting, seed)
+    options = _options(
+        nodes, approach, area, range_m, loss, delay, channel, seconds, rate, walk, kill, cut, setting, seed
+    )
     if (out / "logs").exists():
         raise InputError(f"{out} has a trial already; name another folder with --out, or remove it")
 
@@ -94,6 +102,7 @@ def _options(
     range_m: float,
     loss: float,
     delay_s: float,
+    channel_mbps: float,
     seconds: float,
     rate: float,
     walkers: int,
@@ -103,6 +112,7 @@ def _options(
     seed: int,
 ) -> TrialOptions:
     from thyme.live.emulation.area import AirOptions
+    from thyme.live.emulation.medium import MediumOptions
     from thyme.live.emulation.stage import StageOptions
     from thyme.live.emulation.trial import TrialOptions
     from thyme.live.emulation.workload import WorkloadOptions
@@ -114,7 +124,7 @@ def _options(
     width_m, height_m = metres_by_metres(area, "--area") if area else (venue.width_m, venue.height_m)
     return TrialOptions(
         nodes,
-        AirOptions(width_m, height_m, range_m, loss, delay_s, delay_s / 2.0),
+        AirOptions(width_m, height_m, range_m, loss, delay_s, delay_s / 2.0, MediumOptions(rate_mbps=channel_mbps)),
         StageOptions(approach, _settings(approach, setting, width_m, height_m, cell_m), seed),
         WorkloadOptions(duration_s=seconds, inserts_per_s=rate),
         walkers=walkers,

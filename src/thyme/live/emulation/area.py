@@ -17,6 +17,7 @@ from thyme.model.geometry import Point
 
 MAX_NODES = 64
 """Each pair of nodes needs two sockets of its own, and each node a process."""
+MAX_RATE_MBPS = 1e6
 
 
 class AirOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,6 +39,8 @@ class AirOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise InputError(f"the area's {name} is {getattr(self, name)}; expected a positive number of metres")
         if not 0.0 <= self.loss < 1.0:
             raise InputError(f"loss is {self.loss}; expected a part from 0 to below 1")
+        if not 0.0 <= self.medium.rate_mbps < MAX_RATE_MBPS:
+            raise InputError(f"the channel's rate is {self.medium.rate_mbps} Mb/s; expected 0 (no limit) or more")
         if not (0.0 <= self.delay_s < 10.0 and 0.0 <= self.jitter_s < 10.0):
             raise InputError(f"delay is {self.delay_s} s and jitter {self.jitter_s} s; expected 0 to below 10 s")
 

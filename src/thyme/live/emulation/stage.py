@@ -19,6 +19,7 @@ import msgspec
 from thyme.approaches.user import UserOptions
 from thyme.live.emulation.air import Air
 from thyme.live.emulation.area import Area
+from thyme.live.emulation.open_files import allow_crowd
 from thyme.live.emulation.orders import (
     Did,
     Issue,
@@ -99,6 +100,7 @@ class Stage:
 
     async def open(self) -> None:
         """Start all members, and wait until all have joined."""
+        allow_crowd(len(self.members))
         self.air.open()
         await asyncio.gather(*(self.start(node) for node in range(len(self.members))))
         give_up_s = time.monotonic() + JOIN_S
