@@ -88,7 +88,7 @@ def test_the_paper_is_judged_by_what_was_run() -> None:
     assert [verdicts[name] for name in ("T30", "T35", "T36", "T38")] == ["holds"] * 4
     assert verdicts["T31"] == "differs"
     slow = {claim.id: claim for claim in judge_devices([run_of(8, 0.5)], MODEL)}
-    assert (slow["T29a"].verdict, slow["T29a"].measured) == ("differs", "0.75")
+    assert (slow["T29a"].verdict, slow["T29a"].measured) == ("differs", "0.75 s")
     assert [slow[name].verdict for name in ("T29c", "T30", "T36", "T38")] == ["not tested"] * 4
     assert not list(judge_devices([], MODEL))
 

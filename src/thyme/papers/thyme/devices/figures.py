@@ -6,26 +6,24 @@ from collections.abc import Iterator, Sequence
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib.axes import Axes
 
 from thyme.live.emulation.meter import ISSUING, MAINTAINING, PROCESSING
 from thyme.papers.panels import DPI, blank_panels, draw_runs
 from thyme.papers.thyme.devices.claims import LARGEST_BYTES, sizes_of
-from thyme.papers.thyme.devices.energy import MINUTE_S, EnergyModel, each, loop_minute, running
+from thyme.papers.thyme.devices.energy import MINUTE_S, EnergyModel, Spent, each, loop_minute, running
 from thyme.papers.thyme.devices.runs import OPERATIONS, DeviceRun
 from thyme.study.figures.pictures import COLOURS, INK, MUTED, OPERATION_COLOURS, STYLE, Picture, to_picture
 
-SIZE_IN, WIDE_IN = (6.4, 4.0), (10.5, 4.0)
+SIZE_IN = (6.4, 4.0)
 PAPER_LARGEST_S = 6.0
 PAPER_MINUTE_J = {"delete": 90.0, "subscribe": 90.0, "unsubscribe": 90.0, "insert": 103.0}
 PAPER_RUNNING_J, PAPER_STANDBY_J = 67.0, 61.0
 ROLES = (
-    (ISSUING, "issuing (Fig. 18)", "the paper: about 2 J for an insert"),
-    (PROCESSING, "processing (Fig. 20)", "the paper: about 1.5 J"),
-    (MAINTAINING, "maintaining (Fig. 21)", "the paper: a little less than processing"),
+    (ISSUING, "about 2 J for an insert"),
+    (PROCESSING, "about 1.5 J"),
+    (MAINTAINING, "a little less than processing"),
 )
-PARTS = ("processor", "awake", "frames")
-PART_NAMES = {"processor": "processor", "awake": "radio awake", "frames": "frames"}
+BAR = 0.26
 MODELLED = "Modelled from counted frames, bytes and processor time; not measured on a battery."
 Runs = Sequence[DeviceRun]
 
@@ -94,30 +92,23 @@ def _retrieval(runs: Runs) -> Picture:
 
 
 def _operations(runs: Runs, model: EnergyModel) -> Picture:
-    title = "Energy of an operation, by what a device does for it (modelled)"
+    title = "Energy of an operation (Figures 18, 20 and 21, modelled)"
     with mpl.rc_context(STYLE):
-        figure, panels = blank_panels(WIDE_IN, title, len(ROLES))
-        for axes, (role, name, stated) in zip(panels, ROLES, strict=True):
-            _stack(axes, runs, role, model)
-            axes.set_title(name, fontsize=10.5, color=INK)
-            axes.text(0.98, 0.97, stated, transform=axes.transAxes, ha="right", va="top", color=MUTED, fontsize=9)
-        highest = max(axes.get_ylim()[1] for axes in panels)
-        for axes in panels:
-            axes.set_ylim(0.0, 1.15 * highest)
-        panels[0].set_ylabel("mJ")
-        panels[-1].legend(loc="upper right", bbox_to_anchor=(1.0, 0.92))
-        return to_picture(figure, "devices_figures_18_20_21", title, MODELLED, DPI)
-
-
-def _stack(axes: Axes, runs: Runs, role: str, model: EnergyModel) -> None:
-    spent = {kind: one for kind in OPERATIONS if (one := each(runs, role, kind, model)) is not None}
-    floor = np.zeros(len(spent))
-    for part, colour in zip(PARTS, COLOURS, strict=False):
-        heights = np.array([1e3 * getattr(one, part) for one in spent.values()])
-        axes.bar(range(len(spent)), heights, bottom=floor, color=colour, label=PART_NAMES[part], width=0.65)
-        floor = floor + heights
-    axes.set_xticks(range(len(spent)), list(spent), rotation=30, ha="right")
-    axes.grid(visible=False, axis="x")
+        figure, (axes,) = blank_panels(SIZE_IN, title)
+        awake_j = all_j = 0.0
+        for number, (role, stated) in enumerate(ROLES):
+            spent = [each(runs, role, kind, model) or Spent() for kind in OPERATIONS]
+            awake_j, all_j = awake_j + sum(one.awake for one in spent), all_j + sum(one.total for one in spent)
+            places = np.arange(len(OPERATIONS)) + (number - 1) * BAR
+            heights = [1e3 * one.total for one in spent]
+            axes.bar(places, heights, color=COLOURS[number], label=f"{role} (the paper: {stated})", width=BAR)
+        axes.set_xticks(range(len(OPERATIONS)), OPERATIONS)
+        axes.grid(visible=False, axis="x")
+        axes.set_ylabel("mJ")
+        axes.set_ylim(0.0, 1.45 * axes.get_ylim()[1])
+        axes.legend(loc="upper right")
+        caption = f"{MODELLED} The radio that is awake is {awake_j / all_j:.0%} of it." if all_j else MODELLED
+        return to_picture(figure, "devices_figures_18_20_21", title, caption, DPI)
 
 
 def _minutes(runs: Runs, model: EnergyModel) -> Picture:
