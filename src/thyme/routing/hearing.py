@@ -40,6 +40,7 @@ class Hearing:
             self._desk[name] = getattr(self, name).ctypes.data
         self._count, self._end_s = self._desk["count"].data, self._desk["end_s"].data
         self._hearers, self._draws = self.nodes.data, self.draws.data
+        self._at_s, self._told = self.at_s.data, self.told.data
         self.address: int = self._desk.ctypes.data
 
     @property
@@ -49,6 +50,15 @@ class Hearing:
 
     def hearers(self) -> list[int]:
         return self._hearers[: self._count[0]].tolist()
+
+    def news(self) -> list[tuple[int, int, float]]:
+        """The rows of those for whom more must happen, what is to, and the number that each has drawn."""
+        told, draws = self._told, self._draws
+        return [(i, told[i], draws[i]) for i in self.told[: self._count[0]].nonzero()[0].tolist()]
+
+    def hearer(self, row: int) -> tuple[int, float]:
+        """Which node hears the frame, and when."""
+        return self._hearers[row], self._at_s[row]
 
     def draw(self, numbers: array[float]) -> None:
         """One number for each hearer."""

@@ -109,13 +109,12 @@ class Audience:
                 draw = self._draw
                 hearing.draw(array("d", [draw[node]() for node in hearing.hearers()]))
             if layer.take(hearing, layer.address, peer, message):
-                for i in hearing.told[:count].nonzero()[0].tolist():
-                    left.append((i, place, int(hearing.told[i]), float(hearing.draws[i])))
+                left += [(i, place, what, drawn) for i, what, drawn in hearing.news()]
         if len(self._layers) > 1:
             left.sort()
         for i, place, what, drawn in left:
-            engine.now_s = hearing.at_s[i].item()
-            self._layers[place].acts[hearing.nodes[i]](peer, message, what, drawn)
+            node, engine.now_s = hearing.hearer(i)
+            self._layers[place].acts[node](peer, message, what, drawn)
         engine.now_s = hearing.end_s
 
     def count(self, tally: Tally) -> None:

@@ -23,7 +23,9 @@ __all__ = ["DROPPED", "GIVEN_UP", "RECEIVED", "SENT", "Wifi"]
 
 
 _HEAD = Struct("6qd")
-"""A row of the heads (`state.HEAD`)."""
+"""A row of the heads (`state.HEAD`): all of `Told` but the happenings themselves."""
+_told = tuple.__new__
+"""What `Told` calls in the end, without the way there."""
 
 
 class Wifi:
@@ -81,11 +83,8 @@ class Wifi:
     def told(self) -> list[Told]:
         if not self._count:
             return []
-        heads, among = self._head_bytes[: self._heads[0] * _HEAD.size], self._told
-        return [
-            Told(frame, peer, what, node, begin, end, at_s, among)
-            for frame, peer, what, node, begin, end, at_s in _HEAD.iter_unpack(heads)
-        ]
+        heads, among = self._head_bytes[: self._heads[0] * _HEAD.size], (self._told,)
+        return [_told(Told, head + among) for head in _HEAD.iter_unpack(heads)]
 
     def happened(self) -> Table:
         """The happenings of this stop as rows (at_s, frame, node, peer, kind)."""
