@@ -28,6 +28,12 @@ report; `thyme study compare A B` puts two side by side. `--set KEY=VALUE` chang
   arrive. Among those, what `matters` decides; only differences that exceed what runs differ by count, and where they do
   not, the answer says that the approaches cannot be told apart. Intervals go from one run to another (the whole span of
   few runs; from six runs on, the one that holds the median run with 95 %), so that they never leave what is possible.
+  Where a neighbouring scene separates what the asked one does not, the answer says which to take there.
+- The **report** is one page that needs nothing else: the answer, what it assumes, where it tips over, the approach it
+  names at work (half a minute of the first run, played again with its messages), numbers and figures. Figures tell
+  their numbers under the pointer, tables are sorted by a click on a column's head.
+
+![The report of `make study`, on a desktop and on a phone](figures/report.webp)
 
 This page is printed by `thyme study keys`, from the types themselves.
 
