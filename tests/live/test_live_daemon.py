@@ -93,7 +93,7 @@ def test_verbs_store_list_fetch_and_remove(two: tuple[Client, Client], tmp_path:
     assert [each.name for each in other.found("goal")] == ["kick.jpg"]
     assert thyme(one, "peers", folder=tmp_path).stdout.startswith(b"2  127.0.0.1:")
     assert thyme(one, "node", "place", "12.5,40", folder=tmp_path).returncode == 0
-    assert one._ask("GET", "/v1/status")["position"] == [12.5, 40.0]
+    assert one.status().position == (12.5, 40.0)
 
 
 def test_what_cannot_be_done_is_one_line(two: tuple[Client, Client], tmp_path: Path) -> None:

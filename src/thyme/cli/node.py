@@ -256,6 +256,7 @@ def place(
 @app.command()
 def status(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False, control: Control = "") -> None:
     """Say how the daemon is."""
+    from thyme.approaches.registry import find_approach
     from thyme.live.daemon.client import Client
     from thyme.live.daemon.places import control_path
 
@@ -265,6 +266,8 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = F
         return
     print(f"node {state.node} ({state.approach}) listens on {state.address}{'' if state.joined else ', joining'}")
     print(f"{state.peers} in range, {state.objects} objects known, {state.subscriptions} subscriptions")
+    if find_approach(state.approach).capabilities.needs_positions:
+        print(f"at {state.position[0]:g},{state.position[1]:g} of the area, in metres")
     print(f"up for {state.now_s - state.started_s:.0f} s, {state.memory_bytes / 1e6:.0f} MB of memory")
 
 

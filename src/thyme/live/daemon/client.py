@@ -60,6 +60,8 @@ class Status(msgspec.Struct, frozen=True):
     subscriptions: int
     objects: int
     memory_bytes: int
+    position: tuple[float, float] = (0.0, 0.0)
+    """Metres from the area's south-west corner."""
 
 
 class Client:

@@ -77,7 +77,7 @@ def play_all(
             try:
                 kept.keep(run, msgspec.msgpack.encode(play(case)), monotonic() - began_s)
                 done += 1
-            except InputError as error:
+            except (InputError, OSError) as error:
                 failed.append(FailedRun(run, f"{case.nodes} devices, seed {case.seed}", 1, str(error)))
         else:
             reused += 1
