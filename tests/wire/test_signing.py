@@ -106,6 +106,13 @@ def test_an_owner_who_surely_speaks_itself_is_believed_by_a_subscriber_but_by_no
     assert reader.decode(PLAIN.encode(notified)) == notified
 
 
+def test_a_node_does_not_verify_what_it_signed_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = machine(ME)
+    notified = Notification(KEY, (mine.sealed(OBJECT),))
+    monkeypatch.setattr("thyme.live.trust.notary.is_signed", lambda *_: pytest.fail("it was verified"))
+    assert mine.decode(mine.encode(notified)) == notified
+
+
 def test_what_was_believed_is_still_proved_after_a_restart() -> None:
     store = MemoryStore()
     member = SigningCodec(Notary(OTHER, store))
