@@ -14,7 +14,7 @@ NodeId = NewType("NodeId", int)
 CellId = NewType("CellId", int)
 
 
-class ObjectKey(msgspec.Struct, frozen=True, array_like=True, order=True):
+class ObjectKey(msgspec.Struct, frozen=True, array_like=True, order=True, gc=False):
     """⟨oid, nid⟩: an object's name and its owner."""
 
     oid: str
@@ -24,7 +24,7 @@ class ObjectKey(msgspec.Struct, frozen=True, array_like=True, order=True):
         return f"{self.oid}@{self.owner}"
 
 
-class SubscriptionKey(msgspec.Struct, frozen=True, array_like=True, order=True):
+class SubscriptionKey(msgspec.Struct, frozen=True, array_like=True, order=True, gc=False):
     """⟨sid, nid⟩: a subscription's number and its subscriber."""
 
     sid: int

@@ -24,7 +24,7 @@ from thyme.live.loop import run
 
 GAP_S = 0.002
 """Between two payloads whose latency counts: none waits for another."""
-SILENCE_S = 5.0
+SILENCE_S = 15.0
 """After so long without another payload, the rest is lost."""
 WARM_UP = 50
 Find = Callable[[], Contender]

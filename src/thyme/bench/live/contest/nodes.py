@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from thyme.approaches.dcs.options import GridOptions
 from thyme.bench.live.contest.contender import Ability, Begins, Contender, Publisher, Server, Told
 from thyme.bench.live.processes import in_process
 from thyme.live import Node
+from thyme.live.failures import OperationError
 from thyme.live.loop import run
 from thyme.live.node.finding import AT_ONCE
 from thyme.live.node.notifications import Notifications
@@ -31,7 +32,7 @@ TAG = "goal"
 PUBLISHER, SUBSCRIBER, KEEPER = 1, 2, 3
 ROUND_S = 0.02
 ACQUAINTED_S = 2.0
-"""Until then the keeper is known as a member of the cell."""
+"""Until then nodes of cells have heard each other's beacons: what is measured is not joining."""
 
 
 class Nodes(Contender):
@@ -65,8 +66,6 @@ class Nodes(Contender):
         store = "memory" if folder is None or self.dies else str(folder / "store")
         async with self._node(PUBLISHER, HERE, server.address, store) as node:
             tag = self._tag()
-            if self.dies:
-                await asyncio.sleep(ACQUAINTED_S)
             at_once = self._approach == "ls" and store == "memory"  # where nobody else has to answer
 
             async def insert(payload: bytes) -> None:
@@ -104,6 +103,8 @@ class Nodes(Contender):
         peers = [peer] if peer else []
         async with Node(number, store=store, peers=peers, position=at, **options) as node:
             await node.device.joined.wait()
+            if self._approach == "dcs":
+                await asyncio.sleep(ACQUAINTED_S)
             yield node
 
     def _tag(self) -> str:
@@ -125,7 +126,8 @@ async def _page(stream: Notifications, told: Told) -> None:
     try:
         while True:
             if stream.remaining:
-                await stream.more(AT_ONCE)
+                with suppress(OperationError):  # who has died was asked; the next one asks another
+                    await stream.more(AT_ONCE)
             else:
                 await asyncio.sleep(ROUND_S)
     finally:
