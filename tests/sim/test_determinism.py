@@ -55,7 +55,7 @@ def digest(approach: str, seed: int, hash_seed: str) -> str:
 
 GOLDEN = {
     "es": "1787 09924cf13a51b39ace1f777fa1169e8d47180323a6cbf5c0ea9f7dc753bb7eb1",
-    "ls": "1998 cc20973c5d9a7cd00bad5437a3bdb273ad42345c2694b9d60b3a75a8f595adf6",
+    "ls": "1999 3bfe44f372a0324729c84a8ee955806f4665911266d44507236336fa2517e6d4",
     "dcs": "2049 869558d1940f289a4ab14bed4c391ca3f3cbcea155ff922553ba6f4a2aa8ccaa",
 }
 """Rows and digest of the events. They change when behaviour changes: look at what changed, then write them anew."""

@@ -8,6 +8,7 @@ from thyme.approaches.bounds import check_at_least
 from thyme.approaches.contents import ContentOptions
 from thyme.approaches.interface import StoreLimits
 from thyme.approaches.ls.agreement import AgreementOptions
+from thyme.approaches.ls.answers import AnswerOptions
 from thyme.approaches.ls.joining import JoinOptions
 from thyme.approaches.ls.tellings import TellingOptions
 from thyme.approaches.requests import RetryOptions
@@ -20,6 +21,7 @@ class LocalStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     collect_s: float = 0.25
     """How long the owners' answers to a subscription are waited for before the n most recent of all of them are told: a
     flood takes 25 ms a hop, and the answer less. Later ones are told as they come."""
+    answers: AnswerOptions = AnswerOptions()
     retry: RetryOptions = RetryOptions()
     echo: RetryOptions = RetryOptions(timeout_s=1.0)
     """How long a flood waits to be heard from a neighbour before it is repeated."""

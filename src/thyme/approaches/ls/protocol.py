@@ -32,6 +32,7 @@ from thyme.approaches.interface import (
     ReactiveStore,
 )
 from thyme.approaches.ls.agreement import Agreement, News
+from thyme.approaches.ls.answers import Answers
 from thyme.approaches.ls.joining import Joining
 from thyme.approaches.ls.known import Known
 from thyme.approaches.ls.options import LocalStorageOptions
@@ -91,6 +92,9 @@ class LocalStorage(ReactiveStore):
             MatchingLimits(subscriptions=self.options.known_subscriptions, tombstones=limits.deletions)
         )
         self._known = Known(host, self._index, self.options.revoked_memory, self.options.revoked_s)
+        self._answers = Answers(
+            host, self.options.answers, self._router, lambda key: self._index.subscription(key) is not None
+        )
         self._joining = Joining(
             host, self.options.join, self._known.to_hand_over, self._learn, lambda: self._agreement.listen()
         )
@@ -262,8 +266,10 @@ class LocalStorage(ReactiveStore):
     def _answer(self, subscription: Subscription, limit: int) -> None:
         """Send the newest of this node's matches to whom they are for, if there are any."""
         pieces = self._past(subscription, None, limit)
-        if pieces[0].matches:
+        if pieces[0].matches and subscription.key.subscriber == self.node:
             self._send_pieces(pieces)
+        elif pieces[0].matches:
+            self._answers.send(pieces)
 
     def _past(
         self, subscription: Subscription, cursor: Cursor | None, limit: int, request: int = -1
