@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from small_study import Finished
 
+from thyme.cli.study_new import QUESTIONS, new
 from thyme.model.errors import InputError
 from thyme.study.asking import GOINGS, MOVEMENTS, Asked, approaches_for, parse_venue, study_text
 from thyme.study.comparing import compare_studies
@@ -57,3 +58,23 @@ def test_a_study_compared_with_itself_does_not_differ(finished: Finished, tmp_pa
     assert {row.metric for row in found.rows if row.apart} == {"Notifications that arrive"}
     with pytest.raises(InputError, match=r"there is no metrics\.csv"):
         compare_studies(finished.out, tmp_path / "gone")
+
+
+def test_an_answer_that_cannot_be_is_told_at_once_and_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = iter(["many", "60", "300x", "300x200", "fly", "walk", "stay", "n", "soon", "nowhere", ""])
+    asked: list[str] = []
+
+    def prompt(question: str, **_: object) -> str:
+        asked.append(question)
+        return next(answers)
+
+    monkeypatch.setattr("typer.prompt", prompt)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    new(tmp_path / "mine.toml")
+    assert [asked.count(question) for question, _ in QUESTIONS.values()] == [2, 2, 2, 1, 1, 1, 2]
+    definition = load_study(tmp_path / "mine.toml")
+    assert (definition.scenario["nodes"], definition.matters) == (60, "soon")
+    assert "es" not in [approach.name for approach in definition.approaches]
+    assert "expected two sides in metres" in capsys.readouterr().out

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from thyme.study.asking import Asked
 
 QUESTIONS = {
     "people": ("How many people?", "36"),
@@ -37,8 +40,7 @@ def new(
       thyme study new festival.toml --people 200 --venue 300x150 --movement some
     """
     from thyme.model.errors import InputError
-    from thyme.model.settings import to_record
-    from thyme.study.asking import Asked, parse_venue, study_text
+    from thyme.study.asking import study_text
     from thyme.study.decision import prior_words
     from thyme.study.definition import load_study
     from thyme.study.plan import make_plan
@@ -50,12 +52,8 @@ def new(
         "posts": posts,
     }  # fmt: skip
     if sys.stdin.isatty() and all(value is None for value in given.values()):
-        given = _ask()
-    answers: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    sides = answers.pop("venue", "")
-    if sides:
-        answers["width_m"], answers["height_m"] = parse_venue(sides)
-    asked = to_record(answers | {"name": file.stem}, Asked, "thyme study new")
+        given = _ask(file)
+    asked = _asked(given, file)
     file.write_text(study_text(asked), encoding="utf-8")
     print(f"{file} written. Play it:  thyme study {file}")
     told = prior_words(make_plan(load_study(file))) if not asked.posts else ""
@@ -63,10 +61,42 @@ def new(
         print(f"Before anything is played: {told[0].lower()}{told[1:]}")
 
 
-def _ask() -> dict[str, Any]:
+def _asked(given: dict[str, Any], file: Path) -> Asked:
+    """The answers as a record; an `InputError` says which of them is none."""
+    from thyme.model.errors import InputError
+    from thyme.model.settings import to_record
+    from thyme.places import place_of
+    from thyme.study.asking import Asked, parse_venue
+
+    answers = {key: value for key, value in given.items() if value is not None}
+    sides = answers.pop("venue", "")
+    if sides:
+        answers["width_m"], answers["height_m"] = parse_venue(sides)
+    posts = answers.get("posts", "")
+    if posts:
+        folder = place_of(posts)
+        if isinstance(folder, Path) and not (file.parent / folder).is_dir():
+            raise InputError(f"--posts {posts}: there is no such folder beside the study; see `thyme posts ingest`")
+    return to_record(answers | {"name": file.stem}, Asked, "thyme study new")
+
+
+def _ask(file: Path) -> dict[str, Any]:
+    """Question by question; what cannot be is said at once, and asked again."""
+    from thyme.model.errors import InputError
+
     told: dict[str, Any] = {}
     for key, (question, default) in QUESTIONS.items():
-        told[key] = typer.prompt(question, default=default, show_default=bool(default))
-    told["people"] = int(told["people"]) if str(told["people"]).isdigit() else told["people"]
-    told["server"] = str(told["server"]).lower().startswith("y")
+        while True:
+            answer: Any = typer.prompt(question, default=default, show_default=bool(default))
+            if key == "people" and answer.isdigit():
+                answer = int(answer)
+            elif key == "server":
+                answer = answer.lower().startswith("y")
+            try:
+                _asked(told | {key: answer}, file)
+            except InputError as wrong:
+                print(f"  {wrong}")
+                continue
+            told[key] = answer
+            break
     return told
