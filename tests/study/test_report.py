@@ -8,6 +8,8 @@ from collections.abc import Callable
 from html import escape
 from html.parser import HTMLParser
 
+import msgspec
+
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
@@ -21,8 +23,9 @@ from thyme.study.plan import Plan, make_plan
 from thyme.study.report.headline import headline
 from thyme.study.report.pages import figure, prose
 from thyme.study.report.report import Expense, FailedRun, Report, render
-from thyme.study.results import Results, axis_of
-from thyme.study.shown_metrics import SHOWN_METRICS, SUCCESS_PARTS, WORKS
+from thyme.study.results import Results, Summary, axis_of
+from thyme.study.scenes import Scene
+from thyme.study.shown_metrics import COSTS, SHOWN_METRICS, SUCCESS_PARTS, WORKS
 from thyme.study.stages import StageReport
 
 
@@ -156,3 +159,18 @@ def test_the_approach_of_the_answer_is_seen_at_work(small: StudyDefinition) -> N
     assert any(shot["m"] for shot in shown["shots"]), "messages on their way"
     assert {shown["whats"][what] for _, _, what, _, _ in shown["deeds"]} >= {"posted", "asked", "was told of"}
     assert film_of("Thyme-LS", RunSpec(spec.scenario, pack_trace(()))) is None
+
+
+def test_what_differs_only_between_scenes_is_a_sentence_unless_it_is_a_share(small: StudyDefinition) -> None:
+    scene = Scene("everybody walks", {"movement": {"model": "waypoint"}})
+    plan = make_plan(msgspec.structs.replace(small, grid={"nodes": [8]}, scenes=(scene,)))
+    energy, recall = "energy.node_joules.mean", SHOWN_METRICS[1].metric
+    means = {energy: [500.0, 510.0, 600.0, 610.0], recall: [1.0, 0.98, 0.97, 1.0]}
+    summaries = {
+        (point, metric): Summary(mean, None, None, None, 1)
+        for metric, of_points in means.items()
+        for point, mean in enumerate(of_points)
+    }
+    shelves = draw(Results(plan, summaries), axis_of(plan), (), ())
+    assert shelves[COSTS].remarks == ["Energy: 500 J to 610 J, by scene; approaches do alike."]
+    assert "recall-by-scene" in [picture.name for picture in shelves[WORKS].pictures]

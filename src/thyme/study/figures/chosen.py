@@ -20,6 +20,8 @@ MAX_BREAKDOWNS = 6
 """Series that get figures of their own."""
 ALIKE_SHARE, ALIKE_OTHER = 0.005, 0.02
 """Within this nothing differs, in shares absolutely and in anything else relatively."""
+ALIKE_BESIDE = 0.05
+"""So do approaches in a scene, where what differs are the scenes."""
 
 
 class Shelf(msgspec.Struct):
@@ -53,9 +55,24 @@ def _put(results: Results, axis: Axis, shown: Shown, expectations: Sequence[Expe
     if len(means) > 1 and not any(one.metric == shown.metric for one in expectations) and _alike(means, shown):
         shelf.remarks.append(f"{shown.title}: {span(shown.told(min(means)), shown.told(max(means)))} everywhere.")
         return
+    beside = _by_place(results, axis, shown) if axis.labels and not shown.is_share else []
+    if beside and all(max(found) - min(found) <= ALIKE_BESIDE * max(map(abs, found)) for found in beside):
+        shelf.remarks.append(
+            f"{shown.title}: {span(shown.told(min(means)), shown.told(max(means)))}, by scene; approaches do alike."
+        )
+        return
     drawn = metric_figure(results, axis, shown, expectations)
     if drawn is not None:
         shelf.pictures.append(drawn)
+
+
+def _by_place(results: Results, axis: Axis, shown: Shown) -> list[list[float]]:
+    """What approaches have beside each other, place by place; nothing unless several have all."""
+    places = [
+        [found.mean for line in axis.series.values() if (found := results.get(line.get(x, -1), shown.metric))]
+        for x in axis.values
+    ]
+    return places if len(axis.series) > 1 and all(len(found) == len(axis.series) for found in places) else []
 
 
 def _alike(means: Sequence[float], shown: Shown) -> bool:

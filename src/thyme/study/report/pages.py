@@ -13,7 +13,8 @@ from thyme.study.figures.pictures import Picture
 
 SORTING = """\
 for (const head of document.querySelectorAll("th")) {
-  head.title = "sort by this";
+  head.title = "sort by this"; head.tabIndex = 0;
+  head.onkeydown = event => { if (event.key === "Enter") head.click(); };
   head.onclick = () => {
     const body = head.closest("table").tBodies[0], at = head.cellIndex, down = head.ariaSort === "ascending" ? -1 : 1;
     const key = row => row.cells[at].dataset.rank ?? row.cells[at].innerText.trim();
