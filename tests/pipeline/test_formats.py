@@ -28,9 +28,10 @@ from thyme.model.errors import InputError
 from thyme.pipeline.posts.formats import sources
 from thyme.pipeline.posts.formats.mapped import ColumnMap
 from thyme.pipeline.posts.formats.posts import ParsedPost, Unreadable
-from thyme.pipeline.posts.formats.reading import Rejected, read_source
+from thyme.pipeline.posts.formats.reading import LineCount, Rejected, read_source
 from thyme.pipeline.posts.formats.sources import find_files, plan_sources
 from thyme.pipeline.posts.formats.times import best_time, parse_time
+from thyme.pipeline.posts.ingest import lines_before
 from thyme.places import Place
 
 Write = Callable[..., Read]
@@ -172,10 +173,20 @@ def test_splitting_a_large_file_loses_and_repeats_nothing(tmp_path: Path, monkey
     path.write_text("\n".join(lines))
     for size in (100, 777, 5_000, 200_000):
         monkeypatch.setattr(sources, "PART_BYTES", size)
-        results = [one for source in plan_sources([path]) for one in read_source(source)]
+        parts = plan_sources([path])
+        counted = [LineCount() for _ in parts]
+        read = [list(read_source(part, count)) for part, count in zip(parts, counted, strict=True)]
+        results = [one for of_part in read for one in of_part]
+        before = lines_before(parts, [count.number for count in counted])
         posts = [one.id for one in results if isinstance(one, ParsedPost)]
         assert posts == [str(10_000 + n) for n in range(300) if n != 150]
-        assert [one.line for one in results if isinstance(one, Rejected)] == [151]
+        rejected = [
+            start + one.line
+            for start, of_part in zip(before, read, strict=True)
+            for one in of_part
+            if isinstance(one, Rejected)
+        ]
+        assert rejected == [151]
 
 
 def test_folders_and_patterns_lead_to_files(tmp_path: Path) -> None:

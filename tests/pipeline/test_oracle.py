@@ -13,7 +13,7 @@ from pyspark.sql import functions as sf
 from thyme.model.operations import TRACE_COLUMNS, Operation
 from thyme.pipeline.schemas import TRACE, spark_schema
 from thyme.pipeline.spark.arrow import from_arrow
-from thyme.pipeline.truth import oracle
+from thyme.pipeline.truth import oracle, running_counts
 from thyme.sim.traces import check_operations, table_from_operations
 
 WORLDS = 120
@@ -50,9 +50,15 @@ def test_the_pairs_are_those_of_the_matching_index_when_hot_tags_are_shared(
     assert set(rows) == truth
 
 
+@pytest.mark.parametrize("stretch_s", [running_counts.STRETCH_S, 0.5])
 def test_the_counts_are_those_of_the_matching_index(
-    traces: DataFrame, worlds: dict[str, list[Operation]], truth: set[tuple[str, str, str]]
+    traces: DataFrame,
+    worlds: dict[str, list[Operation]],
+    truth: set[tuple[str, str, str]],
+    stretch_s: float,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(running_counts, "STRETCH_S", stretch_s)
     counts = {(row.trace, row.subscription): row.expected for row in oracle.expected_counts(traces).collect()}
     numbers = Counter((name, subscription) for name, subscription, _ in truth)
     everyone = [(name, str(o.subscription_key)) for name, operations in worlds.items() for o in operations if o.query]

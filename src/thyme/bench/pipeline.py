@@ -1,11 +1,13 @@
 """The benchmark of the pipeline: ingestion, trace, ground truth and metrics as posts grow, on this machine.
 
 Posts are generated, written as JSON lines, and read back. All their users become nodes, so nearly every post is
-inserted, and there is one subscription per 25 posts. The ground truth is counted by Spark and, from the same file and
-by the same rule (running counts per tag), by DuckDB and by Polars, each in a process of its own; all three have to give
-the same counts. Metrics are those of a made-up run in which every operation succeeds and every object is notified once.
-Before the clock starts, all stages run once on few posts, so that what Java compiles on first use does not make the
-smallest size look slow and the growth small.
+inserted, and there is one subscription per 25 posts. Ingestion and trace are measured as a person has them: by the
+commands, with Spark's start. DuckDB and Polars ingest the same file, and count the ground truth from the same trace by
+the same rule (running counts per tag), each in a process of its own; all three have to give the same posts and counts.
+Ground truth and metrics have no command of their own and are measured within one session. Metrics are those of a
+made-up run in which every operation succeeds and every object is notified once. Before the clock starts, all stages run
+once on few posts, so that what Java compiles on first use does not make the smallest size look slow and the growth
+small.
 """
 
 from __future__ import annotations
@@ -14,17 +16,20 @@ import json
 import multiprocessing
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from thyme.bench.effort import Effort, measure
+from thyme.bench.effort import Effort, Result, measure
+from thyme.bench.ingestion import content_of, ingest_with_duckdb, ingest_with_polars
 from thyme.bench.truth import count_with_duckdb, count_with_polars
 
 SIZES = (500_000, 1_000_000, 2_000_000, 5_000_000)
@@ -32,7 +37,17 @@ WARM_UP_POSTS = 20_000
 POSTS_PER_SUBSCRIPTION = 25
 WANTED_OVER_DUCKDB = 4.0
 FILE_COLUMNS = 120
-_STAGES = ("ingest", "trace", "oracle", "oracle, DuckDB", "oracle, Polars", "metrics")
+_STAGES = (
+    "posts ingest",
+    "ingest, DuckDB",
+    "ingest, Polars",
+    "trace make",
+    "oracle",
+    "oracle, DuckDB",
+    "oracle, Polars",
+    "metrics",
+)
+_RUN_COMMAND = "from thyme.cli.main import run; run()"
 
 
 class PipelineRow(msgspec.Struct, frozen=True):
@@ -52,8 +67,10 @@ def bench_pipeline(
     tell: Callable[[str], None] = lambda stage: None,
     warm_up: bool = True,
     measured: Callable[[list[PipelineRow]], None] = lambda rows: None,
+    commands: bool = True,
 ) -> list[PipelineRow]:
-    """Measure every stage at every size; `tell` hears what is being done, `measured` gets the rows of each size."""
+    """Measure every stage at every size; `tell` hears what is being done, `measured` gets the rows of each size.
+    Without `commands`, all stages share one session."""
     from thyme.pipeline.spark.session import spark_session, steady_java
 
     rows: list[PipelineRow] = []
@@ -62,9 +79,9 @@ def bench_pipeline(
         tell("starting Spark")
         spark_session("bench", f"local[{cores}]", **steady_java())
         if warm_up:
-            _bench_size(folder / "warm", WARM_UP_POSTS, cores, lambda stage: tell(f"warming up: {stage}"))
+            _bench_size(folder / "warm", WARM_UP_POSTS, cores, lambda stage: tell(f"warming up: {stage}"), False)
         for posts in sizes:
-            of_size = _bench_size(folder / str(posts), posts, cores, tell)
+            of_size = _bench_size(folder / str(posts), posts, cores, tell, commands)
             measured(of_size)
             rows.extend(of_size)
             shutil.rmtree(folder / str(posts))
@@ -102,24 +119,28 @@ def render(rows: Sequence[PipelineRow], console: Console | None = None) -> None:
 
 
 def over_duckdb(rows: Sequence[PipelineRow]) -> Iterator[str]:
-    """How Spark's ground truth compares with DuckDB's at each size."""
+    """How Spark's stages compare with DuckDB's at each size."""
     for row in rows:
-        other = next((one for one in rows if one.posts == row.posts and one.stage == "oracle, DuckDB"), None)
-        if row.stage == "oracle" and other is not None:
+        name = row.stage.rpartition(" ")[2]
+        other = next((one for one in rows if one.posts == row.posts and one.stage == f"{name}, DuckDB"), None)
+        if row.stage in ("posts ingest", "oracle") and other is not None:
             yield (
-                f"oracle at {row.posts:,} posts: {row.wall_s / other.wall_s:.1f} × DuckDB's seconds, "
+                f"{row.stage} at {row.posts:,} posts: {row.wall_s / other.wall_s:.1f} × DuckDB's seconds, "
                 f"{row.cpu_s / other.cpu_s:.1f} × its CPU time (wanted: at most {WANTED_OVER_DUCKDB:g} ×)"
             )
 
 
-def _bench_size(folder: Path, posts: int, cores: int, tell: Callable[[str], None]) -> list[PipelineRow]:
+def _bench_size(folder: Path, posts: int, cores: int, tell: Callable[[str], None], commands: bool) -> list[PipelineRow]:
     from thyme.bench.stages import (
+        bench_options,
         count_truth,
         ingest_lines,
         make_bench_events,
         make_bench_trace,
         run_bench_metrics,
+        trace_words,
     )
+    from thyme.pipeline.manifest import read_manifest
 
     rows: list[PipelineRow] = []
 
@@ -129,20 +150,36 @@ def _bench_size(folder: Path, posts: int, cores: int, tell: Callable[[str], None
     folder.mkdir(parents=True)
     tell(f"{posts:,} posts: generating")
     write_lines(folder / "posts.jsonl", posts)
+    given, read, trace = folder / "posts.jsonl", folder / "posts", folder / "trace"
     tell(f"{posts:,} posts: ingesting")
-    read, effort = measure(lambda: ingest_lines(folder / "posts.jsonl", folder / "posts"))
-    add("ingest", effort, f"{read:,} posts")
+    if commands:
+        _, effort = measure(lambda: _command("posts", "ingest", str(given), "--out", str(read), cores=cores))
+    else:
+        _, effort = measure(lambda: ingest_lines(given, read))
+    content = content_of(read)
+    add("posts ingest", effort, f"{content.posts:,} posts")
+    for name, ingestion in (("DuckDB", ingest_with_duckdb), ("Polars", ingest_with_polars)):
+        tell(f"{posts:,} posts: ingesting with {name}")
+        other = folder / f"{name}.parquet"
+        _, effort = _apart(partial(ingestion, given, other, cores))
+        if (found := content_of(other)) != content:
+            raise AssertionError(f"{name} reads {found}, Spark {content}")
+        add(f"ingest, {name}", effort, f"{found.posts:,} posts")
+        other.unlink()
     tell(f"{posts:,} posts: making the trace")
-    operations, effort = measure(
-        lambda: make_bench_trace(folder / "posts", folder / "trace", posts // POSTS_PER_SUBSCRIPTION)
-    )
-    add("trace", effort, f"{operations:,} operations")
+    options = bench_options(read, posts // POSTS_PER_SUBSCRIPTION)
+    if commands:
+        words = ["trace", "make", str(read), "--out", str(trace), *trace_words(options)]
+        _, effort = measure(lambda: _command(*words, cores=cores))
+    else:
+        _, effort = measure(lambda: make_bench_trace(read, trace, options))
+    add("trace make", effort, f"{read_manifest(trace).rows:,} operations")
     tell(f"{posts:,} posts: counting the truth")
     truth, effort = measure(lambda: count_truth(folder / "trace", folder / "expected"))
     add("oracle", effort, f"{truth:,} matches")
     for name, function in (("DuckDB", count_with_duckdb), ("Polars", count_with_polars)):
         tell(f"{posts:,} posts: counting the truth with {name}")
-        total, effort = _apart(function, folder / "trace", cores)
+        total, effort = _apart(partial(function, folder / "trace", cores))
         if total != truth:
             raise AssertionError(f"{name} counts {total} matches, Spark {truth}")
         add(f"oracle, {name}", effort, f"{total:,} matches")
@@ -171,11 +208,17 @@ def write_lines(path: Path, posts: int) -> None:
                 file.write(json.dumps(status) + "\n")
 
 
-def _apart(function: Callable[[Path, int], int], trace: Path, cores: int) -> tuple[int, Effort]:
+def _command(*words: str, cores: int) -> None:
+    """The command, as a person calls it."""
+    given = [sys.executable, "-c", _RUN_COMMAND, *words, "--master", f"local[{cores}]"]
+    subprocess.run(given, check=True, stdout=subprocess.DEVNULL)
+
+
+def _apart(work: Callable[[], Result]) -> tuple[Result, Effort]:
     """Run in a process of its own, so that its memory is its own."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(_measured, function, trace, cores).result()
+        return pool.submit(_measured, work).result()
 
 
-def _measured(function: Callable[[Path, int], int], trace: Path, cores: int) -> tuple[int, Effort]:
-    return measure(lambda: function(trace, cores))
+def _measured(work: Callable[[], Result]) -> tuple[Result, Effort]:
+    return measure(work)

@@ -25,10 +25,9 @@ def ingest_lines(source: Path, out: Path) -> int:
     return ingest(spark_session(_RUN), [str(source)], out).posts
 
 
-def make_bench_trace(posts: Path, out: Path, subscriptions: int) -> int:
-    """A trace in which every user with a tagged post takes part; how many operations it has."""
-    spark = spark_session(_RUN)
-    frame = dataset.read(spark, posts, POSTS)
+def bench_options(posts: Path, subscriptions: int) -> TraceOptions:
+    """Of a trace in which every user with a tagged post takes part."""
+    frame = dataset.read(spark_session(_RUN), posts, POSTS)
     users = frame.where(sf.size("tags") > 0).select("author").distinct().count()
     hourly = subscriptions / users / 3.0
     rates = Rates(
@@ -37,9 +36,19 @@ def make_bench_trace(posts: Path, out: Path, subscriptions: int) -> int:
         deletes_per_hour=0.05,
         unsubscribes_per_hour=hourly / 10.0,
     )
+    return TraceOptions(users=users, rates=rates)
+
+
+def trace_words(options: TraceOptions) -> list[str]:
+    """The same for the command."""
+    names = ("subscriptions_first_per_hour", "subscriptions_rest_per_hour", "deletes_per_hour", "unsubscribes_per_hour")
+    settings = [f"rates.{name}={getattr(options.rates, name)!r}" for name in names]
+    return ["--users", str(options.users), *(word for setting in settings for word in ("--set", setting))]
+
+
+def make_bench_trace(posts: Path, out: Path, options: TraceOptions) -> None:
     with job():
-        dataset.write_once(make_trace(frame, TraceOptions(users=users, rates=rates)), out)
-    return dataset.read(spark, out, TRACE).count()
+        dataset.write_once(make_trace(dataset.read(spark_session(_RUN), posts, POSTS), options), out)
 
 
 def count_truth(trace: Path, out: Path) -> int:

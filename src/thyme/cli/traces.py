@@ -104,7 +104,7 @@ def make(
     with Console(stderr=True).status("Making the trace on Spark …"):
         spark = spark_session("trace", master, **suited_to(dataset.size_bytes(given_posts)))
         with job():
-            dataset.write_once(make_trace(dataset.read(spark, given_posts, POSTS), options), place, files=1)
+            dataset.write_once(make_trace(dataset.read(spark, given_posts, POSTS), options), place)
     operations = _show(place)
     span = span_of(given_posts)
     print(f"{use_words(span, operations)}")

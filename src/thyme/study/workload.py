@@ -121,7 +121,7 @@ def _made_trace(
             working()
             frame = dataset.read(session.spark, posts.path, POSTS)
             with job():
-                dataset.write_once(make_trace(frame, options), path, files=1, made_from=f"posts {posts.identity}")
+                dataset.write_once(make_trace(frame, options), path, made_from=f"posts {posts.identity}")
         return path
 
     dealt = msgspec.structs.replace(choice.options, authors="deal")

@@ -78,16 +78,16 @@ def describe_posts(posts: DataFrame) -> PostStatistics:
             posts=whole["posts"],
             tagged=whole["tagged"],
             tags_per_post=whole["tags"],
-            distinct_tags=len(tags),
-            top_shares=tuple((tags[:4] / tags.sum()).tolist()),
+            distinct_tags=tags.number,
+            top_shares=tuple((tags.first(4) / tags.total).tolist()),
             tag_slope=_slope(tags, *SLOPE_RANKS),
-            tags_seen_once=float(np.mean(tags == 1)),
+            tags_seen_once=tags.once,
             heaps_exponent=_heaps(posts),
-            users=len(users),
-            posts_per_user=float(users.mean()),
-            most_posts=int(users[0]),
-            users_posting_once=float(np.mean(users == 1)),
-            top_hundred_share=float(users[:100].sum() / users.sum()),
+            users=users.number,
+            posts_per_user=users.total / users.number,
+            most_posts=int(users.first(1)[0]),
+            users_posting_once=users.once,
+            top_hundred_share=float(users.first(100).sum() / users.total),
             activity_exponent=_slope(users, *ACTIVITY_RANKS),
             start_s=start_s,
             posts_per_minute=float(minutes.mean()),
@@ -128,14 +128,35 @@ def statistic_rows(statistics: PostStatistics) -> list[tuple[str, str]]:
     ]
 
 
-def _ranked(names: DataFrame) -> Floats:
-    counts = names.groupBy("name").agg(sf.count("*").alias("uses")).select("uses").toArrow()["uses"].to_numpy()
-    return np.sort(counts.astype(np.float64))[::-1]
+class _Ranks:
+    """How often the first, the second and every further name is used: kept as how many names are used how often, which
+    is little however many names there are."""
+
+    def __init__(self, uses: Floats, names: npt.NDArray[np.int64]) -> None:
+        order = np.argsort(-uses)
+        self._uses, self._until = uses[order], np.cumsum(names[order])
+        self.number = int(self._until[-1])
+        self.total = float((uses * names).sum())
+        self.once = float(names[uses == 1].sum() / self.number)
+
+    def at(self, ranks: npt.NDArray[np.int64]) -> Floats:
+        """The uses of names by their ranks from 1."""
+        found: Floats = self._uses[np.searchsorted(self._until, ranks, side="left")]
+        return found
+
+    def first(self, number: int) -> Floats:
+        return self.at(np.arange(1, min(number, self.number) + 1))
 
 
-def _curve(counts: Floats) -> tuple[tuple[int, int], ...]:
-    ranks = np.unique(np.round(np.geomspace(1, len(counts), CURVE_POINTS)).astype(np.int64))
-    return tuple((int(rank), int(counts[rank - 1])) for rank in ranks)
+def _ranked(names: DataFrame) -> _Ranks:
+    uses = names.groupBy("name").agg(sf.count("*").alias("uses"))
+    counts = uses.groupBy("uses").agg(sf.count("*").alias("names")).toArrow()
+    return _Ranks(counts["uses"].to_numpy().astype(np.float64), counts["names"].to_numpy())
+
+
+def _curve(counts: _Ranks) -> tuple[tuple[int, int], ...]:
+    ranks = np.unique(np.round(np.geomspace(1, counts.number, CURVE_POINTS)).astype(np.int64))
+    return tuple(zip(ranks.tolist(), counts.at(ranks).astype(np.int64).tolist(), strict=True))
 
 
 def _minutes(posts: DataFrame, start_s: float) -> Floats:
@@ -163,9 +184,9 @@ def _heaps(posts: DataFrame) -> float:
     return _fit(np.log(used[late]), np.log(distinct[late]))
 
 
-def _slope(counts: Floats, first: int, last: int) -> float:
-    ranks = np.arange(first, min(last, len(counts)) + 1)
-    return -_fit(np.log(ranks), np.log(counts[ranks - 1]))
+def _slope(counts: _Ranks, first: int, last: int) -> float:
+    ranks = np.arange(first, min(last, counts.number) + 1)
+    return -_fit(np.log(ranks), np.log(counts.at(ranks)))
 
 
 def _fit(x: Floats, y: Floats) -> float:

@@ -28,6 +28,7 @@ from thyme.pipeline.posts.merging import distinct_posts, find_copies, merge_acce
 from thyme.pipeline.posts.parsing import (
     COUNT_COLUMNS,
     OWNED_COLUMNS,
+    PARSED_REJECTED,
     POSTS_PART,
     SOURCE_COLUMNS,
     ParseSources,
@@ -51,6 +52,7 @@ from thyme.places import Place, Remote, place_of, whole_place
 REJECTED_PART = "_rejected"
 MAX_SORTED_HERE = 1_000_000
 """Up to so many rejected records are ordered by one task."""
+_LINES_BEFORE: Columns = (("number", "int64"), ("before", "int64"))
 _TOLD = re.compile(r"thyme\.model\.errors\.InputError: (.+)")
 
 
@@ -124,14 +126,14 @@ def ingest_sources(
         beside = draft.scratch
         tell(f"reading {len({source.path for source in sources})} files in {len(sources)} parts")
         with _told_by_workers():
-            counts = parse_all(spark, sources, beside, options.pseudonyms)
+            counts, before = parse_all(spark, sources, beside, options.pseudonyms)
         surplus = 0
         if counts.posts:
             tell("removing repetitions")
             surplus = _write_posts(spark, beside / POSTS_PART, draft, counts, options)
         else:
             draft.add(_nothing(POST_COLUMNS))
-        rejected = _write_rejected(spark, beside / REJECTED_FILES, draft, counts.rejected)
+        rejected = _write_rejected(spark, beside / REJECTED_FILES, draft, counts.rejected, before)
     formats = Counter(form for _, form in sorted({(source.name, source.format) for source in sources}))
     return IngestSummary(
         files=len({source.name for source in sources}),
@@ -166,23 +168,43 @@ def _told_by_workers() -> Iterator[None]:
         raise InputError(told[1].strip()) from error
 
 
-def parse_all(spark: SparkSession, sources: Sequence[Source], folder: Place, pseudonyms: Pseudonyms | None) -> Counts:
-    """Have workers read every source into the folder, each as a task of its own; how many records of each kind."""
+def parse_all(
+    spark: SparkSession, sources: Sequence[Source], folder: Place, pseudonyms: Pseudonyms | None
+) -> tuple[Counts, list[int]]:
+    """Have workers read every source into the folder, each as a task of its own; how many records of each kind, and how
+    many lines of its file come before each source."""
     packed = [msgspec.json.encode(source).decode() for source in sources]
     table = pa.table([list(range(len(packed))), packed], schema=arrow_schema(SOURCE_COLUMNS))
     frame = from_arrow(spark, table, spark_schema(SOURCE_COLUMNS))
     spread = frame.repartitionByRange(len(sources), "number") if len(sources) > 1 else frame.coalesce(1)
     parsed = map_arrow(spread, ParseSources(str(whole_place(folder)), pseudonyms), spark_schema(COUNT_COLUMNS))
-    totals = parsed.toArrow()
-    return Counts(**{name: pc.sum(totals[name]).as_py() or 0 for name, _ in COUNT_COLUMNS})
+    totals = parsed.toArrow().sort_by("number")
+    sums = {name: pc.sum(totals[name]).as_py() or 0 for name in Counts.__struct_fields__}
+    return Counts(**sums), lines_before(sources, totals["lines"].to_pylist())
 
 
-def _write_rejected(spark: SparkSession, parsed: Place, draft: Draft, number: int) -> dict[str, int]:
+def lines_before(sources: Sequence[Source], lines: Sequence[int]) -> list[int]:
+    """How many lines of its file come before each source, which follow each other if they are parts of one file."""
+    before: list[int] = []
+    for number, source in enumerate(sources):
+        goes_on = source.start > 0 and source.kind == "lines"
+        before.append(before[-1] + lines[number - 1] if goes_on else 0)
+    return before
+
+
+def _write_rejected(
+    spark: SparkSession, parsed: Place, draft: Draft, number: int, before: Sequence[int]
+) -> dict[str, int]:
     """What could not be read, in order, and how often for which reason."""
     if not number:
         draft.add(_nothing(REJECTED_COLUMNS), part=REJECTED_PART)
         return {}
-    rejected = conform(dataset.read_folder(spark, parsed, REJECTED), REJECTED)
+    found = dataset.read_folder(spark, parsed, spark_schema(PARSED_REJECTED))
+    if any(before):
+        table = pa.table([range(len(before)), before], schema=arrow_schema(_LINES_BEFORE))
+        offsets = sf.broadcast(from_arrow(spark, table, spark_schema(_LINES_BEFORE)))
+        found = found.join(offsets, on="number", how="inner").withColumn("line", sf.col("line") + sf.col("before"))
+    rejected = conform(found, REJECTED)
     order = ("file", "line", "reason", "record")
     ordered = rejected.coalesce(1).sortWithinPartitions(*order)
     draft.write(ordered if number <= MAX_SORTED_HERE else rejected.orderBy(*order), REJECTED_PART)

@@ -21,7 +21,7 @@ from thyme.pipeline.posts.formats.identity import id_owner, is_worldwide
 from thyme.pipeline.posts.formats.opening import Source
 from thyme.pipeline.posts.formats.posts import ParsedPost, Skipped
 from thyme.pipeline.posts.formats.pseudonyms import Pseudonyms
-from thyme.pipeline.posts.formats.reading import Rejected, read_source
+from thyme.pipeline.posts.formats.reading import LineCount, Rejected, read_source
 from thyme.pipeline.schemas import POST_COLUMNS, REJECTED_COLUMNS, Columns, arrow_schema
 from thyme.places import Place, Remote, place_of
 
@@ -29,7 +29,11 @@ BATCH_ROWS = 20_000
 OWNED_COLUMNS: Columns = (*POST_COLUMNS, ("owner", "string"))
 """Posts as read: `owner` tells those apart whose ids are not worldwide (`formats.identity`)."""
 SOURCE_COLUMNS: Columns = (("number", "int64"), ("source", "string"))
+PARSED_REJECTED: Columns = (*REJECTED_COLUMNS, ("number", "int64"))
+"""Rejected records as read: lines are those of the source of that number, which may be a part of a file."""
 COUNT_COLUMNS: Columns = (
+    ("number", "int64"),
+    ("lines", "int64"),
     ("posts", "int64"),
     ("owned", "int64"),
     ("accented", "int64"),
@@ -53,10 +57,11 @@ class ParseSources(msgspec.Struct, frozen=True):
     def _parse(self, number: int, source: Source) -> pa.RecordBatch:
         folder = place_of(self.folder)
         posts = _Rows(OWNED_COLUMNS, folder / POSTS_PART / f"{number:06d}.parquet")
-        rejected = _Rows(REJECTED_COLUMNS, folder / REJECTED_PART / f"{number:06d}.parquet")
+        rejected = _Rows(PARSED_REJECTED, folder / REJECTED_PART / f"{number:06d}.parquet")
         skipped = owned = accented = 0
+        counted = LineCount()
         with posts, rejected:
-            for result in read_source(source):
+            for result in read_source(source, counted):
                 if isinstance(result, ParsedPost):
                     row = self._post(result)
                     owned += row[-1] != ""
@@ -65,8 +70,8 @@ class ParseSources(msgspec.Struct, frozen=True):
                 elif isinstance(result, Skipped):
                     skipped += 1
                 else:
-                    rejected.add(self._rejected(source, result))
-        counts = [posts.number, owned, accented, rejected.number, skipped]
+                    rejected.add((*self._rejected(source, result), number))
+        counts = [number, counted.number, posts.number, owned, accented, rejected.number, skipped]
         return pa.record_batch([[count] for count in counts], schema=arrow_schema(COUNT_COLUMNS))
 
     def _post(self, result: ParsedPost) -> tuple[str, str, float, str, list[str], str]:

@@ -8,6 +8,7 @@ Every number is an option, and the trace depends on posts and options alone, not
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import ceil
 from typing import Literal
 
 import msgspec
@@ -22,8 +23,9 @@ from thyme.model.formulas import tag_text
 from thyme.model.objects import MAX_TAGS
 from thyme.pipeline.chance import uniforms
 from thyme.pipeline.schemas import POSTS, TRACE, arrow_schema, conform, spark_schema
-from thyme.pipeline.spark.arrow import from_arrow, map_arrow
+from thyme.pipeline.spark.arrow import column_function, from_arrow, map_arrow
 from thyme.pipeline.spark.keeping import keep
+from thyme.pipeline.spark.ranking import ranked
 from thyme.pipeline.traces.behaviour import DRAWN_COLUMNS, Compression, QueryMix, Rates, UserOperations
 from thyme.pipeline.traces.sizes import ObjectSizes, sized
 
@@ -31,7 +33,6 @@ MAX_LIGHT_USERS = 100_000
 """Up to so many, users are sent to where the posts are."""
 MAX_COMPANIONS = 8
 """Of a tag, for queries with several: those that most often stand beside it."""
-_USERS = (("author", "string"), ("node", "int64"), ("publishes", "bool"), ("subscribes", "bool"))
 _OFFSETS = (("second", "int64"), ("before", "int64"))
 _POPULAR = (("tag", "string"), ("rank", "int64"), ("literal", "string"))
 
@@ -78,9 +79,11 @@ def make_trace(posts: DataFrame, options: TraceOptions) -> DataFrame:
         posts = deal_authors(posts, options)
     users = choose_users(posts, options)
     inserts = keep(_inserts(posts, users, start_s, options), StorageLevel.DISK_ONLY)
-    popular = _popular_tags(inserts, options.popular_share)
+    popular, tags = _popular_tags(inserts, options.popular_share)
     drawn = keep(_drawn_operations(inserts, users, options), StorageLevel.DISK_ONLY)
-    subscribes = _with_queries(drawn.where(sf.col("kind") == "subscribe"), popular, inserts, options)
+    asking = drawn.where(sf.col("kind") == "subscribe")
+    asking = asking.withColumn("rank", sf.floor(sf.col("tag_draw") * tags).cast("long"))
+    subscribes = _with_queries(asking, popular, inserts, options)
     removals = drawn.where(sf.col("kind") != "subscribe")
     return _numbered(inserts, subscribes, removals)
 
@@ -112,26 +115,42 @@ def _dealt(place: object) -> str:
 def choose_users(posts: DataFrame, options: TraceOptions) -> DataFrame:
     """The most active users as nodes 0, 1, …, with what they do; ties go by name."""
     active = posts.groupBy("author").agg(sf.count("*").alias("posts"))
-    top = active.orderBy(sf.desc("posts"), "author").limit(options.users).select("author").toArrow()
+    order = [sf.desc("posts"), sf.col("author")]
     if options.authors == "deal":
-        posting = top["author"].to_pylist()
-        silent = [name for name in map(_dealt, range(options.users)) if name not in set(posting)]
-        top = pa.table({"author": pa.array([*posting, *silent], pa.string())})
-    if top.num_rows < options.users:
+        active, order = _with_silent(active, options.users), [sf.desc("posts"), sf.col("place"), sf.col("author")]
+    people, number = ranked(active, *order)
+    if number < options.users:
         raise TooFewAuthors(
-            f"the posts have {top.num_rows} users with tagged posts in the window; expected at least "
+            f"the posts have {number} users with tagged posts in the window; expected at least "
             f'{options.users}: give more posts or fewer users, or deal them out (`authors = "deal"`, --authors deal)'
         )
-    nodes = np.arange(options.users)
-    publishes = np.ones(options.users, dtype=bool)
-    subscribes = publishes
-    if options.publisher_share is not None:
-        order = np.argsort(uniforms(options.seed, "roles", nodes), kind="stable")
-        publishes = np.isin(nodes, order[: max(1, round(options.publisher_share * options.users))])
-        subscribes = ~publishes
-    columns = [top["author"], pa.array(nodes), pa.array(publishes), pa.array(subscribes)]
-    table = pa.table(columns, schema=arrow_schema(_USERS))
-    return from_arrow(posts.sparkSession, table, spark_schema(_USERS))
+    users = people.where(sf.col("rank") < options.users).select("author", sf.col("rank").alias("node"))
+    if options.publisher_share is None:
+        return users.select("*", sf.lit(True).alias("publishes"), sf.lit(True).alias("subscribes"))
+    drawn = users.withColumn("draw", column_function(_RoleDraws(options.seed), "double")(sf.col("node")))
+    ordered, _ = ranked(drawn, "draw", "node")
+    publishes = sf.col("rank") < max(1, round(options.publisher_share * options.users))
+    return ordered.select("author", "node", publishes.alias("publishes"), (~publishes).alias("subscribes"))
+
+
+def _with_silent(active: DataFrame, users: int) -> DataFrame:
+    """Those whom no post fell to come after all others, by their places."""
+    names = active.sparkSession.range(users).select(
+        sf.concat(sf.lit(_dealt("")), sf.col("id").cast("string")).alias("author"),
+        sf.lit(0).cast("long").alias("posts"),
+        sf.col("id").alias("place"),
+    )
+    silent = names.join(active, on="author", how="left_anti")
+    return active.withColumn("place", sf.lit(0).cast("long")).unionByName(silent)
+
+
+class _RoleDraws(msgspec.Struct, frozen=True):
+    """By which nodes become publishers or subscribers."""
+
+    seed: int
+
+    def __call__(self, nodes: pa.Array) -> pa.Array:
+        return pa.array(uniforms(self.seed, "roles", nodes.to_numpy(zero_copy_only=False)), pa.float64())
 
 
 def _inserts(posts: DataFrame, users: DataFrame, start_s: float, options: TraceOptions) -> DataFrame:
@@ -151,13 +170,13 @@ def _inserts(posts: DataFrame, users: DataFrame, start_s: float, options: TraceO
     return sized(inserts, options.sizes, options.seed)
 
 
-def _popular_tags(inserts: DataFrame, share: float) -> DataFrame:
-    """The most used tags with their rank from 0 and their spelling in a query."""
+def _popular_tags(inserts: DataFrame, share: float) -> tuple[DataFrame, int]:
+    """The most used tags with their rank from 0 and their spelling in a query, and how many these are."""
     used = inserts.select(sf.explode("tags").alias("tag")).groupBy("tag").agg(sf.count("*").alias("uses"))
-    ranked = used.select("tag", (sf.row_number().over(Window.orderBy(sf.desc("uses"), "tag")) - 1).alias("rank"))
-    kept = sf.ceil(sf.count("*").over(Window.partitionBy()) * share)
-    popular = ranked.select("tag", "rank", kept.alias("kept")).where(sf.col("rank") < sf.col("kept"))
-    return keep(map_arrow(popular.select("tag", "rank"), _spelled, spark_schema(_POPULAR)))
+    tags, number = ranked(used, sf.desc("uses"), "tag")
+    kept = ceil(number * share)
+    popular = tags.where(sf.col("rank") < kept).select("tag", "rank")
+    return keep(map_arrow(popular, _spelled, spark_schema(_POPULAR))), kept
 
 
 def _spelled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -180,9 +199,7 @@ def _drawn_operations(inserts: DataFrame, users: DataFrame, options: TraceOption
 
 
 def _with_queries(subscribes: DataFrame, popular: DataFrame, inserts: DataFrame, options: TraceOptions) -> DataFrame:
-    tags = popular.count()
-    asked = subscribes.withColumn("rank", sf.floor(sf.col("tag_draw") * tags).cast("long"))
-    asked = asked.join(popular, on="rank", how="inner")
+    asked = subscribes.join(popular, on="rank", how="inner")
     if options.queries.single >= 1.0:
         query = sf.col("literal")
     else:

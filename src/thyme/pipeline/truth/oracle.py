@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 from thyme.pipeline.schemas import EXPECTED, PAIRS, conform
 from thyme.pipeline.spark.keeping import keep
 from thyme.pipeline.truth.conjunctions import any_holds, expand_queries, holds, is_single_tag, numbered_conjunctions
-from thyme.pipeline.truth.lives import in_time, named_trace, objects_of, subscriptions_of
+from thyme.pipeline.truth.lives import in_time, light, named_trace, objects_of, subscriptions_of
 from thyme.pipeline.truth.running_counts import count_matches, countable
 
 EVERYTHING = ""
@@ -88,7 +88,7 @@ def _keyed_conjunctions(subscriptions: DataFrame, uses: DataFrame) -> DataFrame:
     rows = asked.join(numbered_conjunctions(asked.drop("trace").distinct()), on="query", how="inner")
     wanted = sf.when(sf.size("positive") > 0, sf.col("positive")).otherwise(sf.array(sf.lit(EVERYTHING)))
     options = rows.drop("conjunctions").withColumn("key", sf.explode(wanted))
-    asked_keys = sf.broadcast(options.select("trace", "key").distinct())
+    asked_keys = light(options.select("trace", "key").distinct())
     sizes = uses.join(asked_keys, on=["trace", "key"], how="left_semi").groupBy("trace", "key")
     sized = options.join(sizes.agg(sf.count("*").alias("uses")), on=["trace", "key"], how="left").na.fill(0, ["uses"])
     cheapest = Window.partitionBy("trace", "query", "number").orderBy("uses", "key")

@@ -16,7 +16,6 @@ from thyme.pipeline.posts.formats.opening import (
     Source,
     Stream,
     chunks_of,
-    open_file,
     open_source,
     openable,
     raise_if_unseen,
@@ -45,18 +44,21 @@ class Rejected(msgspec.Struct, frozen=True):
 Result = ParsedPost | Rejected | Skipped
 
 
-def read_source(source: Source) -> Iterator[Result]:
-    """Everything in a source, in order. A file that breaks off is read up to there, and the break is rejected; one
-    that is not there is an InputError."""
-    reader = {"lines": _read_lines, "document": _read_document, "table": _read_table, "parquet": _read_parquet}
+class LineCount:
+    """How many lines begin in a source: those of the parts before tell where in its file a part's lines are."""
+
+    number = 0
+
+
+def read_source(source: Source, counted: LineCount | None = None) -> Iterator[Result]:
+    """Everything in a source, in order, with lines as numbered in the source; when all is read, `counted` knows how
+    many these were. A file that breaks off is read up to there, and the break is rejected; one that is not there is an
+    InputError."""
+    reader = {"document": _read_document, "table": _read_table, "parquet": _read_parquet}
     try:
-        first: int | None = None
-        for result in reader[source.kind](source):
-            if isinstance(result, Rejected) and source.kind == "lines" and source.start:
-                # Lines before a part are counted only where the number of one is wanted.
-                first = _lines_before(source) if first is None else first
-                result = msgspec.structs.replace(result, line=result.line + first)
-            yield result
+        yield from (
+            _read_lines(source, counted or LineCount()) if source.kind == "lines" else reader[source.kind](source)
+        )
     except DAMAGE as error:
         if isinstance(error, OSError):
             raise_if_unseen(source, error)
@@ -64,13 +66,14 @@ def read_source(source: Source) -> Iterator[Result]:
         yield Rejected(0, reason, "", reason)
 
 
-def _read_lines(source: Source) -> Iterator[Result]:
+def _read_lines(source: Source, counted: LineCount) -> Iterator[Result]:
     """Each line on its own. Most hold one value, which is read the quick way; all others are scanned."""
     decode = msgspec.json.decode
     quick = source.columns is None
     with open_source(source) as stream:
         lines = _lines(stream, source)
         for number, raw in lines:
+            counted.number = number
             line = raw.rstrip(_ENDS)
             if quick and (post := quick_status(line)) is not None:
                 yield post
@@ -129,20 +132,6 @@ def _whole_line(raw: bytes, lines: Iterator[tuple[int, bytes]]) -> Iterator[byte
     while _goes_on(raw) and (following := next(lines, None)) is not None:
         raw = following[1]
         yield raw
-
-
-def _lines_before(source: Source) -> int:
-    """How many lines of the file start before those of this part of it."""
-    count, place, last = 0, source.start, b""
-    with open_file(source.path) as stream:
-        while place > 0:
-            block = stream.read(min(place, 1 << 20))
-            if not block:
-                break
-            count += block.count(b"\n")
-            place -= len(block)
-            last = block[-1:]
-    return count + (last != b"\n")
 
 
 def _read_table(source: Source) -> Iterator[Result]:
