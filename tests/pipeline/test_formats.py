@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from random import Random
 
 import pytest
 from post_samples import (
@@ -26,7 +27,7 @@ from post_samples import (
 
 from thyme.model.errors import InputError
 from thyme.pipeline.posts.formats import sources
-from thyme.pipeline.posts.formats.mapped import ColumnMap
+from thyme.pipeline.posts.formats.mapped import ColumnMap, parse_map
 from thyme.pipeline.posts.formats.posts import ParsedPost, Unreadable
 from thyme.pipeline.posts.formats.reading import LineCount, Rejected, read_source
 from thyme.pipeline.posts.formats.sources import find_files, plan_sources
@@ -166,6 +167,22 @@ def test_a_file_that_breaks_off_is_read_up_to_there(read: Write) -> None:
     assert "breaks off" in rejected[-1].reason
 
 
+def read_parts(path: Path, columns: ColumnMap | None = None) -> tuple[list[ParsedPost], list[tuple[int, str]], int]:
+    """What all parts of a file give: posts, rejected records with their lines in the file, and how many parts."""
+    parts = plan_sources([path], columns)
+    counted = [LineCount() for _ in parts]
+    read = [list(read_source(part, count)) for part, count in zip(parts, counted, strict=True)]
+    before = lines_before(parts, [count.number for count in counted])
+    posts = [one for of_part in read for one in of_part if isinstance(one, ParsedPost)]
+    rejected = [
+        (start + one.line, one.record)
+        for start, of_part in zip(before, read, strict=True)
+        for one in of_part
+        if isinstance(one, Rejected)
+    ]
+    return posts, rejected, len(parts)
+
+
 def test_splitting_a_large_file_loses_and_repeats_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "large.jsonl"
     lines = [json.dumps(status(str(10_000 + n), "x" * (n % 97))) for n in range(300)]
@@ -173,20 +190,35 @@ def test_splitting_a_large_file_loses_and_repeats_nothing(tmp_path: Path, monkey
     path.write_text("\n".join(lines))
     for size in (100, 777, 5_000, 200_000):
         monkeypatch.setattr(sources, "PART_BYTES", size)
-        parts = plan_sources([path])
-        counted = [LineCount() for _ in parts]
-        read = [list(read_source(part, count)) for part, count in zip(parts, counted, strict=True)]
-        results = [one for of_part in read for one in of_part]
-        before = lines_before(parts, [count.number for count in counted])
-        posts = [one.id for one in results if isinstance(one, ParsedPost)]
-        assert posts == [str(10_000 + n) for n in range(300) if n != 150]
-        rejected = [
-            start + one.line
-            for start, of_part in zip(before, read, strict=True)
-            for one in of_part
-            if isinstance(one, Rejected)
-        ]
-        assert rejected == [151]
+        posts, rejected, _ = read_parts(path)
+        assert [one.id for one in posts] == [str(10_000 + n) for n in range(300) if n != 150]
+        assert rejected == [(151, "{broken")]
+
+
+def table_rows(random: Random, rows: int) -> Iterator[str]:
+    """Rows as they are found: plain, quoted, over several lines, with a lone quotation mark, or with no time."""
+    for number in range(rows):
+        when = "never" if random.random() < 0.05 else f"2016-06-10T19:{number % 60:02d}:00Z"
+        lines = "\n".join(f"line {one} of {number}" for one in range(random.randrange(2, 6)))
+        text = random.choices(
+            [f"post {number} #goal", f'"said ""yes"", {number}"', f'"{lines}"', f'a 12" screen {number}'],
+            [90, 4, 3, 3],
+        )[0]
+        yield f"user{number},{when},{text}"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_table_in_parts_is_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    path, columns = tmp_path / "large.csv", parse_map("author=who,at=when,text=said")
+    path.write_text("\n".join(["who,when,said", *table_rows(Random(seed), 3_000)]))
+    whole = read_parts(path, columns)
+    assert (len(whole[0]) > 2_500, len(whole[1]) > 50, whole[2]) == (True, True, 1)
+    for size in (1_000, 7_777, 40_000):
+        monkeypatch.setattr(sources, "PART_BYTES", size)
+        posts, rejected, parts = read_parts(path, columns)
+        assert parts > 2
+        assert posts == whole[0]
+        assert rejected == whole[1]
 
 
 def test_folders_and_patterns_lead_to_files(tmp_path: Path) -> None:

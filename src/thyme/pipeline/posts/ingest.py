@@ -187,7 +187,7 @@ def lines_before(sources: Sequence[Source], lines: Sequence[int]) -> list[int]:
     """How many lines of its file come before each source, which follow each other if they are parts of one file."""
     before: list[int] = []
     for number, source in enumerate(sources):
-        goes_on = source.start > 0 and source.kind == "lines"
+        goes_on = source.start > 0 and source.kind in ("lines", "table")
         before.append(before[-1] + lines[number - 1] if goes_on else 0)
     return before
 

@@ -1,8 +1,8 @@
 """What one task reads, and how its bytes and its text are come by.
 
-A source is a part of a file: a byte range of a large file of JSON lines, a row group of Parquet, a member of a zip
-archive, or a whole file. Its path is a whole one, because whoever reads it may work in another folder. A file that
-cannot be opened at all ends the work; one that breaks off later is read up to there (`DAMAGE`).
+A source is a part of a file: a byte range of a large file of JSON lines or of a table, a row group of Parquet, a member
+of a zip archive, or a whole file. Its path is a whole one, because whoever reads it may work in another folder. A file
+that cannot be opened at all ends the work; one that breaks off later is read up to there (`DAMAGE`).
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ Stream = IO[bytes] | gzip.GzipFile
 
 
 class Source(msgspec.Struct, frozen=True):
-    """What one task reads; `start` and `end` are bytes of JSON lines or row groups of Parquet. `shown` is the path as
-    it was given."""
+    """What one task reads; `start` and `end` are bytes of JSON lines or of a table, or row groups of Parquet. `shown`
+    is the path as it was given."""
 
     path: str
     kind: Literal["lines", "document", "table", "parquet"]
@@ -54,6 +54,11 @@ class Source(msgspec.Struct, frozen=True):
     @property
     def name(self) -> str:
         return f"{self.shown or self.path}!{self.member}" if self.member else self.shown or self.path
+
+
+def is_plain(source: Source) -> bool:
+    """Whether the ends of lines can be found among the bytes."""
+    return source.line_end == "\n" and source.encoding != "utf-16"
 
 
 def open_source(source: Source) -> Stream:

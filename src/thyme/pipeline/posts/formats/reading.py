@@ -16,6 +16,7 @@ from thyme.pipeline.posts.formats.opening import (
     Source,
     Stream,
     chunks_of,
+    is_plain,
     open_source,
     openable,
     raise_if_unseen,
@@ -24,7 +25,7 @@ from thyme.pipeline.posts.formats.opening import (
 from thyme.pipeline.posts.formats.posts import Outcome, ParsedPost, Skipped, Unreadable, attempt
 from thyme.pipeline.posts.formats.quick import quick_status
 from thyme.pipeline.posts.formats.scanning import MAX_SHOWN_CHARS, scan
-from thyme.pipeline.posts.formats.tables import csv_records, read_row
+from thyme.pipeline.posts.formats.tables import MAX_LINES_PER_RECORD, csv_records, read_row
 
 LINE_BYTES = 8 * 1024 * 1024
 """A longer line of JSON is read bit by bit; of a table it is rejected."""
@@ -54,11 +55,17 @@ def read_source(source: Source, counted: LineCount | None = None) -> Iterator[Re
     """Everything in a source, in order, with lines as numbered in the source; when all is read, `counted` knows how
     many these were. A file that breaks off is read up to there, and the break is rejected; one that is not there is an
     InputError."""
-    reader = {"document": _read_document, "table": _read_table, "parquet": _read_parquet}
+    counted = counted or LineCount()
     try:
-        yield from (
-            _read_lines(source, counted or LineCount()) if source.kind == "lines" else reader[source.kind](source)
-        )
+        match source.kind:
+            case "lines":
+                yield from _read_lines(source, counted)
+            case "table":
+                yield from _read_table(source, counted)
+            case "document":
+                yield from _read_document(source)
+            case "parquet":
+                yield from _read_parquet(source)
     except DAMAGE as error:
         if isinstance(error, OSError):
             raise_if_unseen(source, error)
@@ -134,28 +141,59 @@ def _whole_line(raw: bytes, lines: Iterator[tuple[int, bytes]]) -> Iterator[byte
         yield raw
 
 
-def _read_table(source: Source) -> Iterator[Result]:
+def _read_table(source: Source, counted: LineCount) -> Iterator[Result]:
     shape = source.shape
     assert shape is not None
     broken: dict[int, Unreadable] = {}
     with open_source(source) as stream:
-        split = source.line_end != "\n" or source.encoding == "utf-16"
-        lines = _split_lines(stream, source, broken) if split else _text_lines(stream, source, broken)
+        if is_plain(source):
+            lines = _text_lines(stream, _at_records(stream, source), broken, counted)
+        else:
+            lines = _split_lines(stream, source, broken)
         for number, cells in csv_records(lines, shape):
             damage = broken.pop(number, None)
             outcome = damage or attempt(read_row, cells, shape)
             yield _result(outcome, number, cells, shape.delimiter.join(cells)[:MAX_SHOWN_CHARS])
 
 
-def _text_lines(stream: Stream, source: Source, broken: dict[int, Unreadable]) -> Iterator[tuple[int, str]]:
+def _at_records(stream: Stream, source: Source) -> Source:
+    """A part of a table that begins and ends where records do, whatever was before."""
+    if not source.start and source.end is None:
+        return source
+    start = _record_start(stream, source.start) if source.start else 0
+    end = None if source.end is None else _record_start(stream, source.end)
+    stream.seek(0)
+    return msgspec.structs.replace(source, start=start, end=end)
+
+
+def _record_start(stream: Stream, place: int) -> int:
+    """Where a record surely starts, from a place on: one that goes over several lines begins with a line of an odd
+    number of quotation marks, and has so many lines at most; so it starts after as many lines without such a one."""
+    stream.seek(place - 1)
+    found = place - 1
+    calm = -1  # the rest of the line at the place does not count
+    while calm < MAX_LINES_PER_RECORD - 1:
+        line = stream.readline(LINE_BYTES)
+        if not line:
+            break
+        found += len(line)
+        if calm >= 0 or line.endswith(b"\n"):
+            calm = calm + 1 if calm < 0 or not (line.count(b'"') % 2 or _goes_on(line)) else 0
+    return found
+
+
+def _text_lines(
+    stream: Stream, source: Source, broken: dict[int, Unreadable], counted: LineCount
+) -> Iterator[tuple[int, str]]:
     lines = _lines(stream, source)
     for number, raw in lines:
+        counted.number = number
         if _goes_on(raw):
             broken[number] = Unreadable(f"a line of more than {LINE_BYTES} bytes")
             for _ in _whole_line(raw, lines):
                 pass
             raw = raw[:MAX_SHOWN_CHARS]
-        if number == 1:
+        if number == 1 and not source.start:
             continue
         try:
             yield number, raw.decode("utf-8")

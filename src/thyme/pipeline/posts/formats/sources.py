@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from thyme.model.errors import InputError
 from thyme.pipeline.posts.formats.mapped import OURS, ColumnMap
-from thyme.pipeline.posts.formats.opening import DAMAGE, Source, open_file, openable
+from thyme.pipeline.posts.formats.opening import DAMAGE, Source, is_plain, open_file, openable
 from thyme.pipeline.posts.formats.recognition import EXPECTED, recognise_text
 from thyme.places import Place, Remote, place_of, whole_place
 
@@ -173,7 +173,8 @@ def _paths(fields: pa.Schema | pa.StructType, before: str = "") -> Iterator[str]
 
 
 def _parts(source: Source, size: int) -> Iterator[Source]:
-    if source.kind != "lines" or source.compression or size <= PART_BYTES or not _has_newlines(source.path):
+    whole = source.kind not in ("lines", "table") or source.compression or not is_plain(source)
+    if whole or size <= PART_BYTES or not _has_newlines(source.path):
         yield source
         return
     for start in range(0, size, PART_BYTES):
