@@ -14,6 +14,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -72,49 +74,70 @@ class Remote:
 
     def read_bytes(self) -> bytes:
         system, path = self.arrow()
-        with system.open_input_stream(path, compression=None) as stream:
+        with _answering(self), system.open_input_stream(path, compression=None) as stream:
             return bytes(stream.read())
 
     def read_text(self) -> str:
         return self.read_bytes().decode()
 
     def write_bytes(self, content: bytes) -> None:
-        with self.open_output() as stream:
+        with _answering(self), self.open_output() as stream:
             stream.write(content)
 
     def open_output(self) -> Any:
         """A stream for a new object; in an object store it is there when the stream is closed."""
         system, path = self.arrow()
-        if self.scheme not in S3_SCHEMES:  # there, a folder is only a part of names
-            system.create_dir(path.rpartition("/")[0], recursive=True)
-        return system.open_output_stream(path, compression=None)
+        with _answering(self):
+            if self.scheme not in S3_SCHEMES:  # there, a folder is only a part of names
+                system.create_dir(path.rpartition("/")[0], recursive=True)
+            return system.open_output_stream(path, compression=None)
 
     def sizes(self) -> dict[str, int]:
         """How large the objects below are, by their names from here."""
         from pyarrow.fs import FileSelector, FileType
 
         system, path = self.arrow()
-        found = system.get_file_info(FileSelector(path, recursive=True, allow_not_found=True))
+        with _answering(self):
+            found = system.get_file_info(FileSelector(path, recursive=True, allow_not_found=True))
         return {one.path[len(path) + 1 :]: one.size for one in found if one.type == FileType.File}
 
     def size_bytes(self) -> int:
         """FileNotFoundError if there is no such object."""
         system, path = self.arrow()
-        size = system.get_file_info(path).size
+        with _answering(self):
+            size = system.get_file_info(path).size
         if size is None:
             raise FileNotFoundError(self.uri)
         return int(size)
 
     def remove(self) -> None:
         system, path = self.arrow()
-        if self.is_dir():
-            system.delete_dir(path)
-        elif self.is_file():
-            system.delete_file(path)
+        with _answering(self):
+            if self.is_dir():
+                system.delete_dir(path)
+            elif self.is_file():
+                system.delete_file(path)
 
     def _is(self, *kinds: str) -> bool:
         system, path = self.arrow()
-        return system.get_file_info(path).type.name in kinds
+        with _answering(self):
+            return system.get_file_info(path).type.name in kinds
+
+
+@contextmanager
+def _answering(place: Remote) -> Iterator[None]:
+    """A store that does not do what it is asked is no damage to what it keeps, but the end of the work. What is merely
+    not there stays an error of its own."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise InputError(f"{place}: the store does not do it ({_first_line(error)})") from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
 
 
 Place: TypeAlias = Path | Remote
@@ -203,7 +226,7 @@ def _file_system(scheme: str, store: str) -> Any:
         if scheme in ARROW_SCHEMES:
             return fs.FileSystem.from_uri(f"{scheme}://{store}/")[0]
     except (OSError, ValueError, ImportError) as error:  # ArrowInvalid is a ValueError
-        raise InputError(f"{scheme}://{store}: cannot be reached ({error})") from error
+        raise InputError(f"{scheme}://{store}: cannot be reached ({_first_line(error)})") from error
     try:
         import fsspec
     except ImportError as error:
@@ -228,4 +251,4 @@ def _s3(bucket: str) -> Any:
     try:
         return fs.S3FileSystem(**options) if options else fs.FileSystem.from_uri(f"s3://{bucket}")[0]
     except (OSError, ValueError) as error:
-        raise InputError(f"s3://{bucket}: cannot be reached ({error})") from error
+        raise InputError(f"s3://{bucket}: cannot be reached ({_first_line(error)})") from error
