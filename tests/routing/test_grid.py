@@ -63,6 +63,14 @@ def test_ranks_follow_distance_and_are_never_equal(columns: int, rows: int, data
         assert grid.rank(one, target) < grid.rank(other, target)
 
 
+@given(st.integers(1, 40), st.integers(1, 40), st.data())
+def test_the_closest_cell_is_the_one_of_the_lowest_rank(columns: int, rows: int, data: st.DataObject) -> None:
+    grid = Grid(columns * 10.0, rows * 10.0, 10.0)
+    cells = st.integers(0, grid.size - 1).map(CellId)
+    some, target = data.draw(st.lists(cells, max_size=8)), data.draw(cells)
+    assert grid.closest(some, target) == min(some, key=lambda cell: grid.rank(cell, target), default=None)
+
+
 def test_keys_are_spread_evenly_and_the_same_everywhere() -> None:
     grid = Grid(400.0, 200.0, 40.0)
     cells = Counter(grid.cell_for(f"tag{i}") for i in range(10_000))

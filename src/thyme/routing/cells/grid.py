@@ -14,6 +14,7 @@ All of it is integer arithmetic, exact.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import blake2b
 from math import ceil, isfinite, sqrt
 
@@ -123,6 +124,18 @@ class Grid:
         x = (to_column - column) * _UNIT + (_OFF_X if to_column < self._middle_column else -_OFF_X)
         y = (to_row - row) * _UNIT + (_OFF_Y if to_row < self._middle_row else -_OFF_Y)
         return x * x + y * y
+
+    def closest(self, cells: Iterable[CellId], target: CellId) -> CellId | None:
+        """The one of some cells that is closest to the target, by `rank`; None if there are none."""
+        columns, (x_off, y_off) = self.columns, self.offset(CellId(0), target)
+        best, least = None, 0
+        for cell in cells:
+            row, column = divmod(cell, columns)
+            x, y = x_off - column * _UNIT, y_off - row * _UNIT
+            rank = x * x + y * y
+            if best is None or rank < least:
+                best, least = cell, rank
+        return best
 
     def cell_for(self, key: str, part: int = 0) -> CellId:
         """The cell that keeps a tag or key. `part` names further cells of a key that is spread over

@@ -86,7 +86,7 @@ def next_step(
         return _towards_entry(grid, here, populated, heading, detour)
     if detour is None:
         near = grid.around(here) if reach_cells == 1 else grid.within(here, reach_cells)
-        closest = min((c for c in near if c in populated), key=lambda c: grid.rank(c, target), default=None)
+        closest = grid.closest([cell for cell in near if cell in populated], target)
         if closest is not None and grid.rank(closest, target) < grid.rank(here, target):
             return Onward(closest, _with_detour(heading, None))
         if sure and heading.node == ANY_NODE and _sees_all_closer(grid, here, target):
@@ -136,10 +136,9 @@ def turning_back(here: CellId, heading: Heading) -> Heading:
 def _boarding(grid: Grid, here: CellId, populated: Collection[CellId], heading: Heading) -> Onward | End:
     """A node that does not route gives its packet to the cell within reach that is closest to the target. If that is
     done in the target's own cell, there is none closer."""
-    near = [cell for cell in (here, *grid.around(here)) if cell in populated]
-    if not near:
+    closest = grid.closest([cell for cell in (here, *grid.around(here)) if cell in populated], heading.cell)
+    if closest is None:
         return End.STRANDED
-    closest = min(near, key=lambda cell: grid.rank(cell, heading.cell))
     sure = heading.beside and here == heading.cell
     return Onward(closest, _with_detour(heading, Detour(closest, closest, here) if sure else None))
 
@@ -148,9 +147,10 @@ def _towards_entry(
     grid: Grid, here: CellId, populated: Collection[CellId], heading: Heading, detour: Detour
 ) -> Onward | End:
     """A tour that is over ends in its entry, or where no cell is closer to that."""
-    near = [cell for cell in (here, *grid.around(here)) if cell == here or cell in populated]
-    closest = min(near, key=lambda cell: grid.rank(cell, detour.entry))
-    return End.PROXIED if closest == here else Onward(closest, heading)
+    closest = grid.closest([cell for cell in grid.around(here) if cell in populated], detour.entry)
+    if closest is None or grid.rank(here, detour.entry) < grid.rank(closest, detour.entry):
+        return End.PROXIED
+    return Onward(closest, heading)
 
 
 def _has_lost_entry(grid: Grid, here: CellId, populated: Collection[CellId], detour: Detour) -> bool:
@@ -172,4 +172,6 @@ def _around(grid: Grid, here: CellId, joined: list[CellId], heading: Heading, de
 
 
 def _with_detour(heading: Heading, detour: Detour | None) -> Heading:
+    if detour is None and heading.detour is None:
+        return heading
     return Heading(heading.cell, heading.node, detour, heading.beside)
