@@ -65,6 +65,10 @@ class Recorder:
             tally = self._traffic[(traffic, name, reason)] = {}
         return tally
 
+    def count_as(self, traffic: str, name: str, tally: Tally) -> None:
+        """What goes into a tally counts as another kind of traffic, too."""
+        self._traffic[(traffic, name, "")] = tally
+
     def table(self, end_s: float) -> pa.Table:
         """Everything recorded, as an Arrow table with `EVENT_SCHEMA`. Traffic rows carry the end of the run."""
         kinds = [(node, kind) for kind, tally in self._traffic.items() for node in tally]

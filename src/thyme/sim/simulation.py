@@ -54,14 +54,15 @@ _RECEIVED, _SENT, _GIVEN_UP = int(Happening.RECEIVED), int(Happening.SENT), int(
 class _Kind:
     """A class of messages: its name, where its frames are counted, and who takes them in together."""
 
-    __slots__ = ("air_control", "audience", "control", "forwarded", "name", "received", "sent")
+    __slots__ = ("air_control", "audience", "forwarded", "name", "received", "sent")
 
     def __init__(self, kind: type[Message], simulation: Simulation) -> None:
         recorder = simulation.recorder
         self.name = kind.__name__
         self.sent = recorder.tally(TrafficKind.SENT, self.name)
         self.received = recorder.tally(TrafficKind.RECEIVED, self.name)
-        self.control = recorder.tally(TrafficKind.CONTROL, self.name) if kind.control else None
+        if kind.control:
+            recorder.count_as(TrafficKind.CONTROL, self.name, self.sent)
         self.air_control = recorder.tally(TrafficKind.PHY_CONTROL, self.name) if kind.control else None
         passes_on = kind.forwarded_by is not Message.forwarded_by
         self.forwarded = recorder.tally(TrafficKind.FORWARDED, self.name) if passes_on else None
@@ -152,8 +153,6 @@ class Simulation:
         if kind is None:
             kind = self._kinds[type(message)] = _Kind(type(message), self)
         add(kind.sent, sender, 1, size_bytes)
-        if kind.control is not None:
-            add(kind.control, sender, 1, size_bytes)
         if kind.forwarded is not None and message.forwarded_by(sender):
             add(kind.forwarded, sender, 1, size_bytes)
         if self._frame_log is not None and len(self._frame_log) < MAX_KEPT_FRAMES:
