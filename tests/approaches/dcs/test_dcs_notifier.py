@@ -41,6 +41,18 @@ def test_so_many_subscribers_that_a_message_would_not_hold_them_are_told_by_seve
     assert [len(message.keys) for _, message in lone.take(CellNotification)] == [KEYS_PER_MESSAGE, 1]
 
 
+def test_what_is_told_to_the_same_ones_in_one_instant_shares_a_message_after_the_first() -> None:
+    lone, notifier = notifying(1, notify_together=True)
+    photos = [metadata_of(f"photo {i}", "goal") for i in range(4)]
+    for photo in photos:
+        notifier.notify(keys(lone), photo)
+    assert [message.matches for _, message in lone.take(CellNotification)] == [(photos[0],)]
+    lone.wait(0.1)
+    assert [message.matches for _, message in lone.take(CellNotification)] == [tuple(photos[1:])]
+    notifier.notify(keys(lone), PHOTO)
+    assert [message.matches for _, message in lone.take(CellNotification)] == [(PHOTO,)]
+
+
 def test_a_subscriber_whose_place_is_not_known_is_not_told() -> None:
     lone, notifier = notifying()
     notifier.notify([subscription_of("goal").key], PHOTO)

@@ -106,6 +106,8 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """A difference must be heard for this long before it is repaired: messages may be under way."""
     state_bytes: FrameBytes = 1_200
     """State is handed over in messages of about this size, which fit one frame."""
+    notify_together: bool = False
+    """Whether notifications of one instant to the same subscribers share messages. Live nodes say yes."""
     spread_load: int = 0
     """Objects under one tag above which a cell shares the tag with others; 0: never."""
     spread_cells: int = 4
@@ -136,6 +138,7 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
             reminders=False,
             dynamic_cells=False,
             repair=False,
+            notify_together=False,
             spread_load=0,
             replicas_in_cell=0,
             sure_members=0,

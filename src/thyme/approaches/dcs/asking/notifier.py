@@ -10,11 +10,12 @@ way is made up for soon, and who is off costs little.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import msgspec
 
 from thyme.approaches.dcs.cell import Cell
-from thyme.approaches.past import pieces_of
+from thyme.approaches.past import PIECE_BYTES, pieces_of
 from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId, NodeId, SubscriptionKey
 from thyme.model.objects import Metadata
@@ -25,6 +26,8 @@ from thyme.routing.cells.addresses import Arrival, Destination, Form
 from thyme.wire.cells import CellNotification, Silent
 
 MATCHES_PER_MESSAGE = 8
+MOST_TOGETHER = 64
+"""The same where the link carries more than a radio's frame."""
 KEYS_PER_MESSAGE = 60
 MOST_CAUGHT_UP = 1_000
 """Matches that are told at once to a subscriber that was away, or whose subscription came from another cell …"""
@@ -34,6 +37,10 @@ PATIENCE_GROWTH = 2.0
 """So many times longer is waited before a kept notification is tried once more."""
 SENT_MEMORY = 2_000
 """Notifications sent lately, to know what a NACK is about."""
+
+
+Placed = tuple[tuple[SubscriptionKey, CellId], ...]
+"""Subscriptions, and where their subscribers are said to be."""
 
 
 class _Sent(msgspec.Struct, frozen=True):
@@ -54,6 +61,8 @@ class Notifier:
         self._sent: Bounded[int, _Sent] = Bounded(SENT_MEMORY)
         self._kept: dict[NodeId, list[_Sent]] = {}
         self._kept_count = 0
+        self._gathered: dict[Placed, list[Metadata]] = {}
+        """Objects of this instant, by whom they are to be told to."""
         cell.undelivered.then(self._on_undelivered)
         cell.serve(Silent, self._on_silent)
 
@@ -62,9 +71,25 @@ class Notifier:
         placed = [(key, self._place_of(key)) for key in keys]
         known = [(key, cell) for key, cell in placed if cell is not None]
         for first in range(0, len(known), KEYS_PER_MESSAGE):
-            some = known[first : first + KEYS_PER_MESSAGE]
-            message = CellNotification(tuple(key for key, _ in some), (metadata,))
-            self._send(message, [Destination(cell, key.subscriber) for key, cell in some])
+            some = tuple(known[first : first + KEYS_PER_MESSAGE])
+            if some in self._gathered:
+                self._gathered[some].append(metadata)
+                continue
+            if self._options.notify_together:
+                self._gathered[some] = []
+                self._host.after(0.0, partial(self._tell_gathered, some))
+            self._tell(some, (metadata,))
+
+    def _tell(self, placed: Placed, matches: tuple[Metadata, ...]) -> None:
+        message = CellNotification(tuple(key for key, _ in placed), matches)
+        self._send(message, [Destination(cell, key.subscriber) for key, cell in placed])
+
+    def _tell_gathered(self, placed: Placed) -> None:
+        """What else is to be told to the same ones as at the beginning of this instant."""
+        matches, carries_bytes = tuple(self._gathered.pop(placed)), self._host.part_bytes()
+        most = MATCHES_PER_MESSAGE if carries_bytes <= PIECE_BYTES else MOST_TOGETHER
+        for piece in pieces_of(matches, most, max(PIECE_BYTES, carries_bytes)) if matches else ():
+            self._tell(placed, piece)
 
     def catch_up(self, subscription: Subscription, place: CellId, cursor: Cursor | None = None) -> None:
         """Tell a subscriber of all that is here and matches, old or new: of the most recent at once, of the rest piece
