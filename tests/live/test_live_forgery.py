@@ -6,7 +6,7 @@ Each forgery is tried with and without signatures: without them it works, so tha
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,7 @@ class Forger:
     def prove(self, statement: Statement) -> bytes:
         return self._identity.public + self._identity.sign(statement.said)
 
-    def believe(self, statement: Statement, proof: bytes) -> bool:
+    def believe(self, said: Sequence[tuple[Statement, bytes]]) -> bool:
         return True
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from thyme.host import MemoryStore
 from thyme.live.trust.identity import Identity
-from thyme.live.trust.notary import KIND, Notary
+from thyme.live.trust.notary import KIND, MANY, Notary
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import DataObject, Metadata, Replica
@@ -111,6 +111,18 @@ def test_a_node_does_not_verify_what_it_signed_itself(monkeypatch: pytest.Monkey
     notified = Notification(KEY, (mine.sealed(OBJECT),))
     monkeypatch.setattr("thyme.live.trust.notary.is_signed", lambda *_: pytest.fail("it was verified"))
     assert mine.decode(mine.encode(notified)) == notified
+
+
+@pytest.mark.parametrize("forged", [0, 7, MANY])
+def test_one_false_proof_among_many_is_noticed_and_nothing_of_them_is_remembered(forged: int) -> None:
+    mine, other = machine(ME), machine(OTHER)
+    objects = [mine.sealed(msgspec.structs.replace(OBJECT, key=ObjectKey(f"o{i}", ME.node))) for i in range(MANY + 1)]
+    false = [*objects]
+    false[forged] = msgspec.structs.replace(objects[forged], published_s=2.0)
+    for _ in range(2):
+        with pytest.raises(Forged):
+            other.decode(PLAIN.encode(Notification(KEY, tuple(false))))
+    assert other.decode(PLAIN.encode(Notification(KEY, tuple(objects)))) == Notification(KEY, tuple(objects))
 
 
 def test_what_was_believed_is_still_proved_after_a_restart() -> None:

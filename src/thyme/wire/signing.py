@@ -12,6 +12,7 @@ message. Where nothing is signed, and in messages without statements, the bytes 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol as Interface
 
 import msgspec
@@ -42,8 +43,9 @@ class Notary(Interface):
     def prove(self, statement: Statement) -> bytes:
         """The proof of this node's own statement, or of another's that was believed; nothing if there is none."""
 
-    def believe(self, statement: Statement, proof: bytes) -> bool:
-        """Whether its author said so; the proof is kept for those who hear of it later."""
+    def believe(self, said: Sequence[tuple[Statement, bytes]]) -> bool:
+        """Whether the authors of all these statements said so, by the proof of each; proofs are kept for those who
+        hear of it later."""
 
 
 class Codec(Interface):
@@ -92,9 +94,9 @@ class SigningCodec:
         message = codec.decode(frame)
         self._check_statements(message, proofs)
         vouched = self.speaker if type(message) in LAST else None
-        for metadata in OBJECTS[type(message)](message) if type(message) in OBJECTS else ():
-            if metadata.key.owner != vouched and not self._notary.believe(object_statement(metadata), metadata.proof):
-                raise Forged("an object that its owner did not sign")
+        told = list(OBJECTS[type(message)](message)) if type(message) in OBJECTS else []
+        if not self._notary.believe([(object_statement(one), one.proof) for one in told if one.key.owner != vouched]):
+            raise Forged("an object that its owner did not sign")
         return message
 
     def sealed(self, metadata: Metadata) -> Metadata:
@@ -107,10 +109,9 @@ class SigningCodec:
         statements = list(STATEMENTS[type(message)](message))
         if len(proofs) != PROOF_BYTES * len(statements) or len(statements) > MAX_STATEMENTS:
             raise Forged("a statement without a proof")
-        for at, statement in enumerate(statements):
-            proof = proofs[at * PROOF_BYTES : (at + 1) * PROOF_BYTES]
-            if not self._notary.believe(statement, proof):
-                raise Forged("a statement that its author did not sign")
+        said = [(one, proofs[i * PROOF_BYTES : (i + 1) * PROOF_BYTES]) for i, one in enumerate(statements)]
+        if not self._notary.believe(said):
+            raise Forged("a statement that its author did not sign")
 
 
 def split_proofs(frame: bytes) -> tuple[bytes, bytes]:
@@ -128,8 +129,8 @@ class Charging:
     def prove(self, statement: Statement) -> bytes:
         return bytes(PROOF_BYTES)
 
-    def believe(self, statement: Statement, proof: bytes) -> bool:
-        return len(proof) == PROOF_BYTES
+    def believe(self, said: Sequence[tuple[Statement, bytes]]) -> bool:
+        return all(len(proof) == PROOF_BYTES for _, proof in said)
 
 
 PLAIN = PlainCodec()

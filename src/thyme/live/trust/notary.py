@@ -7,6 +7,9 @@ ends and deletions are kept in the node's store, for whoever hears of them later
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 
 from thyme.host import Store
@@ -19,8 +22,15 @@ KIND = "proof"
 MAX_KEPT = 200_000
 """Proofs in the store: those of all deletions that are remembered, and as many others; the oldest makes room."""
 MAX_VERIFIED = 100_000
+MANY = 16
+"""Signatures in one message that are worth sharing among cores."""
+CORES = min(8, os.cpu_count() or 1)
 CONTEXT = b"thyme statement 1\0"
 """What signatures are made over begins with this, so that none of them can be taken for something else."""
+
+
+_Claim = tuple[bytes, bytes, bytes, bytes]
+"""A public key, what was said, its signature by that key, and the digest of all."""
 
 
 class Notary:
@@ -28,6 +38,7 @@ class Notary:
         self._identity = identity
         self._store = store
         self._verified: Bounded[bytes, None] = Bounded(MAX_VERIFIED)
+        self._threads: ThreadPoolExecutor | None = None
         self._kept: Bounded[str, None] = Bounded(MAX_KEPT, parting=lambda name, _: store.remove(KIND, name))
         for name, _ in store.items(KIND):
             self._kept[name] = None
@@ -50,25 +61,46 @@ class Notary:
         self._verified[_digest(proof, said)] = None  # it comes back, from one's own cell if from nowhere else
         return proof
 
-    def believe(self, statement: Statement, proof: bytes) -> bool:
-        said = _signed_bytes(statement)
-        digest = _digest(proof, said)
-        if digest in self._verified:
-            return True
-        if len(proof) != PROOF_BYTES:
+    def believe(self, said: Sequence[tuple[Statement, bytes]]) -> bool:
+        claims: list[_Claim] = []
+        for statement, proof in said:
+            text = _signed_bytes(statement)
+            digest = _digest(proof, text)
+            if digest in self._verified:
+                continue
+            public = proof[:PUBLIC_BYTES]
+            if len(proof) != PROOF_BYTES or not belongs(statement.author, public):
+                return False
+            claims.append((public, text, proof[PUBLIC_BYTES:], digest))
+        if not self._are_signed(claims):
             return False
-        public, signature = proof[:PUBLIC_BYTES], proof[PUBLIC_BYTES:]
-        if not belongs(statement.author, public) or not is_signed(public, said, signature):
-            return False
-        self._verified[digest] = None
-        if not statement.is_object:
-            self._keep(_name(statement), proof)
+        for claim in claims:
+            self._verified[claim[3]] = None
+        for statement, proof in said if claims else ():
+            if not statement.is_object:
+                self._keep(_name(statement), proof)
         return True
+
+    def _are_signed(self, claims: list[_Claim]) -> bool:
+        """Many are shared among all cores: a signature is verified without the interpreter."""
+        if len(claims) < MANY or CORES < 2:
+            return _all_signed(claims)
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(CORES - 1, thread_name_prefix="notary")
+        shares = [claims[i::CORES] for i in range(CORES)]
+        others = [self._threads.submit(_all_signed, share) for share in shares[1:]]
+        mine = _all_signed(shares[0])
+        theirs = [other.result() for other in others]
+        return mine and all(theirs)
 
     def _keep(self, name: str, proof: bytes) -> None:
         if name not in self._kept:
             self._kept[name] = None
             self._store.put(KIND, name, proof)
+
+
+def _all_signed(claims: Iterable[_Claim]) -> bool:
+    return all(is_signed(public, text, signature) for public, text, signature, _ in claims)
 
 
 def _signed_bytes(statement: Statement) -> bytes:

@@ -26,6 +26,9 @@ GAP_S = 0.002
 """Between two payloads whose latency counts: none waits for another."""
 SILENCE_S = 15.0
 """After so long without another payload, the rest is lost."""
+PASSED_ON_S = 2.0
+"""What a publisher has acknowledged to its own user may still be on its way to others when it dies; after that it is
+not."""
 WARM_UP = 50
 Find = Callable[[], Contender]
 
@@ -114,6 +117,7 @@ def _measure_past(contender: Contender, find: Find, plan: Plan, figures: Figures
         speaker.send((plan.past, contender.batch, 0.0))
         began_s, _ = speaker.recv()
         if contender.dies:
+            time.sleep(PASSED_ON_S)
             speaker.send("die")
         else:
             figures.kept_per_s = plan.past / (time.monotonic() - began_s)
