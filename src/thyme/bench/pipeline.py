@@ -37,7 +37,7 @@ WARM_UP_POSTS = 20_000
 POSTS_PER_SUBSCRIPTION = 25
 WANTED_OVER_DUCKDB = 4.0
 FILE_COLUMNS = 120
-_STAGES = (
+STAGES = (
     "posts ingest",
     "ingest, DuckDB",
     "ingest, Polars",
@@ -106,7 +106,7 @@ def render(rows: Sequence[PipelineRow], console: Console | None = None) -> None:
             growth,
             f"{row.peak_mb:,.0f}",
             row.result,
-            end_section=row.stage == _STAGES[-1],
+            end_section=row.stage == STAGES[-1],
         )
         before[row.stage] = row
     # Into a file goes the whole table, whatever width a terminal would have.
