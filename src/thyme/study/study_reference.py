@@ -34,6 +34,7 @@ report; `thyme study compare A B` puts two side by side. `--set KEY=VALUE` chang
   their numbers under the pointer, tables are sorted by a click on a column's head.
 
 ![The report of `make study`, on a desktop and on a phone](figures/report.webp)
+![The report of a study on 1,558 ingested posts of a festival](figures/report_posts.webp)
 
 This page is printed by `thyme study keys`, from the types themselves.
 

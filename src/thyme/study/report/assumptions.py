@@ -72,7 +72,9 @@ def _varied(asked: Sequence[Scenario], section: str, words: str) -> str:
 
 def _runs(topologies: int, repetitions: int) -> str:
     each = f", {repetitions} times each" if repetitions > 1 else ""
-    return f"everything {counted(topologies, 'time')}, each on a random placement of its own{each}"
+    if topologies == 1:
+        return f"everything once, on one random placement{each}"
+    return f"everything {topologies} times, each on a random placement of its own{each}"
 
 
 def _faults(scenario: Scenario) -> str:

@@ -136,7 +136,7 @@ def _reasons(results: Results, winners: Sequence[str], asked: Sequence[Choice]) 
     late = [found for score in own if (found := results.mean(score.point, LATE_NOTIFICATION)) is not None]
     if medians and late:
         reasons.append(
-            f"Half of the notifications take at most {duration(max(medians))}, 19 of 20 {duration(max(late))}."
+            f"Half of the notifications take at most {duration(max(medians))}, 19 of 20 at most {duration(max(late))}."
         )
     reasons.extend(_beside(winner, winners, asked))
     for choice in asked:
