@@ -16,7 +16,7 @@ from thyme.gallery.application import Application
 from thyme.gallery.forms import NewGallery
 from thyme.gallery.galleries import Galleries
 from thyme.live.http.faults import Fault
-from thyme.live.link.directory import Entry
+from thyme.live.link.meeting.directory import Entry
 from thyme.model.errors import InputError
 
 PATIENCE_S = 60.0

@@ -19,11 +19,11 @@ from test_live_link import End, closed, opened
 
 from thyme.live import Node
 from thyme.live.link.addresses import LOOPBACK, Address, parse_address
+from thyme.live.link.carrying.parcels import pack_messages
 from thyme.live.link.frames import EVERYBODY, Frame, Kind, pack
-from thyme.live.link.greetings import Introduction, signed
-from thyme.live.link.parcels import pack_messages
+from thyme.live.link.meeting.greetings import Introduction, signed
 from thyme.live.link.sealing import Seal
-from thyme.live.node.log import MemoryLog
+from thyme.live.node.logs.log import MemoryLog
 from thyme.live.trust.identity import Identity
 from thyme.live.trust.namespaces import Namespace
 from thyme.model.ids import CellId, NodeId, ObjectKey, SubscriptionKey

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import thyme
-from thyme.live.node.periods import frame_of, span_s
+from thyme.live.node.operations.periods import frame_of, span_s
 from thyme.live.node.whereabouts import Whereabouts
 from thyme.model.geometry import Point
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from thyme.live import Node
-from thyme.live.node.given import parse_key
+from thyme.live.node.operations.given import parse_key
 from thyme.live.shell import reports
 from thyme.live.shell.commands import MAX_COMMAND_CHARS, PARSERS, parse_command, parse_number
 from thyme.live.shell.shell import Shell

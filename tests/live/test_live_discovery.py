@@ -12,9 +12,9 @@ import pytest
 from networks import cable, refusal
 from test_live_link import End, closed, opened, until
 
-from thyme.live.link import gossip
 from thyme.live.link.addresses import Address, is_local, plain_address
-from thyme.live.link.discovery import Discovery, DiscoveryOptions
+from thyme.live.link.meeting import gossip
+from thyme.live.link.meeting.discovery import Discovery, DiscoveryOptions
 from thyme.live.link.sealing import FrameError
 
 SCRIPT = """

@@ -16,9 +16,9 @@ from test_live_link import End, closed, opened
 
 from thyme.live import Node
 from thyme.live.link.addresses import Address
+from thyme.live.link.carrying.parcels import pack_messages
 from thyme.live.link.frames import EVERYBODY, Frame, Kind
-from thyme.live.link.parcels import pack_messages
-from thyme.live.node.log import MemoryLog
+from thyme.live.node.logs.log import MemoryLog
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey

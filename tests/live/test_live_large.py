@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from thyme.live import Node, OperationError
-from thyme.live.link.paths import PathOptions
+from thyme.live.link.carrying.paths import PathOptions
 from thyme.live.link.udp import LinkOptions
 from thyme.model.chunks import CHUNK_BYTES
 from thyme.model.errors import InputError

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thyme.live.link.addresses import Address, address_text, parse_address
+from thyme.live.link.carrying.unicasts import UnicastOptions
 from thyme.live.link.frames import HEADER_BYTES, MARK_BYTES, Frame, Kind, pack, unpack
 from thyme.live.link.sealing import FrameError, Seal
 from thyme.live.link.udp import LinkOptions, UdpLink
-from thyme.live.link.unicasts import UnicastOptions
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.records import TrafficKind

@@ -10,7 +10,7 @@ import pytest
 from test_live_link import End, acquaint, closed, opened, until
 
 from thyme.live.link.addresses import Address
-from thyme.live.link.multicast import GROUP, MulticastOptions
+from thyme.live.link.carrying.multicast import GROUP, MulticastOptions
 from thyme.live.link.udp import LinkOptions
 from thyme.model.records import TrafficKind
 from thyme.wire.storage import JoinRequest

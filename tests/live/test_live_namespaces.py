@@ -15,8 +15,8 @@ from thyme.approaches.deciding import CrowdKind, Needs, decide
 from thyme.cli.namespaces import app, shared_namespace
 from thyme.live.doctor import Doctor
 from thyme.live.link.addresses import LOOPBACK
-from thyme.live.link.directory import Directory, Entry
-from thyme.live.link.discovery import DiscoveryOptions
+from thyme.live.link.meeting.directory import Directory, Entry
+from thyme.live.link.meeting.discovery import DiscoveryOptions
 from thyme.live.link.udp import LinkOptions
 from thyme.live.node.node import Node
 from thyme.live.node.spaces import Spaces

@@ -11,8 +11,8 @@ import pytest
 
 from thyme.live import Node, OperationError
 from thyme.live.node.clock import Clock
-from thyme.live.node.log import FileLog, MemoryLog, read_log
-from thyme.live.node.notifications import MAX_WAITING_NOTIFICATIONS, Notice, Notifications
+from thyme.live.node.logs.log import FileLog, MemoryLog, read_log
+from thyme.live.node.operations.notifications import MAX_WAITING_NOTIFICATIONS, Notice, Notifications
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.geometry import Point

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_live_link import End, acquaint, closed, opened, until
 
-from thyme.live.link.parcels import (
+from thyme.live.link.carrying.parcels import (
     MAX_ACKNOWLEDGED,
     MAX_MESSAGES,
     Piece,
@@ -21,11 +21,11 @@ from thyme.live.link.parcels import (
     unpack_messages,
     unpack_numbers,
 )
-from thyme.live.link.paths import PathOptions, Paths
-from thyme.live.link.pieces import MAX_INCOMPLETE, Pieces
+from thyme.live.link.carrying.paths import PathOptions, Paths
+from thyme.live.link.carrying.pieces import MAX_INCOMPLETE, Pieces
+from thyme.live.link.carrying.unicasts import UnicastOptions
 from thyme.live.link.sealing import FrameError
 from thyme.live.link.udp import LinkOptions
-from thyme.live.link.unicasts import UnicastOptions
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.records import TrafficKind
 from thyme.wire.storage import JoinRequest, PartReply

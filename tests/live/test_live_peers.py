@@ -12,12 +12,12 @@ from test_live_link import End, closed, opened
 
 from thyme.host import MemoryStore
 from thyme.live import Node, Presence
-from thyme.live.link.acquaintance import PeerOptions
 from thyme.live.link.addresses import parse_address
 from thyme.live.link.budgets import BudgetOptions, Budgets
+from thyme.live.link.carrying.parcels import pack_messages
 from thyme.live.link.frames import Frame, Kind, pack
-from thyme.live.link.greetings import Introduction
-from thyme.live.link.parcels import pack_messages
+from thyme.live.link.meeting.acquaintance import PeerOptions
+from thyme.live.link.meeting.greetings import Introduction
 from thyme.live.link.sealing import Seal
 from thyme.live.link.udp import LinkOptions
 from thyme.live.trust.namespaces import Namespace

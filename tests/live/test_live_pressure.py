@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from thyme.live import Node
+from thyme.live.link.carrying.unicasts import UnicastOptions
 from thyme.live.link.udp import LinkOptions
-from thyme.live.link.unicasts import UnicastOptions
 from thyme.model.records import TrafficKind
 
 PATIENCE_S = 60.0

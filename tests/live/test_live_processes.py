@@ -22,7 +22,7 @@ import pytest
 from typer.testing import CliRunner
 
 from thyme.cli.node import app
-from thyme.live.node.log import read_log
+from thyme.live.node.logs.log import read_log
 from thyme.model.records import EVENT_COLUMNS
 
 PATIENCE_S = 120.0

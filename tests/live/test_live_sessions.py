@@ -13,7 +13,7 @@ from test_live_link import LOOPBACK, End, acquaint, closed, opened
 from thyme.live import Node
 from thyme.live.link.addresses import Address
 from thyme.live.link.frames import EVERYBODY, Frame, Kind, pack
-from thyme.live.link.greetings import Introduction, Questions
+from thyme.live.link.meeting.greetings import Introduction, Questions
 from thyme.live.link.sealing import FrameError, Seal
 from thyme.live.link.sessions import Window, mark_of, session_key
 from thyme.live.trust.identity import Identity

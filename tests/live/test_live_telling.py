@@ -10,7 +10,7 @@ import pytest
 
 from thyme.live import Node
 from thyme.live.link.addresses import address_text
-from thyme.live.node.telling import TellingOptions, ToldLog
+from thyme.live.node.logs.telling import TellingOptions, ToldLog
 from thyme.live.shell.spools import Following, FollowingOptions
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId

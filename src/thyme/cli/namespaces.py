@@ -13,7 +13,7 @@ from thyme.model.errors import InputError
 
 if TYPE_CHECKING:
     from thyme.approaches.deciding import Decision
-    from thyme.live.link.directory import Entry
+    from thyme.live.link.meeting.directory import Entry
     from thyme.live.trust.keyring import Keyring
     from thyme.live.trust.namespaces import Namespace
 

@@ -126,7 +126,7 @@ def _client(control: str) -> Any:
 
 
 def _frame(last: str, past: bool, future: bool) -> dict[str, float | str]:
-    from thyme.live.node.periods import span_s
+    from thyme.live.node.operations.periods import span_s
 
     if future and (last or past):
         raise InputError("--future leaves out what --last and --past ask for; give one or the other")

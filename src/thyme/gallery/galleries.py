@@ -17,7 +17,7 @@ import msgspec
 from thyme.drafts import write_file
 from thyme.gallery.forms import GalleryView, NewGallery
 from thyme.live.http.faults import Fault, not_found
-from thyme.live.link.directory import Entry
+from thyme.live.link.meeting.directory import Entry
 from thyme.live.trust.namespaces import Namespace, namespace_of
 from thyme.model.errors import InputError
 

@@ -22,7 +22,7 @@ from thyme.live.failures import OperationError
 from thyme.live.http.events import Events
 from thyme.live.http.faults import Fault
 from thyme.live.node.node import Node
-from thyme.live.node.notifications import Notice
+from thyme.live.node.operations.notifications import Notice
 from thyme.model.errors import InputError
 
 

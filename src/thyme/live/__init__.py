@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from thyme.live.blocking import SyncNode, SyncNotifications
     from thyme.live.failures import OperationError
-    from thyme.live.link.peers import Presence
+    from thyme.live.link.meeting.peers import Presence
     from thyme.live.node.node import Node
-    from thyme.live.node.notifications import Notice, Notifications
-    from thyme.live.node.presences import Presences
+    from thyme.live.node.operations.notifications import Notice, Notifications
+    from thyme.live.node.operations.presences import Presences
     from thyme.live.node.spaces import Spaces
 
 _ROOMS = {
     "Node": "node.node",
-    "Notice": "node.notifications",
-    "Notifications": "node.notifications",
+    "Notice": "node.operations.notifications",
+    "Notifications": "node.operations.notifications",
     "OperationError": "failures",
-    "Presence": "link.peers",
-    "Presences": "node.presences",
+    "Presence": "link.meeting.peers",
+    "Presences": "node.operations.presences",
     "Spaces": "node.spaces",
     "SyncNode": "blocking",
     "SyncNotifications": "blocking",

@@ -19,11 +19,11 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from thyme.live.node.given import Given, Wanted, Which
 from thyme.live.node.node import Node
-from thyme.live.node.notifications import Notice, Notifications
-from thyme.live.node.periods import Instant, Span, span_s
-from thyme.live.node.retrievals import Progress
+from thyme.live.node.operations.given import Given, Wanted, Which
+from thyme.live.node.operations.notifications import Notice, Notifications
+from thyme.live.node.operations.periods import Instant, Span, span_s
+from thyme.live.node.operations.retrievals import Progress
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, SubscriptionKey

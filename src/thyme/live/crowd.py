@@ -20,7 +20,7 @@ from thyme.live.link.addresses import address_text
 from thyme.live.node.clock import Clock
 from thyme.live.node.device import Device, DeviceOptions
 from thyme.live.node.host import ORIGIN
-from thyme.live.node.log import MemoryLog
+from thyme.live.node.logs.log import MemoryLog
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 from thyme.model.ids import NodeId

@@ -17,10 +17,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, cast
 
-from thyme.live.link.lanes import UNIT_BYTES
-from thyme.live.link.paths import PathOptions
+from thyme.live.link.carrying.lanes import UNIT_BYTES
+from thyme.live.link.carrying.paths import PathOptions
+from thyme.live.link.carrying.unicasts import UnicastOptions
 from thyme.live.link.sealing import Seal
-from thyme.live.link.unicasts import UnicastOptions
 from thyme.live.loop import run
 from thyme.live.trust.namespaces import Namespace
 from thyme.model.chunks import CHUNK_BYTES

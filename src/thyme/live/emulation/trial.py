@@ -18,7 +18,7 @@ from thyme.drafts import drafted
 from thyme.live.emulation.area import AirOptions, Area, scattered
 from thyme.live.emulation.stage import Stage, StageOptions
 from thyme.live.emulation.workload import WorkloadOptions, operations_of
-from thyme.live.node.log import read_log
+from thyme.live.node.logs.log import read_log
 from thyme.model.errors import InputError
 from thyme.model.operations import Operation
 

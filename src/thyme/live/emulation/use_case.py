@@ -20,7 +20,7 @@ from thyme.live.emulation.closed_loop import LoopOptions, Role
 from thyme.live.emulation.meter import Account
 from thyme.live.emulation.orders import Did, Fetch, Issue, Loop, Metered, ReadMeter, Rest, Share
 from thyme.live.emulation.stage import Stage, StageOptions
-from thyme.live.link.paths import PathOptions
+from thyme.live.link.carrying.paths import PathOptions
 from thyme.live.link.udp import LinkOptions
 from thyme.live.loop import run
 from thyme.model.errors import InputError

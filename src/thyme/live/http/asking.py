@@ -19,9 +19,9 @@ from thyme.live.failures import OperationError
 from thyme.live.http import forms
 from thyme.live.http.faults import Fault
 from thyme.live.http.limits import HttpOptions
-from thyme.live.node.finding import found
 from thyme.live.node.node import FIND_WAIT_S, Node
-from thyme.live.node.notifications import Notice, Notifications
+from thyme.live.node.operations.finding import found
+from thyme.live.node.operations.notifications import Notice, Notifications
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from thyme.live.node.notifications import Notice
+from thyme.live.node.operations.notifications import Notice
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey

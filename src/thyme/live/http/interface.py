@@ -23,7 +23,7 @@ from thyme.live.http.limits import HttpOptions
 from thyme.live.http.subscriptions import Subscriptions
 from thyme.live.http.uploads import Uploads, made_up_name
 from thyme.live.node.node import Node
-from thyme.live.node.notifications import Notice
+from thyme.live.node.operations.notifications import Notice
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import ObjectKey, SubscriptionKey

@@ -11,8 +11,8 @@ from typing import Any, cast
 import msgspec
 
 from thyme.live.link.addresses import ANY_6, MAPPED, Address, address_text, family_of, plain_address
+from thyme.live.link.carrying.reception import Count
 from thyme.live.link.frames import MAX_DATAGRAM_BYTES
-from thyme.live.link.reception import Count
 from thyme.model.errors import InputError
 from thyme.model.records import TrafficKind
 

@@ -15,24 +15,24 @@ from random import Random
 
 import msgspec
 
-from thyme.live.link.acknowledgements import Acknowledgements
-from thyme.live.link.acquaintance import Acquaintance, PeerOptions
 from thyme.live.link.addresses import Address, address_text
 from thyme.live.link.budgets import BudgetOptions, Budgets
-from thyme.live.link.discovery import DiscoveryOptions
-from thyme.live.link.finding import Finder, Finding
+from thyme.live.link.carrying.acknowledgements import Acknowledgements
+from thyme.live.link.carrying.lanes import Failed
+from thyme.live.link.carrying.multicast import Multicast, MulticastOptions
+from thyme.live.link.carrying.parcels import message_count, pack_numbers, split, unpack_numbers
+from thyme.live.link.carrying.paths import PathOptions, Paths
+from thyme.live.link.carrying.reception import Count, Hear, Reception
+from thyme.live.link.carrying.unicasts import UnicastOptions, Unicasts, Way
 from thyme.live.link.frames import ABOUT, EVERYBODY, HEADER_BYTES, NO_MARK, TO_ALL, Frame, Kind, unpack
-from thyme.live.link.greetings import Introduction, signed
-from thyme.live.link.lanes import Failed
-from thyme.live.link.multicast import Multicast, MulticastOptions
-from thyme.live.link.parcels import message_count, pack_numbers, split, unpack_numbers
-from thyme.live.link.paths import PathOptions, Paths
-from thyme.live.link.peers import Peer, Peers, Presence
+from thyme.live.link.meeting.acquaintance import Acquaintance, PeerOptions
+from thyme.live.link.meeting.discovery import DiscoveryOptions
+from thyme.live.link.meeting.finding import Finder, Finding
+from thyme.live.link.meeting.greetings import Introduction, signed
+from thyme.live.link.meeting.peers import Peer, Peers, Presence
 from thyme.live.link.port import Buffers, Port
-from thyme.live.link.reception import Count, Hear, Reception
 from thyme.live.link.sealing import FrameError, Seal
 from thyme.live.link.sessions import is_marked, mark_of
-from thyme.live.link.unicasts import UnicastOptions, Unicasts, Way
 from thyme.live.trust.identity import Identity
 from thyme.live.trust.namespaces import Namespace
 from thyme.model.errors import InputError

@@ -31,14 +31,14 @@ from thyme.live.link.addresses import (
     parse_address,
     resolve,
 )
-from thyme.live.link.directory import Entry
 from thyme.live.link.frames import MAX_NODE
-from thyme.live.link.greetings import LIFE_BITS
+from thyme.live.link.meeting.directory import Entry
+from thyme.live.link.meeting.greetings import LIFE_BITS
 from thyme.live.link.udp import LinkOptions
 from thyme.live.node.clock import Clock
 from thyme.live.node.host import ORIGIN, LiveHost
-from thyme.live.node.log import FileLog, Log, SeveralLogs
-from thyme.live.node.telling import ToldLog
+from thyme.live.node.logs.log import FileLog, Log, SeveralLogs
+from thyme.live.node.logs.telling import ToldLog
 from thyme.live.store.options import DiskOptions
 from thyme.live.trust.identity import FIRST_DERIVED, GIVEN_IDS, Identity
 from thyme.live.trust.namespaces import DEFAULT_NAME, Namespace, namespace_of

@@ -18,7 +18,7 @@ from thyme.host import MemoryStore, Store, Timer
 from thyme.live.link.crowd_time import CrowdTime
 from thyme.live.link.udp import LinkOptions, UdpLink
 from thyme.live.node.clock import Clock
-from thyme.live.node.log import Log, NoLog
+from thyme.live.node.logs.log import Log, NoLog
 from thyme.live.store.room import StoreFull
 from thyme.live.trust.identity import Identity
 from thyme.live.trust.namespaces import Namespace

@@ -25,13 +25,14 @@ from thyme.approaches.ledger import Ended
 from thyme.approaches.user import BY_HAND, Fetched, Numbers, User
 from thyme.live.failures import OperationError
 from thyme.live.link.addresses import address_text
-from thyme.live.link.peers import Presence
-from thyme.live.node.awaiting import Answer, carried_out
+from thyme.live.link.meeting.peers import Presence
 from thyme.live.node.clock import Clock
 from thyme.live.node.device import Device
-from thyme.live.node.files import copied, given_bytes, written_to
-from thyme.live.node.finding import found
-from thyme.live.node.given import (
+from thyme.live.node.logs.log import Log
+from thyme.live.node.operations.awaiting import Answer, carried_out
+from thyme.live.node.operations.files import copied, given_bytes, written_to
+from thyme.live.node.operations.finding import found
+from thyme.live.node.operations.given import (
     Given,
     Wanted,
     Which,
@@ -44,16 +45,15 @@ from thyme.live.node.given import (
     query_of,
     wanted_of,
 )
-from thyme.live.node.insertions import Insertions
-from thyme.live.node.log import Log
-from thyme.live.node.notifications import Notice, Notifications
-from thyme.live.node.periods import Instant, Span, frame_of, span_s
+from thyme.live.node.operations.insertions import Insertions
+from thyme.live.node.operations.notifications import Notice, Notifications
+from thyme.live.node.operations.periods import Instant, Span, frame_of, span_s
+from thyme.live.node.operations.presences import Presences
+from thyme.live.node.operations.retrievals import Progress, Retrievals
+from thyme.live.node.operations.tidings import Tidings
 from thyme.live.node.position_file import PositionFile
-from thyme.live.node.presences import Presences
-from thyme.live.node.retrievals import Progress, Retrievals
 from thyme.live.node.running import Means, Place, Running
 from thyme.live.node.surroundings import NodeSurroundings
-from thyme.live.node.tidings import Tidings
 from thyme.live.node.whereabouts import Whereabouts
 from thyme.live.store.places import identity_at
 from thyme.live.trust.identity import Identity

@@ -9,11 +9,11 @@ from typing import Self
 import msgspec
 
 from thyme.host import Store
-from thyme.live.node.awaiting import Turns
 from thyme.live.node.clock import Clock
 from thyme.live.node.device import Device, DeviceOptions
-from thyme.live.node.files import forget_unfinished
-from thyme.live.node.log import Log
+from thyme.live.node.logs.log import Log
+from thyme.live.node.operations.awaiting import Turns
+from thyme.live.node.operations.files import forget_unfinished
 from thyme.live.node.quota import Quota
 from thyme.live.store.disk import DiskStore
 from thyme.live.store.places import open_store

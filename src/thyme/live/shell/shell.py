@@ -10,9 +10,9 @@ from typing import Any
 
 from thyme.live.failures import OperationError
 from thyme.live.link.addresses import address_text
-from thyme.live.node.given import parse_key
 from thyme.live.node.node import Node
-from thyme.live.node.notifications import Notice
+from thyme.live.node.operations.given import parse_key
+from thyme.live.node.operations.notifications import Notice
 from thyme.live.shell import reports
 from thyme.live.shell.commands import HELP, parse_command, parse_number
 from thyme.model.errors import InputError

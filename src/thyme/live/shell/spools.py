@@ -16,7 +16,7 @@ from typing import BinaryIO, Self
 import msgspec
 
 from thyme.live.link.addresses import Address, address_text, parse_address
-from thyme.live.node.telling import VERSION, Greeting
+from thyme.live.node.logs.telling import VERSION, Greeting
 from thyme.model.errors import InputError
 
 MAX_FOLLOWED = 64

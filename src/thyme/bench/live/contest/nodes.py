@@ -19,8 +19,8 @@ from thyme.bench.live.processes import in_process
 from thyme.live import Node
 from thyme.live.failures import OperationError
 from thyme.live.loop import run
-from thyme.live.node.finding import AT_ONCE
-from thyme.live.node.notifications import Notifications
+from thyme.live.node.operations.finding import AT_ONCE
+from thyme.live.node.operations.notifications import Notifications
 from thyme.model.geometry import Point
 from thyme.routing.cells.grid import Grid
 

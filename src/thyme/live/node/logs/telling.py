@@ -14,7 +14,7 @@ from contextlib import suppress
 import msgspec
 
 from thyme.live.link.addresses import Address, address_text, parse_address
-from thyme.live.node.event_lines import EventLines
+from thyme.live.node.logs.event_lines import EventLines
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import LogRecord

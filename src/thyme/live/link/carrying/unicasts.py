@@ -15,9 +15,9 @@ from typing import Annotated
 
 import msgspec
 
+from thyme.live.link.carrying.lanes import Failed, Lane, Parcel, Waiting
+from thyme.live.link.carrying.parcels import MAX_MESSAGES
 from thyme.live.link.frames import Kind
-from thyme.live.link.lanes import Failed, Lane, Parcel, Waiting
-from thyme.live.link.parcels import MAX_MESSAGES
 from thyme.model.ids import NodeId
 from thyme.model.settings.bounds import AtLeastOne, Count, Positive
 

@@ -9,8 +9,8 @@ from typing import cast
 
 from thyme.approaches.transfers.drafts import drop_draft
 from thyme.live.node.device import Device
-from thyme.live.node.files import Outside, laid
-from thyme.live.node.given import Given, bytes_of
+from thyme.live.node.operations.files import Outside, laid
+from thyme.live.node.operations.given import Given, bytes_of
 from thyme.model.errors import InputError
 from thyme.model.ids import ObjectKey
 from thyme.model.objects import Content, InStore

@@ -14,8 +14,8 @@ from math import inf
 
 import msgspec
 
+from thyme.live.link.carrying.parcels import LENGTH_BYTES, pack_messages, split
 from thyme.live.link.frames import HEADER_BYTES, Kind
-from thyme.live.link.parcels import LENGTH_BYTES, pack_messages, split
 from thyme.model.ids import NodeId
 
 Failed = Callable[[], None] | None

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from thyme.live.link.acknowledgements import Acknowledgements
 from thyme.live.link.addresses import Address
+from thyme.live.link.carrying.acknowledgements import Acknowledgements
+from thyme.live.link.carrying.parcels import read_piece, unpack_messages
+from thyme.live.link.carrying.pieces import Pieces
 from thyme.live.link.frames import Frame, Kind
-from thyme.live.link.parcels import read_piece, unpack_messages
-from thyme.live.link.pieces import Pieces
 from thyme.live.link.sealing import FrameError
 from thyme.live.link.sessions import TOO_OLD, Window
 from thyme.model.ids import NodeId

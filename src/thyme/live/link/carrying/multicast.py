@@ -18,8 +18,8 @@ from typing import Annotated
 import msgspec
 
 from thyme.live.link.addresses import Address
+from thyme.live.link.carrying.paths import is_loopback
 from thyme.live.link.frames import MAX_DATAGRAM_BYTES
-from thyme.live.link.paths import is_loopback
 from thyme.model.bounded import Bounded
 from thyme.model.settings.bounds import AtLeastOne, Positive
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
-from thyme.live.node.notifications import Notifications
+from thyme.live.node.operations.notifications import Notifications
 from thyme.model.objects import Metadata
 
 MAX_FOUND = 10_000

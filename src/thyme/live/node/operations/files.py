@@ -19,7 +19,7 @@ import msgspec
 from thyme.approaches.transfers.drafts import KIND, drop_draft, list_key
 from thyme.drafts import drafted
 from thyme.host import Store
-from thyme.live.node.streams import as_stream, read
+from thyme.live.node.operations.streams import as_stream, read
 from thyme.live.store.disk import DiskStore
 from thyme.model.chunks import CHUNK_BYTES, DIGEST_BYTES, ChunkDigests, list_bytes
 from thyme.model.errors import InputError

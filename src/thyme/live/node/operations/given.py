@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from thyme.live.node.device import DeviceOptions
-from thyme.live.node.notifications import Notice, Notifications
+from thyme.live.node.operations.notifications import Notice, Notifications
 from thyme.live.node.position_file import read_position
 from thyme.live.trust.choosing import refuse_auto
 from thyme.live.trust.namespaces import DEFAULT_NAME, Namespace, namespace_of

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from weakref import WeakSet
 
-from thyme.live.link.peers import Presence
+from thyme.live.link.meeting.peers import Presence
 from thyme.live.node.known import KnownObjects
-from thyme.live.node.notifications import Notice, Notifications, Subscriber
-from thyme.live.node.presences import Presences
+from thyme.live.node.operations.notifications import Notice, Notifications, Subscriber
+from thyme.live.node.operations.presences import Presences
 from thyme.model.ids import SubscriptionKey
 from thyme.model.objects import Metadata
 

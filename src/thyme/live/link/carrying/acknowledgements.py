@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from thyme.live.link.addresses import Address
-from thyme.live.link.parcels import MAX_ACKNOWLEDGED
+from thyme.live.link.carrying.parcels import MAX_ACKNOWLEDGED
 from thyme.model.ids import NodeId
 
 Tell = Callable[[NodeId, Address, list[int]], None]

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, contextmanager
 from thyme.approaches.user import Fetched
 from thyme.live.failures import OperationError
 from thyme.live.node.device import Device
-from thyme.live.node.files import DamagedContent
+from thyme.live.node.operations.files import DamagedContent
 from thyme.model.ids import ObjectKey
 from thyme.model.objects import Content
 from thyme.model.records import OperationKind

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from thyme.live.link import gossip
 from thyme.live.link.addresses import Address
-from thyme.live.link.directory import Directory
-from thyme.live.link.discovery import Discovery, DiscoveryOptions
+from thyme.live.link.carrying.reception import Count
 from thyme.live.link.frames import EVERYBODY, Frame, Kind, unpack
-from thyme.live.link.peers import Peer, Peers
-from thyme.live.link.reception import Count
+from thyme.live.link.meeting import gossip
+from thyme.live.link.meeting.directory import Directory
+from thyme.live.link.meeting.discovery import Discovery, DiscoveryOptions
+from thyme.live.link.meeting.peers import Peer, Peers
 from thyme.live.link.sealing import FrameError, Seal
 from thyme.model.ids import NodeId
 from thyme.model.records import TrafficKind

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from thyme.live.link.peers import Presence
-from thyme.live.node.arrivals import Arrivals
+from thyme.live.link.meeting.peers import Presence
+from thyme.live.node.operations.arrivals import Arrivals
 
 MAX_WAITING_PRESENCES = 1_000
 """Changes that an application has not looked at yet; beyond that, the oldest gives way."""

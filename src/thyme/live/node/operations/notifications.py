@@ -11,7 +11,7 @@ from typing import Protocol, Self
 
 import msgspec
 
-from thyme.live.node.arrivals import Arrivals
+from thyme.live.node.operations.arrivals import Arrivals
 from thyme.model.ids import SubscriptionKey
 from thyme.model.objects import Metadata
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from thyme.live.node.event_lines import EventLines, Traffic, columns
+from thyme.live.node.logs.event_lines import EventLines, Traffic, columns
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import EVENT_COLUMNS, Counted, LoggedAt, LogRecord

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from thyme.live.link.parcels import Piece
+from thyme.live.link.carrying.parcels import Piece
 from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
 from thyme.wire.codec import MAX_FRAME_BYTES

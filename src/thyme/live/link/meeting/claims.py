@@ -12,7 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from thyme.live.link.addresses import Address
-from thyme.live.link.peers import Peer
+from thyme.live.link.meeting.peers import Peer
 from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
 

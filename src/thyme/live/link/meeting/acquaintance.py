@@ -22,11 +22,11 @@ from secrets import randbits
 import msgspec
 
 from thyme.live.link.addresses import Address, address_text
-from thyme.live.link.claims import Claiming, Claims
 from thyme.live.link.crowd_time import FAR_S, CrowdTime, Reading
 from thyme.live.link.frames import EVERYBODY, Frame, Kind
-from thyme.live.link.greetings import SESSION_BITS, Introduction, Questions, is_genuine, read_introduction
-from thyme.live.link.peers import Peer, Peers, Presence
+from thyme.live.link.meeting.claims import Claiming, Claims
+from thyme.live.link.meeting.greetings import SESSION_BITS, Introduction, Questions, is_genuine, read_introduction
+from thyme.live.link.meeting.peers import Peer, Peers, Presence
 from thyme.live.link.sealing import FrameError
 from thyme.live.link.sessions import session_key
 from thyme.live.trust.identity import GIVEN_IDS, Identity
