@@ -133,6 +133,35 @@ def test_an_owner_that_does_not_answer_fails_the_batch_and_not_the_others() -> N
     assert told[8:] == [(1, "o5"), (1, "o4"), (1, "o3"), (1, "o2")]
 
 
+def test_an_owner_that_was_silent_is_asked_last_until_it_is_heard_from() -> None:
+    world = World([[float(i) for i in range(0, 40, 2)], [float(i) for i in range(1, 20, 2)]], 4, 1, 0.0)
+    for owner in (0, 1):
+        world.answer(NodeId(owner), MoreRequest(-1, world.own.subscription, None, 4))
+    world.deliver()
+    outcomes: list[Outcome] = []
+    asked: list[int] = []
+
+    def play(silent: bool) -> None:
+        world.pager.give(world.own, outcomes.append)
+        while world.asked:
+            owner, request = world.asked.pop(0)
+            asked.append(owner)
+            if owner == 0 and silent:
+                world.requests.resolve(request.request, Outcome(Failure.TIMEOUT))
+            else:
+                world.answer(owner, request)
+                world.deliver()
+
+    for _ in range(3):
+        play(silent=True)
+    assert asked.count(0) == 1, "only the batch that needed it waited for it"
+    assert [outcome.failure for outcome in outcomes] == [Failure.NONE, Failure.TIMEOUT, Failure.NONE]
+    for _ in range(6):
+        play(silent=False)
+    assert len(world.told) == len(set(world.told)) == 30, "what it has is told when the others have no more"
+    assert all(outcome.ok for outcome in outcomes[3:])
+
+
 def test_who_answers_late_is_told_at_once_and_leaves_no_rest_untold() -> None:
     world = World([[1.0, 2.0], [float(i) for i in range(10, 16)]], 2, 1, 0.0)
     world.answer(NodeId(0), MoreRequest(-1, world.own.subscription, None, 2))

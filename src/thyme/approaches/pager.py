@@ -2,7 +2,8 @@
 
 A batch asks the sources that have to be asked, waits for their answers, and is done when it was told or nobody has
 more. Batches of one subscription are given in turn. A source that does not answer is passed over for the batch, which
-then has failed in part; what it has left is asked for with the next one.
+then has failed in part; the next batches ask it last, when the others have no more, until it is heard from: or else
+each of them would wait for it.
 
 A batch that is larger than usual is a stream: each source has a credit of many matches, and gets another as soon as
 what the last one brought has arrived, before that is told.
@@ -34,6 +35,12 @@ class _Batch(msgspec.Struct, Generic[Source]):
     """The sources that were asked and have not answered."""
     silent: dict[Source, Failure] = {}
     """The sources that did not answer."""
+    asks_all: bool = False
+    """Whether nobody is left to ask but those that were silent before."""
+
+    def passed_over(self, own: OwnSubscription[Source]) -> set[Source]:
+        """The sources that are not asked: those that were silent now, and before if others may have more."""
+        return {*self.silent, *(() if self.asks_all else own.past.silent)}
 
 
 class Pager(Generic[Source]):
@@ -64,6 +71,8 @@ class Pager(Generic[Source]):
         """A piece arrived. One that nobody asked for, when the first batch was told, is told at once: its source came
         late, or knows the subscription only now. If others of its source still wait to be asked for, so does it."""
         own = self._inbox.find(piece.key)
+        if own is not None:
+            own.past.silent.discard(source)
         waits = own is not None and own.past.waits(source)
         placed = own.past.arrive(source, piece) if own is not None else [piece]
         for one in placed:
@@ -82,6 +91,9 @@ class Pager(Generic[Source]):
         if batch.credit > self._size:
             self._ask_ahead(own, batch)
         lacking = self._tell(own, batch)
+        if not lacking and batch.told < batch.wanted and own.past.silent and not batch.asks_all:
+            batch.asks_all = True
+            lacking = self._tell(own, batch)
         if lacking:
             self._ask_for_more(own, batch, [source for source in lacking if source not in batch.asked])
             return
@@ -97,8 +109,9 @@ class Pager(Generic[Source]):
     def _tell(self, own: OwnSubscription[Source], batch: _Batch[Source]) -> list[Source]:
         """Tell what is known; the sources that have to be asked to go on."""
         key = own.subscription.key
+        passed_over = batch.passed_over(own)
         while batch.told < batch.wanted and self._inbox.find(key) is own:
-            metadata, lacking = own.past.take(batch.silent)
+            metadata, lacking = own.past.take(passed_over)
             if metadata is None:
                 return lacking
             batch.told += self._inbox.accept(key, metadata)
@@ -107,7 +120,8 @@ class Pager(Generic[Source]):
     def _ask_ahead(self, own: OwnSubscription[Source], batch: _Batch[Source]) -> None:
         """Give a credit to the sources that have more, while what has come is not all that is wanted."""
         if batch.told + own.past.waiting < batch.wanted and own.past.waiting <= batch.credit:
-            unasked = [one for one in own.past.unfinished() if one not in batch.asked and one not in batch.silent]
+            not_now = {*batch.asked, *batch.passed_over(own)}
+            unasked = [one for one in own.past.unfinished() if one not in not_now]
             self._ask_for_more(own, batch, unasked)
 
     def _ask_for_more(self, own: OwnSubscription[Source], batch: _Batch[Source], sources: list[Source]) -> None:
@@ -119,6 +133,7 @@ class Pager(Generic[Source]):
                 del batch.asked[source]
                 if not outcome.ok:
                     batch.silent[source] = outcome.failure
+                    own.past.silent.add(source)
                 turns = self._turns.get(own.subscription.key.sid)
                 if turns and turns[0] is batch and (not batch.asked or batch.credit > self._size):
                     self._go_on(own)
