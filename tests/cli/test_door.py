@@ -79,7 +79,7 @@ def test_a_run_can_be_replayed_as_a_page_and_as_pictures(tmp_path: Path) -> None
     assert thyme("simulate", "crowd.toml", "--frames", "--out", "run", folder=tmp_path).returncode == 0
     assert thyme("replay", "run", "--step", "4", folder=tmp_path).returncode == 0
     page = (tmp_path / "run" / "replay.html").read_text()
-    assert "scenario: ls, 9 people" in page
+    assert "scenario: Thyme-LS, 9 people" in page
     assert "http" not in page
     assert thyme("replay", "run", "--step", "10", "--out", "walk.gif", folder=tmp_path).returncode == 0
     assert (tmp_path / "walk.gif").read_bytes().startswith(b"GIF8")
