@@ -30,6 +30,15 @@ export function chooseLanguage(tag) {
   location.reload();
 }
 
+// Formatters take a millisecond each to make, and a page of tiles asks for many.
+const made = new Map();
+
+function formatter(Kind, options) {
+  const key = Kind.name + JSON.stringify(options);
+  if (!made.has(key)) made.set(key, new Kind(locale, options));
+  return made.get(key);
+}
+
 const units = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"];
 
 export function size(bytes) {
@@ -40,29 +49,29 @@ export function size(bytes) {
     step += 1;
   }
   const digits = step && bytes < 10 ? 1 : 0;
-  return new Intl.NumberFormat(locale, { style: "unit", unit: units[step], unitDisplay: step ? "short" : "narrow", maximumFractionDigits: digits }).format(bytes);
+  return formatter(Intl.NumberFormat, { style: "unit", unit: units[step], unitDisplay: step ? "short" : "narrow", maximumFractionDigits: digits }).format(bytes);
 }
 
 export function number(value, digits = 0) {
-  return new Intl.NumberFormat(locale, { maximumFractionDigits: digits }).format(value);
+  return formatter(Intl.NumberFormat, { maximumFractionDigits: digits }).format(value);
 }
 
 export function ago(at, now) {
   const passed = Math.max(0, now - at);
-  const relative = new Intl.RelativeTimeFormat(locale, { numeric: "auto", style: "short" });
+  const relative = formatter(Intl.RelativeTimeFormat, { numeric: "auto", style: "short" });
   if (passed < 45) return t("just_now");
   if (passed < 3600) return relative.format(-Math.max(1, Math.round(passed / 60)), "minute");
   if (passed < 86400) return relative.format(-Math.round(passed / 3600), "hour");
-  return new Intl.DateTimeFormat(locale, { dateStyle: "medium" }).format(at * 1000);
+  return formatter(Intl.DateTimeFormat, { dateStyle: "medium" }).format(at * 1000);
 }
 
 export function clock(at) {
   const long = Date.now() / 1000 - at > 80000;
-  return new Intl.DateTimeFormat(locale, long ? { dateStyle: "short", timeStyle: "short" } : { timeStyle: "short" }).format(at * 1000);
+  return formatter(Intl.DateTimeFormat, long ? { dateStyle: "short", timeStyle: "short" } : { timeStyle: "short" }).format(at * 1000);
 }
 
 export function list(words, kind = "conjunction") {
-  return new Intl.ListFormat(locale, { type: kind }).format(words);
+  return formatter(Intl.ListFormat, { type: kind }).format(words);
 }
 
 export function away(distance) {
