@@ -46,7 +46,7 @@ def test_past_and_future_are_the_same_for_a_device_whose_clock_is_wrong(
                 assert (await anext(past)).metadata.key.oid == "before"
                 notice = await anext(future)
                 assert notice.metadata.key.oid == "at once"
-                assert 0.0 <= notice.delay_s < 5.0
+                assert -0.5 <= notice.delay_s < 5.0, "the time of a crowd is known to within half a round trip"
 
     async def run() -> None:
         async with asyncio.timeout(PATIENCE_S):
