@@ -168,7 +168,7 @@ def test_a_member_of_a_cell_makes_room_and_what_it_let_go_of_is_still_found(
                 assert store.room.held_bytes <= MOST_BYTES
                 kept = here(two)
                 await asyncio.sleep(3 * CELL["repair_s"])  # type: ignore[operator]
-                assert here(two) == kept, "the cell does not press upon a member what it let go of"
+                assert set(here(two)) <= set(kept), "the cell does not press upon a member what it let go of"
             assert len(here(one)) == 15
 
     play(scene)
