@@ -30,7 +30,7 @@ export function chooseLanguage(tag) {
   location.reload();
 }
 
-// Formatters take a millisecond each to make, and a page of tiles asks for many.
+// Made once: a page of tiles asks for the same few hundreds of times.
 const made = new Map();
 
 function formatter(Kind, options) {
