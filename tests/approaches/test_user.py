@@ -93,7 +93,7 @@ class ScriptedStore(ReactiveStore):
     def retrieve(self, metadata: Metadata, done: FetchedFromStore) -> None:
         self.asked.append(("retrieve", lambda outcome: done(outcome, b"content")))
 
-    def more(self, sid: int, done: Done) -> None:
+    def more(self, sid: int, done: Done, most: int = 0) -> None:
         self.past -= 1
         self.asked.append(("more", done))
 

@@ -194,12 +194,8 @@ class ReactiveStore(ABC):
         drop_draft(self.host.store, key)
 
     @abstractmethod
-    def more(self, sid: int, done: Done) -> None:
-        """Ask for the next batch of past matches of a subscription."""
-
-    def more_at_once(self, sid: int, most: int, done: Done) -> None:
-        """Ask for up to so many further past matches, as a stream where the approach has one."""
-        self.more(sid, done)
+    def more(self, sid: int, done: Done, most: int = 0) -> None:
+        """Ask for the next batch of past matches of a subscription, or for a stream of up to `most` of them."""
 
     @abstractmethod
     def remaining(self, sid: int) -> int:

@@ -201,14 +201,7 @@ class User:
         key = SubscriptionKey(sid, self.node)
         subject = Subject(subscription=key)
         self._paged_s[key] = self._surroundings.now()
-
-        def ask(done: Done) -> None:
-            if most:
-                store.more_at_once(sid, most, done)
-            else:
-                store.more(sid, done)
-
-        self._ledger.carry_out(number, OperationKind.MORE, subject, ask, ended)
+        self._ledger.carry_out(number, OperationKind.MORE, subject, lambda done: store.more(sid, done, most), ended)
 
     def _present(self) -> ReactiveStore:
         if self._store is None:

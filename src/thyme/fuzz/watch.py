@@ -120,9 +120,9 @@ class WatchedStore:
         asked = self._asked(OperationKind.UNSUBSCRIBE, subscription=self._key(sid))
         self._try(asked, lambda: self._store.unsubscribe(sid, self._ended(asked, done)))
 
-    def more(self, sid: int, done: Done) -> None:
+    def more(self, sid: int, done: Done, most: int = 0) -> None:
         asked = self._asked(OperationKind.MORE, subscription=self._key(sid))
-        self._try(asked, lambda: self._store.more(sid, self._ended(asked, done)))
+        self._try(asked, lambda: self._store.more(sid, self._ended(asked, done), most))
 
     def retrieve(self, metadata: Metadata, done: Fetched) -> None:
         asked = self._asked(OperationKind.RETRIEVE, metadata.key)

@@ -150,8 +150,8 @@ class DurableAnswers:
     def unsubscribe(self, sid: int, done: Done) -> None:
         self._store.unsubscribe(sid, self._lasting(done))
 
-    def more(self, sid: int, done: Done) -> None:
-        self._store.more(sid, self._lasting(done))
+    def more(self, sid: int, done: Done, most: int = 0) -> None:
+        self._store.more(sid, self._lasting(done), most)
 
     def retrieve(self, metadata: Metadata, done: Fetched) -> None:
         def fetched(outcome: Outcome, data: Content) -> None:

@@ -139,10 +139,7 @@ class CellStorage(ReactiveStore):
     def _fetching(self, key: ObjectKey) -> bool:
         return self._replicas.fetching(key)
 
-    def more(self, sid: int, done: Done) -> None:
-        self.more_at_once(sid, 0, done)
-
-    def more_at_once(self, sid: int, most: int, done: Done) -> None:
+    def more(self, sid: int, done: Done, most: int = 0) -> None:
         self._expect_room()
         self._subscriber.more(sid, done, most)
 

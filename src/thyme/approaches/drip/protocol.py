@@ -157,7 +157,7 @@ class Drip(ReactiveStore):
         """From what came with the notification; nobody else is asked."""
         self.subscriber.contents.deliver(metadata, done)
 
-    def more(self, sid: int, done: Done) -> None:
+    def more(self, sid: int, done: Done, most: int = 0) -> None:
         """Brokers send all they remember by themselves."""
         self.subscriber.inbox.get(sid)
         done(Outcome())

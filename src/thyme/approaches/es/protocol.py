@@ -187,10 +187,7 @@ class ExternalStorage(ReactiveStore):
     def _fetching(self, key: ObjectKey) -> bool:
         return self._fetches.fetching(key)
 
-    def more(self, sid: int, done: Done) -> None:
-        self.more_at_once(sid, 0, done)
-
-    def more_at_once(self, sid: int, most: int, done: Done) -> None:
+    def more(self, sid: int, done: Done, most: int = 0) -> None:
         own = self._inbox.get(sid)
         self._expect_room()
         self._pager.give(own, self._begun(done), most)

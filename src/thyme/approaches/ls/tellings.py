@@ -3,9 +3,9 @@
 The paper's notifications are sent once (Thyme FGCS §9.3.1): one that finds no route is lost, and so is all that was
 inserted on the other side of a partition. With `sure`, as on live nodes, its subscriber acknowledges each. What is
 to be told is in the store until then, so that neither a restart of the owner nor a long absence of the subscriber loses
-it. A few messages are under way to each subscriber, and what is to be told
-in one instant travels together; one that stays silent in all tries is left alone until there is a
-reason to hope: it is heard of, or two neighbours have met who did not hear each other before (`meet`).
+it. A few messages are under way to each subscriber, and what is to be told in one instant travels together; one that
+stays silent in all tries is left alone until there is a reason to hope: it is heard of, or two neighbours have met who
+did not hear each other before (`meet`).
 """
 
 from __future__ import annotations

@@ -175,7 +175,7 @@ class SocialCast(ReactiveStore):
         """From what came with the notification; nobody else is asked."""
         self.shelf.deliver(metadata, done)
 
-    def more(self, sid: int, done: Done) -> None:
+    def more(self, sid: int, done: Done, most: int = 0) -> None:
         self._inbox.get(sid)
         done(Outcome())
 

@@ -181,7 +181,7 @@ class DirectionalWalks(ReactiveStore):
     def _fetching(self, key: ObjectKey) -> bool:
         return self._fetches.fetching(key)
 
-    def more(self, sid: int, done: Done) -> None:
+    def more(self, sid: int, done: Done, most: int = 0) -> None:
         self._inbox.get(sid)
         done(Outcome())
 
