@@ -10,6 +10,7 @@ address and a number of rows. These are numba's own means of extension
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from numba.core.imputils import lower_builtin, lower_getattr_generic
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global
 from numba.extending import infer_getattr, intrinsic, register_model
 from numba.np.numpy_support import from_dtype
+from numpy.typing import NDArray
 
 
 def _pointer(typing_context: Any, address: Any) -> Any:
@@ -157,3 +159,8 @@ def opener(row_types: dict[str, np.dtype[Any]]) -> Any:
         return tables(book), generate
 
     return intrinsic(opened)
+
+
+def address_book(tables: Iterable[NDArray[Any]]) -> NDArray[np.int64]:
+    """What an `opener` opens by its address: where each of these tables is and how long, good as long as they live."""
+    return np.array([[table.ctypes.data, len(table)] for table in tables], dtype=np.int64)

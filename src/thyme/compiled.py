@@ -30,10 +30,10 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from platformdirs import user_cache_path
 
-from thyme.borrowed import carray, opener, pointer
+from thyme.borrowed import address_book, carray, opener, pointer
 from thyme.sources import own_sources
 
-__all__ = ["borrowing", "carray", "compiled", "entry", "inner", "opener", "pointer", "tried"]
+__all__ = ["address_book", "borrowing", "carray", "compiled", "entry", "inner", "opener", "pointer", "tried"]
 
 MAX_KEPT = 16
 """Folders of code that are kept; beyond them, the one not used for longest goes. A folder takes a few megabytes."""

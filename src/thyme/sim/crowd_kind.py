@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from thyme.approaches.deciding import CrowdKind, Needs, decide, reach_of
 from thyme.model.errors import InputError
-from thyme.sim.radios.disc_model import DiscModel
+from thyme.sim.radios.disc.model import DiscModel
 from thyme.sim.scenario import Scenario
 from thyme.world.churn import Alternate, Crash, Join, Leave, NoChurn
 from thyme.world.mobility.models import Community, Places, Static, Waypoint

@@ -13,7 +13,7 @@ import msgspec
 from thyme.model.operations import Operation
 from thyme.pipeline.runs.run import RunSpec
 from thyme.sim.output import summarise
-from thyme.sim.radios.disc_model import DiscModel
+from thyme.sim.radios.disc.model import DiscModel
 from thyme.sim.run import Run
 from thyme.sim.scenario import Scenario
 from thyme.study.replay import NOTIFIED, Deed, Replay, control_names, deeds_of

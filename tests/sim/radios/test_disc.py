@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 
 from thyme.model.errors import InputError
 from thyme.model.records import TrafficKind
-from thyme.sim.radios.disc import DiscOptions, DiscRadio
-from thyme.sim.radios.neighbours import Neighbours
+from thyme.sim.radios.disc.neighbours import Neighbours
+from thyme.sim.radios.disc.options import DiscOptions
+from thyme.sim.radios.disc.radio import DiscRadio
 from thyme.sim.radios.radio import Happening, one_by_one
+from thyme.world.mobility.movement import Leg, movement_of_legs
 from thyme.world.mobility.placement import static, uniform_places
 from thyme.world.mobility.waypoint import Waypoint, random_waypoint
 
@@ -82,6 +84,23 @@ def test_the_grid_finds_exactly_the_nodes_in_range(seed: int, at_s: float) -> No
         distances = np.hypot(*(positions - positions[node]).T)
         expected = [i for i in range(40) if i != node and distances[i] <= 60.0]
         assert [i for i, _ in neighbours.within(node, at_s)] == expected
+
+
+def test_whoever_jumps_is_found_where_it_is_even_if_nobody_ever_walks() -> None:
+    here, there = Leg(0.0, 10.0, 0.5), Leg(50.0, 900.0, 0.5)
+    movement = movement_of_legs(1000.0, 1.0, [[here], [here, there], [Leg(0.0, 950.0, 0.5)]])
+    neighbours = Neighbours(movement, 100.0)
+    assert [list(neighbours.within(node, 49.0)) for node in range(3)] == [[(1, 0.0)], [(0, 0.0)], []]
+    assert [list(neighbours.within(node, 50.0)) for node in range(3)] == [[], [(2, 50.0)], [(1, 50.0)]]
+
+
+def test_a_unicast_has_its_own_acknowledgement_and_no_other_hearer() -> None:
+    radio = line(0.0, 50.0, 60.0)
+    radio.unicast(0.0, 0, 1, 3, 100)
+    assert happenings(radio) == [(Happening.RECEIVED, 1, 0, 3), (Happening.SENT, 0, 1, 3)]
+    totals = {(row.traffic, row.name): list(row.counts) for row in radio.traffic()}
+    assert totals[(TrafficKind.PHY_SENT, "ack")] == [0, 1, 0]
+    assert totals[(TrafficKind.PHY_RECEIVED, "data")] == [0, 1, 0]
 
 
 def test_options_outside_their_domain_are_refused() -> None:

@@ -27,7 +27,8 @@ from thyme.model.objects import Metadata
 from thyme.model.queries import parse_query
 from thyme.papers.thyme.analysis import ApproachName, Cost
 from thyme.routing.cells.grid import Grid
-from thyme.sim.radios.disc import DiscOptions, DiscRadio
+from thyme.sim.radios.disc.options import DiscOptions
+from thyme.sim.radios.disc.radio import DiscRadio
 from thyme.sim.radios.radio import Radio
 from thyme.sim.simulation import Simulation
 from thyme.wire.cells import CellNotification

@@ -1,6 +1,6 @@
 """The only list of radio models."""
 
-from thyme.sim.radios.disc_model import DiscModel
+from thyme.sim.radios.disc.model import DiscModel
 from thyme.sim.radios.wifi.model import WifiModel
 
 RadioModel = DiscModel | WifiModel

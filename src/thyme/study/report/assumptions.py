@@ -11,7 +11,7 @@ import msgspec
 
 from thyme.approaches.interface import Capabilities
 from thyme.approaches.registry import find_approach
-from thyme.sim.radios.disc_model import DiscModel
+from thyme.sim.radios.disc.model import DiscModel
 from thyme.sim.radios.models import RadioModel, WifiModel
 from thyme.sim.scenario import Scenario
 from thyme.study.plan import Plan

@@ -23,6 +23,9 @@ from thyme.model.geometry import Point
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+JUMP_M = 0.5
+"""A leg that starts this far from where the one before it ended is a jump."""
+
 
 class Leg(NamedTuple):
     """One piece of a node's way: a start in time and space, and a constant velocity."""
@@ -95,6 +98,16 @@ class Movement:
         """Who is on the move at one instant."""
         legs = self.legs(at_s)
         return np.asarray((self.vx_mps[legs] != 0.0) | (self.vy_mps[legs] != 0.0), dtype=np.bool_)
+
+    def jumps_s(self) -> Floats:
+        """The instants at which somebody is suddenly elsewhere, in order."""
+        lasted_s = np.diff(self.start_s)
+        gap_m = np.hypot(
+            np.diff(self.x_m) - self.vx_mps[:-1] * lasted_s, np.diff(self.y_m) - self.vy_mps[:-1] * lasted_s
+        )
+        same = np.ones(len(lasted_s), dtype=np.bool_)
+        same[self.first[1:-1] - 1] = False
+        return np.unique(self.start_s[1:][same & (gap_m > JUMP_M)])
 
     def node_legs(self, node: int) -> list[Leg]:
         """The legs of one node, as records."""

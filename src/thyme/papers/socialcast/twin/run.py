@@ -34,7 +34,7 @@ from thyme.papers.socialcast.twin.state import (
     Sizes,
     new_state,
 )
-from thyme.sim.radios.contacts import changes_of
+from thyme.sim.radios.disc.contacts import changes_of
 from thyme.sim.radios.models import DiscModel
 from thyme.sim.run import contacts_in, movement_for
 from thyme.sim.scenario import Scenario

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from thyme.sim.energy import EnergyOptions
-from thyme.sim.radios.contacts import contact_radio
-from thyme.sim.radios.disc import DiscOptions, DiscRadio
+from thyme.sim.radios.disc.options import DiscOptions
 from thyme.sim.radios.radio import Radio
 from thyme.world.contacts.table import Contacts
 from thyme.world.mobility.movement import Movement
@@ -22,5 +21,9 @@ class DiscModel(DiscOptions, frozen=True, tag_field="model", tag="disc"):
 
     def make(self, movement: Movement, contacts: Callable[[float], Contacts | None], seed: int) -> Radio:
         """The radio of a run; `contacts` tells of a range who is within it, where that is known beforehand."""
+        # Compiled code takes a while to load, and whoever only reads a scenario does not need it.
+        from thyme.sim.radios.disc.contacts import contact_radio
+        from thyme.sim.radios.disc.radio import DiscRadio
+
         met = contacts(self.range_m)
         return DiscRadio(movement, self, seed) if met is None else contact_radio(movement, met, self, seed)

@@ -10,7 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from thyme.sim.radios.disc import DiscOptions, DiscRadio
+from thyme.sim.radios.disc.near import Near
+from thyme.sim.radios.disc.options import DiscOptions
+from thyme.sim.radios.disc.radio import DiscRadio
 from thyme.world.contacts.table import Contacts
 from thyme.world.mobility.movement import Floats, Ints, Movement
 
@@ -32,18 +34,19 @@ class ContactReach:
         self._changes = list(zip(*(column.tolist() for column in changes_of(contacts)), strict=True))
         self._next = 0
         self._near: list[set[int]] = [set() for _ in range(contacts.nodes)]
-        self._listed: list[list[tuple[int, float]] | None] = [None] * contacts.nodes
+        self._listed: list[Near | None] = [None] * contacts.nodes
+        self._nobody = _touching([])
 
-    def within(self, node: int, at_s: float) -> list[tuple[int, float]]:
+    def within(self, node: int, at_s: float) -> Near:
         self._advance(at_s)
         listed = self._listed[node]
         if listed is None:
-            listed = self._listed[node] = [(other, 0.0) for other in sorted(self._near[node])]
+            listed = self._listed[node] = _touching(sorted(self._near[node]))
         return listed
 
-    def distance_m(self, node: int, other: int, at_s: float) -> float | None:
+    def towards(self, node: int, other: int, at_s: float) -> Near:
         self._advance(at_s)
-        return 0.0 if other in self._near[node] else None
+        return _touching([other]) if other in self._near[node] else self._nobody
 
     def _advance(self, at_s: float) -> None:
         changes = self._changes
@@ -59,6 +62,10 @@ class ContactReach:
                 self._near[a].discard(b)
                 self._near[b].discard(a)
             self._listed[a] = self._listed[b] = None
+
+
+def _touching(nodes: list[int]) -> Near:
+    return Near(np.array(nodes, np.int64), np.zeros(len(nodes)), len(nodes))
 
 
 def contact_radio(movement: Movement, contacts: Contacts, options: DiscOptions, seed: int) -> DiscRadio:

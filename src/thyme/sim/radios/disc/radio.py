@@ -1,0 +1,184 @@
+"""The unit-disc radio: whoever is within range hears, after the frame's airtime and the way of light.
+
+No contention and no interference: for sparse, delay-tolerant scenarios, for large graphs, and for tests that want a
+simple world. Losses are drawn per receiver. A unicast that its target does not hear is tried again a few times and
+then given up, as an acknowledged link does. What happened stays as it is until the next `advance`.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+import msgspec
+import numpy as np
+
+from thyme.compiled import address_book
+from thyme.model.records import TrafficKind
+from thyme.sim.radios.disc.hearing import HEARER, hear, present
+from thyme.sim.radios.disc.near import Near, Reach
+from thyme.sim.radios.disc.neighbours import Neighbours
+from thyme.sim.radios.disc.options import DiscOptions
+from thyme.sim.radios.radio import TOLD, Happening, Happenings, RadioTotals, Told
+from thyme.world.mobility.movement import Movement
+
+_KINDS = ("broadcast", "unicast", "ack")
+_BROADCAST, _UNICAST, _ACK = range(len(_KINDS))
+
+
+class _Transmission(msgspec.Struct):
+    node: int
+    to: int
+    frame: int
+    size_bytes: int
+    tries: int = 0
+
+
+class DiscRadio:
+    """A `Radio` whose reach is a disc."""
+
+    def __init__(self, movement: Movement, options: DiscOptions, seed: int, reach: Reach | None = None) -> None:
+        self._options = options
+        self.header_bytes = options.header_bytes
+        self._reach = reach or Neighbours(movement, options.range_m)
+        self._random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, 0xD15C])))
+        nodes = movement.nodes
+        self._hearers = np.zeros(nodes, HEARER)
+        self._hearers["on"] = 1
+        self._on = self._hearers["on"].data
+        self._draws = np.zeros(nodes, np.float64)
+        self._told = Happenings(np.zeros(nodes + 1, TOLD))
+        self._book = address_book((self._hearers, self._told.rows, self._draws))
+        self._address: int = self._book.ctypes.data
+        self._heads: list[Told] = []
+        self._busy_until_s = [0.0] * nodes
+        self._epoch = [0] * nodes
+        self._waiting = [0] * nodes
+        self._heap: list[tuple[float, int, _Transmission, int]] = []
+        self._order = 0
+        self._sent = [[0] * nodes for _ in _KINDS]
+        self._sent_bytes = [[0] * nodes for _ in _KINDS]
+        self._retransmitted = [0] * nodes
+        self._given_up = [0] * nodes
+        self._transmit_s = [0.0] * nodes
+        self._sleep_s = [0.0] * nodes
+        self._slept_from_s = [0.0] * nodes
+        self.now_s = 0.0
+
+    def broadcast(self, now_s: float, node: int, frame: int, size_bytes: int) -> bool:
+        return self._accept(now_s, _Transmission(node, -1, frame, size_bytes + self.header_bytes))
+
+    def unicast(self, now_s: float, node: int, to: int, frame: int, size_bytes: int) -> bool:
+        return self._accept(now_s, _Transmission(node, to, frame, size_bytes + self.header_bytes))
+
+    def switch(self, now_s: float, node: int, on: bool) -> None:
+        if on and not self._on[node]:
+            self._sleep_s[node] += now_s - self._slept_from_s[node]
+        elif not on and self._on[node]:
+            self._slept_from_s[node] = now_s
+            self._epoch[node] += 1
+            self._waiting[node] = 0
+        self._on[node] = on
+        self._busy_until_s[node] = now_s
+
+    def advance(self, until_s: float) -> int:
+        self._heads = []
+        while self._heap and self._heap[0][0] <= until_s and not self._heads:
+            end_s, _, transmission, epoch = heapq.heappop(self._heap)
+            self.now_s = end_s
+            if epoch == self._epoch[transmission.node]:
+                self._complete(end_s, transmission)
+            else:
+                self._tell(end_s, Happening.DROPPED, transmission, 0)
+        if not self._heads:
+            self.now_s = max(self.now_s, until_s)
+            return 0
+        return self._heads[-1].end
+
+    def told(self) -> list[Told]:
+        return self._heads
+
+    def traffic(self) -> list[RadioTotals]:
+        rows = [
+            RadioTotals(TrafficKind.PHY_SENT, name, self._sent[kind], self._sent_bytes[kind])
+            for kind, name in enumerate(_KINDS)
+        ]
+        received, sizes, lost = (self._hearers[name].tolist() for name in ("received", "received_bytes", "lost"))
+        none = [0] * len(self._on)
+        rows.append(RadioTotals(TrafficKind.PHY_RECEIVED, "data", received, sizes))
+        rows.append(RadioTotals(TrafficKind.PHY_LOST, "data", lost, none, "loss"))
+        rows.append(RadioTotals(TrafficKind.RETRANSMITTED, "unicast", self._retransmitted, none))
+        rows.append(RadioTotals(TrafficKind.GIVEN_UP, "unicast", self._given_up, none, "retry limit"))
+        return rows
+
+    def airtime_s(self) -> dict[str, list[float]]:
+        transmit, receive = np.array(self._transmit_s), self._hearers["receive_s"]
+        asleep = np.array(self._sleep_s) + [
+            0.0 if on else self.now_s - since for on, since in zip(self._on, self._slept_from_s, strict=True)
+        ]
+        idle = np.maximum(0.0, self.now_s - asleep - transmit - receive)
+        columns = {"transmit": transmit, "receive": receive, "idle": idle, "sleep": asleep}
+        return {state: seconds.tolist() for state, seconds in columns.items()}
+
+    def _accept(self, now_s: float, transmission: _Transmission) -> bool:
+        node = transmission.node
+        if 0 < self._options.queue_frames <= self._waiting[node]:
+            return False
+        self._waiting[node] += 1
+        self._enqueue(now_s, transmission)
+        return True
+
+    def _enqueue(self, now_s: float, transmission: _Transmission) -> None:
+        node = transmission.node
+        start_s = max(now_s, self._busy_until_s[node])
+        airtime_s = self._airtime_s(transmission)
+        self._busy_until_s[node] = start_s + airtime_s
+        self._transmit_s[node] += airtime_s
+        self._count(_BROADCAST if transmission.to < 0 else _UNICAST, node, transmission.size_bytes)
+        self._order += 1
+        heapq.heappush(self._heap, (start_s + airtime_s, self._order, transmission, self._epoch[node]))
+
+    def _airtime_s(self, transmission: _Transmission) -> float:
+        return transmission.size_bytes * 8.0 / self._options.rate_bps
+
+    def _count(self, kind: int, node: int, size_bytes: int) -> None:
+        self._sent[kind][node] += 1
+        self._sent_bytes[kind][node] += size_bytes
+
+    def _complete(self, end_s: float, sent: _Transmission) -> None:
+        if sent.to < 0:
+            self._end(end_s, Happening.SENT, sent, self._hear(end_s, sent, self._reach.within(sent.node, end_s)))
+        elif heard := self._hear(end_s, sent, self._reach.towards(sent.node, sent.to, end_s)):
+            self._count(_ACK, sent.to, self._options.ack_bytes)
+            self._end(end_s, Happening.SENT, sent, heard)
+        elif sent.tries >= self._options.retries:
+            self._given_up[sent.node] += 1
+            self._end(end_s, Happening.GIVEN_UP, sent, 0)
+        else:
+            sent.tries += 1
+            self._retransmitted[sent.node] += 1
+            self._enqueue(end_s + self._options.retry_wait_s, sent)
+
+    def _hear(self, end_s: float, sent: _Transmission, near: Near) -> int:
+        """Whoever hears the same frame is told of it together; how many do."""
+        loss, count = self._options.loss, near.count
+        if loss > 0.0:
+            drawing = present(self._address, near.nodes_at, count)
+            self._draws[:drawing] = self._random.random(drawing)
+        heard = hear(
+            self._address, near.nodes_at, near.metres_at, count,
+            sent.node, sent.frame, sent.size_bytes, self._airtime_s(sent), end_s, loss,
+        )  # fmt: skip
+        if heard:
+            at_s, frame, node, peer, what = self._told.rows[0].item()
+            self._heads.append(Told(frame, peer, what, node, 0, heard, at_s, self._told))
+        return heard
+
+    def _end(self, end_s: float, how: Happening, sent: _Transmission, heard: int) -> None:
+        self._waiting[sent.node] -= 1
+        self._tell(end_s, how, sent, heard)
+
+    def _tell(self, at_s: float, how: Happening, sent: _Transmission, row: int) -> None:
+        """What became of a frame is told after those who heard it."""
+        node, to, frame, what = sent.node, sent.to, sent.frame, int(how)
+        self._told.rows[row] = at_s, frame, node, to, what
+        self._heads.append(Told(frame, to, what, node, row, row + 1, at_s, self._told))
