@@ -13,7 +13,7 @@ import pytest
 from post_samples import TAGS, Read, read_content, read_file, status
 
 from thyme.model.errors import InputError
-from thyme.pipeline.posts.formats.mapped import ColumnMap, parse_map
+from thyme.pipeline.posts.formats.mapped import UNNAMED, ColumnMap, parse_map
 from thyme.pipeline.posts.formats.posts import ParsedPost
 
 Write = Callable[..., Read]
@@ -35,8 +35,17 @@ def test_files_of_their_own_format_are_mapped(read: Write) -> None:
     assert [(one.line, one.reason[:8]) for one in rejected] == [(3, "its time")]
 
 
+def test_posts_need_not_name_their_authors(read: Write) -> None:
+    columns = parse_map("at=when,text=said")
+    posts, rejected, _ = read("when,said\n1465585200,hi #there\n1465585201,ho #here\n", columns=columns)
+    assert [(post.author, post.tags) for post in posts] == [(UNNAMED, ("there",)), (UNNAMED, ("here",))]
+    posts, rejected, _ = read(json.dumps({"when": 1465585200, "said": "hi #there"}), columns=columns)
+    assert ([post.author for post in posts], rejected) == ([UNNAMED], [])
+
+
 @pytest.mark.parametrize(
-    "text", ["author=x", "author=a,at=b,text=c,color=d", "nonsense", "", "author=a,at=b,text=c,author=d"]
+    "text",
+    ["author=x", "author=x,text=c", "author=a,at=b,text=c,color=d", "nonsense", "", "author=a,at=b,text=c,author=d"],
 )
 def test_a_map_that_lacks_something_is_refused(text: str) -> None:
     with pytest.raises(InputError, match=r"--map: .* expected"):

@@ -58,7 +58,7 @@ def ingest(
     files: Annotated[list[str], typer.Argument(help="Files, folders or patterns, of one format or several.")],
     out: NewPlace,
     columns: Annotated[
-        str | None, typer.Option("--map", help="Columns of a format of its own: author=…,at=…,text=…[,id=…,tags=…].")
+        str | None, typer.Option("--map", help="Columns of a format of its own: at=…,text=…[,id=…,author=…,tags=…].")
     ] = None,
     pseudonymise: Annotated[
         bool, typer.Option("--pseudonymise", help="Replace authors, ids, mentions and links by keyed hashes.")

@@ -1,7 +1,8 @@
 """Files of a format of their own: which of their columns means what.
 
 `id=status.id,author=user.name,at=when,text=body,tags=labels` names columns of a table, or paths into JSON objects.
-Author, time and text are needed; without ids, posts are named by what they say; without tags, these come from the text.
+Time and text are needed; without ids, posts are named by what they say; without tags, these come from the text. Where
+nobody is named, all posts are one unnamed author's, and a trace deals them out (`authors = "deal"`).
 """
 
 from __future__ import annotations
@@ -17,17 +18,19 @@ from thyme.pipeline.posts.formats.posts import ParsedPost, finish
 from thyme.pipeline.posts.formats.times import parse_time, whole_id
 
 NAMES = ("id", "author", "at", "text", "tags")
-NEEDED = ("author", "at", "text")
+NEEDED = ("at", "text")
+UNNAMED = "unnamed"
+"""The author of posts that name none."""
 _SEPARATORS = re.compile(r"[\s,;|]+")
 
 
 class ColumnMap(msgspec.Struct, frozen=True):
     """The source's column of each of ours; empty where there is none."""
 
-    author: str
     at: str
     text: str
     id: str = ""
+    author: str = ""
     tags: str = ""
 
     def pairs(self) -> list[tuple[str, str]]:
@@ -68,7 +71,7 @@ def parse_map(text: str) -> ColumnMap:
 
 def read_mapped(record: dict[str, Any], columns: ColumnMap) -> ParsedPost:
     identity = whole_id(look_up(record, columns.id)) if columns.id else None
-    author = look_up(record, columns.author)
+    author = look_up(record, columns.author) if columns.author else UNNAMED
     listed = look_up(record, columns.tags) if columns.tags else None
     tags = _SEPARATORS.split(listed) if isinstance(listed, str) else listed
     return finish(

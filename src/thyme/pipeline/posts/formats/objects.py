@@ -62,4 +62,5 @@ def read_object(record: object, columns: ColumnMap | None = None) -> Iterator[Ou
 
 
 def is_mapped(record: Record, columns: ColumnMap) -> bool:
-    return all(look_up(record, path) is not None for path in (columns.author, columns.at, columns.text))
+    needed = (path for path in (columns.author, columns.at, columns.text) if path)
+    return all(look_up(record, path) is not None for path in needed)
