@@ -132,6 +132,15 @@ class Stored(msgspec.Struct, frozen=True):
         return Row("stored", name=self.name, count=self.count, size_bytes=self.size_bytes)
 
 
+class Copied(msgspec.Struct, frozen=True):
+    """The node has a copy of another's object from now on."""
+
+    object: ObjectKey
+
+    def row(self) -> Row:
+        return Row("copied", object=str(self.object))
+
+
 class Moved(msgspec.Struct, frozen=True):
     """The node changed the cell (or region) it belongs to."""
 
@@ -217,6 +226,7 @@ LogRecord = (
     | OperationFailed
     | Notified
     | Stored
+    | Copied
     | Moved
     | Joined
     | Left

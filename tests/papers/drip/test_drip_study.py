@@ -8,12 +8,10 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from thyme.approaches.drip.broker import COPY
-from thyme.approaches.drip.memory import event_number
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.operations import Operation
-from thyme.model.records import Notified, OperationKind, Sampled
+from thyme.model.records import Copied, Notified, OperationKind
 from thyme.papers.drip.claims import judge_drip
 from thyme.papers.drip.evaluation import write_evaluation
 from thyme.papers.drip.figures import analysis_table, meeting_time_s
@@ -78,8 +76,8 @@ def test_coverage_counts_the_brokers_that_have_the_event_when_its_subscriber_get
     ]
     recorder = Recorder()
     for at_s, broker in ((10.0, 3), (12.0, 4), (20.0, 5)):
-        recorder.record(at_s, broker, Sampled(COPY, float(event_number(event))))
-    recorder.record(11.0, 6, Sampled(COPY, float(event_number(other))))
+        recorder.record(at_s, broker, Copied(event))
+    recorder.record(11.0, 6, Copied(other))
     recorder.record(10.0, 1, Notified(SubscriptionKey(0, NodeId(1)), event, 0.0))
     recorder.record(15.0, 2, Notified(SubscriptionKey(0, NodeId(2)), event, 5.0))
     events: pa.Table = recorder.table(30.0)
@@ -100,7 +98,7 @@ def test_of_an_event_that_several_detect_the_first_object_to_arrive_counts() -> 
     ]
     recorder = Recorder()
     for at_s, broker, key in ((10.5, 7, second), (11.0, 7, first), (12.0, 8, first), (14.0, 9, first)):
-        recorder.record(at_s, broker, Sampled(COPY, float(event_number(key))))
+        recorder.record(at_s, broker, Copied(key))
     recorder.record(12.0, 3, Notified(SubscriptionKey(0, NodeId(3)), first, 2.0))
     recorder.record(13.0, 2, Notified(SubscriptionKey(0, NodeId(2)), second, 3.0))
     recorder.record(15.0, 2, Notified(SubscriptionKey(0, NodeId(2)), first, 5.0))

@@ -13,7 +13,7 @@ from thyme.approaches.drip.bridges import BridgeTable
 from thyme.approaches.drip.catching_up import answer_to
 from thyme.approaches.drip.cooperation import Cooperation
 from thyme.approaches.drip.following import Following
-from thyme.approaches.drip.memory import Memory, event_number
+from thyme.approaches.drip.memory import Memory
 from thyme.approaches.drip.options import DripOptions
 from thyme.approaches.drip.regions import Regions
 from thyme.approaches.drip.routes import BrokerRoutes
@@ -21,7 +21,7 @@ from thyme.approaches.drip.spreading import Epidemic, MultiCopyMultiDestination,
 from thyme.host import Host
 from thyme.model.ids import NodeId
 from thyme.model.objects import DataObject
-from thyme.model.records import Sampled
+from thyme.model.records import Copied
 from thyme.wire.drip import (
     BridgeStatus,
     Interest,
@@ -33,9 +33,6 @@ from thyme.wire.drip import (
     Relay,
     RelayReceived,
 )
-
-COPY = "event copy"
-"""The log's name for: this broker got the event of that number. Broker coverage is counted from it."""
 
 
 class Broker:
@@ -148,7 +145,7 @@ class Broker:
         gone = self.memory.add(event)
         if gone is not None:
             self._spreading.drop(gone)
-        self._host.record(Sampled(COPY, float(event_number(event.metadata.key))))
+        self._host.record(Copied(event.metadata.key))
         interested = self.memory.wanted_by(event.metadata)
         local = [interest for interest in interested if interest.subscriber in self.members]
         self._notify(event, bool(local))

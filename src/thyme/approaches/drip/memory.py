@@ -27,8 +27,8 @@ _decoder = msgspec.msgpack.Decoder(DataObject)
 
 
 def event_number(key: ObjectKey) -> int:
-    """A short name of an event, for lists of known ones and for the log: 53 bits, which a float of the log holds. Among
-    10,000 events two are called the same once in 180 million times."""
+    """A short name of an event, for lists of known ones: 53 bits. Among 10,000 events two are called the same once in
+    180 million times."""
     return int.from_bytes(blake2b(str(key).encode(), digest_size=8).digest(), "big") >> 11
 
 

@@ -10,16 +10,13 @@ that have the event when the subscriber gets it (§VI-A).
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf, nan
 from typing import Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from thyme.approaches.drip.broker import COPY
-from thyme.approaches.drip.memory import event_number
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
@@ -166,8 +163,7 @@ def measure(events: pa.Table, operations: Sequence[Operation], brokers: int, see
     """Read the events of a run with `brokers` brokers."""
     inserts = [operation for operation in operations if operation.kind == OperationKind.INSERT]
     began_s = {operation.oid: operation.at_s for operation in inserts}
-    names = {event_number(operation.object_key): operation.oid for operation in inserts}
-    copied_s = _copy_times(events, names)
+    copied_s = _copy_times(events)
     first_s = _first_deliveries(events, {(operation.oid, operation.node) for operation in inserts})
     holders = [bisect_right(copied_s.get(name, []), at_s) for (name, _), at_s in first_s.items()]
     sent = rows_of(events, "sent")
@@ -205,12 +201,10 @@ def _expected(operations: Sequence[Operation]) -> int:
     return sum(len(wanted.get(tags[oid], set()) - nodes) for oid, nodes in detectors.items())
 
 
-def _copy_times(events: pa.Table, names: Mapping[int, str]) -> dict[str, list[float]]:
+def _copy_times(events: pa.Table) -> dict[str, list[float]]:
     """When brokers first got each event, in order, by its name."""
-    sampled = rows_of(events, "sampled")
-    copies = sampled.filter(pc.equal(sampled["name"], COPY)).select(["at_s", "node", "value"])
     first_s: dict[str, dict[int, float]] = {}
-    for row in copies.to_pylist():
-        of_event = first_s.setdefault(names[int(row["value"])], {})
+    for row in rows_of(events, "copied").select(["at_s", "node", "object"]).to_pylist():
+        of_event = first_s.setdefault(row["object"].rpartition("@")[0], {})
         of_event[row["node"]] = min(row["at_s"], of_event.get(row["node"], inf))
     return {name: sorted(times_s.values()) for name, times_s in first_s.items()}

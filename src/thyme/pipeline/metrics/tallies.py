@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ PAIRS, WANTED, NODES = "~ pairs", "~ wanted", "~ nodes"
 expected ones (`count`); nodes (`count`)."""
 _NANO = 10**9
 _LOW_BITS = 20
+_MOST = 2**63 // _NANO
+"""Values below this are counted in nanos, as whole numbers of 64 bits."""
 
 
 class RunSums:
@@ -84,9 +87,11 @@ class RunSums:
 
 
 def exact_mean(values: Floats) -> float | None:
-    """The mean of values to the nano, however they are ordered."""
+    """The mean of values to the nano, however they are ordered; of very large ones, as near as a float gets."""
     if not len(values):
         return None
+    if np.abs(values).max() >= _MOST:
+        return fsum(values.tolist()) / len(values)
     nanos = np.rint(values * _NANO).astype(np.int64)
     high, low = int((nanos >> _LOW_BITS).sum()), int((nanos & ((1 << _LOW_BITS) - 1)).sum())
     return ((high << _LOW_BITS) + low) / _NANO / len(values)
