@@ -17,11 +17,11 @@ from thyme.sim.radios.wifi.state import IDLE, NEVER, REQUESTED, Ether
 @borrowing
 def backoff_start(e: Ether, n: int, now: int) -> int:
     """When the backoff of node n may begin or go on, by what is known at `now`."""
-    me, config = e.node[n], e.config[0]
-    free_from = me.rx_end
-    if me.rx_bad != 0 and me.rx_end <= now:
+    node, me, config = e.node[n], e.station[n], e.config[0]
+    free_from = node.rx_end
+    if node.rx_bad != 0 and node.rx_end <= now:
         free_from += config.eifs_extra
-    free_from = max(free_from, me.busy_end, me.tx_end, me.nav_end, me.wait_end)
+    free_from = max(free_from, node.busy_end, node.tx_end, me.nav_end, me.wait_end)
     return int(max(me.backoff_from, free_from + config.difs))
 
 
@@ -33,32 +33,34 @@ def backoff_end(e: Ether, n: int, now: int) -> int:
 @borrowing
 def take_idle_slots(e: Ether, n: int, now: int) -> None:
     """Count the slots that were idle up to `now` off the backoff."""
-    me, slot = e.node[n], e.config[0].slot
-    if me.slots == 0:
+    node, slot = e.node[n], e.config[0].slot
+    slots = node.slots
+    if slots == 0:
         return
     start = backoff_start(e, n, now)
     if start > now:
         return
-    slots = min((now - start) // slot, me.slots)
-    me.slots -= slots
-    me.backoff_from = start + slots * slot
+    if now - start < slots * slot:
+        slots = (now - start) // slot
+    node.slots -= slots
+    e.station[n].backoff_from = start + slots * slot
 
 
 @borrowing
 def draw_backoff(e: Ether, n: int, now: int) -> None:
-    e.node[n].slots = below(e.node, n, e.node[n].cw + 1)
-    e.node[n].backoff_from = now
+    e.node[n].slots = below(e.station, n, e.station[n].cw + 1)
+    e.station[n].backoff_from = now
 
 
 @borrowing
 def narrow_window(e: Ether, n: int) -> None:
-    e.node[n].cw, e.node[n].failures = e.config[0].cw_min, 0
+    e.station[n].cw, e.station[n].failures = e.config[0].cw_min, 0
 
 
 @borrowing
 def widen_window(e: Ether, n: int) -> None:
     """After a failure. A node that failed `retry_limit` times in a row, whatever it tried to send, begins anew."""
-    me, config = e.node[n], e.config[0]
+    me, config = e.station[n], e.config[0]
     if me.failures < config.retry_limit:
         me.failures += 1
         me.cw = min(2 * me.cw + 1, config.cw_max)
@@ -69,13 +71,13 @@ def widen_window(e: Ether, n: int) -> None:
 @borrowing
 def medium_busy(e: Ether, n: int, now: int) -> bool:
     me = e.node[n]
-    return bool(me.rx_end > now or me.tx_end > now or me.nav_end > now or me.busy_end > now)
+    return bool(me.rx_end > now or me.tx_end > now or e.station[n].nav_end > now or me.busy_end > now)
 
 
 @borrowing
 def set_alarm(e: Ether, n: int, now: int) -> None:
     """See to it that node n looks at the medium again when its backoff ends, by what is known now."""
-    me = e.node[n]
+    me = e.station[n]
     if me.access != REQUESTED:
         return
     due = max(now, backoff_end(e, n, now))
@@ -89,14 +91,14 @@ def set_alarm(e: Ether, n: int, now: int) -> None:
 @borrowing
 def request_access(e: Ether, n: int, now: int) -> None:
     take_idle_slots(e, n, now)
-    e.node[n].access = REQUESTED
+    e.station[n].access = REQUESTED
     set_alarm(e, n, now)
 
 
 @borrowing
 def release_medium(e: Ether, n: int, now: int) -> None:
     """The exchange is over, one way or the other: back off, and ask again if something waits."""
-    me = e.node[n]
+    me = e.station[n]
     me.access = IDLE
     draw_backoff(e, n, now)
     if me.queued > 0:
@@ -105,7 +107,7 @@ def release_medium(e: Ether, n: int, now: int) -> None:
 
 @borrowing
 def forget_access(e: Ether, n: int) -> None:
-    me = e.node[n]
+    me = e.station[n]
     me.access = IDLE
     me.alarm = NEVER
     me.alarm_number += 1

@@ -12,9 +12,9 @@ from __future__ import annotations
 from thyme.compiled import borrowing
 from thyme.sim.radios.wifi.access import take_idle_slots
 from thyme.sim.radios.wifi.events import ARRIVED, DETECT, schedule
-from thyme.sim.radios.wifi.interference import others_at, put_on_air, stronger_follows
+from thyme.sim.radios.wifi.interference import others_at, put_on_air, rivalled, stronger_follows
 from thyme.sim.radios.wifi.places import bin_nodes, gather, locate
-from thyme.sim.radios.wifi.state import BROADCAST, Ether
+from thyme.sim.radios.wifi.state import BROADCAST, LOCKS, SAID_BITS, SENSED, Ether, Row
 from thyme.sim.radios.wifi.timing import OFDM6, frame_ns
 
 
@@ -31,11 +31,11 @@ def find_hearers(e: Ether, f: int, now: int) -> None:
         locate(e, n, now)
         me.first = f * e.config[0].max_hearers
         me.hearers = gather(e, n, now, me.first, e.config[0].max_hearers)
-    me.x, me.y = e.node[n].x, e.node[n].y
+    me.x, me.y = e.place[n].x, e.place[n].y
     late = 0
     for k in range(me.first, me.first + me.hearers):
-        late = max(late, e.hearer[k].delay)
-    me.late = late
+        late = max(late, e.hearer[k].said)
+    me.late = late >> SAID_BITS
 
 
 @borrowing
@@ -71,54 +71,71 @@ def transmit(e: Ether, n: int, kind: int, to: int, size_bytes: int, packet: int,
 
 
 @borrowing
-def sense(e: Ether, n: int, begin: int, end: int) -> None:
-    """The medium is busy at node n from `begin` to `end`."""
-    me = e.node[n]
-    e.tally[n].sensed_ns += max(0, end - max(begin, me.sensed_end))
-    me.sensed_end = max(me.sensed_end, end)
+def sense(me: Row, begin: int, end: int) -> None:
+    """The medium is busy at a node from `begin` to `end`."""
+    me.sensed_ns += max(0, end - max(begin, me.busy_end))
+    me.busy_end = max(me.busy_end, end)
+
+
+@borrowing
+def lock(e: Ether, n: int, f: int, arrival: int) -> None:
+    """Node n begins to receive frame f."""
+    me, length, detection = e.node[n], e.frame[f].length, e.config[0].detection
+    take_idle_slots(e, n, arrival + detection)
+    me.lock, me.lock_at = f, arrival
+    me.rx_end, me.rx_bad = arrival + length, 0
+    me.rx_ns += length - detection
+    sense(me, arrival + detection, arrival + length)
+
+
+@borrowing
+def detect_among(e: Ether, f: int, k: int, n: int, arrival: int, rivals: bool) -> None:
+    """Hearer k, which is node n and is free, notices frame f, or not, among others that are on the air. What they add
+    up to matters only to who could not sense this one alone, or must tell it from them."""
+    config, power = e.config[0], e.reach[k].power
+    noticed, until, others = arrival + config.detection, arrival + e.frame[f].length, 0.0
+    if power < config.cca_mw or config.preamble_snr > 0.0:
+        others, others_until = others_at(e, f, n, noticed)
+        if power < config.cca_mw:
+            until = min(until, others_until)
+    if (
+        power >= config.preamble_mw
+        and not (rivals and stronger_follows(e, f, n, power, arrival))
+        and power >= config.preamble_snr * (config.noise_mw + others)
+    ):
+        lock(e, n, f, arrival)
+    elif power + others >= config.cca_mw:
+        take_idle_slots(e, n, noticed)
+        sense(e.node[n], noticed, until)
+        if power >= config.preamble_mw:
+            e.tally[n].undetected += 1
 
 
 @borrowing
 def detect(e: Ether, f: int) -> None:
     """Every hearer has had the first microseconds of frame f: lock, sense or miss it."""
     config, me = e.config[0], e.frame[f]
+    alone, rivals = me.overlaps < 0, rivalled(e, f)
+    start, length, detection = me.start, me.length, config.detection
     for k in range(me.first, me.first + me.hearers):
-        n, power = e.hearer[k].node, e.hearer[k].power
+        said = e.hearer[k].said
+        if alone and said & (LOCKS | SENSED) == 0:
+            continue
+        n = e.hearer[k].node
         hearer = e.node[n]
         if hearer.on == 0:
             continue
-        arrival = me.start + e.hearer[k].delay
-        noticed, end = arrival + config.detection, arrival + me.length
+        arrival = start + (said >> SAID_BITS)
         if hearer.tx_end > arrival or hearer.rx_end > arrival:
-            if power >= config.preamble_mw:
-                e.tally[n].deaf += 1
-            if power >= config.cca_mw:
-                hearer.busy_end = max(hearer.busy_end, end)
-                sense(e, n, noticed, end)
-            continue
-        locked = power >= config.preamble_mw
-        total, until = power, end
-        if me.overlaps >= 0:
-            others, others_until = others_at(e, f, n, noticed)
-            total += others
-            if power < config.cca_mw:
-                until = min(end, others_until)
-            if locked and stronger_follows(e, f, n, power, arrival):
-                locked = False
-            if locked and power < config.preamble_snr * (config.noise_mw + others):
-                locked = False
-        elif locked and power < config.preamble_snr * config.noise_mw:
-            locked = False
-        if locked:
-            take_idle_slots(e, n, noticed)
-            hearer.lock, hearer.lock_power, hearer.lock_at = f, power, arrival
-            hearer.rx_end, hearer.rx_bad = end, 0
-            hearer.busy_end = max(hearer.busy_end, end)
-            e.tally[n].rx_ns += me.length - config.detection
-            sense(e, n, noticed, end)
-        elif total >= config.cca_mw:
-            take_idle_slots(e, n, noticed)
-            hearer.busy_end = max(hearer.busy_end, until)
-            sense(e, n, noticed, until)
-            if power >= config.preamble_mw:
+            hearer.deaf += said & LOCKS
+            if said & SENSED:
+                sense(hearer, arrival + detection, arrival + length)
+        elif not alone:
+            detect_among(e, f, k, n, arrival, rivals)
+        elif said & LOCKS and (config.preamble_snr == 0.0 or e.reach[k].power >= config.preamble_snr * config.noise_mw):
+            lock(e, n, f, arrival)
+        elif said & SENSED:
+            take_idle_slots(e, n, arrival + detection)
+            sense(hearer, arrival + detection, arrival + length)
+            if said & LOCKS:
                 e.tally[n].undetected += 1

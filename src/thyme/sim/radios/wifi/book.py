@@ -28,6 +28,9 @@ from thyme.sim.radios.wifi.state import (
     NODE,
     OVERLAP,
     PACKET,
+    PLACE,
+    REACH,
+    STATION,
     Ether,
 )
 
@@ -41,8 +44,25 @@ def address_book(ether: Ether) -> Book:
 
 
 _ROWS = (
-    *(CONFIG, DESK, NODE, COUNT, FRAME, HEARER, NUMBER, OVERLAP, PACKET, EVENT, TOLD, HEAD, GRID),
-    *(NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, LEG, CHUNK),
+    *(
+        CONFIG,
+        DESK,
+        NODE,
+        STATION,
+        PLACE,
+        COUNT,
+        FRAME,
+        HEARER,
+        REACH,
+        NUMBER,
+        OVERLAP,
+        PACKET,
+        EVENT,
+        TOLD,
+        HEAD,
+        GRID,
+    ),
+    *(NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, LEG, CHUNK),
 )
 
 opened: Callable[[int], Ether] = opener(dict(zip(Ether._fields, _ROWS, strict=True)))

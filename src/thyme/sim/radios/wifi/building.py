@@ -27,10 +27,14 @@ from thyme.sim.radios.wifi.state import (
     NODE,
     OVERLAP,
     PACKET,
+    PLACE,
+    REACH,
+    STATION,
     Ether,
     Row,
     Table,
     free_rows,
+    lined,
 )
 from thyme.sim.radios.wifi.timing import DSSS_ACK_NS, LIGHT_M_PER_NS
 from thyme.world.mobility.movement import Movement
@@ -101,6 +105,17 @@ def _grid(row: Row, legs: Table, cell_m: float) -> int:
     return int(row["across"]) * int(row["down"])
 
 
+def _numbers(movement: Movement, grid: Row) -> NDArray[np.int64]:
+    """Numbers for nodes, by name: who stand in one cell come after each other, so that who hears a frame is found in few
+    stretches of memory."""
+    first = movement.first[:-1]
+    columns = np.floor((movement.x_m[first] - grid["x"]) / grid["cell_m"])
+    lines = np.floor((movement.y_m[first] - grid["y"]) / grid["cell_m"])
+    number = np.empty(movement.nodes, np.int64)
+    number[np.lexsort((np.arange(movement.nodes), columns, lines))] = np.arange(movement.nodes)
+    return number
+
+
 def _jumps(movement: Movement, legs: Table) -> NDArray[np.int64]:
     """The instants at which a node is suddenly elsewhere."""
     if len(legs) < 2:
@@ -132,17 +147,22 @@ def build(movement: Movement, profile: WifiProfile, options: WifiOptions, seed: 
     cells = _grid(grid[0], legs, hear_m * (1.0 if static else 1.0 + SLACK))
     air_cells = _grid(grid[1], legs, hear_m + audible_m)
     grid["slack_m"], grid["speed_mps"] = SLACK * hear_m, speed
-    node = np.zeros(nodes, NODE)
-    node["lock"], node["head"], node["tail"], node["on"] = -1, -1, -1, 1
-    node["cw"], node["alarm"], node["leg"] = options.cw_min, NEVER, movement.first[:-1]
-    node["rx_end"] = node["busy_end"] = node["tx_end"] = node["nav_end"] = node["wait_end"] = -(10**9)
+    number = _numbers(movement, grid[0])
+    names = np.argsort(number).astype(np.int64)
+    node, station, place = lined(nodes, NODE), lined(nodes, STATION), lined(nodes, PLACE)
+    node["lock"], node["on"], station["head"], station["tail"] = -1, 1, -1, -1
+    station["cw"], station["alarm"], station["leg"] = options.cw_min, NEVER, movement.first[:-1][names]
+    node["rx_end"] = node["busy_end"] = node["tx_end"] = station["nav_end"] = station["wait_end"] = -(10**9)
     ether = Ether(
         config=config,
         desk=np.zeros(1, DESK),
         node=node,
+        station=station,
+        place=place,
         tally=np.zeros(nodes, COUNT),
         frame=np.zeros(FRAMES, FRAME),
         hearer=np.zeros(0 if static else FRAMES * nodes, HEARER),
+        reach=np.zeros(0 if static else FRAMES * nodes, REACH),
         hearer_first=np.zeros(nodes + 1, np.int64),
         overlap=np.zeros(OVERLAPS, OVERLAP),
         packet=np.zeros(PACKETS, PACKET),
@@ -150,6 +170,8 @@ def build(movement: Movement, profile: WifiProfile, options: WifiOptions, seed: 
         told=np.zeros(EVENTS + 2 * nodes, TOLD),
         head=np.zeros(EVENTS + 2 * nodes, HEAD),
         grid=grid,
+        name=names,
+        number=number,
         cell_first=np.zeros(cells + 1, np.int64),
         cell_node=np.zeros(nodes, np.int64),
         air_head=np.full(air_cells, -1, np.int64),
@@ -173,7 +195,7 @@ def _meet(ether: Ether, seed: int, static: bool) -> Ether:
     if not static:
         return ether
     first = ether.hearer_first
-    ether = ether._replace(hearer=np.zeros(int(first[-1]), HEARER))
+    ether = ether._replace(hearer=np.zeros(int(first[-1]), HEARER), reach=np.zeros(int(first[-1]), REACH))
     book = address_book(ether)
     prepare(book.ctypes.data, seed, True)
     ether.config["max_hearers"] = max(1, int(np.diff(first).max()))
@@ -191,8 +213,9 @@ def with_more_room(ether: Ether) -> Ether:
     desk, most = ether.desk[0], int(ether.config[0]["max_hearers"])
     if desk["frames_left"] < 1:
         frame = _chained(ether.frame, ether.desk, "free_frame", "frames_left")
-        hearer = ether.hearer if ether.config[0]["static"] else _longer(ether.hearer)
-        ether = ether._replace(frame=frame, hearer=hearer)
+        ether = ether._replace(frame=frame)
+        if not ether.config[0]["static"]:
+            ether = ether._replace(hearer=_longer(ether.hearer), reach=_longer(ether.reach))
     if desk["packets_left"] < 1:
         ether = ether._replace(packet=_chained(ether.packet, ether.desk, "free_packet", "packets_left"))
     if desk["overlaps_left"] < 2 * desk["active"] + 2:

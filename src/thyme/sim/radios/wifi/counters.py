@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from thyme.sim.radios.wifi.state import ACK, BROADCAST, CTS, RTS, UNICAST, Table
+from thyme.sim.radios.wifi.state import ACK, BROADCAST, CTS, RTS, UNICAST, Ether, Table
 
 
 class WifiTotals(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +58,15 @@ _PLAIN = (
     *("received", "failed", "deaf", "undetected", "duplicates"),
 )
 _TIMES = {"airtime_s": "tx_ns", "receiving_s": "rx_ns", "sensed_s": "sensed_ns", "off_s": "off_ns"}
+
+
+def counted(ether: Ether) -> Table:
+    """What every node counted, one row each, put together from where it is kept."""
+    count: Table = ether.tally.copy()
+    for table in (ether.node, ether.station):
+        for name in set(table.dtype.names or ()) & set(count.dtype.names or ()):
+            count[name] = table[name]
+    return count[ether.number]
 
 
 def totals(count: Table) -> WifiTotals:

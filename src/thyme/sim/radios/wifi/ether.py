@@ -12,7 +12,7 @@ from thyme.model.errors import InputError
 from thyme.sim.radios.radio import Happenings, Told
 from thyme.sim.radios.wifi.book import address_book
 from thyme.sim.radios.wifi.building import build, with_more_room
-from thyme.sim.radios.wifi.counters import WifiTotals, totals
+from thyme.sim.radios.wifi.counters import WifiTotals, counted, totals
 from thyme.sim.radios.wifi.kernel import OUT_OF_ORDER, SHORT, queue, run, switch
 from thyme.sim.radios.wifi.profiles import WifiOptions, WifiProfile, check
 from thyme.sim.radios.wifi.queues import DROPPED, GIVEN_UP, RECEIVED, SENT
@@ -113,11 +113,11 @@ class Wifi:
     @property
     def counters(self) -> Table:
         """The counters of every node, one row each."""
-        return self._ether.tally
+        return counted(self._ether)
 
     def mean_hearers(self) -> float:
         """How many nodes may sense a frame, on average (of nodes that do not move)."""
         return float(self._ether.hearer_first[-1]) / len(self._ether.node)
 
     def totals(self) -> WifiTotals:
-        return totals(self._ether.tally)
+        return totals(self.counters)

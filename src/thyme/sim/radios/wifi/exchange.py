@@ -20,7 +20,7 @@ from thyme.sim.radios.wifi.access import (
 )
 from thyme.sim.radios.wifi.air import transmit
 from thyme.sim.radios.wifi.events import AFTER_CTS, ANSWER, NAV_RESET, SENT_OUT, WAITED, schedule
-from thyme.sim.radios.wifi.interference import header_success, payload_success, take_off_air
+from thyme.sim.radios.wifi.interference import has_header, has_payload, quiet, take_off_air
 from thyme.sim.radios.wifi.queues import GIVEN_UP, RECEIVED, SENT, append_packet, drop_expired, finish_head, tell
 from thyme.sim.radios.wifi.randomness import uniform
 from thyme.sim.radios.wifi.state import (
@@ -29,6 +29,7 @@ from thyme.sim.radios.wifi.state import (
     CTS,
     GRANTED,
     IDLE,
+    LOCKS,
     NEVER,
     NOTHING,
     REQUESTED,
@@ -45,7 +46,7 @@ TELL_AT_ONCE = 64  # expired packets one look at a queue may report; the next lo
 
 @borrowing
 def await_answer(e: Ether, n: int, what: int, sent: int) -> None:
-    me, config = e.node[n], e.config[0]
+    me, config = e.station[n], e.config[0]
     me.wait = what
     me.wait_number += 1
     me.wait_end = sent + config.sifs + config.slot + OFDM_HEADER_NS
@@ -55,12 +56,12 @@ def await_answer(e: Ether, n: int, what: int, sent: int) -> None:
 @borrowing
 def send_data(e: Ether, n: int, now: int) -> None:
     """Put the packet at the head of node n's queue on the air."""
-    k = e.node[n].head
+    k = e.station[n].head
     row = e.packet[k]
     if row.to < 0:
         end = transmit(e, n, BROADCAST, row.to, row.bytes, k, 0, now)
-        e.node[n].wait_number += 1
-        schedule(e, end, SENT_OUT, n, e.node[n].wait_number, 0)
+        e.station[n].wait_number += 1
+        schedule(e, end, SENT_OUT, n, e.station[n].wait_number, 0)
         return
     if row.tries > 0:
         e.tally[n].retransmissions += 1
@@ -72,7 +73,7 @@ def send_data(e: Ether, n: int, now: int) -> None:
 def begin_exchange(e: Ether, n: int, now: int) -> None:
     """The medium is node n's: send what waits first, after an RTS if it is long."""
     drop_expired(e, n, now, TELL_AT_ONCE)
-    me, config = e.node[n], e.config[0]
+    me, config = e.station[n], e.config[0]
     if me.queued == 0:
         release_medium(e, n, now)
         return
@@ -89,7 +90,7 @@ def begin_exchange(e: Ether, n: int, now: int) -> None:
 @borrowing
 def look_at_medium(e: Ether, n: int, number: int, now: int) -> None:
     """The alarm of node n: its backoff may be over."""
-    me = e.node[n]
+    me = e.station[n]
     if number != me.alarm_number or me.access != REQUESTED:
         return
     me.alarm = NEVER
@@ -103,7 +104,7 @@ def look_at_medium(e: Ether, n: int, number: int, now: int) -> None:
 @borrowing
 def try_failed(e: Ether, n: int, now: int) -> None:
     """No answer came: count it, widen the window, give up or try again."""
-    me, config = e.node[n], e.config[0]
+    me, config = e.station[n], e.config[0]
     if me.wait == WAIT_ACK:
         e.tally[n].unanswered_data += 1
     else:
@@ -121,17 +122,17 @@ def try_failed(e: Ether, n: int, now: int) -> None:
 
 @borrowing
 def waited(e: Ether, n: int, number: int, now: int) -> None:
-    me = e.node[n]
+    me, node = e.station[n], e.node[n]
     if number != me.wait_number or me.wait == NOTHING:
         return
-    if me.lock >= 0 and me.lock_at + OFDM_HEADER_NS <= now:
+    if node.lock >= 0 and node.lock_at + OFDM_HEADER_NS <= now:
         return
     try_failed(e, n, now)
 
 
 @borrowing
 def after_cts(e: Ether, n: int, number: int, now: int) -> None:
-    if number == e.node[n].wait_number:
+    if number == e.station[n].wait_number:
         send_data(e, n, now)
 
 
@@ -144,7 +145,7 @@ def answer(e: Ether, n: int, kind: int, to: int, nav: int, now: int) -> None:
 @borrowing
 def obey_nav(e: Ether, n: int, f: int, end: int) -> None:
     """A frame for somebody else reserves the medium."""
-    me, frame, config = e.node[n], e.frame[f], e.config[0]
+    me, frame, config = e.station[n], e.frame[f], e.config[0]
     if frame.nav == 0:
         return
     take_idle_slots(e, n, end)
@@ -159,8 +160,8 @@ def obey_nav(e: Ether, n: int, f: int, end: int) -> None:
 @borrowing
 def nav_reset(e: Ether, n: int, since: int, now: int) -> None:
     """The exchange that an RTS announced never began: the medium is free again."""
-    me = e.node[n]
-    heard = me.lock_at + OFDM_HEADER_NS
+    me = e.station[n]
+    heard = e.node[n].lock_at + OFDM_HEADER_NS
     if me.nav_set != since or since < heard <= now:
         return
     me.nav_end = min(me.nav_end, now)
@@ -170,8 +171,8 @@ def nav_reset(e: Ether, n: int, since: int, now: int) -> None:
 @borrowing
 def decoded(e: Ether, n: int, f: int, end: int) -> None:
     """Node n has frame f without error."""
-    me, frame, config = e.node[n], e.frame[f], e.config[0]
-    e.tally[n].received += 1
+    me, frame, config = e.station[n], e.frame[f], e.config[0]
+    me.received += 1
     if frame.kind == BROADCAST:
         tell(e, end, RECEIVED, n, frame.sender, frame.token)
     elif frame.to != n:
@@ -199,32 +200,39 @@ def decoded(e: Ether, n: int, f: int, end: int) -> None:
 
 
 @borrowing
+def decide(e: Ether, f: int, k: int, n: int) -> None:
+    """Node n, which is hearer k, locked on to frame f and now has all of it: it decodes it, or not."""
+    node, me, frame = e.node[n], e.station[n], e.frame[f]
+    node.lock = -1
+    waiting, end = me.wait, node.lock_at + frame.length
+    sure = quiet(e, f, k, node.lock_at)
+    draw = uniform(e.station, n)
+    header = sure or has_header(e, f, k, node.lock_at, draw)
+    if header and frame.cut == 0:
+        draw = uniform(e.station, n)
+    if header and frame.cut == 0 and (sure or has_payload(e, f, k, node.lock_at, draw)):
+        decoded(e, n, f, end)
+    else:
+        me.failed += 1
+        node.rx_bad = 1 if header else 0
+    if waiting != NOTHING and me.wait == waiting:
+        try_failed(e, n, end)
+
+
+@borrowing
 def arrived(e: Ether, f: int) -> None:
     """The last hearer has all of frame f: everyone who locked on to it either decodes it or not."""
     me = e.frame[f]
     for k in range(me.first, me.first + me.hearers):
-        n = e.hearer[k].node
-        hearer = e.node[n]
-        if hearer.lock != f:
-            continue
-        hearer.lock = -1
-        arrival, end = hearer.lock_at, hearer.lock_at + me.length
-        waiting = hearer.wait
-        header = uniform(e.node, n) < header_success(e, f, k, hearer.lock_power, arrival)
-        if header and me.cut == 0 and uniform(e.node, n) < payload_success(e, f, k, hearer.lock_power, arrival):
-            decoded(e, n, f, end)
-        else:
-            e.tally[n].failed += 1
-            hearer.rx_bad = 1 if header else 0
-        if waiting != NOTHING and hearer.wait == waiting:
-            try_failed(e, n, end)
+        if e.hearer[k].said & LOCKS and e.node[e.hearer[k].node].lock == f:
+            decide(e, f, k, e.hearer[k].node)
     take_off_air(e, f)
 
 
 @borrowing
 def sent_out(e: Ether, n: int, number: int, now: int) -> None:
     """A broadcast has left the air."""
-    if number != e.node[n].wait_number:
+    if number != e.station[n].wait_number:
         return
     finish_head(e, n, SENT, now)
     release_medium(e, n, now)
@@ -233,10 +241,10 @@ def sent_out(e: Ether, n: int, number: int, now: int) -> None:
 @borrowing
 def enqueue(e: Ether, n: int, to: int, token: int, size_bytes: int, now: int) -> bool:
     """A protocol wants a frame sent; False when the queue is full."""
-    me, config = e.node[n], e.config[0]
+    me, config = e.station[n], e.config[0]
     if me.access != GRANTED:
         drop_expired(e, n, now, TELL_AT_ONCE)
-    if me.on == 0:
+    if e.node[n].on == 0:
         return False
     if me.queued >= config.queue_max:
         e.tally[n].refused_queue_full += 1
@@ -246,7 +254,7 @@ def enqueue(e: Ether, n: int, to: int, token: int, size_bytes: int, now: int) ->
     if me.access != IDLE:
         return True
     take_idle_slots(e, n, now)
-    if first and me.slots == 0:
+    if first and e.node[n].slots == 0:
         if medium_busy(e, n, now):
             draw_backoff(e, n, now)
         else:

@@ -115,23 +115,23 @@ def enqueue_now(e: Ether, now: int, n: int, to: int, token: int, size_bytes: int
 
 @borrowing
 def switch_node(e: Ether, now: int, n: int, on: int) -> int:
-    me, desk = e.node[n], e.desk[0]
+    node, me, desk = e.node[n], e.station[n], e.desk[0]
     if len(e.told) - desk.told < me.queued + e.config[0].max_hearers + TELL_AT_ONCE + 8:
         return SHORT
-    if me.on == on:
+    if node.on == on:
         return 0
-    me.on = on
+    node.on = on
     if on != 0:
         e.tally[n].off_ns += now - me.off_since
         narrow_window(e, n)
         draw_backoff(e, n, now)
         return 0
     me.off_since = now
-    me.tx_end = min(me.tx_end, now)
+    node.tx_end = min(node.tx_end, now)
     for f in range(len(e.frame)):
         if e.frame[f].sender == n and e.frame[f].start + e.frame[f].length + e.frame[f].late >= now:
             e.frame[f].cut = 1
-    me.lock, me.wait = -1, NOTHING
+    node.lock, me.wait = -1, NOTHING
     me.wait_number += 1
     me.nav_end = min(me.nav_end, now)
     forget_access(e, n)
@@ -143,7 +143,7 @@ def switch_node(e: Ether, now: int, n: int, on: int) -> int:
 @borrowing
 def seed_nodes(e: Ether, seed: int) -> None:
     for n in range(len(e.node)):
-        e.node[n].stream = seeded(seed, n)
+        e.station[n].stream = seeded(seed, e.name[n])
         draw_backoff(e, n, 0)
 
 
@@ -199,7 +199,7 @@ def run(book: int, until: int) -> int:
 @entry
 def queue(book: int, now: int, n: int, to: int, token: int, size_bytes: int) -> int:
     e = opened(book)
-    done = enqueue_now(e, now, n, to, token, size_bytes)
+    done = enqueue_now(e, now, e.number[n], e.number[to] if to >= 0 else to, token, size_bytes)
     note_due(e)
     return done
 
@@ -207,7 +207,7 @@ def queue(book: int, now: int, n: int, to: int, token: int, size_bytes: int) -> 
 @entry
 def switch(book: int, now: int, n: int, on: int) -> int:
     e = opened(book)
-    done = switch_node(e, now, n, on)
+    done = switch_node(e, now, e.number[n], on)
     note_due(e)
     return done
 

@@ -2,6 +2,7 @@
 
 A node's position is that of its movement leg at the instant a transmission starts. Nodes are binned into a uniform
 grid whose cells are as wide as the hearing range plus some slack, so that three by three cells hold every hearer;
+in each of them they stand in the order of their names, so the order of hearers depends on nothing else;
 the bins stay good until the fastest node could have used up the slack (or somebody jumps), then all are rebinned.
 When nobody moves the hearers of every node are found once, with the power they receive.
 """
@@ -13,25 +14,35 @@ import math
 import numpy as np
 
 from thyme.compiled import borrowing
-from thyme.sim.radios.wifi.error_model import nist_rate
-from thyme.sim.radios.wifi.state import NEVER, Ether, Row
-from thyme.sim.radios.wifi.timing import LIGHT_M_PER_NS
+from thyme.sim.radios.wifi.error_model import BITS_PER_NS, SURE_SNR, nist_rate
+from thyme.sim.radios.wifi.state import LOCKS, NEVER, SAID_BITS, SENSED, SURE, Ether, Row
+from thyme.sim.radios.wifi.timing import LIGHT_M_PER_NS, OFDM_HEADER_NS, OFDM_PREAMBLE_NS
+
+
+@borrowing
+def find_leg(e: Ether, n: int, at_s: float) -> None:
+    """Have the leg at hand that node n is on."""
+    me, leg, name = e.place[n], e.station[n].leg, e.name[n]
+    while leg + 1 < e.leg_first[name + 1] and e.leg[leg + 1].start_s <= at_s:
+        leg += 1
+    while leg > e.leg_first[name] and e.leg[leg].start_s > at_s:
+        leg -= 1
+    e.station[n].leg = leg
+    row = e.leg[leg]
+    me.start_s, me.from_x, me.from_y, me.vx, me.vy = row.start_s, row.x, row.y, row.vx, row.vy
+    me.until_s = e.leg[leg + 1].start_s if leg + 1 < e.leg_first[name + 1] else math.inf
 
 
 @borrowing
 def locate(e: Ether, n: int, now: int) -> None:
     """Bring node n's position up to date."""
-    me = e.node[n]
+    me = e.place[n]
     at_s = now * 1e-9
-    leg = me.leg
-    while leg + 1 < e.leg_first[n + 1] and e.leg[leg + 1].start_s <= at_s:
-        leg += 1
-    while leg > e.leg_first[n] and e.leg[leg].start_s > at_s:
-        leg -= 1
-    me.leg = leg
-    elapsed_s = max(0.0, at_s - e.leg[leg].start_s)
-    me.x = e.leg[leg].x + e.leg[leg].vx * elapsed_s
-    me.y = e.leg[leg].y + e.leg[leg].vy * elapsed_s
+    if not me.start_s <= at_s < me.until_s:
+        find_leg(e, n, at_s)
+    elapsed_s = max(0.0, at_s - me.start_s)
+    me.x = me.from_x + me.vx * elapsed_s
+    me.y = me.from_y + me.vy * elapsed_s
 
 
 @borrowing
@@ -56,21 +67,22 @@ def line(grid: Row, y: float) -> int:
 @borrowing
 def bin_nodes(e: Ether, now: int) -> None:
     """Sort all nodes into cells and say how long that stays good."""
-    grid, node = e.grid[0], e.node
+    grid, place = e.grid[0], e.place
     for cell in range(len(e.cell_first)):
         e.cell_first[cell] = 0
-    for n in range(len(node)):
+    for n in range(len(place)):
         locate(e, n, now)
-        e.cell_first[line(grid, node[n].y) * grid.across + column(grid, node[n].x) + 1] += 1
+        e.cell_first[line(grid, place[n].y) * grid.across + column(grid, place[n].x) + 1] += 1
     for cell in range(grid.across * grid.down):
         e.cell_first[cell + 1] += e.cell_first[cell]
-    for n in range(len(node) - 1, -1, -1):
-        cell = line(grid, node[n].y) * grid.across + column(grid, node[n].x)
+    for name in range(len(place) - 1, -1, -1):
+        n = e.number[name]
+        cell = line(grid, place[n].y) * grid.across + column(grid, place[n].x)
         e.cell_first[cell + 1] -= 1
         e.cell_node[e.cell_first[cell + 1]] = n
     for cell in range(grid.across * grid.down):
         e.cell_first[cell] = e.cell_first[cell + 1]
-    e.cell_first[grid.across * grid.down] = len(node)
+    e.cell_first[grid.across * grid.down] = len(place)
     desk = e.desk[0]
     desk.grid_until = NEVER
     if grid.speed_mps > 0.0:
@@ -82,9 +94,29 @@ def bin_nodes(e: Ether, now: int) -> None:
 
 
 @borrowing
+def describe(e: Ether, k: int, n: int, distance2_m2: float) -> None:
+    """Write what a frame is to hearer k, which is node n."""
+    config, reach = e.config[0], e.reach[k]
+    power = received_mw(config, distance2_m2)
+    snr = power / config.noise_mw
+    reach.power = power
+    if config.static != 0:
+        reach.clear = nist_rate(snr)
+        reach.header = math.exp((OFDM_HEADER_NS - OFDM_PREAMBLE_NS) * BITS_PER_NS * reach.clear)
+    said = int(math.sqrt(distance2_m2) / LIGHT_M_PER_NS + 0.5) << SAID_BITS
+    if power >= config.preamble_mw:
+        said |= LOCKS
+    if power >= config.cca_mw:
+        said |= SENSED
+    if snr >= SURE_SNR:
+        said |= SURE
+    e.hearer[k].node, e.hearer[k].said = n, said
+
+
+@borrowing
 def gather(e: Ether, n: int, now: int, first: int, room: int) -> int:
     """Write the hearers of node n from row `first` on (counting only, when there is no `room`)."""
-    config, grid, me = e.config[0], e.grid[0], e.node[n]
+    config, grid, me = e.config[0], e.grid[0], e.place[n]
     reach2 = config.hear_m * config.hear_m
     found = 0
     middle_x, middle_y = column(grid, me.x), line(grid, me.y)
@@ -97,16 +129,11 @@ def gather(e: Ether, n: int, now: int, first: int, room: int) -> int:
                     continue
                 if config.static == 0:
                     locate(e, other, now)
-                dx, dy = e.node[other].x - me.x, e.node[other].y - me.y
+                dx, dy = e.place[other].x - me.x, e.place[other].y - me.y
                 d2 = dx * dx + dy * dy
                 if d2 > reach2:
                     continue
                 if found < room:
-                    row = e.hearer[first + found]
-                    row.node = other
-                    row.power = received_mw(config, d2)
-                    row.delay = int(math.sqrt(d2) / LIGHT_M_PER_NS + 0.5)
-                    if config.static != 0:
-                        row.clear = nist_rate(row.power / config.noise_mw)
+                    describe(e, first + found, other, d2)
                 found += 1
     return found

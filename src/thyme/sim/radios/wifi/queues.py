@@ -17,13 +17,14 @@ RECEIVED, SENT, GIVEN_UP, DROPPED = 0, 1, 2, 3
 def tell(e: Ether, at: int, kind: int, n: int, peer: int, token: int) -> None:
     row = e.told[e.desk[0].told]
     row.at_s = at * 1e-9
-    row.kind, row.node, row.peer, row.frame = kind, n, peer, token
+    row.kind, row.node, row.frame = kind, e.name[n], token
+    row.peer = e.name[peer] if peer >= 0 else peer
     e.desk[0].told += 1
 
 
 @borrowing
 def append_packet(e: Ether, n: int, to: int, token: int, size_bytes: int, now: int) -> None:
-    desk, me = e.desk[0], e.node[n]
+    desk, me = e.desk[0], e.station[n]
     k = desk.free_packet
     row = e.packet[k]
     desk.free_packet = row.next
@@ -40,7 +41,7 @@ def append_packet(e: Ether, n: int, to: int, token: int, size_bytes: int, now: i
 
 @borrowing
 def drop_head(e: Ether, n: int) -> None:
-    desk, me = e.desk[0], e.node[n]
+    desk, me = e.desk[0], e.station[n]
     k = me.head
     me.head = e.packet[k].next
     me.queued -= 1
@@ -52,7 +53,7 @@ def drop_head(e: Ether, n: int) -> None:
 @borrowing
 def finish_head(e: Ether, n: int, kind: int, at: int) -> None:
     """The packet at the head is done with: tell whoever owns its token."""
-    row = e.packet[e.node[n].head]
+    row = e.packet[e.station[n].head]
     tell(e, at, kind, n, row.to, row.token)
     drop_head(e, n)
 
@@ -60,7 +61,7 @@ def finish_head(e: Ether, n: int, kind: int, at: int) -> None:
 @borrowing
 def drop_expired(e: Ether, n: int, now: int, room: int) -> None:
     """Give up the packets that waited too long, as many as there is `room` to tell."""
-    me = e.node[n]
+    me = e.station[n]
     while me.queued > 0 and e.packet[me.head].expires < now and room > 0:
         e.tally[n].given_up_lifetime += 1
         finish_head(e, n, 2, now)

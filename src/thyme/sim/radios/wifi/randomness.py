@@ -29,13 +29,13 @@ def seeded(seed: int, node: int) -> np.uint64:
 
 
 @borrowing
-def uniform(node: Table, n: int) -> float:
+def uniform(station: Table, n: int) -> float:
     """A draw from [0, 1) of node n's stream."""
-    node[n].stream = node[n].stream + GOLDEN
-    return float(np.int64(mixed(node[n].stream) >> S11)) * (1.0 / 9007199254740992.0)
+    station[n].stream = station[n].stream + GOLDEN
+    return float(np.int64(mixed(station[n].stream) >> S11)) * (1.0 / 9007199254740992.0)
 
 
 @borrowing
-def below(node: Table, n: int, bound: int) -> int:
+def below(station: Table, n: int, bound: int) -> int:
     """A whole number from 0 to bound - 1."""
-    return int(uniform(node, n) * bound)
+    return int(uniform(station, n) * bound)

@@ -16,6 +16,8 @@ Table = NDArray[np.void]
 Row = Any
 
 NEVER = np.iinfo(np.int64).max
+LINE_BYTES = 64
+"""Memory is fetched so many bytes at a time."""
 
 # kinds of frames
 BROADCAST, UNICAST, ACK, RTS, CTS = 0, 1, 2, 3, 4
@@ -48,19 +50,27 @@ DESK = np.dtype(
         *[(name, "i8") for name in ("heads", "due")],
     ]
 )
-# what every hearer of every frame needs comes first: a frame touches few cache lines per hearer
+# what every hearer of every frame needs, in one cache line: a frame touches no other of most who sense it
 NODE = np.dtype(
     [
-        *[(name, "i8") for name in ("on", "lock", "tx_end", "rx_end", "busy_end", "sensed_end", "slots", "lock_at")],
-        ("lock_power", "f8"),
-        ("stream", "u8"),
-        *[(name, "i8") for name in ("rx_bad", "wait", "access", "backoff_from", "nav_end", "wait_end")],
-        *[(name, "i8") for name in ("nav_set", "wait_number", "alarm", "alarm_number", "cw", "failures")],
-        *[(name, "i8") for name in ("head", "tail", "queued", "leg", "off_since")],
-        *[(name, "f8") for name in ("x", "y")],
+        *[(name, "i8") for name in ("tx_end", "rx_end", "busy_end", "lock_at", "sensed_ns", "rx_ns")],
+        *[(name, "i4") for name in ("lock", "slots", "deaf")],
+        *[(name, "i1") for name in ("on", "rx_bad")],
     ],
     align=True,
 )
+# what a node keeps besides; the first line is what whoever decodes a frame needs
+STATION = np.dtype(
+    [
+        ("stream", "u8"),
+        *[(name, "i8") for name in ("received", "failed", "wait", "nav_end", "backoff_from", "wait_end", "access")],
+        *[(name, "i8") for name in ("nav_set", "wait_number", "alarm", "alarm_number", "cw", "failures")],
+        *[(name, "i8") for name in ("head", "tail", "queued", "off_since", "leg")],
+    ],
+    align=True,
+)
+# where a node was when it was last looked for, and the leg it was on, in one cache line
+PLACE = np.dtype([(name, "f8") for name in ("x", "y", "until_s", "start_s", "from_x", "from_y", "vx", "vy")])
 FRAME = np.dtype(
     [
         *[(name, "f8") for name in ("x", "y")],
@@ -70,8 +80,14 @@ FRAME = np.dtype(
     ],
     align=True,
 )
-# `clear`: what a bit's chance is where nothing interferes (`error_model.nist_rate`); of nodes that do not move
-HEARER = np.dtype([("power", "f8"), ("node", "i8"), ("delay", "i8"), ("clear", "f8")])
+# who may sense a frame: the delay with which it comes, above three bits that say what it is there
+HEARER = np.dtype([("node", "i4"), ("said", "i4")])
+LOCKS, SENSED, SURE = 1, 2, 4
+"""It can be locked on to; it keeps the medium busy alone; where nothing interferes it has no error."""
+SAID_BITS = 3
+# the rest of a hearer. `clear`: what a bit's chance is where nothing interferes (`error_model.nist_rate`), and `header`:
+# that of a whole header; both of nodes that do not move
+REACH = np.dtype([("power", "f8"), ("clear", "f8"), ("header", "f8")])
 OVERLAP = np.dtype([("x", "f8"), ("y", "f8"), ("start", "i8"), ("end", "i8"), ("next", "i8")], align=True)
 PACKET = np.dtype(
     [
@@ -118,9 +134,12 @@ class Ether(NamedTuple):
     config: Table
     desk: Table
     node: Table
-    tally: Table  # what every node counted
+    station: Table
+    place: Table
+    tally: Table  # what every node counted, besides what stands with the node
     frame: Table
     hearer: Table  # static nodes: everybody's hearers; otherwise `max_hearers` rows per frame
+    reach: Table  # as many rows
     hearer_first: NDArray[np.int64]
     overlap: Table
     packet: Table
@@ -128,6 +147,8 @@ class Ether(NamedTuple):
     told: Table
     head: Table
     grid: Table  # row 0 for nodes, row 1 for frames on the air
+    name: NDArray[np.int64]  # what others call the nodes, which are numbered here by where they are at first
+    number: NDArray[np.int64]  # and the other way round
     cell_first: NDArray[np.int64]  # nodes by cell
     cell_node: NDArray[np.int64]
     air_head: NDArray[np.int64]  # frames on the air by cell
@@ -135,6 +156,13 @@ class Ether(NamedTuple):
     leg_first: NDArray[np.int64]
     leg: Table
     chunk: Table  # scratch: steps of interference
+
+
+def lined(rows: int, kind: np.dtype[np.void]) -> Table:
+    """A table whose first row begins a cache line."""
+    room: NDArray[np.uint8] = np.zeros(rows * kind.itemsize + LINE_BYTES, np.uint8)
+    start = -room.ctypes.data % LINE_BYTES
+    return room[start : start + rows * kind.itemsize].view(kind)
 
 
 def free_rows(table: Table, start: int) -> None:
