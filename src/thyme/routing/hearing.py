@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -73,6 +73,16 @@ class Hearing:
         self._count[0] = hearers
 
 
+class Alarms(Protocol):
+    """Timers of a layer that ring elsewhere (`Ear.lend`), each known by what it is for."""
+
+    def set(self, duty: int, delay_s: float) -> None:
+        """In place of what this one was set for."""
+
+    def cancel(self) -> None:
+        """All of them."""
+
+
 class Ear(NamedTuple):
     """How a layer of one node takes in frames of one kind together with all other nodes."""
 
@@ -85,3 +95,7 @@ class Ear(NamedTuple):
     """Given the sender, the message, what `take` left for this node, and the number that was drawn for it."""
     draws: bool = False
     """Whether every hearer draws a number from 0 to 1 from its own randomness for each frame."""
+    lend: Callable[[Alarms], None] | None = None
+    """Lets somebody else keep the timers that frames of this kind set, who knows what is to be done when they ring …"""
+    most: int = 0
+    """… and the most entries that a frame which is sent then may have."""

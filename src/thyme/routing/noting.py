@@ -41,20 +41,24 @@ def row_of(rows: Any, used: int, node: int) -> int:
     return low if low < used and rows[low].node == node else -1
 
 
+@inner
+def note_one(address: int, sender: int, now_s: float) -> bool:
+    """Whether the table at an address has a row for the sender, in which it is noted now."""
+    desk = carray(pointer(address), 1, DESK)[0]
+    rows = carray(pointer(desk.rows), desk.used, ROW)
+    at = row_of(rows, desk.used, sender)
+    if at >= 0:
+        rows[at].at_s = now_s
+    return at >= 0
+
+
 @entry
 def note(hearing: int, desks: int, sender: int) -> int:
     nodes, now_s, _, told = columns(hearing)
     strangers = 0
     for i in range(len(nodes)):
-        desk = carray(pointer(desk_of(desks, nodes[i])), 1, DESK)[0]
-        rows = carray(pointer(desk.rows), desk.used, ROW)
-        at = row_of(rows, desk.used, sender)
-        told[i] = 0
-        if at < 0:
-            told[i] = 1
-            strangers += 1
-        else:
-            rows[at].at_s = now_s[i]
+        told[i] = 0 if note_one(desk_of(desks, nodes[i]), sender, now_s[i]) else 1
+        strangers += told[i]
     return strangers
 
 

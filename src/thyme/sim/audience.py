@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thyme.model.ids import NodeId
-from thyme.routing.hearing import Ear, Hearing
+from thyme.routing.hearing import Alarms, Ear, Hearing
 from thyme.sim.crowd import Crowd
 from thyme.sim.engine import Engine
 from thyme.sim.radios.radio import Told
@@ -47,12 +47,13 @@ class _Layer:
     def __init__(self, ear: Ear, nodes: int) -> None:
         self.take = ear.take
         self.draws = ear.draws
+        self.most = ear.most
         self.desks: NDArray[np.int64] = np.zeros(nodes, np.int64)
         self.address: int = self.desks.ctypes.data
         self.acts: list[Any] = [None] * nodes
 
     def fits(self, ear: Ear) -> bool:
-        return ear.take is self.take and ear.draws == self.draws
+        return ear.take is self.take and ear.draws == self.draws and ear.most == self.most
 
 
 class Audience:
@@ -65,9 +66,10 @@ class Audience:
         self._hearing = hearing
         self._layers: list[_Layer] = []
         self._draw: list[Callable[[], float]] = []
-        self._crowd = Crowd([listener.skew_s for listener in listeners])
+        self.crowd = Crowd([listener.skew_s for listener in listeners])
         self._listen: Callable[..., int] = _nobody
         self._alone: set[int] = set()
+        self._borrow: Callable[[int], Alarms] | None = None
         for node in range(len(listeners)):
             self.change(node)
 
@@ -90,18 +92,35 @@ class Audience:
             self._draw = [listener.random.random for listener in self._listeners]
         fits = len(ears) == len(self._layers) and all(map(_Layer.fits, self._layers, ears))
         listens = bool(ears) and fits
-        self._crowd.listens[node] = listens
+        self.crowd.listens[node] = listens
         if ask and not listens:
             self._alone.add(node)
         for layer, ear in zip(self._layers, ears if fits else (), strict=False):
             layer.desks[node] = ear.desk
             layer.acts[node] = ear.act
+            if ear.lend is not None and self._borrow is not None:
+                ear.lend(self._borrow(node))
+
+    @property
+    def most_lent(self) -> int:
+        """The most entries of a message that whoever borrows the alarms of a layer may write; 0 if none lends them."""
+        return max((layer.most for layer in self._layers), default=0)
+
+    def lend(self, borrow: Callable[[int], Alarms]) -> None:
+        """From now on, layers that lend their alarms lend them to what `borrow` gives for each node."""
+        self._borrow = borrow
+        for node in range(len(self._listeners)):
+            self.change(node)
+
+    def desks(self) -> dict[Callable[..., int], NDArray[np.int64]]:
+        """The desks of all nodes, by how a layer takes in frames."""
+        return {layer.take: layer.desks for layer in self._layers}
 
     def hear(self, told: Told, message: Message, size_bytes: int) -> None:
         """Everybody who hears a frame takes it in."""
         engine, hearing, peer = self._engine, self._hearing, NodeId(told.peer)
         count = self._listen(
-            hearing.address, self._crowd.address, told.among.address, told.begin, told.end, engine.now_s, size_bytes
+            hearing.address, self.crowd.address, told.among.address, told.begin, told.end, engine.now_s, size_bytes
         )
         left: list[_Left] = []
         for place, layer in enumerate(self._layers if count else ()):
@@ -119,7 +138,7 @@ class Audience:
 
     def count(self, tally: Tally) -> None:
         """Add what was heard so far to a tally, once."""
-        crowd = self._crowd
+        crowd = self.crowd
         for node in np.flatnonzero(crowd.frames).tolist():
             add(tally, node, int(crowd.frames[node]), int(crowd.bytes[node]))
         crowd.frames[:] = crowd.bytes[:] = 0

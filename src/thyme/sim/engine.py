@@ -32,15 +32,16 @@ class Engine:
     def __init__(self) -> None:
         self.now_s = 0.0
         self.actions = 0
-        self._order = 0
+        self.order = 0
+        """How many actions were asked for."""
         self._heap: list[tuple[float, int, EngineTimer]] = []
 
     def at(self, time_s: float, action: Action) -> EngineTimer:
         if time_s < self.now_s:
             raise ValueError(f"an action at {time_s} s was asked for at {self.now_s} s; time does not run backwards")
         timer = EngineTimer(action)
-        self._order += 1
-        heapq.heappush(self._heap, (time_s, self._order, timer))
+        self.order += 1
+        heapq.heappush(self._heap, (time_s, self.order, timer))
         return timer
 
     def after(self, delay_s: float, action: Action) -> EngineTimer:
@@ -52,6 +53,11 @@ class Engine:
         while heap and heap[0][2].action is None:
             heapq.heappop(heap)
         return heap[0][0] if heap else inf
+
+    def next(self) -> tuple[float, int]:
+        """When the next action is due, and its number among all that were asked for."""
+        next_s = self.next_s()
+        return next_s, self._heap[0][1] if self._heap else 0
 
     def step(self) -> None:
         """Run the next action; there must be one."""

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from math import inf
 from random import Random
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -27,9 +28,14 @@ from thyme.sim.engine import Engine
 from thyme.sim.faults import Pass, Rule, verdict
 from thyme.sim.radios.radio import Happening, Radio, Told
 from thyme.sim.recorder import Recorder, add
+from thyme.sim.stops import END, STEP, TELL
+from thyme.wire.dsdv import TableUpdate
 from thyme.wire.message import Message
 from thyme.wire.signing import CHARGING, PLAIN, Codec
 from thyme.world.mobility.movement import Leg, Movement
+
+if TYPE_CHECKING:
+    from thyme.sim.updates.player import Player
 
 MAX_KEPT_FRAMES = 2_000_000
 FRAME_MEMORY_S = 0.01
@@ -111,6 +117,7 @@ class Simulation:
         self._tokens = 0
         self._kinds: dict[type[Message], _Kind] = {}
         self._hearing = Hearing(movement.nodes)
+        self._player: Player | None = None
         self._frame_log: list[tuple[float, int, int, str, int]] | None = None
 
     def keep_frames(self) -> None:
@@ -129,29 +136,46 @@ class Simulation:
             self._run(until_s, progress)
         for kind in self._kinds.values():
             kind.audience.count(kind.received)
+        if self._player is not None:
+            kind = self._kinds[TableUpdate]
+            refused = self.recorder.tally(TrafficKind.DROPPED, kind.name, "radio queue full")
+            self._player.count(kind.sent, kind.air_control or {}, refused)
 
     def _run(self, until_s: float, progress: Callable[[float], None] | None) -> None:
-        engine, radio = self.engine, self.radio
+        engine = self.engine
         told_s = engine.now_s
-        while True:
-            next_s = engine.next_s()
-            if radio.advance(next_s if next_s < until_s else until_s):
-                self._tell(radio.told())
-            elif next_s > until_s:
-                break
-            else:
-                engine.step()
+        while self._go_on(until_s) if self._player is None else self._play_on(until_s, self._player):
             if progress and engine.now_s - told_s >= 1.0:
                 told_s = engine.now_s
                 progress(told_s)
         engine.now_s = until_s
+
+    def _go_on(self, until_s: float) -> bool:
+        """Let the next thing happen; whether there was one."""
+        next_s = self.engine.next_s()
+        if self.radio.advance(next_s if next_s < until_s else until_s):
+            self._tell(self.radio.told())
+        elif next_s > until_s:
+            return False
+        else:
+            self.engine.step()
+        return True
+
+    def _play_on(self, until_s: float, player: Player) -> bool:
+        """The same where updates are played without us."""
+        done = player.play(until_s)
+        if done == TELL:
+            self._tell([player.told()])
+        elif done == STEP:
+            self.engine.step()
+        return done != END
 
     def send(self, sender: int, to: int, message: Message, failed: Failed) -> None:
         host = self.hosts[sender]
         size_bytes = len(host.codec.encode(message))
         kind = self._kinds.get(type(message))
         if kind is None:
-            kind = self._kinds[type(message)] = _Kind(type(message), self)
+            kind = self._meet(type(message))
         add(kind.sent, sender, 1, size_bytes)
         if kind.forwarded is not None and message.forwarded_by(sender):
             add(kind.forwarded, sender, 1, size_bytes)
@@ -173,19 +197,30 @@ class Simulation:
         elif kind.air_control is not None:
             add(kind.air_control, sender, 1, size_bytes + self.radio.header_bytes)
 
+    def _meet(self, kind: type[Message]) -> _Kind:
+        """Messages of a kind are sent for the first time."""
+        met = self._kinds[kind] = _Kind(kind, self)
+        if kind is TableUpdate and met.audience.most_lent and not self.rules and self._frame_log is None:
+            from thyme.sim.updates.player import player_of
+
+            self._player = player_of(self.engine, self.radio, met.audience, self.hosts)
+        return met
+
     def audience(self, kind: type[Message]) -> Audience:
         """Those who are there to hear messages of a kind together."""
         return Audience(kind, self.engine, self.hosts, self._hearing)
 
     def changed(self, node: NodeId) -> None:
         """A node's life has begun or ended."""
+        if self._player is not None:
+            self._player.change(node)
         for kind in self._kinds.values():
             kind.audience.change(node)
 
     def _tell(self, happenings: list[Told]) -> None:
         engine, frames = self.engine, self._frames
         for told in happenings:
-            frame = frames[told.frame]
+            frame = frames[told.frame] if told.frame >= 0 else self._played(told)
             if told.what != _RECEIVED:
                 self._end(told, frame)
             elif frame.kind.audience.together and not self.rules:
@@ -199,6 +234,12 @@ class Simulation:
                     self._receive(node, peer, frame)
         while self._ended and self._ended[0][0] < engine.now_s:
             del self._frames[self._ended.popleft()[1]]
+
+    def _played(self, told: Told) -> _Frame:
+        """A frame that the player has sent."""
+        assert self._player is not None
+        message, size_bytes = self._player.message(told)
+        return _Frame(message, self._kinds[TableUpdate], told.peer, -1, size_bytes, None)
 
     def _end(self, told: Told, frame: _Frame) -> None:
         """The sender is done with a frame."""
@@ -311,6 +352,11 @@ class SimulatedHost:
             self._simulation.send(self.node, to, message, failed)
         else:
             self.store.commit(lambda: self._simulation.send(self.node, to, message, failed))
+
+    @property
+    def waits(self) -> bool:
+        """Whether a frame has to wait until what was stored before it is durable."""
+        return self._disk is not None
 
     def alone(self) -> bool:
         return False

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from thyme.compiled import carray, entry, inner, pointer
+from thyme.compiled import entry, inner
 from thyme.routing.dsdv.alarms import draw_moment, forget_past
 from thyme.routing.dsdv.duties import ATTEND, MUST, READY, RESETTLED, SETTLE
 from thyme.routing.dsdv.reading import read_entry
 from thyme.routing.dsdv.rows import earliest, find, follow, insert, lose_over, note, opened, take_out, tellable
+from thyme.routing.dsdv.writing import ENTRY, buffer, settle_next, tell_news, write
 from thyme.routing.noting import columns, desk_of
 
 MAX_HOPS = 1000
 """No route is so long; an entry that says so is nonsense."""
-ENTRY = 12
 SHORT = -1
 """There are too few rows, and nothing was done."""
 
@@ -34,7 +34,7 @@ def number(entries: Any, at: int) -> int:
 @inner
 def read_update(desk: Any, rows: Any, entries: bytes, sender: int, now_s: float) -> int:
     """Take in a neighbour's update: any of READY and RESETTLED."""
-    guess, ready, settles = 0, False, False
+    guess, ready, since_s, moved = 0, False, desk.due_s, False
     for k in range(len(entries) // ENTRY):
         destination = number(entries, k * ENTRY)
         hops, sequence = number(entries, k * ENTRY + 4), number(entries, k * ENTRY + 8)
@@ -49,15 +49,14 @@ def read_update(desk: Any, rows: Any, entries: bytes, sender: int, now_s: float)
         before_s = rows[at].due_s
         if read_entry(desk, rows, at, sender, hops, sequence, now_s) or tellable(rows[at]):
             ready = True
-        settles = settles or rows[at].due_s != before_s
+        due_s = rows[at].due_s
+        moved = moved or (before_s <= desk.due_s and before_s < due_s)
+        desk.due_s = min(desk.due_s, due_s)
         guess = at + 1
-    told = READY if ready else 0
-    if settles:
-        before_s = desk.due_s
+    if moved:
         desk.due_s = earliest(desk, rows)
-        if desk.due_s != before_s:
-            told |= RESETTLED
-    return told
+    told = READY if ready else 0
+    return told | RESETTLED if desk.due_s != since_s else told
 
 
 @inner
@@ -104,79 +103,18 @@ def trigger(address: int, now_s: float, draw: float) -> int:
     return draw_moment(desk, now_s, draw, True)
 
 
-@inner
-def write(out: Any, at: int, destination: int, hops: int, sequence: int) -> int:
-    for k in range(4):
-        shift = 24 - 8 * k
-        out[at + k] = (destination >> shift) & 255
-        out[at + 4 + k] = (hops >> shift) & 255
-        out[at + 8 + k] = (sequence >> shift) & 255
-    return at + ENTRY
-
-
-@inner
-def buffer(desk: Any) -> Any:
-    return carray(pointer(desk.out), (2 * desk.capacity + 1) * ENTRY, np.uint8)
-
-
-@inner
-def write_news(desk: Any, rows: Any, sequence: int) -> int:
-    """Write a triggered update: this node, then whatever is news and not settling, which is news no longer.
-    Returns its bytes; 0 if there is nothing to tell."""
-    out = buffer(desk)
-    at = ENTRY
-    for i in range(desk.used):
-        row = rows[i]
-        if tellable(row):
-            at = write(out, at, row.destination, row.news_hops + 1, row.news_sequence)
-            if row.news_sequence & 1 == 0:
-                follow(row, 0)
-            row.news = 0
-    if at == ENTRY:
-        return 0
-    write(out, 0, desk.own, 1, sequence)
-    return at
-
-
 @entry
 def tell(address: int, sequence: int) -> int:
     """The moment that was drawn is there: no timer is set for one, and the news are written."""
     desks, rows = opened(address)
-    desks[0].triggered_s = np.inf
-    return write_news(desks[0], rows, sequence)
-
-
-@inner
-def end_settling(desk: Any, rows: Any, now_s: float) -> bool:
-    """End the settling that is due first, if any is due by now. Those due at one instant end in the order in which
-    they began, each on its own, as timers of their own would."""
-    first = -1
-    for i in range(desk.used):
-        row = rows[i]
-        if row.due_s <= now_s and (
-            first < 0
-            or row.due_s < rows[first].due_s
-            or (row.due_s == rows[first].due_s and row.due_order < rows[first].due_order)
-        ):
-            first = i
-    if first >= 0:
-        rows[first].due_s = np.inf
-    desk.due_s = earliest(desk, rows)
-    return first >= 0
+    return tell_news(desks[0], rows, sequence)
 
 
 @entry
 def settle(address: int, sequence: int, now_s: float) -> int:
-    """End one settling after the other of those due by now, until one leaves something to tell: its bytes. Where no
-    other is due, the timer must be set for `settled_s`, unless that is infinite."""
+    """End what settles and is due by now (`writing.settle_next`)."""
     desks, rows = opened(address)
-    desk = desks[0]
-    desk.settled_s, size = np.inf, 0
-    while size == 0 and end_settling(desk, rows, now_s):
-        size = write_news(desk, rows, sequence)
-    if desk.due_s > now_s:
-        desk.settled_s = desk.due_s
-    return size
+    return settle_next(desks[0], rows, sequence, now_s)
 
 
 @inner

@@ -26,7 +26,7 @@ from thyme.model.records import Counted, TrafficKind
 from thyme.routing.dsdv.duties import ATTEND, MUST, SETTLE, TRIGGER
 from thyme.routing.dsdv.options import SEQUENCE_TICK_S, DsdvOptions
 from thyme.routing.dsdv.waiting import Waiting
-from thyme.routing.hearing import Ear
+from thyme.routing.hearing import Alarms, Ear
 from thyme.routing.layer import Deliver
 from thyme.wire.codec import DecodeError
 from thyme.wire.dsdv import ENTRY_BYTES, Carried, TableUpdate
@@ -56,12 +56,12 @@ class Dsdv:
         self._options = o = options or DsdvOptions()
         weight = o.weight if o.weighted_settling else None
         hold_s = o.hold_periods * o.period_s
+        self._alarms: Alarms | None = None
         self._table = DsdvTable(
             host.node, o.settling_s, weight, hold_s, o.remember_lost, o.max_routes, o.trigger_jitter_s
         )
-        self._sequence = 0
-        self._settling_timer: Timer | None = None
-        self._trigger_timer: Timer | None = None
+        self._timers: dict[int, Timer] = {}
+        """Those that end settling and tell news, by what they are for."""
         self._failures: dict[NodeId, int] = {}
         self._waiting = Waiting(host, o.max_waiting, o.max_waiting_per_node, o.max_wait_s)
         self._dump_timer: Timer | None = None
@@ -70,15 +70,17 @@ class Dsdv:
 
     def start(self) -> None:
         # The clock runs faster than dumps raise the number: a node that was away is not taken for its older self.
-        self._sequence = 2 * int(self._host.now() / SEQUENCE_TICK_S)
+        self._table.sequence = 2 * int(self._host.now() / SEQUENCE_TICK_S)
         first_s = self._host.random.uniform(0.0, self._options.trigger_jitter_s)
         self._dump_timer = self._host.after(first_s, self._dump)
 
     def stop(self) -> None:
         """No more updates."""
-        for timer in (self._dump_timer, self._settling_timer, self._trigger_timer):
+        for timer in (self._dump_timer, *self._timers.values()):
             if timer:
                 timer.cancel()
+        if self._alarms:
+            self._alarms.cancel()
 
     def route(self, to: NodeId) -> Route | None:
         """The route in use to a node."""
@@ -116,7 +118,13 @@ class Dsdv:
             return ()
         from thyme.routing.dsdv.table import read_together
 
-        return (Ear(read_together, self._table.address, self._act, draws=True),)
+        most = self._options.max_entries
+        return (Ear(read_together, self._table.address, self._act, draws=True, lend=self._lend, most=most),)
+
+    def _lend(self, alarms: Alarms) -> None:
+        """From now on the timers that end settling and tell news ring elsewhere, where compiled code does what is then
+        to be done at all nodes."""
+        self._alarms = alarms
 
     def _read(self, sender: NodeId, entries: bytes) -> None:
         told = self._table.read(sender, entries, self._host.now(), self._host.random.random())
@@ -144,19 +152,17 @@ class Dsdv:
         """One timer serves all that settles. It may ring before anything is due; then it is set again."""
         due_s = self._table.due_s
         if due_s < self._table.settled_s:
-            if self._settling_timer:
-                self._settling_timer.cancel()
             self._table.settled_s = due_s
-            self._settling_timer = self._host.after(max(0.0, due_s - self._host.now()), self._end_settling)
+            self._set(SETTLE, max(0.0, due_s - self._host.now()))
 
     def _end_settling(self) -> None:
         table, now_s = self._table, self._host.now()
-        while entries := table.settle(self._sequence, now_s):
+        while entries := table.settle(table.sequence, now_s):
             self._broadcast(entries)
             if table.due_s > now_s:
                 break
         if table.settled_s < inf:
-            self._settling_timer = self._host.after(table.settled_s - now_s, self._end_settling)
+            self._set(SETTLE, table.settled_s - now_s)
 
     def _trigger(self) -> None:
         """Tell news that no update brought."""
@@ -164,18 +170,25 @@ class Dsdv:
             self._set_trigger()
 
     def _set_trigger(self) -> None:
-        if self._trigger_timer:
-            self._trigger_timer.cancel()
-        self._trigger_timer = self._host.after(self._table.triggered_s - self._host.now(), self._triggered)
+        self._set(TRIGGER, self._table.triggered_s - self._host.now())
+
+    def _set(self, duty: int, delay_s: float) -> None:
+        """Set one of the two timers, whatever it was set for."""
+        if self._alarms:
+            self._alarms.set(duty, delay_s)
+            return
+        if timer := self._timers.get(duty):
+            timer.cancel()
+        self._timers[duty] = self._host.after(delay_s, self._end_settling if duty == SETTLE else self._triggered)
 
     def _triggered(self) -> None:
-        entries = self._table.tell(self._sequence)
+        entries = self._table.tell(self._table.sequence)
         if entries:
             self._broadcast(entries)
 
     def _dump(self) -> None:
-        self._sequence += 2
-        self._broadcast(self._table.dump(self._sequence, self._host.now()))
+        self._table.sequence += 2
+        self._broadcast(self._table.dump(self._table.sequence, self._host.now()))
         jitter_s = self._host.random.uniform(0.0, self._options.period_jitter_s)
         self._dump_timer = self._host.after(self._options.period_s + jitter_s, self._dump)
 

@@ -53,17 +53,23 @@ def settle(desk: Any, row: Any, sender: int, hops: int, sequence: int, now_s: fl
 
 @inner
 def read_route(desk: Any, row: Any, sender: int, hops: int, sequence: int, now_s: float) -> None:
-    """What a neighbour says of a destination to which there is a route."""
-    newer, same = sequence > row.news_sequence, sequence == row.news_sequence
-    if newer and hops == row.news_hops:
-        note(row, sender, hops, sequence, now_s, row.news_settling_s, 1)
+    """What a neighbour says of a destination to which there is a route. Where there are no news, the route is."""
+    news = row.news != 0
+    known_hops, known_sequence = (row.news_hops, row.news_sequence) if news else (row.hops, row.sequence)
+    newer, same = sequence > known_sequence, sequence == known_sequence
+    if newer and hops == known_hops:
+        note(row, sender, hops, sequence, now_s, row.news_settling_s if news else row.settling_s, 1)
         row.due_s = np.inf
-    elif newer or (same and hops < row.news_hops):
+    elif newer or (same and hops < known_hops):
         settle(desk, row, sender, hops, sequence, now_s)
-    elif row.due_s == np.inf:
-        if same and row.news_next_hop == sender:
+    elif row.due_s < np.inf:
+        note_route(row)
+    else:
+        if same and news and row.news_next_hop == sender:
             row.news_heard_s = now_s
             follow(row, row.news_changed)
+        elif same and not news and row.next_hop == sender:
+            row.heard_s = now_s
         row.news = 0
 
 
@@ -72,8 +78,8 @@ def read_entry(desk: Any, rows: Any, at: int, sender: int, hops: int, sequence: 
     """Whether other rows than this one have news of losses now."""
     row = rows[at]
     if row.known:
-        note_route(row)
         if sequence & 1:
+            note_route(row)
             return read_loss(desk, rows, at, sender, sequence, now_s)
         read_route(desk, row, sender, hops, sequence, now_s)
     elif sequence & 1 == 0 and desk.known < desk.max_routes and not (row.lost and sequence <= row.lost_sequence):

@@ -13,21 +13,16 @@ import numpy as np
 
 from thyme.compiled import carray, inner, pointer
 
+LINE_BYTES = 64
 ROW = np.dtype(
     [
+        # what most entries of most updates are held against, in one cache line
+        ("due_s", np.float64),  # when the news have settled; infinite if they need not
         ("destination", np.int64),
         ("next_hop", np.int64),
         ("sequence", np.int64),
-        ("heard_s", np.float64),
-        ("settling_s", np.float64),
         ("news_next_hop", np.int64),
         ("news_sequence", np.int64),
-        ("news_heard_s", np.float64),
-        ("news_settling_s", np.float64),
-        ("due_s", np.float64),  # when the news have settled; infinite if they need not
-        ("due_order", np.int64),
-        ("lost_sequence", np.int64),
-        ("lost_s", np.float64),
         ("hops", np.int32),
         ("news_hops", np.int32),
         ("known", np.uint8),
@@ -36,6 +31,15 @@ ROW = np.dtype(
         ("news_changed", np.uint8),
         ("lost", np.uint8),
         ("purged", np.uint8),  # out of the routes just now, and not told yet
+        # the rest, in another
+        ("heard_s", np.float64),
+        ("settling_s", np.float64),
+        ("news_heard_s", np.float64),
+        ("news_settling_s", np.float64),
+        ("due_order", np.int64),
+        ("lost_sequence", np.int64),
+        ("lost_s", np.float64),
+        ("spare", np.int64),
     ],
     align=True,
 )
@@ -61,6 +65,7 @@ DESK = np.dtype(
         ("triggered_s", np.float64),  # for when the timer that tells news is set; infinite if it is not
         ("settled_s", np.float64),  # for when the timer that ends settling is set
         ("attends", np.int64),  # whether something besides the table waits for updates
+        ("sequence", np.int64),  # this node's own number
     ],
     align=True,
 )
@@ -76,7 +81,11 @@ def opened(address: int) -> Any:
 @inner
 def find(desk: Any, rows: Any, destination: int, guess: int) -> int:
     """The row of a destination; if there is none, -1 - the place where it belongs. Updates are mostly in the order
-    of destinations, so the row after the last one is looked at first."""
+    of destinations, so the row after the last one is looked at first; and where nodes are numbered one after the other
+    and all are known, each has the row of its number."""
+    if guess < desk.used and rows[guess].destination == destination:
+        return guess
+    guess = destination - (destination > desk.own)
     if guess < desk.used and rows[guess].destination == destination:
         return guess
     low, high = 0, desk.used

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from thyme.model.ids import NodeId
 from thyme.routing.dsdv import kernel
-from thyme.routing.dsdv.rows import DESK, ROW
+from thyme.routing.dsdv.rows import DESK, LINE_BYTES, ROW
+from thyme.routing.dsdv.writing import ENTRY
 from thyme.routing.hearing import Hearing
 from thyme.wire.dsdv import TableUpdate
 
@@ -68,7 +69,7 @@ class DsdvTable:
         self.address: int = self._desk.ctypes.data
         self._due_s, self._triggered_s = self._desk["due_s"].data, self._desk["triggered_s"].data
         self._settled_s: Any = self._desk["settled_s"].data
-        self._attends = self._desk["attends"].data
+        self._attends, self._sequence = self._desk["attends"].data, self._desk["sequence"].data
         self._moments: NDArray[np.float64] = np.zeros(0)
         self._remember(_FIRST_MOMENTS)
         self._place(np.zeros(0, ROW), _FIRST_ROWS)
@@ -97,6 +98,15 @@ class DsdvTable:
     def settled_s(self, at_s: float) -> None:
         self._settled_s[0] = at_s
 
+    @property
+    def sequence(self) -> int:
+        """This node's own number, under which it tells of itself."""
+        return int(self._sequence[0])
+
+    @sequence.setter
+    def sequence(self, number: int) -> None:
+        self._sequence[0] = number
+
     def attend(self, wanted: bool) -> None:
         """Whether every update is to be told of, whatever it does to the table."""
         self._attends[0] = wanted
@@ -105,7 +115,7 @@ class DsdvTable:
         """Take in a neighbour's update; what is left to be done, by `dsdv.duties`."""
         told = kernel.read(self.address, entries, sender, now_s, draw)
         while told == kernel.SHORT:
-            self._make_room(len(entries) // kernel.ENTRY)
+            self._make_room(len(entries) // ENTRY)
             told = kernel.read(self.address, entries, sender, now_s, draw)
         return told
 
@@ -180,9 +190,11 @@ class DsdvTable:
         desk["triggers"], desk["trigger_room"] = self._moments.ctypes.data, moments
 
     def _place(self, rows: NDArray[Any], capacity: int) -> None:
-        self._rows: NDArray[Any] = np.zeros(capacity, ROW)
+        room: NDArray[np.uint8] = np.zeros(capacity * ROW.itemsize + LINE_BYTES, np.uint8)
+        start = -room.ctypes.data % LINE_BYTES
+        self._rows: NDArray[Any] = room[start : start + capacity * ROW.itemsize].view(ROW)
         self._rows[: len(rows)] = rows
-        out: NDArray[np.uint8] = np.zeros((2 * capacity + 1) * kernel.ENTRY, np.uint8)
+        out: NDArray[np.uint8] = np.zeros((2 * capacity + 1) * ENTRY, np.uint8)
         self._out = out.data
         desk = self._desk[0]
         desk["rows"], desk["capacity"], desk["used"] = self._rows.ctypes.data, capacity, len(rows)

@@ -7,7 +7,8 @@ them tables again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +39,9 @@ Book = NDArray[np.int64]
 NUMBER = np.dtype(np.int64)
 
 
-def address_book(ether: Ether) -> Book:
-    """Addresses and lengths of all tables, good as long as `ether` lives."""
-    return np.array([[table.ctypes.data, len(table)] for table in ether], dtype=np.int64)
+def address_book(tables: Iterable[NDArray[Any]]) -> Book:
+    """Addresses and lengths of all tables, good as long as they live."""
+    return np.array([[table.ctypes.data, len(table)] for table in tables], dtype=np.int64)
 
 
 _ROWS = (

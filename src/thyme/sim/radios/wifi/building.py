@@ -106,7 +106,7 @@ def _grid(row: Row, legs: Table, cell_m: float) -> int:
 
 
 def _numbers(movement: Movement, grid: Row) -> NDArray[np.int64]:
-    """Numbers for nodes, by name: who stand in one cell come after each other, so that who hears a frame is found in few
+    """Numbers for nodes, by name: who stand in one cell come after each other, and so who hears a frame is found in few
     stretches of memory."""
     first = movement.first[:-1]
     columns = np.floor((movement.x_m[first] - grid["x"]) / grid["cell_m"])
@@ -212,14 +212,14 @@ def with_more_room(ether: Ether) -> Ether:
     """The same world with twice the rows in every table that is getting short."""
     desk, most = ether.desk[0], int(ether.config[0]["max_hearers"])
     if desk["frames_left"] < 1:
-        frame = _chained(ether.frame, ether.desk, "free_frame", "frames_left")
+        frame = chained(ether.frame, ether.desk, "free_frame", "frames_left")
         ether = ether._replace(frame=frame)
         if not ether.config[0]["static"]:
             ether = ether._replace(hearer=_longer(ether.hearer), reach=_longer(ether.reach))
     if desk["packets_left"] < 1:
-        ether = ether._replace(packet=_chained(ether.packet, ether.desk, "free_packet", "packets_left"))
+        ether = ether._replace(packet=chained(ether.packet, ether.desk, "free_packet", "packets_left"))
     if desk["overlaps_left"] < 2 * desk["active"] + 2:
-        overlap = _chained(ether.overlap, ether.desk, "free_overlap", "overlaps_left")
+        overlap = chained(ether.overlap, ether.desk, "free_overlap", "overlaps_left")
         ether = ether._replace(overlap=overlap, chunk=np.zeros(2 * len(overlap), CHUNK))
     if len(ether.event) - desk["events"] < 2 * most + 8:
         ether = ether._replace(event=_longer(ether.event))
@@ -228,7 +228,7 @@ def with_more_room(ether: Ether) -> Ether:
     return ether
 
 
-def _chained(table: Table, desk: Table, free: str, left: str) -> Table:
+def chained(table: Table, desk: Table, free: str, left: str) -> Table:
     """Twice the rows; the new ones are put before whatever was still free."""
     longer = _longer(table)
     free_rows(longer, len(table))

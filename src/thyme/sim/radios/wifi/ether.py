@@ -58,10 +58,10 @@ class Wifi:
             most = self.options.psdu_max_bytes - self.header_bytes
             raise InputError(f"a frame of {size_bytes} bytes does not fit one 802.11 frame; split it ({most} at most)")
         now = round(now_s * 1e9)
-        done = queue(self._address, now, node, to, frame, psdu_bytes)
+        done = queue(self.address, now, node, to, frame, psdu_bytes)
         while done == SHORT:
-            self._enlarge()
-            done = queue(self._address, now, node, to, frame, psdu_bytes)
+            self.enlarge()
+            done = queue(self.address, now, node, to, frame, psdu_bytes)
         if done == OUT_OF_ORDER:
             raise AssertionError(f"a frame at {now_s} s, but the radio stands at {self.now_s} s: advance it first")
         return bool(done)
@@ -73,10 +73,10 @@ class Wifi:
             self._now[0] = max(self._now[0], until)
             self._count = 0
             return 0
-        happenings = run(self._address, until)
+        happenings = run(self.address, until)
         while happenings == SHORT:
-            self._enlarge()
-            happenings = run(self._address, until)
+            self.enlarge()
+            happenings = run(self.address, until)
         self._count = happenings
         return happenings
 
@@ -86,25 +86,36 @@ class Wifi:
         heads, among = self._head_bytes[: self._heads[0] * _HEAD.size], (self._told,)
         return [_told(Told, head + among) for head in _HEAD.iter_unpack(heads)]
 
+    @property
+    def heads(self) -> int:
+        """How many things the last stop has told of."""
+        return int(self._heads[0])
+
+    def told_at(self, place: int) -> Told:
+        """One of what is told."""
+        head: tuple[int, int, int, int, int, int, float] = _HEAD.unpack_from(self._head_bytes, place * _HEAD.size)
+        return _told(Told, (*head, self._told))
+
     def happened(self) -> Table:
         """The happenings of this stop as rows (at_s, frame, node, peer, kind)."""
         return self._told.rows[: self._count]
 
-    def _enlarge(self) -> None:
+    def enlarge(self) -> None:
+        """Have more room wherever there is little."""
         self._ether = with_more_room(self._ether)
         self._open_book()
 
     def _open_book(self) -> None:
         self._book = address_book(self._ether)
-        self._address: int = self._book.ctypes.data
+        self.address: int = self._book.ctypes.data
         self._told = Happenings(self._ether.told)
         self._head_bytes = self._ether.head.view("u1").data
 
     def switch(self, now_s: float, node: int, on: bool) -> None:
         """Turn a node's radio on or off; what waited in its queue is dropped (told by the next `advance`)."""
         now = round(now_s * 1e9)
-        while switch(self._address, now, node, int(on)) == SHORT:
-            self._enlarge()
+        while switch(self.address, now, node, int(on)) == SHORT:
+            self.enlarge()
 
     @property
     def now_s(self) -> float:

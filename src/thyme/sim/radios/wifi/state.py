@@ -85,7 +85,7 @@ HEARER = np.dtype([("node", "i4"), ("said", "i4")])
 LOCKS, SENSED, SURE = 1, 2, 4
 """It can be locked on to; it keeps the medium busy alone; where nothing interferes it has no error."""
 SAID_BITS = 3
-# the rest of a hearer. `clear`: what a bit's chance is where nothing interferes (`error_model.nist_rate`), and `header`:
+# the rest of a hearer. `clear`: what a bit's chance is where nothing interferes (`error_model.nist_rate`), `header`:
 # that of a whole header; both of nodes that do not move
 REACH = np.dtype([("power", "f8"), ("clear", "f8"), ("header", "f8")])
 OVERLAP = np.dtype([("x", "f8"), ("y", "f8"), ("start", "i8"), ("end", "i8"), ("next", "i8")], align=True)
