@@ -120,6 +120,11 @@ class Simulation:
         self._player: Player | None = None
         self._frame_log: list[tuple[float, int, int, str, int]] | None = None
 
+    @property
+    def played_updates(self) -> int:
+        """How many frames were sent without Python, in all runs that have ended."""
+        return 0 if self._player is None else self._player.played
+
     def keep_frames(self) -> None:
         """Remember every frame that is sent (the first `MAX_KEPT_FRAMES`), for a replay."""
         self._frame_log = []

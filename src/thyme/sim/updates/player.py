@@ -33,6 +33,11 @@ from thyme.wire.dsdv import TableUpdate
 from thyme.wire.signing import Codec
 
 
+FRAMES = 4 * PIECES
+ALARMS_PER_NODE = 4 * DUTIES
+"""For so many there is room at first."""
+
+
 class Machine(Listener, Protocol):
     """What the player has to know of a node's machine."""
 
@@ -54,6 +59,8 @@ class Player:
         self._audience = audience
         self._machines = machines
         self._updates = self._built()
+        self.played = 0
+        """Frames that were sent and counted."""
         desk = self._updates.desk
         self._now_s: Any
         self._now_s, self._order, self._head = (desk[name].data for name in ("now_s", "order", "head"))
@@ -65,7 +72,7 @@ class Player:
     def _built(self) -> Updates:
         nodes, audience = len(self._machines), self._audience
         entries = audience.most_lent
-        frames, alarms = 4 * PIECES, 4 * DUTIES * nodes
+        frames, alarms = FRAMES, ALARMS_PER_NODE * nodes
         desk = np.zeros(1, DESK)
         desk["header_bytes"], desk["piece_bytes"] = self._radio.header_bytes, ENTRY * entries
         for name in ("out_first", "out_last", "ended_first", "ended_last", "settling"):
@@ -141,6 +148,7 @@ class Player:
     def count(self, sent: Tally, control: Tally, refused: Tally) -> None:
         """Add what was sent so far, what of it went over the air, and what the radio refused, once."""
         rows = self._updates.sent
+        self.played += int(rows["frames"].sum())
         for node in np.flatnonzero(rows["frames"]).tolist():
             frames, size_bytes, lost, lost_bytes = rows[node].tolist()
             add(sent, node, frames, size_bytes)
