@@ -80,12 +80,12 @@ def opened(address: int) -> Any:
 
 @inner
 def find(desk: Any, rows: Any, destination: int, guess: int) -> int:
-    """The row of a destination; if there is none, -1 - the place where it belongs. Updates are mostly in the order
-    of destinations, so the row after the last one is looked at first; and where nodes are numbered one after the other
-    and all are known, each has the row of its number."""
-    if guess < desk.used and rows[guess].destination == destination:
-        return guess
-    guess = destination - (destination > desk.own)
+    """The row of a destination; if there is none, -1 - the place where it belongs. Where nodes are numbered one after
+    the other and all are known, each has the row of its number, which is looked at first. Dumps are in the order of
+    destinations, so the row after the last one comes next."""
+    number = destination - (destination > desk.own)
+    if number < desk.used and rows[number].destination == destination:
+        return int(number)
     if guess < desk.used and rows[guess].destination == destination:
         return guess
     low, high = 0, desk.used

@@ -32,7 +32,6 @@ from thyme.sim.updates.state import ALARM, DESK, DUTIES, FRAME, SENT, WAITING, U
 from thyme.wire.dsdv import TableUpdate
 from thyme.wire.signing import Codec
 
-
 FRAMES = 4 * PIECES
 ALARMS_PER_NODE = 4 * DUTIES
 """For so many there is room at first."""

@@ -14,9 +14,7 @@ from thyme.routing.dsdv.duties import SETTLE, TRIGGER
 from thyme.routing.dsdv.kernel import hear
 from thyme.routing.dsdv.rows import DESK as TABLE
 from thyme.routing.dsdv.writing import ENTRY
-from thyme.routing.heard import DESK as HEARD
-from thyme.routing.heard import ROW as HEARD_ROW
-from thyme.routing.noting import note_one, row_of
+from thyme.routing.noting import note_one
 from thyme.sim.radios.wifi.queues import RECEIVED
 from thyme.sim.radios.wifi.state import Ether
 from thyme.sim.stops import GO, ROOM, TELL
@@ -28,15 +26,13 @@ from thyme.sim.updates.state import DUTIES, Updates
 
 @inner
 def ready(u: Updates, node: int, sender: int, entries: int, clock_s: float) -> bool:
-    """Whether a node can read an update with nothing left to do but to set its alarms."""
+    """Whether a node can read an update with nothing left to do but to set its alarms. If it knows the sender, that it
+    heard it is noted already, as it will be in any case."""
     desk = carray(pointer(u.table[node]), 1, TABLE)[0]
     forget_past(desk, clock_s)
     if desk.attends or desk.used + entries > desk.capacity or desk.trigger_count == desk.trigger_room:
         return False
-    if len(u.heard) == 0:
-        return True
-    heard = carray(pointer(u.heard[node]), 1, HEARD)[0]
-    return row_of(carray(pointer(heard.rows), heard.used, HEARD_ROW), heard.used, sender) >= 0
+    return len(u.heard) == 0 or note_one(u.heard[node], sender, clock_s)
 
 
 @inner
@@ -73,8 +69,6 @@ def tell_all(u: Updates, e: Ether, begin: int, end: int, sender: int, frame: int
             clock_s = desk.now_s + u.skew_s[node]
             u.frames[node] += 1
             u.bytes[node] += size_bytes
-            if len(u.heard) > 0:
-                note_one(u.heard[node], sender, clock_s)
             left = hear(u.table[node], entries, sender, clock_s, draw(u.random[node]))
             keep_time(u, node, left, desk.now_s, clock_s)
 
