@@ -28,7 +28,7 @@ from thyme.sim.engine import Engine
 from thyme.sim.faults import Pass, Rule, verdict
 from thyme.sim.radios.radio import Happening, Radio, Told
 from thyme.sim.recorder import Recorder, add
-from thyme.sim.stops import END, STEP, TELL
+from thyme.sim.stops import END, STEP, TELL, TELL_ONE
 from thyme.wire.dsdv import TableUpdate
 from thyme.wire.message import Message
 from thyme.wire.signing import CHARGING, PLAIN, Codec
@@ -171,6 +171,8 @@ class Simulation:
         done = player.play(until_s)
         if done == TELL:
             self._tell([player.told()])
+        elif done == TELL_ONE:
+            self._tell([player.told_one()])
         elif done == STEP:
             self.engine.step()
         return done != END

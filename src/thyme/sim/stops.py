@@ -2,5 +2,6 @@
 
 from __future__ import annotations
 
-GO, ROOM, TELL, STEP, END, LATE = 0, 1, 2, 3, 4, 5
-"""Nothing; more room; a frame that Python must tell; an action of the engine; the end; a frame that came too late."""
+GO, ROOM, TELL, TELL_ONE, STEP, END, LATE = range(7)
+"""Nothing; more room; a frame that Python must tell to all, or to one who hears it; an action of the engine; the end; a
+frame that came too late."""

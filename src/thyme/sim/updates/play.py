@@ -77,7 +77,7 @@ def go_on(u: Updates, e: Ether, next_s: float, next_order: int, until_s: float) 
     rings = ring_s < next_s or (ring_s == next_s and desk.waiting > 0 and u.waiting[0].order < next_order)
     due_s = ring_s if rings else next_s
     done = run_until(e, nanoseconds(min(due_s, until_s)))
-    desk.head = e.desk[0].heads = 0
+    desk.head = desk.row = e.desk[0].heads = 0
     if done == SHORT:
         return ROOM
     if done > 0:

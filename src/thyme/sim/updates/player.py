@@ -63,7 +63,8 @@ class Player:
         desk = self._updates.desk
         self._now_s: Any
         self._now_s, self._order, self._head = (desk[name].data for name in ("now_s", "order", "head"))
-        self._radio_book, self._actions, self._together = (desk[name].data for name in ("radio", "actions", "together"))
+        self._radio_book, self._actions = desk["radio"].data, desk["actions"].data
+        self._together, self._row = desk["together"].data, desk["row"].data
         self._open_book()
         self._head[0] = radio.heads
         audience.lend(lambda node: _NodeAlarms(self, node))
@@ -103,7 +104,7 @@ class Player:
         return updates
 
     def play(self, until_s: float) -> int:
-        """Go on until there is something to do for others: `stops.STEP`, `TELL` or `END`."""
+        """Go on until there is something to do for others: `stops.STEP`, `TELL`, `TELL_ONE` or `END`."""
         engine, done = self._engine, ROOM
         self._together[0] = self._audience.together
         while done == ROOM:
@@ -118,9 +119,16 @@ class Player:
         return done
 
     def told(self) -> Told:
-        """What is to be told next; after this, what follows it is."""
+        """What is to be told next to all; after this, what follows it is."""
         self._head[0] += 1
         return self._radio.told_at(self._head[0] - 1)
+
+    def told_one(self) -> Told:
+        """The same for the next who hears it alone."""
+        head, row = self._radio.told_at(self._head[0]), self._row[0]
+        self._row[0] = row + 1
+        at_s, _, node, _, _ = head.among.rows[row].item()
+        return head._replace(node=node, begin=row, end=row + 1, at_s=at_s)
 
     def message(self, told: Told) -> tuple[TableUpdate, int]:
         """What a frame of the player's own says, and its size."""

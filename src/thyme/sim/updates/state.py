@@ -18,7 +18,7 @@ DESK = np.dtype(
         ("payload", "i8"),  # and of the entries
         *[(name, "i8") for name in ("order", "actions", "together", "header_bytes", "piece_bytes")],
         *[(name, "i8") for name in ("waiting", "free_alarm", "alarms_left")],
-        *[(name, "i8") for name in ("free_frame", "frames_left", "head")],
+        *[(name, "i8") for name in ("free_frame", "frames_left", "head", "row")],
         *[(name, "i8") for name in ("out_first", "out_last", "ended_first", "ended_last")],
         ("settling", "i8"),  # the node whose settling is being ended; -1 if none
     ]

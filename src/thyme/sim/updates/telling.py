@@ -1,7 +1,7 @@
 """Telling updates to those who hear them, compiled: who listens draws, notes the sender, reads, and sets its alarms.
 
-This is what an audience does (`sim.audience`), for frames that compiled code has sent. Where more is to be done, such
-as to have a row for a neighbour that was never heard before, nothing is done here and the audience is told.
+This is what an audience does (`sim.audience`), for frames that compiled code has sent. Where a node has more to do, as
+to send what has waited for a route, nothing is done for it here, and the audience tells it, before the next.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from thyme.routing.dsdv.writing import ENTRY
 from thyme.routing.noting import note_one
 from thyme.sim.radios.wifi.queues import RECEIVED
 from thyme.sim.radios.wifi.state import Ether
-from thyme.sim.stops import GO, ROOM, TELL
+from thyme.sim.stops import GO, ROOM, TELL, TELL_ONE
 from thyme.sim.updates.alarms import set_alarm
 from thyme.sim.updates.mersenne import draw
 from thyme.sim.updates.sending import end_frame, token_of
@@ -36,17 +36,6 @@ def ready(u: Updates, node: int, sender: int, entries: int, clock_s: float) -> b
 
 
 @inner
-def all_ready(u: Updates, e: Ether, begin: int, end: int, sender: int, entries: int) -> bool:
-    now_s = u.desk[0].now_s
-    for k in range(begin, end):
-        node = e.told[k].node
-        now_s = max(now_s, e.told[k].at_s)
-        if u.listens[node] and not ready(u, node, sender, entries, now_s + u.skew_s[node]):
-            return False
-    return True
-
-
-@inner
 def keep_time(u: Updates, node: int, left: int, now_s: float, clock_s: float) -> None:
     """Set the alarms that reading has left to be set."""
     desk = carray(pointer(u.table[node]), 1, TABLE)[0]
@@ -58,36 +47,42 @@ def keep_time(u: Updates, node: int, left: int, now_s: float, clock_s: float) ->
 
 
 @inner
-def tell_all(u: Updates, e: Ether, begin: int, end: int, sender: int, frame: int) -> None:
+def tell_rows(u: Updates, e: Ether, end: int, sender: int, frame: int) -> bool:
+    """Tell a frame to one after the other of those who hear it, up to the first who is not ready; whether all were."""
     desk, size = u.desk[0], u.frame[frame].bytes
     entries = carray(pointer(desk.payload + frame * desk.piece_bytes), size, np.dtype(np.uint8))
     size_bytes = u.message_bytes[size // ENTRY]
-    for k in range(begin, end):
-        desk.now_s = max(desk.now_s, e.told[k].at_s)
-        node = e.told[k].node
+    while desk.row < end:
+        row = e.told[desk.row]
+        node, now_s = row.node, max(desk.now_s, row.at_s)
+        clock_s = now_s + u.skew_s[node]
+        if desk.together == 0 or (u.listens[node] and not ready(u, node, sender, size // ENTRY, clock_s)):
+            return False
+        desk.now_s = now_s
+        desk.row += 1
         if u.listens[node]:
-            clock_s = desk.now_s + u.skew_s[node]
             u.frames[node] += 1
             u.bytes[node] += size_bytes
             left = hear(u.table[node], entries, sender, clock_s, draw(u.random[node]))
-            keep_time(u, node, left, desk.now_s, clock_s)
+            keep_time(u, node, left, now_s, clock_s)
+    return True
 
 
 @borrowing
 def tell_next(u: Updates, e: Ether) -> int:
     """Tell the next of what has happened."""
     desk, head = u.desk[0], e.head[u.desk[0].head]
-    begin, end, frame = head.begin, head.end, token_of(head.frame)
+    frame = token_of(head.frame)
+    desk.row = max(desk.row, head.begin)
     if head.frame >= 0:
         return TELL
     if head.kind != RECEIVED:
         desk.now_s = max(desk.now_s, head.at_s)
         end_frame(u, frame, head.at_s)
-    elif desk.together == 0 or not all_ready(u, e, begin, end, head.peer, u.frame[frame].bytes // ENTRY):
-        return TELL
-    elif min(desk.alarms_left, len(u.waiting) - desk.waiting) < DUTIES * (end - begin):
+    elif min(desk.alarms_left, len(u.waiting) - desk.waiting) < DUTIES * (head.end - desk.row):
         return ROOM
-    else:
-        tell_all(u, e, begin, end, head.peer, frame)
+    elif not tell_rows(u, e, head.end, head.peer, frame):
+        return TELL_ONE
     desk.head += 1
+    desk.row = head.end
     return GO
