@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from math import inf
 
+import numpy as np
 import pytest
 from net import FakeHost, Net
 
@@ -12,6 +14,7 @@ from thyme.model.ids import CellId, NodeId
 from thyme.model.records import TrafficKind
 from thyme.routing.cells.beacons import BeaconEvents, BeaconOptions, Beacons, Neighbour
 from thyme.routing.cells.grid import Grid
+from thyme.routing.hearing import Hearing
 from thyme.wire.beacons import Beacon
 from thyme.wire.flooding import Flooded
 
@@ -110,6 +113,12 @@ def test_neighbours_are_listed_by_number() -> None:
     net.run(3.0)
     assert [n.node for n in diaries[0].beacons.neighbours()] == [1, 3, 9]
     assert [n.node for n in diaries[0].beacons.in_cell(CellId(1))] == [1, 3, 9]
+    assert diaries[0].beacons.nodes_in(CellId(1)) == (1, 3, 9)
+    assert diaries[0].beacons.nodes_in(CellId(0)) == ()
+    diaries[2].host.place = Point(20.0, 20.0)
+    net.run(6.0)
+    assert diaries[0].beacons.nodes_in(CellId(1)) == (1, 3)
+    assert diaries[0].beacons.nodes_in(CellId(0)) == (9,)
 
 
 def test_beacons_come_about_once_a_second_with_jitter() -> None:
@@ -156,6 +165,32 @@ def test_a_node_corrects_what_is_no_longer_true_and_nothing_else() -> None:
     other.beacons.correct()
     net.run(1.001)
     assert one.lines[-1] == "cell 2: 1"
+
+
+@pytest.mark.compiled
+def test_whoever_routes_in_the_cell_attended_to_is_told_of_again_and_nobody_else() -> None:
+    from thyme.routing.cells.rollcall import call_together
+
+    net = Net()
+    one = Diary(net, 1, 100.0)
+    one.beacons.attend(CellId(2))
+    one.beacons.wake(inf)
+    beacons = {NodeId(cell + 5): Beacon(CellId(cell), True) for cell in range(5)}
+    for node, beacon in beacons.items():
+        one.beacons.receive(node, beacon)
+    desks = np.array([ear.desk for ear in one.beacons.ears(Beacon)])
+    hearing = Hearing(1)
+    hearing.count = 1
+
+    def told_of() -> list[int]:
+        return [node for node, beacon in beacons.items() if call_together(hearing, desks.ctypes.data, node, beacon)]
+
+    assert told_of() == [7]
+    one.beacons.attend(CellId(3))
+    assert told_of() == [7, 8]
+    for node, beacon in beacons.items():
+        one.beacons.receive(node, beacon)
+    assert told_of() == [8]
 
 
 def test_a_stopped_node_is_silent() -> None:

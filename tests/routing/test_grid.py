@@ -71,6 +71,14 @@ def test_the_closest_cell_is_the_one_of_the_lowest_rank(columns: int, rows: int,
     assert grid.closest(some, target) == min(some, key=lambda cell: grid.rank(cell, target), default=None)
 
 
+@given(st.integers(1, 12), st.integers(1, 12), st.data())
+def test_straight_ahead_is_the_closest_of_a_cell_and_those_around(columns: int, rows: int, data: st.DataObject) -> None:
+    grid = Grid(columns * 10.0, rows * 10.0, 10.0)
+    cells = st.integers(0, grid.size - 1).map(CellId)
+    cell, target = data.draw(cells), data.draw(cells)
+    assert grid.towards(cell, target) == grid.closest([cell, *grid.around(cell)], target)
+
+
 def test_keys_are_spread_evenly_and_the_same_everywhere() -> None:
     grid = Grid(400.0, 200.0, 40.0)
     cells = Counter(grid.cell_for(f"tag{i}") for i in range(10_000))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from thyme.model.ids import CellId, NodeId
 from thyme.routing.cells.notes import KnownNotes
-from thyme.routing.cells.roll import Roll, saying, saying_all
+from thyme.routing.cells.roll import LIKELY, Roll, saying, saying_all
 from thyme.routing.hearing import Hearing
 from thyme.wire.beacons import NOTE, Beacon
 
@@ -28,9 +28,9 @@ def test_the_roll_keeps_the_last_time_of_each_whoever_comes_and_goes(steps: list
             plain[node] = float(second)
         elif plain.pop(node, None) is not None:
             roll.remove(node)
-        if plain:
-            assert roll.oldest_s() == min(plain.values())
-        assert roll.silent_since(second / 2) == sorted(node for node, at_s in plain.items() if at_s <= second / 2)
+        silent = sorted(node for node, at_s in plain.items() if at_s <= second / 2)
+        others_s = [at_s for node, at_s in plain.items() if node not in silent]
+        assert roll.silent_since(second / 2) == (silent, min(others_s, default=inf))
 
 
 def called(rolls: list[Roll], beacon: Beacon, now_s: float) -> list[int]:
@@ -56,17 +56,35 @@ def test_only_who_has_heard_the_same_and_can_do_without_is_passed_over() -> None
         roll.note(NodeId(9), 1.0)
         roll.calm(NodeId(9), saying(3, True))
     stranger.wake(inf)
-    restless.stir_all()
+    restless.stir(NodeId(9))
     awake.wake(5.0)
     rolls = [stranger, calm, restless, awake]
     same = Beacon(CellId(3), True, b"1234")
     assert called(rolls, same, 4.0) == [0, 2]
-    assert calm.oldest_s() == awake.oldest_s() == 4.0
-    assert restless.oldest_s() == 1.0
+    assert calm.heard_s(NodeId(9)) == awake.heard_s(NodeId(9)) == 4.0
+    assert restless.heard_s(NodeId(9)) == 1.0
     assert called(rolls, same, 5.0) == [0, 2, 3]
     assert called(rolls, Beacon(CellId(4), True), 4.0) == called(rolls, Beacon(CellId(3), False), 4.0) == [0, 1, 2, 3]
     assert called(rolls, Beacon(CellId(3), True, b"12345"), 4.0) == [0, 1, 2, 3]
     assert called(rolls, Beacon(CellId(3), True, NOTE.pack(1, 2)), 4.0) == [0, 1, 2, 3]
+
+
+@pytest.mark.compiled
+def test_a_neighbour_is_found_whoever_else_came_and_went() -> None:
+    """Numbers that are the same modulo a power of two, rows that have moved, and more than there was room for."""
+    roll = Roll(4)
+    roll.wake(inf)
+    crowd = [NodeId(9 + LIKELY * (i % 4) + i // 4) for i in range(100)]
+    for node in crowd:
+        roll.note(node, 1.0)
+        roll.calm(node, saying(3, True))
+    for node in crowd[1::3]:
+        roll.remove(node)
+    assert called([roll], Beacon(CellId(3), True), 2.0) == []
+    assert roll.heard_s(NodeId(9)) == 2.0
+    roll.remove(NodeId(9))
+    assert called([roll], Beacon(CellId(3), True), 3.0) == [0]
+    assert roll.silent_since(0.0) == ([], 1.0)
 
 
 @pytest.mark.compiled

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from thyme.model.ids import CellId
 from thyme.routing.cells.grid import Grid
 from thyme.routing.cells.planar import edges
-from thyme.routing.cells.steps import End, Onward, next_step, turning_back
+from thyme.routing.cells.steps import MAX_WAYS, End, Onward, Ways, next_step, turning_back
 from thyme.wire.geographic import Detour, Heading
 
 
@@ -191,3 +191,28 @@ def test_the_papers_make_a_tour_wherever_a_cell_is_empty() -> None:
     heading = Heading(grid.at(1, 1))
     assert next_step(grid, proxy, True, populated, heading) is End.PROXIED
     assert isinstance(next_step(grid, proxy, True, populated, heading, sure=False), Onward)
+
+
+@settings(max_examples=60)
+@given(patterns(), st.integers(1, 2), st.data())
+def test_a_step_that_is_remembered_is_the_one_that_would_be_found(
+    pattern: tuple[Grid, set[CellId]], reach_cells: int, data: st.DataObject
+) -> None:
+    """Whatever cells empty and fill meanwhile, near and far, and wherever the node goes."""
+    grid, cells = pattern
+    ways, some = Ways(grid, reach_cells), st.integers(0, grid.size - 1).map(CellId)
+    for _ in range(data.draw(st.integers(1, 6))):
+        populated = frozenset(cells.symmetric_difference({data.draw(some)}))
+        here = data.draw(st.sampled_from(sorted(cells)))
+        for target in data.draw(st.lists(some, max_size=4)) * 2:
+            heading, member = Heading(target), data.draw(st.booleans())
+            expected = next_step(grid, here, member, populated, heading, reach_cells)
+            assert ways.step(here, member, populated, heading, True) == expected
+
+
+def test_remembered_steps_have_a_maximum() -> None:
+    grid = grid_of(50, 50)
+    ways, populated = Ways(grid, 1), frozenset(grid.around(CellId(0)))
+    for target in range(1, 2 * MAX_WAYS):
+        ways.step(CellId(0), True, populated, Heading(CellId(target)), True)
+        assert len(ways) <= MAX_WAYS

@@ -91,8 +91,10 @@ class Beacons:
         self._grid = grid
         self._events = events or BeaconEvents()
         self._options = options or BeaconOptions()
-        self._participates = participates or (lambda: not host.moving())
-        self._where = place or self._at_position
+        self.participates = participates or (lambda: not host.moving())
+        """Whether this node routes and counts to its cell now."""
+        self.where = place or self.at_position
+        """The cell this node counts to now."""
         self._neighbours: dict[NodeId, Neighbour] = {}
         self._roll = Roll(self._options.max_digest_bytes)
         self._attended: CellId | None = None
@@ -101,6 +103,7 @@ class Beacons:
         self._place: tuple[Point, CellId] | None = None
         self._by_cell: dict[CellId, dict[NodeId, Neighbour]] = {}
         self._members: dict[CellId, tuple[Neighbour, ...]] = {}
+        self._numbers: dict[CellId, tuple[NodeId, ...]] = {}
         self._populated: frozenset[CellId] | None = None
         self._said: tuple[CellId, bool] | None = None
         self._beacon_timer: Timer | None = None
@@ -108,10 +111,11 @@ class Beacons:
 
     @property
     def cell(self) -> CellId:
-        """The cell this node counts to now."""
-        return self._where()
+        """As `where` says."""
+        return self.where()
 
-    def _at_position(self) -> CellId:
+    def at_position(self) -> CellId:
+        """The cell that this node's position lies in now."""
         point, place = self._host.position(), self._place
         if place is None or place[0] is not point:
             place = self._place = (point, self._grid.cell_of(point))
@@ -119,17 +123,18 @@ class Beacons:
 
     @property
     def stationary(self) -> bool:
-        """Whether this node routes and counts to its cell now."""
-        return self._participates()
+        """As `participates` says."""
+        return self.participates()
 
     def attend(self, cell: CellId, own: Sum | None = None, notes: KnownNotes | None = None) -> None:
         """From now on `heard` need not be told of a beacon that says what its sender's last one said, unless the sender
         routes in `cell`, or `wake` asks for it. Even of those in `cell` it need not be told if their digest, too, is
         what it was, and is `own`. Notes are of no interest if they are among `notes`."""
         if cell != self._attended or own is not self._own or notes is not self._notes:
+            for attended in (self._attended, cell):
+                self._stir(attended)
             self._attended, self._own, self._notes = cell, own, notes
             self._roll.compare_with(own.address if own else 0, notes.address if notes else 0)
-            self._roll.stir_all()
 
     def wake(self, at_s: float) -> None:
         """Whatever is attended to, `heard` is to be told of all beacons from `at_s` on, until another time is set."""
@@ -155,18 +160,19 @@ class Beacons:
             raise ValueError(
                 f"a digest of {len(digest)} bytes does not fit a beacon: at most {self._options.max_digest_bytes}"
             )
-        self._said = (self.cell, self.stationary)
+        self._said = (self.where(), self.participates())
         self._host.broadcast(Beacon(*self._said, digest))
 
     def correct(self) -> None:
         """Beacon now if the last beacon is no longer true: for a node that was chosen by an outdated view."""
-        if self._said is not None and self._said != (self.cell, self.stationary):
+        said = self._said
+        if said is not None and (said[0] != self.where() or said[1] != self.participates()):
             self.announce()
 
     def receive(self, sender: NodeId, message: Message) -> bool:
         if not isinstance(message, Beacon):
             return False
-        if message.cell not in self._grid or len(message.digest) > self._options.max_digest_bytes:
+        if not 0 <= message.cell < self._grid.size or len(message.digest) > self._options.max_digest_bytes:
             self._host.record(Counted(TrafficKind.DROPPED, "Beacon", reason="nonsense"))
             return True
         known = self._neighbours.get(sender)
@@ -182,7 +188,7 @@ class Beacons:
             neighbour = self._news(known, Neighbour(sender, message.cell, message.stationary))
         if self._events.heard:
             self._events.heard(neighbour, message.digest)
-        self._calm(neighbour, parts(message.digest)[0])
+        self._calm(neighbour, message.digest)
         return True
 
     def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
@@ -217,6 +223,16 @@ class Beacons:
             members = self._members[cell] = tuple(known[node] for node in sorted(known))
         return members
 
+    def nodes_in(self, cell: CellId) -> tuple[NodeId, ...]:
+        """The numbers of the stationary neighbours in a cell."""
+        numbers = self._numbers.get(cell)
+        if numbers is None:
+            known = self._by_cell.get(cell)
+            if known is None:
+                return ()
+            numbers = self._numbers[cell] = tuple(sorted(known))
+        return numbers
+
     def population(self, cell: CellId) -> int:
         """How many stationary neighbours are in a cell."""
         return len(self._by_cell.get(cell, ()))
@@ -234,25 +250,31 @@ class Beacons:
 
     def _news(self, known: Neighbour | None, neighbour: Neighbour) -> Neighbour:
         """Most beacons say what the last one said; this one does not."""
+        if known is not None:
+            self._take(neighbour.node)
         self._put(neighbour)
         if known is None and self._events.appeared:
             self._events.appeared(neighbour)
         self._tell_populations(known, neighbour)
         return neighbour
 
-    def _calm(self, neighbour: Neighbour, own_sum: bytes) -> None:
+    def _calm(self, neighbour: Neighbour, digest: bytes) -> None:
         """Whether the same again from this neighbour would have to be told of."""
         mine = neighbour.stationary and neighbour.cell == self._attended
         said = saying(neighbour.cell, neighbour.stationary)
         if not self._events.heard or not (mine or self._attended is None):
             self._roll.calm(neighbour.node, said)
-        elif mine and self._own and own_sum == self._own.beacon():
+        elif mine and self._own and (own_sum := parts(digest)[0]) == self._own.beacon():
             self._roll.calm_while_alike(neighbour.node, saying_all(said, own_sum))
         else:
             self._roll.stir(neighbour.node)
 
+    def _stir(self, attended: CellId | None) -> None:
+        """What those who route in a cell say matters otherwise than before; without a cell, what anybody says."""
+        for node in self._neighbours if attended is None else self._by_cell.get(attended, ()):
+            self._roll.stir(node)
+
     def _put(self, neighbour: Neighbour) -> None:
-        self._take(neighbour.node)
         self._neighbours[neighbour.node] = neighbour
         if neighbour.stationary:
             members = self._by_cell.get(neighbour.cell)
@@ -260,24 +282,26 @@ class Beacons:
                 members = self._by_cell[neighbour.cell] = {}
                 self._populated = None
             members[neighbour.node] = neighbour
-            self._members.pop(neighbour.cell, None)
+            self._regroup(neighbour.cell)
 
-    def _take(self, node: NodeId) -> Neighbour | None:
-        known = self._neighbours.pop(node, None)
-        if known and known.stationary:
+    def _take(self, node: NodeId) -> None:
+        known = self._neighbours.pop(node)
+        if known.stationary:
             members = self._by_cell[known.cell]
             del members[node]
-            self._members.pop(known.cell, None)
+            self._regroup(known.cell)
             if not members:
                 del self._by_cell[known.cell]
                 self._populated = None
-        return known
+
+    def _regroup(self, cell: CellId) -> None:
+        self._members.pop(cell, None)
+        self._numbers.pop(cell, None)
 
     def _expire(self) -> None:
         self._expiry_timer = None
         due_s = self._host.now() - self._options.expiry_s
-        oldest_s = self._roll.oldest_s() if self._neighbours else inf
-        silent = self._roll.silent_since(due_s) if oldest_s <= due_s else []
+        silent, oldest_s = self._roll.silent_since(due_s)
         for node in silent:
             neighbour = self._neighbours[node]
             self._take(node)
@@ -286,8 +310,7 @@ class Beacons:
                 self._events.vanished(neighbour)
             self._tell_populations(neighbour, None)
         if self._neighbours:
-            wait_s = max(0.001, (self._roll.oldest_s() if silent else oldest_s) - due_s)
-            self._expiry_timer = self._host.after(wait_s, self._expire)
+            self._expiry_timer = self._host.after(max(0.001, oldest_s - due_s), self._expire)
 
     def _tell_populations(self, before: Neighbour | None, after: Neighbour | None) -> None:
         if self._events.population_changed is None:

@@ -67,13 +67,17 @@ class Forwarder:
         """The hop is used up."""
         by_node, by_cell = hop.by_node, hop.by_cell
         for cell in list(by_cell) if by_node else ():
-            served = [member.node for member in self._beacons.in_cell(cell) if member.node in by_node]
+            served = [node for node in self._beacons.nodes_in(cell) if node in by_node]
             if served:
                 by_node[served[0]] += by_cell.pop(cell)
         for node, legs in by_node.items():
             self._to_node(packet, legs, node, failures)
         for cell, legs in by_cell.items():
             self._to_cell(packet, legs, cell, failures)
+
+    def send_on(self, packet: CellPacket, heading: Heading, cell: CellId) -> None:
+        """A packet with one destination, as it is."""
+        self._to_cell(packet, [(heading, heading)], cell, NO_FAILURES)
 
     def _to_node(self, packet: CellPacket, legs: list[Leg], node: NodeId, failures: Failures) -> None:
         def failed() -> None:
@@ -83,8 +87,8 @@ class Forwarder:
         self._unicast(packet, legs, node, failed)
 
     def _to_cell(self, packet: CellPacket, legs: list[Leg], cell: CellId, failures: Failures) -> None:
-        members = [member.node for member in self._beacons.in_cell(cell)]
-        left = [node for node in members if node not in failures.nodes] if failures.nodes else members
+        members = self._beacons.nodes_in(cell)
+        left = tuple(node for node in members if node not in failures.nodes) if failures.nodes else members
         if left and len(members) - len(left) < self._options.node_tries:
             node = self._host.random.choice(left)
 
@@ -100,5 +104,7 @@ class Forwarder:
                 self._give_up(packet, before)
 
     def _unicast(self, packet: CellPacket, legs: list[Leg], node: NodeId, failed: Callable[[], None]) -> None:
-        afters = tuple(after for _, after in legs)
-        self._host.unicast(node, msgspec.structs.replace(packet, headings=afters), failed)
+        afters = tuple([after for _, after in legs])
+        if afters != packet.headings:
+            packet = msgspec.structs.replace(packet, headings=afters)
+        self._host.unicast(node, packet, failed)

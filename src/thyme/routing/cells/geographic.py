@@ -34,6 +34,7 @@ from thyme.routing.cells.addresses import Arrival, Deliver, Destination, Form, G
 from thyme.routing.cells.beacons import Beacons
 from thyme.routing.cells.forwarding import NO_FAILURES, Failures, Forwarder, Hop
 from thyme.routing.cells.grid import Grid
+from thyme.routing.cells.packets import makes_sense
 from thyme.routing.cells.proxies import Proxies
 from thyme.routing.cells.steps import End, Onward, Ways, turning_back
 from thyme.wire.codec import DecodeError
@@ -64,6 +65,8 @@ class GeographicRouter:
         self._forwarder = Forwarder(host, beacons, self._options, self._route, self._give_up)
         self._ways = Ways(grid, self._options.reach_cells)
         self._hop_limit = self._options.hops_within(grid)
+        self._greedy_hops = grid.columns + grid.rows
+        """More than a way without a detour takes."""
         self._proxies = Proxies(host.now, self._options.proxy_memory_s, self._options.max_proxies)
         self._number = host.random.getrandbits(32)
         self._arrived: Bounded[tuple[NodeId, int, CellId, NodeId], None] = Bounded(self._options.memory)
@@ -121,23 +124,30 @@ class GeographicRouter:
         self._proxies.remember(Heading(cell), here, around)
 
     def receive(self, sender: NodeId, message: Message) -> bool:
-        if isinstance(message, CellBroadcast):
-            if message.cell == self._beacons.cell:
-                payload = self._read(message.payload)
-                if payload is not None:
-                    arrival = Arrival(sender, message.origin_cell, payload, message.cell, Form.BROADCAST)
-                    self._deliver(arrival)
-            return True
-        if not isinstance(message, CellPacket):
+        if isinstance(message, CellPacket):
+            self._take(message)
+        elif isinstance(message, CellBroadcast):
+            self._hear(sender, message)
+        else:
             return False
+        return True
+
+    def _take(self, packet: CellPacket) -> None:
         self._beacons.correct()
-        if not self._makes_sense(message):
+        if not makes_sense(packet, self._grid.size, self._options.max_headings):
             self._drop("nonsense")
-        elif message.hops + 1 > self._hop_limit:
+        elif packet.hops + 1 > self._hop_limit:
             self._drop("hop limit")
         else:
-            self._route(msgspec.structs.replace(message, hops=message.hops + 1), message.headings)
-        return True
+            packet = msgspec.structs.replace(packet, hops=packet.hops + 1)
+            if len(packet.headings) != 1 or not self._sends_straight_on(packet, packet.headings[0]):
+                self._route(packet, packet.headings)
+
+    def _hear(self, sender: NodeId, message: CellBroadcast) -> None:
+        if message.cell == self._beacons.cell:
+            payload = self._read(message.payload)
+            if payload is not None:
+                self._deliver(Arrival(sender, message.origin_cell, payload, message.cell, Form.BROADCAST))
 
     def _send(self, headings: list[Heading], message: Message) -> int:
         for heading in headings:
@@ -166,9 +176,26 @@ class GeographicRouter:
         self._number = (self._number + 1) % _NUMBERS
         return self._number
 
+    def _sends_straight_on(self, packet: CellPacket, heading: Heading) -> bool:
+        """What `_route` does with most packets of others, which have one destination far off and a populated cell
+        straight ahead: no other can be closer. False if this one is another case."""
+        beacons, node = self._beacons, heading.node
+        if heading.detour is not None or heading.beside or packet.hops > self._greedy_hops:
+            return False
+        if self._options.reach_cells > 1 or not beacons.participates():
+            return False
+        if node != ANY_NODE and (node == self._host.node or beacons.neighbour(node) is not None):
+            return False
+        here = beacons.where()
+        ahead = self._grid.towards(here, heading.cell)
+        if ahead == here or ahead not in beacons.populated():
+            return False
+        self._forwarder.send_on(packet, heading, ahead)
+        return True
+
     def _route(self, packet: CellPacket, headings: Sequence[Heading], failures: Failures = NO_FAILURES) -> None:
         """One hop: find where each destination goes next, and send one packet per next hop."""
-        here, member = self._beacons.cell, self._beacons.stationary
+        here, member = self._beacons.where(), self._beacons.participates()
         populated = self._beacons.populated()
         # A cell that did not answer may be there all the same: others on a tour may know better.
         sure = self._options.sure_proxies and not failures.cells
@@ -217,7 +244,7 @@ class GeographicRouter:
         """Whether this node has had a packet under the same heading some hops ago: that is where it will be again, for
         people walk or links fail, and no two cells see the same. Greedy ways are short, so only long ones can be
         circles."""
-        if heading.detour is None and packet.hops <= self._grid.columns + self._grid.rows:
+        if heading.detour is None and packet.hops <= self._greedy_hops:
             return False
         key = (packet.origin, packet.number, heading)
         before = self._passed.get(key)
@@ -265,22 +292,6 @@ class GeographicRouter:
             return
         absent = self._host.codec.encode(NodeAbsent(packet.number, heading.node, heading.cell))
         self._launch((Heading(packet.origin_cell, packet.origin),), self._next_number(), False, absent)
-
-    def _makes_sense(self, packet: CellPacket) -> bool:
-        size, headings = self._grid.size, packet.headings
-        if not 0 < len(headings) <= self._options.max_headings or packet.hops < 0:
-            return False
-        if not 0 <= packet.origin_cell < size:
-            return False
-        for heading in headings:
-            if not 0 <= heading.cell < size:
-                return False
-            detour = heading.detour
-            if detour is not None and not all(
-                0 <= cell < size for cell in (detour.entry, detour.first, detour.previous)
-            ):
-                return False
-        return True
 
     def _read(self, payload: bytes) -> Message | None:
         try:

@@ -102,6 +102,19 @@ class Grid:
             if (c, r) != (column, row)
         )
 
+    def towards(self, cell: CellId, target: CellId) -> CellId:
+        """Of a cell and those around it the one closest to the target, by `rank`: along each axis the one that is a
+        step nearer. The cell itself only if it is the target."""
+        columns = self.columns
+        row, column = divmod(cell, columns)
+        to_row, to_column = divmod(target, columns)
+        ahead: int = cell
+        if to_column != column:
+            ahead += 1 if to_column > column else -1
+        if to_row != row:
+            ahead += columns if to_row > row else -columns
+        return CellId(ahead)
+
     def steps(self, one: CellId, other: CellId) -> int:
         """How many cells one is from the other, diagonal steps counting as one."""
         (a, b), (c, d) = self.place(one), self.place(other)

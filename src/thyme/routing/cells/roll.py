@@ -1,8 +1,10 @@
 """The roll: neighbours that were heard lately, when, and what of each need not be heard of again.
 
 Most beacons say what the last one said, and whoever listens can do without them: a neighbour is *calm* as long as it
-says the same thing. The columns are plain memory, found through a desk (`routing.hearing`), so that one call can note a
-beacon of a calm neighbour for everybody who hears it (`cells.rollcall`); all else is done here, one by one.
+says the same thing. The rows are plain memory, found through a desk (`routing.hearing`), so that one call can note a
+beacon of a calm neighbour for everybody who hears it (`cells.rollcall`); all else is done here, one by one. A row lies
+in one place, and a small table says where a node's row is likely to be: whoever notes a beacon for a hundred hearers,
+whose memory is nowhere near, touches little of it.
 """
 
 from __future__ import annotations
@@ -11,15 +13,16 @@ from array import array
 from math import inf
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thyme.model.ids import NodeId
 from thyme.wire.beacons import SUM_BYTES
 
+ROW = np.dtype([("node", np.int64), ("calm", np.int64), ("heard_s", np.float64)])
 DESK = np.dtype(
     [
-        ("nodes", np.int64),
-        ("heard_s", np.int64),
-        ("calm", np.int64),
+        ("rows", np.int64),
+        ("likely", np.int64),
         ("count", np.int64),
         ("wake_s", np.float64),  # from then on every beacon is told of
         ("max_digest_bytes", np.int64),
@@ -27,7 +30,10 @@ DESK = np.dtype(
         ("notes", np.int64),  # the address of notes that are known (`cells.notes`); 0 if any note is of interest
     ]
 )
+LIKELY = 256
+"""A power of two: the last of the nodes whose numbers are the same modulo it is found at once."""
 _FIRST_ROWS = 16
+_WORDS, _CALM, _HEARD_S = 3, 1, 2
 _RESTLESS = -1
 _NEWS = -2
 _WITH_SUM = 1 << 62
@@ -51,77 +57,81 @@ class Roll:
 
     def __init__(self, max_digest_bytes: int) -> None:
         self._at: dict[NodeId, int] = {}
-        self._nodes = array("q", bytes(8 * _FIRST_ROWS))
-        self._heard_s = array("d", bytes(8 * _FIRST_ROWS))
-        self._calm = array("q", bytes(8 * _FIRST_ROWS))
+        """Where each neighbour's row begins."""
+        self._likely = array("i", bytes(4 * LIKELY))
         self._desk = np.zeros(1, DESK)
         self._desk["wake_s"], self._desk["max_digest_bytes"] = -inf, max_digest_bytes
-        self._count, self._wake_s = self._desk["count"], self._desk["wake_s"]
+        self._desk["likely"] = self._likely.buffer_info()[0]
+        self._count = self._desk["count"].data
+        self._wake_s = self._desk["wake_s"].data.cast("B").cast("d")
         self.address: int = self._desk.ctypes.data
-        self._place()
+        self._make_room(_FIRST_ROWS, b"")
 
     def note(self, node: NodeId, now_s: float) -> None:
         at = self._at.get(node)
         if at is None:
             at = self._enter(node)
-        self._heard_s[at] = now_s
+        self._instants[at + _HEARD_S] = now_s
 
     def heard_s(self, node: NodeId) -> float:
         """When a neighbour was last heard; it must be on the roll."""
-        return self._heard_s[self._at[node]]
+        return self._instants[self._at[node] + _HEARD_S]
 
-    def silent_since(self, at_s: float) -> list[NodeId]:
-        """Those who were not heard after `at_s`, in the order of their numbers."""
-        nodes = self._nodes
-        return sorted(NodeId(nodes[at]) for at, heard_s in enumerate(self._heard_s[: len(self._at)]) if heard_s <= at_s)
-
-    def oldest_s(self) -> float:
-        """When the neighbour was heard that was not heard for longest; there must be one."""
-        return min(self._heard_s[: len(self._at)])
+    def silent_since(self, at_s: float) -> tuple[list[NodeId], float]:
+        """Those who were not heard after `at_s`, in the order of their numbers; and when the one was heard that, of all
+        others, was not heard for longest, infinity if there are none."""
+        end = _WORDS * len(self._at)
+        heard = self._instants[_HEARD_S:end:_WORDS].tolist()
+        oldest_s = min(heard, default=inf)
+        if oldest_s > at_s:
+            return [], oldest_s
+        rows = zip(self._words[:end:_WORDS].tolist(), heard, strict=True)
+        silent = sorted([NodeId(node) for node, heard_s in rows if heard_s <= at_s])
+        return silent, min([heard_s for heard_s in heard if heard_s > at_s], default=inf)
 
     def remove(self, node: NodeId) -> None:
-        at, last = self._at.pop(node), len(self._at)
+        at, words = self._at.pop(node), self._words
+        last = _WORDS * len(self._at)
         if at != last:
-            self._nodes[at] = self._nodes[last]
-            self._heard_s[at] = self._heard_s[last]
-            self._calm[at] = self._calm[last]
-            self._at[NodeId(self._nodes[at])] = at
-        self._count[0] = last
+            words[at : at + _WORDS] = words[last : last + _WORDS]
+            self._put(NodeId(words[at]), at)
+        self._count[0] = len(self._at)
 
     def calm(self, node: NodeId, said: int) -> None:
         """While this neighbour says the same again, nobody wants to know."""
-        self._calm[self._at[node]] = said
+        self._words[self._at[node] + _CALM] = said
 
     def calm_while_alike(self, node: NodeId, said_all: int) -> None:
         """The same, but it must say the same sum too, and that must be this node's own."""
-        self._calm[self._at[node]] = said_all
+        self._words[self._at[node] + _CALM] = said_all
 
     def compare_with(self, own_sum: int, notes: int) -> None:
         """Where this node's own digest and the notes that it knows are kept."""
         self._desk["own_sum"], self._desk["notes"] = own_sum, notes
 
     def stir(self, node: NodeId) -> None:
-        self._calm[self._at[node]] = _RESTLESS
-
-    def stir_all(self) -> None:
-        for at in range(len(self._at)):
-            self._calm[at] = _RESTLESS
+        self._words[self._at[node] + _CALM] = _RESTLESS
 
     def wake(self, at_s: float) -> None:
         """From `at_s` on, every beacon is to be told of, whoever is calm."""
         self._wake_s[0] = at_s
 
     def _enter(self, node: NodeId) -> int:
-        at = len(self._at)
-        if at == len(self._nodes):
-            for column in (self._nodes, self._heard_s, self._calm):
-                column.frombytes(bytes(8 * at))
-            self._place()
-        self._at[node] = at
-        self._nodes[at], self._calm[at] = node, _RESTLESS
-        self._count[0] = at + 1
+        count = len(self._at)
+        at = _WORDS * count
+        if at == len(self._words):
+            self._make_room(2 * count, bytes(self._rows))
+        self._put(node, at)
+        self._words[at], self._words[at + _CALM] = node, _RESTLESS
+        self._count[0] = count + 1
         return at
 
-    def _place(self) -> None:
-        for name, column in (("nodes", self._nodes), ("heard_s", self._heard_s), ("calm", self._calm)):
-            self._desk[name] = column.buffer_info()[0]
+    def _put(self, node: NodeId, at: int) -> None:
+        self._at[node] = at
+        self._likely[node % LIKELY] = at // _WORDS
+
+    def _make_room(self, rows: int, so_far: bytes) -> None:
+        self._rows: NDArray[np.uint8] = np.zeros(rows * ROW.itemsize, np.uint8)
+        self._rows[: len(so_far)] = np.frombuffer(so_far, np.uint8)
+        self._words, self._instants = self._rows.data.cast("q"), self._rows.data.cast("d")
+        self._desk["rows"] = self._rows.ctypes.data

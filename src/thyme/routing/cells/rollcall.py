@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from thyme.compiled import carray, entry, inner, pointer
 from thyme.model.ids import NodeId
 from thyme.routing.cells.notes import PLACES
-from thyme.routing.cells.roll import DESK, saying, saying_all
+from thyme.routing.cells.roll import DESK, LIKELY, ROW, saying, saying_all
 from thyme.routing.hearing import Hearing
 from thyme.routing.noting import columns, desk_of
 from thyme.wire.beacons import NOTE, SUM_BYTES, Beacon, parts
 
-_NUMBER, _INSTANT = np.dtype(np.int64), np.dtype(np.float64)
+_NUMBER, _PLACE = np.dtype(np.int64), np.dtype(np.int32)
 _SUM = (1 << 8 * SUM_BYTES) - 1
-_NOTE_BYTES = NOTE.size
+_NOTE_BYTES, _ROW_BYTES = NOTE.size, ROW.itemsize
 
 
 @inner
@@ -40,6 +42,19 @@ def knows_all(address: int, notes: bytes) -> bool:
     return True
 
 
+@inner
+def row_of(desk: Any, node: int) -> int:
+    """The address of a node's row; 0 if it has none."""
+    likely = carray(pointer(desk.likely), LIKELY, _PLACE)[node & (LIKELY - 1)]
+    rows = carray(pointer(desk.rows), desk.count, ROW)
+    if likely < desk.count and rows[likely].node == node:
+        return int(desk.rows + likely * _ROW_BYTES)
+    for at in range(desk.count):
+        if rows[at].node == node:
+            return int(desk.rows + at * _ROW_BYTES)
+    return 0
+
+
 @entry
 def call(hearing: int, desks: int, sender: int, said: int, said_all: int, digest_bytes: int, notes: bytes) -> int:
     """For how many of the hearers this beacon is more than a sign of life."""
@@ -47,17 +62,15 @@ def call(hearing: int, desks: int, sender: int, said: int, said_all: int, digest
     news = 0
     for i in range(len(nodes)):
         desk = carray(pointer(desk_of(desks, nodes[i])), 1, DESK)[0]
-        known = carray(pointer(desk.nodes), desk.count, _NUMBER)
         told[i] = 1
         fits = now_s[i] < desk.wake_s and digest_bytes <= desk.max_digest_bytes
         if fits and knows_all(desk.notes, notes):
-            for at in range(desk.count):
-                if known[at] == sender:
-                    calm = carray(pointer(desk.calm), desk.count, _NUMBER)[at]
-                    if calm == said or (calm == said_all and is_own(desk.own_sum, said_all & _SUM)):
-                        carray(pointer(desk.heard_s), desk.count, _INSTANT)[at] = now_s[i]
-                        told[i] = 0
-                    break
+            address = row_of(desk, sender)
+            if address != 0:
+                row = carray(pointer(address), 1, ROW)[0]
+                if row.calm == said or (row.calm == said_all and is_own(desk.own_sum, said_all & _SUM)):
+                    row.heard_s = now_s[i]
+                    told[i] = 0
         news += told[i]
     return news
 

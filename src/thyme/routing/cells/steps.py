@@ -100,22 +100,37 @@ class Ways:
     def __init__(self, grid: Grid, reach_cells: int) -> None:
         self._grid = grid
         self._reach_cells = reach_cells
-        self._populated: frozenset[CellId] | None = None
-        self._found: dict[tuple[CellId, bool, Heading, bool], Onward | End] = {}
+        self._here: CellId | None = None
+        self._populated: frozenset[CellId] = frozenset()
+        self._near: frozenset[CellId] = frozenset()
+        self._found: dict[tuple[bool, Heading, bool], Onward | End] = {}
+
+    def __len__(self) -> int:
+        return len(self._found)
 
     def step(
         self, here: CellId, member: bool, populated: frozenset[CellId], heading: Heading, sure: bool
     ) -> Onward | End:
         """As `next_step`."""
-        if populated is not self._populated or len(self._found) >= MAX_WAYS:
-            self._populated = populated
-            self._found.clear()
-        key = (here, member, heading, sure)
+        if populated is not self._populated or here != self._here:
+            self._look(here, populated)
+        key = (member, heading, sure)
         step = self._found.get(key)
         if step is None:
             step = next_step(self._grid, here, member, populated, heading, self._reach_cells, sure)
+            if len(self._found) >= MAX_WAYS:
+                self._found.clear()
             self._found[key] = step
         return step
+
+    def _look(self, here: CellId, populated: frozenset[CellId]) -> None:
+        """No step depends on cells farther away, which come and go as single beacons are heard or not."""
+        grid = self._grid
+        around = grid.around(here) if self._reach_cells == 1 else grid.within(here, self._reach_cells)
+        near = populated.intersection((here, *around))
+        if here != self._here or near != self._near:
+            self._found.clear()
+        self._here, self._populated, self._near = here, populated, near
 
 
 def _sees_all_closer(grid: Grid, here: CellId, target: CellId) -> bool:
