@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lone_cell import HERE, LoneCell, metadata_of, part_of, replica, subscription_of
 
-from thyme.approaches.dcs.kept.holdings import Holdings
+from thyme.approaches.dcs.kept.holdings import Holdings, homes_in
 from thyme.approaches.dcs.kept.items import joined
 from thyme.approaches.dcs.objects.replication import with_replica
 from thyme.model.ids import CellId, NodeId, ObjectKey
@@ -94,6 +94,17 @@ def test_released_homes_leave_nothing_behind_and_what_was_kept_for_others_is_sti
     holdings.release([home])
     assert holdings.homes() == others
     assert holdings.digests.buckets() == told(empty(), kept).digests.buckets()
+
+
+@settings(deadline=None)
+@given(st.lists(NEWS, max_size=20), HOMES)
+def test_homes_are_at_any_time_those_of_all_that_is_held(news: list[CellState], home: CellId) -> None:
+    holdings = empty()
+    for state in news:
+        told(holdings, [state])
+        assert holdings.homes() == sorted({home for piece in holdings.state() for home in homes_in(piece)})
+    holdings.release([home])
+    assert holdings.homes() == sorted({home for piece in holdings.state() for home in homes_in(piece)})
 
 
 @settings(deadline=None)

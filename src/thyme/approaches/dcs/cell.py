@@ -30,9 +30,9 @@ from thyme.routing.cells.beacons import BeaconEvents, Beacons, Neighbour
 from thyme.routing.cells.geographic import GeographicRouter
 from thyme.routing.cells.grid import Grid
 from thyme.routing.hearing import Ear
-from thyme.wire.beacons import parts
+from thyme.wire.beacons import Beacon, parts
 from thyme.wire.cells import CellState
-from thyme.wire.geographic import CellBroadcast
+from thyme.wire.geographic import CellBroadcast, CellPacket
 from thyme.wire.message import Message
 
 NOWHERE = CellId(-1)
@@ -65,7 +65,9 @@ class Cell:
         self.mode = Mode.OUT
         self.id = NOWHERE
         """The cell this node works for, or the last one it worked for."""
-        self._place = array("q", [NOWHERE])
+        self._place = NOWHERE
+        self._place_number = array("q", [NOWHERE])
+        """The same, where compiled code finds it."""
         self.departing = False
         """Whether this member is on its way out of the cell, and stays one only until others know what it knows."""
         self.stay_s = inf
@@ -73,7 +75,7 @@ class Cell:
         self.holdings = self._nothing_held()
         self._make_turns()
         self._actions: dict[type[Message], tuple[bool, Callable[[Arrival, Any], None]]] = {}
-        self._overheard: dict[type[Message], Callable[[NodeId, Any], None]] = {}
+        self._frames: dict[type[Message], Callable[[NodeId, Any], object]] = {}
         self._silent: Bounded[NodeId, tuple[CellId, float]] = Bounded(MAX_SILENT, renewing=True)
         """Who belonged to this cell when it was last heard, and since when it has counted as gone."""
         self._rumours = Rumours(host, self.forgotten)
@@ -82,6 +84,8 @@ class Cell:
         )
         self.beacons = Beacons(host, self.grid, events, options.beacons, self._takes_part, self._counts_to)
         self.router = GeographicRouter(host, self.grid, self.beacons, self.arrive, self.undelivered, options.routing)
+        self._frames[Beacon] = self.beacons.receive
+        self._frames[CellPacket] = self._frames[CellBroadcast] = self.router.receive
 
     def _make_turns(self) -> None:
         self.settled: Turn[[bool]] = Turn()
@@ -123,21 +127,21 @@ class Cell:
 
     def members_of(self, cell: CellId) -> list[NodeId]:
         """Who works for a cell within reach, without this node."""
-        return [neighbour.node for neighbour in self.beacons.in_cell(cell)]
+        return list(self.beacons.nodes_in(cell))
 
     @property
     def place(self) -> CellId:
         """The cell this node is in, as far as others are concerned: a member that has just left its cell, and is still
         needed there, counts to it."""
-        return CellId(self._place[0])
+        return self._place
 
     @place.setter
     def place(self, place: CellId) -> None:
-        self._place[0] = place
+        self._place = self._place_number[0] = place
 
     def start(self) -> None:
         """The node is on: find out where, and take up what was held for that cell before a restart."""
-        self.place = self.position()
+        self.place = self.beacons.at_position()
         self.discarded(self.holdings.restore(self.place))
         self.attend()
         self.beacons.start()
@@ -149,10 +153,6 @@ class Cell:
         """Beacons of this cell's members are of interest, until they say that they hold what this node holds."""
         own = self.holdings.digests if self.options.repair else None
         self.beacons.attend(self.id, own, self._rumours.notes)
-
-    def position(self) -> CellId:
-        """The cell that this node's position lies in now."""
-        return self.grid.cell_of(self.host.position())
 
     def discard(self) -> None:
         """What was held for the old cell stays with the old cell (§6.6.3); begin anew where this node is."""
@@ -185,14 +185,12 @@ class Cell:
 
     def overhear(self, kind: type[Kind], action: Callable[[NodeId, Kind], None]) -> None:
         """Have `action` told of frames of a kind that neighbours address to nobody in particular."""
-        assert kind not in self._overheard, f"two parts want {kind.__name__}"
-        self._overheard[kind] = action
+        assert kind not in self._frames, f"two parts want {kind.__name__}"
+        self._frames[kind] = action
 
     def receive(self, sender: NodeId, message: Message) -> None:
         """A frame from a neighbour."""
-        if self.beacons.receive(sender, message) or self.router.receive(sender, message):
-            return
-        action = self._overheard.get(type(message))
+        action = self._frames.get(type(message))
         if action is not None:
             action(sender, message)
 
@@ -202,7 +200,7 @@ class Cell:
             return self.beacons.ears(kind)
         from thyme.routing.cells.addressed import find_together
 
-        return (Ear(find_together, self._place.buffer_info()[0], self._hear_broadcast),)
+        return (Ear(find_together, self._place_number.buffer_info()[0], self._hear_broadcast),)
 
     def _hear_broadcast(self, sender: NodeId, message: CellBroadcast, *_: object) -> None:
         self.router.receive(sender, message)
@@ -241,7 +239,7 @@ class Cell:
         return Holdings(self.host, self.contents, self.options)
 
     def _counts_to(self) -> CellId:
-        return self.place
+        return self._place
 
     def _takes_part(self) -> bool:
         return self.mode is Mode.MEMBER
@@ -254,7 +252,8 @@ class Cell:
 
     def _on_heard(self, neighbour: Neighbour, said: bytes) -> None:
         digest, rumours = parts(said)
-        self._rumours.hear(rumours)
+        if rumours:
+            self._rumours.hear(rumours)
         self.heard(neighbour, digest)
 
     def _on_vanished(self, neighbour: Neighbour) -> None:

@@ -54,6 +54,9 @@ class Holdings:
             self.index.limits.tombstones, parting=self._forget_deleted
         )
         """Deleted objects, with the homes that have to know."""
+        self._all_homes: list[CellId] = []
+        self._homes_after = 0
+        """After so many changes of what is held, its homes were these."""
 
     @property
     def digests(self) -> Digests:
@@ -161,6 +164,11 @@ class Holdings:
 
     def homes(self) -> list[CellId]:
         """All homes for which something is kept here, in the order of their numbers."""
+        if self._homes_after != self._items.changes:
+            self._homes_after, self._all_homes = self._items.changes, self._find_homes()
+        return list(self._all_homes)
+
+    def _find_homes(self) -> list[CellId]:
         homes = {home for kept in self._homes.values() for home in kept} | self.parts.homes()
         homes.update(home for kept in self._deleted.values() for home in kept)
         homes.update(home for metadata in self._objects.values() if (home := home_of(metadata)) is not None)

@@ -29,10 +29,13 @@ class Items:
         self._store = store
         self._makers: dict[int, Callable[[], CellState]] = {}
         self.digests = Digests()
+        self.changes = 0
+        """How often something was noted or forgotten."""
 
     def note(self, number: int, make: Callable[[], CellState], *, compared: bool = True) -> None:
         """An item is held from now on; `make` says what it is whenever somebody asks. `compared`: whether every member
         is to hold it, so that it counts in the digests."""
+        self.changes += 1
         if compared:
             self.digests.add(number)
         self._makers[number] = make
@@ -42,6 +45,7 @@ class Items:
         self._store.put(SAVED, f"{number:x}", msgspec.msgpack.encode(saved))
 
     def forget(self, number: int) -> None:
+        self.changes += 1
         self.digests.remove(number)
         if self._makers.pop(number, None) is not None:
             self._store.remove(SAVED, f"{number:x}")

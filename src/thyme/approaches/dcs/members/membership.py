@@ -81,7 +81,7 @@ class Membership:
         now_s = self._host.now()
         self._cell.holdings.parts.expire()
         self._walking.look(self._host.position(), now_s)
-        place = self._cell.position()
+        place = self._cell.beacons.at_position()
         if place == self._cell.place:
             self._cell.departing = False
         elif not self._is_still_needed():

@@ -44,21 +44,22 @@ class Repair:
 
     def _on_heard(self, neighbour: Neighbour, digest: bytes) -> None:
         """Compare a neighbour's beacon with what is held here."""
-        cell, digests = self._cell, self._cell.holdings.digests
-        mine = self._options.repair and neighbour.cell == cell.id and neighbour.stationary
-        alike = digest == digests.beacon()
-        self._said.pop(neighbour.node, None)
-        if mine and digest:
-            self._said[neighbour.node] = digest
-        if not (mine and digest and cell.member) or alike:
-            self._differs_since_s.pop(neighbour.node, None)
+        cell, node = self._cell, neighbour.node
+        self._said.pop(node, None)
+        if not (digest and neighbour.cell == cell.id and neighbour.stationary and self._options.repair):
+            self._differs_since_s.pop(node, None)
+            return
+        self._said[node] = digest
+        digests = cell.holdings.digests
+        if not cell.member or digest == digests.beacon():
+            self._differs_since_s.pop(node, None)
             return
         now_s = self._host.now()
-        since_s = self._differs_since_s.setdefault(neighbour.node, now_s)
-        waited = now_s - since_s >= self._options.repair_s and self._host.node < neighbour.node
+        since_s = self._differs_since_s.setdefault(node, now_s)
+        waited = now_s - since_s >= self._options.repair_s and self._host.node < node
         if waited or cell.departing:
-            self._differs_since_s[neighbour.node] = now_s
-            cell.send_to_member(neighbour.node, Buckets(digests.buckets()))
+            self._differs_since_s[node] = now_s
+            cell.send_to_member(node, Buckets(digests.buckets()))
 
     @property
     def agrees(self) -> bool:

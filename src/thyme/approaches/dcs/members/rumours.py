@@ -47,6 +47,8 @@ class Rumours:
 
     def say(self) -> bytes:
         """For the next beacon."""
+        if not self._to_say:
+            return b""
         said = list(self._to_say)[:MOST_AT_ONCE]
         for rumour in said:
             self._to_say[rumour] -= 1

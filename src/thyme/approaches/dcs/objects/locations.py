@@ -67,11 +67,14 @@ class Locations:
 
     def _on_heard(self, neighbour: Neighbour, digest: bytes) -> None:
         """This node is a member and hears its neighbours: until now it has missed nothing."""
+        if not self._cell.member:
+            self._cell.beacons.wake(inf)
+            return
         now_s = self._host.now()
-        if self._cell.member and now_s - self._seen_s >= SEEN_EVERY_S:
+        if now_s - self._seen_s >= SEEN_EVERY_S:
             self._seen_s = now_s
             self._host.store.put(LAST_SEEN, "", msgspec.msgpack.encode(now_s))
-        self._cell.beacons.wake(self._seen_s + SEEN_EVERY_S - SEEN_EARLY_S if self._cell.member else inf)
+        self._cell.beacons.wake(self._seen_s + SEEN_EVERY_S - SEEN_EARLY_S)
 
     def _on_forgotten(self, cell: CellId) -> None:
         """A cell has lost its members: tell whoever stands in for it by then what it should know of this node."""
