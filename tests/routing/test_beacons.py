@@ -159,10 +159,10 @@ def test_a_node_corrects_what_is_no_longer_true_and_nothing_else() -> None:
     one, other = Diary(net, 1, 20.0), Diary(net, 2, 60.0)
     net.run(1.0)
     net.frames.clear()
-    other.beacons.correct()
+    other.beacons.correct(other.beacons.cell, other.beacons.stationary)
     assert net.frames == []
     other.host.place = Point(100.0, 20.0)
-    other.beacons.correct()
+    other.beacons.correct(other.beacons.cell, other.beacons.stationary)
     net.run(1.001)
     assert one.lines[-1] == "cell 2: 1"
 

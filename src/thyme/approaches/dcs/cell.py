@@ -85,7 +85,8 @@ class Cell:
         self.beacons = Beacons(host, self.grid, events, options.beacons, self._takes_part, self._counts_to)
         self.router = GeographicRouter(host, self.grid, self.beacons, self.arrive, self.undelivered, options.routing)
         self._frames[Beacon] = self.beacons.receive
-        self._frames[CellPacket] = self._frames[CellBroadcast] = self.router.receive
+        self._frames[CellPacket] = self.router.take
+        self._frames[CellBroadcast] = self.router.hear
 
     def _make_turns(self) -> None:
         self.settled: Turn[[bool]] = Turn()
@@ -203,7 +204,7 @@ class Cell:
         return (Ear(find_together, self._place_number.buffer_info()[0], self._hear_broadcast),)
 
     def _hear_broadcast(self, sender: NodeId, message: CellBroadcast, *_: object) -> None:
-        self.router.receive(sender, message)
+        self.router.hear(sender, message)
 
     def arrive(self, arrival: Arrival) -> None:
         """A message has come to its end here."""

@@ -163,10 +163,11 @@ class Beacons:
         self._said = (self.where(), self.participates())
         self._host.broadcast(Beacon(*self._said, digest))
 
-    def correct(self) -> None:
-        """Beacon now if the last beacon is no longer true: for a node that was chosen by an outdated view."""
+    def correct(self, cell: CellId, stationary: bool) -> None:
+        """Beacon now if the last beacon said anything else than what is true by now: for a node that was chosen by an
+        outdated view."""
         said = self._said
-        if said is not None and (said[0] != self.where() or said[1] != self.participates()):
+        if said is not None and (said[0] != cell or said[1] != stationary):
             self.announce()
 
     def receive(self, sender: NodeId, message: Message) -> bool:

@@ -71,40 +71,43 @@ class Forwarder:
             if served:
                 by_node[served[0]] += by_cell.pop(cell)
         for node, legs in by_node.items():
-            self._to_node(packet, legs, node, failures)
+            self._to_node(packet, *_along(packet, legs), node, failures)
         for cell, legs in by_cell.items():
-            self._to_cell(packet, legs, cell, failures)
+            self._to_cell(packet, *_along(packet, legs), cell, failures)
 
-    def send_on(self, packet: CellPacket, heading: Heading, cell: CellId) -> None:
-        """A packet with one destination, as it is."""
-        self._to_cell(packet, [(heading, heading)], cell, NO_FAILURES)
+    def send_on(self, packet: CellPacket, cell: CellId) -> None:
+        """All of a packet to one cell, as it is."""
+        self._to_cell(packet, packet.headings, packet, cell, NO_FAILURES)
 
-    def _to_node(self, packet: CellPacket, legs: list[Leg], node: NodeId, failures: Failures) -> None:
+    def _to_node(
+        self, packet: CellPacket, befores: Sequence[Heading], onward: CellPacket, node: NodeId, failures: Failures
+    ) -> None:
         def failed() -> None:
-            befores = [before for before, _ in legs]
             self._reroute(packet, befores, Failures(failures.nodes | {node}, failures.cells))
 
-        self._unicast(packet, legs, node, failed)
+        self._host.unicast(node, onward, failed)
 
-    def _to_cell(self, packet: CellPacket, legs: list[Leg], cell: CellId, failures: Failures) -> None:
+    def _to_cell(
+        self, packet: CellPacket, befores: Sequence[Heading], onward: CellPacket, cell: CellId, failures: Failures
+    ) -> None:
         members = self._beacons.nodes_in(cell)
         left = tuple(node for node in members if node not in failures.nodes) if failures.nodes else members
         if left and len(members) - len(left) < self._options.node_tries:
             node = self._host.random.choice(left)
 
             def failed() -> None:
-                self._to_cell(packet, legs, cell, Failures(failures.nodes | {node}, failures.cells))
+                self._to_cell(packet, befores, onward, cell, Failures(failures.nodes | {node}, failures.cells))
 
-            self._unicast(packet, legs, node, failed)
+            self._host.unicast(node, onward, failed)
         elif len(failures.cells) + 1 < self._options.cell_tries:
-            befores = [before for before, _ in legs]
             self._reroute(packet, befores, Failures(failures.nodes, failures.cells | {cell}))
         else:
-            for before, _ in legs:
+            for before in befores:
                 self._give_up(packet, before)
 
-    def _unicast(self, packet: CellPacket, legs: list[Leg], node: NodeId, failed: Callable[[], None]) -> None:
-        afters = tuple([after for _, after in legs])
-        if afters != packet.headings:
-            packet = msgspec.structs.replace(packet, headings=afters)
-        self._host.unicast(node, packet, failed)
+
+def _along(packet: CellPacket, legs: list[Leg]) -> tuple[list[Heading], CellPacket]:
+    """The destinations that go the same way as they are here, and the packet for them as it leaves."""
+    afters = tuple([after for _, after in legs])
+    onward = packet if afters == packet.headings else msgspec.structs.replace(packet, headings=afters)
+    return [before for before, _ in legs], onward

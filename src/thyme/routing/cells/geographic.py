@@ -125,25 +125,32 @@ class GeographicRouter:
 
     def receive(self, sender: NodeId, message: Message) -> bool:
         if isinstance(message, CellPacket):
-            self._take(message)
+            self.take(sender, message)
         elif isinstance(message, CellBroadcast):
-            self._hear(sender, message)
+            self.hear(sender, message)
         else:
             return False
         return True
 
-    def _take(self, packet: CellPacket) -> None:
-        self._beacons.correct()
+    def take(self, sender: NodeId, packet: CellPacket) -> None:
+        """A packet from a neighbour: it ends here, or goes on."""
+        beacons = self._beacons
+        here, member = beacons.where(), beacons.participates()
+        beacons.correct(here, member)
         if not makes_sense(packet, self._grid.size, self._options.max_headings):
             self._drop("nonsense")
         elif packet.hops + 1 > self._hop_limit:
             self._drop("hop limit")
         else:
             packet = msgspec.structs.replace(packet, hops=packet.hops + 1)
-            if len(packet.headings) != 1 or not self._sends_straight_on(packet, packet.headings[0]):
+            ahead = self._straight_ahead(packet, here) if member and len(packet.headings) == 1 else None
+            if ahead is not None:
+                self._forwarder.send_on(packet, ahead)
+            else:
                 self._route(packet, packet.headings)
 
-    def _hear(self, sender: NodeId, message: CellBroadcast) -> None:
+    def hear(self, sender: NodeId, message: CellBroadcast) -> None:
+        """A broadcast of a neighbour, which may be for another cell."""
         if message.cell == self._beacons.cell:
             payload = self._read(message.payload)
             if payload is not None:
@@ -176,22 +183,18 @@ class GeographicRouter:
         self._number = (self._number + 1) % _NUMBERS
         return self._number
 
-    def _sends_straight_on(self, packet: CellPacket, heading: Heading) -> bool:
-        """What `_route` does with most packets of others, which have one destination far off and a populated cell
-        straight ahead: no other can be closer. False if this one is another case."""
-        beacons, node = self._beacons, heading.node
+    def _straight_ahead(self, packet: CellPacket, here: CellId) -> CellId | None:
+        """Where `_route` would send most packets, which have one destination far off and a populated cell straight
+        ahead: no other can be closer. None if this one is another case."""
+        heading = packet.headings[0]
+        node = heading.node
         if heading.detour is not None or heading.beside or packet.hops > self._greedy_hops:
-            return False
-        if self._options.reach_cells > 1 or not beacons.participates():
-            return False
-        if node != ANY_NODE and (node == self._host.node or beacons.neighbour(node) is not None):
-            return False
-        here = beacons.where()
+            return None
+        if node != ANY_NODE and (node == self._host.node or self._hears(node)):
+            return None
         ahead = self._grid.towards(here, heading.cell)
-        if ahead == here or ahead not in beacons.populated():
-            return False
-        self._forwarder.send_on(packet, heading, ahead)
-        return True
+        certain = ahead != here and self._options.reach_cells == 1
+        return ahead if certain and ahead in self._beacons.populated() else None
 
     def _route(self, packet: CellPacket, headings: Sequence[Heading], failures: Failures = NO_FAILURES) -> None:
         """One hop: find where each destination goes next, and send one packet per next hop."""
