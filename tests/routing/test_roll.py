@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thyme.model.ids import CellId, NodeId
-from thyme.routing.cells.notes import KnownNotes
+from thyme.routing.cells.notes import PLACES, ROWS, KnownNotes
 from thyme.routing.cells.roll import LIKELY, Roll, saying, saying_all
 from thyme.routing.hearing import Hearing
 from thyme.wire.beacons import NOTE, Beacon
@@ -126,3 +126,17 @@ def test_notes_are_news_until_they_are_known() -> None:
     assert called([roll], both, 2.0) == []
     known.forget(5, 2**16 - 1)
     assert called([roll], both, 2.0) == [0]
+
+
+@pytest.mark.compiled
+def test_several_notes_that_belong_in_one_row_are_known_and_the_first_makes_room() -> None:
+    roll, known = Roll(256), KnownNotes()
+    roll.compare_with(0, known.address)
+    roll.wake(inf)
+    roll.note(NodeId(9), 1.0)
+    roll.calm(NodeId(9), saying(3, True))
+    same_row = [(ROWS * i, 7) for i in range(PLACES + 1)]
+    for note in same_row:
+        known.add(*note)
+    beacons = [Beacon(CellId(3), True, b"1234" + NOTE.pack(*note)) for note in same_row]
+    assert [called([roll], beacon, 2.0) for beacon in beacons] == [[0], *[[]] * PLACES]

@@ -1,8 +1,9 @@
 """Notes that go round in beacons and are known already, in memory that compiled code can reach.
 
 Each note is said several times by everybody and heard from all around, and only the first time is news. The table holds
-a part of what is known, each note at the one place that its numbers give, and a later one takes the place of an earlier
-one: what is not found here may still be known, and is told of once more.
+a part of what is known, each note in the one row that its numbers give, where it takes the place of the one that has
+been there for longest: what is not found here may still be known, and is told of once more. Many notes go round at a
+time, and a beacon carries several, so a row has room for some.
 """
 
 from __future__ import annotations
@@ -10,25 +11,39 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-PLACES = 256
+ROWS = 64
 """A power of two."""
+PLACES = 4
+"""In a row."""
+_NOBODY = -1
 
 
 class KnownNotes:
     """Some of the notes that one node knows."""
 
     def __init__(self) -> None:
-        table: NDArray[np.int64] = np.full(PLACES, -1, np.int64)
+        table: NDArray[np.int64] = np.full(ROWS * PLACES, _NOBODY, np.int64)
         self.address: int = table.ctypes.data
         self._table = table.data
 
     def add(self, about: int, number: int) -> None:
-        self._table[place_of(about, number)] = about << 16 | number
+        row = self._row(about, number)
+        self._put(about, number, [about << 16 | number, *row[:-1]])
 
     def forget(self, about: int, number: int) -> None:
-        if self._table[place_of(about, number)] == about << 16 | number:
-            self._table[place_of(about, number)] = -1
+        row = self._row(about, number)
+        note = about << 16 | number
+        self._put(about, number, [_NOBODY if known == note else known for known in row])
+
+    def _row(self, about: int, number: int) -> list[int]:
+        first = PLACES * row_of(about, number)
+        return self._table[first : first + PLACES].tolist()
+
+    def _put(self, about: int, number: int, row: list[int]) -> None:
+        first = PLACES * row_of(about, number)
+        for place, note in enumerate(row):
+            self._table[first + place] = note
 
 
-def place_of(about: int, number: int) -> int:
-    return (about * 31 + number) & (PLACES - 1)
+def row_of(about: int, number: int) -> int:
+    return (about * 31 + number) & (ROWS - 1)

@@ -8,7 +8,7 @@ import numpy as np
 
 from thyme.compiled import carray, entry, inner, pointer
 from thyme.model.ids import NodeId
-from thyme.routing.cells.notes import PLACES
+from thyme.routing.cells.notes import PLACES, ROWS
 from thyme.routing.cells.roll import DESK, LIKELY, ROW, saying, saying_all
 from thyme.routing.hearing import Hearing
 from thyme.routing.noting import columns, desk_of
@@ -30,14 +30,17 @@ def knows_all(address: int, notes: bytes) -> bool:
     count = len(notes) // _NOTE_BYTES
     if count == 0 or address == 0:
         return count == 0
-    known = carray(pointer(address), PLACES, _NUMBER)
+    known = carray(pointer(address), ROWS * PLACES, _NUMBER)
     for k in range(count):
         about = number = 0
         for i in range(4):
             about = about << 8 | int(notes[k * _NOTE_BYTES + i])
         for i in range(4, _NOTE_BYTES):
             number = number << 8 | int(notes[k * _NOTE_BYTES + i])
-        if known[(about * 31 + number) & (PLACES - 1)] != about << 16 | number:
+        first, found = PLACES * ((about * 31 + number) & (ROWS - 1)), False
+        for place in range(first, first + PLACES):
+            found = found or known[place] == about << 16 | number
+        if not found:
             return False
     return True
 
