@@ -51,7 +51,7 @@ def test_neighbours_appear_and_vanish() -> None:
     one, other = Diary(net, 1, 20.0), Diary(net, 2, 60.0)
     net.run(2.0)
     assert one.lines == ["2 appeared", "cell 1: 1"]
-    assert [n.node for n in one.beacons.in_cell(CellId(1))] == [2]
+    assert one.beacons.nodes_in(CellId(1)) == (2,)
     other.host.on = False
     net.run(4.0)
     assert one.beacons.population(CellId(1)) == 1
@@ -89,7 +89,7 @@ def test_moving_neighbours_are_heard_but_not_counted() -> None:
     net.run(2.0)
     assert one.lines == ["2 appeared"]
     assert [n.node for n in one.beacons.neighbours()] == [2]
-    assert one.beacons.in_cell(CellId(1)) == ()
+    assert one.beacons.nodes_in(CellId(1)) == ()
     other.host.walks = False
     net.run(4.0)
     assert one.lines == ["2 appeared", "cell 1: 1"]
@@ -104,7 +104,7 @@ def test_an_approach_can_hold_its_node_back() -> None:
     shy.start()
     net.run(2.0)
     assert not shy.stationary
-    assert one.beacons.in_cell(CellId(1)) == ()
+    assert one.beacons.nodes_in(CellId(1)) == ()
 
 
 def test_neighbours_are_listed_by_number() -> None:
@@ -112,7 +112,6 @@ def test_neighbours_are_listed_by_number() -> None:
     diaries = [Diary(net, node, 50.0 + node) for node in (5, 3, 9, 1)]
     net.run(3.0)
     assert [n.node for n in diaries[0].beacons.neighbours()] == [1, 3, 9]
-    assert [n.node for n in diaries[0].beacons.in_cell(CellId(1))] == [1, 3, 9]
     assert diaries[0].beacons.nodes_in(CellId(1)) == (1, 3, 9)
     assert diaries[0].beacons.nodes_in(CellId(0)) == ()
     diaries[2].host.place = Point(20.0, 20.0)

@@ -33,6 +33,15 @@ def test_the_roll_keeps_the_last_time_of_each_whoever_comes_and_goes(steps: list
         assert roll.silent_since(second / 2) == (silent, min(others_s, default=inf))
 
 
+def calm_roll(max_digest_bytes: int = 256) -> Roll:
+    """Node 9 was heard, in cell 3, and nobody wants to hear the same again."""
+    roll = Roll(max_digest_bytes)
+    roll.wake(inf)
+    roll.note(NodeId(9), 1.0)
+    roll.calm(NodeId(9), saying(3, True))
+    return roll
+
+
 def called(rolls: list[Roll], beacon: Beacon, now_s: float) -> list[int]:
     """For whom a beacon of node 9 is more than a sign of life."""
     from thyme.routing.cells.rollcall import call_together
@@ -50,11 +59,7 @@ def called(rolls: list[Roll], beacon: Beacon, now_s: float) -> list[int]:
 
 @pytest.mark.compiled
 def test_only_who_has_heard_the_same_and_can_do_without_is_passed_over() -> None:
-    stranger, calm, restless, awake = (Roll(4) for _ in range(4))
-    for roll in (calm, restless, awake):
-        roll.wake(inf)
-        roll.note(NodeId(9), 1.0)
-        roll.calm(NodeId(9), saying(3, True))
+    stranger, calm, restless, awake = Roll(4), calm_roll(4), calm_roll(4), calm_roll(4)
     stranger.wake(inf)
     restless.stir(NodeId(9))
     awake.wake(5.0)
@@ -111,11 +116,8 @@ def test_what_has_no_sum_or_comes_from_nowhere_is_news() -> None:
 
 @pytest.mark.compiled
 def test_notes_are_news_until_they_are_known() -> None:
-    roll, known = Roll(256), KnownNotes()
+    roll, known = calm_roll(), KnownNotes()
     roll.compare_with(0, known.address)
-    roll.wake(inf)
-    roll.note(NodeId(9), 1.0)
-    roll.calm(NodeId(9), saying(3, True))
     both = Beacon(CellId(3), True, b"1234" + NOTE.pack(2**32 - 1, 7) + NOTE.pack(5, 2**16 - 1))
     assert called([roll], both, 2.0) == [0]
     known.add(2**32 - 1, 7)
@@ -130,11 +132,8 @@ def test_notes_are_news_until_they_are_known() -> None:
 
 @pytest.mark.compiled
 def test_several_notes_that_belong_in_one_row_are_known_and_the_first_makes_room() -> None:
-    roll, known = Roll(256), KnownNotes()
+    roll, known = calm_roll(), KnownNotes()
     roll.compare_with(0, known.address)
-    roll.wake(inf)
-    roll.note(NodeId(9), 1.0)
-    roll.calm(NodeId(9), saying(3, True))
     same_row = [(ROWS * i, 7) for i in range(PLACES + 1)]
     for note in same_row:
         known.add(*note)

@@ -102,7 +102,6 @@ class Beacons:
         self._notes: KnownNotes | None = None
         self._place: tuple[Point, CellId] | None = None
         self._by_cell: dict[CellId, dict[NodeId, Neighbour]] = {}
-        self._members: dict[CellId, tuple[Neighbour, ...]] = {}
         self._numbers: dict[CellId, tuple[NodeId, ...]] = {}
         self._populated: frozenset[CellId] | None = None
         self._said: tuple[CellId, bool] | None = None
@@ -214,18 +213,8 @@ class Beacons:
         """All neighbours, moving ones too."""
         return [self._neighbours[node] for node in sorted(self._neighbours)]
 
-    def in_cell(self, cell: CellId) -> tuple[Neighbour, ...]:
-        """The stationary neighbours in a cell."""
-        members = self._members.get(cell)
-        if members is None:
-            known = self._by_cell.get(cell)
-            if known is None:
-                return ()
-            members = self._members[cell] = tuple(known[node] for node in sorted(known))
-        return members
-
     def nodes_in(self, cell: CellId) -> tuple[NodeId, ...]:
-        """The numbers of the stationary neighbours in a cell."""
+        """The stationary neighbours in a cell."""
         numbers = self._numbers.get(cell)
         if numbers is None:
             known = self._by_cell.get(cell)
@@ -283,21 +272,17 @@ class Beacons:
                 members = self._by_cell[neighbour.cell] = {}
                 self._populated = None
             members[neighbour.node] = neighbour
-            self._regroup(neighbour.cell)
+            self._numbers.pop(neighbour.cell, None)
 
     def _take(self, node: NodeId) -> None:
         known = self._neighbours.pop(node)
         if known.stationary:
             members = self._by_cell[known.cell]
             del members[node]
-            self._regroup(known.cell)
+            self._numbers.pop(known.cell, None)
             if not members:
                 del self._by_cell[known.cell]
                 self._populated = None
-
-    def _regroup(self, cell: CellId) -> None:
-        self._members.pop(cell, None)
-        self._numbers.pop(cell, None)
 
     def _expire(self) -> None:
         self._expiry_timer = None

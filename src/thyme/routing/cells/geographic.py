@@ -106,7 +106,7 @@ class GeographicRouter:
         own, which the link acknowledges and repeats. What this node sends afterwards leaves after it. It is also tried
         to tell those who are `silent`, that is, not heard of late."""
         to = self._beacons.cell if cell is None else cell
-        others = [Destination(to, neighbour.node) for neighbour in self._beacons.in_cell(to)]
+        others = [Destination(to, node) for node in self._beacons.nodes_in(to)]
         if not most or len(others) > most:
             self.broadcast_in_cell(message, cell)
             return
