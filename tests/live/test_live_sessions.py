@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -12,10 +13,10 @@ from test_live_link import LOOPBACK, End, acquaint, closed, opened
 
 from thyme.live import Node
 from thyme.live.link.addresses import Address
-from thyme.live.link.frames import EVERYBODY, Frame, Kind, pack
+from thyme.live.link.frames import EVERYBODY, MARK_BYTES, Frame, Kind, pack
 from thyme.live.link.meeting.greetings import Introduction, Questions
 from thyme.live.link.sealing import FrameError, Seal
-from thyme.live.link.sessions import Window, mark_of, session_key
+from thyme.live.link.sessions import LONG_BYTES, Window, mark_of, session_key
 from thyme.live.trust.identity import Identity
 from thyme.live.trust.namespaces import Namespace
 from thyme.model.ids import NodeId
@@ -233,3 +234,13 @@ def test_who_is_silent_after_a_hello_is_no_peer() -> None:
         await closed(one, silent)
 
     asyncio.run(scene())
+
+
+@pytest.mark.parametrize("size", [LONG_BYTES, LONG_BYTES + 1])
+def test_a_mark_stands_for_every_byte_of_a_frame_however_long_it_is(size: int) -> None:
+    content, key = bytes(size), b"k" * 32
+    marks = {mark_of(content, key), mark_of(content, b"l" * 32), mark_of(content + b"\0", key)}
+    marks |= {mark_of(content[:at] + b"\1" + content[at + 1 :], key) for at in (0, size // 2, size - 1)}
+    marks.add(mark_of(sha256(content).digest(), key))
+    assert len(marks) == 7
+    assert {len(mark) for mark in marks} == {MARK_BYTES}

@@ -11,17 +11,11 @@ from __future__ import annotations
 import struct
 from os import urandom
 
-from nacl.bindings import (
-    crypto_aead_chacha20poly1305_ietf_decrypt,
-    crypto_aead_chacha20poly1305_ietf_encrypt,
-)
-from nacl.exceptions import CryptoError
+from thyme.live.trust.sodium import NONCE_BYTES, TAG_BYTES, seal, unseal
 
 MAGIC = b"TL"
-LINK_VERSION = 5
+LINK_VERSION = 6
 _OUTSIDE = struct.Struct("!2sBQ")
-NONCE_BYTES = 12
-TAG_BYTES = 16
 _SEALED_FROM = _OUTSIDE.size + NONCE_BYTES
 SEAL_BYTES = _SEALED_FROM + TAG_BYTES
 MAX_SEALED_BYTES = 65_507
@@ -40,8 +34,8 @@ class Seal:
         self._key = key
 
     def close(self, frame: bytes) -> bytes:
-        nonce = urandom(NONCE_BYTES)
-        return self._outside + nonce + crypto_aead_chacha20poly1305_ietf_encrypt(frame, self._outside, nonce, self._key)
+        outside, nonce = self._outside, urandom(NONCE_BYTES)
+        return outside + nonce + seal(frame, outside, nonce, self._key)
 
     def open(self, datagram: bytes) -> bytes:
         """FrameError says in a few fixed words why it cannot be read."""
@@ -50,10 +44,10 @@ class Seal:
         if len(datagram) < SEAL_BYTES:
             raise FrameError("too short")
         nonce, sealed = datagram[_OUTSIDE.size : _SEALED_FROM], datagram[_SEALED_FROM:]
-        try:
-            return crypto_aead_chacha20poly1305_ietf_decrypt(sealed, self._outside, nonce, self._key)
-        except CryptoError:
-            raise FrameError("a broken seal") from None
+        frame = unseal(sealed, self._outside, nonce, self._key)
+        if frame is None:
+            raise FrameError("a broken seal")
+        return frame
 
 
 def _why(datagram: bytes, expected: bytes) -> str:

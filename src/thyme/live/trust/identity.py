@@ -17,14 +17,12 @@ from pathlib import Path
 from secrets import token_bytes
 
 from nacl import bindings
-from nacl.exceptions import BadSignatureError
 
+from thyme.live.trust.sodium import PUBLIC_BYTES, sign
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 
 SEED_BYTES = 32
-PUBLIC_BYTES = 32
-SIGNATURE_BYTES = 64
 FIRST_DERIVED = 2**62
 GIVEN_IDS = 2**32
 """Numbers that may be given by hand are below this."""
@@ -51,7 +49,7 @@ class Identity:
         return cls(_given_seed(node), NodeId(node))
 
     def sign(self, statement: bytes) -> bytes:
-        return bytes(bindings.crypto_sign(statement, self._secret)[:SIGNATURE_BYTES])
+        return sign(statement, self._secret)
 
     def shared_with(self, public: bytes) -> bytes | None:
         """A secret that only this node and the one with that key know; None if that is no key."""
@@ -73,14 +71,6 @@ def belongs(node: int, public: bytes) -> bool:
     if node >= FIRST_DERIVED:
         return len(public) == PUBLIC_BYTES and node_of(public) == node
     return 0 <= node < GIVEN_IDS and public == _given_public(node)
-
-
-def is_signed(public: bytes, statement: bytes, signature: bytes) -> bool:
-    try:
-        bindings.crypto_sign_open(signature + statement, public)
-    except (BadSignatureError, ValueError, TypeError):
-        return False
-    return True
 
 
 def kept_identity(folder: Path) -> Identity:

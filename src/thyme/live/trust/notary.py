@@ -13,7 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 
 from thyme.host import Store
-from thyme.live.trust.identity import PUBLIC_BYTES, Identity, belongs, is_signed
+from thyme.live.trust.identity import Identity, belongs
+from thyme.live.trust.sodium import PUBLIC_BYTES, is_signed
 from thyme.model.bounded import Bounded
 from thyme.wire.signing import PROOF_BYTES
 from thyme.wire.statements import Statement

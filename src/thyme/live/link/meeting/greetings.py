@@ -19,7 +19,8 @@ from thyme.live.link.addresses import Address, address_text
 from thyme.live.link.crowd_time import Reading
 from thyme.live.link.frames import Frame
 from thyme.live.link.sealing import FrameError
-from thyme.live.trust.identity import PUBLIC_BYTES, SIGNATURE_BYTES, Identity, belongs, is_signed
+from thyme.live.trust.identity import Identity, belongs
+from thyme.live.trust.sodium import PUBLIC_BYTES, SIGNATURE_BYTES, is_signed
 
 _GREETER = struct.Struct(f"!{PUBLIC_BYTES}sQQQQddQddd")
 LIFE_BITS = 64
