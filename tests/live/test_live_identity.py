@@ -11,8 +11,8 @@ import pytest
 from thyme.live import Node
 from thyme.live.link.addresses import LOOPBACK
 from thyme.live.trust.identity import FIRST_DERIVED, KEY_FILE, Identity, belongs, kept_identity, node_of
-from thyme.live.trust.sodium import is_signed
 from thyme.live.trust.namespaces import Namespace, namespace_of
+from thyme.live.trust.sodium import is_signed
 from thyme.model.errors import InputError
 
 QUICK = {"join": {"wait_s": 0.2}}

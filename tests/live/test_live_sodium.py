@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nacl import bindings
 from nacl.exceptions import BadSignatureError
+
 from thyme.live.trust.identity import Identity
 from thyme.live.trust.sodium import KEY_BYTES, NONCE_BYTES, SIGNATURE_BYTES, is_signed, seal, sign, unseal
 
@@ -23,9 +24,7 @@ def test_a_seal_is_that_of_the_standard_and_opens_again(plain: bytes, beside: by
 
 
 @given(bytes_of, nonces, keys, st.data())
-def test_what_was_altered_in_any_byte_does_not_open(
-    plain: bytes, nonce: bytes, key: bytes, data: st.DataObject
-) -> None:
+def test_what_was_altered_does_not_open(plain: bytes, nonce: bytes, key: bytes, data: st.DataObject) -> None:
     sealed = seal(plain, b"beside", nonce, key)
     at = data.draw(st.integers(0, len(sealed) - 1))
     altered = sealed[:at] + bytes([sealed[at] ^ data.draw(st.integers(1, 255))]) + sealed[at + 1 :]

@@ -134,7 +134,7 @@ def tags_of(given: object) -> list[str]:
     """The tags that somebody gave; InputError if it is no list of texts."""
     if isinstance(given, str):
         raise InputError(f"tags is the text {given!r}; give a list of tags, such as [{given!r}]")
-    if isinstance(given, bytes) or not isinstance(given, Iterable):
+    if not isinstance(given, list | tuple) and (isinstance(given, bytes) or not isinstance(given, Iterable)):
         raise InputError(f"tags is {given!r}; give a list of tags, such as ['goal']")
     tags = list(given)
     for tag in tags:

@@ -85,21 +85,23 @@ class OnDemandRouter:
         self._dispatch(Routed(self._host.node, to, 0, self._host.codec.encode(message)), failed, self._options.reroutes)
 
     def roomy(self) -> bool:
-        return all(2 * len(search.waiting) < self._options.queue_per_target for search in self._searches.values())
+        return not self._searches or all(
+            2 * len(search.waiting) < self._options.queue_per_target for search in self._searches.values()
+        )
 
     def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
         return ()
 
     def receive(self, sender: NodeId, message: Message) -> bool:
         match message:
+            case Routed():
+                self._on_packet(sender, message)
             case RouteRequest():
                 self._on_request(sender, message)
             case RouteReply():
                 self._on_reply(sender, message)
             case RouteError():
                 self._on_error(sender, message)
-            case Routed():
-                self._on_packet(sender, message)
             case _:
                 return False
         return True

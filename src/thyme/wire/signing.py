@@ -92,11 +92,14 @@ class SigningCodec:
     def decode(self, frame: bytes) -> Message:
         proofs, frame = split_proofs(frame)
         message = codec.decode(frame)
-        self._check_statements(message, proofs)
-        vouched = self.speaker if type(message) in LAST else None
-        told = list(OBJECTS[type(message)](message)) if type(message) in OBJECTS else []
-        if not self._notary.believe([(object_statement(one), one.proof) for one in told if one.key.owner != vouched]):
-            raise Forged("an object that its owner did not sign")
+        kind = type(message)
+        if kind in STATEMENTS:
+            self._check_statements(message, proofs)
+        if kind in OBJECTS:
+            vouched = self.speaker if kind in LAST else None
+            said = [(object_statement(m), m.proof) for m in OBJECTS[kind](message) if m.key.owner != vouched]
+            if said and not self._notary.believe(said):
+                raise Forged("an object that its owner did not sign")
         return message
 
     def sealed(self, metadata: Metadata) -> Metadata:
@@ -104,8 +107,6 @@ class SigningCodec:
         return msgspec.structs.replace(metadata, seal=metadata.seal + proof)
 
     def _check_statements(self, message: Message, proofs: bytes) -> None:
-        if type(message) not in STATEMENTS:
-            return
         statements = list(STATEMENTS[type(message)](message))
         if len(proofs) != PROOF_BYTES * len(statements) or len(statements) > MAX_STATEMENTS:
             raise Forged("a statement without a proof")

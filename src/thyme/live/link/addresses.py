@@ -62,10 +62,12 @@ def has_ipv6() -> bool:
 
 def plain_address(given: tuple[Any, ...]) -> Address:
     """An address as a socket gives it: one of IPv4 without what IPv6 adds, and a link-local one with its interface."""
+    if len(given) == 2:
+        return given
     host, port = str(given[0]), int(given[1])
     if host.startswith(MAPPED) and "." in host:
         return host.removeprefix(MAPPED), port
-    if len(given) == 4 and given[3] and "%" not in host:
+    if given[3] and "%" not in host:
         host = f"{host}%{socket.if_indextoname(given[3])}"
     return host, port
 

@@ -30,7 +30,7 @@ class Port(asyncio.DatagramProtocol):
     """Datagrams go out by `send`, and come in by `take`."""
 
     def __init__(self, take: Take, taken: Callable[[], None], count: Count, buffers: Buffers) -> None:
-        """`taken` is told when no more datagrams come in this turn."""
+        """`taken` is told after the first datagram of a turn, and after the last."""
         self._take = take
         self._taken = taken
         self._count = count
@@ -88,15 +88,20 @@ class Port(asyncio.DatagramProtocol):
         self._count(TrafficKind.DROPPED, "datagram", 0, "the socket refused it")
 
     def datagram_received(self, data: bytes, addr: tuple[Any, ...]) -> None:
-        """The loop reads one datagram at a turn; whatever else is there is read with it, or a busy socket overflows."""
+        """The loop reads one datagram at a turn; whatever else is there is read with it, or a busy socket overflows.
+        The first is worked on before others are looked for, as most often there are none."""
         self.hear(data, addr)
-        for _ in range(self._buffers.datagrams_per_turn - 1):
+        self._taken()
+        more = 0
+        while more < self._buffers.datagrams_per_turn - 1:
             try:
                 data, addr = self._socket.recvfrom(MAX_DATAGRAM_BYTES + 1)
             except OSError:  # there is no more, or the socket was closed by what was read
                 break
             self.hear(data, addr)
-        self._taken()
+            more += 1
+        if more:
+            self._taken()
 
     def hear(self, data: bytes, addr: tuple[Any, ...]) -> None:
         """A datagram has come, while there is somebody to take it."""

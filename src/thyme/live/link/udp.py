@@ -24,7 +24,7 @@ from thyme.live.link.carrying.parcels import message_count, pack_numbers, split,
 from thyme.live.link.carrying.paths import PathOptions, Paths
 from thyme.live.link.carrying.reception import Count, Hear, Reception
 from thyme.live.link.carrying.unicasts import UnicastOptions, Unicasts, Way
-from thyme.live.link.frames import ABOUT, EVERYBODY, HEADER_BYTES, NO_MARK, TO_ALL, Frame, Kind, unpack
+from thyme.live.link.frames import ABOUT, DATA, EVERYBODY, HEADER_BYTES, NO_MARK, TO_ALL, Frame, Kind, unpack
 from thyme.live.link.meeting.acquaintance import Acquaintance, PeerOptions
 from thyme.live.link.meeting.discovery import DiscoveryOptions
 from thyme.live.link.meeting.finding import Finder, Finding
@@ -92,7 +92,6 @@ class UdpLink:
         self._count = count
         self._options = options or LinkOptions()
         self._loop = asyncio.get_running_loop()
-        self._port = Port(self._take, lambda: self._reception.end_turn(), count, self._options.buffers())
         # Numbers must not repeat after a restart, or a new frame would be taken for one that was heard before.
         self._numbers = random.getrandbits(40) << 20
         self._unicast_numbers = self._numbers
@@ -102,6 +101,7 @@ class UdpLink:
             self._options.unicasts, Way(self._next_unicast_number, self._datagram_bytes, self._transmit, self._given_up)
         )
         self._reception = Reception(node, self._options.heard, Acknowledgements(self._acknowledge), hear, count, codec)
+        self._port = Port(self._take, self._reception.end_turn, count, self._options.buffers())
         self._multicast = Multicast(self._options.multicast, self._ask_who_hears, self._take_from_group)
         self._budgets = Budgets(self._options.budget)
         self._warned_of_overflow = False
@@ -208,7 +208,8 @@ class UdpLink:
         try:
             opened = self._seal.open(data)
             frame = unpack(opened)
-            if frame.kind is not Kind.ACK and not self._budgets.spend(address, self._loop.time(), _cost(frame)):
+            now_s = self._loop.time()
+            if frame.kind is not Kind.ACK and not self._budgets.spend(address, now_s, _cost(frame)):
                 return "above its sender's budget"
             if frame.kind in ABOUT:
                 return self.acquaintance.receive(frame, address)
@@ -217,7 +218,7 @@ class UdpLink:
                 self.acquaintance.ask(address)
                 return "from somebody who has not greeted"
             if is_marked(opened, peer.key):
-                peer.heard_s = self._loop.time()
+                peer.heard_s = now_s
                 return self._on_frame(frame, address)
             if grouped and frame.kind in TO_ALL and frame.mark == NO_MARK:
                 return self._on_frame(frame, address, marked=False)
@@ -227,6 +228,8 @@ class UdpLink:
             return str(error)
 
     def _on_frame(self, frame: Frame, address: Address, *, marked: bool = True) -> str:
+        if frame.kind in DATA:
+            return self._reception.take(frame, address, marked=marked)
         match frame.kind:
             case Kind.ACK:
                 self._unicasts.acknowledge(unpack_numbers(frame.body), frame.sender)
@@ -240,8 +243,6 @@ class UdpLink:
                 self.finding.learn(frame)
             case Kind.HERE:
                 return "announced to this node alone"
-            case _:
-                return self._reception.take(frame, address, marked=marked)
         return ""
 
     def _acknowledge(self, to: NodeId, address: Address, numbers: list[int]) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from secrets import randbits
 
@@ -67,7 +68,7 @@ class LiveHost:
         """Told of every message when it is to be sent, before it waits for the disk."""
         self.activity = 0
         """Grows with every message that is sent or heard, besides control."""
-        self.log: Log = log or NoLog()
+        self.log = log or NoLog()
         self._position = position
         self._moving = False
         self.on = True
@@ -84,9 +85,15 @@ class LiveHost:
             discovers=discovers,
         )
         self.time = self.link.acquaintance.time = CrowdTime(self.clock.now, fixed=self.clock.common)
+        self.now = self.time.now
 
-    def now(self) -> float:
-        return self.time.now()
+    @property
+    def log(self) -> Log:
+        return self._log
+
+    @log.setter
+    def log(self, log: Log) -> None:
+        self._log, self._logging = log, not isinstance(log, NoLog)
 
     def position(self) -> Point:
         return self._position
@@ -101,13 +108,13 @@ class LiveHost:
     def broadcast(self, message: Message) -> None:
         if self.sending is not None:
             self.sending(message)
-        self.store.commit(self._while_on(lambda: self._sent(message, self.link.broadcast(message))))
+        self.store.commit(partial(self._send, message, partial(self.link.broadcast, message)))
 
     def unicast(self, to: NodeId, message: Message, failed: Failed = None) -> None:
         if self.sending is not None:
             self.sending(message)
         told = self._while_on(failed) if failed else None
-        self.store.commit(self._while_on(lambda: self._sent(message, self.link.unicast(to, message, told))))
+        self.store.commit(partial(self._send, message, partial(self.link.unicast, to, message, told)))
 
     async def durable(self) -> None:
         """Wait until what was stored before now survives a crash."""
@@ -135,7 +142,7 @@ class LiveHost:
 
     def record(self, event: LogRecord) -> None:
         if self.on:
-            if not isinstance(self.log, NoLog):
+            if self._logging:
                 self.log.record(self.now(), self.node, event)
             if self.watch and not isinstance(event, Counted):
                 self.watch(event)
@@ -151,7 +158,8 @@ class LiveHost:
             return
         name = type(message).__name__
         self.activity += not message.control
-        self._count(TrafficKind.RECEIVED, name, size_bytes, "")
+        if self._logging:
+            self._count(TrafficKind.RECEIVED, name, size_bytes, "")
         try:
             self.receive(sender, message)
         except Exception:
@@ -159,9 +167,21 @@ class LiveHost:
             logger.debug("node %d could not handle %s from %d", self.node, name, sender, exc_info=True)
             self._count(TrafficKind.DROPPED, name, size_bytes, "could not be handled")
 
-    def _sent(self, message: Message, size_bytes: int) -> None:
-        name = type(message).__name__
+    def _send(self, message: Message, send: Callable[[], int]) -> None:
+        """What was stored before is durable: the message leaves."""
+        if not self.on:
+            return
+        try:
+            size_bytes = send()
+        except StoreFull:
+            self._count(TrafficKind.DROPPED, "record", 0, "the store is full")
+            return
         self.activity += not message.control
+        if self._logging:  # most of what happens, and often nobody writes it down
+            self._count_sent(message, size_bytes)
+
+    def _count_sent(self, message: Message, size_bytes: int) -> None:
+        name = type(message).__name__
         self._count(TrafficKind.SENT, name, size_bytes, "")
         if message.control:
             self._count(TrafficKind.CONTROL, name, size_bytes, "")
@@ -169,7 +189,7 @@ class LiveHost:
             self._count(TrafficKind.FORWARDED, name, size_bytes, "")
 
     def _count(self, traffic: TrafficKind, name: str, size_bytes: int, reason: str) -> None:
-        if not isinstance(self.log, NoLog):  # most of what happens, and often nobody writes it down
+        if self._logging:
             self.record(Counted(traffic, name, size_bytes=size_bytes, reason=reason))
 
     def _while_on(self, action: Callable[[], None]) -> Callable[[], None]:

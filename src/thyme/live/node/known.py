@@ -15,6 +15,7 @@ from thyme.model.objects import Metadata
 
 KIND = "known object"
 _encode = msgspec.msgpack.Encoder().encode
+_unless_full = suppress(InputError)
 MAX_KNOWN_OBJECTS = 10_000
 """Beyond that, the one known longest is forgotten."""
 
@@ -45,7 +46,7 @@ class KnownObjects:
             return
         self._known[metadata.key] = metadata
         if self._store is not None:
-            with suppress(InputError):  # the disk is full: it is known until the next restart
+            with _unless_full:  # then it is known until the next restart
                 self._store.put(KIND, str(metadata.key), _encode(metadata))
 
     def forget(self, key: ObjectKey) -> None:

@@ -92,7 +92,8 @@ class Node:
         self._means = Means(self.options, self.identity, namespace, store, clock, log_to)
         self._running: Running | None = None
         self._tidings = Tidings(self)
-        self.user = User(self.id, NodeSurroundings(lambda: self.device.host), BY_HAND, Numbers(0), seed=0)
+        self._surroundings = NodeSurroundings()
+        self.user = User(self.id, self._surroundings, BY_HAND, Numbers(0), seed=0)
         self.user.told = self._tidings.notify
         self._next_sid = 0
         self._insertions, self._retrievals = Insertions(), Retrievals()
@@ -117,6 +118,7 @@ class Node:
         """Listen and forward, without taking part yet."""
         self._running = await Running.begin(self._means, self._retrievals.__contains__)
         device = self._running.device
+        self._surroundings.host = device.host
         device.host.link.watch = self._tidings.notice
         device.store.progress = self._retrievals.tell
         self._tidings.known.keep_in(device.host.store)
@@ -196,20 +198,28 @@ class Node:
         """Store an object under its tags, and notify whoever subscribed to them. Give bytes, a text, the path of a file
         (`pathlib.Path`) or a stream of bytes, asynchronous or not; files and streams are never in memory as a whole.
         `replicate` says for this object whether others keep it, too, where the approach leaves a choice (§7.1)."""
-        user, oid, tags, shown = self.user, name_of(oid), tags_of(tags), bytes_of("summary", summary)
+        oid, listed, shown = name_of(oid), tags_of(tags), bytes_of("summary", summary)
         self._open().make_room(given_bytes(data))
+        if isinstance(data, bytes | str):
+            return await self._insert(oid, bytes_of("content", data), listed, shown, replicate)
         async with self._insertions.laid(self.device, oid, data) as content:
+            return await self._insert(oid, content, listed, shown, replicate)
 
-            def issue(number: int, ended: Ended) -> Metadata:
-                metadata = user.insert(number, oid, content, tags, shown, ended, replicate)
-                self._tidings.known.note(metadata)
-                return metadata
+    async def _insert(
+        self, oid: str, content: Content, tags: list[str], summary: bytes, replicate: bool | None
+    ) -> Metadata:
+        user, known = self.user, self._tidings.known
 
-            try:
-                return await self._carry_out(OperationKind.INSERT, issue)
-            except OperationError:
-                self._tidings.known.forget(ObjectKey(oid, self.id))
-                raise
+        def issue(number: int, ended: Ended) -> Metadata:
+            metadata = user.insert(number, oid, content, tags, summary, ended, replicate)
+            known.note(metadata)
+            return metadata
+
+        try:
+            return await self._carry_out(OperationKind.INSERT, issue)
+        except OperationError:
+            known.forget(ObjectKey(oid, self.id))
+            raise
 
     async def delete(self, oid: str) -> None:
         """Remove one of this node's own objects."""

@@ -1,4 +1,4 @@
-"""What surrounds the user of a node: whatever machine it runs on now."""
+"""What surrounds the user of a node: whatever machine it runs on now, or ran on last."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from thyme.model.records import LogRecord
 class NodeSurroundings:
     """Surroundings that change with every opening of the node."""
 
-    def __init__(self, host: Callable[[], LiveHost]) -> None:
-        self._host = host
+    host: LiveHost
+    """Set whenever the node is opened; before that, there is nothing for a user to do."""
 
     def now(self) -> float:
-        return self._host().now()
+        return self.host.now()
 
     def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
-        return self._host().after(delay_s, action)
+        return self.host.after(delay_s, action)
 
     def record(self, event: LogRecord) -> None:
-        self._host().record(event)
+        self.host.record(event)

@@ -15,6 +15,7 @@ SECRET_BYTES = 64
 PUBLIC_BYTES = 32
 SIGNATURE_BYTES = 64
 
+_LENGTHS = (NONCE_BYTES, KEY_BYTES)
 _NONE = ffi.NULL
 _place = ffi.from_buffer
 _seal = lib.crypto_aead_chacha20poly1305_ietf_encrypt
@@ -25,7 +26,7 @@ _verify = lib.crypto_sign_open
 
 def seal(plain: bytes, beside: bytes, nonce: bytes, key: bytes) -> bytes:
     """ChaCha20-Poly1305 (RFC 8439), the tag at the end; `beside` is sealed and not hidden."""
-    assert len(nonce) == NONCE_BYTES and len(key) == KEY_BYTES, "a nonce or a key of another length"
+    assert (len(nonce), len(key)) == _LENGTHS, "a nonce or a key of another length"
     sealed = bytearray(len(plain) + TAG_BYTES)
     _seal(_place(sealed), _NONE, plain, len(plain), beside, len(beside), _NONE, nonce, key)
     return bytes(sealed)
@@ -33,7 +34,7 @@ def seal(plain: bytes, beside: bytes, nonce: bytes, key: bytes) -> bytes:
 
 def unseal(sealed: bytes, beside: bytes, nonce: bytes, key: bytes) -> bytes | None:
     """What was sealed; None if it was not sealed so."""
-    assert len(nonce) == NONCE_BYTES and len(key) == KEY_BYTES, "a nonce or a key of another length"
+    assert (len(nonce), len(key)) == _LENGTHS, "a nonce or a key of another length"
     size = len(sealed) - TAG_BYTES
     if size < 0:
         return None

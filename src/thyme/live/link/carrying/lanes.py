@@ -101,6 +101,12 @@ class Lane:
     def full_parcel_waits(self, datagram_bytes: int) -> bool:
         return len(self.waiting) >= self._together or self.waiting_bytes + HEADER_BYTES >= datagram_bytes
 
+    def alone(self, message: Waiting, datagram_bytes: int) -> Parcel | None:
+        """A parcel of a message that need not wait, as nothing else does; None if it takes several."""
+        if len(message.body) + LENGTH_BYTES + 1 > datagram_bytes - HEADER_BYTES:
+            return None
+        return Parcel(Kind.PARCEL, pack_messages((message.body,)), (message,))
+
     def take(self, datagram_bytes: int, number: Callable[[], int]) -> Parcel:
         """The next parcel for a path of this many bytes. Something waits."""
         room_bytes = datagram_bytes - HEADER_BYTES

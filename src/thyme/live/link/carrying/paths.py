@@ -6,7 +6,6 @@ one frame, because a datagram that the network cuts into fragments is lost with 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from ipaddress import ip_address
 from typing import Annotated
 
@@ -35,6 +34,8 @@ class Paths:
     def __init__(self, options: PathOptions) -> None:
         self._options = options
         self._known: Bounded[Address, int] = Bounded(MAX_KNOWN)
+        self._latest: tuple[tuple[Address, ...], int] | None = None
+        """Addresses that were asked about last, and the answer."""
 
     def datagram_bytes(self, address: Address | None) -> int:
         if address is None:
@@ -45,10 +46,12 @@ class Paths:
             self._known[address] = known
         return known
 
-    def part_bytes(self, addresses: Iterable[Address]) -> int:
+    def part_bytes(self, addresses: tuple[Address, ...]) -> int:
         """What of a content a message to any of these addresses may carry; 0 leaves it to the approach."""
-        wide = all(self.datagram_bytes(address) > self._options.loopback_part_bytes for address in addresses)
-        return self._options.loopback_part_bytes if wide else 0
+        if self._latest is None or self._latest[0] is not addresses:
+            wide = all(self.datagram_bytes(address) > self._options.loopback_part_bytes for address in addresses)
+            self._latest = addresses, self._options.loopback_part_bytes if wide else 0
+        return self._latest[1]
 
 
 def is_loopback(address: Address) -> bool:

@@ -68,7 +68,7 @@ class Reception:
         return old
 
     def end_turn(self) -> None:
-        """No more comes in this turn: whatever has arrived is handed up."""
+        """No more is waited for in this turn: whatever has arrived is handed up."""
         arrived = self._arrived
         if not arrived:
             return
@@ -108,15 +108,15 @@ class Reception:
 
     def _open(self, frame: Frame) -> None:
         match frame.kind:
+            case Kind.PARCEL:
+                for body in unpack_messages(frame.body):
+                    self._read(frame.sender, body)
             case Kind.BROADCAST:
                 self._read(frame.sender, frame.body)
             case Kind.BROADCAST_PIECE:
                 self._put_together(frame, self._broadcast_pieces)
-            case Kind.PIECE:
-                self._put_together(frame, self._pieces)
             case _:
-                for body in unpack_messages(frame.body):
-                    self._read(frame.sender, body)
+                self._put_together(frame, self._pieces)
 
     def _put_together(self, frame: Frame, pieces: Pieces) -> None:
         body = pieces.add(frame.sender, read_piece(frame.body))

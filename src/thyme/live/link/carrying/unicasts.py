@@ -90,17 +90,18 @@ class Unicasts:
         if lane is None:
             first_window = float(min(self._options.first_window, self._options.window))
             lane = self._lanes[to] = Lane(to, first_window, self._options.together)
-        lane.put(Waiting(body, failed))
+        message, datagram_bytes = Waiting(body, failed), self._way.datagram_bytes(to)
+        if lane.idle and (parcel := lane.alone(message, datagram_bytes)):
+            self._launch(lane, parcel)
+            return True
+        lane.put(message)
         self._count_waiting(1)
-        if lane.open and lane.full_parcel_waits(self._way.datagram_bytes(to)):
+        if lane.open and lane.full_parcel_waits(datagram_bytes):
             self._fill(lane)
+        elif lane.leaves is None and len(lane.under_way) < self._options.unhurried:
+            lane.leaves = self._loop.call_soon(self._fill, lane)
         elif lane.leaves is None:
-            if not lane.under_way and len(lane.waiting) == 1:
-                self._fill(lane)
-            elif len(lane.under_way) < self._options.unhurried:
-                lane.leaves = self._loop.call_soon(self._fill, lane)
-            else:
-                lane.leaves = self._loop.call_later(self._options.gather_s, self._fill, lane)
+            lane.leaves = self._loop.call_later(self._options.gather_s, self._fill, lane)
         return True
 
     def acknowledge(self, numbers: Iterable[int], by: NodeId) -> None:
@@ -155,11 +156,14 @@ class Unicasts:
             waited = len(lane.waiting)
             parcel = lane.take(self._way.datagram_bytes(lane.to), self._way.number)
             self._count_waiting(len(lane.waiting) - waited)
-            lane.orders += 1
-            parcel.number, parcel.order, parcel.begun_s = self._way.number(), lane.orders, self._loop.time()
-            lane.under_way[parcel.number] = parcel
-            lane.units_under_way += parcel.units
-            self._try(lane, parcel)
+            self._launch(lane, parcel)
+
+    def _launch(self, lane: Lane, parcel: Parcel) -> None:
+        lane.orders += 1
+        parcel.number, parcel.order, parcel.begun_s = self._way.number(), lane.orders, self._loop.time()
+        lane.under_way[parcel.number] = parcel
+        lane.units_under_way += parcel.units
+        self._try(lane, parcel)
 
     def _try(self, lane: Lane, parcel: Parcel) -> None:
         if parcel.tries > self._options.retries:

@@ -47,6 +47,8 @@ class Peers:
         self._listed: dict[Address, None] = {}
         self._by_address: dict[Address, Peer] = {}
         self._by_node: dict[NodeId, Peer] = {}
+        self._addresses: tuple[Address, ...] | None = ()
+        """Those of all peers, until one comes or goes."""
         self._lives: Bounded[NodeId, int] = Bounded(MAX_LIVES, renewing=True)
 
     def list_addresses(self, addresses: Iterable[Address]) -> None:
@@ -74,15 +76,19 @@ class Peers:
         known = self._lives.get(peer.node, peer.life)
         self._lives[peer.node] = peer.life
         self._by_address[peer.address] = self._by_node[peer.node] = peer
+        self._addresses = None
         return known != peer.life
 
     def remove(self, peer: Peer) -> None:
         del self._by_address[peer.address]
         del self._by_node[peer.node]
+        self._addresses = None
 
-    def addresses(self) -> list[Address]:
-        """Where a broadcast goes."""
-        return list(self._by_address)
+    def addresses(self) -> tuple[Address, ...]:
+        """Where a broadcast goes; the same tuple while nobody comes or goes."""
+        if self._addresses is None:
+            self._addresses = tuple(self._by_address)
+        return self._addresses
 
     def unacquainted(self) -> list[Address]:
         """Listed addresses behind which nobody is known to be."""
