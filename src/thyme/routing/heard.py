@@ -25,12 +25,12 @@ class HeardTable:
         self._most = most
         self._desk: NDArray[Any] = np.zeros(1, DESK)
         self.address: int = self._desk.ctypes.data
-        self._used: NDArray[np.int64] = self._desk["used"]
+        self._used = self._desk["used"].data
         self._latest = 0
         self._place(np.zeros(_FIRST_ROWS, ROW), 0)
 
     def note(self, node: NodeId, now_s: float) -> None:
-        used = int(self._used[0])
+        used = self._used[0]
         if self._latest < used and self._nodes[self._latest] == node:  # who is heard is often heard again
             self._heard_s[self._latest] = now_s
             return
@@ -56,6 +56,6 @@ class HeardTable:
 
     def _place(self, rows: NDArray[Any], used: int) -> None:
         self._rows = rows
-        self._nodes: NDArray[np.int64] = rows["node"]
-        self._heard_s: NDArray[np.float64] = rows["at_s"]
+        self._nodes: Any = rows["node"].data
+        self._heard_s: Any = rows["at_s"].data
         self._desk["rows"], self._desk["used"] = rows.ctypes.data, used

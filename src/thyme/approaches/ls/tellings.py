@@ -112,7 +112,9 @@ class Tellings:
     def roomy(self) -> bool:
         """Whether those who answer keep up."""
         crowded = self._options.crowded
-        return all(len(owed) < crowded or node in self._silent for node, owed in self._owed.items())
+        return self._count < crowded or all(
+            len(owed) < crowded or node in self._silent for node, owed in self._owed.items()
+        )
 
     def acknowledged(self, request: int) -> None:
         self._requests.resolve(request, Outcome())

@@ -69,6 +69,8 @@ class GeographicRouter:
         """More than a way without a detour takes."""
         self._proxies = Proxies(host.now, self._options.proxy_memory_s, self._options.max_proxies)
         self._number = host.random.getrandbits(32)
+        self._said: tuple[int, Message] | None = None
+        """What this node said last, and its number: to itself, it need not be read out of bytes."""
         self._arrived: Bounded[tuple[NodeId, int, CellId, NodeId], None] = Bounded(self._options.memory)
         self._passed: Bounded[tuple[NodeId, int, Heading], int] = Bounded(self._options.memory)
         """After how many hops packets on tours came by."""
@@ -161,6 +163,7 @@ class GeographicRouter:
             self._grid.place(heading.cell)
         number = self._next_number()
         payload = self._host.codec.encode(message)
+        self._said = (number, message)
         for first in range(0, len(headings), self._options.max_headings):
             some = tuple(headings[first : first + self._options.max_headings])
             self._launch(some, number, True, payload)
@@ -272,7 +275,7 @@ class GeographicRouter:
         if key in self._arrived:
             return
         self._arrived[key] = None
-        message = self._read(packet.payload)
+        message = self._own(packet) or self._read(packet.payload)
         if message is None:
             return
         if isinstance(message, NodeAbsent):
@@ -286,6 +289,12 @@ class GeographicRouter:
             self._deliver(arrival)
         else:
             self._host.after(0.0, lambda: self._deliver(arrival))
+
+    def _own(self, packet: CellPacket) -> Message | None:
+        """The message in a packet that this node has just sent, and that is for itself."""
+        if packet.hops or self._said is None or self._said[0] != packet.number:
+            return None
+        return self._said[1]
 
     def _report_absent(self, packet: CellPacket, heading: Heading) -> None:
         if not packet.answer or heading.node == ANY_NODE:

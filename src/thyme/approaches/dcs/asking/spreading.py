@@ -36,6 +36,8 @@ class Spreading:
     def passed_on(self, arrival: Arrival, message: InsertMetadata) -> bool:
         """Whether an insertion for this cell belongs to another cell of its hot tags, and was sent there."""
         metadata, home, spread = message.metadata, arrival.target, self._cell.holdings.spread
+        if not spread:
+            return False
         mine = [tag for tag in metadata.tags if self._grid.cell_for(tag) == home]
         if not mine or any(tag not in spread for tag in mine):
             return False

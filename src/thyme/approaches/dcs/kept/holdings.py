@@ -94,15 +94,22 @@ class Holdings:
 
     def put_object(self, metadata: Metadata, data: Content) -> None:
         """Keep an object's bytes for its owner's cell."""
-        key = metadata.key
-        if not self.index.deleted(key) and key not in self._objects and self._contents.keep(metadata, data):
+        if self._is_new(metadata.key) and self._contents.keep(metadata, data):
             self._note_object(metadata)
+
+    def put_own(self, metadata: Metadata) -> None:
+        """As `put_object`, if this node keeps the bytes already, for its user."""
+        if self._is_new(metadata.key) and self._contents.has(metadata.key):
+            self._note_object(metadata)
+
+    def _is_new(self, key: ObjectKey) -> bool:
+        return key not in self._objects and not self.index.deleted(key)
 
     def _note_object(self, metadata: Metadata) -> None:
         key = metadata.key
         self._objects[key] = metadata
-        number = item_number("object", key)
-        self._items.note(number, lambda: self.object_state(key), compared=self._all_keep_objects)
+        number, saved = item_number("object", key), CellState(objects=(DataObject(metadata, b""),))
+        self._items.note(number, lambda: self.object_state(key), saved=saved, compared=self._all_keep_objects)
 
     def delete(self, deleted: Deleted) -> bool:
         """Forget an object for good; False if its home knew."""

@@ -14,7 +14,6 @@ import msgspec
 from thyme.approaches.digests import Digests
 from thyme.host import Store
 from thyme.model.ids import CellId
-from thyme.model.objects import DataObject
 from thyme.wire.cells import CellState
 
 SAVED = "cell item"
@@ -32,17 +31,17 @@ class Items:
         self.changes = 0
         """How often something was noted or forgotten."""
 
-    def note(self, number: int, make: Callable[[], CellState], *, compared: bool = True) -> None:
-        """An item is held from now on; `make` says what it is whenever somebody asks. `compared`: whether every member
-        is to hold it, so that it counts in the digests."""
+    def note(
+        self, number: int, make: Callable[[], CellState], *, saved: CellState | None = None, compared: bool = True
+    ) -> None:
+        """An item is held from now on; `make` says what it is whenever somebody asks, and `saved` what of it is in the
+        host's store, if not all of it. `compared`: whether every member is to hold it, so that it counts in the
+        digests."""
         self.changes += 1
         if compared:
             self.digests.add(number)
         self._makers[number] = make
-        saved = make()
-        if saved.objects:
-            saved = CellState(objects=(DataObject(saved.objects[0].metadata, b""),))
-        self._store.put(SAVED, f"{number:x}", msgspec.msgpack.encode(saved))
+        self._store.put(SAVED, f"{number:x}", msgspec.msgpack.encode(make() if saved is None else saved))
 
     def forget(self, number: int) -> None:
         self.changes += 1

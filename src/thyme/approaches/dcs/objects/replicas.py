@@ -201,7 +201,7 @@ class Replicas:
         keepers = tuple(sorted(keeper for keeper in chosen if keeper != node))
         state = CellState(objects=(DataObject(metadata, small),), keepers=keepers)
         if self._cell.member:
-            self._cell.holdings.put_object(metadata, data)
+            self._cell.holdings.put_own(metadata)
         if self._cell.member or self._cell.members_of(place):
             self._cell.tell_surely(state, place)
         elif self._options.dynamic_cells:
