@@ -227,9 +227,10 @@ class Cell:
         """To all other members what was or will be acknowledged: to each by a packet that the link acknowledges, unless
         they are many (`sure_members`). What this node sends afterwards leaves after it. Who fell silent a moment ago
         may only have been missed, and is told as well."""
-        since_s = self.host.now() - self.options.sure_s
-        here = place is None or place == self.id
-        silent = [node for node, (cell, at_s) in self._silent.items() if here and cell == self.id and at_s > since_s]
+        silent: list[NodeId] = []
+        if self._silent and (place is None or place == self.id):
+            since_s = self.host.now() - self.options.sure_s
+            silent = [node for node, (cell, at_s) in self._silent.items() if cell == self.id and at_s > since_s]
         self.router.tell_each_in_cell(state, place, self.options.sure_members, silent)
 
     def _listen(self, kind: type[Kind], action: Callable[[Arrival, Kind], None], *, members_only: bool) -> None:

@@ -69,8 +69,6 @@ class GeographicRouter:
         """More than a way without a detour takes."""
         self._proxies = Proxies(host.now, self._options.proxy_memory_s, self._options.max_proxies)
         self._number = host.random.getrandbits(32)
-        self._said: tuple[int, Message] | None = None
-        """What this node said last, and its number: to itself, it need not be read out of bytes."""
         self._arrived: Bounded[tuple[NodeId, int, CellId, NodeId], None] = Bounded(self._options.memory)
         self._passed: Bounded[tuple[NodeId, int, Heading], int] = Bounded(self._options.memory)
         """After how many hops packets on tours came by."""
@@ -162,12 +160,29 @@ class GeographicRouter:
         for heading in headings:
             self._grid.place(heading.cell)
         number = self._next_number()
+        if len(headings) == 1 and self._ends_here(headings[0]):
+            self._tell_itself(headings[0], number, message)
+            return number
         payload = self._host.codec.encode(message)
-        self._said = (number, message)
         for first in range(0, len(headings), self._options.max_headings):
             some = tuple(headings[first : first + self._options.max_headings])
             self._launch(some, number, True, payload)
         return number
+
+    def _ends_here(self, heading: Heading) -> bool:
+        """Whether this node is whom it is sending to, or a member of the cell."""
+        if heading.node == self._host.node:
+            return True
+        at_home = heading.node == ANY_NODE and heading.cell == self._beacons.cell and not heading.beside
+        return at_home and self._beacons.stationary
+
+    def _tell_itself(self, heading: Heading, number: int, message: Message) -> None:
+        """What leaves nobody need not become bytes."""
+        node, here = self._host.node, self._beacons.cell
+        self._arrived[(node, number, heading.cell, heading.node)] = None
+        form = Form.CELL if heading.node == ANY_NODE else Form.NODE
+        arrival = Arrival(node, here, message, heading.cell, form, False, 0, number)
+        self._host.after(0.0, lambda: self._deliver(arrival))
 
     def _try_directly(self, headings: list[Heading], message: Message) -> None:
         """To nodes that may be in reach though they are not heard; the link finds out, and nobody is told if not."""
@@ -275,7 +290,7 @@ class GeographicRouter:
         if key in self._arrived:
             return
         self._arrived[key] = None
-        message = self._own(packet) or self._read(packet.payload)
+        message = self._read(packet.payload)
         if message is None:
             return
         if isinstance(message, NodeAbsent):
@@ -289,12 +304,6 @@ class GeographicRouter:
             self._deliver(arrival)
         else:
             self._host.after(0.0, lambda: self._deliver(arrival))
-
-    def _own(self, packet: CellPacket) -> Message | None:
-        """The message in a packet that this node has just sent, and that is for itself."""
-        if packet.hops or self._said is None or self._said[0] != packet.number:
-            return None
-        return self._said[1]
 
     def _report_absent(self, packet: CellPacket, heading: Heading) -> None:
         if not packet.answer or heading.node == ANY_NODE:
