@@ -19,6 +19,17 @@ def test_the_entry_that_came_first_makes_room() -> None:
     assert memory.evicted == 1
 
 
+@pytest.mark.parametrize("renewing", [False, True])
+def test_a_memory_that_made_room_many_times_is_still_in_order(renewing: bool) -> None:
+    parted: list[int] = []
+    memory: Bounded[int, int] = Bounded(100, renewing=renewing, parting=lambda key, _: parted.append(key))
+    for key in range(1_000):
+        memory[key] = -key
+    assert list(memory.items()) == [(key, -key) for key in range(900, 1_000)]
+    assert parted == list(range(900))
+    assert memory.evicted == 900
+
+
 def test_a_renewing_memory_gives_up_what_was_set_longest_ago() -> None:
     memory: Bounded[str, int] = Bounded(2, renewing=True)
     memory["a"] = 1

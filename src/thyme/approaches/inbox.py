@@ -26,6 +26,7 @@ import msgspec
 from thyme.approaches.interface import Notify
 from thyme.approaches.past import Past
 from thyme.host import Host
+from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
@@ -82,8 +83,9 @@ class Inbox(Generic[Source]):
         self._host = host
         self._maximum = maximum
         self._own: dict[int, OwnSubscription[Source]] = {}
-        self._notified = dict.fromkeys(_pair(name) for name, _ in host.store.items(NOTIFIED))
-        self._notified_memory = notified_memory
+        self._notified: Bounded[tuple[int, ObjectKey], None] = Bounded(notified_memory, parting=self._forget)
+        for name, _ in host.store.items(NOTIFIED):
+            self._notified[_pair(name)] = None
         self._used = {int(name): value for name, value in host.store.items(USED)}
         self.removed: Callable[[int], None] | None = None
         """Told of the numbers of subscriptions that are gone: revoked, or over."""
@@ -159,14 +161,14 @@ class Inbox(Generic[Source]):
         self._own.pop(sid, None)
         self._host.store.remove(KIND, str(sid))
         for pair in [pair for pair in self._notified if pair[0] == sid]:
+            del self._notified[pair]
             self._forget(pair)
         if self.removed is not None:
             self.removed(sid)
 
     def accept(self, key: SubscriptionKey, metadata: Metadata, hops: int = 0) -> bool:
         """Hand a match to the application; False if it is a duplicate or no longer wanted."""
-        own = self.find(key)
-        told = (key.sid, metadata.key)
+        own, told = self.find(key), (key.sid, metadata.key)
         if own is None or told in self._notified or not own.subscription.matches(metadata):
             return False
         if own.notify is None:
@@ -176,8 +178,6 @@ class Inbox(Generic[Source]):
             return True
         self._notified[told] = None
         self._host.store.put(NOTIFIED, _name(told), b"")
-        if len(self._notified) > self._notified_memory:
-            self._forget(next(iter(self._notified)))
         own.notify(key, metadata, hops)
         return True
 
@@ -200,8 +200,7 @@ class Inbox(Generic[Source]):
         self._use(sid, _ENDED)
         self.remove(sid)
 
-    def _forget(self, told: tuple[int, ObjectKey]) -> None:
-        del self._notified[told]
+    def _forget(self, told: tuple[int, ObjectKey], _: None = None) -> None:
         self._host.store.remove(NOTIFIED, _name(told))
 
     def _use(self, sid: int, how: bytes = _REVOKED) -> None:

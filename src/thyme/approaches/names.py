@@ -11,6 +11,7 @@ from __future__ import annotations
 import msgspec
 
 from thyme.host import Host
+from thyme.model.bounded import Bounded
 
 KIND = "used name"
 
@@ -20,11 +21,10 @@ class UsedNames:
 
     def __init__(self, host: Host, maximum: int, life_s: float) -> None:
         self._host = host
-        self._maximum = maximum
         self._life_s = life_s
-        self._used_s: dict[str, float] = {
-            oid: msgspec.msgpack.decode(value, type=float) for oid, value in host.store.items(KIND)
-        }
+        self._used_s: Bounded[str, float] = Bounded(maximum, renewing=True, parting=self._forget)
+        for oid, value in host.store.items(KIND):
+            self._used_s[oid] = msgspec.msgpack.decode(value, type=float)
 
     def __len__(self) -> int:
         return len(self._used_s)
@@ -34,19 +34,16 @@ class UsedNames:
         return oid in self._used_s
 
     def use(self, oid: str) -> None:
-        if self._used_s.pop(oid, None) is not None:
-            self._host.store.remove(KIND, oid)
+        if oid in self._used_s:
+            self._host.store.remove(KIND, oid)  # it comes after all others now
         now_s = self._host.now()
         self._used_s[oid] = now_s
         self._host.store.put(KIND, oid, msgspec.msgpack.encode(now_s))
-        if len(self._used_s) > self._maximum:
-            self._forget_oldest()
 
     def _forget_old(self) -> None:
         while self._used_s and self._host.now() - next(iter(self._used_s.values())) > self._life_s:
-            self._forget_oldest()
+            oldest = next(iter(self._used_s))
+            self._forget(oldest, self._used_s.pop(oldest))
 
-    def _forget_oldest(self) -> None:
-        oldest = next(iter(self._used_s))
-        del self._used_s[oldest]
-        self._host.store.remove(KIND, oldest)
+    def _forget(self, oid: str, _: float) -> None:
+        self._host.store.remove(KIND, oid)

@@ -11,13 +11,17 @@ from typing import Any, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+_FEW = 64
+_SHARE = 16
+"""A dict keeps the places of what was removed, and looks at all of them to find its first entry: where 100,000 things
+are remembered, at as many. When they are more than a few, and this share of the maximum, they are cleared away."""
 
 
 class Bounded(dict[K, V]):
     """At most `maximum` entries in the order in which they came. `evicted` counts those that made room, and `parting`
     hears of each."""
 
-    __slots__ = ("evicted", "maximum", "parting", "renewing")
+    __slots__ = ("_gaps", "evicted", "maximum", "parting", "renewing")
 
     def __init__(self, maximum: int, *, renewing: bool = False, parting: Callable[[K, V], None] | None = None) -> None:
         super().__init__()
@@ -25,17 +29,28 @@ class Bounded(dict[K, V]):
         self.renewing = renewing
         self.parting = parting
         self.evicted = 0
+        self._gaps = 0
 
     def __setitem__(self, key: K, value: V) -> None:
-        if self.renewing:
-            self.pop(key, None)
-        super().__setitem__(key, value)
+        if self.renewing and key in self:
+            del self[key]
+            self._gaps += 1
+        dict.__setitem__(self, key, value)
         if len(self) > self.maximum:
-            oldest = next(iter(self))
-            gone = self.pop(oldest)
-            self.evicted += 1
-            if self.parting:
-                self.parting(oldest, gone)
+            self._make_room()
+
+    def _make_room(self) -> None:
+        oldest = next(iter(self))
+        gone = self.pop(oldest)
+        self.evicted += 1
+        self._gaps += 1
+        if self._gaps > max(_FEW, self.maximum // _SHARE):
+            self._gaps = 0
+            entries = dict(self)
+            self.clear()
+            dict.update(self, entries)
+        if self.parting:
+            self.parting(oldest, gone)
 
     def setdefault(self, key: K, default: V) -> V:
         if key not in self:

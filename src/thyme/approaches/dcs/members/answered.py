@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from thyme.host import Store
+from thyme.model.bounded import Bounded
 from thyme.model.ids import ObjectKey, SubscriptionKey
 
 Key = TypeVar("Key", ObjectKey, SubscriptionKey)
@@ -23,8 +24,7 @@ class Answered(Generic[Key]):
     def __init__(self, store: Store, kind: str, key_type: type[Key], most: int) -> None:
         self._store = store
         self._kind = kind
-        self._most = most
-        self._times: dict[Key, float] = {}
+        self._times: Bounded[Key, float] = Bounded(most, parting=self._forget)
         for _, value in store.items(kind):
             name, at_s = msgspec.msgpack.decode(value)
             self._times[msgspec.convert(name, key_type)] = at_s
@@ -43,7 +43,6 @@ class Answered(Generic[Key]):
     def remember(self, key: Key, at_s: float) -> None:
         self._times[key] = at_s
         self._store.put(self._kind, str(key), msgspec.msgpack.encode((key, at_s)))
-        if len(self._times) > self._most:
-            oldest = next(iter(self._times))
-            del self._times[oldest]
-            self._store.remove(self._kind, str(oldest))
+
+    def _forget(self, key: Key, _: float) -> None:
+        self._store.remove(self._kind, str(key))
