@@ -106,7 +106,10 @@ class MemoryStore:
         self._contents: dict[str, bytearray] = {}
 
     def put(self, kind: str, key: str, value: bytes) -> None:
-        self._records.setdefault(kind, {})[key] = value
+        records = self._records.get(kind)
+        if records is None:
+            records = self._records[kind] = {}
+        records[key] = value
 
     def get(self, kind: str, key: str) -> bytes | None:
         return self._records.get(kind, {}).get(key)

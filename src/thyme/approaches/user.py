@@ -210,10 +210,11 @@ class User:
 
     def _notified(self, key: SubscriptionKey, metadata: Metadata, hops: int) -> None:
         delay_s = self._surroundings.now() - self._due_s(key, metadata)
-        self._surroundings.record(Notified(key, metadata.key, delay_s, hops))
-        if (key, metadata.key) in self._seen:
+        told = (key, metadata.key)
+        self._surroundings.record(Notified(*told, delay_s, hops))
+        if told in self._seen:
             return  # one too many: the records have it, and the person is not bothered again
-        self._seen[(key, metadata.key)] = None
+        self._seen[told] = None
         if self.told is not None:
             self.told(key, metadata, delay_s)
         self._consider_more(key.sid)
@@ -239,6 +240,8 @@ class User:
 
     def _consider_fetching(self, metadata: Metadata) -> None:
         policy = self._options.retrieval
+        if policy.probability <= 0.0:
+            return
         if metadata.key in self._fetched or self._random.random() >= policy.probability:
             return
         if self._store is None or not self._store.capabilities.retrieves:

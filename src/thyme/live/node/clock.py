@@ -39,6 +39,8 @@ class Clock:
         self._origin_s, self._began_s = now_s, self._loop.time()
         self._limit_s = max(limit_s, now_s)
 
-    def after(self, delay_s: float, action: Callable[[], None]) -> asyncio.TimerHandle:
+    def after(self, delay_s: float, action: Callable[[], None]) -> asyncio.Handle:
         """Do something when `delay_s` of this clock have passed, not counting time for which it is held."""
-        return self._loop.call_later(max(0.0, delay_s) / self.speed, action)
+        if delay_s <= 0.0:
+            return self._loop.call_soon(action)
+        return self._loop.call_later(delay_s / self.speed, action)

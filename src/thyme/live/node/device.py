@@ -265,6 +265,7 @@ class Device:
     def _watch(self, event: LogRecord) -> None:
         if isinstance(event, Joined):
             self.joined.set()
+            self.host.watch = None
 
 
 def _for_people(approach: Approach, settings: dict[str, Any]) -> dict[str, Any]:

@@ -63,7 +63,7 @@ class LiveHost:
         self.store: Store = MemoryStore() if store is None else store
         self.receive: Receive | None = None
         self.watch: Watch | None = None
-        """Told of every record besides traffic."""
+        """Told of every record besides traffic, until it is none."""
         self.sending: Callable[[Message], None] | None = None
         """Told of every message when it is to be sent, before it waits for the disk."""
         self.activity = 0

@@ -3,8 +3,6 @@ alone, also after a restart."""
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 import msgspec
 
 from thyme.host import Store
@@ -15,7 +13,6 @@ from thyme.model.objects import Metadata
 
 KIND = "known object"
 _encode = msgspec.msgpack.Encoder().encode
-_unless_full = suppress(InputError)
 MAX_KNOWN_OBJECTS = 10_000
 """Beyond that, the one known longest is forgotten."""
 
@@ -24,7 +21,7 @@ class KnownObjects:
     """In the order in which they became known, each also a record in the node's store while there is one."""
 
     def __init__(self) -> None:
-        self._known: Bounded[ObjectKey, Metadata] = Bounded(MAX_KNOWN_OBJECTS, parting=lambda key, _: self._drop(key))
+        self._known: Bounded[ObjectKey, Metadata] = Bounded(MAX_KNOWN_OBJECTS, parting=self._drop)
         self._store: Store | None = None
 
     def keep_in(self, store: Store) -> None:
@@ -42,17 +39,20 @@ class KnownObjects:
         return self._known.get(key)
 
     def note(self, metadata: Metadata) -> None:
-        if self._known.get(metadata.key) == metadata:
+        known = self._known.get(metadata.key)
+        if known is not None and known == metadata:
             return
         self._known[metadata.key] = metadata
         if self._store is not None:
-            with _unless_full:  # then it is known until the next restart
+            try:
                 self._store.put(KIND, str(metadata.key), _encode(metadata))
+            except InputError:
+                return  # the disk is full: it is known until the next restart
 
     def forget(self, key: ObjectKey) -> None:
         if self._known.pop(key, None) is not None:
             self._drop(key)
 
-    def _drop(self, key: ObjectKey) -> None:
+    def _drop(self, key: ObjectKey, _: Metadata | None = None) -> None:
         if self._store is not None:
             self._store.remove(KIND, str(key))

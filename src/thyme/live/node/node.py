@@ -118,7 +118,7 @@ class Node:
         """Listen and forward, without taking part yet."""
         self._running = await Running.begin(self._means, self._retrievals.__contains__)
         device = self._running.device
-        self._surroundings.host = device.host
+        self._surroundings.move_to(device.host)
         device.host.link.watch = self._tidings.notice
         device.store.progress = self._retrievals.tell
         self._tidings.known.keep_in(device.host.store)

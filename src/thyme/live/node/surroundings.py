@@ -12,14 +12,10 @@ from thyme.model.records import LogRecord
 class NodeSurroundings:
     """Surroundings that change with every opening of the node."""
 
-    host: LiveHost
-    """Set whenever the node is opened; before that, there is nothing for a user to do."""
+    now: Callable[[], float]
+    after: Callable[[float, Callable[[], None]], Timer]
+    record: Callable[[LogRecord], None]
 
-    def now(self) -> float:
-        return self.host.now()
-
-    def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
-        return self.host.after(delay_s, action)
-
-    def record(self, event: LogRecord) -> None:
-        self.host.record(event)
+    def move_to(self, host: LiveHost) -> None:
+        """The node is open on this machine; before the first one, there is nothing for a user to do."""
+        self.now, self.after, self.record = host.now, host.after, host.record

@@ -57,6 +57,8 @@ class DiskStore:
         held_bytes += sum(stored.size_bytes for stored in self._contents.values())
         self.room = Room(folder, self._options, held_bytes, self._writer.free_bytes())
         self._gathered, self._under_way = Batch(), Batch()
+        self._writing = False
+        """Whether a batch is under way."""
         self._after_gathered: list[Done] = []
         self._after_under_way: list[Done] = []
         self._timer: asyncio.TimerHandle | asyncio.Handle | None = None
@@ -65,17 +67,20 @@ class DiskStore:
     @property
     def settled(self) -> bool:
         """Whether all changes are on the disk."""
-        return not self._gathered and not self._under_way
+        return not self._gathered and not self._writing
 
     def put(self, kind: str, key: str, value: bytes) -> None:
-        records = self._records.setdefault(kind, {})
-        before = records.get(key)
+        records = self._records.get(kind)
+        if records is None:
+            records = self._records[kind] = {}
+        before, room = records.get(key), self.room
         if before is None:
-            self.room.expect(len(value))
-        self.room.held_bytes += len(value) - len(before or b"")
+            room.expect(len(value))
+        room.held_bytes += len(value) - len(before or b"")
         records[key] = value
         self._gathered.put(kind, key, value)
-        self._write_soon()
+        if self._timer is None and not self._writing:
+            self._write_soon()
 
     def get(self, kind: str, key: str) -> bytes | None:
         return self._records.get(kind, {}).get(key)
@@ -148,7 +153,7 @@ class DiskStore:
         if self._timer:
             self._timer.cancel()
             self._timer = None
-        if self._gathered and not self._under_way:
+        if self._gathered and not self._writing:
             self._begin()
         give_up_s = self._loop.time() + self._options.close_s
         while not self.settled and self._loop.time() < give_up_s:
@@ -181,18 +186,18 @@ class DiskStore:
 
     def _write_soon(self, *, at_once: bool = False) -> None:
         """Whoever hands over a large content waits with its next part until this one is written."""
-        if at_once and self._timer is not None and not self._under_way:
+        if at_once and self._timer is not None and not self._writing:
             self._timer.cancel()
             self._timer = None
-        if self._timer is None and not self._under_way:
+        if self._timer is None and not self._writing:
             wait_s = self._options.batch_s if self._options.durability == "batched" and not at_once else 0.0
             self._timer = self._loop.call_later(wait_s, self._begin) if wait_s else self._loop.call_soon(self._begin)
 
     def _begin(self) -> None:
         self._timer = None
-        if self._under_way or not self._gathered:
+        if self._writing or not self._gathered:
             return
-        self._under_way, self._gathered = self._gathered, Batch()
+        self._under_way, self._gathered, self._writing = self._gathered, Batch(), True
         self._after_under_way, self._after_gathered = self._after_gathered, []
         self._try()
 
@@ -223,7 +228,7 @@ class DiskStore:
             else:
                 self._contents[key] = stored
         after = [*self._after_under_way, *self._under_way.written]
-        self._under_way, self._after_under_way = Batch(), []
+        self._under_way, self._after_under_way, self._writing = Batch(), [], False
         if self._gathered:
             self._write_soon(at_once=bool(self._gathered.written))
         for done in after:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -18,6 +19,22 @@ from thyme.live.store.files import ContentFiles, Parts, Stored
 
 INLINE_BYTES = 16_384
 """Contents up to this size are kept in the database: a file of its own costs two more waits for the disk."""
+
+_NEW: tuple[bytes | None, bool] = (b"", False)
+
+ROWS = 50
+"""Records that one statement puts."""
+
+
+def _putting(rows: int) -> str:
+    values = ", ".join(["(?, ?, ?)"] * rows)
+    return (
+        f"INSERT INTO records (kind, key, value) VALUES {values} "
+        "ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value"
+    )
+
+
+_PUT, _PUT_MANY = _putting(1), _putting(ROWS)
 
 
 class _Change(msgspec.Struct):
@@ -45,10 +62,11 @@ class Batch:
         return bool(self.records or self.contents)
 
     def put(self, kind: str, key: str, value: bytes) -> None:
-        before, anew = self.records.get((kind, key), (b"", False))
+        name, records = (kind, key), self.records
+        before, anew = records.get(name, _NEW)
         if before is None:  # it comes after all others now
-            del self.records[(kind, key)]
-        self.records[(kind, key)] = (value, anew or before is None)
+            del records[name]
+        records[name] = (value, anew or before is None)
         self.awaited = True
 
     def remove(self, kind: str, key: str) -> None:
@@ -115,18 +133,18 @@ class Writer:
         return shutil.disk_usage(self._folder).free
 
     def _apply_records(self, batch: Batch) -> None:
-        """Each is there once, so what goes may go first. One statement for many: the event loop, which waits for the
-        interpreter meanwhile, gets it back sooner."""
+        """Each is there once, so what goes may go first. One statement for many: the event loop and this thread want
+        the interpreter at the same time, and each statement that is begun is a time to wait for the other."""
         records = batch.records.items()
         self._connection.executemany(
             "DELETE FROM records WHERE kind = ? AND key = ?",
             [name for name, (value, anew) in records if value is None or anew],
         )
-        self._connection.executemany(
-            "INSERT INTO records (kind, key, value) VALUES (?, ?, ?) "
-            "ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value",
-            [(kind, key, value) for (kind, key), (value, _) in records if value is not None],
-        )
+        rows = [(kind, key, value) for (kind, key), (value, _) in records if value is not None]
+        together = len(rows) - len(rows) % ROWS
+        for first in range(0, together, ROWS):
+            self._connection.execute(_PUT_MANY, list(chain.from_iterable(rows[first : first + ROWS])))
+        self._connection.executemany(_PUT, rows[together:])
 
     def _write(self, key: str, change: _Change, former: Stored | None, inline: dict[str, bytes]) -> Stored | None:
         if not change.parts:

@@ -19,6 +19,8 @@ class Arrivals(Generic[Thing]):
         self._maximum = maximum
         self._waiting = deque(first)
         self._changed = asyncio.Event()
+        self._readers = 0
+        """Who waits for another thing."""
         self.ended = False
 
     @property
@@ -34,7 +36,11 @@ class Arrivals(Generic[Thing]):
             if self.ended:
                 raise StopAsyncIteration
             self._changed.clear()
-            await self._changed.wait()
+            self._readers += 1
+            try:
+                await self._changed.wait()
+            finally:
+                self._readers -= 1
         return self._waiting.popleft()
 
     def put(self, thing: Thing) -> None:
@@ -42,7 +48,8 @@ class Arrivals(Generic[Thing]):
             self._waiting.popleft()
             self.lost += 1
         self._waiting.append(thing)
-        self._changed.set()
+        if self._readers:
+            self._changed.set()
 
     def end(self) -> None:
         self.ended = True

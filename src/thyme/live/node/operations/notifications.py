@@ -19,7 +19,7 @@ MAX_WAITING_NOTIFICATIONS = 10_000
 """Notifications that an application has not looked at yet; beyond that, the oldest gives way."""
 
 
-class Notice(msgspec.Struct, frozen=True):
+class Notice(msgspec.Struct, frozen=True, gc=False):
     """A matching object, and how long after the earliest possible instant the node learnt of it."""
 
     subscription: SubscriptionKey
