@@ -31,6 +31,8 @@ HERE, BESIDE, THERE = Point(20.0, 20.0), Point(25.0, 20.0), Point(60.0, 20.0)
 TAG = "goal"
 PUBLISHER, SUBSCRIBER, KEEPER = 1, 2, 3
 ROUND_S = 0.02
+LEAVE_S = 0.1
+"""Who leaves has nobody to hand over to, and need not look for somebody."""
 ACQUAINTED_S = 2.0
 """Until then nodes of cells have heard each other's beacons: what is measured is not joining."""
 
@@ -100,6 +102,7 @@ class Nodes(Contender):
     async def _node(self, number: int, at: Point, peer: str, store: str = "memory") -> AsyncIterator[Node]:
         settings = AREA if self._approach == "dcs" else QUICK
         options: dict[str, Any] = {"approach": self._approach, "settings": settings, "signed": self._signed}
+        options["leave_s"] = LEAVE_S
         peers = [peer] if peer else []
         async with Node(number, store=store, peers=peers, position=at, **options) as node:
             await node.device.joined.wait()
