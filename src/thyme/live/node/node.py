@@ -55,7 +55,7 @@ from thyme.live.node.position_file import PositionFile
 from thyme.live.node.running import Means, Place, Running
 from thyme.live.node.surroundings import NodeSurroundings
 from thyme.live.node.whereabouts import Whereabouts
-from thyme.live.store.places import identity_at
+from thyme.live.store.places import MEMORY, identity_at
 from thyme.live.trust.identity import Identity
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
@@ -121,7 +121,8 @@ class Node:
         self._surroundings.move_to(device.host)
         device.host.link.watch = self._tidings.notice
         device.store.progress = self._retrievals.tell
-        self._tidings.known.keep_in(device.host.store)
+        if self._means.place != MEMORY:  # what is forgotten with the node, the node itself remembers as long
+            self._tidings.known.keep_in(device.host.store)
         known = self.user.take(device.store)
         self._next_sid = max([int(device.host.now()) % SID_CYCLE, *(key.sid + 1 for key in known)])
         for key in known:
