@@ -8,17 +8,20 @@ from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
 from thyme.pipeline.traces.behaviour import Compression
+from thyme.pipeline.traces.outline import TraceOutline, outline_of
 from thyme.pipeline.traces.trace import TraceOptions
+from thyme.sim.traces import table_from_operations
 from thyme.study.posts_fit import Span, doubts, use_words
 
 USUAL = TraceOptions(users=10)
 
 
-def posted(number: int, lasts_s: float) -> list[Operation]:
-    return [
+def posted(number: int, lasts_s: float) -> TraceOutline:
+    operations = [
         Operation(i, 60.0 + i * lasts_s / number, NodeId(i % 10), OperationKind.INSERT, oid=str(i), tags=("a",))
         for i in range(number)
     ]
+    return outline_of(table_from_operations(operations).to_batches())
 
 
 def test_a_trace_that_uses_the_posts_is_told_and_not_questioned() -> None:

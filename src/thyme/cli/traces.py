@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.table import Table
 
 from thyme.cli.settings import Conf, Master, Settings, with_settings
-from thyme.places import Place, place_of
+from thyme.places import place_of
 
 if TYPE_CHECKING:
-    from thyme.model.operations import Operation
+    from thyme.pipeline.traces.outline import TraceOutline
 
 trace_app = typer.Typer(
     help="Operation traces: what users will ask for, and when.",
@@ -73,6 +73,7 @@ def make(
     from thyme.pipeline.spark import dataset
     from thyme.pipeline.spark.keeping import job
     from thyme.pipeline.spark.session import spark_session, suited_to
+    from thyme.pipeline.traces.outline import read_outline
     from thyme.pipeline.traces.trace import TraceOptions, make_trace
     from thyme.study.posts_fit import doubts, span_of, use_words
 
@@ -105,10 +106,11 @@ def make(
         spark = spark_session("trace", master, **suited_to(dataset.size_bytes(given_posts)))
         with job():
             dataset.write_once(make_trace(dataset.read(spark, given_posts, POSTS), options), place)
-    operations = _show(place)
+    outline = read_outline(place)
+    _show(outline, f"{place}: a new trace")
     span = span_of(given_posts)
-    print(f"{use_words(span, operations)}")
-    for doubt in doubts(span, operations, options):
+    print(f"{use_words(span, outline)}")
+    for doubt in doubts(span, outline, options):
         print(f"! {doubt}")
 
 
@@ -117,7 +119,11 @@ def check(
     trace: Annotated[str, typer.Argument(help="A trace: a CSV file, a Parquet file or a dataset.")],
 ) -> None:
     """Check a trace, and say how many operations of each kind it has; faults are told with their rows."""
-    _show(place_of(trace))
+    from thyme.pipeline.traces.outline import outline_of
+    from thyme.sim.traces import read_trace, table_from_operations
+
+    operations = read_trace(trace)
+    _show(outline_of(table_from_operations(operations).to_batches()), f"{trace}: a valid trace")
 
 
 @trace_app.command(epilog="Example: thyme trace example --users 36 --out trace.csv")
@@ -174,18 +180,12 @@ def draw(
     print(f"{len(operations)} operations drawn: {png} and {svg.name}")
 
 
-def _show(path: Place) -> list[Operation]:
-    from thyme.sim.traces import read_trace
-
-    operations = read_trace(path)
-    print(f"{path}: a valid trace")
+def _show(outline: TraceOutline, headline: str) -> None:
+    print(headline)
     table = Table("operation", "number")
-    kinds = sorted({str(operation.kind) for operation in operations})
-    for kind in kinds:
-        table.add_row(kind, str(sum(operation.kind == kind for operation in operations)))
-    table.add_row("all", str(len(operations)), end_section=True)
+    for kind, number in outline.kinds.items():
+        table.add_row(kind, str(number))
+    table.add_row("all", str(outline.operations), end_section=True)
     Console().print(table)
-    if operations:
-        nodes = len({operation.node for operation in operations})
-        print(f"{nodes} nodes, from {operations[0].at_s:.1f} s to {operations[-1].at_s:.1f} s")
-    return operations
+    if outline.operations:
+        print(f"{outline.nodes} nodes, from {outline.when.first_s:.1f} s to {outline.when.last_s:.1f} s")

@@ -6,14 +6,11 @@ posts that were gathered otherwise that may leave a handful, or squeeze all of t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 import pyarrow.compute as pc
 
-from thyme.model.operations import Operation
-from thyme.model.records import OperationKind
 from thyme.pipeline.spark import dataset
+from thyme.pipeline.traces.outline import TraceOutline
 from thyme.pipeline.traces.trace import TraceOptions
 from thyme.places import Place
 from thyme.study.wording import counted, duration
@@ -52,37 +49,36 @@ def span_of(path: Place) -> Span:
     return Span(posts, first_s, last_s) if posts else Span(0, 0.0, 0.0)
 
 
-def use_words(span: Span, operations: Sequence[Operation]) -> str:
+def use_words(span: Span, trace: TraceOutline) -> str:
     """What a trace makes of the posts, in one sentence."""
-    used = [operation for operation in operations if operation.kind == OperationKind.INSERT]
+    used = trace.inserts
     if not used:
         return f"none of {counted(span.posts, 'post')} is used"
-    played_s = max(used[-1].at_s - used[0].at_s, 1.0)
-    people = len({operation.node for operation in used})
-    rate = len(used) / people / (played_s / 60.0)
+    played_s = max(trace.inserting.lasts_s, 1.0)
+    rate = used / len(trace.publishers) / (played_s / 60.0)
     return (
-        f"{len(used):,} of {span.posts:,} posts from {duration(span.lasts_s)} are played within {duration(played_s)}, "
+        f"{used:,} of {span.posts:,} posts from {duration(span.lasts_s)} are played within {duration(played_s)}, "
         f"{rate:.1f} per person and minute"
     )
 
 
-def doubts(span: Span, operations: Sequence[Operation], options: TraceOptions) -> list[str]:
+def doubts(span: Span, trace: TraceOutline, options: TraceOptions) -> list[str]:
     """What is odd about it, with what to do; empty if nothing is."""
-    used = [operation for operation in operations if operation.kind == OperationKind.INSERT]
+    used = trace.inserts
     if span.posts < MIN_QUESTIONED or not used:
         return []
     found = []
-    if len(used) < FEW * span.posts:
+    if used < FEW * span.posts:
         dealing = (
             "" if options.authors == "deal" else 'or `authors = "deal"` (--authors deal), which deals all posts out'
         )
         found.append(
-            f"Only {len(used):,} of {span.posts:,} posts are used: those with tags, in "
+            f"Only {used:,} of {span.posts:,} posts are used: those with tags, in "
             f"{duration(options.compression.window_s)}"
             + (f", of the {options.users} most active users. Take more users, {dealing}." if dealing else ".")
         )
     how = options.compression
-    played_s = used[-1].at_s - used[0].at_s
+    played_s = trace.inserting.lasts_s
     if played_s < BRIEF * how.duration_s:
         real_s = max(MIN_EVENT_S, played_s * how.window_s / how.duration_s)
         found.append(
@@ -90,7 +86,7 @@ def doubts(span: Span, operations: Sequence[Operation], options: TraceOptions) -
             f"{duration(real_s)} in truth, and {duration(how.window_s)} are played in that time. Set "
             f"`compression.window_s` to {real_s:.0f} (--hours {real_s / 3600.0:.2g})."
         )
-    rate = len(used) / len({operation.node for operation in used}) / max(played_s / 60.0, 1.0 / 60.0)
+    rate = used / len(trace.publishers) / max(played_s / 60.0, 1.0 / 60.0)
     if rate > MANY_PER_MINUTE and not found:
         found.append(
             f"A person posts {rate:.0f} times a minute: take more users, or play the posts more slowly "

@@ -169,7 +169,7 @@ def _film(plan: Plan, answer: Headline, specs: Sequence[RunSpec], outcomes: Sequ
 def _doubts(span: Span, traces: Sequence[PlayedTrace]) -> list[str]:
     """Of the first trace that is made of the posts."""
     made = [trace for trace in traces if not trace.choice.file]
-    return doubts(span, made[0].operations, made[0].choice.options) if made else []
+    return doubts(span, made[0].outline, made[0].choice.options) if made else []
 
 
 def _failures(plan: Plan, outcomes: Sequence[RunOutcome]) -> list[FailedRun]:

@@ -9,7 +9,6 @@ import msgspec
 
 from thyme.model.errors import InputError
 from thyme.model.operations import Operation
-from thyme.model.records import OperationKind
 from thyme.pipeline.identity import code_identity, dataset_identity, identity_of
 from thyme.pipeline.posts.generate import write_posts
 from thyme.pipeline.runs.run import PackedTrace, RunSpec, pack_trace
@@ -17,6 +16,7 @@ from thyme.pipeline.schemas import POSTS
 from thyme.pipeline.spark import dataset
 from thyme.pipeline.spark.keeping import job
 from thyme.pipeline.spark.lazy_session import LazySession
+from thyme.pipeline.traces.outline import TraceOutline, read_outline
 from thyme.pipeline.traces.trace import TooFewAuthors, TraceOptions, make_trace
 from thyme.places import Place, place_of
 from thyme.sim.run import check_end
@@ -48,9 +48,7 @@ class PlayedTrace(msgspec.Struct, frozen=True):
     path: Place
     operations: tuple[Operation, ...]
     packed: PackedTrace
-
-    def publishers(self) -> tuple[int, ...]:
-        return tuple(sorted({o.node for o in self.operations if o.kind == OperationKind.INSERT}))
+    outline: TraceOutline
 
 
 def provide_posts(plan: Plan, out: Place, notes: StageNotes) -> Posts:
@@ -86,7 +84,7 @@ def provide_traces(plan: Plan, posts: Posts, out: Place, session: LazySession, n
         else:
             beside = not any(plan.points[run.point].asked for run in plan.runs if run.trace == choice)
             found.append(_made_trace(choice, posts, out, session, working, notes.damage.append, beside))
-    notes.detail = f"{len(found)} with {sum(len(trace.operations) for trace in found):,} operations"
+    notes.detail = f"{len(found)} with {sum(trace.outline.operations for trace in found):,} operations"
     return found
 
 
@@ -98,7 +96,7 @@ def _given_trace(choice: TraceChoice, out: Place, working: Callable[[], None], d
     if not dataset.kept(path, damaged):
         working()
         dataset.write_table_once(table_from_operations(operations), path)
-    return PlayedTrace(choice, path, operations, packed)
+    return PlayedTrace(choice, path, operations, packed, read_outline(path))
 
 
 def _made_trace(
@@ -132,7 +130,7 @@ def _made_trace(
             raise
         path = make(dealt)
     operations = tuple(read_trace(path))
-    return PlayedTrace(choice, path, operations, pack_trace(operations))
+    return PlayedTrace(choice, path, operations, pack_trace(operations), read_outline(path))
 
 
 def run_specs(plan: Plan, traces: Sequence[PlayedTrace]) -> list[RunSpec]:
@@ -143,7 +141,7 @@ def run_specs(plan: Plan, traces: Sequence[PlayedTrace]) -> list[RunSpec]:
         trace = by_choice[msgspec.json.encode(run.trace)]
         scenario = run.scenario
         if run.leaving == "publishers":
-            scenario = _with_leaving(scenario, trace.publishers())
+            scenario = _with_leaving(scenario, trace.outline.publishers)
         for operation in trace.operations[-1:]:
             check_end(operation, scenario)
         specs.append(RunSpec(scenario, trace.packed))

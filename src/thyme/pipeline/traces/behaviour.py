@@ -2,12 +2,14 @@
 
 Subscriptions, deletes and unsubscribes are Poisson processes, whose gaps are exponential draws named by (seed,
 user, index); a change of rate stretches the same draws. A delete takes one of the user's own earlier objects
-that is still there, an unsubscribe one of their own earlier subscriptions; with none left, nothing happens.
+that is still there, an unsubscribe one of their own earlier subscriptions; with none left, nothing happens. Which
+object it is is decided apart from when (`take_objects`), so that only the objects of those who delete are gathered.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -19,6 +21,8 @@ from thyme.pipeline.chance import exponentials, uniforms
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Rows = dict[str, list[Any]]
+"""Drawn operations, column by column."""
 
 MAX_PER_HOUR = 100_000.0
 """Operations of one user; a trace holds them all."""
@@ -36,6 +40,7 @@ DRAWN_COLUMNS = (
     ("companion_draw", "float64"),
     ("shape", "string"),
 )
+TAKEN_COLUMNS = (("node", "int64"), ("at_s", "float64"), ("oid", "string"))
 
 
 class QueryMix(msgspec.Struct, frozen=True):
@@ -141,7 +146,8 @@ def _times(load: Floats, spans: Floats, phases: Phases) -> Floats:
 
 
 class UserOperations(msgspec.Struct, frozen=True):
-    """Draws the operations of users, batch by batch of ⟨node, subscribes, object times, object ids⟩."""
+    """Draws the operations of users, batch by batch of ⟨node, subscribes⟩. A delete has no object yet, but its number
+    among those of its user (`sid`) and the draw by which it takes one (`tag_draw`)."""
 
     seed: int
     rates: Rates
@@ -159,11 +165,12 @@ class UserOperations(msgspec.Struct, frozen=True):
         times: dict[int, list[float]] = {}
         for node, at_s in zip(rows["node"], rows["at_s"], strict=True):
             times.setdefault(node, []).append(at_s)
-        self._removals(rows, nodes, batch, times)
+        self._deletes(rows, nodes)
+        self._unsubscribes(rows, nodes, times)
         arrays = [pa.array(rows[name], _ARROW[kind]) for name, kind in DRAWN_COLUMNS]
         return pa.record_batch(arrays, [name for name, _ in DRAWN_COLUMNS])
 
-    def _subscriptions(self, nodes: Ints) -> dict[str, list]:  # type: ignore[type-arg]
+    def _subscriptions(self, nodes: Ints) -> Rows:
         rates, end_s = self.rates, self.compression.window_s
         border_s = min(rates.half_time_s, end_s)
         phases = (
@@ -204,32 +211,54 @@ class UserOperations(msgspec.Struct, frozen=True):
             ends_s.append(end_s)
         return starts_s, ends_s
 
-    def _removals(
-        self,
-        rows: dict[str, list],  # type: ignore[type-arg]
-        nodes: Ints,
-        batch: pa.RecordBatch,
-        subscribed: dict[int, list[float]],
-    ) -> None:
-        """Append deletes and unsubscribes to the rows."""
-        start_s, end_s = self.rates.second_half_s, self.compression.window_s
-        for kind, rate in (("delete", self.rates.deletes_per_hour), ("unsubscribe", self.rates.unsubscribes_per_hour)):
-            who, at_s, index = arrivals(self.seed, kind, nodes, ((start_s, end_s, rate),))
-            played_s = self.compression.played_s(at_s).tolist()
-            draws = uniforms(self.seed, f"{kind} which", nodes[who], index).tolist()
-            gone: set[tuple[int, int]] = set()
-            for position, at, draw in zip(who.tolist(), played_s, draws, strict=True):
-                node = int(nodes[position])
-                own = batch["object_times"][position].as_py() if kind == "delete" else subscribed.get(node)
-                open_ones = [one for one, created in enumerate(own or ()) if created < at and (node, one) not in gone]
-                if not open_ones:
-                    continue
+    def _late(self, kind: str, rate: float, nodes: Ints) -> Iterator[tuple[int, float, int, float]]:
+        """⟨node, time, index, draw⟩ of what users take back in the second half."""
+        phases = ((self.rates.second_half_s, self.compression.window_s, rate),)
+        who, at_s, index = arrivals(self.seed, kind, nodes, phases)
+        draws = uniforms(self.seed, f"{kind} which", nodes[who], index)
+        played_s = self.compression.played_s(at_s)
+        return zip(nodes[who].tolist(), played_s.tolist(), index.tolist(), draws.tolist(), strict=True)
+
+    def _deletes(self, rows: Rows, nodes: Ints) -> None:
+        for node, at_s, index, draw in self._late("delete", self.rates.deletes_per_hour, nodes):
+            _append(rows, node, "delete", at_s, index, draw)
+
+    def _unsubscribes(self, rows: Rows, nodes: Ints, subscribed: dict[int, list[float]]) -> None:
+        gone: set[tuple[int, int]] = set()
+        for node, at_s, _, draw in self._late("unsubscribe", self.rates.unsubscribes_per_hour, nodes):
+            open_ones = [
+                one for one, made_s in enumerate(subscribed.get(node, ())) if made_s < at_s and (node, one) not in gone
+            ]
+            if open_ones:
                 chosen = open_ones[int(draw * len(open_ones))]
                 gone.add((node, chosen))
-                oid = batch["object_ids"][position][chosen].as_py() if kind == "delete" else ""
-                values = (node, kind, at, oid, chosen if kind == "unsubscribe" else -1, None, None, 0.0, 0.0, "")
-                for (name, _), value in zip(DRAWN_COLUMNS, values, strict=True):
-                    rows[name].append(value)
+                _append(rows, node, "unsubscribe", at_s, chosen, 0.0)
+
+
+def _append(rows: Rows, node: int, kind: str, at_s: float, sid: int, draw: float) -> None:
+    values = (node, kind, at_s, "", sid, None, None, draw, 0.0, "")
+    for (name, _), value in zip(DRAWN_COLUMNS, values, strict=True):
+        rows[name].append(value)
+
+
+def take_objects(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Which object each delete takes, from batches of ⟨node, deletes: [⟨sid, at_s, tag_draw⟩], objects: [⟨at_s, oid⟩]⟩,
+    both lists in order."""
+    for batch in batches:
+        taken: list[tuple[int, float, str]] = []
+        for row in batch.to_pylist():
+            objects, gone = row["objects"], set[int]()
+            for delete in row["deletes"]:
+                there = [
+                    place for place, one in enumerate(objects) if one["at_s"] < delete["at_s"] and place not in gone
+                ]
+                if there:
+                    chosen = there[int(delete["tag_draw"] * len(there))]
+                    gone.add(chosen)
+                    taken.append((row["node"], delete["at_s"], objects[chosen]["oid"]))
+        columns = list(zip(*taken, strict=True)) or [(), (), ()]
+        arrays = [pa.array(values, _ARROW[kind]) for values, (_, kind) in zip(columns, TAKEN_COLUMNS, strict=True)]
+        yield pa.record_batch(arrays, [name for name, _ in TAKEN_COLUMNS])
 
 
 _ARROW = {"int64": pa.int64(), "float64": pa.float64(), "string": pa.string()}

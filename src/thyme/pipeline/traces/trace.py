@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
 from thyme.model.errors import InputError
@@ -26,13 +26,27 @@ from thyme.pipeline.schemas import POSTS, TRACE, arrow_schema, conform, spark_sc
 from thyme.pipeline.spark.arrow import column_function, from_arrow, map_arrow
 from thyme.pipeline.spark.keeping import keep
 from thyme.pipeline.spark.ranking import ranked
-from thyme.pipeline.traces.behaviour import DRAWN_COLUMNS, Compression, QueryMix, Rates, UserOperations
+from thyme.pipeline.traces.behaviour import (
+    DRAWN_COLUMNS,
+    TAKEN_COLUMNS,
+    Compression,
+    QueryMix,
+    Rates,
+    UserOperations,
+    take_objects,
+)
 from thyme.pipeline.traces.sizes import ObjectSizes, sized
 
-MAX_LIGHT_USERS = 100_000
-"""Up to so many, users are sent to where the posts are."""
+MAX_LIGHT_USERS = 500_000
+"""Up to so many, users are sent to where the posts are: some 50 MB."""
+FEW_USERS = 10_000
+"""Up to so many, what they insert is little beside all posts, and kept; from there on it is cheaper to read posts
+again, column by column, in each step that needs some, unless users have to be brought to them."""
 MAX_COMPANIONS = 8
 """Of a tag, for queries with several: those that most often stand beside it."""
+MAX_SECOND_DIGITS = 19
+_SECOND_SIGN = "\0"
+"""Marks a second where tags are counted; no tag holds it."""
 _OFFSETS = (("second", "int64"), ("before", "int64"))
 _POPULAR = (("tag", "string"), ("rank", "int64"), ("literal", "string"))
 
@@ -78,14 +92,16 @@ def make_trace(posts: DataFrame, options: TraceOptions) -> DataFrame:
     if options.authors == "deal":
         posts = deal_authors(posts, options)
     users = choose_users(posts, options)
-    inserts = keep(_inserts(posts, users, start_s, options), StorageLevel.DISK_ONLY)
-    popular, tags = _popular_tags(inserts, options.popular_share)
-    drawn = keep(_drawn_operations(inserts, users, options), StorageLevel.DISK_ONLY)
-    asking = drawn.where(sf.col("kind") == "subscribe")
+    inserts = _inserts(posts, users, start_s, options)
+    used = _uses(inserts)
+    popular, tags = _popular_tags(used, options.popular_share)
+    drawn = keep(_drawn_operations(users, options))
+    asking = drawn.where((sf.col("kind") == "subscribe") & sf.lit(tags > 0))
     asking = asking.withColumn("rank", sf.floor(sf.col("tag_draw") * tags).cast("long"))
     subscribes = _with_queries(asking, popular, inserts, options)
-    removals = drawn.where(sf.col("kind") != "subscribe")
-    return _numbered(inserts, subscribes, removals)
+    removals = _removals(drawn, inserts, light=options.users <= MAX_LIGHT_USERS)
+    offsets = _offsets(used, asking, removals)
+    return _numbered(sized(inserts, options.sizes, options.seed), subscribes, removals, offsets)
 
 
 def busiest_start_s(posts: DataFrame, window_s: float) -> float:
@@ -164,16 +180,27 @@ def _inserts(posts: DataFrame, users: DataFrame, start_s: float, options: TraceO
         "node",
         sf.lit("insert").alias("kind"),
         sf.col("id").alias("oid"),
-        sf.slice(sf.array_sort(sf.array_distinct("tags")), 1, MAX_TAGS).alias("tags"),
+        sf.slice(sf.sort_array(sf.array_distinct("tags")), 1, MAX_TAGS).alias("tags"),
         "text",
     )
-    return sized(inserts, options.sizes, options.seed)
+    return inserts if FEW_USERS < options.users <= MAX_LIGHT_USERS else keep(inserts, StorageLevel.DISK_ONLY)
 
 
-def _popular_tags(inserts: DataFrame, share: float) -> tuple[DataFrame, int]:
+def _uses(inserts: DataFrame) -> DataFrame:
+    """⟨key, uses⟩: how often each tag is inserted, and how much is inserted in each second, in one pass."""
+    second = sf.concat(sf.lit(_SECOND_SIGN), _second().cast("string"))
+    keys = inserts.select(sf.explode(sf.concat("tags", sf.array(second))).alias("key"))
+    return keep(keys.groupBy("key").agg(sf.count("*").alias("uses")))
+
+
+def _second() -> Column:
+    return sf.floor("at_s")
+
+
+def _popular_tags(used: DataFrame, share: float) -> tuple[DataFrame, int]:
     """The most used tags with their rank from 0 and their spelling in a query, and how many these are."""
-    used = inserts.select(sf.explode("tags").alias("tag")).groupBy("tag").agg(sf.count("*").alias("uses"))
-    tags, number = ranked(used, sf.desc("uses"), "tag")
+    uses = used.where(~sf.col("key").startswith(_SECOND_SIGN)).select(sf.col("key").alias("tag"), "uses")
+    tags, number = ranked(uses, sf.desc("uses"), "tag")
     kept = ceil(number * share)
     popular = tags.where(sf.col("rank") < kept).select("tag", "rank")
     return keep(map_arrow(popular, _spelled, spark_schema(_POPULAR))), kept
@@ -186,16 +213,25 @@ def _spelled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.record_batch([batch["tag"], ranks, literals], [name for name, _ in _POPULAR])
 
 
-def _drawn_operations(inserts: DataFrame, users: DataFrame, options: TraceOptions) -> DataFrame:
-    own = inserts.groupBy("node").agg(sf.array_sort(sf.collect_list(sf.struct("at_s", "oid"))).alias("objects"))
-    people = users.join(own, on="node", how="left").select(
-        "node",
-        "subscribes",
-        sf.col("objects.at_s").alias("object_times"),
-        sf.col("objects.oid").alias("object_ids"),
-    )
+def _drawn_operations(users: DataFrame, options: TraceOptions) -> DataFrame:
     draw = UserOperations(options.seed, options.rates, options.queries, options.compression)
-    return map_arrow(people, draw, spark_schema(DRAWN_COLUMNS))
+    return map_arrow(users.select("node", "subscribes"), draw, spark_schema(DRAWN_COLUMNS))
+
+
+def _removals(drawn: DataFrame, inserts: DataFrame, light: bool) -> DataFrame:
+    """Unsubscribes, and deletes with the objects that they take: only those of users who delete something are
+    gathered."""
+    deleting = drawn.where(sf.col("kind") == "delete").groupBy("node")
+    deletes = deleting.agg(sf.sort_array(sf.collect_list(sf.struct("sid", "at_s", "tag_draw"))).alias("deletes"))
+    own = inserts.select("node", "at_s", "oid").join(sf.broadcast(deletes) if light else deletes, on="node")
+    people = own.groupBy("node").agg(
+        sf.first("deletes").alias("deletes"),
+        sf.sort_array(sf.collect_list(sf.struct("at_s", "oid"))).alias("objects"),
+    )
+    taken = map_arrow(people, take_objects, spark_schema(TAKEN_COLUMNS))
+    cancelled = drawn.where(sf.col("kind") == "unsubscribe").select("at_s", "node", "kind", "oid", "sid")
+    deleted = taken.select("at_s", "node", sf.lit("delete").alias("kind"), "oid", sf.lit(-1).cast("long").alias("sid"))
+    return keep(cancelled.unionByName(deleted))
 
 
 def _with_queries(subscribes: DataFrame, popular: DataFrame, inserts: DataFrame, options: TraceOptions) -> DataFrame:
@@ -232,23 +268,29 @@ def _companions(inserts: DataFrame, popular: DataFrame) -> DataFrame:
     return grouped.select("tag", sf.col("companions.literal").alias("companions"))
 
 
-def _offsets(rows: DataFrame) -> DataFrame:
+def _offsets(used: DataFrame, asking: DataFrame, removals: DataFrame) -> DataFrame:
     """How many rows come before each second, so that seconds can be numbered side by side."""
-    counts = rows.groupBy("second").agg(sf.count("*").alias("rows")).toArrow().sort_by("second")
-    before = np.cumsum(counts["rows"].to_numpy()) - counts["rows"].to_numpy()
+    inserted = used.where(sf.col("key").startswith(_SECOND_SIGN)).select(
+        sf.substring("key", len(_SECOND_SIGN) + 1, MAX_SECOND_DIGITS).cast("long").alias("second"),
+        sf.col("uses").alias("rows"),
+    )
+    others = asking.select("at_s").unionByName(removals.select("at_s")).groupBy(_second().alias("second"))
+    rows = inserted.unionByName(others.agg(sf.count("*").alias("rows")))
+    counts = rows.toArrow().group_by("second").aggregate([("rows", "sum")]).sort_by("second")
+    before = np.cumsum(counts["rows_sum"].to_numpy()) - counts["rows_sum"].to_numpy()
     table = pa.table([counts["second"], pa.array(before, pa.int64())], schema=arrow_schema(_OFFSETS))
-    return from_arrow(rows.sparkSession, table, spark_schema(_OFFSETS))
+    return from_arrow(used.sparkSession, table, spark_schema(_OFFSETS))
 
 
-def _numbered(inserts: DataFrame, subscribes: DataFrame, removals: DataFrame) -> DataFrame:
+def _numbered(inserts: DataFrame, subscribes: DataFrame, removals: DataFrame, offsets: DataFrame) -> DataFrame:
     rows = (
         inserts.select("at_s", "node", "kind", "oid", "tags", "text", "size_bytes", "summary_bytes")
         .unionByName(subscribes, allowMissingColumns=True)
-        .unionByName(removals.select("at_s", "node", "kind", "oid", "sid"), allowMissingColumns=True)
+        .unionByName(removals, allowMissingColumns=True)
     )
-    rows = rows.withColumn("second", sf.floor("at_s"))
+    rows = rows.withColumn("second", _second())
     order = Window.partitionBy("second").orderBy("at_s", "node", "kind", "oid", "sid")
-    numbered = rows.join(sf.broadcast(_offsets(rows)), on="second", how="inner")
+    numbered = rows.join(sf.broadcast(offsets), on="second", how="inner")
     return numbered.select(
         (sf.col("before") + sf.row_number().over(order) - 1).cast("long").alias("operation"),
         "at_s",

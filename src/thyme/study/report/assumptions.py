@@ -136,14 +136,13 @@ def _workload(plan: Plan, traces: Sequence[PlayedTrace], posts: Span | None) -> 
         source = f"{plan.posts.posts:,} generated posts like those of a football match"
     else:
         source = "the trace given"
-    if not traces or not traces[0].operations:
+    if not traces or not traces[0].outline.operations:
         return f"as in {source}"
-    operations = traces[0].operations
-    minutes = max(operations[-1].at_s - operations[0].at_s, 1.0) / 60.0
-    people = len({operation.node for operation in operations})
-    rate = len(operations) / minutes / max(1, people)
+    outline = traces[0].outline
+    minutes = max(outline.when.lasts_s, 1.0) / 60.0
+    rate = outline.operations / minutes / max(1, outline.nodes)
     told = f"post, ask and delete as in {source}: {rate:.1f} operations per person and minute for {minutes:.0f} minutes"
-    return f"{told}; {use_words(posts, operations)}" if posts is not None else told
+    return f"{told}; {use_words(posts, outline)}" if posts is not None else told
 
 
 def competitors(plan: Plan) -> list[Competitor]:

@@ -1,0 +1,73 @@
+"""What a trace amounts to, for those who tell of it: how many operations of which kind, by whom, from when to when.
+
+Made of three columns, batch by batch: whoever writes a sentence about ten million operations need not hold them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from thyme.model.records import OperationKind
+from thyme.pipeline.spark import dataset
+from thyme.places import Place
+
+_TOLD = ["at_s", "node", "kind"]
+
+
+class Stretch(msgspec.Struct, frozen=True):
+    """From when to when something happened."""
+
+    first_s: float = float("inf")
+    last_s: float = float("-inf")
+
+    @property
+    def lasts_s(self) -> float:
+        return max(0.0, self.last_s - self.first_s)
+
+    def with_times(self, times: pa.Array) -> Stretch:
+        ends = pc.min_max(times).as_py()
+        return self if ends["min"] is None else Stretch(min(self.first_s, ends["min"]), max(self.last_s, ends["max"]))
+
+
+class TraceOutline(msgspec.Struct, frozen=True):
+    """`kinds` counts operations, in order of names; `publishers` are the nodes that insert, in order."""
+
+    kinds: dict[str, int]
+    nodes: int
+    publishers: tuple[int, ...]
+    when: Stretch
+    inserting: Stretch
+
+    @property
+    def operations(self) -> int:
+        return sum(self.kinds.values())
+
+    @property
+    def inserts(self) -> int:
+        return self.kinds.get(OperationKind.INSERT, 0)
+
+
+def outline_of(batches: Iterable[pa.RecordBatch]) -> TraceOutline:
+    """The outline of a trace's rows, whatever their order and their other columns."""
+    kinds: Counter[str] = Counter()
+    nodes: set[int] = set()
+    publishers: set[int] = set()
+    when = inserting = Stretch()
+    for batch in batches:
+        kinds.update({row["values"]: row["counts"] for row in pc.value_counts(batch["kind"]).to_pylist()})
+        nodes.update(pc.unique(batch["node"]).to_pylist())
+        when = when.with_times(batch["at_s"])
+        inserts = batch.filter(pc.equal(batch["kind"], str(OperationKind.INSERT)))
+        publishers.update(pc.unique(inserts["node"]).to_pylist())
+        inserting = inserting.with_times(inserts["at_s"])
+    return TraceOutline(dict(sorted(kinds.items())), len(nodes), tuple(sorted(publishers)), when, inserting)
+
+
+def read_outline(path: Place) -> TraceOutline:
+    """The outline of a trace that is a dataset."""
+    return outline_of(dataset.open_files(path).to_batches(columns=_TOLD))
