@@ -47,16 +47,15 @@ settings.load_profile(os.environ.get("THYME_EXAMPLES", "patient"))
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One session for all tests of a process: starting one takes seconds. It suits tables of a few rows."""
-    from thyme.pipeline.spark.session import HASTY_JAVA, spark_session, steady_java
+    from thyme.pipeline.spark.session import JAVA_OPTIONS, brief_work, spark_session
 
-    java = steady_java()["spark.driver.extraJavaOptions"]
     small = {
         "spark.sql.shuffle.partitions": "2",
         # Compiling each query takes longer than a few rows do; sessions that tests start elsewhere do compile.
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": f"{java} {HASTY_JAVA} -XX:+UseSerialGC",
+        JAVA_OPTIONS: brief_work()[JAVA_OPTIONS],
     }
     session = spark_session("tests", "local[2]", **small)
     yield session

@@ -41,6 +41,11 @@ as it needs it. With 2 GB, five million posts did not become a trace."""
 MIN_LOCAL_MEMORY_MB, MAX_LOCAL_MEMORY_MB = 1_024, 8_192
 HASTY_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Start and first query took 12 s of CPU time with it, 19 s without."""
+CALM_JAVA = (
+    "-XX:+UseParallelGC -XX:Tier4InvocationThreshold=20000 -XX:Tier4MinInvocationThreshold=5000 "
+    "-XX:Tier4CompileThreshold=50000 -XX:Tier4BackEdgeThreshold=400000"
+)
+"""Java's thorough compiler takes only what runs ten times as often as it would ask for by itself."""
 HASTY_SPARK = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -134,14 +139,18 @@ def _drop_quiet_log() -> None:
 
 def steady_java() -> dict[str, str]:
     """Settings for long work on much data: Java compiles thoroughly what it runs often."""
+    return {JAVA_OPTIONS: f"{_java_basics()} {CALM_JAVA}"}
+
+
+def _java_basics() -> str:
     logging = cache_folder() / "log4j2.properties"
     _write_if_changed(logging, LOGGING)
-    return {JAVA_OPTIONS: f"-Dlog4j2.configurationFile={logging.as_uri()} -Duser.timezone=UTC"}
+    return f"-Dlog4j2.configurationFile={logging.as_uri()} -Duser.timezone=UTC"
 
 
 def brief_work() -> dict[str, str]:
     """Settings for work on few rows: nothing is compiled that runs only once."""
-    return {JAVA_OPTIONS: f"{steady_java()[JAVA_OPTIONS]} {HASTY_JAVA}", **HASTY_SPARK}
+    return {JAVA_OPTIONS: f"{_java_basics()} {HASTY_JAVA}", **HASTY_SPARK}
 
 
 def suited_to(size_bytes: int) -> dict[str, str]:
@@ -152,7 +161,8 @@ def suited_to(size_bytes: int) -> dict[str, str]:
 
 
 def _defaults(app: str, local: bool) -> dict[str, str]:
-    settings = steady_java() | {
+    settings = {
+        JAVA_OPTIONS: _java_basics(),
         "spark.app.name": app,
         "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
