@@ -12,11 +12,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from thyme.model.errors import InputError
@@ -28,6 +29,7 @@ from thyme.pipeline.posts.merging import distinct_posts, find_copies, merge_acce
 from thyme.pipeline.posts.parsing import (
     COUNT_COLUMNS,
     OWNED_COLUMNS,
+    OWNED_PART,
     PARSED_REJECTED,
     POSTS_PART,
     SOURCE_COLUMNS,
@@ -130,7 +132,7 @@ def ingest_sources(
         surplus = 0
         if counts.posts:
             tell("removing repetitions")
-            surplus = _write_posts(spark, beside / POSTS_PART, draft, counts, options)
+            surplus = _write_posts(spark, beside, draft, counts, options)
         else:
             draft.add(_nothing(POST_COLUMNS))
         rejected = _write_rejected(spark, beside / REJECTED_FILES, draft, counts.rejected, before)
@@ -147,13 +149,25 @@ def ingest_sources(
 
 def _write_posts(spark: SparkSession, parsed: Place, draft: Draft, counts: Counts, options: IngestOptions) -> int:
     """The posts as they are kept; how many copies were merged into others."""
-    read = dataset.read_folder(spark, parsed, spark_schema(OWNED_COLUMNS))
+    read = _parsed_posts(spark, parsed, counts)
     copies = find_copies(read)
+    respelled = options.merge_accents and counts.accented > 0
+    if not copies.keys and not counts.owned and not respelled and draft.adopt(parsed / POSTS_PART):
+        return 0
     posts = distinct_posts(read, copies, owned=counts.owned > 0)
-    if options.merge_accents and counts.accented:
-        posts = merge_accents(posts)
-    draft.write(posts)
+    draft.write(merge_accents(posts) if respelled else posts)
     return copies.surplus
+
+
+def _parsed_posts(spark: SparkSession, parsed: Place, counts: Counts) -> DataFrame:
+    """All posts as they were read, with their owners, if they have any."""
+    parts = []
+    if counts.posts > counts.owned:
+        worldwide = dataset.read_folder(spark, parsed / POSTS_PART, spark_schema(POST_COLUMNS))
+        parts.append(worldwide.withColumn("owner", sf.lit("")))
+    if counts.owned:
+        parts.append(dataset.read_folder(spark, parsed / OWNED_PART, spark_schema(OWNED_COLUMNS)))
+    return reduce(DataFrame.unionByName, parts)
 
 
 @contextmanager

@@ -2,8 +2,9 @@
 
 A task reads one source and writes Parquet beside the dataset that is being made; Spark is only told how many records
 there were. So a text passes from the file it was found in to Parquet without a detour through Java, and what was read
-is read once, however often later steps look at it. A file appears whole or not at all, and a task that is tried
-again writes the same ones.
+is read once, however often later steps look at it. Posts whose ids are worldwide (`formats.identity`) are written as
+a dataset of posts has them, and can become a part of it as they are; others are apart, with their owners. A file
+appears whole or not at all, and a task that is tried again writes the same ones.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from thyme.pipeline.posts.formats.identity import id_owner, is_worldwide
 from thyme.pipeline.posts.formats.opening import Source
 from thyme.pipeline.posts.formats.posts import ParsedPost, Skipped
 from thyme.pipeline.posts.formats.pseudonyms import Pseudonyms
-from thyme.pipeline.posts.formats.reading import LineCount, Rejected, read_source
+from thyme.pipeline.posts.formats.reading import LineCount, Rejected, read_source, read_together
+from thyme.pipeline.posts.formats.usual import UsualPosts
 from thyme.pipeline.schemas import POST_COLUMNS, REJECTED_COLUMNS, Columns, arrow_schema
 from thyme.places import Place, Remote, place_of
 
@@ -40,7 +42,7 @@ COUNT_COLUMNS: Columns = (
     ("rejected", "int64"),
     ("skipped", "int64"),
 )
-POSTS_PART, REJECTED_PART = "posts", "rejected"
+POSTS_PART, OWNED_PART, REJECTED_PART = "posts", "owned", "rejected"
 
 
 class ParseSources(msgspec.Struct, frozen=True):
@@ -56,34 +58,41 @@ class ParseSources(msgspec.Struct, frozen=True):
 
     def _parse(self, number: int, source: Source) -> pa.RecordBatch:
         folder = place_of(self.folder)
-        posts = _Rows(OWNED_COLUMNS, folder / POSTS_PART / f"{number:06d}.parquet")
+        posts = _Rows(POST_COLUMNS, folder / POSTS_PART / f"{number:06d}.parquet")
+        owned = _Rows(OWNED_COLUMNS, folder / OWNED_PART / f"{number:06d}.parquet")
         rejected = _Rows(PARSED_REJECTED, folder / REJECTED_PART / f"{number:06d}.parquet")
-        skipped = owned = accented = 0
+        skipped = accented = 0
         counted = LineCount()
-        with posts, rejected:
-            for result in read_source(source, counted):
-                if isinstance(result, ParsedPost):
-                    row = self._post(result)
-                    owned += row[-1] != ""
+        with posts, owned, rejected:
+            for result in (read_source if self.pseudonyms else read_together)(source, counted):
+                if isinstance(result, UsualPosts):
+                    posts.add_batch(result.rows)
+                elif isinstance(result, ParsedPost):
+                    post = self.pseudonyms.of(result) if self.pseudonyms else result
+                    row = post_row(post)
                     accented += not "".join(row[4]).isascii()
-                    posts.add(row)
+                    if is_worldwide(result):
+                        posts.add(row)
+                    else:
+                        owned.add((*row, id_owner(post)))
                 elif isinstance(result, Skipped):
                     skipped += 1
                 else:
                     rejected.add((*self._rejected(source, result), number))
-        counts = [number, counted.number, posts.number, owned, accented, rejected.number, skipped]
+        read = posts.number + owned.number
+        counts = [number, counted.number, read, owned.number, accented, rejected.number, skipped]
         return pa.record_batch([[count] for count in counts], schema=arrow_schema(COUNT_COLUMNS))
-
-    def _post(self, result: ParsedPost) -> tuple[str, str, float, str, list[str], str]:
-        post = self.pseudonyms.of(result) if self.pseudonyms else result
-        owner = "" if is_worldwide(result) else id_owner(post)
-        tags = sorted({_clean(tag) for tag in post.tags})
-        return _clean(post.id), _clean(post.author), post.at_s, _clean(post.text), tags, owner
 
     def _rejected(self, source: Source, result: Rejected) -> tuple[str, int, str, str]:
         if self.pseudonyms:
             return source.name, result.line, _clean(result.public_reason), ""
         return source.name, result.line, _clean(result.reason), _clean(result.record)
+
+
+def post_row(post: ParsedPost) -> tuple[str, str, float, str, list[str]]:
+    """A post in the columns of a dataset of posts."""
+    tags = sorted({_clean(tag) for tag in post.tags})
+    return _clean(post.id), _clean(post.author), post.at_s, _clean(post.text), tags
 
 
 @contextmanager
@@ -100,6 +109,7 @@ class _Rows:
         self._schema = arrow_schema(columns)
         self._draft = _sink(place)
         self._rows: list[tuple[object, ...]] = []
+        self._batches: list[pa.RecordBatch] = []
         self._writer: pq.ParquetWriter | None = None
         self.number = 0
 
@@ -108,20 +118,34 @@ class _Rows:
         if len(self._rows) >= BATCH_ROWS:
             self._write()
 
-    def _write(self) -> None:
-        if self._writer is None:
-            self._writer = pq.ParquetWriter(self._draft.__enter__(), self._schema)
+    def add_batch(self, batch: pa.RecordBatch) -> None:
+        if self._rows:
+            self._gather()
+        self._batches.append(batch)
+        if sum(one.num_rows for one in self._batches) >= BATCH_ROWS:
+            self._write()
+
+    def _gather(self) -> None:
         values = zip(*self._rows, strict=True)
         columns = [pa.array(column, field.type) for column, field in zip(values, self._schema, strict=True)]
-        self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
-        self.number += len(self._rows)
+        self._batches.append(pa.record_batch(columns, schema=self._schema))
         self._rows.clear()
+
+    def _write(self) -> None:
+        if self._rows:
+            self._gather()
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._draft.__enter__(), self._schema, write_page_checksum=True)
+        table = pa.Table.from_batches(self._batches)
+        self._writer.write_table(table)
+        self.number += table.num_rows
+        self._batches.clear()
 
     def __enter__(self) -> _Rows:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if error[0] is None and self._rows:
+        if error[0] is None and (self._rows or self._batches):
             self._write()
         if self._writer is not None:
             self._writer.close()

@@ -41,6 +41,10 @@ class Draft(Protocol):
     def add(self, table: pa.Table, number: int = 0, part: str = "") -> None:
         """Write a table as one file."""
 
+    def adopt(self, folder: Place) -> bool:
+        """Take the Parquet files of a folder below `scratch` as they are, in order of their names; False, with nothing
+        taken, where files cannot be moved."""
+
 
 @contextmanager
 def drafting(place: Place, made_from: str = "") -> Iterator[Draft]:
@@ -137,6 +141,13 @@ class _FolderDraft:
         write_checked(table, folder / f"part-{number:05d}.parquet")
         (folder / DONE).touch()
 
+    def adopt(self, folder: Place) -> bool:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        for number, file in enumerate(sorted(Path(str(folder)).glob("*.parquet"))):
+            file.rename(self._folder / f"part-{number:05d}.parquet")
+        (self._folder / DONE).touch()
+        return True
+
 
 class _StoreDraft:
     def __init__(self, place: Remote) -> None:
@@ -154,6 +165,9 @@ class _StoreDraft:
     def add(self, table: pa.Table, number: int = 0, part: str = "") -> None:
         name = f"{part}/part-{number:05d}.parquet" if part else f"part-{number:05d}.parquet"
         self.files[name] = write_part(table, self._place / name)
+
+    def adopt(self, folder: Place) -> bool:
+        return False
 
 
 def _unwritable(place: Place, error: OSError) -> InputError:

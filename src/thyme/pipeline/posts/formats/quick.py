@@ -15,23 +15,23 @@ from thyme.pipeline.posts.formats.times import best_time, parse_time, whole_id
 _CUT_OFF = "…"
 
 
-class _User(msgspec.Struct):
+class _User(msgspec.Struct, gc=False):
     screen_name: str
 
 
-class _Hashtag(msgspec.Struct):
+class _Hashtag(msgspec.Struct, gc=False):
     text: str
 
 
-class _Entities(msgspec.Struct):
+class _Entities(msgspec.Struct, gc=False):
     hashtags: list[_Hashtag] | None = None
 
 
-class _Part(msgspec.Struct):
+class _Part(msgspec.Struct, gc=False):
     """An object of which only matters that it is there."""
 
 
-class _Status(msgspec.Struct):
+class Status(msgspec.Struct, gc=False):
     user: _User
     created_at: str | float | int
     id_str: str
@@ -43,26 +43,36 @@ class _Status(msgspec.Struct):
     retweeted_status: _Part | None = None
 
 
-_decode = msgspec.json.Decoder(_Status).decode
+_decode = msgspec.json.Decoder(Status).decode
 
 
 def quick_status(line: bytes) -> ParsedPost | None:
     """The post of a line; None if the line has to be read thoroughly."""
+    status = decode_status(line)
+    return None if status is None else post_of(status)
+
+
+def decode_status(line: bytes) -> Status | None:
+    """What a line says, as far as it makes a post; None if it is something else."""
     try:
         status = _decode(line)
         if not line.isascii():
             line.decode("utf-8")  # what is passed over is not checked by the decoder
-        return _post(status)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, Unreadable, ValueError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+    return status
 
 
-def _post(status: _Status) -> ParsedPost | None:
+def post_of(status: Status) -> ParsedPost | None:
+    """The post that a status is; None if its line has to be read thoroughly."""
     text, identity = status.full_text or status.text, whole_id(status.id_str)
     shortened = status.retweeted_status is not None and text.rstrip().endswith(_CUT_OFF)
     if not text or identity is None or shortened or status.extended_tweet is not None:
         return None
     stamp = status.timestamp_ms
-    at_s = parse_time(stamp) if stamp else best_time(identity, status.created_at)
     listed = status.entities.hashtags if status.entities else None
-    return finish(identity, status.user.screen_name, at_s, text, [one.text for one in listed or ()])
+    try:
+        at_s = parse_time(stamp) if stamp else best_time(identity, status.created_at)
+        return finish(identity, status.user.screen_name, at_s, text, [one.text for one in listed or ()])
+    except (Unreadable, ValueError):
+        return None
