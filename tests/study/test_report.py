@@ -14,7 +14,8 @@ from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
 from thyme.pipeline.runs.run import RunSpec, pack_trace
-from thyme.sim.traces import read_trace
+from thyme.pipeline.traces.outline import outline_of
+from thyme.sim.traces import read_trace, table_from_operations
 from thyme.study.definition import StudyDefinition, load_preset
 from thyme.study.figures.chosen import Shelf, draw
 from thyme.study.figures.lines import breakdown_figure, metric_figure, trace_figure
@@ -109,7 +110,7 @@ def test_a_figure_is_drawn_with_and_without_an_axis(results: Results, made_up: C
 
 def test_a_trace_is_drawn_over_time() -> None:
     operations = [Operation(i, 10.0 * i, NodeId(0), OperationKind.INSERT, oid=str(i)) for i in range(5)]
-    picture = trace_figure(operations, "trace", "Operations")
+    picture = trace_figure(outline_of(table_from_operations(operations).to_batches()), "trace", "Operations")
     assert picture.png.startswith(b"\x89PNG")
     assert b"<svg" in picture.svg
     assert "5 operations" in picture.caption

@@ -72,7 +72,7 @@ def make(
     from thyme.pipeline.schemas import POSTS
     from thyme.pipeline.spark import dataset
     from thyme.pipeline.spark.keeping import job
-    from thyme.pipeline.spark.session import spark_session, suited_to
+    from thyme.pipeline.spark.session import spark_session, suited_to_dataset
     from thyme.pipeline.traces.outline import read_outline
     from thyme.pipeline.traces.trace import TraceOptions, make_trace
     from thyme.study.posts_fit import doubts, span_of, use_words
@@ -103,7 +103,7 @@ def make(
     options = with_settings(to_record(given, TraceOptions, "thyme trace make"), settings)
     given_posts, place = place_of(posts), place_of(out)
     with Console(stderr=True).status("Making the trace on Spark …"):
-        spark = spark_session("trace", master, **suited_to(dataset.size_bytes(given_posts)))
+        spark = spark_session("trace", master, **suited_to_dataset(dataset.size_bytes(given_posts)))
         with job():
             dataset.write_once(make_trace(dataset.read(spark, given_posts, POSTS), options), place)
     outline = read_outline(place)
@@ -119,11 +119,7 @@ def check(
     trace: Annotated[str, typer.Argument(help="A trace: a CSV file, a Parquet file or a dataset.")],
 ) -> None:
     """Check a trace, and say how many operations of each kind it has; faults are told with their rows."""
-    from thyme.pipeline.traces.outline import outline_of
-    from thyme.sim.traces import read_trace, table_from_operations
-
-    operations = read_trace(trace)
-    _show(outline_of(table_from_operations(operations).to_batches()), f"{trace}: a valid trace")
+    _show(_checked(trace), f"{trace}: a valid trace")
 
 
 @trace_app.command(epilog="Example: thyme trace example --users 36 --out trace.csv")
@@ -167,17 +163,23 @@ def draw(
     ] = None,
 ) -> None:
     """Draw the operations of a trace over time: how many of each kind users issue, and when."""
-    from thyme.sim.traces import read_trace
     from thyme.study.figures.lines import trace_figure
     from thyme.study.figures.pictures import save_picture
 
-    operations = read_trace(trace)
+    outline = _checked(trace)
     given = place_of(trace)
     beside = given.resolve().parent if isinstance(given, Path) else Path()
     name = Path(given.name).stem
-    picture = trace_figure(operations, name, f"Operations over time, {name}")
+    picture = trace_figure(outline, name, f"Operations over time, {name}")
     png, svg = save_picture(picture, out or beside / f"{name}.png")
-    print(f"{len(operations)} operations drawn: {png} and {svg.name}")
+    print(f"{outline.operations} operations drawn: {png} and {svg.name}")
+
+
+def _checked(trace: str) -> TraceOutline:
+    from thyme.pipeline.traces.outline import outline_of
+    from thyme.sim.traces import read_trace, table_from_operations
+
+    return outline_of(table_from_operations(read_trace(trace)).to_batches())
 
 
 def _show(outline: TraceOutline, headline: str) -> None:

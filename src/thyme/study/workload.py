@@ -42,13 +42,14 @@ class Posts(msgspec.Struct, frozen=True):
 
 
 class PlayedTrace(msgspec.Struct, frozen=True):
-    """A trace of the study: where it is kept, its operations, and the same ready to travel."""
+    """A trace of the study: where it is kept, what is told of it, its last operation, and all of them ready to travel.
+    Only those who play it unpack them."""
 
     choice: TraceChoice
     path: Place
-    operations: tuple[Operation, ...]
     packed: PackedTrace
     outline: TraceOutline
+    last: Operation | None
 
 
 def provide_posts(plan: Plan, out: Place, notes: StageNotes) -> Posts:
@@ -90,13 +91,13 @@ def provide_traces(plan: Plan, posts: Posts, out: Place, session: LazySession, n
 
 def _given_trace(choice: TraceChoice, out: Place, working: Callable[[], None], damaged: Damaged) -> PlayedTrace:
     """A file's trace, as a dataset of the study's own."""
-    operations = tuple(read_trace(choice.file))
+    operations = read_trace(choice.file)
     packed = pack_trace(operations)
     path = out / TRACES / packed.identity
     if not dataset.kept(path, damaged):
         working()
         dataset.write_table_once(table_from_operations(operations), path)
-    return PlayedTrace(choice, path, operations, packed, read_outline(path))
+    return _played(choice, path, operations, packed)
 
 
 def _made_trace(
@@ -129,8 +130,12 @@ def _made_trace(
         if not beside:
             raise
         path = make(dealt)
-    operations = tuple(read_trace(path))
-    return PlayedTrace(choice, path, operations, pack_trace(operations), read_outline(path))
+    operations = read_trace(path)
+    return _played(choice, path, operations, pack_trace(operations))
+
+
+def _played(choice: TraceChoice, path: Place, operations: Sequence[Operation], packed: PackedTrace) -> PlayedTrace:
+    return PlayedTrace(choice, path, packed, read_outline(path), operations[-1] if operations else None)
 
 
 def run_specs(plan: Plan, traces: Sequence[PlayedTrace]) -> list[RunSpec]:
@@ -142,8 +147,8 @@ def run_specs(plan: Plan, traces: Sequence[PlayedTrace]) -> list[RunSpec]:
         scenario = run.scenario
         if run.leaving == "publishers":
             scenario = _with_leaving(scenario, trace.outline.publishers)
-        for operation in trace.operations[-1:]:
-            check_end(operation, scenario)
+        if trace.last is not None:
+            check_end(trace.last, scenario)
         specs.append(RunSpec(scenario, trace.packed))
     return specs
 

@@ -16,6 +16,8 @@ from thyme.model.records import OperationKind
 from thyme.pipeline.spark import dataset
 from thyme.places import Place
 
+STEP_S = 10.0
+"""How finely it is told when operations come."""
 _TOLD = ["at_s", "node", "kind"]
 
 
@@ -35,9 +37,11 @@ class Stretch(msgspec.Struct, frozen=True):
 
 
 class TraceOutline(msgspec.Struct, frozen=True):
-    """`kinds` counts operations, in order of names; `publishers` are the nodes that insert, in order."""
+    """`kinds` counts operations, in order of names, and `paces` those of each step of `STEP_S` that has some;
+    `publishers` are the nodes that insert, in order."""
 
     kinds: dict[str, int]
+    paces: dict[str, dict[int, int]]
     nodes: int
     publishers: tuple[int, ...]
     when: Stretch
@@ -54,18 +58,26 @@ class TraceOutline(msgspec.Struct, frozen=True):
 
 def outline_of(batches: Iterable[pa.RecordBatch]) -> TraceOutline:
     """The outline of a trace's rows, whatever their order and their other columns."""
-    kinds: Counter[str] = Counter()
+    steps: Counter[tuple[str, int]] = Counter()
     nodes: set[int] = set()
     publishers: set[int] = set()
     when = inserting = Stretch()
     for batch in batches:
-        kinds.update({row["values"]: row["counts"] for row in pc.value_counts(batch["kind"]).to_pylist()})
+        step = pc.floor(pc.divide(batch["at_s"], STEP_S)).cast(pa.int64())
+        counted = (
+            pa.table([batch["kind"], step], ["kind", "step"]).group_by(["kind", "step"]).aggregate([([], "count_all")])
+        )
+        steps.update({(row["kind"], row["step"]): row["count_all"] for row in counted.to_pylist()})
         nodes.update(pc.unique(batch["node"]).to_pylist())
         when = when.with_times(batch["at_s"])
         inserts = batch.filter(pc.equal(batch["kind"], str(OperationKind.INSERT)))
         publishers.update(pc.unique(inserts["node"]).to_pylist())
         inserting = inserting.with_times(inserts["at_s"])
-    return TraceOutline(dict(sorted(kinds.items())), len(nodes), tuple(sorted(publishers)), when, inserting)
+    paces: dict[str, dict[int, int]] = {}
+    for (kind, at), number in sorted(steps.items()):
+        paces.setdefault(kind, {})[at] = number
+    kinds = {kind: sum(pace.values()) for kind, pace in paces.items()}
+    return TraceOutline(kinds, paces, len(nodes), tuple(sorted(publishers)), when, inserting)
 
 
 def read_outline(path: Place) -> TraceOutline:

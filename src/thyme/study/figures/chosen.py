@@ -43,9 +43,9 @@ def draw(
                 _put(results, along, shown, expectations, shelves[shown.group])
     _break_down_all(results, axis, shelves)
     if traces:
-        largest = max(traces, key=lambda trace: len(trace.operations))
+        largest = max(traces, key=lambda trace: trace.outline.operations)
         title = f"Operations over time, {largest.choice.title}"
-        shelves[WORKLOAD].pictures.append(trace_figure(largest.operations, "operations-over-time", title))
+        shelves[WORKLOAD].pictures.append(trace_figure(largest.outline, "operations-over-time", title))
     return shelves
 
 

@@ -18,7 +18,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, ScalarFormatter
 
-from thyme.model.operations import Operation
+from thyme.pipeline.traces.outline import STEP_S, TraceOutline
 from thyme.study.claims import SIGNS, Bound
 from thyme.study.expectations import Expectation
 from thyme.study.figures.pictures import OPERATION_COLOURS, STYLE, Picture, colours_of, to_picture
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SIZE_IN = (5.4, 3.45)
-BINS_S = (10.0, 30.0, 60.0, 300.0, 600.0, 1_800.0, 3_600.0)
+BINS_S = (STEP_S, 30.0, 60.0, 300.0, 600.0, 1_800.0, 3_600.0)
 MAX_BINS = 120
 LEGEND_MARK_IN, LEGEND_LETTER_IN, LEGEND_ROW_IN = 0.5, 0.08, 0.19
 """What a mark, a letter and a row of the legend take, about."""
@@ -85,19 +85,19 @@ def breakdown_figure(
         return _picture(figure, axes, spots, name, title, caption)
 
 
-def trace_figure(operations: Sequence[Operation], name: str, title: str) -> Picture:
+def trace_figure(trace: TraceOutline, name: str, title: str) -> Picture:
     """The operations of a trace over time (as FGCS Fig. 9)."""
-    last_s = max((operation.at_s for operation in operations), default=BINS_S[0])
+    last_s = trace.when.last_s if trace.operations else BINS_S[0]
     bin_s = next((one for one in BINS_S if last_s <= MAX_BINS * one), BINS_S[-1])
     edges = np.arange(0.0, last_s + bin_s, bin_s)
     with mpl.rc_context(STYLE):
         figure, axes = _blank()
         below = np.zeros(len(edges) - 1)
         for kind, colour in OPERATION_COLOURS.items():
-            times = [operation.at_s for operation in operations if operation.kind == kind]
-            if not times:
+            pace = trace.paces.get(kind, {})
+            if not pace:
                 continue
-            counts, _ = np.histogram(times, edges)
+            counts, _ = np.histogram(np.array(list(pace)) * STEP_S, edges, weights=list(pace.values()))
             axes.bar(
                 edges[:-1], counts, bin_s * 0.92, bottom=below, align="edge", color=colour, label=kind, linewidth=0
             )
@@ -107,7 +107,7 @@ def trace_figure(operations: Sequence[Operation], name: str, title: str) -> Pict
         axes.yaxis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(axis="x", visible=False)
         _legend(axes)
-        caption = f"{len(operations)} operations, as users issue them; bursts follow the posts."
+        caption = f"{trace.operations} operations, as users issue them; bursts follow the posts."
         return to_picture(figure, name, title, caption)
 
 
