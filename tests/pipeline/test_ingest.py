@@ -117,3 +117,19 @@ def test_a_file_gone_missing_fails_the_job_in_one_line(spark: SparkSession, tmp_
     with pytest.raises(InputError, match=r"^/.*v1\.json: not there for the workers.*at the same path$"):
         ingest_sources(spark, sources, tmp_path / "posts", IngestOptions())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_posts_are_the_same_whether_their_files_stay_as_read_or_are_written_again(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = [json.dumps(status() | {"id_str": str(int(KICKOFF_ID) + n), "text": f"n {n}"}) for n in range(30)]
+    (tmp_path / "one.jsonl").write_text("\n".join(lines))
+    (tmp_path / "two.jsonl").write_text("\n".join(lines[10:20]))
+    once = ingest(spark, [str(tmp_path / "one.jsonl")], tmp_path / "once")
+    twice = ingest(spark, [str(tmp_path / "*.jsonl")], tmp_path / "twice")
+    assert (once.posts, once.repeated, twice.posts, twice.repeated) == (30, 0, 30, 10)
+    assert [file.name for file in (tmp_path / "once").glob("*.parquet")] == ["part-00000.parquet"]
+    kept, merged = (pq.read_table(tmp_path / name).sort_by("id") for name in ("once", "twice"))
+    assert kept.column_names == POSTS.names
+    assert kept.to_pylist() == merged.to_pylist()
+    dataset.check(tmp_path / "once")
