@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from thyme.compiled import address_book
 from thyme.routing.dsdv.duties import SETTLE, TRIGGER
 from thyme.routing.dsdv.table import read_together
 from thyme.routing.dsdv.writing import ENTRY
@@ -20,7 +21,6 @@ from thyme.routing.noting import note_together
 from thyme.sim.audience import Audience, Listener
 from thyme.sim.engine import Engine
 from thyme.sim.radios.radio import Told
-from thyme.sim.radios.wifi.book import address_book
 from thyme.sim.radios.wifi.building import chained
 from thyme.sim.radios.wifi.ether import Wifi
 from thyme.sim.radios.wifi.state import free_rows

@@ -2,16 +2,14 @@
 
 Unpacking twenty arrays for every call would cost more than most calls do. So Python keeps the tables alive and
 writes their addresses and lengths into one array of integers, hands over the address of that, and compiled code makes
-them tables again.
+them tables again (`compiled.address_book`, `compiled.opener`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thyme.compiled import opener
 from thyme.sim.radios.radio import TOLD
@@ -35,14 +33,7 @@ from thyme.sim.radios.wifi.state import (
     Ether,
 )
 
-Book = NDArray[np.int64]
 NUMBER = np.dtype(np.int64)
-
-
-def address_book(tables: Iterable[NDArray[Any]]) -> Book:
-    """Addresses and lengths of all tables, good as long as they live."""
-    return np.array([[table.ctypes.data, len(table)] for table in tables], dtype=np.int64)
-
 
 _ROWS = (
     *(

@@ -8,8 +8,8 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from thyme.compiled import address_book
 from thyme.sim.radios.radio import TOLD
-from thyme.sim.radios.wifi.book import address_book
 from thyme.sim.radios.wifi.kernel import prepare
 from thyme.sim.radios.wifi.profiles import BROADCAST_MODES, ERROR_MODELS, WifiOptions, WifiProfile
 from thyme.sim.radios.wifi.state import (
@@ -43,7 +43,6 @@ BOLTZMANN = 1.3803e-23
 BANDWIDTH_HZ = 20e6
 CELLS_MAX = 1_000_000
 SLACK = 0.25  # of the hearing range: how far nodes may stray before they are binned again
-JUMP_M = 0.5  # a leg that starts this far from where the last one ended is a jump
 FRAMES, OVERLAPS, PACKETS, EVENTS = 64, 256, 1024, 1024
 
 
@@ -116,20 +115,6 @@ def _numbers(movement: Movement, grid: Row) -> NDArray[np.int64]:
     return number
 
 
-def _jumps(movement: Movement, legs: Table) -> NDArray[np.int64]:
-    """The instants at which a node is suddenly elsewhere."""
-    if len(legs) < 2:
-        return np.zeros(0, np.int64)
-    before, after = legs[:-1], legs[1:]
-    lasted_s = after["start_s"] - before["start_s"]
-    gap_m = np.hypot(
-        after["x"] - before["x"] - before["vx"] * lasted_s, after["y"] - before["y"] - before["vy"] * lasted_s
-    )
-    same = np.ones(len(legs) - 1, dtype=bool)
-    same[movement.first[1:-1] - 1] = False
-    return np.unique(np.ceil(after["start_s"][same & (gap_m > JUMP_M)] * 1e9).astype(np.int64))
-
-
 def build(movement: Movement, profile: WifiProfile, options: WifiOptions, seed: int) -> Ether:
     """All tables, with every node on, idle and backed off, as nodes are when they join."""
     nodes = movement.nodes
@@ -138,7 +123,7 @@ def build(movement: Movement, profile: WifiProfile, options: WifiOptions, seed: 
         legs[name] = getattr(movement, {"start_s": name}.get(name, name + ("_mps" if name[0] == "v" else "_m")))
     config = configuration(profile, options)
     speed = float(np.hypot(legs["vx"], legs["vy"]).max())
-    jumps = _jumps(movement, legs)
+    jumps = np.ceil(movement.jumps_s() * 1e9).astype(np.int64)
     static = speed == 0.0 and len(jumps) == 0
     config["static"] = int(static)
     config["max_hearers"] = nodes

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from struct import Struct
 
+from thyme.compiled import address_book
 from thyme.model.errors import InputError
 from thyme.sim.radios.radio import Happenings, Told
-from thyme.sim.radios.wifi.book import address_book
 from thyme.sim.radios.wifi.building import build, with_more_room
 from thyme.sim.radios.wifi.counters import WifiTotals, counted, totals
 from thyme.sim.radios.wifi.kernel import OUT_OF_ORDER, SHORT, queue, run, switch
