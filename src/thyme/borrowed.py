@@ -23,6 +23,16 @@ from numba.extending import infer_getattr, intrinsic, register_model
 from numba.np.numpy_support import from_dtype
 from numpy.typing import NDArray
 
+LINE_BYTES = 64
+"""Memory is fetched so many bytes at a time."""
+
+
+def lined(rows: int, kind: np.dtype[Any]) -> NDArray[Any]:
+    """A table whose first row begins a cache line."""
+    room: NDArray[np.uint8] = np.zeros(rows * kind.itemsize + LINE_BYTES, np.uint8)
+    start = -room.ctypes.data % LINE_BYTES
+    return room[start : start + rows * kind.itemsize].view(kind)
+
 
 def _pointer(typing_context: Any, address: Any) -> Any:
     """An address as something `carray` takes."""

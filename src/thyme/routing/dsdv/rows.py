@@ -13,7 +13,6 @@ import numpy as np
 
 from thyme.compiled import carray, inner, pointer
 
-LINE_BYTES = 64
 ROW = np.dtype(
     [
         # what most entries of most updates are held against, in one cache line

@@ -22,9 +22,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from thyme.borrowed import lined
 from thyme.model.ids import NodeId
 from thyme.routing.dsdv import kernel
-from thyme.routing.dsdv.rows import DESK, LINE_BYTES, ROW
+from thyme.routing.dsdv.rows import DESK, ROW
 from thyme.routing.dsdv.writing import ENTRY
 from thyme.routing.hearing import Hearing
 from thyme.wire.dsdv import TableUpdate
@@ -190,9 +191,7 @@ class DsdvTable:
         desk["triggers"], desk["trigger_room"] = self._moments.ctypes.data, moments
 
     def _place(self, rows: NDArray[Any], capacity: int) -> None:
-        room: NDArray[np.uint8] = np.zeros(capacity * ROW.itemsize + LINE_BYTES, np.uint8)
-        start = -room.ctypes.data % LINE_BYTES
-        self._rows: NDArray[Any] = room[start : start + capacity * ROW.itemsize].view(ROW)
+        self._rows: NDArray[Any] = lined(capacity, ROW)
         self._rows[: len(rows)] = rows
         out: NDArray[np.uint8] = np.zeros((2 * capacity + 1) * ENTRY, np.uint8)
         self._out = out.data

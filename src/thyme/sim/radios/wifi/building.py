@@ -8,6 +8,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from thyme.borrowed import lined
 from thyme.compiled import address_book
 from thyme.sim.radios.radio import TOLD
 from thyme.sim.radios.wifi.kernel import prepare
@@ -34,7 +35,6 @@ from thyme.sim.radios.wifi.state import (
     Row,
     Table,
     free_rows,
-    lined,
 )
 from thyme.sim.radios.wifi.timing import DSSS_ACK_NS, LIGHT_M_PER_NS
 from thyme.world.mobility.movement import Movement

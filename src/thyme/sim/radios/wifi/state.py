@@ -16,8 +16,6 @@ Table = NDArray[np.void]
 Row = Any
 
 NEVER = np.iinfo(np.int64).max
-LINE_BYTES = 64
-"""Memory is fetched so many bytes at a time."""
 
 # kinds of frames
 BROADCAST, UNICAST, ACK, RTS, CTS = 0, 1, 2, 3, 4
@@ -156,13 +154,6 @@ class Ether(NamedTuple):
     leg_first: NDArray[np.int64]
     leg: Table
     chunk: Table  # scratch: steps of interference
-
-
-def lined(rows: int, kind: np.dtype[np.void]) -> Table:
-    """A table whose first row begins a cache line."""
-    room: NDArray[np.uint8] = np.zeros(rows * kind.itemsize + LINE_BYTES, np.uint8)
-    start = -room.ctypes.data % LINE_BYTES
-    return room[start : start + rows * kind.itemsize].view(kind)
 
 
 def free_rows(table: Table, start: int) -> None:
