@@ -216,9 +216,11 @@ class Dsdv:
 
     def _link_failed(self, neighbour: NodeId) -> None:
         limit = self._options.broken_after_failures
+        if not limit:
+            return
         failures = self._failures[neighbour] = self._failures.get(neighbour, 0) + 1
         self._table.attend(True)
-        if not limit or failures < limit:
+        if failures < limit:
             return
         del self._failures[neighbour]
         if self._table.lose_over(neighbour, self._host.now()):
