@@ -8,6 +8,7 @@ is so is looked at before anybody relies on it.
 from __future__ import annotations
 
 import ctypes
+import sys
 from random import Random
 from typing import Any
 
@@ -23,6 +24,8 @@ _STEP = 1.0 / 9007199254740992.0
 
 def state_address(random: Random) -> int | None:
     """Where the state of a generator is kept; None if it is not as expected."""
+    if sys.implementation.name != "cpython" or type(random).__basicsize__ < _HEAD_BYTES + 4 * (_WORDS + 1):
+        return None
     address = id(random) + _HEAD_BYTES
     _, words, _ = random.getstate()
     found = (ctypes.c_uint32 * (_WORDS + 1)).from_address(address)
