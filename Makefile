@@ -9,8 +9,8 @@ BENCH := $(VENV)/.bench
 NS3 := .venv-ns3
 STUDY_OUT ?= out/study
 GALLERY ?= --demo --open
-# How many processes run tests: as many as there are cores.
-JOBS ?= logical
+# How many processes run tests: one more than there are cores, since some tests wait for live nodes.
+JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
 # `$(call setup,extras)` installs Thyme with these extras at the pinned versions. The installer's own words go to a log,
 # of which a person sees what is being fetched, and the end of it if something went wrong.
@@ -82,7 +82,7 @@ figures: $(RUNTIME) ## draw the decision map of docs/decision.md anew from its t
 	$(BIN)/thyme study map --figure docs/figures/decision.png && rm docs/figures/decision.svg
 	$(BIN)/thyme study map --narrow --figure docs/figures/decision_narrow.png && rm docs/figures/decision_narrow.svg
 
-test: $(DEV) $(BENCH) ## run all tests, on all cores (JOBS=2 on two)
+test: $(DEV) $(BENCH) ## run all tests, on all cores (JOBS=2: by two processes)
 	$(BIN)/python -m pytest -n $(JOBS)
 
 search: $(DEV) $(BENCH) ## run all tests with examples drawn afresh, as often as you like (WHERE=tests/model for a part)
