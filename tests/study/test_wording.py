@@ -6,7 +6,7 @@ from math import nan
 
 import pytest
 
-from thyme.study.wording import counted, duration, share, size, span
+from thyme.study.wording import counted, duration, proportion, share, size, span
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,18 @@ def test_a_span_of_equals_is_one_and_counts_know_their_plural() -> None:
     assert (span("4 s", "4 s"), span("4 s", "5 s")) == ("4 s", "4 s to 5 s")
     assert [counted(number, "run") for number in (1, 2)] == ["1 run", "2 runs"]
     assert counted(0, "topology", "topologies") == "0 topologies"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "told"),
+    [
+        (0.99, 1.01, "about as much"),
+        (0.5, 0.8, "20% to 50% less"),
+        (1.1, 1.2, "10% to 20% more"),
+        (0.67, 2.0, "from 33% less to 2 times as much"),
+        (0.97, 1.3, "from 3% less to 30% more"),
+        (2.5, 3.0, "2.5 to 3 times as much"),
+    ],
+)
+def test_how_much_something_is_beside_something_else(low: float, high: float, told: str) -> None:
+    assert proportion(low, high, 0.02) == told

@@ -67,6 +67,9 @@ def proportion(low: float, high: float, equal: float) -> str:
         return f"{less} less"
     if high < 2.0 and low >= 1.0:
         return f"{span(round_share(low - 1.0), round_share(high - 1.0))} more"
+    if low < 1.0:
+        most = f"{round_share(high - 1.0)} more" if high < 2.0 else f"{high:.2g} times as much"
+        return f"from {round_share(1.0 - low)} less to {most}"
     return f"{span(f'{low:.2g}', f'{high:.2g}')} times as much"
 
 
