@@ -37,6 +37,7 @@ def test_help_names_the_subcommands(tmp_path: Path) -> None:
         (["scenario", "check", "unknown.toml"], "unknown.toml:1: there is no key 'nodez'; it has name, nodes, "),
         (["scenario", "check", "typed.toml"], 'typed.toml:2: radio.range_m is "far"; expected a number'),
         (["scenario", "check", "approach.toml"], "there is no approach 'magic'; expected one of es, ls"),
+        (["scenario", "check", "study.toml"], "so it is a study; play it: thyme study study.toml"),
         (["scenario", "check", "fine.toml", "--set", "nodes"], "expected KEY=VALUE"),
         (["scenario", "check", "fine.toml", "--set", "nodes=0"], "--set: nodes is 0; expected a whole number >= 1"),
         (["scenario", "check", "fine.toml", "--set", "settings.pats=3"], "there is no key 'settings.pats'"),
@@ -44,6 +45,7 @@ def test_help_names_the_subcommands(tmp_path: Path) -> None:
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
 def test_mistakes_end_in_one_line_and_exit_code_2(arguments: list[str], said: str, tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text('title = "A festival"\n[scenario]\nnodes = 9\n')
     (tmp_path / "fine.toml").write_text("nodes = 4\n")
     (tmp_path / "broken.toml").write_text("nodes = \n")
     (tmp_path / "unknown.toml").write_text("nodez = 4\n")

@@ -148,6 +148,8 @@ def load_scenario(path: Path, changes: Mapping[str, Any] | None = None) -> Scena
     """The scenario of a TOML file, with these keys changed as `--set` changes them. Files that it names are sought
     beside it, those of `--set` where the command is given."""
     given, source = read_toml(path)
+    if isinstance(given.get("scenario"), dict):
+        raise InputError(f"{path}: it has a section [scenario], so it is a study; play it: thyme study {path}")
     resolve_beside(given, "movement.file", path.parent)
     for key, value in (changes or {}).items():
         set_key(given, key, value, Scenario)
