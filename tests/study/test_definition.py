@@ -76,6 +76,13 @@ def test_an_unknown_preset_is_told_with_those_there_are() -> None:
         load_preset("../presets/quick")
 
 
+def test_a_scenario_that_is_given_for_a_study_is_told_so(tmp_path: Path) -> None:
+    path = tmp_path / "crowd.toml"
+    path.write_text('nodes = 9\napproach = "ls"\n')
+    with pytest.raises(InputError, match=r"so it is a scenario; play it: thyme simulate .*crowd\.toml"):
+        load_study(path)
+
+
 def test_a_file_that_is_missing_or_broken_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"gone\.toml: there is no such file"):
         load_study(tmp_path / "gone.toml")

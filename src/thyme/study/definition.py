@@ -146,6 +146,11 @@ def load_preset(
 def load_study(path: Path, changes: Mapping[str, Any] | None = None) -> StudyDefinition:
     """The study of a file; the files that it names are sought beside it."""
     given, source = read_toml(path)
+    if "nodes" in given and "scenario" not in given:
+        raise InputError(
+            f"{path}: it has nodes and no section [scenario], so it is a scenario; play it: thyme simulate {path}, or "
+            "write a study of such a crowd: thyme study new"
+        )
     given.setdefault("name", path.stem)
     for section, key in (("posts", "dataset"), ("trace", "file"), ("scenario", "movement.file")):
         resolve_beside(given.get(section), key, path.parent)
