@@ -17,6 +17,10 @@ LEAST_HOPS = 200
 HOPS_PER_SIDE = 6
 """The outer face has about 2 for each column and row, half as many again where cells along the border are empty."""
 
+SMALL_SIDE = 14
+"""Cells along the longer side of the papers' largest venue, which has 196 people. Up to it a way has few hops, each
+surely in range; in larger venues what people send grows with their ways, and the air in the middle fills up."""
+
 
 class Destination(msgspec.Struct, frozen=True):
     """A cell, or one node in a cell."""
@@ -67,6 +71,9 @@ class GeographicOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     reach_cells: int = 1
     """How far a greedy hop may go, in cells; 2 lets hops skip a cell where beacons show that the radio allows
     it. Beyond 1 the range is no longer certain."""
+    leap_beyond: int = 2
+    """In a large venue (`leaps_within`) a packet that is more than so many cells from its target skips a cell, where
+    nodes beyond it are heard. 0: every hop is to a cell beside this one, which is surely in range, as in the paper."""
     max_headings: int = 32
     """Destinations in one packet; more are sent in several."""
     memory: int = 2000
@@ -88,6 +95,8 @@ class GeographicOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         for name in ("node_tries", "cell_tries", "reach_cells", "max_headings", "memory"):
             if getattr(self, name) < 1:
                 raise InputError(f"geographic {name} is {getattr(self, name)}; expected at least 1")
+        if self.leap_beyond < 0 or self.leap_beyond == 1:
+            raise InputError(f"geographic leap_beyond is {self.leap_beyond}; expected 2 cells or more, or 0 for never")
         if self.proxy_memory_s < 0.0:
             raise InputError(f"geographic proxy_memory_s is {self.proxy_memory_s}; expected 0 or more seconds")
 
@@ -95,7 +104,11 @@ class GeographicOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         """How many hops a packet may make; 14 × 7 cells have an outer face of about 40."""
         return self.hop_limit or max(LEAST_HOPS, HOPS_PER_SIDE * (grid.columns + grid.rows))
 
+    def leaps_within(self, grid: Grid) -> int:
+        """How far from its target a packet skips cells; 0 where it never does."""
+        return self.leap_beyond if max(grid.columns, grid.rows) > SMALL_SIDE else 0
+
     @classmethod
     def paper(cls) -> GeographicOptions:
-        """As Thyme FGCS §6.6 describes it: a tour for every packet to an empty cell."""
-        return cls(proxy_memory_s=0.0, sure_proxies=False)
+        """As Thyme FGCS §6.6 describes it: from cell to cell, with a tour for every packet to an empty one."""
+        return cls(leap_beyond=0, proxy_memory_s=0.0, sure_proxies=False)

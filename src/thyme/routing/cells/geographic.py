@@ -65,6 +65,7 @@ class GeographicRouter:
         self._forwarder = Forwarder(host, beacons, self._options, self._route, self._give_up)
         self._ways = Ways(grid, self._options.reach_cells)
         self._hop_limit = self._options.hops_within(grid)
+        self._leap_beyond = self._options.leaps_within(grid)
         self._greedy_hops = grid.columns + grid.rows
         """More than a way without a detour takes."""
         self._proxies = Proxies(host.now, self._options.proxy_memory_s, self._options.max_proxies)
@@ -210,9 +211,24 @@ class GeographicRouter:
             return None
         if node != ANY_NODE and (node == self._host.node or self._hears(node)):
             return None
+        populated = self._beacons.populated()
+        leap = self._leap(here, heading, populated)
+        if leap is not None:
+            return leap
         ahead = self._grid.towards(here, heading.cell)
         certain = ahead != here and self._options.reach_cells == 1
-        return ahead if certain and ahead in self._beacons.populated() else None
+        return ahead if certain and ahead in populated else None
+
+    def _leap(self, here: CellId, heading: Heading, populated: frozenset[CellId]) -> CellId | None:
+        """In a large venue a way is gone two cells at a time, where the radio allows it."""
+        beyond = self._leap_beyond
+        if not beyond or heading.detour is not None or heading.beside:
+            return None
+        leaps = self._grid.leaps(here, heading.cell, beyond)
+        if leaps is None:
+            return None
+        aside, straight = leaps
+        return aside if aside in populated else straight if straight in populated else None
 
     def _route(self, packet: CellPacket, headings: Sequence[Heading], failures: Failures = NO_FAILURES) -> None:
         """One hop: find where each destination goes next, and send one packet per next hop."""
@@ -251,6 +267,9 @@ class GeographicRouter:
     def _step(
         self, here: CellId, member: bool, populated: frozenset[CellId], heading: Heading, *, sure: bool
     ) -> Onward | End:
+        leap = self._leap(here, heading, populated) if member else None
+        if leap is not None:
+            return Onward(leap, heading)
         step = self._ways.step(here, member, populated, heading, sure)
         if isinstance(step, Onward) and not _sets_out(heading, step.heading):
             return step

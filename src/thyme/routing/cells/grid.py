@@ -115,6 +115,24 @@ class Grid:
             ahead += columns if to_row > row else -columns
         return CellId(ahead)
 
+    def leaps(self, cell: CellId, target: CellId, beyond: int) -> tuple[CellId, CellId] | None:
+        """The two cells that are closest to a target more than `beyond` cells away, of those within two cells of this
+        one but for the corners: two on along the longer side of the way, and at most one along the other. None if the
+        target is not so far."""
+        columns = self.columns
+        row, column = divmod(cell, columns)
+        to_row, to_column = divmod(target, columns)
+        right, up = to_column - column, to_row - row
+        if abs(right) >= abs(up):
+            long, along, short, across = right, 1, up, columns
+        else:
+            long, along, short, across = up, columns, right, 1
+        if abs(long) <= beyond:
+            return None
+        straight = cell + (2 * along if long > 0 else -2 * along)
+        aside = straight if short == 0 else straight + across if short > 0 else straight - across
+        return CellId(aside), CellId(straight)
+
     def steps(self, one: CellId, other: CellId) -> int:
         """How many cells one is from the other, diagonal steps counting as one."""
         (a, b), (c, d) = self.place(one), self.place(other)

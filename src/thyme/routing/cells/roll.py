@@ -80,12 +80,12 @@ class Roll:
     def silent_since(self, at_s: float) -> tuple[list[NodeId], float]:
         """Those who were not heard after `at_s`, in the order of their numbers; and when the one was heard that, of all
         others, was not heard for longest, infinity if there are none."""
-        end = _WORDS * len(self._at)
-        heard = self._instants[_HEARD_S:end:_WORDS].tolist()
-        oldest_s = min(heard, default=inf)
+        count = len(self._at)
+        oldest_s = float(self._heard_s[:count].min(initial=inf))
         if oldest_s > at_s:
             return [], oldest_s
-        rows = zip(self._words[:end:_WORDS].tolist(), heard, strict=True)
+        heard = self._heard_s[:count].tolist()
+        rows = zip(self._words[: _WORDS * count : _WORDS].tolist(), heard, strict=True)
         silent = sorted([NodeId(node) for node, heard_s in rows if heard_s <= at_s])
         return silent, min([heard_s for heard_s in heard if heard_s > at_s], default=inf)
 
@@ -134,4 +134,5 @@ class Roll:
         self._rows: NDArray[np.uint8] = np.zeros(rows * ROW.itemsize, np.uint8)
         self._rows[: len(so_far)] = np.frombuffer(so_far, np.uint8)
         self._words, self._instants = self._rows.data.cast("q"), self._rows.data.cast("d")
+        self._heard_s: NDArray[np.float64] = self._rows.view(ROW)["heard_s"]
         self._desk["rows"] = self._rows.ctypes.data
