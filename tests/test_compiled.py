@@ -133,3 +133,16 @@ def test_tables_behind_one_pointer_are_read_and_written_in_place() -> None:
     assert fill(book.ctypes.data) == 5
     assert rows["price"].tolist() == [1.0, 1.0]
     assert numbers.tolist() == [3, 1, 2]
+
+
+def test_the_tables_of_a_radio_have_a_short_name_in_compiled_code() -> None:
+    """It is part of the name of every function that is given them, and LLVM reads it at every call."""
+    from numba import types
+
+    from thyme.borrowed import opener
+
+    rows = {f"table{i}": np.dtype([(f"column{k}", np.int64) for k in range(20)]) for i in range(20)}
+    others = {**rows, "table3": np.dtype([("another", np.int64)])}
+    names = [str(opener(tables)._defn(None, types.int64)[0].return_type) for tables in (rows, rows, others)]
+    assert names[0] == names[1] != names[2]
+    assert len(names[0]) < 40

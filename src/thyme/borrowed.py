@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -46,12 +47,18 @@ def _pointer(typing_context: Any, address: Any) -> Any:
 pointer: Any = intrinsic(_pointer)
 
 
+def _brief(kind: str, description: str) -> str:
+    """What a type is called in the names of functions: one that spells out the rows of twenty tables has thousands of
+    letters, in every function and at every call, and LLVM reads them all."""
+    return f"{kind}{blake2b(description.encode(), digest_size=6).hexdigest()}"
+
+
 class _Table(types.Type):  # type: ignore[misc]
     """Rows in memory, known by their address and number. Positions are not checked and do not count from the end."""
 
     def __init__(self, row: Any) -> None:
         self.row = row
-        super().__init__(f"Table({row})")
+        super().__init__(_brief("Table", str(row)))
 
 
 class _Tables(types.Type):  # type: ignore[misc]
@@ -59,7 +66,7 @@ class _Tables(types.Type):  # type: ignore[misc]
 
     def __init__(self, row_types: dict[str, np.dtype[Any]]) -> None:
         self.tables = {name: (at, _Table(from_dtype(row))) for at, (name, row) in enumerate(row_types.items())}
-        super().__init__(f"Tables({', '.join(f'{name}: {table}' for name, (_, table) in self.tables.items())})")
+        super().__init__(_brief("Tables", ", ".join(f"{name}: {table}" for name, (_, table) in self.tables.items())))
 
 
 register_model(_Tables)(models.OpaqueModel)
@@ -79,14 +86,22 @@ class _Attributes(AttributeTemplate):  # type: ignore[misc]
         return tables.tables[name][1] if name in tables.tables else None
 
 
+TRIED_FIRST: dict[str, Any] = {"target": "cpu"}
+"""numba asks whoever knows a function for one target before those who know it for any, of which there are dozens."""
+
+
 @infer_global(len)
 class _Length(AbstractTemplate):  # type: ignore[misc]
+    metadata = TRIED_FIRST
+
     def generic(self, given: Any, named: Any) -> Any:
         return types.intp(*given) if isinstance(given[0], _Table) else None
 
 
 @infer_global(operator.getitem)
 class _Reading(AbstractTemplate):  # type: ignore[misc]
+    metadata = TRIED_FIRST
+
     def generic(self, given: Any, named: Any) -> Any:
         table, at = given
         if isinstance(table, _Table) and isinstance(at, types.Integer):
@@ -96,6 +111,8 @@ class _Reading(AbstractTemplate):  # type: ignore[misc]
 
 @infer_global(operator.setitem)
 class _Writing(AbstractTemplate):  # type: ignore[misc]
+    metadata = TRIED_FIRST
+
     def generic(self, given: Any, named: Any) -> Any:
         table, at, _ = given
         if isinstance(table, _Table) and isinstance(at, types.Integer):

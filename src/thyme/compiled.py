@@ -28,9 +28,12 @@ from numba import njit, types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
+from numba.core.typed_passes import NopythonRewrites
+from numba.core.typing.templates import ConcreteTemplate, builtin_registry
+from numba.core.untyped_passes import InlineClosureLikes
 from platformdirs import user_cache_path
 
-from thyme.borrowed import address_book, carray, opener, pointer
+from thyme.borrowed import TRIED_FIRST, address_book, carray, opener, pointer
 from thyme.sources import own_sources
 
 __all__ = ["address_book", "borrowing", "carray", "compiled", "entry", "inner", "opener", "pointer", "tried"]
@@ -43,17 +46,21 @@ _NO_DOORS = {"no_cpython_wrapper": True, **_NO_C_DOOR}
 """Nobody calls compiled functions from C, and Python calls only entries: what would make that possible takes longer to
 compile than most functions do."""
 
+_NEEDLESS = (InlineClosureLikes, NopythonRewrites)
+"""Steps of numba for what entries and their parts do not have: functions within functions, comprehensions, and
+arithmetic of whole arrays."""
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compiled(function: Function) -> Function:
     """A function that Python or compiled code calls, kept on disk; divisions by zero raise, as in Python."""
-    return _kept(function, **_NO_C_DOOR)
+    return _kept(function, _WholeCompiler, **_NO_C_DOOR)
 
 
 def entry(function: Function) -> Function:
     """A function that Python calls, kept on disk; divisions are not checked."""
-    return _kept(function, error_model="numpy", **_NO_C_DOOR)
+    return _kept(function, _EntryCompiler, error_model="numpy", **_NO_C_DOOR)
 
 
 def tried(function: Function) -> Function:
@@ -74,6 +81,18 @@ def borrowing(function: Function) -> Function:
     )
 
 
+def _try_numbers_first() -> None:
+    """Operators are mostly those of numbers. numba would try those of arrays, sets, texts and more before, at each."""
+    for function, kind in builtin_registry.globals:
+        if getattr(function, "__module__", "") == "_operator":
+            for template in kind.templates:
+                if issubclass(template, ConcreteTemplate):
+                    template.metadata = TRIED_FIRST
+
+
+_try_numbers_first()
+
+
 class _Whole(JITCodeLibrary):  # type: ignore[misc]
     """The code of an entry: optimised and made machine code, with all its parts in it."""
 
@@ -83,6 +102,15 @@ class _Whole(JITCodeLibrary):  # type: ignore[misc]
             if isinstance(library, _Part):
                 parts.extend(further for further in library._linking_libraries if further not in parts)
         super().finalize()
+
+
+class _Scalar(_Whole):
+    """The same of functions that add no arrays up: nothing is gained by doing several rows at once, and to find that
+    out takes long."""
+
+    def _optimize_final_module(self) -> None:
+        passes, builder = self._codegen._module_pass_manager(loop_vectorize=False, slp_vectorize=False)
+        passes.run(self._final_module, builder)
 
 
 class _Part(JITCodeLibrary):  # type: ignore[misc]
@@ -98,17 +126,33 @@ class _Part(JITCodeLibrary):  # type: ignore[misc]
 
 
 class _WholeCompiler(Compiler):  # type: ignore[misc]
+    library: type[_Whole] = _Whole
+
     def define_pipelines(self) -> Any:
-        self.state.library = _library(_Whole, self.state)
+        self.state.library = _library(self.library, self.state)
         self.state.library.enable_object_caching()
         return super().define_pipelines()
+
+
+class _EntryCompiler(_WholeCompiler):
+    library = _Scalar
+
+    def define_pipelines(self) -> Any:
+        return _short(super().define_pipelines())
 
 
 class _PartCompiler(Compiler):  # type: ignore[misc]
     def define_pipelines(self) -> Any:
         self.state.library = _library(_Part, self.state)
         self.state.flags.no_compile = True
-        return super().define_pipelines()
+        return _short(super().define_pipelines())
+
+
+def _short(pipelines: Any) -> Any:
+    """Without the needless steps."""
+    for pipeline in pipelines:
+        pipeline.passes = [step for step in pipeline.passes if step[0] not in _NEEDLESS]
+    return pipelines
 
 
 def _library(kind: type, state: Any) -> Any:
@@ -139,8 +183,8 @@ def _plain(dispatcher: Any) -> Any:
     return dispatcher
 
 
-def _kept(function: Function, **options: Any) -> Function:
-    dispatcher = njit(pipeline_class=_WholeCompiler, **options)(function)
+def _kept(function: Function, compiler: type, **options: Any) -> Function:
+    dispatcher = njit(pipeline_class=compiler, **options)(function)
     if dispatcher is not function:  # as it is where numba is told not to compile
         dispatcher._cache = KeptCode(function)
     return cast(Function, dispatcher)

@@ -11,21 +11,23 @@ from thyme.model.ids import NodeId
 from thyme.routing.heard import DESK, ROW
 from thyme.routing.hearing import HEARING, Hearing
 
+_NUMBER, _INSTANT = np.dtype(np.int64), np.dtype(np.float64)
+
 
 @inner
 def columns(hearing: int) -> Any:
     """The rows of a hearing: nodes, instants, draws, and what they are told."""
     desk = carray(pointer(hearing), 1, HEARING)[0]
-    nodes = carray(pointer(desk.nodes), desk.count, np.dtype(np.int64))
-    now_s = carray(pointer(desk.now_s), desk.count, np.dtype(np.float64))
-    draws = carray(pointer(desk.draws), desk.count, np.dtype(np.float64))
-    return nodes, now_s, draws, carray(pointer(desk.told), desk.count, np.dtype(np.int64))
+    nodes = carray(pointer(desk.nodes), desk.count, _NUMBER)
+    now_s = carray(pointer(desk.now_s), desk.count, _INSTANT)
+    draws = carray(pointer(desk.draws), desk.count, _INSTANT)
+    return nodes, now_s, draws, carray(pointer(desk.told), desk.count, _NUMBER)
 
 
 @inner
 def desk_of(desks: int, node: int) -> int:
     """The address that a column of desks holds for a node."""
-    return int(carray(pointer(desks + 8 * node), 1, np.dtype(np.int64))[0])
+    return int(carray(pointer(desks + 8 * node), 1, _NUMBER)[0])
 
 
 @inner

@@ -13,10 +13,12 @@ import numpy as np
 from thyme.compiled import carray, inner, pointer
 from thyme.routing.dsdv.duties import TRIGGER
 
+_INSTANT = np.dtype(np.float64)
+
 
 @inner
 def pending(desk: Any) -> Any:
-    return carray(pointer(desk.triggers), desk.trigger_room, np.dtype(np.float64))
+    return carray(pointer(desk.triggers), desk.trigger_room, _INSTANT)
 
 
 @inner

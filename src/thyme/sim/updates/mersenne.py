@@ -16,6 +16,8 @@ import numpy as np
 
 from thyme.compiled import carray, inner, pointer
 
+_WORD = np.dtype(np.uint32)
+
 _HEAD_BYTES = object.__basicsize__
 _WORDS, _AHEAD = 624, 397
 _ALL, _HIGH, _LOW, _MATRIX = 0xFFFFFFFF, 0x80000000, 0x7FFFFFFF, 0x9908B0DF
@@ -57,6 +59,6 @@ def next_word(words: Any) -> int:
 @inner
 def draw(address: int) -> float:
     """What `random()` of the generator whose state is there would give."""
-    words = carray(pointer(address), _WORDS + 1, np.dtype(np.uint32))
+    words = carray(pointer(address), _WORDS + 1, _WORD)
     high = next_word(words) >> 5
     return (high * 67108864.0 + (next_word(words) >> 6)) * _STEP

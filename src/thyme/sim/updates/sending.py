@@ -16,6 +16,8 @@ from thyme.sim.radios.wifi.state import EVERYBODY, Ether
 from thyme.sim.stops import GO, LATE, ROOM
 from thyme.sim.updates.state import Updates
 
+_BYTE = np.dtype(np.uint8)
+
 MEMORY_S = 0.01
 """How long a frame is remembered after its sender is done: the farthest hearer is told a little later."""
 
@@ -36,7 +38,7 @@ def token_of(frame: int) -> int:
 def put_out(u: Updates, node: int, size: int) -> None:
     """What a table has written becomes frames."""
     desk = u.desk[0]
-    out = carray(pointer(carray(pointer(u.table[node]), 1, TABLE)[0].out), size, np.dtype(np.uint8))
+    out = carray(pointer(carray(pointer(u.table[node]), 1, TABLE)[0].out), size, _BYTE)
     for begin in range(0, size, desk.piece_bytes):
         k = desk.free_frame
         frame = u.frame[k]

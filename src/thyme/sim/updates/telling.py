@@ -23,6 +23,8 @@ from thyme.sim.updates.mersenne import draw
 from thyme.sim.updates.sending import end_frame, token_of
 from thyme.sim.updates.state import DUTIES, Updates
 
+_BYTE = np.dtype(np.uint8)
+
 
 @inner
 def ready(u: Updates, node: int, sender: int, entries: int, clock_s: float) -> bool:
@@ -50,7 +52,7 @@ def keep_time(u: Updates, node: int, left: int, now_s: float, clock_s: float) ->
 def tell_rows(u: Updates, e: Ether, end: int, sender: int, frame: int) -> bool:
     """Tell a frame to one after the other of those who hear it, up to the first who is not ready; whether all were."""
     desk, size = u.desk[0], u.frame[frame].bytes
-    entries = carray(pointer(desk.payload + frame * desk.piece_bytes), size, np.dtype(np.uint8))
+    entries = carray(pointer(desk.payload + frame * desk.piece_bytes), size, _BYTE)
     size_bytes = u.message_bytes[size // ENTRY]
     while desk.row < end:
         row = e.told[desk.row]
