@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thyme.host import MemoryStore, Store
-from thyme.live.store import database
+from thyme.live.store import database, journal
 from thyme.live.store.database import LOCK, NAME
 from thyme.live.store.disk import DiskStore
 from thyme.live.store.files import FOLDER
@@ -147,7 +147,7 @@ def test_commits_are_told_in_order_and_after_the_disk_has_them(tmp_path: Path) -
         await committed(store)
         assert told == list(range(50))
         with sqlite3.connect(tmp_path / NAME) as other:
-            assert other.execute("SELECT count(*) FROM records").fetchone() == (50,)
+            assert list(journal.load(other)[0]["kind"]) == [str(i) for i in range(50)]
         other.close()
 
     with_store(tmp_path, use)
@@ -196,7 +196,7 @@ def test_a_store_of_an_older_version_is_brought_up_to_date_whole_or_not_at_all(
 
     def version() -> tuple[int, list[str]]:
         with sqlite3.connect(tmp_path / NAME) as found:
-            columns = [row[1] for row in found.execute("PRAGMA table_info(records)")]
+            columns = [row[1] for row in found.execute("PRAGMA table_info(batches)")]
             number = int(found.execute("PRAGMA user_version").fetchone()[0])
         found.close()
         return number, columns
@@ -204,7 +204,7 @@ def test_a_store_of_an_older_version_is_brought_up_to_date_whole_or_not_at_all(
     with_store(tmp_path, fill)
     before = version()
     monkeypatch.setattr(database, "VERSION", database.VERSION + 1)
-    added = "ALTER TABLE records ADD COLUMN written_s REAL NOT NULL DEFAULT 0"
+    added = "ALTER TABLE batches ADD COLUMN written_s REAL NOT NULL DEFAULT 0"
     monkeypatch.setitem(database.MIGRATIONS, database.VERSION - 1, f"{added};\nALTER TABLE nonsense DROP COLUMN x")
     with pytest.raises(InputError, match="nonsense"):
         with_store(tmp_path, nothing)
@@ -212,6 +212,71 @@ def test_a_store_of_an_older_version_is_brought_up_to_date_whole_or_not_at_all(
     monkeypatch.setitem(database.MIGRATIONS, database.VERSION - 1, added)
     with_store(tmp_path, look)
     assert version() == (database.VERSION, [*before[1], "written_s"])
+
+
+def test_a_store_with_a_row_for_each_record_is_taken_over(tmp_path: Path) -> None:
+    with_store(tmp_path, nothing)
+    with sqlite3.connect(tmp_path / NAME) as older:
+        older.execute("DROP TABLE batches")
+        older.execute(
+            "CREATE TABLE records (number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, key TEXT NOT NULL, "
+            "value BLOB NOT NULL, UNIQUE (kind, key))"
+        )
+        rows = [("letter", "b", b"1"), ("number", "7", b""), ("letter", "a", b"2")]
+        older.executemany("INSERT INTO records (kind, key, value) VALUES (?, ?, ?)", rows)
+        older.execute("PRAGMA user_version = 1")
+    older.close()
+
+    async def look(store: DiskStore) -> None:
+        assert list(store.items("letter")) == [("b", b"1"), ("a", b"2")]
+        assert list(store.items("number")) == [("7", b"")]
+
+    with_store(tmp_path, look)
+    with_store(tmp_path, look)
+
+
+def test_a_journal_that_is_mostly_outdated_is_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "LEAST_BYTES", 10_000)
+    monkeypatch.setattr(journal, "ROW_RECORDS", 7)
+    left = [(f"{i:03}", bytes([i]) * 20) for i in (*range(50, 100), 3)]
+    sizes: list[int] = []
+
+    async def use(store: DiskStore) -> None:
+        for i in range(100):
+            store.put("kind", f"{i:03}", bytes([i]) * 20)
+        for i in range(50):
+            store.remove("kind", f"{i:03}")
+        store.put("kind", "003", bytes([3]) * 20)
+        for i in range(300):
+            store.put("other", "same", str(i).encode() * 50)
+            await committed(store)
+            sizes.append(store._journal.size_bytes)
+        assert list(store.items("kind")) == left
+
+    async def look(store: DiskStore) -> None:
+        assert list(store.items("kind")) == left
+        assert list(store.items("other")) == [("same", b"299" * 50)]
+        assert store._journal.size_bytes == sizes[-1]
+
+    with_store(tmp_path, use)
+    with_store(tmp_path, look)
+    assert max(sizes) < 10_000 + 2 * 2_500 + 200, "it never grew much beyond what there is"
+    assert sizes[-1] < max(sizes) < 300 * 100, "else it would hold all that was ever put"
+
+
+def test_a_batch_that_cannot_be_read_sets_the_database_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def fill(store: DiskStore) -> None:
+        store.put("kind", "key", b"value")
+
+    async def look(store: DiskStore) -> None:
+        assert list(store.items("kind")) == []
+
+    with_store(tmp_path, fill)
+    with sqlite3.connect(tmp_path / NAME) as damaged:
+        damaged.execute("UPDATE batches SET changes = x'93c0ff'")
+    damaged.close()
+    with_store(tmp_path, look)
+    assert "set aside" in caplog.text
 
 
 def test_a_damaged_database_is_set_aside_and_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,17 +1,19 @@
 """The file of records: SQLite with a write-ahead log, written by one thread and read by another.
 
 One process at a time has a folder: it holds a transaction on a second, empty file for as long as it lives. Tables:
-what the store is (whose, of which approach), records in the order in which they were first put, and contents, of which
-small ones are kept here and large ones are named. A file that cannot be read is set aside and told, and a new one
-begins.
+what the store is (whose, of which approach), batches of changed records (`journal`), and contents, of which small ones
+are kept here and large ones are named. A file that cannot be read is set aside and told, and a new one begins.
 """
 
 from __future__ import annotations
 
 import logging
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
+from thyme.live.store import journal
+from thyme.live.store.journal import Records
 from thyme.model.errors import InputError
 
 logger = logging.getLogger("thyme.live")
@@ -19,19 +21,17 @@ logger = logging.getLogger("thyme.live")
 NAME = "records.sqlite3"
 LOCK = "in-use.sqlite3"
 DAMAGED = "damaged"
-VERSION = 1
-SCHEMA = """
+VERSION = 2
+SCHEMA = f"""
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE records (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL,
-    UNIQUE (kind, key)
-);
+{journal.TABLE};
 CREATE TABLE contents (
     key TEXT PRIMARY KEY, size_bytes INTEGER NOT NULL, data BLOB, file TEXT, digest BLOB
 );
 """
-MIGRATIONS: dict[int, str] = {}
-"""From each older version of the schema, the statements that lead to the next."""
+Step = str | Callable[[sqlite3.Connection], None]
+MIGRATIONS: dict[int, Step] = {1: journal.from_rows}
+"""From each older version of the schema, the statements that lead to the next, or what carries them out."""
 
 
 class Database:
@@ -46,7 +46,7 @@ class Database:
         self._hold = _hold(folder)
         path = folder / NAME
         try:
-            self.writing = _opened_or_set_aside(path, full)
+            self.writing, self.records, self.journal_bytes = _opened_or_set_aside(path, full)
             self.reading = _connect(path)
         except BaseException:
             self._hold.close()
@@ -85,7 +85,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, timeout=0.0, isolation_level=None, check_same_thread=False)
 
 
-def _opened_or_set_aside(path: Path, full: bool) -> sqlite3.Connection:
+def _opened_or_set_aside(path: Path, full: bool) -> tuple[sqlite3.Connection, Records, int]:
     try:
         return _opened(path, full)
     except sqlite3.OperationalError as error:
@@ -96,7 +96,8 @@ def _opened_or_set_aside(path: Path, full: bool) -> sqlite3.Connection:
         return _opened(path, full)
 
 
-def _opened(path: Path, full: bool) -> sqlite3.Connection:
+def _opened(path: Path, full: bool) -> tuple[sqlite3.Connection, Records, int]:
+    """With the records that are there, and the size of their journal."""
     connection = _connect(path)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
@@ -105,10 +106,10 @@ def _opened(path: Path, full: bool) -> sqlite3.Connection:
         found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
             raise sqlite3.DatabaseError(found)
+        return connection, *journal.load(connection)
     except BaseException:
         connection.close()
         raise
-    return connection
 
 
 def _bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
@@ -116,8 +117,12 @@ def _bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version > VERSION:
         raise InputError(f"{path} was written by a newer Thyme (schema {version}; this one reads {VERSION}); update it")
-    steps = [SCHEMA] if version == 0 else [MIGRATIONS[number] for number in range(version, VERSION)]
-    for statement in (each for step in steps for each in step.split(";\n") if each.strip()):
-        connection.execute(statement)
+    steps: list[Step] = [SCHEMA] if version == 0 else [MIGRATIONS[number] for number in range(version, VERSION)]
+    for step in steps:
+        if not isinstance(step, str):
+            step(connection)
+            continue
+        for statement in filter(str.strip, step.split(";\n")):
+            connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")

@@ -22,9 +22,10 @@ from pathlib import Path
 
 from thyme.live.store.database import Database
 from thyme.live.store.files import ContentFiles, Stored
+from thyme.live.store.journal import Growth, Records
 from thyme.live.store.options import DiskOptions
 from thyme.live.store.room import Room
-from thyme.live.store.writing import Batch, Writer, read_inline
+from thyme.live.store.writing import Batch, Writer, Written, read_inline
 from thyme.model.errors import InputError
 
 logger = logging.getLogger("thyme.live")
@@ -45,7 +46,7 @@ class DiskStore:
         self._database = Database(folder, full=full)
         try:
             _check_owner(self._database.writing, folder, about)
-            self._records, self._contents = _load(self._database.reading)
+            self._records, self._contents = self._database.records, _contents(self._database.reading)
             self._files = ContentFiles(folder, full=full)
             self._files.keep_only(stored.file for stored in self._contents.values() if stored.file)
         except BaseException:
@@ -56,6 +57,9 @@ class DiskStore:
         held_bytes = sum(len(value) for records in self._records.values() for value in records.values())
         held_bytes += sum(stored.size_bytes for stored in self._contents.values())
         self.room = Room(folder, self._options, held_bytes, self._writer.free_bytes())
+        self._journal = Growth(self._database.journal_bytes)
+        self._whole: Records | None = None
+        """All records, while the journal is written anew."""
         self._gathered, self._under_way = Batch(), Batch()
         self._writing = False
         """Whether a batch is under way."""
@@ -121,6 +125,9 @@ class DiskStore:
         return self._files.path(stored) if stored is not None and stored.file and not under_way else None
 
     def size(self, key: str) -> int:
+        if key not in self._gathered.contents and key not in self._under_way.contents:
+            known = self._contents.get(key)
+            return known.size_bytes if known is not None else 0
         ends = [0]
         for batch in (self._gathered, self._under_way):
             change = batch.contents.get(key)
@@ -199,28 +206,30 @@ class DiskStore:
             return
         self._under_way, self._gathered, self._writing = self._gathered, Batch(), True
         self._after_under_way, self._after_gathered = self._after_gathered, []
+        if self._journal.outgrown(self._records):
+            self._whole = {kind: values.copy() for kind, values in self._records.items()}
         self._try()
 
     def _try(self) -> None:
-        def written(future: Future[tuple[dict[str, Stored | None], int]]) -> None:
+        def written(future: Future[Written]) -> None:
             with suppress(RuntimeError):  # the loop has ended, and with it whoever wanted to know
                 self._loop.call_soon_threadsafe(self._ended, future)
 
         batch = self._under_way
         known = {key: self._contents[key] for key in batch.contents if key in self._contents}
-        self._thread.submit(self._write, batch, known).add_done_callback(written)
+        self._thread.submit(self._writer.apply, batch, known, self._whole).add_done_callback(written)
 
-    def _write(self, batch: Batch, known: dict[str, Stored]) -> tuple[dict[str, Stored | None], int]:
-        return self._writer.apply(batch, known), self._writer.free_bytes()
-
-    def _ended(self, future: Future[tuple[dict[str, Stored | None], int]]) -> None:
+    def _ended(self, future: Future[Written]) -> None:
         try:
-            outcome, self.room.free_bytes = future.result()
+            written = future.result()
         except (OSError, sqlite3.Error) as error:
             self._fail(error)
             return
         self._warned = self.room.failing = False
-        for key, stored in outcome.items():
+        self.room.free_bytes = written.free_bytes
+        self._journal.size_bytes = written.journal_bytes + (self._journal.size_bytes if self._whole is None else 0)
+        self._whole = None
+        for key, stored in written.contents.items():
             if (before := self._contents.get(key)) is not None and (stored is None or stored.file != before.file):
                 self._files.opened.close(before.file)
             if stored is None:
@@ -254,9 +263,6 @@ def _check_owner(connection: sqlite3.Connection, folder: Path, about: dict[str, 
         connection.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (name, value))
 
 
-def _load(connection: sqlite3.Connection) -> tuple[dict[str, dict[str, bytes]], dict[str, Stored]]:
-    records: dict[str, dict[str, bytes]] = {}
-    for kind, key, value in connection.execute("SELECT kind, key, value FROM records ORDER BY number"):
-        records.setdefault(kind, {})[key] = bytes(value)
+def _contents(connection: sqlite3.Connection) -> dict[str, Stored]:
     rows = connection.execute("SELECT key, size_bytes, file, digest FROM contents")
-    return records, {key: Stored(size_bytes, file or "", digest) for key, size_bytes, file, digest in rows}
+    return {key: Stored(size_bytes, file or "", digest) for key, size_bytes, file, digest in rows}

@@ -1,8 +1,9 @@
 """Batches: changes that reach the disk together, or not at all.
 
-A batch is written by one thread: first the files of large contents, then everything else and which files count in one
-transaction, and only after that files that count no more are removed. So whenever the process ends, what is found is
-the state after some batch. Parts of a content that can be had again are written without waiting for the disk.
+A batch is written by one thread: first the files of large contents, then everything else (records to the `journal`) and
+which files count in one transaction, and only after that files that count no more are removed. So whenever the process
+ends, what is found is the state after some batch. Parts of a content that can be had again are written without waiting
+for the disk.
 """
 
 from __future__ import annotations
@@ -10,31 +11,16 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Callable
-from itertools import chain
 from pathlib import Path
 
 import msgspec
 
+from thyme.live.store import journal
 from thyme.live.store.files import ContentFiles, Parts, Stored
+from thyme.live.store.journal import Names, Records
 
 INLINE_BYTES = 16_384
 """Contents up to this size are kept in the database: a file of its own costs two more waits for the disk."""
-
-_NEW: tuple[bytes | None, bool] = (b"", False)
-
-ROWS = 50
-"""Records that one statement puts."""
-
-
-def _putting(rows: int) -> str:
-    values = ", ".join(["(?, ?, ?)"] * rows)
-    return (
-        f"INSERT INTO records (kind, key, value) VALUES {values} "
-        "ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value"
-    )
-
-
-_PUT, _PUT_MANY = _putting(1), _putting(ROWS)
 
 
 class _Change(msgspec.Struct):
@@ -50,8 +36,10 @@ class Batch:
     """Changes in the order in which they were made."""
 
     def __init__(self) -> None:
-        self.records: dict[tuple[str, str], tuple[bytes | None, bool]] = {}
-        """By kind and key, the value (None: removed), and whether the key was removed before it was put again."""
+        self.gone: Names = {}
+        """Records that were removed, and perhaps put again since."""
+        self.records: Records = {}
+        """Those that were put, and not removed since."""
         self.contents: dict[str, _Change] = {}
         self.awaited = False
         """Whether something has to wait until this is on the disk."""
@@ -59,19 +47,18 @@ class Batch:
         """Called when this is on the disk."""
 
     def __bool__(self) -> bool:
-        return bool(self.records or self.contents)
+        return bool(self.records or self.gone or self.contents)
 
     def put(self, kind: str, key: str, value: bytes) -> None:
-        name, records = (kind, key), self.records
-        before, anew = records.get(name, _NEW)
-        if before is None:  # it comes after all others now
-            del records[name]
-        records[name] = (value, anew or before is None)
+        records = self.records.get(kind)
+        if records is None:
+            records = self.records[kind] = {}
+        records[key] = value
         self.awaited = True
 
     def remove(self, kind: str, key: str) -> None:
-        self.records.pop((kind, key), None)
-        self.records[(kind, key)] = (None, False)
+        self.records.get(kind, {}).pop(key, None)
+        self.gone.setdefault(kind, {})[key] = None
         self.awaited = True
 
     def write(self, key: str, offset: int, part: bytes, written: Callable[[], None] | None) -> None:
@@ -87,6 +74,14 @@ class Batch:
         self.awaited = True
 
 
+class Written(msgspec.Struct, frozen=True):
+    contents: dict[str, Stored | None]
+    """What has become of those that were changed."""
+    journal_bytes: int
+    """By how much the journal has grown, or how large it is if it was written anew."""
+    free_bytes: int
+
+
 class Writer:
     """Brings batches to the disk. Used by one thread alone."""
 
@@ -96,8 +91,9 @@ class Writer:
         self._files = files
         self._folder = folder
 
-    def apply(self, batch: Batch, known: dict[str, Stored]) -> dict[str, Stored | None]:
-        """Write a batch; what has become of the contents that it changes. `known` are those before it."""
+    def apply(self, batch: Batch, known: dict[str, Stored], whole: Records | None = None) -> Written:
+        """Write a batch. `known` are the contents before it, and `whole` all records after it, if the journal is to be
+        written anew."""
         outcome: dict[str, Stored | None] = {}
         inline: dict[str, bytes] = {}
         for key, change in batch.contents.items():
@@ -110,7 +106,10 @@ class Writer:
         if self._full:
             connection.execute(f"PRAGMA synchronous = {'FULL' if batch.awaited else 'NORMAL'}")
         connection.execute("BEGIN IMMEDIATE")
-        self._apply_records(batch)
+        if whole is None:
+            journal_bytes = journal.add(connection, batch.gone, batch.records)
+        else:
+            journal_bytes = journal.replace(connection, whole)
         connection.executemany(
             "DELETE FROM contents WHERE key = ?", [(key,) for key, stored in outcome.items() if stored is None]
         )
@@ -127,28 +126,19 @@ class Writer:
             former = known.get(key)
             if former is not None and former.file and (stored is None or stored.file != former.file):
                 self._files.remove(former.file)
-        return outcome
+        return Written(outcome, journal_bytes, self.free_bytes())
 
     def free_bytes(self) -> int:
         return shutil.disk_usage(self._folder).free
 
-    def _apply_records(self, batch: Batch) -> None:
-        """Each is there once, so what goes may go first. One statement for many: the event loop and this thread want
-        the interpreter at the same time, and each statement that is begun is a time to wait for the other."""
-        records = batch.records.items()
-        self._connection.executemany(
-            "DELETE FROM records WHERE kind = ? AND key = ?",
-            [name for name, (value, anew) in records if value is None or anew],
-        )
-        rows = [(kind, key, value) for (kind, key), (value, _) in records if value is not None]
-        together = len(rows) - len(rows) % ROWS
-        for first in range(0, together, ROWS):
-            self._connection.execute(_PUT_MANY, list(chain.from_iterable(rows[first : first + ROWS])))
-        self._connection.executemany(_PUT, rows[together:])
-
     def _write(self, key: str, change: _Change, former: Stored | None, inline: dict[str, bytes]) -> Stored | None:
         if not change.parts:
             return former
+        if former is None and len(change.parts) == 1:
+            offset, part = change.parts[0]
+            if offset == 0 and len(part) <= INLINE_BYTES:  # as most are
+                inline[key] = part
+                return Stored(len(part))
         if former is not None and former.file:
             return self._files.extend(former, change.parts, change.lasting)
         before = read_inline(self._connection, key) if former is not None else b""
