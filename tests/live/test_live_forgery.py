@@ -47,6 +47,9 @@ class Forger:
     def prove(self, statement: Statement) -> bytes:
         return self._identity.public + self._identity.sign(statement.said)
 
+    def prove_together(self, objects: Sequence[Statement]) -> list[bytes]:
+        return [self.prove(statement) for statement in objects]
+
     def believe(self, said: Sequence[tuple[Statement, bytes]]) -> bool:
         return True
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import typing
+from hashlib import blake2b
 
 import msgspec
 import pytest
 
 from thyme.host import MemoryStore
+from thyme.live.trust import sodium
 from thyme.live.trust.identity import Identity
 from thyme.live.trust.notary import KIND, MANY, Notary
 from thyme.model.frames import TimeFrame
@@ -22,8 +24,9 @@ from thyme.wire.drip import Interest, Registration
 from thyme.wire.message import Message
 from thyme.wire.server import DeleteRequest
 from thyme.wire.signing import CHARGING, PLAIN, PROOF_BYTES, Forged, SigningCodec
-from thyme.wire.statements import OBJECTS, STATEMENTS
+from thyme.wire.statements import OBJECTS, STATEMENTS, object_statement
 from thyme.wire.storage import Notification, Subscribed, Unsubscribed
+from thyme.wire.trees import leaf, root_by, tree
 
 
 def machine(identity: Identity) -> SigningCodec:
@@ -123,6 +126,71 @@ def test_one_false_proof_among_many_is_noticed_and_nothing_of_them_is_remembered
         with pytest.raises(Forged):
             other.decode(PLAIN.encode(Notification(KEY, tuple(false))))
     assert other.decode(PLAIN.encode(Notification(KEY, tuple(objects)))) == Notification(KEY, tuple(objects))
+
+
+def named(number: int) -> Metadata:
+    return msgspec.structs.replace(OBJECT, key=ObjectKey(f"o{number}", ME.node))
+
+
+@pytest.mark.parametrize("number", [1, 2, 5, 32])
+def test_objects_that_are_signed_together_are_proved_each_by_itself(number: int) -> None:
+    sealed = machine(ME).sealed_together([named(i) for i in range(number)])
+    for metadata in sealed:
+        notified = Notification(KEY, (metadata,))
+        assert machine(OTHER).decode(PLAIN.encode(notified)) == notified
+    steps = max(0, number - 1).bit_length()
+    assert {len(metadata.proof) for metadata in sealed} == {PROOF_BYTES + 1 + 16 * steps}
+
+
+def test_of_objects_that_were_signed_together_one_signature_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    verified: list[bytes] = []
+
+    def is_signed(public: bytes, said: bytes, signature: bytes) -> bool:
+        verified.append(said)
+        return sodium.is_signed(public, said, signature)
+
+    monkeypatch.setattr("thyme.live.trust.notary.is_signed", is_signed)
+    mine, other = machine(ME), machine(OTHER)
+    sealed = mine.sealed_together([named(i) for i in range(20)])
+    for some in (sealed[:7], sealed[7:]):
+        other.decode(PLAIN.encode(Notification(KEY, tuple(some))))
+    mine.decode(PLAIN.encode(Notification(KEY, tuple(sealed))))
+    assert len(verified) == 1
+
+
+def test_no_way_leads_from_another_object_to_what_was_signed() -> None:
+    first, second, third = machine(ME).sealed_together([named(i) for i in range(3)])
+    alone = machine(ME).sealed(named(4))
+    root = blake2b(leaf(object_statement(named(0)).said), digest_size=16).digest()
+    for forged in (
+        msgspec.structs.replace(first, seal=second.seal),
+        msgspec.structs.replace(first, seal=first.digest + first.proof[:PROOF_BYTES]),
+        msgspec.structs.replace(first, seal=first.seal[:-16]),
+        msgspec.structs.replace(first, seal=first.seal + bytes(16)),
+        msgspec.structs.replace(first, seal=first.seal + b"x"),
+        msgspec.structs.replace(first, seal=first.digest + first.proof[:PROOF_BYTES] + b"\x01" + first.proof[97:]),
+        msgspec.structs.replace(first, summary=b"another"),
+        msgspec.structs.replace(first, key=ObjectKey("o0", OTHER.node)),
+        msgspec.structs.replace(third, tags=("goal", "own")),
+        msgspec.structs.replace(alone, seal=alone.seal + b"\0"),
+        msgspec.structs.replace(alone, seal=alone.seal + b"\0" + root),
+        msgspec.structs.replace(first, seal=first.digest + first.proof * 40),
+    ):
+        reader = machine(OTHER)
+        reader.decode(PLAIN.encode(Notification(KEY, (first, second, third, alone))))
+        with pytest.raises(Forged):
+            reader.decode(PLAIN.encode(Notification(KEY, (forged,))))
+
+
+def test_a_way_belongs_to_its_leaf_and_its_side() -> None:
+    leaves = [leaf(bytes([i])) for i in range(11)]
+    root, ways = tree(leaves)
+    assert [root_by(one, way) for one, way in zip(leaves, ways, strict=True)] == [root] * 11
+    for i, way in enumerate(ways):
+        assert all(root_by(other, way) != root for other in leaves if other != leaves[i])
+        for at in range(len(way)):
+            changed = way[:at] + bytes([way[at] ^ 1]) + way[at + 1 :]
+            assert root_by(leaves[i], changed) != root
 
 
 def test_what_was_believed_is_still_proved_after_a_restart() -> None:

@@ -117,16 +117,25 @@ class ReactiveStore(ABC):
         done: Done,
         *,
         replicate: bool | None = None,
+        sealed: Metadata | None = None,
     ) -> Metadata:
         """Store an object under its tags and notify whoever subscribed to them. A large content may lie in the store
-        already. `replicate` overrides, for this object, the approach's choice of active replication, if it has one."""
-        checked = check_object(data, tags, summary, self._limits.objects)
-        key = self.new_key(oid)
-        metadata = self.host.codec.sealed(Metadata.of(key, checked, summary, self.host.now(), data))
+        already. `replicate` overrides, for this object, the approach's choice of active replication, if it has one.
+        `sealed` is its draft, sealed together with others."""
+        if sealed is None:
+            metadata = self.host.codec.sealed(self.draft(oid, data, tags, summary))
+        else:
+            self.new_key(oid)  # another of the name may have been drafted at the same time
+            metadata = sealed
         self._check_insertion(metadata, data)
         self._expect_room()
         self._names.use(oid)
         return self._insert(metadata, data, self._begun(done), replicate)
+
+    def draft(self, oid: str, data: Content, tags: Iterable[str], summary: bytes) -> Metadata:
+        """The metadata of an object that is to be inserted now, not sealed yet; InputError if it cannot be."""
+        checked = check_object(data, tags, summary, self._limits.objects)
+        return Metadata.of(self.new_key(oid), checked, summary, self.host.now(), data)
 
     def new_key(self, oid: str) -> ObjectKey:
         """The key of an object of this node that is to be inserted; InputError if there was one of this name."""

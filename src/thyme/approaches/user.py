@@ -143,7 +143,9 @@ class User:
         summary: bytes,
         ended: Ended = ignored,
         replicate: bool | None = None,
+        sealed: Metadata | None = None,
     ) -> Metadata:
+        """`sealed` is the object as `draft` gave it a moment ago, and sealed since."""
         store = self._present()
         if not isinstance(data, InStore):
             check_bytes("content", data)
@@ -152,9 +154,13 @@ class User:
             number,
             OperationKind.INSERT,
             subject,
-            lambda done: store.insert(oid, data, tags, summary, done, replicate=replicate),
+            lambda done: store.insert(oid, data, tags, summary, done, replicate=replicate, sealed=sealed),
             ended,
         )
+
+    def draft(self, oid: str, data: Content, tags: Iterable[str], summary: bytes) -> Metadata:
+        """What inserting this would give, but for its seal."""
+        return self._present().draft(oid, data, tags, summary)
 
     def delete(self, number: int, oid: str, ended: Ended = ignored) -> None:
         store = self._present()

@@ -4,7 +4,8 @@ A machine that signs has a `Notary`, who proves this node's own statements and j
 the proof of each statement in it: one's own, made then, or the one that came with it, since whoever believed a
 statement keeps its proof for those who hear of it later. A message with a statement that is not proved cannot be read.
 So what is signed is verified once, where it is first acted on, however many members passed it on. An object that its
-owner itself tells a subscriber needs no signature where the link knows who speaks: it goes no further (`LAST`).
+owner itself tells a subscriber needs no signature where the link knows who speaks: it goes no further (`LAST`). Objects
+that are inserted together have one signature and each a way to it (`trees`).
 
 A signed message has another version byte, the length of its proofs, the proofs in the order of the statements, and the
 message. Where nothing is signed, and in messages without statements, the bytes are those of `codec`.
@@ -14,8 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Protocol as Interface
-
-import msgspec
 
 from thyme.model.ids import NodeId
 from thyme.model.objects import Metadata
@@ -43,6 +42,9 @@ class Notary(Interface):
     def prove(self, statement: Statement) -> bytes:
         """The proof of this node's own statement, or of another's that was believed; nothing if there is none."""
 
+    def prove_together(self, objects: Sequence[Statement]) -> list[bytes]:
+        """Proofs of several of this node's own objects."""
+
     def believe(self, said: Sequence[tuple[Statement, bytes]]) -> bool:
         """Whether the authors of all these statements said so, by the proof of each; proofs are kept for those who
         hear of it later."""
@@ -54,14 +56,23 @@ class Codec(Interface):
     speaker: NodeId | None
     """The neighbour that surely said what is being read; the link that knows says so."""
 
+    @property
+    def signs(self) -> bool:
+        """Whether what is said has proofs."""
+
     def encode(self, message: Message) -> bytes: ...
     def decode(self, frame: bytes) -> Message: ...
     def sealed(self, metadata: Metadata) -> Metadata:
         """An object of this node's own, as others will see it."""
 
+    def sealed_together(self, objects: Sequence[Metadata]) -> list[Metadata]:
+        """The same of several that are inserted together."""
+
 
 class PlainCodec:
     """Nothing is signed."""
+
+    signs = False
 
     def __init__(self) -> None:
         self.speaker: NodeId | None = None
@@ -71,8 +82,13 @@ class PlainCodec:
     def sealed(self, metadata: Metadata) -> Metadata:
         return metadata
 
+    def sealed_together(self, objects: Sequence[Metadata]) -> list[Metadata]:
+        return list(objects)
+
 
 class SigningCodec:
+    signs = True
+
     def __init__(self, notary: Notary) -> None:
         self.speaker: NodeId | None = None
         self._notary = notary
@@ -103,8 +119,11 @@ class SigningCodec:
         return message
 
     def sealed(self, metadata: Metadata) -> Metadata:
-        proof = self._notary.prove(object_statement(metadata))
-        return msgspec.structs.replace(metadata, seal=metadata.seal + proof)
+        return _with_proof(metadata, self._notary.prove(object_statement(metadata)))
+
+    def sealed_together(self, objects: Sequence[Metadata]) -> list[Metadata]:
+        proofs = self._notary.prove_together([object_statement(metadata) for metadata in objects])
+        return [_with_proof(metadata, proof) for metadata, proof in zip(objects, proofs, strict=True)]
 
     def _check_statements(self, message: Message, proofs: bytes) -> None:
         statements = list(STATEMENTS[type(message)](message))
@@ -113,6 +132,18 @@ class SigningCodec:
         said = [(one, proofs[i * PROOF_BYTES : (i + 1) * PROOF_BYTES]) for i, one in enumerate(statements)]
         if not self._notary.believe(said):
             raise Forged("a statement that its author did not sign")
+
+
+def _with_proof(metadata: Metadata, proof: bytes) -> Metadata:
+    return Metadata(
+        metadata.key,
+        metadata.tags,
+        metadata.summary,
+        metadata.published_s,
+        metadata.size_bytes,
+        metadata.replicas,
+        metadata.seal + proof,
+    )
 
 
 def split_proofs(frame: bytes) -> tuple[bytes, bytes]:
@@ -129,6 +160,10 @@ class Charging:
 
     def prove(self, statement: Statement) -> bytes:
         return bytes(PROOF_BYTES)
+
+    def prove_together(self, objects: Sequence[Statement]) -> list[bytes]:
+        """Simulated users insert one object at an instant."""
+        return [self.prove(statement) for statement in objects]
 
     def believe(self, said: Sequence[tuple[Statement, bytes]]) -> bool:
         return all(len(proof) == PROOF_BYTES for _, proof in said)

@@ -14,7 +14,7 @@ from os import urandom
 from thyme.live.trust.sodium import NONCE_BYTES, TAG_BYTES, seal, unseal
 
 MAGIC = b"TL"
-LINK_VERSION = 6
+LINK_VERSION = 7
 _OUTSIDE = struct.Struct("!2sBQ")
 _SEALED_FROM = _OUTSIDE.size + NONCE_BYTES
 SEAL_BYTES = _SEALED_FROM + TAG_BYTES

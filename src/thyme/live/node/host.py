@@ -20,6 +20,7 @@ from thyme.live.link.crowd_time import CrowdTime
 from thyme.live.link.udp import LinkOptions, UdpLink
 from thyme.live.node.clock import Clock
 from thyme.live.node.logs.log import Log, NoLog
+from thyme.live.node.soon import Soon
 from thyme.live.store.room import StoreFull
 from thyme.live.trust.identity import Identity
 from thyme.live.trust.namespaces import Namespace
@@ -72,6 +73,7 @@ class LiveHost:
         self._position = position
         self._moving = False
         self.on = True
+        self._soon = Soon(self._act)
         self.link = UdpLink(
             node,
             self.random,
@@ -138,7 +140,7 @@ class LiveHost:
         return self.link.part_bytes()
 
     def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
-        return self.clock.after(delay_s, self._while_on(action))
+        return self._soon.add(action) if delay_s <= 0.0 else self.clock.after(delay_s, self._while_on(action))
 
     def record(self, event: LogRecord) -> None:
         if self.on:
@@ -193,11 +195,11 @@ class LiveHost:
             self.record(Counted(traffic, name, size_bytes=size_bytes, reason=reason))
 
     def _while_on(self, action: Callable[[], None]) -> Callable[[], None]:
-        def act() -> None:
-            if self.on:
-                try:
-                    action()
-                except StoreFull:
-                    self._count(TrafficKind.DROPPED, "record", 0, "the store is full")
+        return partial(self._act, action)
 
-        return act
+    def _act(self, action: Callable[[], None]) -> None:
+        if self.on:
+            try:
+                action()
+            except StoreFull:
+                self._count(TrafficKind.DROPPED, "record", 0, "the store is full")

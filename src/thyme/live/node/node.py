@@ -29,7 +29,7 @@ from thyme.live.link.meeting.peers import Presence
 from thyme.live.node.clock import Clock
 from thyme.live.node.device import Device
 from thyme.live.node.logs.log import Log
-from thyme.live.node.operations.awaiting import Answer, carried_out
+from thyme.live.node.operations.awaiting import Answer, Operation
 from thyme.live.node.operations.files import copied, given_bytes, written_to
 from thyme.live.node.operations.finding import found
 from thyme.live.node.operations.given import (
@@ -45,7 +45,7 @@ from thyme.live.node.operations.given import (
     query_of,
     wanted_of,
 )
-from thyme.live.node.operations.insertions import Insertions
+from thyme.live.node.operations.insertions import Insertion, Insertions
 from thyme.live.node.operations.notifications import Notice, Notifications
 from thyme.live.node.operations.periods import Instant, Span, frame_of, span_s
 from thyme.live.node.operations.presences import Presences
@@ -209,15 +209,10 @@ class Node:
     async def _insert(
         self, oid: str, content: Content, tags: list[str], summary: bytes, replicate: bool | None
     ) -> Metadata:
-        user, known = self.user, self._tidings.known
-
-        def issue(number: int, ended: Ended) -> Metadata:
-            metadata = user.insert(number, oid, content, tags, summary, ended, replicate)
-            known.note(metadata)
-            return metadata
-
+        known = self._tidings.known
+        insertion = Insertion(self.user, known, oid, content, tags, summary, replicate)
         try:
-            return await self._carry_out(OperationKind.INSERT, issue)
+            return await self._open().turns.carry_out(self.user, insertion)
         except OperationError:
             known.forget(ObjectKey(oid, self.id))
             raise
@@ -337,7 +332,7 @@ class Node:
         return self.device.store.remaining(number_of(what))
 
     async def _carry_out(self, kind: OperationKind, issue: Callable[[int, Ended], Answer]) -> Answer:
-        return await carried_out(self._open().turns, self.user, kind, issue)
+        return await self._open().turns.carry_out(self.user, Operation(kind, issue))
 
     def _open(self) -> Running:
         if self._running is None:

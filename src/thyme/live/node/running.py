@@ -12,6 +12,7 @@ from thyme.host import Store
 from thyme.live.node.clock import Clock
 from thyme.live.node.device import Device, DeviceOptions
 from thyme.live.node.logs.log import Log
+from thyme.live.node.operations.awaiting import Means as OperationMeans
 from thyme.live.node.operations.awaiting import Turns
 from thyme.live.node.operations.files import forget_unfinished
 from thyme.live.node.quota import Quota
@@ -41,7 +42,11 @@ class Running:
         """`in_use` says which contents the application is reading."""
         options = means.options
         self.device = device
-        self.turns = Turns(options.operations, device.roomy, device.room, device.host.durable)
+        codec = device.host.codec
+        sealed = codec.sealed_together if codec.signs else None
+        self.turns = Turns(
+            options.operations, OperationMeans(device.roomy, device.room, device.host.store.commit, sealed)
+        )
         self._store = store
         self._quota: Quota | None = None
         if isinstance(store, DiskStore):

@@ -1,8 +1,10 @@
 """The notary of a live node: signs what the node says, and believes what others signed.
 
-A proof is a public key and a signature by it. The author's number derives from the key (`identity`), so a proof needs
-no directory. What was verified is remembered by a digest, and not verified again. The proofs of subscriptions, their
-ends and deletions are kept in the node's store, for whoever hears of them later; those of objects are in the objects.
+A proof is a public key and a signature by it; where several objects were signed together, followed by the way to what
+was signed (`trees`). The author's number derives from the key (`identity`), so a proof needs no directory. What was
+verified is remembered by a digest, and not verified again: of objects that were signed together, one signature is. The
+proofs of subscriptions, their ends and deletions are kept in the node's store, for whoever hears of them later; those
+of objects are in the objects.
 """
 
 from __future__ import annotations
@@ -16,8 +18,10 @@ from thyme.host import Store
 from thyme.live.trust.identity import Identity, belongs
 from thyme.live.trust.sodium import PUBLIC_BYTES, is_signed
 from thyme.model.bounded import Bounded
+from thyme.model.ids import NodeId
 from thyme.wire.signing import PROOF_BYTES
 from thyme.wire.statements import Statement
+from thyme.wire.trees import MAX_WAY_BYTES, MOST, leaf, root_by, tree
 
 KIND = "proof"
 MAX_KEPT = 200_000
@@ -27,11 +31,13 @@ MANY = 16
 """Signatures in one message that are worth sharing among cores."""
 CORES = min(8, os.cpu_count() or 1)
 CONTEXT = b"thyme statement 1\0"
-"""What signatures are made over begins with this, so that none of them can be taken for something else."""
+"""What signatures are made over begins with this, so that none of them can be taken for something else …"""
+TOGETHER = b"thyme statements 1\0"
+"""… or with this, if it is the root of several statements."""
 
 
-_Claim = tuple[bytes, bytes, bytes, bytes]
-"""A public key, what was said, its signature by that key, and the digest of all."""
+_Claim = tuple[bytes, bytes, bytes]
+"""A public key, what was said, and its signature by that key."""
 
 
 class Notary:
@@ -62,21 +68,35 @@ class Notary:
         self._verified[_digest(proof, said)] = None  # it comes back, from one's own cell if from nowhere else
         return proof
 
+    def prove_together(self, objects: Sequence[Statement]) -> list[bytes]:
+        proofs: list[bytes] = []
+        for first in range(0, len(objects), MOST):
+            some = objects[first : first + MOST]
+            root, ways = tree([leaf(statement.said) for statement in some])
+            text = _root_bytes(some[0].author, root)
+            proof = self._identity.public + self._identity.sign(text)
+            self._verified[_digest(proof, text)] = None
+            proofs += [proof + way for way in ways]
+        return proofs
+
     def believe(self, said: Sequence[tuple[Statement, bytes]]) -> bool:
-        claims: list[_Claim] = []
+        claims: dict[bytes, _Claim] = {}
         for statement, proof in said:
-            text = _signed_bytes(statement)
-            digest = _digest(proof, text)
-            if digest in self._verified:
-                continue
-            public = proof[:PUBLIC_BYTES]
-            if len(proof) != PROOF_BYTES or not belongs(statement.author, public):
+            text = _text_of(statement, proof)
+            if text is None:
                 return False
-            claims.append((public, text, proof[PUBLIC_BYTES:], digest))
-        if not self._are_signed(claims):
+            signed = proof[:PROOF_BYTES]
+            digest = _digest(signed, text)
+            if digest in self._verified or digest in claims:
+                continue
+            public = signed[:PUBLIC_BYTES]
+            if not belongs(statement.author, public):
+                return False
+            claims[digest] = (public, text, signed[PUBLIC_BYTES:])
+        if not self._are_signed(list(claims.values())):
             return False
-        for claim in claims:
-            self._verified[claim[3]] = None
+        for digest in claims:
+            self._verified[digest] = None
         for statement, proof in said if claims else ():
             if not statement.is_object:
                 self._keep(_name(statement), proof)
@@ -101,7 +121,21 @@ class Notary:
 
 
 def _all_signed(claims: Iterable[_Claim]) -> bool:
-    return all(is_signed(public, text, signature) for public, text, signature, _ in claims)
+    return all(is_signed(public, text, signature) for public, text, signature in claims)
+
+
+def _text_of(statement: Statement, proof: bytes) -> bytes | None:
+    """What the signature of a proof has to be made over; None if it is no proof."""
+    if len(proof) == PROOF_BYTES:
+        return _signed_bytes(statement)
+    if not statement.is_object or not PROOF_BYTES < len(proof) <= PROOF_BYTES + MAX_WAY_BYTES:
+        return None
+    root = root_by(leaf(statement.said), proof[PROOF_BYTES:])
+    return None if root is None else _root_bytes(statement.author, root)
+
+
+def _root_bytes(author: NodeId, root: bytes) -> bytes:
+    return TOGETHER + author.to_bytes(8, "big", signed=True) + root
 
 
 def _signed_bytes(statement: Statement) -> bytes:

@@ -1,112 +1,181 @@
 """A user's operations as something to await.
 
 `Turns` lets them begin one after the other, each when there is room for what it sends and when not too many are under
-way: an application that inserts in a plain loop is as fast as the network, and no faster. A few begin in one turn of
-the event loop, so that what they send travels together.
+way: an application that inserts in a plain loop is as fast as the network, and no faster. One that comes while none is
+under way begins at once; those that come together begin together, a few in one turn of the event loop, so that what
+they send travels together, and the objects among them that are inserted are signed by one signature.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Generic, TypeVar, cast
+
+import msgspec
 
 from thyme.approaches.ledger import Ended
 from thyme.approaches.user import User
 from thyme.live.failures import OperationError
+from thyme.model.objects import Metadata
 from thyme.model.records import OperationKind
 
 Answer = TypeVar("Answer")
+Done = Callable[[], None]
 
 
 BURST = 32
 """Operations that begin without letting anybody else run: what they send travels together."""
 
 
+class Means(msgspec.Struct, frozen=True):
+    """What operations ask of their node."""
+
+    roomy: Callable[[], bool]
+    """Whether there is room now for what another one sends …"""
+    room: Callable[[], Awaitable[None]]
+    """… and to wait for it."""
+    commit: Callable[[Done], None]
+    """Call this when what was stored lasts."""
+    sealed: Callable[[Sequence[Metadata]], list[Metadata]] | None = None
+    """Objects that are inserted together, as others will see them; nothing where objects are not signed."""
+
+
+class Operation(Generic[Answer]):
+    """One that waits for its turn, is under way, or has ended."""
+
+    def __init__(self, kind: OperationKind, issue: Callable[[int, Ended], Answer]) -> None:
+        self._kind = kind
+        self._issue = issue
+        self._number = 0
+        self._answer: Answer | None = None
+        self._error: BaseException | None = None
+        self._left: Callable[[], None] | None = None
+        self._waiting: asyncio.Future[None] | None = None
+        self.over = False
+
+    def drafted(self) -> Metadata | None:
+        """The object that it is about to insert, to be sealed with others; nothing if it inserts none."""
+        return None
+
+    def seal(self, metadata: Metadata) -> None:
+        """The same object, sealed."""
+
+    def begin(self, user: User, commit: Callable[[Done], None], left: Callable[[], None]) -> None:
+        """Its turn has come; `left` is told of its end, that is, when what it stored lasts."""
+        self._left = left
+        self._number = user.numbers.take()
+
+        def end(reason: str) -> None:
+            if reason:
+                self._end(OperationError(self._kind, reason))
+            else:
+                commit(self._end)
+
+        try:
+            self._answer = self._issue(self._number, end)
+        except Exception as error:  # refused: the records have it as failed, and its user is told why
+            self._end()
+            self._error = error
+
+    def give_up(self, user: User) -> None:
+        """Nobody waits for it any more; it may still be carried out."""
+        if self._left is not None:
+            user.give_up(self._number)
+        self._end()
+
+    def _end(self, error: BaseException | None = None) -> None:
+        if self.over:
+            return
+        self.over, self._error = True, error
+        if self._left is not None:
+            self._left()
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+    async def ended(self, user: User) -> Answer:
+        """Wait for its end; what issuing it gave. InputError if it is refused, OperationError if it fails."""
+        if not self.over:
+            self._waiting = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiting
+            except asyncio.CancelledError:
+                self.give_up(user)
+                raise
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+        return cast(Answer, self._answer)
+
+
 class Turns:
     """Whose operation may begin, in the order in which they came."""
 
-    def __init__(
-        self,
-        most: int,
-        roomy: Callable[[], bool],
-        room: Callable[[], Awaitable[None]],
-        durable: Callable[[], Awaitable[None]],
-    ) -> None:
-        """At most so many are under way. `roomy` says whether there is room now, and `room` waits for it."""
-        self._free = most
-        self._roomy = roomy
-        self._room = room
-        self.durable = durable
-        """Wait until what an operation stored lasts."""
+    def __init__(self, most: int, means: Means) -> None:
+        """At most so many are under way."""
+        self._most = self._free = most
+        self._means = means
         self._left = BURST
-        self._queue: deque[asyncio.Future[None]] = deque()
-        self._opening: asyncio.Task[None] | None = None
+        self._loop = asyncio.get_running_loop()
+        self._queue: deque[tuple[User, Operation[Any]]] = deque()
+        self._opening = False
+        self._later: asyncio.Task[None] | None = None
 
-    async def take(self) -> None:
-        """Wait for a place. The operation begins at once when this returns, and has its place until `leave`."""
-        if not self._queue and self._left > 0 and self._free > 0 and self._roomy():
+    async def carry_out(self, user: User, operation: Operation[Answer]) -> Answer:
+        """Begin an operation when its turn has come, and wait for its end."""
+        if self._free == self._most and self._left > 0 and not self._queue and self._means.roomy():
             self._left -= 1
-            self._free -= 1
-            return
-        place = asyncio.get_running_loop().create_future()
-        self._queue.append(place)
-        self._open_soon()
-        try:
-            await place
-        except asyncio.CancelledError:
-            if place.done() and not place.cancelled():
-                self.leave()
-            raise
+            self._begin(user, operation)
+        else:
+            self._queue.append((user, operation))
+            self._open_soon()
+        return await operation.ended(user)
 
-    def leave(self) -> None:
+    def _begin(self, user: User, operation: Operation[Any]) -> None:
+        self._free -= 1
+        operation.begin(user, self._means.commit, self._leave)
+
+    def _leave(self) -> None:
         self._free += 1
         if self._queue:
             self._open_soon()
 
     def _open_soon(self) -> None:
-        if self._opening is None:
-            self._opening = asyncio.ensure_future(self._open())
+        if not self._opening:
+            self._opening = True
+            self._loop.call_soon(self._open)
 
-    async def _open(self) -> None:
+    def _open(self) -> None:
         """Let in whoever waits, a few at each turn."""
-        try:
-            while self._queue and self._free > 0:
-                await asyncio.sleep(0)  # a loop of operations that end at once would let nobody else run
-                await self._room()
-                self._left = BURST
-                while self._queue and self._left > 0 and self._free > 0:
-                    place = self._queue.popleft()
-                    if not place.done():
-                        place.set_result(None)
-                        self._left -= 1
-                        self._free -= 1
-        finally:
-            self._opening = None
+        if self._means.roomy():
+            self._let_in()
+        else:
+            self._later = asyncio.ensure_future(self._open_later())
+
+    async def _open_later(self) -> None:
+        await self._means.room()
+        self._let_in()
+
+    def _let_in(self) -> None:
+        self._opening, self._left = False, BURST
+        group: list[tuple[User, Operation[Any]]] = []
+        while self._queue and len(group) < min(BURST, self._free):
+            user, operation = self._queue.popleft()
+            if not operation.over:
+                group.append((user, operation))
+        if self._means.sealed is not None and len(group) > 1:
+            _seal_together([operation for _, operation in group], self._means.sealed)
+        for user, operation in group:
+            self._begin(user, operation)
+        if self._queue and self._free > 0:
+            self._open_soon()
 
 
-async def carried_out(turns: Turns, user: User, kind: OperationKind, issue: Callable[[int, Ended], Answer]) -> Answer:
-    """Issue an operation when its turn has come and wait for its end, and until what it stored lasts; what issuing it
-    gave. InputError if it is refused, OperationError if it fails. Whoever stops waiting has given it up."""
-    await turns.take()
-    try:
-        number = user.numbers.take()
-        reasons: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-
-        def end(reason: str) -> None:
-            if not reasons.done():
-                reasons.set_result(reason)
-
-        answer = issue(number, end)
-        try:
-            reason = await reasons
-        except asyncio.CancelledError:
-            user.give_up(number)
-            raise
-        if reason:
-            raise OperationError(kind, reason)
-        await turns.durable()
-        return answer
-    finally:
-        turns.leave()
+def _seal_together(
+    operations: Sequence[Operation[Any]], sealed: Callable[[Sequence[Metadata]], list[Metadata]]
+) -> None:
+    drafts = [(operation, draft) for operation in operations if (draft := operation.drafted()) is not None]
+    if len(drafts) > 1:
+        for (operation, _), metadata in zip(drafts, sealed([draft for _, draft in drafts]), strict=True):
+            operation.seal(metadata)

@@ -1,4 +1,7 @@
-"""The insertions of an application that are under way: contents of files and streams are first laid into the store."""
+"""The insertions of an application that are under way: contents of files and streams are first laid into the store.
+
+Several that begin together are signed together: each says first what it is about to insert.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,51 @@ from collections.abc import AsyncIterable, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import cast
 
+from thyme.approaches.ledger import Ended
 from thyme.approaches.transfers.drafts import drop_draft
+from thyme.approaches.user import User
 from thyme.live.node.device import Device
+from thyme.live.node.known import KnownObjects
+from thyme.live.node.operations.awaiting import Operation
 from thyme.live.node.operations.files import Outside, laid
 from thyme.live.node.operations.given import Given, bytes_of
 from thyme.model.errors import InputError
 from thyme.model.ids import ObjectKey
-from thyme.model.objects import Content, InStore
+from thyme.model.objects import Content, InStore, Metadata
+from thyme.model.records import OperationKind
+
+
+class Insertion(Operation[Metadata]):
+    def __init__(
+        self,
+        user: User,
+        known: KnownObjects,
+        oid: str,
+        content: Content,
+        tags: list[str],
+        summary: bytes,
+        replicate: bool | None,
+    ) -> None:
+        super().__init__(OperationKind.INSERT, self._insert)
+        self._user = user
+        self._known = known
+        self._object = (oid, content, tags, summary)
+        self._replicate = replicate
+        self._sealed: Metadata | None = None
+
+    def drafted(self) -> Metadata | None:
+        try:
+            return self._user.draft(*self._object)
+        except InputError:
+            return None  # it will be refused when its turn comes, and its user told why
+
+    def seal(self, metadata: Metadata) -> None:
+        self._sealed = metadata
+
+    def _insert(self, number: int, ended: Ended) -> Metadata:
+        metadata = self._user.insert(number, *self._object, ended, self._replicate, self._sealed)
+        self._known.note(metadata)
+        return metadata
 
 
 class Insertions:

@@ -1,0 +1,74 @@
+"""Operations that come together: begun together, signed together, and each with its own end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from thyme.live import Node
+from thyme.live.node.operations.awaiting import BURST
+from thyme.live.trust.identity import Identity
+from thyme.model.errors import InputError
+from thyme.model.ids import NodeId
+from thyme.wire.signing import PROOF_BYTES
+
+PATIENCE_S = 60.0
+AREA = {"grid": {"width_m": 40.0, "height_m": 40.0}, "join_wait_s": 0.1, "settle_s": 0.1}
+QUICK = {"join": {"wait_s": 0.05, "delay_s": 0.01}}
+
+
+def alone(approach: str, store: str, play: Callable[[Node], Awaitable[None]]) -> None:
+    async def run() -> None:
+        settings = AREA if approach == "dcs" else QUICK
+        async with asyncio.timeout(PATIENCE_S), Node(1, store=store, approach=approach, settings=settings) as node:
+            await node.device.joined.wait()
+            await play(node)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("approach", ["ls", "dcs"])
+def test_objects_that_are_inserted_at_one_time_share_signatures(
+    approach: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signed: list[bytes] = []
+    sign = Identity.sign
+    monkeypatch.setattr(Identity, "sign", lambda self, text: signed.append(text) or sign(self, text))
+
+    async def play(node: Node) -> None:
+        alone = await node.insert("alone", b"x", ["goal"])
+        assert (len(signed), len(alone.proof)) == (1, PROOF_BYTES)
+        together = await asyncio.gather(*(node.insert(f"o{i}", b"x", ["goal"]) for i in range(2 * BURST)))
+        assert len(signed) <= 2 + 3
+        assert len({metadata.proof for metadata in together}) == 2 * BURST
+        assert [metadata.key.oid for metadata in together] == [f"o{i}" for i in range(2 * BURST)]
+        assert len(await node.find("goal")) == 1 + 2 * BURST
+
+    alone(approach, str(tmp_path), play)
+
+
+def test_of_two_objects_of_one_name_that_come_together_one_is_refused(tmp_path: Path) -> None:
+    async def play(node: Node) -> None:
+        names = ["first", "same", "same", "", "last"]
+        ends = await asyncio.gather(*(node.insert(n, b"x", ["goal"]) for n in names), return_exceptions=True)
+        assert [isinstance(end, InputError) for end in ends] == [False, False, True, True, False]
+        assert sorted(metadata.key.oid for metadata in node.known()) == ["first", "last", "same"]
+
+    alone("ls", str(tmp_path), play)
+
+
+def test_who_is_cancelled_while_it_waits_never_begins_and_holds_nobody_up() -> None:
+    async def play(node: Node) -> None:
+        tasks = [asyncio.ensure_future(node.insert(f"o{i}", b"x", ["goal"])) for i in range(300)]
+        await asyncio.sleep(0)
+        for task in tasks[200:250]:
+            task.cancel()
+        ends = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [i for i, end in enumerate(ends) if isinstance(end, BaseException)] == list(range(200, 250))
+        assert {metadata.key.oid for metadata in node.known()} == {f"o{i}" for i in (*range(200), *range(250, 300))}
+        assert (await node.insert("after", b"x", ["goal"])).key.owner == NodeId(1)
+
+    alone("dcs", "memory", play)
