@@ -13,8 +13,11 @@ from pathlib import Path
 from stat import S_IMODE
 from typing import Any
 
+import msgspec
 import pytest
+from typer.testing import CliRunner
 
+from thyme.cli.node import app
 from thyme.live.daemon.client import Client
 from thyme.live.daemon.connection import NoDaemon, Refused
 from thyme.live.daemon.places import control_path
@@ -38,6 +41,13 @@ def wait_for(client: Client, peers: int = 0) -> Client:
             pass
         time.sleep(0.05)
     raise AssertionError("the daemon did not come up")
+
+
+def test_status_counts_one_as_one(two: tuple[Client, Client], monkeypatch: pytest.MonkeyPatch) -> None:
+    state = msgspec.structs.replace(two[0].status(), objects=1, subscriptions=2)
+    monkeypatch.setattr(Client, "status", lambda _: state)
+    told = CliRunner().invoke(app, ["status"])
+    assert "1 in range, 1 object known, 2 subscriptions\n" in told.output
 
 
 @pytest.fixture(scope="module")

@@ -259,13 +259,15 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = F
     from thyme.approaches.registry import find_approach
     from thyme.live.daemon.client import Client
     from thyme.live.daemon.places import control_path
+    from thyme.study.wording import counted
 
     state = Client(control_path(control)).status()
     if as_json:
         print(msgspec.json.encode(state).decode())
         return
     print(f"node {state.node} ({state.approach}) listens on {state.address}{'' if state.joined else ', joining'}")
-    print(f"{state.peers} in range, {state.objects} objects known, {state.subscriptions} subscriptions")
+    known = f"{counted(state.objects, 'object')} known, {counted(state.subscriptions, 'subscription')}"
+    print(f"{state.peers} in range, {known}")
     if find_approach(state.approach).capabilities.needs_positions:
         print(f"at {state.position[0]:g},{state.position[1]:g} of the area, in metres")
     print(f"up for {state.now_s - state.started_s:.0f} s, {state.memory_bytes / 1e6:.0f} MB of memory")
