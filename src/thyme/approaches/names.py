@@ -30,18 +30,21 @@ class UsedNames:
         return len(self._used_s)
 
     def __contains__(self, oid: object) -> bool:
-        self._forget_old()
+        if oid not in self._used_s:
+            return False
+        self._forget_old(self._host.now())
         return oid in self._used_s
 
     def use(self, oid: str) -> None:
         if oid in self._used_s:
             self._host.store.remove(KIND, oid)  # it comes after all others now
         now_s = self._host.now()
+        self._forget_old(now_s)
         self._used_s[oid] = now_s
         self._host.store.put(KIND, oid, msgspec.msgpack.encode(now_s))
 
-    def _forget_old(self) -> None:
-        while self._used_s and self._host.now() - next(iter(self._used_s.values())) > self._life_s:
+    def _forget_old(self, now_s: float) -> None:
+        while self._used_s and now_s - next(iter(self._used_s.values())) > self._life_s:
             oldest = next(iter(self._used_s))
             self._forget(oldest, self._used_s.pop(oldest))
 

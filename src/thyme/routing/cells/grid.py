@@ -18,12 +18,15 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from math import ceil, isfinite, sqrt
 
+from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 from thyme.model.ids import CellId
 
 MAX_SIDE_CELLS = 1000
 """Most rows and most columns of a grid; the exactness of `rank` depends on it."""
+MAX_KEYS = 1_000
+"""Keys whose cells are remembered."""
 SLIVER = 0.05
 """A last row or column thinner than this part of a cell is counted to the one before."""
 
@@ -52,6 +55,8 @@ class Grid:
                 f"per side; make cell_m ({cell_m}) larger"
             )
         self._salt = len(namespace.encode()).to_bytes(4, "big") + namespace.encode()
+        self._cells: Bounded[tuple[str, int], CellId] = Bounded(MAX_KEYS)
+        """Of keys that were asked for before."""
         self._middle_column, self._middle_row = self.columns / 2.0, self.rows / 2.0
         self.size = self.columns * self.rows
         """How many cells there are; they are numbered from 0."""
@@ -171,5 +176,8 @@ class Grid:
     def cell_for(self, key: str, part: int = 0) -> CellId:
         """The cell that keeps a tag or key. `part` names further cells of a key that is spread over
         several."""
-        digest = blake2b(self._salt + part.to_bytes(4, "big") + key.encode(), digest_size=8).digest()
-        return CellId(int.from_bytes(digest, "big") % self.size)
+        cell = self._cells.get((key, part))
+        if cell is None:
+            digest = blake2b(self._salt + part.to_bytes(4, "big") + key.encode(), digest_size=8).digest()
+            cell = self._cells[key, part] = CellId(int.from_bytes(digest, "big") % self.size)
+        return cell

@@ -194,18 +194,22 @@ class Replicas:
     def _replicate(self, metadata: Metadata, data: Content) -> None:
         """Active replication in the cell this node is in (§6.2.1); a large object is announced and fetched."""
         small = data if isinstance(data, bytes) and len(data) <= self._options.contents.part_bytes else b""
-        place = self._cell.place
-        node, wanted = self._cell.host.node, self._options.replicas_in_cell
-        members = self._cell.members_of(place) + [node] * self._cell.member
-        chosen = keepers_among(metadata.key, members, wanted) if 0 < wanted < len(members) else []
-        keepers = tuple(sorted(keeper for keeper in chosen if keeper != node))
+        place, member = self._cell.place, self._cell.member
+        keepers = self._keepers(metadata.key, place) if self._options.replicas_in_cell > 0 else ()
         state = CellState(objects=(DataObject(metadata, small),), keepers=keepers)
-        if self._cell.member:
+        if member:
             self._cell.holdings.put_own(metadata)
-        if self._cell.member or self._cell.members_of(place):
+        if member or self._cell.members_of(place):
             self._cell.tell_surely(state, place)
         elif self._options.dynamic_cells:
             self._leave_to_proxy(state, place)
+
+    def _keepers(self, key: ObjectKey, place: CellId) -> tuple[NodeId, ...]:
+        """The others that are to keep an object where only some of a cell's members do; none if all are."""
+        node, wanted = self._cell.host.node, self._options.replicas_in_cell
+        members = self._cell.members_of(place) + [node] * self._cell.member
+        chosen = keepers_among(key, members, wanted) if wanted < len(members) else []
+        return tuple(sorted(keeper for keeper in chosen if keeper != node))
 
     def _leave_to_proxy(self, state: CellState, place: CellId) -> None:
         """Nobody is heard in the cell: whoever stands in for it keeps the object."""
