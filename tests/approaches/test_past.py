@@ -240,6 +240,26 @@ def test_a_stream_asks_for_more_before_it_tells_what_has_come() -> None:
     assert len(told_when_asked) < 100
 
 
+def test_the_next_batch_of_a_stream_finds_some_waiting_and_nothing_is_asked_for_twice() -> None:
+    world = World([[float(i) for i in range(5_000)]], 2, 1, 0.0)
+    world.own.past.expect(NodeId(0), 5_000)
+    ended: list[Outcome] = []
+    for number in range(1, 6):
+        if number > 1:
+            assert world.own.past.waiting, "the last batch asked ahead"
+        world.pager.give(world.own, ended.append, 1_000)
+        cursors = []
+        while len(ended) < number:
+            owner, request = world.asked.pop(0)
+            cursors.append(request.cursor)
+            world.answer(owner, request)
+            world.deliver()
+        assert len(set(cursors)) == len(cursors)
+        assert len(world.told) == number * 1_000
+    assert world.told == [each.key for each in reversed(world.objects)]
+    assert [outcome.ok for outcome in ended] == [True] * 5
+
+
 def test_a_stream_has_an_end_whatever_was_asked_for() -> None:
     world = World([[float(i) for i in range(2 * STREAM_MATCHES)]], 8, 1, 0.0)
     world.answer(NodeId(0), MoreRequest(7, world.own.subscription, None, 10**18))

@@ -36,7 +36,12 @@ def test_objects_that_are_inserted_at_one_time_share_signatures(
 ) -> None:
     signed: list[bytes] = []
     sign = Identity.sign
-    monkeypatch.setattr(Identity, "sign", lambda self, text: signed.append(text) or sign(self, text))
+
+    def note(identity: Identity, text: bytes) -> bytes:
+        signed.append(text)
+        return sign(identity, text)
+
+    monkeypatch.setattr(Identity, "sign", note)
 
     async def play(node: Node) -> None:
         alone = await node.insert("alone", b"x", ["goal"])

@@ -6,7 +6,7 @@ then has failed in part; the next batches ask it last, when the others have no m
 each of them would wait for it.
 
 A batch that is larger than usual is a stream: each source has a credit of many matches, and gets another as soon as
-what the last one brought has arrived, before that is told.
+what the last one brought has arrived, before that is told, so that the next batch finds some waiting.
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ class _Batch(msgspec.Struct, Generic[Source]):
     credit: int
     """How many matches a source is asked for."""
     told: int = 0
-    asked: dict[Source, None] = {}
-    """The sources that were asked and have not answered."""
     silent: dict[Source, Failure] = {}
     """The sources that did not answer."""
     asks_all: bool = False
@@ -95,7 +93,7 @@ class Pager(Generic[Source]):
             batch.asks_all = True
             lacking = self._tell(own, batch)
         if lacking:
-            self._ask_for_more(own, batch, [source for source in lacking if source not in batch.asked])
+            self._ask_for_more(own, batch, [source for source in lacking if source not in own.past.asked])
             return
         own.answered = True
         turns.pop(0)
@@ -108,19 +106,19 @@ class Pager(Generic[Source]):
 
     def _tell(self, own: OwnSubscription[Source], batch: _Batch[Source]) -> list[Source]:
         """Tell what is known; the sources that have to be asked to go on."""
-        key = own.subscription.key
+        key, find, accept = own.subscription.key, self._inbox.find, self._inbox.accept
         passed_over = batch.passed_over(own)
-        while batch.told < batch.wanted and self._inbox.find(key) is own:
+        while batch.told < batch.wanted and find(key) is own:
             metadata, lacking = own.past.take(passed_over)
             if metadata is None:
                 return lacking
-            batch.told += self._inbox.accept(key, metadata)
+            batch.told += accept(key, metadata)
         return []
 
     def _ask_ahead(self, own: OwnSubscription[Source], batch: _Batch[Source]) -> None:
-        """Give a credit to the sources that have more, while what has come is not all that is wanted."""
-        if batch.told + own.past.waiting < batch.wanted and own.past.waiting <= batch.credit:
-            not_now = {*batch.asked, *batch.passed_over(own)}
+        """Give a credit to the sources that have more, while not much more than that has come and was not told."""
+        if own.past.waiting <= batch.credit:
+            not_now = {*own.past.asked, *batch.passed_over(own)}
             unasked = [one for one in own.past.unfinished() if one not in not_now]
             self._ask_for_more(own, batch, unasked)
 
@@ -130,16 +128,17 @@ class Pager(Generic[Source]):
                 self._ask(source, MoreRequest(number, own.subscription, own.past.cursor(source), batch.credit))
 
             def answered(outcome: Outcome) -> None:
-                del batch.asked[source]
-                if not outcome.ok:
-                    batch.silent[source] = outcome.failure
-                    own.past.silent.add(source)
+                own.past.asked.pop(source, None)
                 turns = self._turns.get(own.subscription.key.sid)
-                if turns and turns[0] is batch and (not batch.asked or batch.credit > self._size):
+                if not outcome.ok:
+                    own.past.silent.add(source)
+                    if turns:
+                        turns[0].silent[source] = outcome.failure
+                if turns and (not own.past.asked or turns[0].credit > self._size):
                     self._go_on(own)
 
             self._requests.begin(send, answered)
 
-        batch.asked.update(dict.fromkeys(sources))
+        own.past.asked.update(dict.fromkeys(sources))
         for source in sources:
             begin(source)

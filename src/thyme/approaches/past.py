@@ -51,6 +51,8 @@ class Past(Generic[Source]):
     def __init__(self) -> None:
         self._stretches: dict[Source, _Stretch] = {}
         self._waiting = 0
+        self.asked: dict[Source, None] = {}
+        """The sources that were asked and have not answered."""
         self.silent: set[Source] = set()
         """The sources that did not answer when they were asked last."""
 

@@ -3,10 +3,11 @@ alone, also after a restart."""
 
 from __future__ import annotations
 
+from itertools import islice
+
 import msgspec
 
 from thyme.host import Store
-from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.ids import ObjectKey
 from thyme.model.objects import Metadata
@@ -14,14 +15,16 @@ from thyme.model.objects import Metadata
 KIND = "known object"
 _encode = msgspec.msgpack.Encoder().encode
 MAX_KNOWN_OBJECTS = 10_000
-"""Beyond that, the one known longest is forgotten."""
+"""Beyond that, those known longest are forgotten, …"""
+SHARE = 100
+"""… this part of them together: to look for the oldest each time would take as long as to be notified."""
 
 
 class KnownObjects:
     """In the order in which they became known, each also a record in the node's store while there is one."""
 
     def __init__(self) -> None:
-        self._known: Bounded[ObjectKey, Metadata] = Bounded(MAX_KNOWN_OBJECTS, parting=self._drop)
+        self._known: dict[ObjectKey, Metadata] = {}
         self._store: Store | None = None
 
     def keep_in(self, store: Store) -> None:
@@ -31,6 +34,7 @@ class KnownObjects:
             metadata = msgspec.msgpack.decode(value, type=Metadata)
             self._known[metadata.key] = metadata
         self._store = store
+        self._make_room()
 
     def list(self) -> list[Metadata]:
         return list(self._known.values())
@@ -43,6 +47,8 @@ class KnownObjects:
         if known is not None and known == metadata:
             return
         self._known[metadata.key] = metadata
+        if len(self._known) > MAX_KNOWN_OBJECTS:
+            self._make_room()
         if self._store is not None:
             try:
                 self._store.put(KIND, str(metadata.key), _encode(metadata))
@@ -50,9 +56,11 @@ class KnownObjects:
                 return  # the disk is full: it is known until the next restart
 
     def forget(self, key: ObjectKey) -> None:
-        if self._known.pop(key, None) is not None:
-            self._drop(key)
-
-    def _drop(self, key: ObjectKey, _: Metadata | None = None) -> None:
-        if self._store is not None:
+        if self._known.pop(key, None) is not None and self._store is not None:
             self._store.remove(KIND, str(key))
+
+    def _make_room(self) -> None:
+        excess = len(self._known) - MAX_KNOWN_OBJECTS
+        if excess > 0:
+            for key in list(islice(self._known, excess + MAX_KNOWN_OBJECTS // SHARE)):
+                self.forget(key)
