@@ -36,6 +36,7 @@ def test_a_member_of_a_cell_gets_back_what_its_disk_has_lost(tmp_path: Path, cap
                 await until(lambda: one.device.neighbours() and one.device.store.cell.others)  # type: ignore[attr-defined]
                 metadata = await one.insert("photo", CONTENT, ["goal"])
                 await until(lambda: two.device.host.store.size(str(metadata.key)) == len(CONTENT))
+                await two.device.host.durable()
                 copytree(tmp_path / "2", tmp_path / "killed")
             rmtree(tmp_path / "2")  # who leaves in order gives away what it keeps for others
             (tmp_path / "killed").rename(tmp_path / "2")

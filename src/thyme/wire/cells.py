@@ -269,6 +269,19 @@ class PartFor(Message, frozen=True, tag=125):
     cell: CellId
 
 
+class SureState(Message, frozen=True, tag=127):
+    """Things to know, of which whoever is told says that it holds them."""
+
+    request: int
+    state: CellState
+
+
+class Confirmed(Message, frozen=True, tag=128):
+    """The answer to all these: what they told is held here."""
+
+    requests: tuple[int, ...]
+
+
 class Wanted(Message, frozen=True, tag=126):
     """To everybody: who has this object? Asked by `node`, who is in `cell`, for the `times`-th time. It came `hops`
     hops."""

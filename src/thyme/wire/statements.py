@@ -98,6 +98,7 @@ STATEMENTS: dict[type[Message], Callable[[Any], Iterable[Statement]]] = {
     cells.UnsubscribePart: lambda m: (end_statement(m.key),),
     cells.CellState: _of_state,
     cells.JoinedState: lambda m: _of_state(m.state),
+    cells.SureState: lambda m: _of_state(m.state),
     drip.Registration: lambda m: _of_interests((m.interest,)),
     drip.Relay: lambda m: _of_interests(m.interests),
 }
@@ -115,6 +116,7 @@ OBJECTS: dict[type[Message], Callable[[Any], Iterable[Metadata]]] = {
     cells.HeldBy: lambda m: () if m.metadata is None else (m.metadata,),
     cells.CellState: _objects_of_state,
     cells.JoinedState: lambda m: _objects_of_state(m.state),
+    cells.SureState: lambda m: _objects_of_state(m.state),
     drip.Publication: lambda m: (m.event.metadata,),
     drip.Registered: lambda m: _described(m.events),
     drip.RegionEvent: lambda m: (m.event.metadata,),

@@ -223,15 +223,15 @@ class Cell:
         """To all other members, once and unacknowledged (§6.6.1)."""
         self.router.broadcast_in_cell(message)
 
-    def tell_surely(self, state: CellState, place: CellId | None = None) -> None:
+    def tell_surely(self, state: CellState, place: CellId | None = None, but: NodeId | None = None) -> None:
         """To all other members what was or will be acknowledged: to each by a packet that the link acknowledges, unless
         they are many (`sure_members`). What this node sends afterwards leaves after it. Who fell silent a moment ago
-        may only have been missed, and is told as well."""
+        may only have been missed, and is told as well. One may be left out, who is told otherwise."""
         silent: list[NodeId] = []
         if self._silent and (place is None or place == self.id):
             since_s = self.host.now() - self.options.sure_s
             silent = [node for node, (cell, at_s) in self._silent.items() if cell == self.id and at_s > since_s]
-        self.router.tell_each_in_cell(state, place, self.options.sure_members, silent)
+        self.router.tell_each_in_cell(state, place, self.options.sure_members, silent, but)
 
     def _listen(self, kind: type[Kind], action: Callable[[Arrival, Kind], None], *, members_only: bool) -> None:
         assert kind not in self._actions, f"two parts want {kind.__name__}"

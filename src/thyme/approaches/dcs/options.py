@@ -52,6 +52,9 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     sure_s: float = 5.0
     """For so long after another member fell silent it is told all the same: a few beacons may have been lost, and it
     may be the one that remains."""
+    confirmed: bool = False
+    """Whether an insertion by a member of the very cell that keeps it is answered when another member, if there is one,
+    has said that it holds it. Live nodes say yes."""
     join_wait_s: float = 2.0
     """How long a joining node listens for beacons of its cell, and then waits for the state (§6.7)."""
     join_tries: int = 3
@@ -142,6 +145,7 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
             spread_load=0,
             replicas_in_cell=0,
             sure_members=0,
+            confirmed=False,
             walkers=0,
             near_cells=0,
             list_stay_s=0.0,

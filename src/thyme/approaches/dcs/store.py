@@ -30,7 +30,7 @@ from thyme.approaches.dcs.objects.keepers import Keepers
 from thyme.approaches.dcs.objects.locations import Locations
 from thyme.approaches.dcs.objects.replicas import Replicas
 from thyme.approaches.dcs.options import CellStorageOptions
-from thyme.approaches.interface import Capabilities, Done, Fetched, Notify, ReactiveStore
+from thyme.approaches.interface import Capabilities, Done, Fetched, Notify, Outcome, ReactiveStore
 from thyme.approaches.spares import Spare
 from thyme.host import Host
 from thyme.model.errors import InputError
@@ -98,9 +98,10 @@ class CellStorage(ReactiveStore):
         active = self.cell.options.active_replication if replicate is None else replicate
         where = Replica(WHOLE_CELL if active else self.node, self.cell.place)
         stored = msgspec.structs.replace(metadata, replicas=(where,))
-        self._replicas.keep_own(stored, data)
+        ended = _both(done)
+        self._replicas.keep_own(stored, data, ended)
         cells = insertion_cells(self.cell.grid, stored, self._requests.hot)
-        self._requests.ask(cells, partial(InsertMetadata, metadata=stored), done)
+        self._requests.ask(cells, partial(InsertMetadata, metadata=stored), ended)
         return stored
 
     def delete(self, oid: str, done: Done) -> None:
@@ -151,3 +152,16 @@ class CellStorage(ReactiveStore):
 
     def stored(self) -> Iterable[tuple[str, int, int]]:
         return self.cell.holdings.sizes()
+
+
+def _both(done: Done) -> Done:
+    """To be told of two ends, the object's and its metadata's; `done` is told of the second, or of what failed."""
+    first: list[Outcome] = []
+
+    def ended(outcome: Outcome) -> None:
+        if not first:
+            first.append(outcome)
+        else:
+            done(outcome if first[0].ok else first[0])
+
+    return ended

@@ -272,12 +272,14 @@ def _for_people(approach: Approach, settings: dict[str, Any]) -> dict[str, Any]:
     """The settings given; unless they say otherwise, routes are looked for when they are needed. DSDV, the papers'
     choice, takes some 15 s to find a newcomer, which is long for a person who just started a node. A search that is
     under way holds the notifications of any one operation, so that none gives way to another. Notifications are
-    acknowledged, and those of one instant told together, where the approach can do so."""
+    acknowledged, and those of one instant told together, and insertions confirmed by another who holds them, where
+    the approach can do so."""
     fields = msgspec.structs.fields(approach.settings)
     if any(field.name == "telling" for field in fields):
         settings = {**settings, "telling": {"sure": True, **settings.get("telling", {})}}
-    if any(field.name == "notify_together" for field in fields):
-        settings = {"notify_together": True, **settings}
+    for name in ("notify_together", "confirmed"):
+        if any(field.name == name for field in fields):
+            settings = {name: True, **settings}
     if any(field.name == "routing" and "ondemand" in get_args(field.type) for field in fields):
         queue = {"queue_per_target": SEARCH_QUEUE}
         return {"routing": "ondemand", **settings, "ondemand": {**queue, **settings.get("ondemand", {})}}

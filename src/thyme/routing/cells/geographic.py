@@ -101,13 +101,18 @@ class GeographicRouter:
         self._host.broadcast(CellBroadcast(here if cell is None else cell, here, self._host.codec.encode(message)))
 
     def tell_each_in_cell(
-        self, message: Message, cell: CellId | None = None, most: int = 0, silent: Iterable[NodeId] = ()
+        self,
+        message: Message,
+        cell: CellId | None = None,
+        most: int = 0,
+        silent: Iterable[NodeId] = (),
+        but: NodeId | None = None,
     ) -> None:
         """As `broadcast_in_cell`, but where at most `most` others are to be told, to each of them by a packet of its
         own, which the link acknowledges and repeats. What this node sends afterwards leaves after it. It is also tried
-        to tell those who are `silent`, that is, not heard of late."""
+        to tell those who are `silent`, that is, not heard of late, and one of the others may be left out."""
         to = self._beacons.cell if cell is None else cell
-        others = [Destination(to, node) for node in self._beacons.nodes_in(to)]
+        others = [Destination(to, node) for node in self._beacons.nodes_in(to) if node != but]
         if not most or len(others) > most:
             self.broadcast_in_cell(message, cell)
             return

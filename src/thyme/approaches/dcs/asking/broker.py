@@ -2,17 +2,21 @@
 
 Routing brings a request for a cell to one of its members at random. That member carries it out on its own copy of the
 cell's state, notifies, passes the news on to the rest of the cell in one broadcast, and answers. The others only learn
-(`learning`): matching is done once.
+(`learning`): matching is done once. What a member itself inserts is answered when another has it (`confirming`).
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
 
 from thyme.approaches.dcs.asking.notifier import MATCHES_PER_MESSAGE, Notifier
 from thyme.approaches.dcs.asking.spreading import Spreading
 from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.dcs.members.learning import Learning
+from thyme.approaches.interface import Outcome
 from thyme.approaches.past import answer_in_pieces
-from thyme.model.ids import CellId
+from thyme.model.ids import CellId, ObjectKey
 from thyme.model.matching import IndexFull
 from thyme.model.objects import Metadata
 from thyme.routing.cells.addresses import Arrival
@@ -38,6 +42,9 @@ class Broker:
 
     def __init__(self, cell: Cell, notifier: Notifier, learning: Learning) -> None:
         self._cell = cell
+        self._confirming = learning.confirming
+        self._unconfirmed: dict[tuple[ObjectKey, CellId], Callable[[], None]] = {}
+        """This node's own insertions that no other member has yet, and how to answer each."""
         self._notifier = notifier
         self._learning = learning
         self._spreading = Spreading(cell)
@@ -57,20 +64,49 @@ class Broker:
             return
         if arrival.proxied:
             self._cell.stand_in(arrival.target)
-        refusal = self._keep(metadata, arrival.target)
+        if arrival.origin == self._cell.host.node:
+            self._insert_own(arrival, message)
+            return
+        refusal = self._keep(metadata, arrival.target, self._cell.tell_surely)
         self._answer(arrival, message.request, refusal, metadata.tags)
+
+    def _insert_own(self, arrival: Arrival, message: InsertMetadata) -> None:
+        """One of this very node, which is asked again if it is not answered in time."""
+        metadata, told = message.metadata, list[CellState]()
+        key = (metadata.key, arrival.target)
+        again = key in self._unconfirmed
+        self._unconfirmed[key] = partial(self._answer, arrival, message.request, "", metadata.tags)
+        if again:
+            return
+
+        def end(outcome: Outcome) -> None:
+            answer = self._unconfirmed.pop(key, None)
+            if answer is not None and outcome.ok:
+                answer()
+
+        def tell(state: CellState) -> None:
+            told.append(state)
+            self._confirming.tell(state, end)
+
+        refusal = self._keep(metadata, arrival.target, tell)
+        if refusal:
+            del self._unconfirmed[key]
+            self._answer(arrival, message.request, refusal, metadata.tags)
+        elif not told:
+            end(Outcome())
 
     def _insert_spread(self, arrival: Arrival, message: SpreadInsert) -> None:
         """An insertion that belongs here, passed on by the first cell of a hot tag, in whose name it is answered."""
         metadata = message.metadata
-        refusal = self._keep(metadata, arrival.target)
+        refusal = self._keep(metadata, arrival.target, self._cell.tell_surely)
         grid, cells = self._cell.grid, self._cell.options.spread_cells
         hot = tuple((tag, cells) for tag in metadata.tags if grid.cell_for(tag) == message.home)
         answer = CellAnswer(message.request, message.home, refusal, hot)
         self._cell.router.send_to_node(metadata.key.owner, message.owner_cell, answer)
 
-    def _keep(self, metadata: Metadata, home: CellId) -> str:
-        """Keep metadata for a home and notify whoever it concerns; why not, if it could not be kept."""
+    def _keep(self, metadata: Metadata, home: CellId, tell: Callable[[CellState], None]) -> str:
+        """Keep metadata for a home, `tell` the other members and notify whoever it concerns; why not, if it does not
+        fit."""
         held = Held(home, metadata)
         try:
             new, matching = self._cell.holdings.put(held)
@@ -78,7 +114,7 @@ class Broker:
             return str(full)
         if new:
             self._learning.inserted.remember(metadata.key, self._cell.host.now())
-            self._cell.tell_surely(CellState(held=(held,)))
+            tell(CellState(held=(held,)))
             self._notifier.notify([s.key for s in matching], metadata)
             hot = self._spreading.grown(metadata, home)
             if hot:

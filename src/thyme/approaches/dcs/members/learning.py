@@ -21,7 +21,7 @@ from thyme.model.ids import ObjectKey, SubscriptionKey
 from thyme.model.matching import IndexFull
 from thyme.model.records import Counted, TrafficKind
 from thyme.routing.cells.addresses import Arrival, Form
-from thyme.wire.cells import CellAnswer, CellState, Part
+from thyme.wire.cells import CellAnswer, CellState, Part, SureState
 
 
 def _ignore() -> None:
@@ -35,10 +35,12 @@ class Learning:
         self._cell = cell
         self._notifier = notifier
         self._replicas = replicas
+        self.confirming = replicas.confirming
         store, most = cell.host.store, cell.options.brokered
         self.inserted = Answered(store, "answered insertion", ObjectKey, most)
         self.subscribed = Answered(store, "answered subscription", SubscriptionKey, most)
         cell.hear(CellState, self._on_state)
+        cell.serve(SureState, self._on_sure_state)
 
     def learn(self, state: CellState) -> bool:
         """Take what is news from another member, and notify of matches that this node missed when it had to decide.
@@ -98,6 +100,9 @@ class Learning:
             self.take(arrival, state, partial(self._answer, arrival, state))
         else:
             self.take(arrival, state)
+
+    def _on_sure_state(self, arrival: Arrival, message: SureState) -> None:
+        self.take(arrival, message.state, partial(self.confirming.confirm, arrival, message.request))
 
     def _answer(self, arrival: Arrival, state: CellState) -> None:
         """What was handed over is here: the other members get it, and whoever gave it may forget it."""

@@ -16,9 +16,10 @@ import msgspec
 from thyme.approaches.contents import Fetches
 from thyme.approaches.dcs.cell import Cell, Mode
 from thyme.approaches.dcs.keys import cells_of_tags, keepers_among, sources_of
+from thyme.approaches.dcs.members.confirming import Confirming
 from thyme.approaches.dcs.objects.copies import Copies
 from thyme.approaches.dcs.objects.lookups import Lookups
-from thyme.approaches.interface import Failure, Fetched, Outcome
+from thyme.approaches.interface import Done, Failure, Fetched, Outcome
 from thyme.approaches.spares import Rank, Spare
 from thyme.approaches.transfers.fetching import Progress
 from thyme.model.bounded import Bounded
@@ -34,11 +35,16 @@ LOOKED_UP = (Failure.NOT_FOUND, Failure.TIMEOUT, Failure.DAMAGED)
 """Failures after which the cells of the metadata are asked who has the object now."""
 
 
+def _ignore(outcome: Outcome) -> None:
+    """Nobody waits for this; the owner has the object all the same."""
+
+
 class Replicas:
     """One node's copies, and those it asks for."""
 
     def __init__(self, cell: Cell, copies: Copies, progress: Progress | None = None) -> None:
         self._cell = cell
+        self.confirming = Confirming(cell)
         self._copies = copies
         self._contents = cell.contents
         self._options = cell.options
@@ -55,12 +61,15 @@ class Replicas:
         cell.hear(PartReply, self._on_part)
         cell.serve(PartFor, self._on_part_for)
 
-    def keep_own(self, metadata: Metadata, data: Content) -> None:
-        """Keep an object of this node's user and, unless only its owner is to keep it, have the cell keep it too."""
+    def keep_own(self, metadata: Metadata, data: Content, done: Done = _ignore) -> None:
+        """Keep an object of this node's user and, unless only its owner is to keep it, have the cell keep it too.
+        `done` when another member has it, where that is waited for: a large one is fetched, which takes long."""
         self._contents.keep(metadata, data)
         self._copies.put_own(metadata)
         if any(replica.node == WHOLE_CELL for replica in metadata.replicas):
-            self._replicate(metadata, data)
+            self._replicate(metadata, data, done)
+        else:
+            done(Outcome())
 
     def drop_own(self, key: ObjectKey) -> None:
         self._copies.remove_own(key.oid)
@@ -191,18 +200,23 @@ class Replicas:
         if request is not None:
             self._cell.requests.resolve(request, Outcome(Failure.NOT_FOUND))
 
-    def _replicate(self, metadata: Metadata, data: Content) -> None:
+    def _replicate(self, metadata: Metadata, data: Content, done: Done) -> None:
         """Active replication in the cell this node is in (§6.2.1); a large object is announced and fetched."""
-        small = data if isinstance(data, bytes) and len(data) <= self._options.contents.part_bytes else b""
+        small = data if isinstance(data, bytes) and len(data) <= self._options.contents.part_bytes else None
         place, member = self._cell.place, self._cell.member
         keepers = self._keepers(metadata.key, place) if self._options.replicas_in_cell > 0 else ()
-        state = CellState(objects=(DataObject(metadata, small),), keepers=keepers)
+        state = CellState(objects=(DataObject(metadata, small or b""),), keepers=keepers)
         if member:
             self._cell.holdings.put_own(metadata)
-        if member or self._cell.members_of(place):
+        heard = member or bool(self._cell.members_of(place))
+        if heard and small is not None:
+            self.confirming.tell(state, done, place)
+            return
+        if heard:
             self._cell.tell_surely(state, place)
         elif self._options.dynamic_cells:
             self._leave_to_proxy(state, place)
+        done(Outcome())
 
     def _keepers(self, key: ObjectKey, place: CellId) -> tuple[NodeId, ...]:
         """The others that are to keep an object where only some of a cell's members do; none if all are."""
@@ -232,7 +246,3 @@ class Replicas:
             return
         number = self._cell.router.send_to_node(source.node, source.cell, request)
         self._asked_parts[number] = request.request
-
-
-def _ignore(outcome: Outcome) -> None:
-    """Nobody waits for this; the owner has the object all the same."""
