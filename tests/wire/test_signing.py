@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import typing
 from hashlib import blake2b
+from random import Random
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from thyme.host import MemoryStore
 from thyme.live.trust import sodium
@@ -26,7 +29,7 @@ from thyme.wire.server import DeleteRequest
 from thyme.wire.signing import CHARGING, PLAIN, PROOF_BYTES, Forged, SigningCodec
 from thyme.wire.statements import OBJECTS, STATEMENTS, object_statement
 from thyme.wire.storage import Notification, Subscribed, Unsubscribed
-from thyme.wire.trees import leaf, root_by, tree
+from thyme.wire.trees import KnownTree, grown, leaf, root_by
 
 
 def machine(identity: Identity) -> SigningCodec:
@@ -184,13 +187,29 @@ def test_no_way_leads_from_another_object_to_what_was_signed() -> None:
 
 def test_a_way_belongs_to_its_leaf_and_its_side() -> None:
     leaves = [leaf(bytes([i])) for i in range(11)]
-    root, ways = tree(leaves)
+    root, ways = grown(leaves)
     assert [root_by(one, way) for one, way in zip(leaves, ways, strict=True)] == [root] * 11
     for i, way in enumerate(ways):
         assert all(root_by(other, way) != root for other in leaves if other != leaves[i])
         for at in range(len(way)):
             changed = way[:at] + bytes([way[at] ^ 1]) + way[at + 1 :]
             assert root_by(leaves[i], changed) != root
+
+
+@given(st.integers(1, 40), st.randoms(use_true_random=False))
+def test_a_known_tree_has_the_ways_that_lead_to_its_root_and_no_others(number: int, chance: Random) -> None:
+    leaves = [leaf(bytes([i])) for i in range(number)]
+    root, ways = grown(leaves)
+    tree = KnownTree(7, root, len(ways[0]) // 16)
+    for _ in range(3 * number):
+        place, other = chance.randrange(number), chance.randrange(number)
+        way = ways[chance.choice([place, place, other])]
+        at = chance.randrange(len(way))
+        if chance.random() < 0.3:
+            way = way[:at] + bytes([way[at] ^ (1 << chance.randrange(8))]) + way[at + 1 :]
+        assert tree.leads(7, leaves[place], way) == (root_by(leaves[place], way) == root)
+        assert not tree.leads(8, leaves[place], ways[place])
+        assert not tree.leads(7, leaves[place], ways[place] + bytes(16))
 
 
 def test_what_was_believed_is_still_proved_after_a_restart() -> None:

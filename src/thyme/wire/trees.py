@@ -29,7 +29,7 @@ def _joined(left: bytes, right: bytes) -> bytes:
     return blake2b(left + right, digest_size=HASH_BYTES, person=_WITHIN).digest()
 
 
-def tree(leaves: Sequence[bytes]) -> tuple[bytes, list[bytes]]:
+def grown(leaves: Sequence[bytes]) -> tuple[bytes, list[bytes]]:
     """The root of some leaves, and the way of each to it."""
     assert 0 < len(leaves) <= MOST, "as many as a byte can tell apart"
     steps: list[list[bytes]] = []
@@ -57,3 +57,36 @@ def root_by(leaf: bytes, way: bytes) -> bytes | None:
         found = _joined(beside, found) if place & 1 else _joined(found, beside)
         place >>= 1
     return found
+
+
+class KnownTree:
+    """The hashes of one author's tree that lead to its root, as far as ways to it were seen: whoever looks at all of
+    its leaves makes about one hash for each, and not one for every step of each."""
+
+    def __init__(self, author: int, root: bytes, steps: int) -> None:
+        self._author = author
+        self._steps = steps
+        self._known = {1: root}
+        """By number: the root is 1, and below each are twice its number and one more."""
+
+    def leads(self, author: int, leaf: bytes, way: bytes) -> bool:
+        """Whether this is the way of a leaf of it."""
+        steps, known = self._steps, self._known
+        if author != self._author or len(way) != 1 + steps * HASH_BYTES or way[0] >> steps:
+            return False
+        at, found = (1 << steps) | way[0], leaf
+        climbed: list[tuple[int, bytes]] = []
+        for begins in range(1, len(way), HASH_BYTES):
+            beside, there = way[begins : begins + HASH_BYTES], known.get(at)
+            if there is None:
+                climbed += ((at, found), (at ^ 1, beside))
+                found = _joined(beside, found) if at & 1 else _joined(found, beside)
+            elif there != found or known[at ^ 1] != beside:
+                return False
+            else:
+                found = known[at >> 1]
+            at >>= 1
+        if known[1] != found:
+            return False
+        known.update(climbed)
+        return True

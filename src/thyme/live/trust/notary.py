@@ -21,12 +21,14 @@ from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
 from thyme.wire.signing import PROOF_BYTES
 from thyme.wire.statements import Statement
-from thyme.wire.trees import MAX_WAY_BYTES, MOST, leaf, root_by, tree
+from thyme.wire.trees import HASH_BYTES, MAX_WAY_BYTES, MOST, KnownTree, grown, leaf, root_by
 
 KIND = "proof"
 MAX_KEPT = 200_000
 """Proofs in the store: those of all deletions that are remembered, and as many others; the oldest makes room."""
 MAX_VERIFIED = 100_000
+MAX_TREES = 256
+"""Of objects that were signed together; each takes 9 kB."""
 MANY = 16
 """Signatures in one message that are worth sharing among cores."""
 CORES = min(8, os.cpu_count() or 1)
@@ -45,6 +47,8 @@ class Notary:
         self._identity = identity
         self._store = store
         self._verified: Bounded[bytes, None] = Bounded(MAX_VERIFIED)
+        self._trees: Bounded[bytes, KnownTree] = Bounded(MAX_TREES)
+        """By the signature of each, which was verified."""
         self._threads: ThreadPoolExecutor | None = None
         self._kept: Bounded[str, None] = Bounded(MAX_KEPT, parting=lambda name, _: store.remove(KIND, name))
         for name, _ in store.items(KIND):
@@ -72,7 +76,7 @@ class Notary:
         proofs: list[bytes] = []
         for first in range(0, len(objects), MOST):
             some = objects[first : first + MOST]
-            root, ways = tree([leaf(statement.said) for statement in some])
+            root, ways = grown([leaf(statement.said) for statement in some])
             text = _root_bytes(some[0].author, root)
             proof = self._identity.public + self._identity.sign(text)
             self._verified[_digest(proof, text)] = None
@@ -81,25 +85,46 @@ class Notary:
 
     def believe(self, said: Sequence[tuple[Statement, bytes]]) -> bool:
         claims: dict[bytes, _Claim] = {}
+        trees: dict[bytes, KnownTree] = {}
         for statement, proof in said:
-            text = _text_of(statement, proof)
-            if text is None:
-                return False
             signed = proof[:PROOF_BYTES]
-            digest = _digest(signed, text)
-            if digest in self._verified or digest in claims:
-                continue
-            public = signed[:PUBLIC_BYTES]
-            if not belongs(statement.author, public):
+            if len(proof) == PROOF_BYTES:
+                text = _signed_bytes(statement)
+            elif not statement.is_object or not PROOF_BYTES < len(proof) <= PROOF_BYTES + MAX_WAY_BYTES:
                 return False
-            claims[digest] = (public, text, signed[PUBLIC_BYTES:])
+            else:
+                hashed, way = leaf(statement.said), proof[PROOF_BYTES:]
+                tree = self._trees.get(signed) or trees.get(signed)
+                if tree is not None:
+                    if not tree.leads(statement.author, hashed, way):
+                        return False
+                    continue
+                root = root_by(hashed, way)
+                if root is None:
+                    return False
+                trees[signed] = KnownTree(statement.author, root, len(way) // HASH_BYTES)
+                text = _root_bytes(statement.author, root)
+            if not self._claim(statement.author, signed, text, claims):
+                return False
         if not self._are_signed(list(claims.values())):
             return False
         for digest in claims:
             self._verified[digest] = None
+        for signed, tree in trees.items():
+            self._trees[signed] = tree
         for statement, proof in said if claims else ():
             if not statement.is_object:
                 self._keep(_name(statement), proof)
+        return True
+
+    def _claim(self, author: NodeId, signed: bytes, text: bytes, claims: dict[bytes, _Claim]) -> bool:
+        """Add what has to be verified, unless it was; False if the key is not the author's."""
+        digest = _digest(signed, text)
+        if digest not in self._verified and digest not in claims:
+            public = signed[:PUBLIC_BYTES]
+            if not belongs(author, public):
+                return False
+            claims[digest] = (public, text, signed[PUBLIC_BYTES:])
         return True
 
     def _are_signed(self, claims: list[_Claim]) -> bool:
@@ -122,16 +147,6 @@ class Notary:
 
 def _all_signed(claims: Iterable[_Claim]) -> bool:
     return all(is_signed(public, text, signature) for public, text, signature in claims)
-
-
-def _text_of(statement: Statement, proof: bytes) -> bytes | None:
-    """What the signature of a proof has to be made over; None if it is no proof."""
-    if len(proof) == PROOF_BYTES:
-        return _signed_bytes(statement)
-    if not statement.is_object or not PROOF_BYTES < len(proof) <= PROOF_BYTES + MAX_WAY_BYTES:
-        return None
-    root = root_by(leaf(statement.said), proof[PROOF_BYTES:])
-    return None if root is None else _root_bytes(statement.author, root)
 
 
 def _root_bytes(author: NodeId, root: bytes) -> bytes:
