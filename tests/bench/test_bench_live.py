@@ -59,6 +59,12 @@ def test_ratios_are_to_zenoh_and_jetstream_of_the_same_run() -> None:
     assert "(5)" in told.getvalue()
 
 
+def test_where_nothing_of_the_past_is_found_no_time_is_told() -> None:
+    told = StringIO()
+    render([Figures("Thyme-LS, publisher dead", past_lost=7)], FEW, Console(file=told, width=200))
+    assert "all lost" in told.getvalue()
+
+
 class Failing(Contender):
     name = "Failing"
     abilities = Ability.PAST

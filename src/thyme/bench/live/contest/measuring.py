@@ -124,7 +124,7 @@ def _measure_past(contender: Contender, find: Find, plan: Plan, figures: Figures
             figures.synced = Ability.DISK in contender.abilities
         with in_process(_search, find, address, plan.past) as searcher:
             began_s, heard = searcher.recv()
-        figures.past_s = heard.last_s - began_s
+        figures.past_s = heard.last_s - began_s if heard.took_s else None
         figures.past_lost = plan.past - len(heard.took_s)
         if not contender.dies:
             speaker.send(None)

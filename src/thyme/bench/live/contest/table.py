@@ -88,7 +88,7 @@ def _cells(figures: Figures, zenoh: Figures | None, jetstream: Figures | None) -
 
 def _seconds(figures: Figures) -> str:
     if figures.past_s is None:
-        return ""
+        return "all lost" if figures.past_lost else ""
     lost = f", {figures.past_lost:,} lost" if figures.past_lost else ""
     return f"{figures.past_s:.2f} s{lost}"
 
