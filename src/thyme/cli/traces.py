@@ -71,10 +71,12 @@ def make(
     from thyme.model.settings import set_key, to_record
     from thyme.pipeline.schemas import POSTS
     from thyme.pipeline.spark import dataset
-    from thyme.pipeline.spark.keeping import job
+    from thyme.pipeline.spark.lazy_session import Session
     from thyme.pipeline.spark.session import spark_session, suited_to_dataset
+    from thyme.pipeline.spark.stored_rows import open_rows
     from thyme.pipeline.traces.outline import read_outline
-    from thyme.pipeline.traces.trace import TraceOptions, make_trace
+    from thyme.pipeline.traces.trace import TraceOptions
+    from thyme.pipeline.traces.writing import write_trace
     from thyme.study.posts_fit import doubts, span_of, use_words
 
     given: dict[str, Any] = {}
@@ -103,9 +105,11 @@ def make(
     options = with_settings(to_record(given, TraceOptions, "thyme trace make"), settings)
     given_posts, place = place_of(posts), place_of(out)
     with Console(stderr=True).status("Making the trace on Spark …"):
-        spark = spark_session("trace", master, **suited_to_dataset(dataset.size_bytes(given_posts)))
-        with job():
-            dataset.write_once(make_trace(dataset.read(spark, given_posts, POSTS), options), place)
+
+        def spark() -> Session:
+            return spark_session("trace", master, **suited_to_dataset(dataset.size_bytes(given_posts)))
+
+        write_trace(open_rows(spark, given_posts, POSTS), options, place)
     outline = read_outline(place)
     _show(outline, f"{place}: a new trace")
     span = span_of(given_posts)

@@ -14,10 +14,11 @@ from thyme.pipeline.posts.generate import write_posts
 from thyme.pipeline.runs.run import PackedTrace, RunSpec, pack_trace
 from thyme.pipeline.schemas import POSTS
 from thyme.pipeline.spark import dataset
-from thyme.pipeline.spark.keeping import job
 from thyme.pipeline.spark.lazy_session import LazySession
+from thyme.pipeline.spark.stored_rows import open_rows
 from thyme.pipeline.traces.outline import TraceOutline, read_outline
-from thyme.pipeline.traces.trace import TooFewAuthors, TraceOptions, make_trace
+from thyme.pipeline.traces.trace import TooFewAuthors, TraceOptions
+from thyme.pipeline.traces.writing import write_trace
 from thyme.places import Place, place_of
 from thyme.sim.run import check_end
 from thyme.sim.scenario import Scenario
@@ -112,15 +113,14 @@ def _made_trace(
     """`beside`: only for scenes beside the one that was asked, for which posts of too few people are dealt out."""
 
     def place(options: TraceOptions) -> Place:
-        return out / TRACES / identity_of(posts.identity, options, code_identity(make_trace.__module__))
+        return out / TRACES / identity_of(posts.identity, options, code_identity(write_trace.__module__))
 
     def make(options: TraceOptions) -> Place:
         path = place(options)
         if not dataset.kept(path, damaged):
             working()
-            frame = dataset.read(session.spark, posts.path, POSTS)
-            with job():
-                dataset.write_once(make_trace(frame, options), path, made_from=f"posts {posts.identity}")
+            rows = open_rows(lambda: session.spark, posts.path, POSTS)
+            write_trace(rows, options, path, made_from=f"posts {posts.identity}")
         return path
 
     dealt = msgspec.structs.replace(choice.options, authors="deal")

@@ -6,7 +6,7 @@ One that is there was complete (`spark.drafting`). What became of it since is ch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +27,11 @@ __all__ = [
     "DONE",
     "Draft",
     "check",
+    "check_columns",
     "check_place",
     "drafting",
     "exists",
+    "frame_of",
     "kept",
     "open_files",
     "read",
@@ -96,13 +98,21 @@ def write_table_once(table: pa.Table, path: Place | str) -> Place:
 def read(spark: SparkSession, path: Place | str, schema: StructType) -> DataFrame:
     """A dataset as written, after checking that it is whole and has the expected columns."""
     check(path)
-    frame = read_files(spark, _parts(place_of(path)))
-    missing = [field.name for field in schema.fields if field.name not in frame.columns]
-    if missing:
-        raise InputError(
-            f"{path}: the dataset lacks the columns {', '.join(missing)}; it has {', '.join(frame.columns)}"
-        )
+    return frame_of(spark, place_of(path), schema)
+
+
+def frame_of(spark: SparkSession, place: Place, schema: StructType) -> DataFrame:
+    """A dataset that is known to be whole, as Spark reads it."""
+    frame = read_files(spark, _parts(place))
+    check_columns(place, schema, frame.columns)
     return conform(frame, schema)
+
+
+def check_columns(path: Place | str, schema: StructType, columns: Sequence[str]) -> None:
+    """InputError unless a dataset has the columns that are expected."""
+    missing = [field.name for field in schema.fields if field.name not in columns]
+    if missing:
+        raise InputError(f"{path}: the dataset lacks the columns {', '.join(missing)}; it has {', '.join(columns)}")
 
 
 def read_folder(spark: SparkSession, place: Place, schema: StructType | None = None) -> DataFrame:

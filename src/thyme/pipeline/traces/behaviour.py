@@ -8,7 +8,7 @@ object it is is decided apart from when (`take_objects`), so that only the objec
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -26,6 +26,7 @@ Rows = dict[str, list[Any]]
 
 MAX_PER_HOUR = 100_000.0
 """Operations of one user; a trace holds them all."""
+DRAWS_AT_ONCE = 4
 MIN_EVENT_S, MAX_EVENT_S = 1.0, 366 * 86_400.0
 SHAPES = ("single", "conjunction", "disjunction", "negation")
 DRAWN_COLUMNS = (
@@ -124,15 +125,18 @@ def arrivals(seed: int, purpose: str, nodes: Ints, phases: Phases) -> tuple[Ints
     total = float(spans.sum())
     if total <= 0.0 or len(nodes) == 0:
         return np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
-    columns = int(total + 10.0 * total**0.5 + 20.0)
-    while True:
-        gaps = exponentials(seed, purpose, nodes[:, None], np.arange(columns)[None, :])
-        load = np.cumsum(gaps, axis=1)
-        if (load[:, -1] > total).all():
-            break
-        columns *= 2
-    who, index = np.nonzero(load < total)
-    return who, _times(load[who, index], spans, phases), index
+    found, loads = [], np.zeros(len(nodes))
+    whose, column = np.arange(len(nodes)), 0
+    while len(whose):  # most users are done after a few draws, and the others go on
+        gaps = exponentials(seed, purpose, nodes[whose, None], np.arange(column, column + DRAWS_AT_ONCE)[None, :])
+        load = np.cumsum(np.concatenate([loads[whose, None], gaps], axis=1), axis=1)
+        who, index = np.nonzero(load[:, 1:] < total)
+        found.append((whose[who], load[who, index + 1], index + column))
+        loads[whose] = load[:, -1]
+        whose, column = whose[load[:, -1] < total], column + DRAWS_AT_ONCE
+    who, reached, index = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    order = np.argsort(who, kind="stable")
+    return who[order], _times(reached[order], spans, phases), index[order]
 
 
 def _times(load: Floats, spans: Floats, phases: Phases) -> Floats:
@@ -247,18 +251,25 @@ def take_objects(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         taken: list[tuple[int, float, str]] = []
         for row in batch.to_pylist():
-            objects, gone = row["objects"], set[int]()
-            for delete in row["deletes"]:
-                there = [
-                    place for place, one in enumerate(objects) if one["at_s"] < delete["at_s"] and place not in gone
-                ]
-                if there:
-                    chosen = there[int(delete["tag_draw"] * len(there))]
-                    gone.add(chosen)
-                    taken.append((row["node"], delete["at_s"], objects[chosen]["oid"]))
+            deletes = [(delete["at_s"], delete["tag_draw"]) for delete in row["deletes"]]
+            objects = [(one["at_s"], one["oid"]) for one in row["objects"]]
+            taken.extend((row["node"], at_s, oid) for at_s, oid in taken_objects(deletes, objects))
         columns = list(zip(*taken, strict=True)) or [(), (), ()]
         arrays = [pa.array(values, _ARROW[kind]) for values, (_, kind) in zip(columns, TAKEN_COLUMNS, strict=True)]
         yield pa.record_batch(arrays, [name for name, _ in TAKEN_COLUMNS])
+
+
+def taken_objects(
+    deletes: Sequence[tuple[float, float]], objects: Sequence[tuple[float, str]]
+) -> Iterator[tuple[float, str]]:
+    """When each of a user's deletes (⟨when, draw⟩) takes which of the user's objects (⟨when, name⟩), both in order."""
+    gone: set[int] = set()
+    for at_s, draw in deletes:
+        there = [place for place, (inserted_s, _) in enumerate(objects) if inserted_s < at_s and place not in gone]
+        if there:
+            chosen = there[int(draw * len(there))]
+            gone.add(chosen)
+            yield at_s, objects[chosen][1]
 
 
 _ARROW = {"int64": pa.int64(), "float64": pa.float64(), "string": pa.string()}

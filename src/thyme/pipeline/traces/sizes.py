@@ -7,16 +7,16 @@ its id. A summary is what notifications carry, such as a thumbnail.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StructField, StructType
-from scipy.special import ndtri
 
 from thyme.model.errors import InputError
 from thyme.model.objects import MAX_SUMMARY_BYTES, MAX_TRACE_BYTES
@@ -61,6 +61,16 @@ def sized(inserts: DataFrame, sizes: ObjectSizes, seed: int) -> DataFrame:
     return inserts.select("*", sf.lit(fixed).cast("long").alias("size_bytes"), summary)
 
 
+def sized_table(inserts: pa.Table, sizes: ObjectSizes, seed: int) -> pa.Table:
+    """The same for a table."""
+    if sizes.kind == "photos":
+        size_bytes = PhotoSizes(sizes, seed).of(inserts["oid"].to_pylist())
+    else:
+        size_bytes = np.full(inserts.num_rows, sizes.size_bytes if sizes.kind == "fixed" else 0, np.int64)
+    summary_bytes = np.full(inserts.num_rows, sizes.summary_bytes, np.int64)
+    return inserts.append_column("size_bytes", [size_bytes]).append_column("summary_bytes", [summary_bytes])
+
+
 class PhotoSizes(msgspec.Struct, frozen=True):
     """Adds the column `size_bytes` to batches of inserts."""
 
@@ -69,11 +79,17 @@ class PhotoSizes(msgspec.Struct, frozen=True):
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            names = np.array([_number(oid) for oid in batch["oid"].to_pylist()], dtype=np.uint64)
-            draws = np.clip(uniforms(self.seed, "photos", names), 1e-12, 1.0 - 1e-12)
-            drawn = self.sizes.size_bytes * np.exp(self.sizes.spread * ndtri(draws))
-            size_bytes = np.clip(np.round(drawn), 1, self.sizes.largest_bytes).astype(np.int64)
-            yield batch.append_column("size_bytes", pa.array(size_bytes))
+            yield batch.append_column("size_bytes", pa.array(self.of(batch["oid"].to_pylist())))
+
+    def of(self, oids: Sequence[str]) -> npt.NDArray[np.int64]:
+        """The sizes of the photos with these names."""
+        from scipy.special import ndtri  # only here, as loading it takes longer than most tasks
+
+        names = np.array([_number(oid) for oid in oids], dtype=np.uint64)
+        draws = np.clip(uniforms(self.seed, "photos", names), 1e-12, 1.0 - 1e-12)
+        drawn = self.sizes.size_bytes * np.exp(self.sizes.spread * ndtri(draws))
+        size_bytes: npt.NDArray[np.int64] = np.clip(np.round(drawn), 1, self.sizes.largest_bytes).astype(np.int64)
+        return size_bytes
 
 
 def _number(oid: str) -> int:

@@ -76,6 +76,11 @@ class TraceOptions(msgspec.Struct, frozen=True):
         if self.publisher_share is not None and not 0.0 < self.publisher_share <= 1.0:
             raise InputError(f"publisher_share is {self.publisher_share}; expected above 0, at most 1")
 
+    @property
+    def asks_together(self) -> bool:
+        """Whether some queries are of several tags."""
+        return self.queries.single < 1.0
+
 
 class TooFewAuthors(InputError):
     """Fewer people wrote than there are to be users."""
@@ -107,11 +112,16 @@ def make_trace(posts: DataFrame, options: TraceOptions) -> DataFrame:
 def busiest_start_s(posts: DataFrame, window_s: float) -> float:
     """The minute from which a window of this length holds the most posts; the earliest of several."""
     minute = sf.floor(sf.col("at_s") / 60.0).alias("minute")
-    counts = posts.groupBy(minute).agg(sf.count("*").alias("posts")).toArrow().sort_by("minute")
+    return busiest_minute_s(posts.groupBy(minute).agg(sf.count("*").alias("posts")).toArrow(), window_s)
+
+
+def busiest_minute_s(counted: pa.Table, window_s: float) -> float:
+    """The same, given how many posts were counted (once or in several rows) in each minute."""
+    counts = counted.group_by("minute").aggregate([("posts", "sum")]).sort_by("minute")
     if counts.num_rows == 0:
         raise InputError("no post has a tag, so there is nothing to insert; a trace needs posts with tags")
     minutes = counts["minute"].to_numpy()
-    before = np.concatenate([[0], np.cumsum(counts["posts"].to_numpy())])
+    before = np.concatenate([[0], np.cumsum(counts["posts_sum"].to_numpy())])
     ends = np.searchsorted(minutes, minutes + window_s / 60.0, side="left")
     inside = before[ends] - before[np.arange(len(minutes))]
     return float(minutes[int(np.argmax(inside))]) * 60.0
@@ -135,11 +145,7 @@ def choose_users(posts: DataFrame, options: TraceOptions) -> DataFrame:
     if options.authors == "deal":
         active, order = _with_silent(active, options.users), [sf.desc("posts"), sf.col("place"), sf.col("author")]
     people, number = ranked(active, *order)
-    if number < options.users:
-        raise TooFewAuthors(
-            f"the posts have {number} users with tagged posts in the window; expected at least "
-            f'{options.users}: give more posts or fewer users, or deal them out (`authors = "deal"`, --authors deal)'
-        )
+    check_users(number, options)
     users = people.where(sf.col("rank") < options.users).select("author", sf.col("rank").alias("node"))
     if options.publisher_share is None:
         return users.select("*", sf.lit(True).alias("publishes"), sf.lit(True).alias("subscribes"))
@@ -147,6 +153,15 @@ def choose_users(posts: DataFrame, options: TraceOptions) -> DataFrame:
     ordered, _ = ranked(drawn, "draw", "node")
     publishes = sf.col("rank") < max(1, round(options.publisher_share * options.users))
     return ordered.select("author", "node", publishes.alias("publishes"), (~publishes).alias("subscribes"))
+
+
+def check_users(number: int, options: TraceOptions) -> None:
+    """TooFewAuthors unless so many people are enough."""
+    if number < options.users:
+        raise TooFewAuthors(
+            f"the posts have {number} users with tagged posts in the window; expected at least "
+            f'{options.users}: give more posts or fewer users, or deal them out (`authors = "deal"`, --authors deal)'
+        )
 
 
 def _with_silent(active: DataFrame, users: int) -> DataFrame:
@@ -236,7 +251,7 @@ def _removals(drawn: DataFrame, inserts: DataFrame, light: bool) -> DataFrame:
 
 def _with_queries(subscribes: DataFrame, popular: DataFrame, inserts: DataFrame, options: TraceOptions) -> DataFrame:
     asked = subscribes.join(popular, on="rank", how="inner")
-    if options.queries.single >= 1.0:
+    if not options.asks_together:
         query = sf.col("literal")
     else:
         asked = asked.join(_companions(inserts, popular), on="tag", how="left")
