@@ -12,7 +12,9 @@ from thyme.model.records import OperationKind
 from thyme.pipeline.schemas import EVENTS, TRACE, spark_schema
 from thyme.pipeline.spark.arrow import from_arrow
 from thyme.pipeline.truth.issued import issued_trace
+from thyme.pipeline.truth.issued_table import issued_table
 from thyme.pipeline.truth.oracle import expected_counts
+from thyme.pipeline.truth.whole import WholeTruth
 from thyme.sim.run import simulate
 from thyme.sim.scenario import scenario_of
 from thyme.sim.traces import table_from_operations
@@ -36,9 +38,16 @@ def events_of(model: str) -> pa.Table:
     return events.add_column(0, "run", pa.array([model] * events.num_rows))
 
 
-@pytest.fixture(scope="module")
-def counts(spark: SparkSession) -> dict[tuple[str, str], int]:
+def counts_of(model: str) -> dict[str, int]:
+    truth = WholeTruth(issued_table(table_from_operations(OPERATIONS), events_of(model)))
+    return dict(zip(truth.subscriptions.keys.to_pylist(), truth.counts().tolist(), strict=True))
+
+
+@pytest.fixture(scope="module", params=["by Spark", "as tables"])
+def counts(spark: SparkSession, request: pytest.FixtureRequest) -> dict[tuple[str, str], int]:
     """How many objects each subscription of each of two runs of the trace should be told of."""
+    if request.param == "as tables":
+        return {(model, key): number for model in ("none", "leave") for key, number in counts_of(model).items()}
     trace = from_arrow(spark, table_from_operations(OPERATIONS), TRACE)
     runs = spark.createDataFrame([("none", ""), ("leave", "")], spark_schema((("run", "string"), ("trace", "string"))))
     events = pa.concat_tables([events_of("none"), events_of("leave")])
