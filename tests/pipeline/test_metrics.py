@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -22,7 +24,9 @@ from thyme.model.records import (
     Stored,
     TrafficKind,
 )
+from thyme.pipeline.metrics.by_run import measure_run, summarise
 from thyme.pipeline.metrics.table import point_metrics, run_metrics
+from thyme.pipeline.metrics.whole_run import truth_of
 from thyme.pipeline.schemas import EVENTS, spark_schema
 from thyme.pipeline.spark.arrow import from_arrow
 from thyme.pipeline.truth.oracle import expected_counts
@@ -77,12 +81,22 @@ def table_of(run: str, records: list[tuple[float, int, LogRecord]]) -> pa.Table:
 
 @pytest.fixture(scope="module")
 def events(spark: SparkSession) -> DataFrame:
-    tables = [table_of("first", FIRST), table_of("silent", FIRST[:2])]
+    tables = [table_of(run, records) for run, records in RUNS.items()]
     return from_arrow(spark, pa.concat_tables(tables), EVENTS).persist()
 
 
-@pytest.fixture(scope="module")
-def figures(spark: SparkSession, events: DataFrame) -> dict[str, dict[str, float]]:
+RUNS = {"first": FIRST, "silent": FIRST[:2]}
+
+
+def named(metrics: pa.Table) -> dict[str, float]:
+    return dict(zip(metrics["metric"].to_pylist(), metrics["value"].to_pylist(), strict=True))
+
+
+@pytest.fixture(scope="module", params=["by Spark", "run by run"])
+def figures(spark: SparkSession, events: DataFrame, request: pytest.FixtureRequest) -> dict[str, dict[str, float]]:
+    if request.param == "run by run":
+        truth = truth_of(table_from_operations(TRACE))
+        return {run: named(measure_run(table_of(run, rows), run, 3, truth)) for run, rows in RUNS.items()}
     table = table_from_operations(TRACE)
     table = table.append_column("trace", pa.array(["t"] * len(TRACE), pa.string()))
     trace = from_arrow(spark, table, spark_schema((*TRACE_COLUMNS, ("trace", "string"))))
@@ -147,3 +161,14 @@ def test_a_point_has_mean_deviation_and_interval(spark: SparkSession) -> None:
     assert (three.approach, three.nodes, three.metric, three.runs) == ("LS", 16, "recall", 3)
     assert (three.mean, three.deviation, three.low, three.high) == pytest.approx((0.9, 0.1, 0.8, 1.0))
     assert (one.mean, one.deviation, one.low, one.runs) == (0.5, None, None, 1)
+
+
+def test_points_are_the_same_put_together_here_or_by_spark(spark: SparkSession) -> None:
+    random = Random(5)
+    points = [(f"run {number}", number % 3) for number in range(40)] + [("run 99", 7)]
+    rows = [(run, metric, random.lognormvariate(0.0, 2.0)) for run, _ in points for metric in ("a", "b é", "b z")]
+    metrics = pa.table([list(column) for column in zip(*rows, strict=True)], names=["run", "metric", "value"])
+    frame = spark.createDataFrame(rows, "run string, metric string, value double")
+    by_spark = point_metrics(frame, spark.createDataFrame(points, "run string, point long"), ["point"]).toArrow()
+    assert summarise(metrics, points).to_pylist() == by_spark.to_pylist()
+    assert by_spark.num_rows == 12

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from thyme.pipeline.metrics.table import run_metrics
+from thyme.pipeline.manifest import read_manifest
+from thyme.pipeline.metrics.finished import PlayedRuns, write_run_metrics
 from thyme.pipeline.posts.ingest import ingest
-from thyme.pipeline.schemas import EVENTS, EXPECTED, POSTS, TRACE, conform
+from thyme.pipeline.runs.run import EVENTS_FILE
+from thyme.pipeline.schemas import EVENTS, POSTS, TRACE, conform
 from thyme.pipeline.spark import dataset
-from thyme.pipeline.spark.keeping import job
 from thyme.pipeline.spark.session import spark_session
+from thyme.pipeline.spark.stored_rows import open_rows
 from thyme.pipeline.traces.behaviour import Rates
-from thyme.pipeline.traces.trace import TraceOptions, make_trace
-from thyme.pipeline.truth.oracle import expected_counts
+from thyme.pipeline.traces.trace import TraceOptions
+from thyme.pipeline.traces.writing import write_trace
+from thyme.pipeline.truth.written import write_expected
 
 _RUN = "bench"
 
@@ -47,30 +51,29 @@ def trace_words(options: TraceOptions) -> list[str]:
 
 
 def make_bench_trace(posts: Path, out: Path, options: TraceOptions) -> None:
-    with job():
-        dataset.write_once(make_trace(dataset.read(spark_session(_RUN), posts, POSTS), options), out)
+    write_trace(open_rows(lambda: spark_session(_RUN), posts, POSTS), options, out)
 
 
 def count_truth(trace: Path, out: Path) -> int:
     """How many notifications a perfect execution gives."""
-    spark = spark_session(_RUN)
-    with job():
-        dataset.write_once(expected_counts(dataset.read(spark, trace, TRACE)), out)
-    return _total(dataset.read(spark, out, EXPECTED), "expected")
+    write_expected(open_rows(lambda: spark_session(_RUN), trace, TRACE), out)
+    return int(pc.sum(dataset.read_table(out)["expected"]).as_py() or 0)
 
 
 def make_bench_events(trace: Path, out: Path) -> None:
-    """The events of a run in which each operation succeeds and each object is notified once."""
-    dataset.write_once(_made_up_events(dataset.read(spark_session(_RUN), trace, TRACE)), out)
+    """The events of a run in which each operation succeeds and each object is notified once, as a study keeps them."""
+    events = _made_up_events(dataset.read(spark_session(_RUN), trace, TRACE))
+    with dataset.drafting(out / "made") as draft:
+        draft.write(events.coalesce(1))
+    (out / _RUN).mkdir()
+    next((out / "made").glob("*.parquet")).rename(out / _RUN / EVENTS_FILE)
 
 
-def run_bench_metrics(trace: Path, expected: Path, events: Path) -> int:
-    """How many metrics the made-up run has."""
-    spark = spark_session(_RUN)
-    played = dataset.read(spark, trace, TRACE)
-    runs = spark.createDataFrame([(_RUN, "")], "run string, trace string")
-    truth = dataset.read(spark, expected, EXPECTED)
-    return run_metrics(dataset.read(spark, events, EVENTS), runs, played, truth).count()
+def run_bench_metrics(trace: Path, events: Path) -> int:
+    """How many metrics the made-up run has, measured with the truth that belongs to it."""
+    runs = PlayedRuns((_RUN,), ("",), (0,), (False,), {"": trace})
+    write_run_metrics(spark_session(_RUN), events, runs, events / "metrics")
+    return read_manifest(events / "metrics").rows
 
 
 def _made_up_events(trace: DataFrame) -> DataFrame:
@@ -93,8 +96,3 @@ def _made_up_events(trace: DataFrame) -> DataFrame:
     }
     everything = issued.unionByName(succeeded).unionByName(notified).unionByName(sent)
     return conform(everything.withColumns(more), EVENTS)
-
-
-def _total(frame: DataFrame, column: str) -> int:
-    row = frame.agg(sf.sum(column).alias("total")).first()
-    return int(row["total"]) if row else 0

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from thyme.pipeline.identity import code_identity, identity_of
-from thyme.pipeline.metrics.finished import PlayedRuns, measure_runs, summarise_points
+from thyme.pipeline.metrics.finished import PlayedRuns, write_point_metrics, write_run_metrics
 from thyme.pipeline.runs.run import RunSpec
 from thyme.pipeline.runs.sweep import RunOutcome
 from thyme.pipeline.spark import dataset
-from thyme.pipeline.spark.keeping import job
 from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.places import Place
 from thyme.study.folder import METRICS, RUNS
@@ -40,17 +39,14 @@ def provide_metrics(
     if not played:
         notes.detail = "no run to measure"
         return Results(plan, {})
-    identity = identity_of([(point, run) for point, _, run in played], code_identity(measure_runs.__module__))
+    identity = identity_of([(point, run) for point, _, run in played], code_identity(write_run_metrics.__module__))
     of_runs, of_points = out / METRICS / identity / "runs", out / METRICS / identity / "points"
     if not dataset.kept(of_points, notes.damage.append):
         notes.working(f"of {len(played)} runs")
-        spark = session.spark
         if not dataset.kept(of_runs, notes.damage.append):
             paths = {trace.packed.identity: trace.path for trace in traces}
-            with job():
-                dataset.write_once(measure_runs(spark, out / RUNS, _played_runs(played, paths)), of_runs, files=1)
-        pairs = [(run, point) for point, _, run in played]
-        dataset.write_once(summarise_points(spark, of_runs, pairs), of_points, files=1)
+            write_run_metrics(session.spark, out / RUNS, _played_runs(played, paths), of_runs)
+        write_point_metrics(session.need, of_runs, [(run, point) for point, _, run in played], of_points)
     summaries = _read(of_points)
     points, metrics = {point for point, _ in summaries}, {metric for _, metric in summaries}
     notes.detail = f"{len(metrics)} metrics at {len(points)} points"

@@ -16,10 +16,10 @@ from thyme.pipeline.metrics.tallies import NODES, PAIRS, WANTED
 from thyme.pipeline.truth.oracle import judge_pairs
 
 GATHERED = ("succeeded", "notified", "sampled")
-_NAMED = ("issued", "succeeded", "energy", "stored", "sampled")
-_BY_NODE = (str(TrafficKind.PHY_SENT), "stored", "energy")
-_VALUED = ("energy", "joined")
-_USED = (*TrafficKind, *_NAMED, *_BY_NODE, *_VALUED, "notified", "failed", "left", "moved")
+NAMED = ("issued", "succeeded", "energy", "stored", "sampled")
+BY_NODE = (str(TrafficKind.PHY_SENT), "stored", "energy")
+VALUED = ("energy", "joined")
+USED = (*TrafficKind, *NAMED, *BY_NODE, *VALUED, "notified", "failed", "left", "moved")
 _EXACT = "decimal(29,9)"
 """Adding floats depends on their order, which Spark does not promise; nanoseconds and nanojoules do not."""
 COLUMNS = {
@@ -40,10 +40,10 @@ COLUMNS = {
 def sum_events(events: DataFrame) -> DataFrame:
     """The sums of each run's events, in the columns of `COLUMNS`."""
     kind = sf.col("kind")
-    used = events.where(kind.isin(*map(str, _USED)))
-    name = sf.when(kind.isin(*_NAMED), sf.col("name")).otherwise("").alias("name")
-    node = sf.when(kind.isin(*_BY_NODE), sf.col("node")).otherwise(-1).alias("node")
-    value = sf.when(kind.isin(*_VALUED), sf.col("value").cast(_EXACT))
+    used = events.where(kind.isin(*map(str, USED)))
+    name = sf.when(kind.isin(*NAMED), sf.col("name")).otherwise("").alias("name")
+    node = sf.when(kind.isin(*BY_NODE), sf.col("node")).otherwise(-1).alias("node")
+    value = sf.when(kind.isin(*VALUED), sf.col("value").cast(_EXACT))
     summed = used.groupBy("run", "kind", name, node).agg(
         sf.count("*").alias("rows"),
         sf.sum("count").alias("count"),
