@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -63,6 +64,22 @@ def test_of_two_objects_of_one_name_that_come_together_one_is_refused(tmp_path: 
         assert sorted(metadata.key.oid for metadata in node.known()) == ["first", "last", "same"]
 
     alone("ls", str(tmp_path), play)
+
+
+@pytest.mark.parametrize("approach", ["ls", "dcs"])
+def test_operations_leave_nothing_that_has_to_be_looked_for_as_garbage(approach: str) -> None:
+    async def play(node: Node) -> None:
+        await node.insert("first", b"x", ["goal"])
+        gc.collect()
+        gc.disable()
+        try:
+            await asyncio.gather(*(node.insert(f"o{i}", b"x", ["goal"]) for i in range(100)))
+            await asyncio.sleep(0)
+            assert gc.collect() < 100
+        finally:
+            gc.enable()
+
+    alone(approach, "memory", play)
 
 
 def test_who_is_cancelled_while_it_waits_never_begins_and_holds_nobody_up() -> None:

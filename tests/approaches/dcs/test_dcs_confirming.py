@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from cell_world import CellWorld
 
+from thyme.approaches.interface import Done, Outcome
 from thyme.sim.faults import Rule
 
 SURE = {"confirmed": True}
@@ -53,6 +54,14 @@ def test_a_member_that_is_left_alone_waits_for_nobody(tmp_path: Path) -> None:
     assert [outcome.ok for outcome in world.outcomes] == [True]
 
 
+def noting(name: str, acknowledged: list[str]) -> Done:
+    def done(outcome: Outcome) -> None:
+        if outcome.ok:
+            acknowledged.append(name)
+
+    return done
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_whatever_was_acknowledged_outlives_its_publisher(tmp_path: Path, seed: int) -> None:
     """The publisher goes off for good at a random instant, on a radio that loses every fifth frame."""
@@ -62,8 +71,7 @@ def test_whatever_was_acknowledged_outlives_its_publisher(tmp_path: Path, seed: 
     world.run.world.rules = (Rule("loss", probability=0.2),)
     acknowledged: list[str] = []
     for i in range(40):
-        store, name = world.node(0), f"o{i}"
-        store.insert(name, b"x", (tag,), b"", lambda outcome, name=name: outcome.ok and acknowledged.append(name))
+        world.node(0).insert(f"o{i}", b"x", (tag,), b"", noting(f"o{i}", acknowledged))
         world.wait(chance.choice([0.0, 0.001, 0.02]))
     world.wait(chance.random() * 0.2)
     kept = list(acknowledged)

@@ -29,7 +29,7 @@ from thyme.live.link.meeting.peers import Presence
 from thyme.live.node.clock import Clock
 from thyme.live.node.device import Device
 from thyme.live.node.logs.log import Log
-from thyme.live.node.operations.awaiting import Answer, Operation
+from thyme.live.node.operations.awaiting import Answer, Asked
 from thyme.live.node.operations.files import copied, given_bytes, written_to
 from thyme.live.node.operations.finding import found
 from thyme.live.node.operations.given import (
@@ -332,7 +332,7 @@ class Node:
         return self.device.store.remaining(number_of(what))
 
     async def _carry_out(self, kind: OperationKind, issue: Callable[[int, Ended], Answer]) -> Answer:
-        return await self._open().turns.carry_out(self.user, Operation(kind, issue))
+        return await self._open().turns.carry_out(self.user, Asked(kind, issue))
 
     def _open(self) -> Running:
         if self._running is None:

@@ -183,9 +183,8 @@ class GeographicRouter:
         return at_home and self._beacons.stationary
 
     def _tell_itself(self, heading: Heading, number: int, message: Message) -> None:
-        """What leaves nobody need not become bytes."""
+        """What leaves nobody need not become bytes, and comes once."""
         node, here = self._host.node, self._beacons.cell
-        self._arrived[(node, number, heading.cell, heading.node)] = None
         form = Form.CELL if heading.node == ANY_NODE else Form.NODE
         arrival = Arrival(node, here, message, heading.cell, form, False, 0, number)
         self._host.after(0.0, lambda: self._deliver(arrival))

@@ -44,6 +44,10 @@ class Holdings:
         self._all_keep_objects = options.replicas_in_cell == 0
         """Whether every member keeps the cell's objects, or only those chosen for each."""
         self._items = Items(host.store)
+        self._items.describe("held", lambda key, home: CellState(held=(self._held(key, home),)))
+        self._items.describe("object", self.object_state)
+        self._items.describe("deleted", lambda key, home: CellState(deleted=(Deleted(home, key),)))
+        self._items.describe("spread", lambda tag: CellState(spread=((tag, self.spread[tag]),)))
         self.index = MatchingIndex(MatchingLimits(tombstones=options.limits.deletions))
         self.parts = Parts(self._items, self.index, options.revoked, host.now)
         self.spread: dict[str, int] = {}
@@ -88,8 +92,7 @@ class Holdings:
             return False, []
         matching = self.index.insert(held.metadata)
         self._homes.setdefault(key, {})[held.home] = None
-        number = item_number("held", key, held.home)
-        self._items.note(number, lambda: CellState(held=(self._held(key, held.home),)))
+        self._items.note(item_number("held", key, held.home), "held", key, held.home)
         return True, matching
 
     def put_object(self, metadata: Metadata, data: Content) -> None:
@@ -109,7 +112,7 @@ class Holdings:
         key = metadata.key
         self._objects[key] = metadata
         number, saved = item_number("object", key), CellState(objects=(DataObject(metadata, b""),))
-        self._items.note(number, lambda: self.object_state(key), saved=saved, compared=self._all_keep_objects)
+        self._items.note(number, "object", key, saved=saved, compared=self._all_keep_objects)
 
     def delete(self, deleted: Deleted) -> bool:
         """Forget an object for good; False if its home knew."""
@@ -123,7 +126,7 @@ class Holdings:
             self._items.forget(item_number("held", key, held))
         self.index.delete(key)
         homes[home] = None
-        self._items.note(item_number("deleted", key, home), lambda: CellState(deleted=(deleted,)))
+        self._items.note(item_number("deleted", key, home), "deleted", key, home)
         self.drop_object(key)
         return True
 
@@ -132,7 +135,7 @@ class Holdings:
         if tag in self.spread:
             return False
         self.spread[tag] = cells
-        self._items.note(item_number("spread", tag), lambda: CellState(spread=((tag, self.spread[tag]),)))
+        self._items.note(item_number("spread", tag), "spread", tag)
         return True
 
     def drop_object(self, key: ObjectKey) -> None:

@@ -7,7 +7,7 @@ while still knows what its cell knew, even if it was the only one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 
 import msgspec
 
@@ -19,6 +19,7 @@ from thyme.wire.cells import CellState
 SAVED = "cell item"
 SAVED_CELL = "cell of items"
 _state = msgspec.msgpack.Decoder(CellState)
+_encode = msgspec.msgpack.Encoder().encode
 
 
 class Items:
@@ -26,33 +27,42 @@ class Items:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._makers: dict[int, Callable[[], CellState]] = {}
+        self._made: dict[str, Callable[..., CellState]] = {}
+        self._noted: dict[int, tuple[Hashable, ...]] = {}
+        """The kind of each item, and what it is about. There are many of them, and names and numbers are not looked
+        through for garbage."""
         self.digests = Digests()
         self.changes = 0
         """How often something was noted or forgotten."""
 
+    def describe(self, kind: str, made: Callable[..., CellState]) -> None:
+        """What an item of a kind is, whenever somebody asks: `made` is given what it is about."""
+        self._made[kind] = made
+
     def note(
-        self, number: int, make: Callable[[], CellState], *, saved: CellState | None = None, compared: bool = True
+        self, number: int, kind: str, *what: Hashable, saved: CellState | None = None, compared: bool = True
     ) -> None:
-        """An item is held from now on; `make` says what it is whenever somebody asks, and `saved` what of it is in the
-        host's store, if not all of it. `compared`: whether every member is to hold it, so that it counts in the
-        digests."""
+        """An item is held from now on; `saved` is what of it is in the host's store, if not all of it. `compared`:
+        whether every member is to hold it, so that it counts in the digests."""
         self.changes += 1
         if compared:
             self.digests.add(number)
-        self._makers[number] = make
-        self._store.put(SAVED, f"{number:x}", msgspec.msgpack.encode(make() if saved is None else saved))
+        self._noted[number] = (kind, *what)
+        self._store.put(SAVED, f"{number:x}", _encode(self._made[kind](*what) if saved is None else saved))
 
     def forget(self, number: int) -> None:
         self.changes += 1
         self.digests.remove(number)
-        if self._makers.pop(number, None) is not None:
+        if self._noted.pop(number, None) is not None:
             self._store.remove(SAVED, f"{number:x}")
 
     def get(self, number: int) -> CellState | None:
         """One item by its number, for a member that misses it."""
-        make = self._makers.get(number)
-        return make() if make else None
+        noted = self._noted.get(number)
+        if noted is None:
+            return None
+        kind, *what = noted
+        return self._made[str(kind)](*what)
 
     def take_saved(self, cell: CellId) -> tuple[list[CellState], list[CellState]]:
         """What was saved for `cell` before a restart, to be noted again, and what was saved for another cell."""

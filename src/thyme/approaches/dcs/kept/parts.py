@@ -30,6 +30,8 @@ class Parts:
 
     def __init__(self, items: Items, index: MatchingIndex, max_revoked: int, now: Callable[[], float]) -> None:
         self._items = items
+        items.describe("part", lambda key, home: CellState(parts=(self._parts[key][home],)))
+        items.describe("revoked", lambda key, home: CellState(revoked=(Revoked(home, key),)))
         self._index = index
         self._now = now
         self._ends: list[tuple[float, SubscriptionKey, CellId]] = []
@@ -56,7 +58,7 @@ class Parts:
         over_s = _over_s(whole)
         if over_s < inf and (known is None or over_s != _over_s(known)):
             heappush(self._ends, (over_s, key, home))
-        self._items.note(_number(whole), lambda: CellState(parts=(self._parts[key][home],)))
+        self._items.note(_number(whole), "part", key, home)
         return True
 
     def end(self, key: SubscriptionKey) -> bool:
@@ -84,7 +86,7 @@ class Parts:
             self._items.forget(_number(part))
         self._index.unsubscribe(key)
         homes[home] = None
-        self._items.note(item_number("revoked", key, home), lambda: CellState(revoked=(revoked,)))
+        self._items.note(item_number("revoked", key, home), "revoked", key, home)
         return True
 
     def move_subscriber(self, key: SubscriptionKey, cell: CellId, told_s: float) -> bool:

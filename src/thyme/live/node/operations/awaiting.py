@@ -43,17 +43,21 @@ class Means(msgspec.Struct, frozen=True):
 
 
 class Operation(Generic[Answer]):
-    """One that waits for its turn, is under way, or has ended."""
+    """One that waits for its turn, is under way, or has ended. It holds nothing that leads back to it, or each would be
+    garbage that has to be looked for."""
 
-    def __init__(self, kind: OperationKind, issue: Callable[[int, Ended], Answer]) -> None:
+    def __init__(self, kind: OperationKind) -> None:
         self._kind = kind
-        self._issue = issue
         self._number = 0
         self._answer: Answer | None = None
         self._error: BaseException | None = None
         self._left: Callable[[], None] | None = None
         self._waiting: asyncio.Future[None] | None = None
         self.over = False
+
+    def issue(self, number: int, ended: Ended) -> Answer:
+        """Have the user issue it."""
+        raise NotImplementedError
 
     def drafted(self) -> Metadata | None:
         """The object that it is about to insert, to be sealed with others; nothing if it inserts none."""
@@ -74,7 +78,7 @@ class Operation(Generic[Answer]):
                 commit(self._end)
 
         try:
-            self._answer = self._issue(self._number, end)
+            self._answer = self.issue(self._number, end)
         except Exception as error:  # refused: the records have it as failed, and its user is told why
             self._end()
             self._error = error
@@ -109,6 +113,17 @@ class Operation(Generic[Answer]):
         return cast(Answer, self._answer)
 
 
+class Asked(Operation[Answer]):
+    """One that is issued by a call."""
+
+    def __init__(self, kind: OperationKind, issue: Callable[[int, Ended], Answer]) -> None:
+        super().__init__(kind)
+        self._issue = issue
+
+    def issue(self, number: int, ended: Ended) -> Answer:
+        return self._issue(number, ended)
+
+
 class Turns:
     """Whose operation may begin, in the order in which they came."""
 
@@ -124,13 +139,20 @@ class Turns:
 
     async def carry_out(self, user: User, operation: Operation[Answer]) -> Answer:
         """Begin an operation when its turn has come, and wait for its end."""
-        if self._free == self._most and self._left > 0 and not self._queue and self._means.roomy():
+        if self._left < 1 and self._idle:
+            await asyncio.sleep(0)  # a loop of operations that end at once would let nobody else run
+            self._left = BURST
+        if self._idle and self._means.roomy():
             self._left -= 1
             self._begin(user, operation)
         else:
             self._queue.append((user, operation))
             self._open_soon()
         return await operation.ended(user)
+
+    @property
+    def _idle(self) -> bool:
+        return self._free == self._most and not self._queue
 
     def _begin(self, user: User, operation: Operation[Any]) -> None:
         self._free -= 1

@@ -35,7 +35,7 @@ class Insertion(Operation[Metadata]):
         summary: bytes,
         replicate: bool | None,
     ) -> None:
-        super().__init__(OperationKind.INSERT, self._insert)
+        super().__init__(OperationKind.INSERT)
         self._user = user
         self._known = known
         self._object = (oid, content, tags, summary)
@@ -51,7 +51,7 @@ class Insertion(Operation[Metadata]):
     def seal(self, metadata: Metadata) -> None:
         self._sealed = metadata
 
-    def _insert(self, number: int, ended: Ended) -> Metadata:
+    def issue(self, number: int, ended: Ended) -> Metadata:
         metadata = self._user.insert(number, *self._object, ended, self._replicate, self._sealed)
         self._known.note(metadata)
         return metadata
