@@ -18,8 +18,9 @@ Flags = NDArray[np.bool_]
 
 NOBODY, NOTHING = -1, -1
 SUBSCRIBE, INSERT = 0, 1
-MAX_HANDS = 512
-"""Copies of a node that are changing hands at once; a run with more is not for the twin."""
+MAX_HANDS = 1_000
+"""Copies of a node that are changing hands at once, as many as the protocol lets (`pending_handovers`); a run with more
+is not for the twin."""
 
 
 class Kalman(NamedTuple):
