@@ -181,8 +181,7 @@ class Holdings:
     def _find_homes(self) -> list[CellId]:
         homes = {home for kept in self._homes.values() for home in kept} | self.parts.homes()
         homes.update(home for kept in self._deleted.values() for home in kept)
-        objects = self._objects.values()
-        homes.update([replica.cell for each in objects for replica in each.replicas if replica.node == WHOLE_CELL])
+        homes.update(home for metadata in self._objects.values() if (home := home_of(metadata)) is not None)
         return sorted(homes)
 
     def keeps_for(self, home: CellId) -> bool:
