@@ -12,11 +12,12 @@ from pyspark.sql import SparkSession
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
-from thyme.pipeline.metrics.by_run import measure_by_run
+from thyme.pipeline.metrics.by_run import LIGHT_BYTES, fits, measure_by_run
 from thyme.pipeline.metrics.finished import PlayedRuns, measure_runs
 from thyme.pipeline.runs.run import RunSpec, keep_run, pack_trace, play
 from thyme.pipeline.spark import dataset
 from thyme.pipeline.spark.keeping import job
+from thyme.pipeline.truth.written import LIGHT_OPERATIONS
 from thyme.sim.scenario import scenario_of
 from thyme.sim.traces import table_from_operations
 
@@ -67,3 +68,9 @@ def test_figures_are_the_same_run_by_run_and_all_together(spark: SparkSession, p
     figures = {(row["run"], row["metric"]): row["value"] for row in one_by_one}
     assert figures["ls stay", "notification.expected"] > figures["ls leave", "notification.expected"] > 0
     assert figures["ls stay", "recall"] == 1.0
+
+
+def test_runs_with_too_many_events_or_operations_are_left_to_spark() -> None:
+    assert fits(LIGHT_BYTES, LIGHT_OPERATIONS)
+    assert not fits(LIGHT_BYTES + 1, 1)
+    assert not fits(1, LIGHT_OPERATIONS + 1)

@@ -45,7 +45,7 @@ class CodedTags(msgspec.Struct, frozen=True, dict=True):
 
 def coded_tags(given: pa.ChunkedArray) -> CodedTags:
     """The lists of a column as numbers."""
-    lists = given.combine_chunks() if isinstance(given, pa.ChunkedArray) else given
+    lists = as_array(given)
     coded = lists.flatten().dictionary_encode()
     order = pc.sort_indices(coded.dictionary)
     ranks = np.empty(len(order), np.int64)
@@ -54,6 +54,10 @@ def coded_tags(given: pa.ChunkedArray) -> CodedTags:
     return CodedTags(
         coded.dictionary.take(order), codes, as_numpy(pc.list_parent_indices(lists)).astype(np.int64), len(lists)
     )
+
+
+def as_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 
 def as_numpy(values: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:

@@ -1,7 +1,7 @@
 """Finished runs measured one by one, each where a task reads its events and its trace as tables.
 
 Runs have nothing to do with each other, so nothing passes between tasks; a trace that several runs of a task played is
-looked at once. A run has to fit into one process: `LIGHT_BYTES` is the most of it.
+looked at once. A run and its trace have to fit into one process (`fits`).
 """
 
 from __future__ import annotations
@@ -31,12 +31,18 @@ from thyme.pipeline.spark.arrow import from_arrow, map_arrow
 from thyme.pipeline.spark.stored_rows import StoredRows
 from thyme.pipeline.truth import whole
 from thyme.pipeline.truth.issued_table import issued_table
+from thyme.pipeline.truth.written import LIGHT_OPERATIONS
 from thyme.places import Place, arrow_path, for_arrow, place_of, whole_place
 
 LIGHT_BYTES = 256 * 1024 * 1024
 """Of the events of one run, as they are kept: some 2 GB in memory."""
 RUN_COLUMNS: Columns = (("run", "string"), ("trace", "string"), ("nodes", "int64"), ("churn", "bool"))
 POINT_COLUMNS: Columns = (("point", "int64"), *SUMMARY_COLUMNS)
+
+
+def fits(events_bytes: int, operations: int) -> bool:
+    """Whether a process can measure a run whose events take so much room and whose trace has so many operations."""
+    return events_bytes <= LIGHT_BYTES and operations <= LIGHT_OPERATIONS
 
 
 def measure_by_run(spark: SparkSession, folder: Place, runs: pa.Table, traces: Mapping[str, Place]) -> pa.Table:
@@ -54,7 +60,7 @@ class MeasureRuns(msgspec.Struct, frozen=True):
     traces: Mapping[str, str]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        name, trace, truth = "", _nothing(), None
+        name, trace, truth = "", pa.table({}), None
         for batch in batches:
             for run in batch.to_pylist():
                 if run["trace"] != name or truth is None:
@@ -63,10 +69,6 @@ class MeasureRuns(msgspec.Struct, frozen=True):
                 events = read_events(place_of(self.folder) / run["run"] / EVENTS_FILE)
                 own = truth_of(issued_table(trace, events)) if run["churn"] else truth
                 yield from measure_run(events, run["run"], run["nodes"], own).to_batches()
-
-
-def _nothing() -> pa.Table:
-    return pa.table({})
 
 
 def measure_run(events: pa.Table, run: str, nodes: int | None, truth: Truth | None) -> pa.Table:

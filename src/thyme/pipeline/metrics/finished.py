@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from thyme.pipeline.manifest import read_manifest
-from thyme.pipeline.metrics.by_run import LIGHT_BYTES, RUN_COLUMNS, measure_by_run, summarise
+from thyme.pipeline.metrics.by_run import RUN_COLUMNS, fits, measure_by_run, summarise
 from thyme.pipeline.metrics.table import point_metrics, run_metrics
 from thyme.pipeline.runs.run import EVENTS_FILE, read_events
 from thyme.pipeline.schemas import METRICS, TRACE, arrow_schema, spark_schema
@@ -48,8 +48,9 @@ class PlayedRuns(msgspec.Struct, frozen=True):
 def write_run_metrics(spark: SparkSession, folder: Place, played: PlayedRuns, place: Place) -> None:
     """The metrics of each run as a dataset: run by run, unless one of them is too large for that."""
     sizes = file_sizes(folder)
-    if max(sizes.get(f"{run}/{EVENTS_FILE}", 0) for run in played.runs) <= LIGHT_BYTES:
-        paths = {name: played.paths[name] for name in played.traces}
+    paths = {name: played.paths[name] for name in played.traces}
+    largest = max(sizes.get(f"{run}/{EVENTS_FILE}", 0) for run in played.runs)
+    if fits(largest, max(read_manifest(path).rows for path in paths.values())):
         dataset.write_table_once(measure_by_run(spark, folder, played.table(), paths), place)
         return
     with job():

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from thyme.pipeline.coded_tags import as_numpy
 from thyme.pipeline.truth.issued import CRASHED
+from thyme.pipeline.truth.life_columns import of_kind
 
 
 def issued_table(trace: pa.Table, events: pa.Table) -> pa.Table:
@@ -27,18 +28,13 @@ def _ended_by_crashes(asked: pa.Table, events: pa.Table) -> list[dict[str, Any]]
     crashed = {row["node"]: row["at_s_max"] for row in rows}
     if not crashed:
         return []
-    revoked = {(row["node"], row["sid"]) for row in _of_kind(asked, "unsubscribe")}
+    revoked = {(row["node"], row["sid"]) for row in of_kind(asked, "unsubscribe").to_pylist()}
     ended = [
         {**row, "at_s": crashed[row["node"]], "kind": "unsubscribe", "query": "", "start_s": None, "end_s": None}
-        for row in _of_kind(asked, "subscribe")
+        for row in of_kind(asked, "subscribe").to_pylist()
         if (row["node"], row["sid"]) not in revoked and row["at_s"] <= crashed.get(row["node"], -np.inf)
     ]
     # Numbers order a trace: the end takes the number after the last operation before the crash.
     at_s, operation = as_numpy(asked["at_s"]), as_numpy(asked["operation"])
     numbers = {when_s: int(operation[at_s <= when_s].max()) + 1 for when_s in {row["at_s"] for row in ended}}
     return [{**row, "operation": numbers[row["at_s"]]} for row in ended]
-
-
-def _of_kind(asked: pa.Table, kind: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = asked.filter(pc.equal(asked["kind"], kind)).to_pylist()
-    return rows

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from thyme.model.normal_forms import Conjunction
 from thyme.model.queries import parse_query
-from thyme.pipeline.coded_tags import Ints, as_numpy, coded_tags
+from thyme.pipeline.coded_tags import Ints, as_array, as_numpy, coded_tags
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -21,14 +21,14 @@ _NEVER = np.iinfo(np.int64).max
 
 def key_of(names: pa.ChunkedArray, nodes: pa.ChunkedArray) -> pa.Array:
     """An object's or a subscription's key, spelled as in the log."""
-    return _array(pc.binary_join_element_wise(names.cast(pa.string()), nodes.cast(pa.string()), "@"))
+    return as_array(pc.binary_join_element_wise(names.cast(pa.string()), nodes.cast(pa.string()), "@"))
 
 
 class Objects:
     """The objects of a trace with their lives; `inserted` and `deleted` are numbers of operations."""
 
     def __init__(self, trace: pa.Table) -> None:
-        rows, deletes = _of_kind(trace, "insert"), _of_kind(trace, "delete")
+        rows, deletes = of_kind(trace, "insert"), of_kind(trace, "delete")
         self.keys = key_of(rows["oid"], rows["node"])
         self.inserted: Ints = as_numpy(rows["operation"])
         self.published_s: Floats = as_numpy(rows["at_s"])
@@ -41,7 +41,7 @@ class Subscriptions:
     """The subscriptions of a trace with their lives, and their distinct queries."""
 
     def __init__(self, trace: pa.Table) -> None:
-        rows, cancels = _of_kind(trace, "subscribe"), _of_kind(trace, "unsubscribe")
+        rows, cancels = of_kind(trace, "subscribe"), of_kind(trace, "unsubscribe")
         self.keys = key_of(rows["sid"], rows["node"])
         self.issued: Ints = as_numpy(rows["operation"])
         self.issued_s: Floats = as_numpy(rows["at_s"])
@@ -49,7 +49,7 @@ class Subscriptions:
         self.end_s: Floats = as_numpy(pc.fill_null(rows["end_s"], np.inf))
         self.cancelled, cancel = _ends(self.keys, key_of(cancels["sid"], cancels["node"]), cancels)
         self.cancelled_s: Floats = np.where(cancel < 0, np.inf, _taken(as_numpy(cancels["at_s"]), cancel))
-        coded = _array(rows["query"]).dictionary_encode()
+        coded = as_array(rows["query"]).dictionary_encode()
         self.queries: list[tuple[Conjunction, ...]] = [parse_query(text).dnf() for text in coded.dictionary.to_pylist()]
         self.query: Ints = as_numpy(coded.indices).astype(np.int64)
 
@@ -59,7 +59,8 @@ class Subscriptions:
         return (open_start | (self.start_s >= self.issued_s)) & (self.end_s > self.issued_s)
 
 
-def _of_kind(trace: pa.Table, kind: str) -> pa.Table:
+def of_kind(trace: pa.Table, kind: str) -> pa.Table:
+    """The operations of one kind."""
     return trace.filter(pc.equal(trace["kind"], kind))
 
 
@@ -78,7 +79,3 @@ def places_among(keys: pa.Array, among: pa.Array) -> Ints:
 def _taken(values: npt.NDArray[Any], places: Ints) -> npt.NDArray[Any]:
     """The values at these places; anything where a place is -1."""
     return values[np.maximum(places, 0)] if len(values) else np.zeros(len(places), values.dtype)
-
-
-def _array(values: pa.ChunkedArray | pa.Array) -> pa.Array:
-    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
