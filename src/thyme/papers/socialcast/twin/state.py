@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from thyme.approaches.socialcast.options import SocialCastOptions
 from thyme.world.mobility.movement import Floats, Ints
 
 Bits = NDArray[np.uint64]
@@ -18,9 +19,9 @@ Flags = NDArray[np.bool_]
 
 NOBODY, NOTHING = -1, -1
 SUBSCRIBE, INSERT = 0, 1
-MAX_HANDS = 1_000
-"""Copies of a node that are changing hands at once, as many as the protocol lets (`pending_handovers`); a run with more
-is not for the twin."""
+MAX_HANDS = SocialCastOptions().pending_handovers
+"""Copies of a node that are changing hands at once, as many as the protocol lets by default; a run with more is not for
+the twin."""
 
 
 class Kalman(NamedTuple):
