@@ -104,7 +104,7 @@ def make(
             set_key(given, key, value)
     options = with_settings(to_record(given, TraceOptions, "thyme trace make"), settings)
     given_posts, place = place_of(posts), place_of(out)
-    with Console(stderr=True).status("Making the trace on Spark …"):
+    with Console(stderr=True).status("Making the trace …"):
 
         def spark() -> Session:
             return spark_session("trace", master, **suited_to_dataset(dataset.size_bytes(given_posts)))
