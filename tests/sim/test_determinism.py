@@ -56,7 +56,7 @@ def digest(approach: str, seed: int, hash_seed: str) -> str:
 GOLDEN = {
     "es": "1787 09924cf13a51b39ace1f777fa1169e8d47180323a6cbf5c0ea9f7dc753bb7eb1",
     "ls": "1999 3bfe44f372a0324729c84a8ee955806f4665911266d44507236336fa2517e6d4",
-    "dcs": "2049 869558d1940f289a4ab14bed4c391ca3f3cbcea155ff922553ba6f4a2aa8ccaa",
+    "dcs": "2043 a8631b4ed08525811013dad44878e98ab23bb32f6262f0081ae478568e5542e2",
 }
 """Rows and digest of the events. They change when behaviour changes: look at what changed, then write them anew."""
 

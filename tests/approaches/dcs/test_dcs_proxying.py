@@ -17,6 +17,7 @@ from thyme.approaches.dcs.objects.copies import Copies
 from thyme.approaches.dcs.objects.replicas import Replicas
 from thyme.model.ids import CellId
 from thyme.routing.cells.addresses import Form
+from thyme.wire.beacons import NOTE
 from thyme.wire.cells import CellAnswer, CellState, Deleted, Held, KeptHere, Released, TakeBack, WhoKeeps
 
 
@@ -86,6 +87,19 @@ def test_a_cell_that_fills_gets_its_keys_and_those_it_is_now_closest_to_and_no_o
     states = lone.take(CellState)
     assert {to[0][0] for to, _ in states} == {3, 4}
     assert {held.home for _, state in states for held in state.held} == {3, 4}
+
+
+def test_if_who_stood_in_for_a_cell_that_fills_is_lost_it_goes_round_that_its_keys_are() -> None:
+    lone = proxy(4)
+    heard: list[int] = []
+    lone.cell.forgotten.then(heard.append)
+    lone.arrive(TakeBack(7, CellId(3)), origin_cell=3)
+    assert heard == []
+    lone.hear(7, stationary=False, digest=NOTE.pack(HERE, 1))
+    lone.wait(1.0)
+    lone.arrive(TakeBack(8, CellId(3)), origin_cell=3)
+    lone.arrive(TakeBack(9, CellId(4)), origin_cell=4)
+    assert heard == [HERE, 3], "of the other there is something left"
 
 
 def test_keys_are_forgotten_only_when_the_other_cell_has_said_that_it_has_them() -> None:

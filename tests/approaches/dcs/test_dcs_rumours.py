@@ -9,7 +9,7 @@ from net import Net
 
 from thyme.approaches.dcs.members.rumours import BEACONS, MOST_AT_ONCE, SAME_NEWS_S, Rumours
 from thyme.model.ids import CellId
-from thyme.wire.beacons import Beacon, parts
+from thyme.wire.beacons import NOTE, Beacon, parts
 from thyme.wire.cells import Held
 
 
@@ -93,6 +93,23 @@ def test_a_proxy_that_knows_nothing_starts_one_if_who_stood_in_before_it_is_lost
     assert heard == []
     lone.cell.stand_in(CellId(9))
     assert heard == [9]
+
+
+def test_a_cell_that_lost_its_members_knows_nothing_of_those_that_it_stood_in_for() -> None:
+    """Once: what went round of the other cell since then has reached everybody."""
+    lone = LoneCell()
+    heard: list[int] = []
+    lone.cell.forgotten.then(heard.append)
+    lone.hear(7, stationary=False, digest=NOTE.pack(HERE, 1))
+    lone.wait(5.0)
+    lone.cell.stand_in(CellId(9))
+    lone.wait(20.0)
+    lone.cell.stand_in(CellId(9))
+    assert heard == [HERE, 9]
+    lone.hear(7, stationary=False, digest=NOTE.pack(HERE, 2))
+    lone.wait(1.0)
+    lone.cell.stand_in(CellId(9))
+    assert heard == [HERE, 9, HERE, 9]
 
 
 def test_a_proxy_in_a_crowd_that_lost_nobody_keeps_silent() -> None:

@@ -50,6 +50,12 @@ class User(LoneCell):
         for cell in cells:
             self.arrive(CellAnswer(request, CellId(cell), **more), form=Form.NODE)
 
+    def settle(self) -> None:
+        """For the first time, and all cells have answered."""
+        self.cell.settled(False)
+        for to, update in self.take(LocationUpdate):
+            self.answer(update.request, to[0][0])
+
     def _on_notified(self, key: SubscriptionKey, metadata: Any, hops: int) -> None:
         self.notified.append(metadata.key.oid)
 
@@ -230,12 +236,13 @@ def test_on_the_way_only_subscriptions_are_told_of() -> None:
     user = User()
     key = user.subscribe(user.tag(1))
     user.copies.put_own(metadata_of("own", user.tag(3), owner=5))
+    user.cell.place = OTHER
     user.cell.crossed()
     assert [(to, u.subscriptions, u.objects) for to, u in user.take(LocationUpdate)] == [([(1, None)], (key,), ())]
 
 
 def test_a_walker_says_where_it_is_when_the_cell_it_named_no_longer_reaches_it() -> None:
-    for near_cells, told in ((1, [2, 4, 2, 0]), (0, [2, 3, 4, 3, 2, 1, 0])):
+    for near_cells, told in ((1, [4, 2, 0]), (0, [2, 3, 4, 3, 2, 1, 0])):
         user = User(near_cells=near_cells)
         user.subscribe(user.tag(1))
         for place in (2, 3, 4, 3, 2, 1, 0):
@@ -244,21 +251,72 @@ def test_a_walker_says_where_it_is_when_the_cell_it_named_no_longer_reaches_it()
         assert [update.cell for _, update in user.take(LocationUpdate)] == told
 
 
-def test_who_joins_for_a_few_seconds_only_is_not_listed_as_a_replica() -> None:
-    for stay_s, list_stay_s, listed in ((inf, 10.0, True), (12.0, 10.0, True), (8.0, 10.0, False), (8.0, 0.0, True)):
+def test_who_joins_for_a_while_only_is_not_listed_as_a_replica_anew() -> None:
+    for stay_s, list_stay_s, listed in ((inf, 60.0, True), (72.0, 60.0, True), (48.0, 60.0, False), (8.0, 0.0, True)):
         user = User(list_stay_s=list_stay_s)
         key = user.subscribe(user.tag(1))
         own = metadata_of("own", user.tag(1), owner=5)
         user.copies.put_own(own)
-        user.cell.stay_s = stay_s
+        user.settle()
+        user.cell.place, user.cell.stay_s = OTHER, stay_s
         user.cell.settled(False)
         ((_, update),) = user.take(LocationUpdate)
         assert (update.subscriptions, update.objects) == ((key,), (own.key,) if listed else ())
 
 
+def test_who_comes_back_names_its_own_objects_however_soon_it_will_be_gone() -> None:
+    user = User()
+    own = metadata_of("own", user.tag(1), owner=5)
+    user.copies.put_own(own)
+    user.copies.put_retrieved(metadata_of("retrieved", user.tag(1)))
+    user.cell.stay_s = 5.0
+    user.cell.settled(False)
+    ((_, update),) = user.take(LocationUpdate)
+    assert update.objects == (own.key,), "its cell may have lost it"
+
+
+def test_who_joins_within_reach_of_where_it_said_to_be_says_nothing() -> None:
+    user = User()
+    user.subscribe(user.tag(1))
+    user.copies.put_own(metadata_of("own", user.tag(3), owner=5))
+    user.settle()
+    for place in (3, 2, 1):
+        user.cell.place = CellId(place)
+        user.cell.crossed()
+        user.cell.settled(False)
+    assert user.take(LocationUpdate) == []
+
+
+def test_an_update_on_the_way_is_repeated_until_it_is_answered_and_said_again_if_it_never_is() -> None:
+    user = User()
+    user.subscribe(user.tag(1))
+    user.answer(user.take(SubscribePart)[0][1].request, 1)
+    user.settle()
+    user.cell.place = OTHER
+    user.cell.crossed()
+    user.wait(2.5)
+    first, again = (update.request for _, update in user.take(LocationUpdate))
+    assert first == again
+    user.wait(60.0)
+    user.take(LocationUpdate)
+    user.cell.settled(False)
+    assert [update.cell for _, update in user.take(LocationUpdate)] == [OTHER]
+
+
+def test_what_is_said_before_a_node_has_joined_does_not_keep_it_from_catching_up() -> None:
+    user = User()
+    user.subscribe(user.tag(1))
+    user.hear(7)
+    user.cell.place = OTHER
+    user.cell.crossed()
+    user.take(LocationUpdate)
+    user.cell.settled(False)
+    assert [update.since_s for _, update in user.take(LocationUpdate)] == [0.0]
+
+
 def test_who_was_away_says_since_when_and_repeats_it_until_it_is_answered() -> None:
     for catch_up in (True, False):
-        user = User(catch_up=catch_up)
+        user = User(catch_up=catch_up, near_cells=0)
         user.subscribe(user.tag(1))
         user.wait(10.0)
         user.hear(7)

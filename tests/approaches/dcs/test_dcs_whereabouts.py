@@ -99,6 +99,14 @@ def test_a_cell_that_lost_what_it_should_know_asks_for_it_again() -> None:
     assert lone.take(Unknown) == [([(OTHER, 8)], Unknown(HERE, (lost,), (unknown.key,)))]
 
 
+def test_what_is_kept_for_another_cell_does_not_count_as_known() -> None:
+    lone, _ = informed()
+    elsewhere = metadata_of("a", "goal", owner=8)
+    lone.cell.holdings.put(Held(CellId(0), elsewhere))
+    lone.arrive(LocationUpdate(NodeId(8), OTHER, 9.0, (), (elsewhere.key,)), origin=8)
+    assert lone.take(Unknown) == [([(OTHER, 8)], Unknown(HERE, (elsewhere.key,), ()))]
+
+
 def test_as_in_the_papers_nothing_is_asked_for_again() -> None:
     lone, _ = informed(repair=False)
     lone.arrive(LocationUpdate(NodeId(8), OTHER, 9.0, (subscription_of("goal", 5).key,), ()), origin=8)

@@ -23,7 +23,7 @@ from thyme.approaches.requests import Requests
 from thyme.host import Host
 from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
-from thyme.model.ids import CellId, NodeId
+from thyme.model.ids import CellId, NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
 from thyme.routing.cells.addresses import Arrival
 from thyme.routing.cells.beacons import BeaconEvents, Beacons, Neighbour
@@ -38,6 +38,9 @@ from thyme.wire.message import Message
 NOWHERE = CellId(-1)
 MAX_SILENT = 16
 """Members remembered that fell silent; the oldest makes room."""
+MAX_NAMED = 4_096
+"""Subscriptions and copies of which is remembered where cells were told that this node is; of others they are told
+again."""
 Kind = TypeVar("Kind", bound=Message)
 
 
@@ -78,6 +81,8 @@ class Cell:
         self._frames: dict[type[Message], Callable[[NodeId, Any], object]] = {}
         self._silent: Bounded[NodeId, tuple[CellId, float]] = Bounded(MAX_SILENT, renewing=True)
         """Who belonged to this cell when it was last heard, and since when it has counted as gone."""
+        self.named: Bounded[SubscriptionKey | ObjectKey, CellId] = Bounded(MAX_NAMED, renewing=True)
+        """Where the cells that know of a subscription or a copy of this node were last told that it is."""
         self._rumours = Rumours(host, self.forgotten)
         events = BeaconEvents(
             vanished=self._on_vanished, population_changed=self._on_population, digest=self._say, heard=self._on_heard
@@ -169,11 +174,13 @@ class Cell:
         self.discarded(self.holdings.release(homes))
 
     def stand_in(self, home: CellId) -> None:
-        """This cell is asked in the place of another one. If it knows nothing of what that one knew, and a cell that
-        would have stood in before this one has lost its members, it may have been lost with them."""
+        """This cell is asked in the place of another one, or for its keys. If it knows nothing of what that one knew,
+        and a cell that would have stood in before this one, or this one itself, has lost its members since it last
+        went round of the other, that may have been lost with them."""
         if self.options.reminders and not self.holdings.keeps_for(home):
-            rank = self.grid.rank(self.id, home)
-            if any(self.grid.rank(lost, home) < rank for lost in self._rumours.lost):
+            rank, told_s = self.grid.rank(self.id, home), self._rumours.heard_s(home)
+            lost = self._rumours.lost.items()
+            if any(lost_s > told_s and self.grid.rank(cell, home) <= rank for cell, lost_s in lost):
                 self._rumours.start(home)
 
     def hear(self, kind: type[Kind], action: Callable[[Arrival, Kind], None]) -> None:
@@ -269,7 +276,7 @@ class Cell:
         if self.member and self.grid.steps(self.id, cell) == 1:
             self._rumours.start(cell)
         else:
-            self._rumours.lost[cell] = None
+            self._rumours.lost[cell] = self.host.now()
 
     def _on_population(self, cell: CellId, count: int) -> None:
         if cell == self.id and self.member:

@@ -62,7 +62,10 @@ class CellRequests:
         """The same request to several cells; `message` is given its number."""
 
         def send(number: int, waiting: list[CellId]) -> None:
-            self._cell.router.send_to_many(map(Destination, waiting), message(number))
+            if len(waiting) == 1:
+                self._cell.router.send_to_cell(waiting[0], message(number))
+            else:
+                self._cell.router.send_to_many(map(Destination, waiting), message(number))
 
         self.begin(cells, send, done)
 

@@ -72,11 +72,12 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     walk_stay_s: float = 3.0
     """How long a walker must be going to be of use to a cell that has a member already."""
     near_cells: int = 1
-    """So many cells from the one that it named last a walker is still found, and need not say where it is; 0: it does
-    at every border, as in §6.4.3."""
-    list_stay_s: float = 10.0
-    """Who joins a cell and is going to be gone sooner, as its way goes, is not put on the replication lists of what it
-    holds: nobody would find it there; 0: everybody is, as in §6.2.3."""
+    """So many cells from the one that it named last a node is still found, and need not say where it is, whether it
+    walks by or joins; 0: it does at every border and whenever it joins, as in §6.4.3."""
+    list_stay_s: float = 120.0
+    """Who joins a cell and is going to be gone sooner, as its way goes, does not say anew where its copies are: before
+    anybody looks for it there it is gone, and at a walking pace that is nearly all who walk; 0: everybody does, as in
+    §6.2.3."""
     left_s: float = 20.0
     """How long a member that has left its cell, and others there know what it knew, keeps that in case it comes back;
     0: until it joins another cell, as in the papers."""

@@ -71,6 +71,7 @@ class Subscriber:
         parts = parts_of(self._cell.grid, subscription, self._cell.host.random)
         self._inbox.add(subscription, notify)
         self._cell.host.store.put(SUBSCRIPTION_CELLS, str(number), msgspec.msgpack.encode(sorted(parts)))
+        self._cell.named[subscription.key] = self._cell.place
         own, ended = self._inbox.get(number), self._begun(done)
 
         def tell(outcome: Outcome) -> None:

@@ -69,19 +69,20 @@ class Whereabouts:
             self._spreading.everywhere(msgspec.structs.replace(message, passed_on=True), home)
 
     def _ask_for_unknown(self, arrival: Arrival, message: LocationUpdate) -> None:
-        """A cell that was empty for a while may have lost what its returning nodes still know."""
-        index, parts = self._cell.holdings.index, self._cell.holdings.parts
+        """A cell that was empty for a while may have lost what its returning nodes still know. Who stands in for it may
+        hold the same for another one, with which that would leave."""
+        holdings, home = self._cell.holdings, arrival.target
         objects = [
             key
             for key in message.objects
             if self._cell.options.repair
             and key.owner == message.node
-            and index.get(key) is None
-            and not index.deleted(key)
+            and not holdings.holds(key, home)
+            and not holdings.index.deleted(key)
         ]
-        subscriptions = [key for key in message.subscriptions if parts.get(key, arrival.target) is None]
+        subscriptions = [key for key in message.subscriptions if holdings.parts.get(key, home) is None]
         if objects or subscriptions:
-            unknown = Unknown(arrival.target, tuple(objects), tuple(subscriptions))
+            unknown = Unknown(home, tuple(objects), tuple(subscriptions))
             self._cell.router.send_to_node(message.node, message.cell, unknown)
 
     def _catch_up(self, key: SubscriptionKey, place: CellId, since_s: float) -> None:

@@ -184,6 +184,10 @@ class Holdings:
         homes.update(home for metadata in self._objects.values() if (home := home_of(metadata)) is not None)
         return sorted(homes)
 
+    def holds(self, key: ObjectKey, home: CellId) -> bool:
+        """Whether an object's metadata is kept for a home."""
+        return home in self._homes.get(key, {})
+
     def keeps_for(self, home: CellId) -> bool:
         """Whether metadata or a share of a subscription is kept for a home."""
         return any(home in kept for kept in self._homes.values()) or self.parts.keeps_for(home)

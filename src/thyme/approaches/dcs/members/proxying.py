@@ -104,6 +104,7 @@ class Proxying:
         """A cell has filled: what belongs there, or is closer to it than to this one, goes there."""
         cell = message.cell
         self._cell.answer(arrival, CellAnswer(message.request, cell))
+        self._cell.stand_in(cell)
         for home in self._cell.holdings.homes():
             if home == cell or (home != self._cell.id and self._is_closer(cell, home)):
                 self._move(home)

@@ -9,6 +9,7 @@ heard of the same cell just before is the same news. Where nothing is lost, noth
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 
 from thyme.host import Host
 from thyme.model.bounded import Bounded
@@ -37,13 +38,17 @@ class Rumours:
             MEMORY, parting=lambda rumour, _: self.notes.forget(*rumour)
         )
         self._heard_s: Bounded[int, float] = Bounded(MEMORY, renewing=True)
-        self.lost: Bounded[CellId, None] = Bounded(MEMORY, renewing=True)
-        """Cells that have lost their members, as far as this node knows."""
+        self.lost: Bounded[CellId, float] = Bounded(MEMORY, renewing=True)
+        """Cells that have lost their members, as far as this node knows, and when it came to know."""
         self._to_say: dict[tuple[int, int], int] = {}
 
     def start(self, cell: CellId) -> None:
         """This node has noticed it, and tells."""
         self._pass_on(cell, self._host.random.getrandbits(16))
+
+    def heard_s(self, cell: CellId) -> float:
+        """When a rumour of this cell was last news here."""
+        return self._heard_s.get(cell, -inf)
 
     def say(self) -> bytes:
         """For the next beacon."""
@@ -70,6 +75,6 @@ class Rumours:
         if now_s - self._heard_s.get(cell, -SAME_NEWS_S) < SAME_NEWS_S:
             return
         self._heard_s[cell] = now_s
-        self.lost[CellId(cell)] = None
+        self.lost[CellId(cell)] = now_s
         self._to_say[cell, number] = BEACONS
         self._heard(CellId(cell))

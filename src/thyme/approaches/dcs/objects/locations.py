@@ -1,13 +1,16 @@
 """Locations: a node tells the cells that know of it where it is, and sends again what they have lost (§6.2.3, §6.4.3).
 
-The updates for a node's subscriptions and for the objects it holds as a replica are merged: one message per cell. It
-also says since when the node may have missed something; cells then tell it what was published meanwhile. A cell that
-was empty for a while may have lost what it was told; it says so, and the node sends it again. When it goes round that a
-cell has lost its members (`rumours`), the node names what that cell should know, for the same reason.
+The updates for a node's subscriptions and for the objects it holds as a replica are merged: one message per cell. When
+the node comes for the first time, or back, it also says since when it may have missed something; cells then tell it
+what was published meanwhile. After that it speaks only when it is no longer found where it said to be, and then until
+it is answered. A cell that was empty for a while may have lost what it was told; it says so, and the node sends it
+again. When it goes round that a cell has lost its members (`rumours`), the node names what that cell should know, for
+the same reason.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from math import inf
 
@@ -19,7 +22,7 @@ from thyme.approaches.dcs.cell_requests import CellRequests
 from thyme.approaches.dcs.keys import cells_of_tags
 from thyme.approaches.dcs.objects.copies import Copies
 from thyme.approaches.dcs.objects.replication import with_replica
-from thyme.approaches.interface import Outcome
+from thyme.approaches.interface import Done, Outcome
 from thyme.model.ids import CellId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata, Replica
 from thyme.routing.cells.addresses import Arrival
@@ -46,8 +49,8 @@ class Locations:
         self._subscriber = subscriber
         self._copies = copies
         self._seen_s = -SEEN_EVERY_S
-        self._named: CellId | None = None
-        """The cell that this node last said to be in."""
+        self._settled = False
+        """Whether this node has belonged to a cell since it is on."""
         cell.settled.then(self._on_settled)
         cell.crossed.then(self._on_crossed)
         cell.heard.then(self._on_heard)
@@ -55,15 +58,19 @@ class Locations:
         cell.hear(Unknown, self._send_again)
 
     def _on_settled(self, alone: bool) -> None:
+        """Who comes for the first time, or back, tells all cells and catches up, whatever it said on its way. Later it
+        names its copies where it stays for long; own ones also where a cell has not answered yet."""
         self._cell.beacons.wake(self._seen_s + SEEN_EVERY_S - SEEN_EARLY_S)
-        options = self._cell.options
-        self._tell(objects=self._cell.stay_s >= options.list_stay_s, catch_up=options.catch_up)
+        options, named = self._cell.options, self._cell.named
+        if not self._settled:
+            named.clear()
+            self._settled = True
+        stays = self._cell.stay_s >= options.list_stay_s
+        unnamed = (metadata for metadata in self._copies.owned() if metadata.key not in named)
+        self._tell(self._copies if stays else unnamed, catch_up=options.catch_up)
 
     def _on_crossed(self) -> None:
-        """Whoever looks for this node in the cell that it named last hears it in the cells around, too."""
-        near_cells, place = self._cell.options.near_cells, self._cell.place
-        if self._named is None or self._cell.grid.steps(self._named, place) > near_cells:
-            self._tell(objects=False, catch_up=False)
+        self._tell((), catch_up=False)
 
     def _on_heard(self, neighbour: Neighbour, digest: bytes) -> None:
         """This node is a member and hears its neighbours: until now it has missed nothing."""
@@ -78,39 +85,72 @@ class Locations:
 
     def _on_forgotten(self, cell: CellId) -> None:
         """A cell has lost its members: tell whoever stands in for it by then what it should know of this node."""
-        most_s = self._cell.options.reminder_s
-        self._host.after(self._host.random.uniform(most_s / 4.0, most_s), partial(self._remind, cell))
+        if any(self._known_to(cell)):
+            most_s = self._cell.options.reminder_s
+            self._host.after(self._host.random.uniform(most_s / 4.0, most_s), partial(self._remind, cell))
 
     def _remind(self, cell: CellId) -> None:
+        self._send_all(cell, *self._known_to(cell), None, _ignore)
+
+    def _known_to(self, cell: CellId) -> tuple[list[SubscriptionKey], list[ObjectKey]]:
+        """The subscriptions and own objects that a cell should know of."""
         grid = self._cell.grid
         keys = [key for key, home in self._subscriber.shares(self._host.now()) if home == cell]
         own = [metadata.key for metadata in self._copies.owned() if cell in cells_of_tags(grid, metadata.tags)]
-        self._send_all(cell, keys, own, None, sure=True)
+        return keys, own
 
-    def _tell(self, *, objects: bool, catch_up: bool) -> None:
-        """Say where this node is, to every cell that has one of its subscriptions and, if its objects have settled with
-        it, to those that list it as a replica. With `catch_up` the cells also tell what was missed, and the update is
-        repeated until they answer."""
-        self._named = self._cell.place
+    def _tell(self, copies: Iterable[Metadata], *, catch_up: bool) -> None:
+        """Say where this node is, to every cell that has one of its subscriptions, and to those that list it as a
+        replica of some of its copies; nothing of those of which this was said in a cell so near that it is
+        still found. With `catch_up` the cells also tell what was missed. Who relies on having been understood repeats
+        it until they answer."""
         subscriptions: dict[CellId, list[SubscriptionKey]] = {}
         since_s = self._last_seen_s() if catch_up else None
         missed_s = (since_s or 0.0) if catch_up else self._host.now()
         for key, cell in self._subscriber.shares(missed_s):
-            subscriptions.setdefault(cell, []).append(key)
+            if not self._is_found(key):
+                subscriptions.setdefault(cell, []).append(key)
         replicas: dict[CellId, list[ObjectKey]] = {}
-        for metadata in self._copies if objects else ():
-            for cell in cells_of_tags(self._cell.grid, metadata.tags):
-                replicas.setdefault(cell, []).append(metadata.key)
+        for metadata in copies:
+            if not self._is_found(metadata.key):
+                for cell in cells_of_tags(self._cell.grid, metadata.tags):
+                    replicas.setdefault(cell, []).append(metadata.key)
+        sure = since_s is not None or self._cell.options.near_cells > 0
         for cell in sorted({*subscriptions, *replicas}):
             keys, held = subscriptions.get(cell, []), replicas.get(cell, [])
-            self._send_all(cell, keys, held, since_s, sure=since_s is not None)
+            self._send_all(cell, keys, held, since_s, self._naming(*keys, *held) if sure else None)
+
+    def _naming(self, *keys: SubscriptionKey | ObjectKey) -> Done:
+        """These are found here from now on; told how it ended: what a cell did not answer is said again with the next
+        update."""
+        named, place = self._cell.named, self._cell.place
+        for key in keys:
+            named[key] = place
+
+        def ended(outcome: Outcome) -> None:
+            for key in keys if not outcome.ok else ():
+                if named.get(key) == place:
+                    del named[key]
+
+        return ended
+
+    def _is_found(self, key: SubscriptionKey | ObjectKey) -> bool:
+        """Whoever looks for this node in the cell that it named last hears it in the cells around, too."""
+        near_cells, named = self._cell.options.near_cells, self._cell.named.get(key)
+        return near_cells > 0 and named is not None and self._cell.grid.steps(named, self._cell.place) <= near_cells
 
     def _send_all(
-        self, cell: CellId, keys: list[SubscriptionKey], held: list[ObjectKey], since_s: float | None, *, sure: bool
+        self,
+        cell: CellId,
+        keys: list[SubscriptionKey],
+        held: list[ObjectKey],
+        since_s: float | None,
+        done: Done | None,
     ) -> None:
+        """To one cell, in as many messages as it takes; `done` if it is to answer each."""
         for first in range(0, max(len(keys), len(held)), KEYS_PER_UPDATE):
             last = first + KEYS_PER_UPDATE
-            self._send(cell, tuple(keys[first:last]), tuple(held[first:last]), since_s, sure)
+            self._send(cell, tuple(keys[first:last]), tuple(held[first:last]), since_s, done)
 
     def _send(
         self,
@@ -118,14 +158,14 @@ class Locations:
         keys: tuple[SubscriptionKey, ...],
         held: tuple[ObjectKey, ...],
         since_s: float | None,
-        sure: bool,
+        done: Done | None,
     ) -> None:
         def send(number: int, cells: list[CellId]) -> None:
             update = LocationUpdate(self._host.node, self._cell.place, self._host.now(), keys, held, since_s, number)
             self._cell.router.send_to_cell(cell, update)
 
-        if sure:
-            self._requests.begin([cell], send, _ignore)
+        if done is not None:
+            self._requests.begin([cell], send, done)
         else:
             send(-1, [cell])
 

@@ -66,6 +66,7 @@ class Replicas:
         `done` when another member has it, where that is waited for: a large one is fetched, which takes long."""
         self._contents.keep(metadata, data)
         self._copies.put_own(metadata)
+        self._cell.named[metadata.key] = self._cell.place
         if any(replica.node == WHOLE_CELL for replica in metadata.replicas):
             self._replicate(metadata, data, done)
         else:
@@ -237,6 +238,7 @@ class Replicas:
         """Passive replication (§6.2.2): keep what was retrieved, and say so where its metadata is."""
         self._contents.keep(metadata, data)
         self._copies.put_retrieved(metadata)
+        self._cell.named[metadata.key] = self._cell.place
         added = ReplicaAdded(metadata.key, Replica(self._cell.host.node, self._cell.place))
         self._cell.router.send_to_many(map(Destination, cells_of_tags(self._cell.grid, metadata.tags)), added)
 
