@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 import psutil
+from forged_proofs import ForgedProofs
 from test_live_link import End, closed, opened
 
 from thyme.live import Node
@@ -43,6 +44,8 @@ RECORDED = 400
 AT_ONCE = 200
 """Datagrams between two turns of the event loop."""
 MEMBER = NodeId(9)
+BATCHES, TOGETHER = 6, 32
+"""Objects of the peer that it has told nobody of, signed together: the member has them, and forges their proofs."""
 STRANGERS = 2_000
 """Addresses that they send from."""
 
@@ -50,8 +53,14 @@ STRANGERS = 2_000
 class Assault:
     """Draws datagrams; each kind says what it is."""
 
-    def __init__(self, seed: int, victim: Node, other: Node, recorded: list[bytes], member: End | None) -> None:
+    def __init__(
+        self, seed: int, victim: Node, other: Node, wanted: SubscriptionKey, recorded: list[bytes], member: End | None
+    ) -> None:
+        """`wanted` is a subscription of the victim."""
         self._random = Random(seed)
+        self._wanted = wanted
+        self.hidden = [_hidden(other, batch) for batch in range(BATCHES)]
+        self._forged_proofs = ForgedProofs(Random(seed), self.hidden, Identity.given(MEMBER))
         self._victim, self._other, self._recorded = victim, other, recorded
         self._member = member
         self._stranger = Identity.new()
@@ -63,7 +72,7 @@ class Assault:
         self._kinds: list[Callable[[], bytes]] = [self.altered, self.cut, self.replayed, self.forged, self.greeting]
         self._kinds += [self.other_namespace, self.wrong_key, self.noise]
         if member is not None:
-            self._kinds += [self.member_lies, self.member_babbles]
+            self._kinds += [self.member_lies, self.member_babbles, self.member_bends]
         self._keys = [ObjectKey("first", victim.id), ObjectKey("first", other.id)]
 
     def draw(self) -> tuple[str, bytes, Address]:
@@ -114,18 +123,33 @@ class Assault:
 
     def member_lies(self) -> bytes:
         """Statements in others' names, signed by nobody or by the member."""
-        return self._by_member(self._message())
+        return self._by_member(self._passed_on(self._message()))
 
     def member_babbles(self) -> bytes:
         """What no message says, within frames that are as they should be."""
         return self._by_member(None)
 
+    def member_bends(self) -> bytes:
+        """Objects that were signed together, one of them with a proof that does not prove it."""
+        told = tuple(self._forged_proofs.draw()[1])
+        message = Told(1, self._wanted, told) if self._random.random() < 0.5 else Notification(self._wanted, told)
+        return self._by_member(self._passed_on(message))
+
+    def genuine(self) -> Iterator[bytes]:
+        """The same objects with the proofs that they have."""
+        for batch in self.hidden:
+            yield self._by_member(Routed(self._other.id, self._victim.id, 0, encode(Notification(self._wanted, batch))))
+
+    def _passed_on(self, message: Message) -> Message:
+        """As it is, flooded, or over a route, as if it was the other's."""
+        body = encode(message)
+        flooded = Flooded(self._other.id, self._random.getrandbits(60), 0, body)
+        return self._random.choice([message, flooded, Routed(self._other.id, self._victim.id, 0, body)])
+
     def _by_member(self, message: Message | None) -> bytes:
         assert self._member is not None
         link = self._member.link
         body = b"\x01" + self._random.randbytes(40) if message is None else encode(message)
-        if message is not None and self._random.random() < 0.5:
-            body = encode(Flooded(self._other.id, self._random.getrandbits(60), 0, body))
         number = link._next_unicast_number()
         frame = Frame(Kind.PARCEL, MEMBER, self._victim.id, number, pack_messages([body]))
         return link._sealed(frame, link.peers.find(self._victim.id))
@@ -149,6 +173,12 @@ class Assault:
         return draw.choice(messages)
 
 
+def _hidden(owner: Node, batch: int) -> tuple[Metadata, ...]:
+    keys = [ObjectKey(f"hidden{batch}-{i}", owner.id) for i in range(TOGETHER)]
+    made = [Metadata.of(key, ("goal",), b"", owner.now(), b"x") for key in keys]
+    return tuple(owner.device.host.codec.sealed_together(made))
+
+
 async def assaulted(count: int, seed: int = 1, *, closed_namespace: bool = False) -> dict[str, Any]:
     """Assault a node that has a peer and a subscription; what became of it all, and whether the service went on."""
     shared = Namespace.drawn("final") if closed_namespace else Namespace.open()
@@ -165,8 +195,11 @@ async def assaulted(count: int, seed: int = 1, *, closed_namespace: bool = False
         take = link._port._take
         link._port._take = lambda data, address: (recorded.append(data), take(data, address))[1]  # type: ignore[func-returns-value]
         names: list[str] = []
+        told: list[str] = []
         other.on_notice = lambda notice: names.append(notice.metadata.key.oid)
+        victim.on_notice = lambda notice: told.append(notice.metadata.key.oid)
         await other.subscribe("goal")
+        wanted = (await victim.subscribe("goal")).key
         for i in range(20):
             await victim.insert(f"before{i}", b"x", ["goal"])
             await other.insert(f"theirs{i}", b"x", ["goal"])
@@ -174,7 +207,8 @@ async def assaulted(count: int, seed: int = 1, *, closed_namespace: bool = False
         del recorded[RECORDED:]
         link._port._take = take
         member = None if closed_namespace else await _member(victim)
-        assault = Assault(seed, victim, other, list(recorded), member)
+        assault = Assault(seed, victim, other, wanted, list(recorded), member)
+        told.clear()
         sent: Counter[str] = Counter()
         memory: list[float] = []
         began_s = time.perf_counter()
@@ -183,12 +217,20 @@ async def assaulted(count: int, seed: int = 1, *, closed_namespace: bool = False
             sent[kind] += 1
             link._take(data, address)
             if i % AT_ONCE == 0:
+                link._reception.end_turn()
                 await asyncio.sleep(0)
                 while member is not None and not member.heard.empty():
                     member.heard.get_nowait()
             if i % max(1, count // 10) == 0:
                 memory.append(psutil.Process().memory_info().rss / 1e6)
+        link._reception.end_turn()
         took_s = time.perf_counter() - began_s
+        fooled = list(told)
+        if member is not None:
+            for data in assault.genuine():
+                link._take(data, member.link.address)
+            link._reception.end_turn()
+        proved = len(told) - len(fooled)
         names.clear()
         await victim.insert("after", b"x", ["goal"])
         async with asyncio.timeout(30.0):
@@ -205,6 +247,8 @@ async def assaulted(count: int, seed: int = 1, *, closed_namespace: bool = False
             "memory_mb": memory,
             "mistakes": mistakes,
             "notified": names,
+            "fooled": fooled,
+            "proved": proved,
             "content": content,
             "peer_kept": peers.get(other.id) == other.address,
         }
@@ -234,6 +278,7 @@ def report_lines(count: int) -> Iterator[str]:
                 yield f"  {part:8} {number:9,}  {what}"
         yield f"  memory   {' '.join(f'{each:.0f}' for each in report['memory_mb'])} MB"
         yield f"  service  {report['notified']}, {report['content']!r}, peer kept: {report['peer_kept']}"
+        yield f"  fooled   {len(report['fooled'])}, then told of {report['proved']} with their proofs"
         yield f"  mistakes {len(report['mistakes'])}"
 
 

@@ -1,6 +1,7 @@
 """A member that forges: it has joined like everybody else, and says in others' names what they did not say.
 
-Each forgery is tried with and without signatures: without them it works, so that the other half means something.
+Each forgery is tried with and without signatures, or verified and not: without, it works, so that the other half means
+something.
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from forged_proofs import ForgedProofs
 
 from thyme.live import Node
 from thyme.live.link.addresses import LOOPBACK
 from thyme.live.trust.identity import Identity, kept_identity
+from thyme.live.trust.notary import Notary
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
@@ -163,5 +167,46 @@ def test_nobody_inserts_in_anothers_name(tmp_path: Path, approach: str, signed: 
                     say(forger, owner, Notification(key, (fake,)), to=subscriber)
             await asyncio.sleep(QUIET_S)
             assert names == ([] if signed else ["fake"])
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("verified", [True, False])
+@pytest.mark.parametrize("approach", ["es", "ls", "dcs"])
+def test_no_proof_of_objects_that_were_signed_together_proves_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, approach: str, verified: bool
+) -> None:
+    """A member has heard of an owner's objects, and passes them on with proofs of its own making. The owner has told
+    nobody else of them, so whoever is told has believed a forgery; at the end they come as they are."""
+
+    async def run() -> None:
+        async with crowd(approach, tmp_path, True) as (owner, subscriber, forger):
+            key, names = await notified(subscriber, "goal")
+            keys = [[ObjectKey(f"o{batch}-{i}", owner.id) for i in range(8)] for batch in range(2)]
+            made = [[Metadata.of(one, ("goal",), b"", owner.now(), b"x") for one in some] for some in keys]
+            batches = [owner.device.host.codec.sealed_together(some) for some in made]
+            if not verified:
+                monkeypatch.setattr(Notary, "believe", lambda *_: True)
+
+            def tell(matches: Sequence[Metadata]) -> None:
+                match approach:
+                    case "es":
+                        for number, metadata in enumerate(matches):
+                            say(forger, owner, InsertRequest(number, metadata, b"x"))
+                    case "dcs":
+                        say(forger, owner, CellNotification((key,), tuple(matches)))
+                    case _:
+                        say(forger, owner, Notification(key, tuple(matches)), to=subscriber)
+
+            forged = ForgedProofs(Random(1), batches, forger.identity)
+            for make in forged.kinds.values():
+                tell([make(batches[0][3])])
+            await asyncio.sleep(QUIET_S)
+            assert (names == []) == verified
+            for batch in batches:
+                tell(batch)
+            await asyncio.sleep(QUIET_S)
+            if verified:
+                assert sorted(names) == sorted(one.key.oid for batch in batches for one in batch)
 
     asyncio.run(run())

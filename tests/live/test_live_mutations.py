@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from mutations import assaulted
+from mutations import BATCHES, TOGETHER, assaulted
+
+from thyme.live.trust.notary import Notary
 
 
 @pytest.mark.parametrize("closed_namespace", [False, True])
@@ -16,4 +18,13 @@ def test_altered_replayed_and_forged_datagrams_change_nothing(closed_namespace: 
     assert report["content"] == b"x"
     assert report["peer_kept"]
     assert sum(report["dropped"].values()) > 3_000
-    assert len(report["sent"]) == (8 if closed_namespace else 10)
+    assert len(report["sent"]) == (8 if closed_namespace else 11)
+    assert report["fooled"] == []
+    assert report["proved"] == (0 if closed_namespace else BATCHES * TOGETHER)
+
+
+def test_a_node_that_would_not_verify_is_fooled_by_the_same_assault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Notary, "believe", lambda *_: True)
+    report = asyncio.run(assaulted(1_000))
+    assert any(name.startswith("fake") for name in report["fooled"])
+    assert any(name.startswith("hidden") for name in report["fooled"])

@@ -20,29 +20,36 @@ from thyme.sim.scenario import scenario_of
 
 RANGE_M = 100.0
 NODES = 5
+CROWDS = {"drip": 7}
+"""Brokers of DRIP are 0, 3 and 6: so nobody is as near to one as to another, or chance would decide who is a bridge."""
 UNTIL_S = 160.0
 SPEED = 10.0
 STEP_M = {"dcs": 40.0}
 SETTINGS: dict[str, dict[str, Any]] = {
     "es": {"routing": "ondemand"},
     "dcs": {},
-    "drip": {"brokers": 3, "likely_brokers": 1, "copies": 1},
+    # Who is near is told by delay: a hop takes longer than what a busy machine adds to it.
+    "drip": {"brokers": 3, "likely_brokers": 1, "copies": 1, "regions": {"hop_wait_s": 0.2}},
     "socialcast": {"routing": "epidemic", "period_s": 5.0},
     "walks": {},
 }
 
 
 def places(approach: str) -> dict[int, Point]:
-    """Five in a row, and an ES server in their midst, where the simulator puts it."""
+    """All in a row, and an ES server in their midst, where the simulator puts it."""
     step_m = STEP_M.get(approach, 80.0)
-    found = {node: Point(node * step_m + 1.0, 20.0) for node in range(NODES)}
+    found = {node: Point(node * step_m + 1.0, 20.0) for node in range(nodes(approach))}
     if find_approach(approach).capabilities.needs_server:
-        found[NODES] = Point(width_m(approach) / 2.0, 20.0)
+        found[nodes(approach)] = Point(width_m(approach) / 2.0, 20.0)
     return found
 
 
+def nodes(approach: str) -> int:
+    return CROWDS.get(approach, NODES)
+
+
 def width_m(approach: str) -> float:
-    return STEP_M.get(approach, 80.0) * NODES
+    return STEP_M.get(approach, 80.0) * nodes(approach)
 
 
 def trace(approach: str) -> list[Operation]:
@@ -87,11 +94,11 @@ def pairs(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 def simulated(approach: str, folder: Path) -> list[tuple[str, str]]:
     topology = folder / "topology.csv"
-    lines = [f"{node},{place.x_m},{place.y_m}\n" for node, place in places(approach).items() if node < NODES]
+    lines = [f"{node},{place.x_m},{place.y_m}\n" for node, place in places(approach).items() if node < nodes(approach)]
     topology.write_text("node,x_m,y_m\n" + "".join(lines))
     scenario = scenario_of(
         {
-            "nodes": NODES,
+            "nodes": nodes(approach),
             "approach": approach,
             "settings": SETTINGS[approach],
             "venue": {"width_m": width_m(approach), "height_m": 40.0},
@@ -114,7 +121,7 @@ def live(approach: str) -> list[tuple[str, str]]:
     if approach == "dcs":
         settings["grid"] = {"width_m": width_m(approach), "height_m": 40.0}
     if find_approach(approach).capabilities.needs_server:
-        settings["servers"] = [NODES]
+        settings["servers"] = [nodes(approach)]
     options = CrowdOptions(approach, settings, speed=SPEED, until_s=UNTIL_S, patience_s=120.0)
     return pairs(asyncio.run(Crowd(neighbours, options, where).play(trace(approach))).table().to_pylist())
 

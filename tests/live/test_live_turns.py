@@ -14,6 +14,7 @@ from thyme.live.node.operations.awaiting import BURST
 from thyme.live.trust.identity import Identity
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
+from thyme.model.objects import Metadata
 from thyme.wire.signing import PROOF_BYTES
 
 PATIENCE_S = 60.0
@@ -48,7 +49,7 @@ def test_objects_that_are_inserted_at_one_time_share_signatures(
         alone = await node.insert("alone", b"x", ["goal"])
         assert (len(signed), len(alone.proof)) == (1, PROOF_BYTES)
         together = await asyncio.gather(*(node.insert(f"o{i}", b"x", ["goal"]) for i in range(2 * BURST)))
-        assert len(signed) <= 2 + 3
+        assert len(signed) == 1 + 2, "the first begins at once, and all others are signed by one signature"
         assert len({metadata.proof for metadata in together}) == 2 * BURST
         assert [metadata.key.oid for metadata in together] == [f"o{i}" for i in range(2 * BURST)]
         assert len(await node.find("goal")) == 1 + 2 * BURST
@@ -92,5 +93,19 @@ def test_who_is_cancelled_while_it_waits_never_begins_and_holds_nobody_up() -> N
         assert [i for i, end in enumerate(ends) if isinstance(end, BaseException)] == list(range(200, 250))
         assert {metadata.key.oid for metadata in node.known()} == {f"o{i}" for i in (*range(200), *range(250, 300))}
         assert (await node.insert("after", b"x", ["goal"])).key.owner == NodeId(1)
+
+    alone("dcs", "memory", play)
+
+
+def test_what_is_given_up_after_it_was_signed_with_others_is_not_inserted_and_the_others_are() -> None:
+    async def play(node: Node) -> None:
+        inserting = [asyncio.ensure_future(node.insert(f"o{i}", b"x", ["goal"])) for i in range(3 * BURST)]
+        turns = node._open().turns
+        while not turns._sealed:
+            await asyncio.sleep(0)
+        inserting[-1].cancel()
+        ends = await asyncio.gather(*inserting, return_exceptions=True)
+        assert [type(end) for end in ends] == [Metadata] * (3 * BURST - 1) + [asyncio.CancelledError]
+        assert len(await node.find("goal")) == 3 * BURST - 1
 
     alone("dcs", "memory", play)

@@ -68,3 +68,13 @@ def test_many_entries_at_once_are_refused() -> None:
     with pytest.raises(TypeError):
         memory |= {"a": 1, "b": 2}  # type: ignore[misc]
     assert memory == {}
+
+
+def test_what_is_added_is_new_once_and_makes_room_like_what_is_set() -> None:
+    parted: list[int] = []
+    memory: Bounded[int, str] = Bounded(2, parting=lambda key, _: parted.append(key))
+    assert [memory.add(key, f"{key}") for key in (1, 2, 1, 3, 2, 1)] == [True, True, False, True, False, True]
+    assert memory == {3: "3", 1: "1"}
+    assert parted == [1, 2]
+    assert not memory.add(3, "another")
+    assert memory[3] == "3"

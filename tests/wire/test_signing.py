@@ -29,7 +29,7 @@ from thyme.wire.server import DeleteRequest
 from thyme.wire.signing import CHARGING, PLAIN, PROOF_BYTES, Forged, SigningCodec
 from thyme.wire.statements import OBJECTS, STATEMENTS, object_statement
 from thyme.wire.storage import Notification, Subscribed, Unsubscribed
-from thyme.wire.trees import KnownTree, grown, leaf, root_by
+from thyme.wire.trees import MAX_STEPS, KnownTree, grown, leaf
 
 
 def machine(identity: Identity) -> SigningCodec:
@@ -183,6 +183,30 @@ def test_no_way_leads_from_another_object_to_what_was_signed() -> None:
         reader.decode(PLAIN.encode(Notification(KEY, (first, second, third, alone))))
         with pytest.raises(Forged):
             reader.decode(PLAIN.encode(Notification(KEY, (forged,))))
+
+
+def root_by(hashed: bytes, way: bytes) -> bytes | None:
+    """Where a way leads from a leaf, step by step; None if it is no way."""
+    steps = [way[at : at + 16] for at in range(1, len(way), 16)]
+    if len(way) % 16 != 1 or len(steps) > MAX_STEPS or way[0] >= 2 ** len(steps):
+        return None
+    for i, beside in enumerate(steps):
+        both = beside + hashed if way[0] >> i & 1 else hashed + beside
+        hashed = blake2b(both, digest_size=16, person=b"thyme within").digest()
+    return hashed
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 31, 32, 100, 256])
+def test_a_tree_is_known_by_the_first_way_that_is_seen(number: int) -> None:
+    leaves = [leaf(bytes([i])) for i in range(number)]
+    root, ways = grown(leaves)
+    for first in (0, number // 2, number - 1):
+        tree = KnownTree.by(7, leaves[first], ways[first])
+        assert tree is not None
+        assert tree.root == root == root_by(leaves[first], ways[first])
+        assert all(tree.leads(7, one, way) for one, way in zip(leaves, ways, strict=True))
+    for wrong in (b"", ways[0][:-1], ways[0] + b"x", ways[0] + bytes(16 * (MAX_STEPS + 1)), b"\x80" + ways[0][1:17]):
+        assert KnownTree.by(7, leaves[0], wrong) is None
 
 
 def test_a_way_belongs_to_its_leaf_and_its_side() -> None:

@@ -20,9 +20,14 @@ ITEM_BYTES = 8
 _MASK = (1 << (8 * BEACON_BYTES)) - 1
 
 
+_NUMBER = blake2b(digest_size=ITEM_BYTES)
+"""To be copied, which takes half as long as to begin one."""
+
+
 def item_number(kind: str, *what: object) -> int:
-    text = "\x00".join((kind, *map(str, what)))
-    return int.from_bytes(blake2b(text.encode(), digest_size=ITEM_BYTES).digest(), "big")
+    hashing = _NUMBER.copy()
+    hashing.update("\x00".join((kind, *map(str, what))).encode())
+    return int.from_bytes(hashing.digest(), "big")
 
 
 def pack(items: Iterable[int]) -> bytes:

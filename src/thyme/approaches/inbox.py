@@ -168,15 +168,22 @@ class Inbox(Generic[Source]):
 
     def accept(self, key: SubscriptionKey, metadata: Metadata, hops: int = 0) -> bool:
         """Hand a match to the application; False if it is a duplicate or no longer wanted."""
-        own, told = self.find(key), (key.sid, metadata.key)
-        if own is None or told in self._notified or not own.subscription.matches(metadata):
+        own = self.find(key)
+        return own is not None and self.give(own, metadata, hops)
+
+    def give(self, own: OwnSubscription[Source], metadata: Metadata, hops: int = 0) -> bool:
+        """The same of a subscription that is there."""
+        key, oid = own.subscription.key, metadata.key
+        if not own.subscription.matches(metadata):
             return False
         if own.notify is None:
-            if metadata.key in own.kept_back or len(own.kept_back) >= KEPT_BACK:
+            if (key.sid, oid) in self._notified or oid in own.kept_back or len(own.kept_back) >= KEPT_BACK:
                 return False
-            own.kept_back[metadata.key] = metadata, hops
+            own.kept_back[oid] = metadata, hops
             return True
-        self._notified[told] = None
+        told = (key.sid, oid)
+        if not self._notified.add(told, None):
+            return False
         self._host.store.put(NOTIFIED, _name(told), b"")
         own.notify(key, metadata, hops)
         return True

@@ -106,13 +106,13 @@ class Pager(Generic[Source]):
 
     def _tell(self, own: OwnSubscription[Source], batch: _Batch[Source]) -> list[Source]:
         """Tell what is known; the sources that have to be asked to go on."""
-        key, find, accept = own.subscription.key, self._inbox.find, self._inbox.accept
+        key, find, give = own.subscription.key, self._inbox.find, self._inbox.give
         passed_over = batch.passed_over(own)
         while batch.told < batch.wanted and find(key) is own:
             metadata, lacking = own.past.take(passed_over)
             if metadata is None:
                 return lacking
-            batch.told += accept(key, metadata)
+            batch.told += give(own, metadata)
         return []
 
     def _ask_ahead(self, own: OwnSubscription[Source], batch: _Batch[Source]) -> None:

@@ -39,6 +39,17 @@ class Bounded(dict[K, V]):
         if len(self) > self.maximum:
             self._make_room()
 
+    def add(self, key: K, value: V) -> bool:
+        """Set a key unless it is there; whether it was not. The key is looked for once, where hashing it is most of the
+        work."""
+        count = len(self)
+        dict.setdefault(self, key, value)
+        if len(self) == count:
+            return False
+        if count >= self.maximum:
+            self._make_room()
+        return True
+
     def _make_room(self) -> None:
         oldest = next(iter(self))
         gone = self.pop(oldest)

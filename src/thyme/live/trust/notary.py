@@ -21,14 +21,15 @@ from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
 from thyme.wire.signing import PROOF_BYTES
 from thyme.wire.statements import Statement
-from thyme.wire.trees import HASH_BYTES, MAX_WAY_BYTES, MOST, KnownTree, grown, leaf, root_by
+from thyme.wire.trees import MOST, KnownTree, grown, leaf
 
 KIND = "proof"
 MAX_KEPT = 200_000
 """Proofs in the store: those of all deletions that are remembered, and as many others; the oldest makes room."""
 MAX_VERIFIED = 100_000
-MAX_TREES = 256
-"""Of objects that were signed together; each takes 9 kB."""
+MAX_TREES = 64
+"""Of objects that were signed together; one of 128 takes 54 kB, and none over 115 kB. Of one that is met again later,
+the signature is still known."""
 MANY = 16
 """Signatures in one message that are worth sharing among cores."""
 CORES = min(8, os.cpu_count() or 1)
@@ -86,25 +87,24 @@ class Notary:
     def believe(self, said: Sequence[tuple[Statement, bytes]]) -> bool:
         claims: dict[bytes, _Claim] = {}
         trees: dict[bytes, KnownTree] = {}
+        last, tree = b"", None
         for statement, proof in said:
-            signed = proof[:PROOF_BYTES]
-            if len(proof) == PROOF_BYTES:
-                text = _signed_bytes(statement)
-            elif not statement.is_object or not PROOF_BYTES < len(proof) <= PROOF_BYTES + MAX_WAY_BYTES:
+            author, signed, way = statement.author, proof[:PROOF_BYTES], proof[PROOF_BYTES:]
+            if len(signed) != PROOF_BYTES or (way and not statement.is_object):
                 return False
-            else:
-                hashed, way = leaf(statement.said), proof[PROOF_BYTES:]
-                tree = self._trees.get(signed) or trees.get(signed)
-                if tree is not None:
-                    if not tree.leads(statement.author, hashed, way):
-                        return False
-                    continue
-                root = root_by(hashed, way)
-                if root is None:
+            if not way:
+                if not self._claim(author, signed, _signed_bytes(statement), claims):
                     return False
-                trees[signed] = KnownTree(statement.author, root, len(way) // HASH_BYTES)
-                text = _root_bytes(statement.author, root)
-            if not self._claim(statement.author, signed, text, claims):
+                continue
+            hashed = leaf(statement.said)
+            if signed != last:
+                last, tree = signed, self._trees.get(signed) or trees.get(signed)
+            if tree is None:
+                tree = KnownTree.by(author, hashed, way)
+                if tree is None or not self._claim(author, signed, _root_bytes(author, tree.root), claims):
+                    return False
+                trees[signed] = tree
+            elif not tree.leads(author, hashed, way):
                 return False
         if not self._are_signed(list(claims.values())):
             return False
