@@ -223,6 +223,26 @@ def test_a_crash_fails_what_is_under_way_and_what_was_seen_stays_seen() -> None:
     ], "the records have the notification too many"
 
 
+def test_who_was_off_has_nothing_to_take_back() -> None:
+    user, life, store = somebody(BY_HAND)
+    user.lose()
+    user.issue(Operation(0, 1.0, ME, OperationKind.INSERT, oid="missed", tags=("goal",), text="x"))
+    user.issue(Operation(1, 1.0, ME, OperationKind.SUBSCRIBE, sid=4, query="goal"))
+    user.take(store)
+    user.issue(Operation(2, 2.0, ME, OperationKind.INSERT, oid="said", tags=("goal",), text="x"))
+    user.issue(Operation(3, 2.0, ME, OperationKind.SUBSCRIBE, sid=5, query="goal"))
+    user.issue(Operation(4, 3.0, ME, OperationKind.DELETE, oid="missed"))
+    user.issue(Operation(5, 3.0, ME, OperationKind.UNSUBSCRIBE, sid=4))
+    user.issue(Operation(6, 3.0, ME, OperationKind.DELETE, oid="said"))
+    user.issue(Operation(7, 3.0, ME, OperationKind.UNSUBSCRIBE, sid=5))
+    assert [row for row in life.rows() if row[0] == "issued"] == [
+        ("issued", "insert", 2),
+        ("issued", "subscribe", 3),
+        ("issued", "delete", 6),
+        ("issued", "unsubscribe", 7),
+    ]
+
+
 def test_an_older_match_is_counted_from_when_it_was_asked_for() -> None:
     user, life, store = somebody(UserOptions(AT_ONCE), past=3)
     delays_s: list[float] = []

@@ -3,8 +3,8 @@
 A user plays the operations of a trace, fetches the notified objects that the retrieval policy tells them to, and asks
 for older matches as long as there are any; or, with the reactions of `BY_HAND`, does nothing but what an application
 asks for. They outlive their device's crashes: what they have seen stays seen, and when it is on again they attach
-themselves to their subscriptions. An operation of a trace whose time comes while the device is off is not issued; one
-under way when it goes off has failed.
+themselves to their subscriptions. An operation of a trace whose time comes while the device is off is not issued, and
+neither is one that would take it back; one under way when it goes off has failed.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ FIRST_REACTION = 1_000_000_001
 """Operations that users issue in reaction to notifications are numbered from here on, apart from a trace's."""
 MAX_SEEN = 100_000
 """Notifications, and fetched objects, that a user remembers; beyond that, the oldest is forgotten."""
+MAX_MISSED = 100_000
+"""Insertions, and subscriptions, for which the device was off."""
 MAX_SUBSCRIBED = 10_000
 """Subscriptions whose time is remembered, those that have ended included: a notification may still be on its way."""
 
@@ -80,6 +82,8 @@ class User:
         """Told of every notification, before the user reacts to it."""
         self._surroundings = surroundings
         self._options = options
+        self._reacts = options.ask_more or options.retrieval.probability > 0.0
+        """Whether it does anything by itself when it is told of something."""
         self._random = Random(f"{seed}/{node}/user")
         self._ledger = Ledger(surroundings)
         self._store: ReactiveStore | None = None
@@ -90,6 +94,8 @@ class User:
         self._subscribed_s: Bounded[SubscriptionKey, float] = Bounded(MAX_SUBSCRIBED)
         self._paged_s: Bounded[SubscriptionKey, float] = Bounded(MAX_SUBSCRIBED)
         """When older matches were last asked for."""
+        self._never_inserted: Bounded[str, None] = Bounded(MAX_MISSED)
+        self._never_subscribed: Bounded[int, None] = Bounded(MAX_MISSED)
 
     @property
     def busy(self) -> bool:
@@ -113,7 +119,7 @@ class User:
 
     def issue(self, operation: Operation) -> None:
         """Play an operation of a trace, if the device is on. How it ends is in the records."""
-        if self._store is None:
+        if self._misses(operation):
             return
         number = operation.operation
         match operation.kind:
@@ -133,6 +139,19 @@ class User:
                     self.unsubscribe(number, operation.sid)
             case _:
                 raise InputError(f"operation {number}: a trace cannot contain {operation.kind.value!r}")
+
+    def _misses(self, operation: Operation) -> bool:
+        """Whether the device is off, or was when there was to be what the operation would take back."""
+        match operation.kind:
+            case OperationKind.INSERT if self._store is None:
+                self._never_inserted[operation.oid] = None
+            case OperationKind.SUBSCRIBE if self._store is None:
+                self._never_subscribed[operation.sid] = None
+            case OperationKind.DELETE if operation.oid in self._never_inserted:
+                return True
+            case OperationKind.UNSUBSCRIBE if operation.sid in self._never_subscribed:
+                return True
+        return self._store is None
 
     def insert(
         self,
@@ -218,13 +237,13 @@ class User:
         delay_s = self._surroundings.now() - self._due_s(key, metadata)
         told = (key, metadata.key)
         self._surroundings.record(Notified(*told, delay_s, hops))
-        if told in self._seen:
+        if not self._seen.add(told, None):
             return  # one too many: the records have it, and the person is not bothered again
-        self._seen[told] = None
         if self.told is not None:
             self.told(key, metadata, delay_s)
-        self._consider_more(key.sid)
-        self._consider_fetching(metadata)
+        if self._reacts:
+            self._consider_more(key.sid)
+            self._consider_fetching(metadata)
 
     def _due_s(self, key: SubscriptionKey, metadata: Metadata) -> float:
         """When it could have been notified at the earliest: a match of before, when it was last asked for."""

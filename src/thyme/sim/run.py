@@ -187,13 +187,13 @@ def check_operation(operation: Operation, scenario: Scenario) -> None:
             f"operation {operation.operation} is by node {operation.node}, "
             f"but the scenario has nodes 0 to {scenario.nodes - 1}; give it more nodes, or a trace of so many users"
         )
-    check_end(operation, scenario)
+    check_end(f"operation {operation.operation}", operation.at_s, scenario)
 
 
-def check_end(operation: Operation, scenario: Scenario) -> None:
-    if operation.at_s > scenario.time.until_s:
+def check_end(last: str, at_s: float, scenario: Scenario) -> None:
+    if at_s > scenario.time.until_s:
         raise InputError(
-            f"operation {operation.operation} is at {operation.at_s:g} s, but the scenario ends at time.until_s = "
+            f"{last} is at {at_s:g} s, but the scenario ends at time.until_s = "
             f"{scenario.time.until_s:g} s; give it a later end, or a shorter trace"
         )
 

@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from thyme.pipeline.schemas import TRACE, conform
+from thyme.pipeline.spark.driver import estimated_bytes
 
 MAX_LIGHT_BYTES = 256 * 1024 * 1024
 """Up to so large a trace, by Spark's estimate from its files."""
@@ -59,8 +60,7 @@ def subscriptions_of(trace: DataFrame) -> DataFrame:
 def light(rare: DataFrame) -> DataFrame:
     """Deletes and unsubscribes are rare: sent to where the others are, unless the trace is very large. Nothing is
     counted for it: Spark knows how large its inputs are."""
-    estimated = rare._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
-    return sf.broadcast(rare) if int(str(estimated)) <= MAX_LIGHT_BYTES else rare
+    return sf.broadcast(rare) if estimated_bytes(rare) <= MAX_LIGHT_BYTES else rare
 
 
 def in_time() -> Column:
