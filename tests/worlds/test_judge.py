@@ -159,6 +159,16 @@ def test_what_no_longer_matches_is_noticed() -> None:
     assert "matches" in broken(World(world.given, tuple(operations)), evidence)
 
 
+def test_what_was_deleted_a_moment_ago_may_still_be_counted() -> None:
+    world = calm_world()
+    evidence = play(world)
+    held = evidence.held[5]
+    evidence.held[5] = msgspec.structs.replace(held, counts={**held.counts, "metadata": 3})
+    assert "forgets" in broken(world, evidence), "two are live, and the third was deleted long ago"
+    next(asked for asked in evidence.asked if asked.kind is K.DELETE).ended_s = 130.0
+    assert "forgets" not in broken(world, evidence)
+
+
 def test_every_promise_has_evidence_that_breaks_it() -> None:
     assert {promise for promise, _ in DAMAGES} | {"frame"} == set(PROMISES)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from thyme.fuzz.case import Case, Judgement, SubscriptionCase, Violation
+from thyme.fuzz.case import Case, Judgement, ObjectCase, SubscriptionCase, Violation
 from thyme.model.records import OperationKind
 
 FORGOTTEN_S = 40.0
@@ -45,7 +45,7 @@ def _judge_contents(case: Case, node: int) -> Judgement:
     fetched = {str(one.object) for one in mine if one.ok}
     for key, thing in case.objects.items():
         deleted = thing.deleted
-        if deleted is None or not deleted.ok or deleted.ended_s > case.end_s - FORGOTTEN_S:
+        if deleted is None or not _is_forgotten(case, thing):
             continue
         kept = str(key) in case.evidence.held[node].contents and str(key) not in fetched
         if kept and not case.crowd.disturbed(deleted.at_s, case.end_s):
@@ -59,11 +59,15 @@ def _judge_counts(case: Case, node: int) -> Judgement:
     if counts.get("subscriptions", 0) > live:
         text = f"node {node} holds {counts['subscriptions']} subscriptions; {live} are live in the whole crowd"
         yield Violation("bounded", case.end_s, text)
-    things = case.objects.values()
-    stored = sum(not one.inserted.refused and not (one.deleted is not None and one.deleted.ok) for one in things)
+    stored = sum(not one.inserted.refused and not _is_forgotten(case, one) for one in case.objects.values())
     for name in _OBJECTS:
         if counts.get(name, 0) > stored:
             yield Violation("forgets", case.end_s, f"node {node} holds {counts[name]} {name}; {stored} are live")
+
+
+def _is_forgotten(case: Case, one: ObjectCase) -> bool:
+    """Whether nobody should hold the object any more: its deletion was acknowledged long enough ago."""
+    return one.deleted is not None and one.deleted.ok and one.deleted.ended_s <= case.end_s - FORGOTTEN_S
 
 
 def _is_live(case: Case, one: SubscriptionCase) -> bool:
