@@ -17,6 +17,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from thyme.bench.printing import table_console
 from thyme.bench.spray_and_wait import SprayAndWait, spray_and_wait
 from thyme.world.contacts.encounters import contacts_of
 from thyme.world.mobility.community import Community, community_movement
@@ -89,7 +90,7 @@ def render(rows: Sequence[ContactsRow], console: Console | None = None) -> None:
             f"{row.rate_with_messages:,.0f}",
             f"{row.delivery:.3f}",
         )
-    (console or Console()).print(table)
+    (console or table_console()).print(table)
 
 
 def _measure(mobility: str, nodes: int, duration_s: float, seed: int) -> ContactsRow:

@@ -24,6 +24,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from thyme.bench.printing import table_console
 from thyme.model.frames import TimeFrame
 from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
@@ -202,4 +203,4 @@ def render(rows: Sequence[CrowdRow], console: Console | None = None) -> None:
             f"{row.cpu_s:.0f}",
             f"{row.peak_mb:,.0f}",
         )
-    (console or Console()).print(table)
+    (console or table_console()).print(table)

@@ -24,6 +24,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from thyme.bench.printing import table_console
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.matching import MatchingIndex, MatchingLimits
@@ -159,7 +160,7 @@ def render(rows: Sequence[MatchingRow], console: Console | None = None) -> None:
             _figure(row.subscribes_per_s),
             _figure(row.memory_mb),
         )
-    (console or Console()).print(table)
+    (console or table_console()).print(table)
 
 
 def _figure(value: float) -> str:

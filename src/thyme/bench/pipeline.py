@@ -30,13 +30,13 @@ from rich.table import Table
 
 from thyme.bench.effort import Effort, Result, measure
 from thyme.bench.ingestion import content_of, ingest_with_duckdb, ingest_with_polars
+from thyme.bench.printing import table_console
 from thyme.bench.truth import count_with_duckdb, count_with_polars
 
 SIZES = (500_000, 1_000_000, 2_000_000, 5_000_000)
 WARM_UP_POSTS = 20_000
 POSTS_PER_SUBSCRIPTION = 25
 WANTED_OVER_DUCKDB = 4.0
-FILE_COLUMNS = 120
 STAGES = (
     "posts ingest",
     "ingest, DuckDB",
@@ -109,8 +109,7 @@ def render(rows: Sequence[PipelineRow], console: Console | None = None) -> None:
             end_section=row.stage == STAGES[-1],
         )
         before[row.stage] = row
-    # Into a file goes the whole table, whatever width a terminal would have.
-    console = console or Console(width=None if sys.stdout.isatty() else FILE_COLUMNS)
+    console = console or table_console()
     console.print(table)
     console.print("growth: CPU time over that of the size before, relative to the number of posts; 1 is linear")
     for told in over_duckdb(rows):

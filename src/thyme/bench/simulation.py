@@ -16,6 +16,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from thyme.bench.printing import table_console
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind, TrafficKind
@@ -77,7 +78,7 @@ def render(rows: Sequence[SimulationRow], console: Console | None = None) -> Non
     for row in rows:
         counts = (f"{count:,}" for count in (row.nodes, row.frames, row.receptions, row.actions))
         table.add_row(row.approach, *counts, f"{row.cpu_s:.2f}", f"{row.events_per_s:,.0f}")
-    (console or Console()).print(table)
+    (console or table_console()).print(table)
 
 
 def _scenario(approach: str, nodes: int, until_s: float, seed: int) -> Scenario:

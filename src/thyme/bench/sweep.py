@@ -23,10 +23,12 @@ from rich.console import Console
 from rich.table import Table
 
 from thyme.bench.effort import Effort, measure
+from thyme.bench.printing import table_console
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
-from thyme.pipeline.runs.run import RunSpec, keep_run, pack_trace, play, run_identity, run_seconds
+from thyme.pipeline.runs.carried import pack_trace
+from thyme.pipeline.runs.run import RunSpec, keep_run, play, run_identity, run_seconds
 from thyme.sim.radios.models import WifiModel
 from thyme.sim.scenario import Scenario, TimeLine
 from thyme.study.wording import duration
@@ -81,7 +83,7 @@ def bench_sweep(
     specs = _specs(runs, nodes, simulated_s)
     tell("compiling")
     warm = specs[0]
-    play("warm", msgspec.msgpack.encode(warm.scenario), warm.trace.data)
+    play("warm", msgspec.msgpack.encode(warm.scenario), warm.trace.carry())
     tell("starting Spark")
     began_s = time.perf_counter()
     spark = spark_session("bench", f"local[{workers}]", **steady_java())
@@ -111,7 +113,7 @@ def render(bench: SweepBench, console: Console | None = None) -> None:
         each_s = row.run_cpu_s / row.runs
         cells = (row.effort.wall_s, row.effort.cpu_s, row.run_cpu_s, each_s)
         table.add_row(row.way, *(f"{cell:.1f}" for cell in cells))
-    console = console or Console()
+    console = console or table_console()
     console.print(table)
     console.print(f"Spark's seconds over the pool's, median of rounds: {bench.overhead():+.1%}")
 
@@ -138,11 +140,11 @@ def _pool(specs: Sequence[RunSpec], folder: Path, workers: int) -> None:
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, context) as pool:
         waiting = [
-            (spec, pool.submit(play, run_identity(spec), msgspec.msgpack.encode(spec.scenario), spec.trace.data))
+            (spec, pool.submit(play, run_identity(spec), msgspec.msgpack.encode(spec.scenario), spec.trace.carry()))
             for spec in specs
         ]
         for spec, future in waiting:
-            keep_run(folder, spec, future.result())
+            keep_run(folder, spec.scenario, spec.trace.identity, future.result())
 
 
 def _check(specs: Sequence[RunSpec], folder: Path) -> float:

@@ -15,6 +15,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from thyme.bench.printing import table_console
 from thyme.papers.walks.batch import (
     PAPER_DRAWS,
     PAPER_INITIATORS,
@@ -68,7 +69,7 @@ def bench_walks(networks: int = SAMPLE_NETWORKS, seed: int = 1) -> list[WalksRow
 
 def render(rows: Sequence[WalksRow], console: Console | None = None) -> None:
     """Print the table and the cost of the whole evaluation."""
-    console = console or Console()
+    console = console or table_console()
     table = Table(
         title="Walks: rates per second of CPU time",
         caption="networks: connected graphs drawn; overlays: simulations; minutes: of the whole evaluation",

@@ -43,11 +43,10 @@ def radio(ns3_python: Ns3Python = None) -> None:
 
     Example: thyme bench radio --ns3-python .venv-ns3/bin/python
     """
-    from rich.console import Console
-
+    from thyme.bench.printing import table_console
     from thyme.bench.radio import bench_radio, print_radio
 
-    print_radio(bench_radio(ns3_python=ns3_python), Console())
+    print_radio(bench_radio(ns3_python=ns3_python), table_console())
 
 
 @bench_app.command()
@@ -110,11 +109,10 @@ def stadium(
 
     Example: thyme bench stadium --nodes 1000
     """
-    from rich.console import Console
-
     from thyme.bench.crowd import bench_crowd, render
+    from thyme.bench.printing import table_console
 
-    console = Console()
+    console = table_console()
     for walking in (False, True):
         console.print("walking" if walking else "standing")
         render(bench_crowd([nodes], walking=walking), console)
@@ -180,19 +178,19 @@ def live(
 
     Example: thyme bench live --only zenoh --only thyme-ls --past 10000
     """
-    from rich.console import Console
     from rich.progress import Progress
 
     from thyme.bench.live.contest.measuring import Plan
     from thyme.bench.live.contest.table import contest, render
     from thyme.bench.live.large import LARGE, bench_large, render_large
+    from thyme.bench.printing import table_console
 
     plan = Plan(many=many, past=past)
     with Progress(transient=True) as progress:
         task = progress.add_task("live", total=None)
         found = contest(plan, lambda name: progress.update(task, description=name), only or ())
     if found:
-        render(found, plan, Console())
+        render(found, plan, table_console())
     if not only or LARGE in only:
         render_large(bench_large(large_mb * 1_000_000))
     elif not found:

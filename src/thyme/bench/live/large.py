@@ -5,11 +5,11 @@ from __future__ import annotations
 from statistics import median
 
 import msgspec
-from rich.console import Console
 
 from thyme.bench.live.bare import give_parts, take_parts
 from thyme.bench.live.processes import in_process
 from thyme.bench.live.transfers import Transferred, give_object, take_object
+from thyme.bench.printing import table_console
 
 LARGE = "large"
 ROUNDS = 7
@@ -46,7 +46,7 @@ def render_large(rounds: list[LargeFigures]) -> None:
     wall_s = median(one.large.wall_s for one in rounds)
     cpu_s = median(one.large.cpu_s for one in rounds)
     grown_mb = max(one.large.grown_bytes for one in rounds) / 1e6
-    Console().print(
+    table_console().print(
         f"  {size_mb:,.0f} MB to a file, median of {len(rounds)}: {wall_s:.2f} s ({size_mb / wall_s:,.0f} MB/s), "
         f"{cpu_s:.2f} s of CPU time, memory grew by {grown_mb:,.0f} MB at most; UDP with the same window: "
         f"{median(one.bare_s for one in rounds):.2f} s bare (we take "
