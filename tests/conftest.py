@@ -47,6 +47,7 @@ settings.load_profile(os.environ.get("THYME_EXAMPLES", "patient"))
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One session for all tests of a process: starting one takes seconds. It suits tables of a few rows."""
+    from thyme.pipeline.spark.arrow import no_pandas_advice
     from thyme.pipeline.spark.session import JAVA_OPTIONS, brief_work, spark_session
 
     small = {
@@ -57,6 +58,8 @@ def spark() -> Iterator[SparkSession]:
         "spark.driver.memory": "1g",
         JAVA_OPTIONS: brief_work()[JAVA_OPTIONS],
     }
+    with no_pandas_advice():  # an error here, for which PySpark would believe that nobody speaks Spark Connect
+        import pyspark.testing.utils  # noqa: F401
     session = spark_session("tests", "local[2]", **small)
     yield session
     session.stop()

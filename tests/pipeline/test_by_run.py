@@ -14,7 +14,9 @@ from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
 from thyme.pipeline.metrics.by_run import LIGHT_BYTES, fits, measure_by_run
 from thyme.pipeline.metrics.finished import PlayedRuns, measure_runs
-from thyme.pipeline.runs.run import RunSpec, keep_run, pack_trace, play
+from thyme.pipeline.metrics.trials import measure_trial
+from thyme.pipeline.runs.carried import pack_trace
+from thyme.pipeline.runs.run import EVENTS_FILE, keep_run, play
 from thyme.pipeline.spark import dataset
 from thyme.pipeline.spark.keeping import job
 from thyme.pipeline.truth.written import LIGHT_OPERATIONS
@@ -49,8 +51,8 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PlayedRuns]:
         for name, churn in CHURN.items():
             scenario = scenario_of({"nodes": 6, "approach": approach, "time": time, "churn": churn}, "test")
             run = f"{approach} {name}"
-            found = play(run, msgspec.msgpack.encode(scenario), packed.data)
-            keep_run(folder / "runs", RunSpec(scenario, packed), found)
+            found = play(run, msgspec.msgpack.encode(scenario), packed.carry())
+            keep_run(folder / "runs", scenario, packed.identity, found)
             names.append(run)
             churns.append(name == "leave")
     runs = PlayedRuns(
@@ -68,6 +70,10 @@ def test_figures_are_the_same_run_by_run_and_all_together(spark: SparkSession, p
     figures = {(row["run"], row["metric"]): row["value"] for row in one_by_one}
     assert figures["ls stay", "notification.expected"] > figures["ls leave", "notification.expected"] > 0
     assert figures["ls stay", "recall"] == 1.0
+    (trace,) = (folder.parent / "trace").glob("*.parquet")
+    for run in ("ls leave", "dcs leave"):
+        of_run = {metric: value for (name, metric), value in figures.items() if name == run}
+        assert measure_trial(folder / run / EVENTS_FILE, trace, 6) == of_run
 
 
 def test_runs_with_too_many_events_or_operations_are_left_to_spark() -> None:

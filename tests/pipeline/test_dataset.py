@@ -41,6 +41,29 @@ def test_an_interrupted_job_leaves_no_dataset(spark: SparkSession, tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
+class _Elsewhere:
+    """A frame that is written on a machine with folders of its own."""
+
+    @property
+    def write(self) -> _Elsewhere:
+        return self
+
+    def parquet(self, uri: str) -> None:
+        assert uri.startswith("file:///")
+
+
+def test_what_spark_wrote_to_another_machine_s_folder_is_no_dataset_here(tmp_path: Path) -> None:
+    with (
+        pytest.raises(InputError, match="machines do not see this folder as this one does") as wrong,
+        dataset.drafting(tmp_path / "numbers") as draft,
+    ):
+        draft.write(_Elsewhere())  # type: ignore[arg-type]
+    assert str(wrong.value).startswith(f"{tmp_path}: ")
+    with pytest.raises(InputError, match="have written elsewhere"), dataset.drafting(tmp_path / "more") as draft:
+        draft.adopt(draft.scratch / "parts")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_dataset_of_another_kind_is_refused_by_name(spark: SparkSession, tmp_path: Path) -> None:
     dataset.write_once(spark.range(3), tmp_path / "numbers")
     with pytest.raises(InputError, match="lacks the columns author, at_s, text, tags"):

@@ -24,7 +24,7 @@ hive.exec.scratchdir /tmp/hive
 
 @pytest.fixture(autouse=True)
 def _nothing_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_HOME"):
+    for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_HOME", "SPARK_REMOTE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     yield
@@ -70,9 +70,15 @@ def test_a_setting_that_is_none_is_refused(wrong: str) -> None:
         ask([wrong])
 
 
-def test_spark_connect_is_refused_with_the_reason() -> None:
-    with pytest.raises(InputError, match="Spark Connect has no jobs to follow"):
-        chosen_master("sc://10.0.0.5", {})
+def test_a_server_of_spark_connect_is_where_spark_runs_unless_a_master_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "spark-defaults.conf").write_text("spark.master yarn\nspark.remote sc://one\n")
+    assert chosen_master("", given_settings()) == "sc://one"
+    monkeypatch.setenv("SPARK_REMOTE", "sc://two")
+    assert chosen_master("", given_settings()) == "sc://two"
+    assert chosen_master("local[2]", given_settings()) == "local[2]"
+    assert chosen_master("sc://three", given_settings()) == "sc://three"
 
 
 def test_the_archive_for_a_cluster_has_all_that_thyme_needs_but_spark(

@@ -5,22 +5,27 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import reduce
 from pathlib import Path
 
 import msgspec
+import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
+from thyme.pipeline.runs.carried import PackedTrace, pack_trace, stored_trace
 from thyme.pipeline.runs.kept_files import KeptFiles, ShortTask
-from thyme.pipeline.runs.run import EVENTS_FILE, PackedTrace, Played, RunSpec, pack_trace, read_events, run_identity
+from thyme.pipeline.runs.run import EVENTS_FILE, Played, RunSpec, read_events, run_identity
 from thyme.pipeline.runs.simulations import KeepRunThere, sweep_runs
 from thyme.pipeline.runs.sweep import MAX_ATTEMPTS, Play, RunOutcome, SweepProgress, Watch, jobs_of, unwatched
 from thyme.pipeline.runs.sweep import sweep as sweep_tasks
+from thyme.pipeline.spark import dataset
 from thyme.sim.scenario import Scenario, scenario_of
+from thyme.sim.traces import table_from_operations
 
 OPERATIONS = (
     Operation(0, 8.0, NodeId(0), OperationKind.SUBSCRIBE, sid=0, query="goal"),
@@ -74,6 +79,34 @@ def test_events_do_not_depend_on_order_and_company(spark: SparkSession, trace: P
         assert there.read_bytes() == here.read_bytes()
 
 
+def test_a_trace_that_is_a_dataset_travels_as_its_files(
+    spark: SparkSession, trace: PackedTrace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = table_from_operations(OPERATIONS)
+    half = table.num_rows // 2
+    frames = (spark.createDataFrame(part) for part in (table.slice(half), table.slice(0, half)))
+    dataset.write_once(reduce(DataFrame.union, frames), tmp_path / "trace", files=2)
+    stored = stored_trace(tmp_path / "trace", len(OPERATIONS))
+    assert stored.unpack() == trace.unpack(), "in their order, whatever that of the files"
+    assert msgspec.msgpack.decode(stored.carry())["files"] == [
+        file.read_bytes() for file in sorted((tmp_path / "trace").glob("*.parquet"))
+    ]
+
+    def refuse(*_: object) -> object:
+        raise AssertionError("only those who play a trace make operations of it")
+
+    with monkeypatch.context() as driver:
+        driver.setattr("thyme.pipeline.runs.carried.operations_from_table", refuse)
+        (there,) = sweep(spark, [RunSpec(scenario(), stored)], tmp_path / "stored")
+    (here,) = sweep(spark, [RunSpec(scenario(), trace)], tmp_path / "packed")
+    assert (there.status, here.status) == ("done", "done")
+    events = [
+        pq.read_table(tmp_path / name / outcome.run / EVENTS_FILE).drop_columns("run")
+        for name, outcome in (("stored", there), ("packed", here))
+    ]
+    assert events[0].equals(events[1])
+
+
 def test_a_run_that_fails_is_one_row_with_its_error(spark: SparkSession, trace: PackedTrace, tmp_path: Path) -> None:
     broken = RunSpec(scenario(nodes=2), trace)
     good, bad = sweep(spark, [*specs(trace, 1), broken], tmp_path)
@@ -115,6 +148,39 @@ def test_a_task_that_fails_or_takes_its_process_along_fails_alone(
     good = [task for task, outcome in zip(tasks, outcomes, strict=True) if outcome.ok]
     again = sweep_tasks(nobody, good, word_player(), files, per_job)
     assert [outcome.status for outcome in again] == ["reused"] * 3
+
+
+def slow_player(folder: Path) -> Play:
+    """Says that it has begun, and ends long after everybody has lost patience."""
+
+    def play(run: str, data: bytes) -> bytes:
+        import time
+
+        (folder / f"{run}.begun").touch()
+        for _ in range(300):
+            time.sleep(0.1)
+        (folder / f"{run}.ended").touch()
+        return data
+
+    return play
+
+
+def test_a_sweep_that_is_interrupted_leaves_nothing_under_way(spark: SparkSession, tmp_path: Path) -> None:
+    marks = tmp_path / "marks"
+    marks.mkdir()
+
+    def interrupt(progress: SweepProgress) -> None:
+        if len(list(marks.glob("*.begun"))) == 2:
+            raise KeyboardInterrupt
+
+    tasks = [ShortTask(f"run-{number}", b"") for number in range(4)]
+    with pytest.raises(KeyboardInterrupt):
+        sweep_tasks(lambda: spark, tasks, slow_player(marks), KeptFiles(tmp_path), 1, interrupt)
+    # Tasks that go on would have been waited for.
+    assert sorted(mark.suffix for mark in marks.iterdir()) == [".begun"] * 2
+    assert list(tmp_path.glob("*.msgpack")) == []
+    (outcome,) = sweep_tasks(lambda: spark, [ShortTask("run-one", b"one")], word_player(), KeptFiles(tmp_path))
+    assert outcome.status == "done"
 
 
 def test_what_another_version_kept_in_another_form_is_played_again(spark: SparkSession, tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_the_file_of_a_trace_is_read_once(small: StudyDefinition, tmp_path: Path
         patch.setattr("thyme.study.workload.read_trace", reading)
         trace = provide_traces(plan, Posts(tmp_path, ""), tmp_path / "out", session, notes)[0]
     assert [path.name for path in read] == ["trace.csv"]
-    assert trace.packed.unpack() == tuple(read_trace(trace.path)), "the study's own copy says the same"
+    assert trace.stored.unpack() == tuple(read_trace(trace.stored.place)), "the study's own copy says the same"
 
 
 def test_posts_of_too_few_people_are_dealt_out_in_a_scene_beside_and_refused_where_asked(
@@ -103,8 +103,8 @@ def test_posts_of_too_few_people_are_dealt_out_in_a_scene_beside_and_refused_whe
         return provide_traces(plan, provide_posts(plan, tmp_path, notes), tmp_path, session, notes)
 
     asked, beside = traces(4, 50)
-    assert {operation.node for operation in asked.packed.unpack()} <= set(range(4))
-    assert max(operation.node for operation in beside.packed.unpack()) > 40, "who has no post of them asks all the same"
+    assert {operation.node for operation in asked.stored.unpack()} <= set(range(4))
+    assert max(operation.node for operation in beside.stored.unpack()) > 40, "who has no post of them asks all the same"
     with pytest.raises(InputError, match="give more posts or fewer users, or deal them out"):
         traces(50, 4)
 

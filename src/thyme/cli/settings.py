@@ -34,8 +34,8 @@ Master = Annotated[
     str,
     typer.Option(
         "--master",
-        help="Where Spark runs: local[*], spark://HOST:PORT, yarn, k8s://…; as Spark is configured, else local[*], if "
-        "not given.",
+        help="Where Spark runs: local[*], spark://HOST:PORT, yarn, k8s://…, or sc://HOST:PORT of a Spark Connect "
+        "server; as Spark is configured, else local[*], if not given.",
         show_default=False,
     ),
 ]

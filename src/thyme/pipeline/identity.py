@@ -42,9 +42,14 @@ def dataset_identity(path: Place) -> str:
     """The content of a dataset's files, whatever they are called and whenever they were written; in a store, as its
     list of files tells it."""
     if isinstance(path, Remote):
-        return identity_of(sorted(file.digest for file in read_manifest(path).files.values()))
+        return listed_identity(path)
     digests = sorted(_file_digest(file) for file in path.rglob("*") if file.is_file() and file.name[0] not in "._")
     return identity_of(digests)
+
+
+def listed_identity(path: Place) -> str:
+    """The content of a dataset's files as its list of files tells it, which is the same in a folder and in a store."""
+    return identity_of(sorted(file.digest for file in read_manifest(path).files.values()))
 
 
 @cache

@@ -44,7 +44,7 @@ def provide_metrics(
     if not dataset.kept(of_points, notes.damage.append):
         notes.working(f"of {len(played)} runs")
         if not dataset.kept(of_runs, notes.damage.append):
-            paths = {trace.packed.identity: trace.path for trace in traces}
+            paths = {trace.stored.identity: trace.stored.place for trace in traces}
             write_run_metrics(session.spark, out / RUNS, _played_runs(played, paths), of_runs)
         write_point_metrics(session.need, of_runs, [(run, point) for point, _, run in played], of_points)
     summaries = _read(of_points)

@@ -8,10 +8,11 @@ from functools import partial
 import msgspec
 
 from thyme.model.errors import InputError
-from thyme.model.operations import Operation
+from thyme.model.operations import MAX_TRACE_OPERATIONS
 from thyme.pipeline.identity import code_identity, dataset_identity, identity_of
 from thyme.pipeline.posts.generate import write_posts
-from thyme.pipeline.runs.run import PackedTrace, RunSpec, pack_trace
+from thyme.pipeline.runs.carried import StoredTrace, pack_trace, stored_trace
+from thyme.pipeline.runs.run import RunSpec
 from thyme.pipeline.schemas import POSTS
 from thyme.pipeline.spark import dataset
 from thyme.pipeline.spark.lazy_session import LazySession
@@ -43,14 +44,11 @@ class Posts(msgspec.Struct, frozen=True):
 
 
 class PlayedTrace(msgspec.Struct, frozen=True):
-    """A trace of the study: where it is kept, what is told of it, its last operation, and all of them ready to travel.
-    Only those who play it unpack them."""
+    """A trace of the study: where it is kept, and what is told of it. Only those who play it read its operations."""
 
     choice: TraceChoice
-    path: Place
-    packed: PackedTrace
+    stored: StoredTrace
     outline: TraceOutline
-    last: Operation | None
 
 
 def provide_posts(plan: Plan, out: Place, notes: StageNotes) -> Posts:
@@ -93,12 +91,11 @@ def provide_traces(plan: Plan, posts: Posts, out: Place, session: LazySession, n
 def _given_trace(choice: TraceChoice, out: Place, working: Callable[[], None], damaged: Damaged) -> PlayedTrace:
     """A file's trace, as a dataset of the study's own."""
     operations = read_trace(choice.file)
-    packed = pack_trace(operations)
-    path = out / TRACES / packed.identity
+    path = out / TRACES / pack_trace(operations).identity
     if not dataset.kept(path, damaged):
         working()
         dataset.write_table_once(table_from_operations(operations), path)
-    return _played(choice, path, operations, packed)
+    return _played(choice, path)
 
 
 def _made_trace(
@@ -130,12 +127,16 @@ def _made_trace(
         if not beside:
             raise
         path = make(dealt)
-    operations = read_trace(path)
-    return _played(choice, path, operations, pack_trace(operations))
+    return _played(choice, path)
 
 
-def _played(choice: TraceChoice, path: Place, operations: Sequence[Operation], packed: PackedTrace) -> PlayedTrace:
-    return PlayedTrace(choice, path, packed, read_outline(path), operations[-1] if operations else None)
+def _played(choice: TraceChoice, path: Place) -> PlayedTrace:
+    outline = read_outline(path)
+    if outline.operations > MAX_TRACE_OPERATIONS:
+        raise InputError(
+            f"{path}: the trace has {outline.operations:,} operations; at most {MAX_TRACE_OPERATIONS:,} can be played"
+        )
+    return PlayedTrace(choice, stored_trace(path, outline.operations), outline)
 
 
 def run_specs(plan: Plan, traces: Sequence[PlayedTrace]) -> list[RunSpec]:
@@ -147,9 +148,9 @@ def run_specs(plan: Plan, traces: Sequence[PlayedTrace]) -> list[RunSpec]:
         scenario = run.scenario
         if run.leaving == "publishers":
             scenario = _with_leaving(scenario, trace.outline.publishers)
-        if trace.last is not None:
-            check_end(trace.last, scenario)
-        specs.append(RunSpec(scenario, trace.packed))
+        if trace.outline.operations:
+            check_end("the trace's last operation", trace.outline.when.last_s, scenario)
+        specs.append(RunSpec(scenario, trace.stored))
     return specs
 
 

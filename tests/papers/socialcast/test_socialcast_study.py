@@ -26,7 +26,7 @@ from thyme.papers.socialcast.points import (
     socialcast_points,
 )
 from thyme.papers.socialcast.sweep import sweep_social
-from thyme.papers.socialcast.twin.run import SocialRun
+from thyme.papers.socialcast.twin.run import SocialRun, contacts_for, play_compiled
 from thyme.papers.socialcast.workload import SocialWorkload, communities_of, social_operations, tag_of
 from thyme.pipeline.runs.sweep import SweepProgress
 from thyme.sim.run import simulate
@@ -137,6 +137,8 @@ def test_figures_table_and_claims_come_from_whatever_was_run(tmp_path: Path) -> 
 def test_compiled_runs_on_spark_are_kept_and_are_those_of_the_classes(spark: SparkSession, tmp_path: Path) -> None:
     table = [(short_point("prediction"), 1), (short_point("none"), 1), (short_point("prediction"), 2)]
     specs = run_specs(table)
+    # Compiled here and kept, so that Spark's workers need not, each for itself and all at once.
+    play_compiled(specs[0].scenario, specs[0].trace.unpack(), contacts_for(specs[0].scenario))
     told: list[SweepProgress] = []
     runs = sweep_social(lambda: spark, specs, tmp_path, told.append)
     assert told[-1].done == 3

@@ -15,7 +15,8 @@ from thyme.papers.drip.claims import judge_drip
 from thyme.papers.drip.figures import analysis_csv, analysis_table, drip_figures, points_csv
 from thyme.papers.drip.points import PASSINGS, DripMeasure, DripPoint, drip_points, measure, seeded
 from thyme.papers.evaluated import Evaluated, Measurement, measurements_at
-from thyme.pipeline.runs.run import EVENTS_FILE, RunSpec, pack_trace
+from thyme.pipeline.runs.carried import pack_trace
+from thyme.pipeline.runs.run import EVENTS_FILE, RunSpec
 from thyme.pipeline.runs.simulations import sweep_runs
 from thyme.pipeline.runs.sweep import SweepProgress
 from thyme.pipeline.spark.lazy_session import LazySession

@@ -27,7 +27,8 @@ from thyme.papers.socialcast.points import (
 )
 from thyme.papers.socialcast.sweep import sweep_social
 from thyme.papers.socialcast.workload import communities_of, social_operations
-from thyme.pipeline.runs.run import EVENTS_FILE, PackedTrace, RunSpec, pack_trace
+from thyme.pipeline.runs.carried import PackedTrace, pack_trace
+from thyme.pipeline.runs.run import EVENTS_FILE, RunSpec
 from thyme.pipeline.runs.simulations import sweep_runs
 from thyme.pipeline.runs.sweep import RunOutcome, SweepProgress
 from thyme.pipeline.spark.lazy_session import LazySession

@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 
 from thyme.model.bounded import Bounded
-from thyme.model.operations import Operation
 from thyme.papers.socialcast.twin.run import SocialRun, contacts_for, contacts_key, play_compiled
+from thyme.pipeline.runs.carried import operations_of
 from thyme.pipeline.runs.kept_files import KeptFiles, ShortTask
 from thyme.pipeline.runs.run import RunSpec, run_identity
 from thyme.pipeline.runs.sweep import RunOutcome, Watch, sweep, unwatched
@@ -43,15 +43,14 @@ def sweep_social(
 
 
 def _pack(spec: RunSpec) -> bytes:
-    return msgspec.msgpack.encode((msgspec.msgpack.encode(spec.scenario), spec.trace.data))
+    return msgspec.msgpack.encode((msgspec.msgpack.encode(spec.scenario), spec.trace.carry()))
 
 
 def play_social(run: str, data: bytes) -> bytes:
     """A run, played where Spark wants it played."""
     packed, trace = msgspec.msgpack.decode(data, type=tuple[bytes, bytes])
     scenario = msgspec.msgpack.decode(packed, type=Scenario)
-    operations = msgspec.msgpack.decode(trace, type=tuple[Operation, ...])
     key = contacts_key(scenario)
     if key not in _CONTACTS:
         _CONTACTS[key] = contacts_for(scenario)
-    return msgspec.msgpack.encode(play_compiled(scenario, operations, _CONTACTS[key]))
+    return msgspec.msgpack.encode(play_compiled(scenario, operations_of(trace), _CONTACTS[key]))

@@ -20,8 +20,12 @@ class ShortTask(msgspec.Struct, frozen=True):
     def pack(self) -> bytes:
         return self.data
 
-    def shared(self) -> None:
-        return None
+    @property
+    def shares(self) -> str:
+        return ""
+
+    def carry(self) -> bytes:
+        return b""
 
 
 class Kept(msgspec.Struct, frozen=True):

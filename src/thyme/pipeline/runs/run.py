@@ -12,7 +12,7 @@ from __future__ import annotations
 import io
 import shutil
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -22,9 +22,9 @@ from pyspark.sql import DataFrame, SparkSession
 from thyme.approaches.registry import find_approach
 from thyme.drafts import drafted
 from thyme.model.errors import InputError
-from thyme.model.operations import Operation
 from thyme.pipeline.identity import bytes_identity, code_identity, identity_of
 from thyme.pipeline.manifest import KeptFile, bytes_digest, difference, write_checked
+from thyme.pipeline.runs.carried import CarriedTrace, operations_of
 from thyme.pipeline.schemas import EVENTS, conform
 from thyme.pipeline.spark.dataset import read_files
 from thyme.places import Place, Remote
@@ -38,32 +38,14 @@ SIMULATION = "thyme.sim.run"
 EFFORT = {"drip": 3}
 """Approaches whose runs take so many times as long as those of the others: long runs are begun first, so that no core
 waits for the last one."""
-_OPERATIONS = msgspec.msgpack.Decoder(tuple[Operation, ...])
 _SCENARIO = msgspec.msgpack.Decoder(Scenario)
-
-
-class PackedTrace(msgspec.Struct, frozen=True):
-    """The operations of a trace, ready to travel to where they are played; named by their content."""
-
-    identity: str
-    operations: int
-    data: bytes
-
-    def unpack(self) -> tuple[Operation, ...]:
-        return _OPERATIONS.decode(self.data)
-
-
-def pack_trace(operations: Iterable[Operation]) -> PackedTrace:
-    ordered = sorted(operations, key=lambda operation: operation.operation)
-    data = msgspec.msgpack.encode(ordered)
-    return PackedTrace(bytes_identity(data), len(ordered), data)
 
 
 class RunSpec(msgspec.Struct, frozen=True):
     """One row of a sweep's table."""
 
     scenario: Scenario
-    trace: PackedTrace
+    trace: CarriedTrace
 
     @property
     def weight(self) -> int:
@@ -114,9 +96,9 @@ class Played(msgspec.Struct, frozen=True):
 
 
 def play(run: str, scenario: bytes, trace: bytes) -> Played:
-    """Simulate one run from its packed scenario and trace."""
+    """Simulate one run from its packed scenario and the trace that was carried to it."""
     started_s = time.process_time()
-    result = simulate(_SCENARIO.decode(scenario), _OPERATIONS.decode(trace))
+    result = simulate(_SCENARIO.decode(scenario), operations_of(trace))
     table = result.events.add_column(0, "run", pa.array([run] * result.events.num_rows, pa.string()))
     sink = io.BytesIO()
     write_checked(table, sink)
@@ -140,15 +122,15 @@ def damage_of_run(folder: Place, run: str) -> str | None:
     return f"{EVENTS_FILE} {changed}" if changed else ""
 
 
-def keep_run(folder: Place, spec: RunSpec, played: Played) -> None:
-    """Put a played run into its folder, whole or not at all."""
+def keep_run(folder: Place, scenario: Scenario, trace: str, played: Played) -> None:
+    """Put a played run of this scenario and the trace of this identity into its folder, whole or not at all."""
     record = RunRecord(
         played.run,
-        spec.trace.identity,
+        trace,
         round(played.seconds, 3),
         played.actions,
         played.rows,
-        spec.scenario,
+        scenario,
         KeptFile(len(played.events), bytes_digest(played.events), played.rows),
     )
     place = folder / played.run

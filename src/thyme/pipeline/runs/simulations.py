@@ -12,7 +12,6 @@ import msgspec
 from pyspark.sql import SparkSession
 
 from thyme.pipeline.runs.run import (
-    PackedTrace,
     Played,
     RunSpec,
     damage_of_run,
@@ -66,7 +65,7 @@ class KeepRunThere(msgspec.Struct, frozen=True):
         scenario, _ = msgspec.msgpack.decode(data, type=tuple[bytes, msgspec.Raw])
         task = msgspec.msgpack.decode(scenario, type=_Packed)
         played = msgspec.structs.replace(msgspec.msgpack.decode(found, type=Played), seconds=seconds)
-        keep_run(folder, RunSpec(task.scenario, PackedTrace(task.trace, 0, b"")), played)
+        keep_run(folder, task.scenario, task.trace, played)
         return True
 
 
@@ -109,8 +108,12 @@ class _Simulation(msgspec.Struct, frozen=True):
     def pack(self) -> bytes:
         return msgspec.msgpack.encode(_Packed(self.spec.scenario, self.spec.trace.identity))
 
-    def shared(self) -> tuple[str, bytes]:
-        return self.spec.trace.identity, self.spec.trace.data
+    @property
+    def shares(self) -> str:
+        return self.spec.trace.identity
+
+    def carry(self) -> bytes:
+        return self.spec.trace.carry()
 
 
 class _RunFolders:
@@ -129,4 +132,5 @@ class _RunFolders:
 
     def keep(self, run: str, found: bytes, seconds: float) -> None:
         played = msgspec.msgpack.decode(found, type=Played)
-        keep_run(self._folder, self._specs[run], msgspec.structs.replace(played, seconds=seconds))
+        spec = self._specs[run]
+        keep_run(self._folder, spec.scenario, spec.trace.identity, msgspec.structs.replace(played, seconds=seconds))

@@ -25,6 +25,8 @@ from pyspark.sql import SparkSession
 
 from thyme.pipeline.schemas import arrow_schema, spark_schema
 from thyme.pipeline.spark.arrow import from_arrow, map_arrow
+from thyme.pipeline.spark.driver import cores_of
+from thyme.pipeline.spark.given import MASTER
 from thyme.pipeline.spark.session import is_local
 
 MAX_ATTEMPTS = 2
@@ -60,8 +62,13 @@ class Task(Protocol):
     def pack(self) -> bytes:
         """What it is played from."""
 
-    def shared(self) -> tuple[str, bytes] | None:
-        """More of that, which other tasks may be played from as well, and its name; its data is then both, packed."""
+    @property
+    def shares(self) -> str:
+        """The name of more of that, which other tasks may be played from as well, if there is such."""
+
+    def carry(self) -> bytes:
+        """What has this name, asked for when the first of a job's tasks that share it leaves; a task's data is then
+        both, packed."""
 
 
 class Keeping(Protocol):
@@ -208,8 +215,7 @@ class _Sweep:
         self._stop = threading.Event()
 
     def go(self, todo: Sequence[Task], per_job: int, tally: _Tally, watch: Watch) -> None:
-        context = self._spark.sparkContext
-        cores = context.defaultParallelism
+        cores = cores_of(self._spark)
         jobs = jobs_of(todo, per_job, cores)
         pool = ThreadPoolExecutor(min(len(jobs), JOBS_PER_CORE * cores, MAX_JOBS), "sweep")
         try:
@@ -221,7 +227,7 @@ class _Sweep:
                 watch(tally.progress(min(cores, len(waiting))))
         except BaseException:
             self._stop.set()
-            context.cancelAllJobs()
+            self._spark.interruptAll()
             raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
@@ -242,7 +248,7 @@ class _Sweep:
 
     def _try_alone(self, task: Task, answer: _Answer, alone: bool) -> RunOutcome:
         # A task whose process was lost has been tried again by Spark itself, but on a cluster only.
-        lost = 1 if is_local(str(self._spark.sparkContext.master)) else self._tries_of_spark()
+        lost = 1 if is_local(str(self._spark.conf.get(MASTER))) else self._tries_of_spark()
         attempts = lost if answer.lost and alone else 1
         while answer.error and attempts < MAX_ATTEMPTS and not self._stop.is_set():
             (answer,) = self._answers([task])
@@ -262,19 +268,21 @@ class _Sweep:
     def _answers(self, job: Sequence[Task]) -> list[_Answer]:
         if self._stop.is_set():
             return [_Answer(task.run, "stopped before it was played") for task in job]
-        shared = {task.run: task.shared() for task in job}
-        rows = [
-            {"run": task.run, "data": task.pack(), "shared": common[0] if (common := shared[task.run]) else ""}
-            for task in job
-        ]
-        player = _Player(self._play, dict(filter(None, shared.values())), self._keep_there)
         try:
+            rows = [{"run": task.run, "data": task.pack(), "shared": task.shares} for task in job]
+            player = _Player(self._play, _carried(job), self._keep_there)
             table = pa.Table.from_pylist(rows, schema=arrow_schema(_TASKS))
             frame = from_arrow(self._spark, table, spark_schema(_TASKS)).coalesce(1)
             found = map_arrow(frame, player, spark_schema(_ANSWERS)).toArrow()
             return [_Answer(**row) for row in found.to_pylist()]
         except Exception as error:
             return [_Answer(task.run, describe_error(error), lost=True) for task in job]
+
+
+def _carried(job: Sequence[Task]) -> dict[str, bytes]:
+    """What the tasks of a job share, once each."""
+    first = {task.shares: task for task in reversed(job) if task.shares}
+    return {name: task.carry() for name, task in first.items()}
 
 
 class _Player:

@@ -16,20 +16,21 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import StructType
 
-BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+from thyme.pipeline.spark.driver import BatchFunction, equipped
+
 TableFunction = Callable[[pa.Table], pa.Table]
 ArrayFunction = Callable[[pa.Array], pa.Array]
 
 
 def map_arrow(frame: DataFrame, function: BatchFunction, schema: StructType) -> DataFrame:
     """The batches of each partition, turned into other batches."""
-    with _no_pandas_advice():
-        return frame.mapInArrow(function, schema)
+    with no_pandas_advice():
+        return frame.mapInArrow(equipped(frame.sparkSession, function), schema)
 
 
 def map_groups(frame: DataFrame, by: Sequence[str], function: TableFunction, schema: StructType) -> DataFrame:
     """The rows of each group, turned into other rows where they are."""
-    with _no_pandas_advice():
+    with no_pandas_advice():
         return frame.groupBy(*by).applyInArrow(function, schema)
 
 
@@ -39,17 +40,18 @@ def column_function(function: ArrayFunction, type_: str) -> Callable[[Column], C
     def apply(values: pa.Array) -> pa.Array:
         return function(values)
 
-    with _no_pandas_advice():
+    with no_pandas_advice():
         return cast(Callable[[Column], Column], arrow_udf(apply, type_))  # type: ignore[call-overload]
 
 
 def from_arrow(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
-    with _no_pandas_advice():
+    with no_pandas_advice():
         return spark.createDataFrame(table, schema=schema)
 
 
 @contextmanager
-def _no_pandas_advice() -> Iterator[None]:
+def no_pandas_advice() -> Iterator[None]:
+    """While this lasts, that warning is not heard."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         yield

@@ -134,6 +134,7 @@ class _FolderDraft:
 
     def write(self, frame: DataFrame, part: str = "") -> None:
         frame.write.parquet(local_uri(self._folder / part))
+        self._check_seen((self._folder / part / DONE).is_file())
 
     def add(self, table: pa.Table, number: int = 0, part: str = "") -> None:
         folder = self._folder / part
@@ -143,10 +144,19 @@ class _FolderDraft:
 
     def adopt(self, folder: Place) -> bool:
         self._folder.mkdir(parents=True, exist_ok=True)
-        for number, file in enumerate(sorted(Path(str(folder)).glob("*.parquet"))):
+        files = sorted(Path(str(folder)).glob("*.parquet"))
+        self._check_seen(bool(files))
+        for number, file in enumerate(files):
             file.rename(self._folder / f"part-{number:05d}.parquet")
         (self._folder / DONE).touch()
         return True
+
+    def _check_seen(self, seen: bool) -> None:
+        if not seen:
+            raise InputError(
+                f"{self._folder.parent.parent}: Spark's machines do not see this folder as this one does, and have "
+                "written elsewhere; choose one that all see, or a store"
+            )
 
 
 class _StoreDraft:

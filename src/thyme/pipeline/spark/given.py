@@ -17,6 +17,8 @@ from pyspark import SparkConf, SparkContext
 from thyme.model.errors import InputError
 
 MASTER = "spark.master"
+REMOTE = "spark.remote"
+"""The same of Spark Connect; in the environment as `SPARK_REMOTE`."""
 LOCAL = "local[*]"
 RESULTS = {
     "spark.sql.session.timeZone": "UTC",
@@ -26,11 +28,12 @@ RESULTS = {
     "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
 }
 """What may not differ between two machines that compute the same."""
-CONNECT = "sc://"
+REMOTE_VARIABLE = "SPARK_REMOTE"
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """Set by `spark-submit`, which has started Java before it started this process."""
 _OPTIONS = {
     "--master": MASTER,
+    "--remote": REMOTE,
     "--name": "spark.app.name",
     "--driver-memory": "spark.driver.memory",
     "--driver-java-options": "spark.driver.extraJavaOptions",
@@ -62,7 +65,14 @@ def given_settings() -> dict[str, str]:
         found = dict(SparkConf().getAll())
     else:
         found = _defaults() | _submit_arguments(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
-    return found | _asked | RESULTS
+        if REMOTE_VARIABLE in os.environ:
+            found[REMOTE] = os.environ[REMOTE_VARIABLE]
+    return found | asked_settings()
+
+
+def asked_settings() -> dict[str, str]:
+    """What was said by `--conf`, and what results depend on."""
+    return _asked | RESULTS
 
 
 def is_submitted() -> bool:
@@ -72,13 +82,7 @@ def is_submitted() -> bool:
 
 def chosen_master(master: str, given: Mapping[str, str]) -> str:
     """Where Spark runs: as said here, else as given, else on all cores of this machine."""
-    chosen = master or given.get(MASTER, LOCAL)
-    if chosen.startswith(CONNECT):
-        raise InputError(
-            f"--master {chosen}: Spark Connect has no jobs to follow and to cancel, which a sweep needs; "
-            "give the cluster itself (spark://HOST:PORT, yarn, k8s://…)"
-        )
-    return chosen
+    return master or given.get(REMOTE) or given.get(MASTER, LOCAL)
 
 
 def _defaults() -> dict[str, str]:

@@ -6,6 +6,8 @@ from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
+from thyme.pipeline.spark.connect import shown
+from thyme.pipeline.spark.driver import stop
 from thyme.pipeline.spark.given import chosen_master, given_settings
 from thyme.pipeline.spark.session import brief_work, spark_session, steady_java
 
@@ -38,8 +40,8 @@ class LazySession:
 
     @property
     def master(self) -> str:
-        """Where it runs, or would."""
-        return chosen_master(self._master, given_settings())
+        """Where it runs, or would, as it may be shown."""
+        return shown(chosen_master(self._master, given_settings()))
 
     @property
     def started(self) -> bool:
@@ -47,5 +49,5 @@ class LazySession:
 
     def close(self) -> None:
         if self._spark is not None and self._own:
-            self._spark.stop()
+            stop(self._spark)
         self._spark = None

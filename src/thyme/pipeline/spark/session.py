@@ -1,9 +1,10 @@
 """The one way to a Spark session.
 
-A session on this machine and one on a cluster differ in their master only; the package travels to the
-executors by itself. Settings of Thyme's are defaults: what `spark-submit`, `spark-defaults.conf` or `--conf` say goes
-before them (`spark.given`). Whatever Spark and its Java print goes to a log file of this process (`spark_log`), so
-that a person sees our progress and not theirs; if Spark does not start, the error says why in one line and names it.
+A session on this machine, one on a cluster and one on a Spark Connect server (`spark.connect`) differ in their master
+only; the package travels to the executors by itself. Settings of Thyme's are defaults: what `spark-submit`,
+`spark-defaults.conf` or `--conf` say goes before them (`spark.given`). Whatever Spark and its Java print goes to a log
+file of this process (`spark_log`), so that a person sees our progress and not theirs; if Spark does not start, the
+error says why in one line and names it.
 """
 
 from __future__ import annotations
@@ -23,16 +24,27 @@ from pyspark.sql import SparkSession
 from thyme.drafts import write_file
 from thyme.model.errors import InputError
 from thyme.pipeline.spark.class_archive import ready_classes
-from thyme.pipeline.spark.given import MASTER, chosen_master, given_settings, is_submitted
+from thyme.pipeline.spark.connect import connect, is_remote
+from thyme.pipeline.spark.driver import tell_workers
+from thyme.pipeline.spark.given import (
+    MASTER,
+    REMOTE,
+    REMOTE_VARIABLE,
+    asked_settings,
+    chosen_master,
+    given_settings,
+    is_submitted,
+)
 from thyme.pipeline.spark.java import cache_folder, describe_java, find_java
 from thyme.pipeline.spark.shipping import package_archive
 from thyme.pipeline.spark.start_failures import call_masters, why_not_started
-from thyme.places import S3_ADDRESSES
 
 MIN_LOCAL_PARTITIONS = 8
 PARTITION_BYTES = "16m"
 """What one task of a shuffle takes at least, if there is so much; Spark's own choice is one task per core and more."""
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+QUERIES, WAREHOUSE = "spark.sql.", "spark.sql.warehouse.dir"
+"""What a session may choose by itself, and the one thing among it that it may not."""
 TASK_ATTEMPTS = 2
 """How often a cluster tries a task whose process was lost; a local session tries it once."""
 LOCAL_MEMORY_SHARE = 4
@@ -84,7 +96,12 @@ def spark_session(app: str, master: str = "", **more: str) -> SparkSession:
         return active
     given = given_settings()
     master = chosen_master(master, given)
-    settings = (_defaults(app, is_local(master)) | more) | given | {MASTER: master}
+    defaults = _defaults(app, is_local(master)) | more
+    if is_remote(master):
+        chosen = {key: value for key, value in defaults.items() if key.startswith(QUERIES) and key != WAREHOUSE}
+        return connect(master, chosen, asked_settings(), package_archive())
+    settings = defaults | given | {MASTER: master}
+    settings.pop(REMOTE, None)
     if is_local(master) and not is_submitted() and JAVA_OPTIONS not in given:
         settings[JAVA_OPTIONS] += f" {ready_classes(find_java())}"
     _prepare_environment(settings)
@@ -100,8 +117,7 @@ def spark_session(app: str, master: str = "", **more: str) -> SparkSession:
             f"({'Java of spark-submit' if is_submitted() else describe_java()}; log: {spark_log()})"
         ) from error
     atexit.register(_drop_quiet_log)
-    addresses = {name: os.environ[name] for name in S3_ADDRESSES if name in os.environ}
-    session.sparkContext.environment.update(addresses)
+    tell_workers(session)
     if not is_local(master):
         session.sparkContext.addPyFile(str(package_archive()))
     return session
@@ -115,6 +131,7 @@ def is_local(master: str) -> bool:
 def _prepare_environment(settings: Mapping[str, str]) -> None:
     """What Java and Python of Spark find around them when they start; what is there stays."""
     os.environ.setdefault("PYSPARK_PYTHON", settings.get("spark.pyspark.python", sys.executable))
+    os.environ.pop(REMOTE_VARIABLE, None)  # another place was chosen, or it named this machine
     if is_submitted():
         return
     os.environ["JAVA_HOME"] = str(find_java().home)
@@ -178,7 +195,7 @@ def _defaults(app: str, local: bool) -> dict[str, str]:
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
         "spark.sql.adaptive.advisoryPartitionSizeInBytes": PARTITION_BYTES,
-        "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / f"thyme-warehouse-{os.getuid()}"),
+        WAREHOUSE: str(Path(tempfile.gettempdir()) / f"thyme-warehouse-{os.getuid()}"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }

@@ -8,6 +8,7 @@ Reading goes by such lists. Where Hadoop knows the store, Spark reads by itself,
 from __future__ import annotations
 
 import hashlib
+import re
 import uuid
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -29,6 +30,7 @@ MAX_READERS = 1_000
 """Tasks that read a list of objects; with more objects, each reads several."""
 _WRITTEN: Columns = (("name", "string"), ("size_bytes", "int64"), ("digest", "string"), ("rows", "int64"))
 _OBJECTS: Columns = (("number", "int64"), ("uri", "string"))
+_NO_FILE_SYSTEM = re.compile(r"No FileSystem for scheme|ClassNotFoundException: Class \S*FileSystem not found")
 
 
 def write_parts(frame: DataFrame, place: Remote) -> dict[str, KeptFile]:
@@ -48,9 +50,9 @@ def write_part(table: pa.Table, place: Remote) -> KeptFile:
 def read_objects(spark: SparkSession, objects: Sequence[Remote], schema: StructType | None) -> DataFrame:
     """The rows of Parquet in a store, by whoever can read it."""
     uris = [one.uri for one in objects]
-    if all(hadoop_knows(spark, scheme) for scheme in {one.scheme for one in objects}):
-        reader = spark.read if schema is None else spark.read.schema(schema)
-        return reader.option("__globPaths__", "false").parquet(*uris)
+    read = _read_by_hadoop(spark, uris, schema)
+    if read is not None:
+        return read
     if schema is None:
         schema = from_arrow_schema(pq.read_schema(arrow_path(objects[0]), **for_arrow(objects[0])))
     table = pa.table([list(range(len(uris))), uris], schema=arrow_schema(_OBJECTS))
@@ -59,15 +61,17 @@ def read_objects(spark: SparkSession, objects: Sequence[Remote], schema: StructT
     return map_arrow(spread.select("uri"), _ReadParts(tuple(schema.names)), schema)
 
 
-def hadoop_knows(spark: SparkSession, scheme: str) -> bool:
-    """Whether Spark's Java has a file system for such URIs."""
-    java: Any = spark.sparkContext._jvm
-    settings = spark.sparkContext._jsc.hadoopConfiguration()
+def _read_by_hadoop(spark: SparkSession, uris: Sequence[str], schema: StructType | None) -> DataFrame | None:
+    """The same as Spark reads it, if its Java has a file system for such URIs."""
+    reader = spark.read if schema is None else spark.read.schema(schema)
     try:
-        java.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, settings)
-    except Exception:  # whatever Java says, it has none
-        return False
-    return True
+        frame = reader.option("__globPaths__", "false").parquet(*uris)
+        _ = frame.schema  # by then, every kind of session has looked
+    except Exception as error:
+        if _NO_FILE_SYSTEM.search(str(error)):
+            return None
+        raise
+    return frame
 
 
 class HashedStream:

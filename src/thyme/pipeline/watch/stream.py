@@ -17,6 +17,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from thyme.model.errors import InputError
+from thyme.pipeline.spark.connect import is_remote, shown
+from thyme.pipeline.spark.given import chosen_master, given_settings
 from thyme.pipeline.spark.session import spark_session
 from thyme.pipeline.watch.increments import LogFolder
 from thyme.pipeline.watch.windows import (
@@ -137,6 +139,12 @@ def watch_on(
 
 @contextmanager
 def _watching(folder: Path, options: WatchOptions, master: str) -> Iterator[Watch]:
+    where = chosen_master(master, given_settings())
+    if is_remote(where):
+        raise InputError(
+            f"--master {shown(where)}: a crowd cannot be watched through Spark Connect, as the batches of a stream "
+            "would stay at the server; watch it on this machine (--master local[*]) or on the cluster itself"
+        )
     spark = spark_session("watch", master, **{"spark.sql.shuffle.partitions": str(options.partitions)})
     with tempfile.TemporaryDirectory(prefix="thyme-watch-", ignore_cleanup_errors=True) as work:
         yield Watch(spark, folder, Path(work), options)
