@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from thyme.cli.quantities import metres_by_metres, pair_of
-from thyme.cli.settings import Master
 from thyme.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,8 +46,7 @@ def crowd(
     stay: Annotated[bool, typer.Option("--stay", help="Keep the crowd after the workload, until Ctrl-C.")] = False,
     seed: Annotated[int, typer.Option(help="Places, workload, losses and who is killed follow from it.")] = 1,
     out: Annotated[Path, typer.Option(help="A new folder for logs, stores and events.")] = Path("out/crowd"),
-    measure: Annotated[bool, typer.Option("--measure/--no-measure", help="Work out the metrics, on Spark.")] = True,
-    master: Master = "",
+    measure: Annotated[bool, typer.Option("--measure/--no-measure", help="Work out the metrics.")] = True,
 ) -> None:
     """Start a crowd of live nodes, each a process, in an emulated area, and measure what they do.
 
@@ -74,7 +72,7 @@ def crowd(
     air = trial.stage.air
     print(f"{air.datagrams:,} datagrams went through the air, {air.lost:,} more were lost; {rows:,} events in {events}")
     if measure:
-        _show_metrics(events, trace, nodes, seconds, master)
+        _show_metrics(events, trace, nodes, seconds)
 
 
 async def _play(options: TrialOptions, out: Path, chart: str, stay: bool) -> tuple[Trial, list[Operation]]:
@@ -159,14 +157,13 @@ def _write_trace(operations: list[Operation], path: Path) -> None:
         pq.write_table(table_from_operations(operations), draft)
 
 
-def _show_metrics(events: Path, trace: Path, nodes: int, seconds: float, master: str) -> None:
+def _show_metrics(events: Path, trace: Path, nodes: int, seconds: float) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    with Console(stderr=True).status("Measuring on Spark …"):
-        from thyme.pipeline.metrics.trials import measure_trial
+    from thyme.pipeline.metrics.trials import measure_trial
 
-        metrics = measure_trial(events, trace, nodes, master)
+    metrics = measure_trial(events, trace, nodes)
     table = Table(box=None, pad_edge=False)
     table.add_column("")
     for column in ("number", "succeed", "median", "p95"):
