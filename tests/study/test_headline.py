@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from thyme.sim.radios.disc.model import DiscModel
 from thyme.study.definition import StudyDefinition, load_study
 from thyme.study.plan import make_plan
 from thyme.study.report.headline import Headline, headline
@@ -137,10 +138,12 @@ def test_a_study_that_names_no_scenes_gets_the_neighbours_of_its_own(study_file:
     study_file.write_text(text)
     plan = make_plan(load_study(study_file))
     scenes = list(dict.fromkeys(point.scene for point in plan.points))
-    assert scenes[:4] == ["as asked", "everybody walks", "a tenth leaves", "a fifth on and off"]
-    assert "twice the people" not in scenes, "the trace is a file, and has its people"
+    assert scenes[:4] == ["as asked", "everybody walks", "a tenth leaves", "a fifth switches off and on"]
+    assert "twice as many people come" not in scenes, "the trace is a file, and has its people"
     beside = [run for run in plan.runs if not plan.points[run.point].asked]
     assert {run.scenario.nodes for run in beside} == {8}
+    lossy = [run.scenario for run in beside if plan.points[run.point].scene == "a tenth of frames is lost"]
+    assert {(one.radio.loss, one.faults) for one in lossy if isinstance(one.radio, DiscModel)} == {(0.1, ())}
     assert len(beside) == 2 * (len(scenes) - 1), "few runs, at the first value of the grid"
     study_file.write_text(text.replace("topologies = 2\n", 'topologies = 2\nscenes = [{ name = "as asked" }]\n'))
     with pytest.raises(Exception, match="expected a few words other than 'as asked'"):

@@ -13,7 +13,8 @@ import msgspec
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
-from thyme.pipeline.runs.run import RunSpec, pack_trace
+from thyme.pipeline.runs.carried import pack_trace
+from thyme.pipeline.runs.run import RunSpec
 from thyme.pipeline.traces.outline import outline_of
 from thyme.sim.traces import read_trace, table_from_operations
 from thyme.study.definition import StudyDefinition, load_preset
@@ -127,8 +128,8 @@ def test_a_figure_tells_its_numbers_where_somebody_points(results: Results) -> N
     axis = axis_of(results.plan)
     picture = metric_figure(results, axis, SHOWN_METRICS[1])
     assert picture is not None
-    assert [mark.told for mark in picture.marks if "Thyme-LS, people 8" in mark.told] == [
-        "Thyme-LS, people 8: 95.0% (94.0% to 96.0%)"
+    assert [mark.told for mark in picture.marks if "Thyme-LS, 8 people" in mark.told] == [
+        "Thyme-LS, 8 people: 95.0% (94.0% to 96.0%)"
     ]
     for mark in picture.marks:
         assert 0.0 < mark.left < mark.left + mark.width < 1.0

@@ -6,7 +6,7 @@ from math import nan
 
 import pytest
 
-from thyme.study.wording import counted, duration, proportion, share, size, span
+from thyme.study.wording import axis_tick, axis_title, counted, duration, proportion, share, size, span
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,9 @@ def test_a_span_of_equals_is_one_and_counts_know_their_plural() -> None:
 )
 def test_how_much_something_is_beside_something_else(low: float, high: float, told: str) -> None:
     assert proportion(low, high, 0.02) == told
+
+
+def test_axes_are_told_in_words_and_shares_in_percent() -> None:
+    assert (axis_title("failing"), axis_tick("failing", 0.05)) == ("share of devices that fail", "5%")
+    assert (axis_title("speed_mps"), axis_tick("speed_mps", 12.0)) == ("walking speed, m/s", "12")
+    assert (axis_title("trace.rates.past_share"), axis_tick("nodes", 1_296)) == ("trace · rates · past share", "1296")

@@ -15,7 +15,7 @@ INTRODUCTION = """\
 
 All six approaches on the same posts and people, from a dense hall to a sparse campus: 20 people, 720 s, the ideal radio
 of 113 m, one run of each ({origin}). [`decision.csv`](data/decision.csv) has the figures;
-`thyme study --preset six` plays it again (144 runs; about a quarter of an hour on one core), and this page is printed
+`thyme study --preset six` plays it again (144 runs; some three minutes on two cores), and this page is printed
 by `thyme study map`. Ask it for your own crowd: `thyme study map --reach 20 --walking 0.5`.
 
 <picture><source media="(max-width: 640px)" srcset="figures/decision_narrow.png">

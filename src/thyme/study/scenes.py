@@ -14,6 +14,7 @@ import msgspec
 
 from thyme.model.errors import InputError
 from thyme.pipeline.traces.behaviour import Rates
+from thyme.sim.radios.disc.model import DiscModel
 from thyme.sim.scenario import Scenario
 from thyme.world.churn import NoChurn
 from thyme.world.mobility.models import Static
@@ -24,6 +25,7 @@ MAX_SCENES = 20
 Leaving = Literal["drawn", "publishers"]
 
 WALKING = {"model": "waypoint", "min_speed_mps": 0.5, "max_speed_mps": 1.5}
+LOST = 0.1
 _USUAL = Rates()
 TWICE_THE_QUESTIONS = {
     "subscriptions_first_per_hour": 2.0 * _USUAL.subscriptions_first_per_hour,
@@ -73,11 +75,19 @@ def _neighbours(scenario: Scenario, has_posts: bool) -> Iterator[Scene]:
         yield Scene("everybody stands", {"movement": {"model": "static"}})
     if isinstance(scenario.churn, NoChurn):
         yield Scene("a tenth leaves", {"churn": {"model": "leave", "fraction": 0.1}})
-        yield Scene("a fifth on and off", {"churn": {"model": "alternate", "fraction": 0.2}})
+        yield Scene("a fifth switches off and on", {"churn": {"model": "alternate", "fraction": 0.2}})
     if scenario.movement.knows_places and has_posts:
         venue = scenario.area()
         sides = {"width_m": venue.width_m, "height_m": venue.height_m, "cell_m": venue.cell_m}
         # Where posts have too few authors for so many, they are dealt out (`workload`).
-        yield Scene("twice the people", {"nodes": 2 * scenario.nodes, "venue": sides})
-        yield Scene("twice the questions", trace={"rates": TWICE_THE_QUESTIONS})
-    yield Scene("a tenth of frames lost", {"faults": [{"kind": "loss", "probability": 0.1}]})
+        yield Scene("twice as many people come", {"nodes": 2 * scenario.nodes, "venue": sides})
+        yield Scene("people ask twice as much", trace={"rates": TWICE_THE_QUESTIONS})
+    yield _lossy(scenario)
+
+
+def _lossy(scenario: Scenario) -> Scene:
+    """Frames that a radio misses are sent again by the link. Where it has no such setting, the link itself fails."""
+    if isinstance(scenario.radio, DiscModel):
+        radio = msgspec.structs.replace(scenario.radio, loss=max(scenario.radio.loss, LOST))
+        return Scene("a tenth of frames is lost", {"radio": msgspec.to_builtins(radio)})
+    return Scene("a tenth of messages is lost", {"faults": [{"kind": "loss", "probability": LOST}]})

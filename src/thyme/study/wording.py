@@ -76,7 +76,7 @@ def proportion(low: float, high: float, equal: float) -> str:
 PLACES: Mapping[str, str] = {
     "nodes": "{:g} people",
     "speed_mps": "{:g} m/s",
-    "failing": "{:.0%} failing",
+    "failing": "{:.0%} of devices failing",
     "churn.fraction": "{:.0%} coming and going",
     "radio.loss": "{:.0%} of frames lost",
     "density": "{:g} people on 40 m × 40 m",
@@ -85,6 +85,28 @@ PLACES: Mapping[str, str] = {
     "questions": "{:g} questions per person and hour",
 }
 """How a value of a grid key reads."""
+
+AXES: Mapping[str, str] = {
+    "nodes": "people",
+    "speed_mps": "walking speed, m/s",
+    "failing": "share of devices that fail",
+    "churn.fraction": "share of people who come and go",
+    "radio.loss": "share of frames lost",
+    "density": "people on 40 m × 40 m",
+    "walking": "share of people who walk",
+    "switching": "share of devices switched off and on",
+    "questions": "questions per person and hour",
+}
+"""What a grid key is called under an axis and over a column."""
+
+
+def axis_title(key: str) -> str:
+    return AXES.get(key) or key.replace("_", " ").replace(".", " · ")
+
+
+def axis_tick(key: str, value: float) -> str:
+    """A value on the axis of a key: shares as percentages."""
+    return f"{100 * value:g}%" if axis_title(key).startswith("share ") else f"{value:g}"
 
 
 def place(values: Mapping[str, Any]) -> str:

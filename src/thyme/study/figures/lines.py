@@ -26,7 +26,7 @@ from thyme.study.figures.series import Drawn, draw_bars, draw_groups, draw_lines
 from thyme.study.figures.spots import Spot, marks_of
 from thyme.study.results import Axis, Results
 from thyme.study.shown_metrics import Shown
-from thyme.study.wording import round_share
+from thyme.study.wording import axis_tick, axis_title, round_share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -111,10 +111,6 @@ def trace_figure(trace: TraceOutline, name: str, title: str) -> Picture:
         return to_picture(figure, name, title, caption)
 
 
-def axis_title(key: str) -> str:
-    return "people" if key == "nodes" else key.replace("_", " ").replace(".", " · ")
-
-
 def _in_fitting_unit(shown: Shown, drawn: Drawn) -> Shown:
     """Seconds as milliseconds where all are short."""
     largest = max(summary.high or summary.mean for line in drawn.values() for _, summary in line)
@@ -143,8 +139,8 @@ def _draw(axes: Axes, axis: Axis, drawn: Drawn, shown: Shown, order: list[str]) 
         return draw_groups(axes, drawn, shown, order, axis.labels)
     if axis.is_line:
         axes.set_xlabel(axis_title(axis.key))
-        axes.set_xticks(axis.values, [f"{value:g}" for value in axis.values])
-        return draw_lines(axes, drawn, shown, order, axis_title(axis.key))
+        axes.set_xticks(axis.values, [axis_tick(axis.key, value) for value in axis.values])
+        return draw_lines(axes, drawn, shown, order, axis.key)
     return draw_bars(axes, drawn, shown, order)
 
 

@@ -14,7 +14,7 @@ from thyme.study.figures.pictures import INK, MARKERS, MUTED, colours_of
 from thyme.study.figures.spots import Spot
 from thyme.study.results import Summary
 from thyme.study.shown_metrics import Shown
-from thyme.study.wording import span
+from thyme.study.wording import place, span
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,15 +30,15 @@ ALONE_WIDTH = 0.6
 """What a bar takes where there are no groups."""
 
 
-def draw_lines(axes: Axes, drawn: Drawn, shown: Shown, order: Sequence[str], unit: str) -> list[Spot]:
-    """`unit` is what the axis counts, such as people."""
+def draw_lines(axes: Axes, drawn: Drawn, shown: Shown, order: Sequence[str], key: str) -> list[Spot]:
+    """`key` is the axis: people, or how many of them walk."""
     places = [at for line in drawn.values() for at, _ in line]
     apart = max(places) - min(places)
     colours = colours_of(order)
     spots: list[Spot] = []
-    for place, (name, line) in enumerate(drawn.items()):
+    for rank, (name, line) in enumerate(drawn.items()):
         colour, marker = colours[name], MARKERS[order.index(name) % len(MARKERS)]
-        aside = (place - (len(drawn) - 1) / 2) * SIDE_STEP * apart
+        aside = (rank - (len(drawn) - 1) / 2) * SIDE_STEP * apart
         x = [at + aside for at, _ in line]
         mean = [summary.mean * shown.scale for _, summary in line]
         below, above = _whiskers([summary for _, summary in line], shown)
@@ -49,7 +49,7 @@ def draw_lines(axes: Axes, drawn: Drawn, shown: Shown, order: Sequence[str], uni
         )  # fmt: skip
         half = SIDE_STEP * apart / 2
         spots.extend(
-            Spot(at - half, at + half, value, _told(f"{name}, {unit} {where:g}", summary, shown))
+            Spot(at - half, at + half, value, _told(f"{name}, {place({key: where})}", summary, shown))
             for at, value, (where, summary) in zip(x, mean, line, strict=True)
         )
     return spots
@@ -59,14 +59,14 @@ def draw_bars(axes: Axes, drawn: Drawn, shown: Shown, order: Sequence[str]) -> l
     names = list(drawn)
     colours = colours_of(order)
     spots: list[Spot] = []
-    for place, name in enumerate(names):
+    for rank, name in enumerate(names):
         summary = drawn[name][0][1]
         ends = _whiskers([summary], shown)
-        axes.bar(place, summary.mean * shown.scale, ALONE_WIDTH, yerr=ends, color=colours[name], capsize=4, ecolor=INK)
+        axes.bar(rank, summary.mean * shown.scale, ALONE_WIDTH, yerr=ends, color=colours[name], capsize=4, ecolor=INK)
         if shown.is_time and summary.mean <= 0.0:
             low = axes.get_xaxis_transform()
-            axes.text(place, 0.02, "at once", transform=low, ha="center", va="bottom", fontsize=8.5, color=MUTED)
-        spots.append(Spot(place - ALONE_WIDTH / 2, place + ALONE_WIDTH / 2, None, _told(name, summary, shown)))
+            axes.text(rank, 0.02, "at once", transform=low, ha="center", va="bottom", fontsize=8.5, color=MUTED)
+        spots.append(Spot(rank - ALONE_WIDTH / 2, rank + ALONE_WIDTH / 2, None, _told(name, summary, shown)))
     axes.set_xticks(range(len(names)), names, rotation=20 if len(names) > 4 else 0)
     axes.grid(axis="x", visible=False)
     return spots
@@ -76,8 +76,8 @@ def draw_groups(axes: Axes, drawn: Drawn, shown: Shown, order: Sequence[str], la
     width = BAR_WIDTH / len(drawn)
     colours = colours_of(order)
     spots: list[Spot] = []
-    for place, (name, line) in enumerate(drawn.items()):
-        aside = (place - (len(drawn) - 1) / 2) * width
+    for rank, (name, line) in enumerate(drawn.items()):
+        aside = (rank - (len(drawn) - 1) / 2) * width
         summaries = [summary for _, summary in line]
         mean = [summary.mean * shown.scale for summary in summaries]
         axes.bar(

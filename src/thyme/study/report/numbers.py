@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from html import escape
 
 from thyme.pipeline.metrics.intervals import CONFIDENCE, MIN_SURE_RUNS
-from thyme.study.figures.lines import axis_title
 from thyme.study.plan import SCENE_COLUMN
 from thyme.study.report.choosing import Choice, Score
 from thyme.study.report.headline import Headline
 from thyme.study.report.pages import Cell, Row, badge, section, table
 from thyme.study.results import Results
 from thyme.study.shown_metrics import AIR_BYTES, LATE_NOTIFICATION, NOTIFICATION_LATENCY, RECALL, SUCCESS
-from thyme.study.wording import counted, duration, round_share, share, size, span
+from thyme.study.wording import axis_title, counted, duration, round_share, share, size, span
 
 
 def numbers_section(results: Results, headline: Headline) -> str:
