@@ -76,3 +76,10 @@ async def post(node: Node, name: str, *tags: str, seed: int = 1, by: str = "Bea"
     """What another gallery would publish, without its page."""
     card = card_bytes(name, by, 640, 480, tiny(seed))
     await node.insert(f"{name}-{os.urandom(4).hex()}", jpeg(seed), [*tags, EVERY_PHOTO], card)
+
+
+async def holds(node: Node, photos: int) -> None:
+    """Wait until a node knows of so many photos for its cell: one that was slow to hear of the others joins without
+    them, and is told of the past when it comes to know them, not page by page."""
+    while dict((name, count) for name, count, _ in node.device.store.stored())["metadata"] < photos:
+        await asyncio.sleep(0.05)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gallery_scene import gallery, jpeg, node_of, post
+from gallery_scene import gallery, holds, jpeg, node_of, post
 
 import thyme.gallery
 from thyme.approaches.interface import Failure
@@ -152,6 +152,7 @@ def test_photos_are_postponed_dismissed_asked_for_unsubscribed_and_deleted(tmp_p
             for i in range(30):
                 await post(node_of(one), f"photo {i}", "goal", seed=i)
             async with gallery(tmp_path / "two", node_of(one).address, by="Bea") as two:
+                await holds(node_of(two), 30)
                 page = await open_page(two.page)
                 await subscribe(page, "goal", "past")
                 await tiles(page, 24)
