@@ -81,5 +81,5 @@ async def post(node: Node, name: str, *tags: str, seed: int = 1, by: str = "Bea"
 async def holds(node: Node, photos: int) -> None:
     """Wait until a node knows of so many photos for its cell: one that was slow to hear of the others joins without
     them, and is told of the past when it comes to know them, not page by page."""
-    while dict((name, count) for name, count, _ in node.device.store.stored())["metadata"] < photos:
+    while {name: count for name, count, _ in node.device.store.stored()}["metadata"] < photos:
         await asyncio.sleep(0.05)

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 MAX_KEPT_FRAMES = 2_000_000
 FRAME_MEMORY_S = 0.01
 """How long a frame is remembered after its sender is done: the farthest hearer is told a little later."""
+FORGET_AFTER = 1 << 10
+"""After so many frames those are forgotten that were sent meanwhile and nobody was told of."""
 FRAME_SCHEMA = pa.schema(
     [
         ("at_s", pa.float64()),
@@ -119,6 +121,8 @@ class Simulation:
         self._hearing = Hearing(movement.nodes)
         self._player: Player | None = None
         self._frame_log: list[tuple[float, int, int, str, int]] | None = None
+        if not self.rules:
+            radio.be_quiet()
 
     @property
     def played_updates(self) -> int:
@@ -163,8 +167,13 @@ class Simulation:
         elif next_s > until_s:
             return False
         else:
-            self.engine.step()
+            self._step()
         return True
+
+    def _step(self) -> None:
+        """The engine's next action, which is not earlier than what the radio had to say before it."""
+        self.engine.now_s = max(self.engine.now_s, self.radio.ended_s)
+        self.engine.step()
 
     def _play_on(self, until_s: float, player: Player) -> bool:
         """The same where updates are played without us."""
@@ -174,7 +183,7 @@ class Simulation:
         elif done == TELL_ONE:
             self._tell([player.told_one()])
         elif done == STEP:
-            self.engine.step()
+            self._step()
         return done != END
 
     def send(self, sender: int, to: int, message: Message, failed: Failed) -> None:
@@ -190,6 +199,9 @@ class Simulation:
             self._frame_log.append((self.engine.now_s, sender, to, kind.name, size_bytes))
         self._tokens += 1
         token = self._tokens
+        if token % FORGET_AFTER == 0:
+            for sent in self.radio.take_ended(self.engine.now_s - FRAME_MEMORY_S):
+                del self._frames[sent]
         frame = self._frames[token] = _Frame(message, kind, sender, host.life, size_bytes, failed)
         now_s = max(self.engine.now_s, self.radio.now_s)
         if to < 0:

@@ -99,6 +99,16 @@ class Radio(Protocol):
     def told(self) -> list[Told]:
         """The happenings that the last `advance` counted, in their order."""
 
+    def be_quiet(self) -> None:
+        """From now on nobody need be told that a frame was sent (`Happening.SENT`)."""
+
+    @property
+    def ended_s(self) -> float:
+        """When the last frame was sent of which nobody was told: whatever follows is not earlier."""
+
+    def take_ended(self, before_s: float) -> list[int]:
+        """The numbers of frames that were sent before an instant and nobody was told of, each once."""
+
     def switch(self, now_s: float, node: int, on: bool) -> None: ...
     def traffic(self) -> list[RadioTotals]: ...
     def airtime_s(self) -> Mapping[str, Sequence[float]]:

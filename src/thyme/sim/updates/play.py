@@ -72,6 +72,7 @@ def go_on(u: Updates, e: Ether, next_s: float, next_order: int, until_s: float) 
         return GO
     if desk.head < e.desk[0].heads:
         return tell_next(u, e)
+    desk.now_s = max(desk.now_s, e.desk[0].ended_s)
     forget_ended(u)
     ring_s = first_alarm_s(u)
     rings = ring_s < next_s or (ring_s == next_s and desk.waiting > 0 and u.waiting[0].order < next_order)

@@ -70,6 +70,16 @@ class DiscRadio:
     def unicast(self, now_s: float, node: int, to: int, frame: int, size_bytes: int) -> bool:
         return self._accept(now_s, _Transmission(node, to, frame, size_bytes + self.header_bytes))
 
+    def be_quiet(self) -> None:
+        """What was sent is told together with who heard it, which costs nothing."""
+
+    @property
+    def ended_s(self) -> float:
+        return 0.0
+
+    def take_ended(self, before_s: float) -> list[int]:
+        return []
+
     def switch(self, now_s: float, node: int, on: bool) -> None:
         if on and not self._on[node]:
             self._sleep_s[node] += now_s - self._slept_from_s[node]

@@ -18,6 +18,7 @@ from thyme.sim.radios.wifi.state import (
     CONFIG,
     COUNT,
     DESK,
+    ENDED,
     EVENT,
     FRAME,
     GRID,
@@ -154,6 +155,7 @@ def build(movement: Movement, profile: WifiProfile, options: WifiOptions, seed: 
         event=np.zeros(EVENTS + 2 * nodes, EVENT),
         told=np.zeros(EVENTS + 2 * nodes, TOLD),
         head=np.zeros(EVENTS + 2 * nodes, HEAD),
+        ended=np.zeros(EVENTS + 2 * nodes, ENDED),
         grid=grid,
         name=names,
         number=number,
@@ -210,6 +212,8 @@ def with_more_room(ether: Ether) -> Ether:
         ether = ether._replace(event=_longer(ether.event))
     if len(ether.told) - desk["told"] < 2 * most + 1024:
         ether = ether._replace(told=_longer(ether.told), head=_longer(ether.head))
+    if len(ether.ended) - desk["ended"] < 2 * most + 1024:
+        ether = ether._replace(ended=_longer(ether.ended))
     return ether
 
 

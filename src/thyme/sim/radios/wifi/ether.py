@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from struct import Struct
 
+import numpy as np
+
 from thyme.compiled import address_book
 from thyme.model.errors import InputError
 from thyme.sim.radios.radio import Happenings, Told
@@ -40,6 +42,7 @@ class Wifi:
         self._ether = build(movement, profile, options, seed)
         desk = self._ether.desk
         self._now, self._due, self._heads = (desk[name].data for name in ("now", "due", "heads"))
+        self._ended, self._ended_s = desk["ended"].data, desk["ended_s"].data.cast("B").cast("d")
         self.header_bytes = options.header_bytes
         self._open_book()
         self._count = 0
@@ -85,6 +88,21 @@ class Wifi:
             return []
         heads, among = self._head_bytes[: self._heads[0] * _HEAD.size], (self._told,)
         return [_told(Told, head + among) for head in _HEAD.iter_unpack(heads)]
+
+    def be_quiet(self) -> None:
+        self._ether.config["quiet"] = 1
+
+    @property
+    def ended_s(self) -> float:
+        return self._ended_s[0]
+
+    def take_ended(self, before_s: float) -> list[int]:
+        count, rows = int(self._ended[0]), self._ether.ended
+        gone = int(np.searchsorted(rows["at_s"][:count], before_s))
+        tokens: list[int] = rows["frame"][:gone].tolist()
+        rows[: count - gone] = rows[gone:count].copy()
+        self._ended[0] = count - gone
+        return tokens
 
     @property
     def heads(self) -> int:

@@ -2,7 +2,8 @@
 
 Each returns SHORT when a table may run out of rows; nothing has been done then, and the caller gives the tables more
 room and calls again. `run` goes on for `together` nanoseconds (about the longest propagation delay) after the first
-thing to be told, so that all hearers of one frame are told in one stop.
+thing to be told, so that all hearers of one frame are told in one stop; and likewise after a frame was sent of which
+nobody is told, so that stops are where they would be if somebody were.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ def short_of_rows(e: Ether) -> bool:
         or desk.overlaps_left < 2 * desk.active + 2
         or len(e.event) - desk.events < most + 8
         or len(e.told) - desk.told < most + TELL_AT_ONCE + 8
+        or len(e.ended) - desk.ended < most + 8
     )
 
 
@@ -83,8 +85,12 @@ def run_until(e: Ether, until: int) -> int:
         desk.told = desk.reported = waiting
         return int(waiting)
     desk.told = desk.reported = 0
-    limit = until
-    while desk.events > 0 and e.event[0].at <= limit:
+    limit, ended = until, desk.ended
+    while desk.events > 0 and e.event[0].at <= until:
+        if e.event[0].at > limit:
+            if desk.told > 0:
+                break
+            limit, ended = until, desk.ended
         if short_of_rows(e):
             if desk.told > 0:
                 break
@@ -94,7 +100,7 @@ def run_until(e: Ether, until: int) -> int:
         remove_first(e)
         desk.now = at
         happen(e, kind, who, a, b, at)
-        if desk.told > 0 and limit == until:
+        if limit == until and (desk.told > 0 or desk.ended > ended):
             limit = min(until, at + e.config[0].together)
     if desk.told == 0:
         desk.now = max(desk.now, until)

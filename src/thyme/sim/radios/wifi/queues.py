@@ -1,7 +1,8 @@
 """The packets that wait at a node: first in, first out, bounded, each with a lifetime.
 
 A packet leaves its queue when it was sent (broadcast), acknowledged, given up after too many tries, or when it has
-waited longer than its lifetime, which is noticed the next time the node looks at its queue.
+waited longer than its lifetime, which is noticed the next time the node looks at its queue. That one was sent is told,
+unless nobody wants to know (`config.quiet`): then it is noted, and whatever is told next is not earlier.
 """
 
 from __future__ import annotations
@@ -16,10 +17,18 @@ RECEIVED, SENT, GIVEN_UP, DROPPED = 0, 1, 2, 3
 @borrowing
 def tell(e: Ether, at: int, kind: int, n: int, peer: int, token: int) -> None:
     row = e.told[e.desk[0].told]
-    row.at_s = at * 1e-9
+    row.at_s = max(at * 1e-9, e.desk[0].ended_s)
     row.kind, row.node, row.frame = kind, e.name[n], token
     row.peer = e.name[peer] if peer >= 0 else peer
     e.desk[0].told += 1
+
+
+@borrowing
+def note_ended(e: Ether, at: int, token: int) -> None:
+    desk = e.desk[0]
+    desk.ended_s = max(at * 1e-9, desk.ended_s)
+    e.ended[desk.ended].at_s, e.ended[desk.ended].frame = desk.ended_s, token
+    desk.ended += 1
 
 
 @borrowing
@@ -52,9 +61,12 @@ def drop_head(e: Ether, n: int) -> None:
 
 @borrowing
 def finish_head(e: Ether, n: int, kind: int, at: int) -> None:
-    """The packet at the head is done with: tell whoever owns its token."""
+    """The packet at the head is done with: tell whoever owns its token, if need be."""
     row = e.packet[e.station[n].head]
-    tell(e, at, kind, n, row.to, row.token)
+    if kind == SENT and e.config[0].quiet != 0 and row.token >= 0:
+        note_ended(e, at, row.token)
+    else:
+        tell(e, at, kind, n, row.to, row.token)
     drop_head(e, n)
 
 

@@ -37,6 +37,7 @@ CONFIG = np.dtype(
         ],
         *[(name, "i8") for name in ("cw_min", "cw_max", "retry_limit", "rts_bytes", "queue_max", "lifetime")],
         *[(name, "i8") for name in ("together", "max_hearers", "static")],
+        ("quiet", "i8"),  # whether nobody wants to be told of what was sent
     ]
 )
 # scalars that change
@@ -45,7 +46,8 @@ DESK = np.dtype(
         *[(name, "i8") for name in ("now", "events", "order", "told", "reported", "grid_until", "next_jump", "active")],
         *[(name, "i8") for name in ("free_frame", "free_overlap", "free_packet")],
         *[(name, "i8") for name in ("frames_left", "overlaps_left", "packets_left")],
-        *[(name, "i8") for name in ("heads", "due")],
+        *[(name, "i8") for name in ("heads", "due", "ended")],
+        ("ended_s", "f8"),  # when what was sent last, of which nobody was told, left the air
     ]
 )
 # what every hearer of every frame needs, in one cache line: a frame touches no other of most who sense it
@@ -102,6 +104,8 @@ PACKET = np.dtype(
 EVENT = np.dtype([("at", "i8"), ("order", "i8"), ("a", "i8"), ("b", "i8"), ("who", "i8"), ("kind", "i8")])
 # rows of `told` that follow each other and tell the same of one frame
 HEAD = np.dtype([*((name, "i8") for name in ("frame", "peer", "kind", "node", "begin", "end")), ("at_s", "f8")])
+# a frame that was sent, of which nobody was told
+ENDED = np.dtype([("at_s", "f8"), ("frame", "i8")])
 COUNT = np.dtype(
     [
         *[(name, "i8") for name in ("sensed_ns", "rx_ns", "received", "failed", "deaf", "undetected", "duplicates")],
@@ -144,6 +148,7 @@ class Ether(NamedTuple):
     event: Table
     told: Table
     head: Table
+    ended: Table
     grid: Table  # row 0 for nodes, row 1 for frames on the air
     name: NDArray[np.int64]  # what others call the nodes, which are numbered here by where they are at first
     number: NDArray[np.int64]  # and the other way round
