@@ -95,15 +95,15 @@ def dsdv(
     traffic = _Traffic(world, min(seconds, LAST_S), gap_s, seed)
     world.run(seconds)
     totals = radio.totals()
-    updates = list(world.recorder.tally(TrafficKind.CONTROL, "TableUpdate").values())
+    updates = world.recorder.tally(TrafficKind.CONTROL, "TableUpdate")
     sent, latencies_s = len(traffic.sent_s), traffic.latency_s.values()
     return {
         "nodes": movement.nodes,
         "seconds": seconds,
         "phy_tx_frames": totals.phy_tx_frames,
         "phy_tx_bytes": totals.phy_tx_bytes,
-        "updates": sum(count for count, _ in updates),
-        "control_bytes": sum(size for _, size in updates),
+        "updates": sum(updates.counts),
+        "control_bytes": sum(updates.sizes),
         "packets": sent,
         "delivery": len(latencies_s) / sent if sent else -1.0,
         "mean_latency_s": sum(latencies_s) / len(latencies_s) if latencies_s else -1.0,

@@ -20,7 +20,7 @@ from thyme.routing.hearing import Alarms, Ear, Hearing
 from thyme.sim.crowd import Crowd
 from thyme.sim.engine import Engine
 from thyme.sim.radios.radio import Told
-from thyme.sim.recorder import Tally, add
+from thyme.sim.recorder import Tally
 from thyme.wire.message import Message
 
 Ears = Callable[[type[Message]], tuple[Ear, ...]]
@@ -140,7 +140,7 @@ class Audience:
         """Add what was heard so far to a tally, once."""
         crowd = self.crowd
         for node in np.flatnonzero(crowd.frames).tolist():
-            add(tally, node, int(crowd.frames[node]), int(crowd.bytes[node]))
+            tally.add(node, int(crowd.frames[node]), int(crowd.bytes[node]))
         crowd.frames[:] = crowd.bytes[:] = 0
 
 

@@ -7,6 +7,7 @@ dictionary. Traffic (`Counted`) is summed per node, kind, name and reason and be
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -23,17 +24,32 @@ _INTS = ("node", "operation", "peer", "count", "size_bytes")
 _FLOATS = ("at_s", "value")
 
 
-Tally = dict[int, list[int]]
-"""By node: how many, and how many bytes."""
+class Tally:
+    """By node: how many, and how many bytes. Whoever counts every frame may do so in the columns themselves, for the
+    nodes for which there is room."""
 
+    __slots__ = ("counts", "sizes")
 
-def add(tally: Tally, node: int, count: int, size_bytes: int) -> None:
-    total = tally.get(node)
-    if total is None:
-        tally[node] = [count, size_bytes]
-    else:
-        total[0] += count
-        total[1] += size_bytes
+    def __init__(self) -> None:
+        self.counts = array("q")
+        self.sizes = array("q")
+
+    def make_room(self, nodes: int) -> None:
+        more = bytes(8 * max(0, nodes - len(self.counts)))
+        self.counts.frombytes(more)
+        self.sizes.frombytes(more)
+
+    def add(self, node: int, count: int, size_bytes: int) -> None:
+        if node >= len(self.counts):
+            self.make_room(node + 1)
+        self.counts[node] += count
+        self.sizes[node] += size_bytes
+
+    def rows(self) -> Iterator[tuple[int, int, int]]:
+        """Node, how many and how many bytes, of all who have counted any."""
+        for node, (count, size_bytes) in enumerate(zip(self.counts, self.sizes, strict=True)):
+            if count:
+                yield node, count, size_bytes
 
 
 class Recorder:
@@ -56,13 +72,13 @@ class Recorder:
             self._append(at_s, node, event.row())
 
     def count(self, node: int, traffic: str, name: str, count: int, size_bytes: int, reason: str = "") -> None:
-        add(self.tally(traffic, name, reason), node, count, size_bytes)
+        self.tally(traffic, name, reason).add(node, count, size_bytes)
 
     def tally(self, traffic: str, name: str, reason: str = "") -> Tally:
         """The sums of one kind of traffic, for whoever counts much of it; good until `table` is called."""
         tally = self._traffic.get((traffic, name, reason))
         if tally is None:
-            tally = self._traffic[(traffic, name, reason)] = {}
+            tally = self._traffic[(traffic, name, reason)] = Tally()
         return tally
 
     def count_as(self, traffic: str, name: str, tally: Tally) -> None:
@@ -71,10 +87,10 @@ class Recorder:
 
     def table(self, end_s: float) -> pa.Table:
         """Everything recorded, as an Arrow table with `EVENT_SCHEMA`. Traffic rows carry the end of the run."""
-        kinds = [(node, kind) for kind, tally in self._traffic.items() for node in tally]
-        for node, kind in sorted(kinds):
-            traffic, name, reason = kind
-            count, size_bytes = self._traffic[kind][node]
+        rows = (
+            (node, kind, count, size) for kind, tally in self._traffic.items() for node, count, size in tally.rows()
+        )
+        for node, (traffic, name, reason), count, size_bytes in sorted(rows):
             row = Row(traffic, name=name, count=count, size_bytes=size_bytes, reason=reason)
             self._append(end_s, node, row)
         self._traffic.clear()

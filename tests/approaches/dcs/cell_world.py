@@ -55,5 +55,4 @@ class CellWorld(SmallWorld):
 
     def packets(self) -> int:
         """How many packets between cells all nodes have sent, hops included."""
-        tally = self.run.world.recorder.tally(TrafficKind.SENT, "CellPacket")
-        return sum(count for count, _ in tally.values())
+        return sum(self.run.world.recorder.tally(TrafficKind.SENT, "CellPacket").counts)

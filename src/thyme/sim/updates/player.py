@@ -24,7 +24,7 @@ from thyme.sim.radios.radio import Told
 from thyme.sim.radios.wifi.building import chained
 from thyme.sim.radios.wifi.ether import Wifi
 from thyme.sim.radios.wifi.state import free_rows
-from thyme.sim.recorder import Tally, add
+from thyme.sim.recorder import Tally
 from thyme.sim.stops import LATE, ROOM
 from thyme.sim.updates.mersenne import state_address
 from thyme.sim.updates.play import PIECES, keep_alarm, play
@@ -158,12 +158,12 @@ class Player:
         self.played += int(rows["frames"].sum())
         for node in np.flatnonzero(rows["frames"]).tolist():
             frames, size_bytes, lost, lost_bytes = rows[node].tolist()
-            add(sent, node, frames, size_bytes)
+            sent.add(node, frames, size_bytes)
             if frames > lost:
                 header_bytes = (frames - lost) * self._radio.header_bytes
-                add(control, node, frames - lost, size_bytes - lost_bytes + header_bytes)
+                control.add(node, frames - lost, size_bytes - lost_bytes + header_bytes)
             if lost:
-                add(refused, node, lost, lost_bytes)
+                refused.add(node, lost, lost_bytes)
         rows[:] = np.zeros(1, SENT)
         self._engine.actions += self._actions[0]
         self._actions[0] = 0
