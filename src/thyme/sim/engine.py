@@ -10,17 +10,39 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from math import inf
+from typing import Protocol
 
 Action = Callable[[], None]
+
+
+class Alive(Protocol):
+    """Whoever asks for actions that are its own: those of an earlier life are nobody's."""
+
+    life: int
+
+
+class _Nobody:
+    """Asks for what happens in any case."""
+
+    life = 0
+
+
+_NOBODY = _Nobody()
 
 
 class EngineTimer:
     """An action in the engine's heap; cancelling leaves the entry there, empty."""
 
-    __slots__ = ("action",)
+    __slots__ = ("_life", "_owner", "action")
 
-    def __init__(self, action: Action) -> None:
+    def __init__(self, action: Action, owner: Alive) -> None:
         self.action: Action | None = action
+        self._owner = owner
+        self._life = owner.life
+
+    def ring(self, action: Action) -> None:
+        if self._owner.life == self._life:
+            action()
 
     def cancel(self) -> None:
         self.action = None
@@ -36,16 +58,16 @@ class Engine:
         """How many actions were asked for."""
         self._heap: list[tuple[float, int, EngineTimer]] = []
 
-    def at(self, time_s: float, action: Action) -> EngineTimer:
+    def at(self, time_s: float, action: Action, owner: Alive = _NOBODY) -> EngineTimer:
         if time_s < self.now_s:
             raise ValueError(f"an action at {time_s} s was asked for at {self.now_s} s; time does not run backwards")
-        timer = EngineTimer(action)
+        timer = EngineTimer(action, owner)
         self.order += 1
         heapq.heappush(self._heap, (time_s, self.order, timer))
         return timer
 
-    def after(self, delay_s: float, action: Action) -> EngineTimer:
-        return self.at(self.now_s + delay_s, action)
+    def after(self, delay_s: float, action: Action, owner: Alive = _NOBODY) -> EngineTimer:
+        return self.at(self.now_s + delay_s, action, owner)
 
     def next_s(self) -> float:
         """When the next action is due; infinity if there is none."""
@@ -67,4 +89,4 @@ class Engine:
             # What the radio told last may lie a propagation delay later.
             self.now_s = max(self.now_s, time_s)
             self.actions += 1
-            action()
+            timer.ring(action)

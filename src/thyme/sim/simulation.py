@@ -27,7 +27,7 @@ from thyme.sim.disk import DiskSection, SimulatedDisk
 from thyme.sim.engine import Engine
 from thyme.sim.faults import Pass, Rule, verdict
 from thyme.sim.radios.radio import Happening, Radio, Told
-from thyme.sim.recorder import Recorder, add
+from thyme.sim.recorder import Recorder
 from thyme.sim.stops import END, STEP, TELL, TELL_ONE
 from thyme.wire.dsdv import TableUpdate
 from thyme.wire.message import Message
@@ -56,6 +56,7 @@ Receive = Callable[[NodeId, Message], None]
 Failed = Callable[[], None] | None
 
 
+_EVERYBODY = NodeId(-1)
 _RECEIVED, _SENT, _GIVEN_UP = int(Happening.RECEIVED), int(Happening.SENT), int(Happening.GIVEN_UP)
 
 
@@ -75,6 +76,9 @@ class _Kind:
         passes_on = kind.forwarded_by is not Message.forwarded_by
         self.forwarded = recorder.tally(TrafficKind.FORWARDED, self.name) if passes_on else None
         self.audience = simulation.audience(kind)
+        for tally in (self.sent, self.received, self.air_control, self.forwarded):
+            if tally is not None:
+                tally.make_room(len(simulation.hosts))
 
 
 class _Frame:
@@ -148,7 +152,8 @@ class Simulation:
         if self._player is not None:
             kind = self._kinds[TableUpdate]
             refused = self.recorder.tally(TrafficKind.DROPPED, kind.name, "radio queue full")
-            self._player.count(kind.sent, kind.air_control or {}, refused)
+            assert kind.air_control is not None, "updates are control"
+            self._player.count(kind.sent, kind.air_control, refused)
 
     def _run(self, until_s: float, progress: Callable[[float], None] | None) -> None:
         engine = self.engine
@@ -192,9 +197,11 @@ class Simulation:
         kind = self._kinds.get(type(message))
         if kind is None:
             kind = self._meet(type(message))
-        add(kind.sent, sender, 1, size_bytes)
+        kind.sent.counts[sender] += 1
+        kind.sent.sizes[sender] += size_bytes
         if kind.forwarded is not None and message.forwarded_by(sender):
-            add(kind.forwarded, sender, 1, size_bytes)
+            kind.forwarded.counts[sender] += 1
+            kind.forwarded.sizes[sender] += size_bytes
         if self._frame_log is not None and len(self._frame_log) < MAX_KEPT_FRAMES:
             self._frame_log.append((self.engine.now_s, sender, to, kind.name, size_bytes))
         self._tokens += 1
@@ -214,7 +221,7 @@ class Simulation:
             if frame.failed is not None:
                 host.after(0.0, frame.failed)
         elif kind.air_control is not None:
-            add(kind.air_control, sender, 1, size_bytes + self.radio.header_bytes)
+            kind.air_control.add(sender, 1, size_bytes + self.radio.header_bytes)
 
     def _meet(self, kind: type[Message]) -> _Kind:
         """Messages of a kind are sent for the first time."""
@@ -360,12 +367,9 @@ class SimulatedHost:
         return leg
 
     def broadcast(self, message: Message) -> None:
-        self._send(-1, message, None)
+        self.unicast(_EVERYBODY, message)
 
     def unicast(self, to: NodeId, message: Message, failed: Failed = None) -> None:
-        self._send(to, message, failed)
-
-    def _send(self, to: int, message: Message, failed: Failed) -> None:
         """Nobody hears of what a crash could still undo."""
         if self._disk is None:
             self._simulation.send(self.node, to, message, failed)
@@ -385,18 +389,14 @@ class SimulatedHost:
         return 0
 
     def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
-        life = self.life
-
-        def act() -> None:
-            if self.life == life:
-                action()
-
-        return self._engine.after(delay_s, act)
+        return self._engine.after(delay_s, action, self)
 
     def record(self, event: LogRecord) -> None:
         self._recorder.record(self._engine.now_s, self.node, event)
 
     def hear(self, sender: int, frame: _Frame) -> None:
         if self.receive is not None:
-            add(frame.kind.received, self.node, 1, frame.size_bytes)
+            received = frame.kind.received
+            received.counts[self.node] += 1
+            received.sizes[self.node] += frame.size_bytes
             self.receive(NodeId(sender), frame.message)

@@ -85,7 +85,11 @@ class Cell:
         """Where the cells that know of a subscription or a copy of this node were last told that it is."""
         self._rumours = Rumours(host, self.forgotten)
         events = BeaconEvents(
-            vanished=self._on_vanished, population_changed=self._on_population, digest=self._say, heard=self._on_heard
+            vanished=self._on_vanished,
+            population_changed=self._on_population,
+            digest=self._say,
+            heard=self._on_heard,
+            woken=self.woken,
         )
         self.beacons = Beacons(host, self.grid, events, options.beacons, self._takes_part, self._counts_to)
         self.router = GeographicRouter(host, self.grid, self.beacons, self.arrive, self.undelivered, options.routing)
@@ -107,6 +111,8 @@ class Cell:
         """This node has said to keep what another gave it, who may forget it from now on."""
         self.heard: Turn[[Neighbour, bytes]] = Turn()
         """A neighbour's beacon, and the digest that it carried."""
+        self.woken: Turn[[]] = Turn()
+        """A beacon that said nothing new, when one was waited for (`Beacons.wake`)."""
         self.regrouped: Turn[[]] = Turn()
         """Somebody else works for this member's cell now, or no longer does."""
         self.forgotten: Turn[[CellId]] = Turn()

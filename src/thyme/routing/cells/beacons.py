@@ -6,8 +6,9 @@ reached and can send over their neighbours (§6.6.3), but they are not counted t
 
 A beacon carries a few bytes for the approach above: `BeaconEvents.digest` is asked for them before each
 beacon, and `BeaconEvents.heard` is told of every beacon that arrives, unless the approach has said which of them it can
-do without (`Beacons.attend`). Lists of neighbours are always in the
-order of their numbers, so that nothing depends on who was heard first.
+do without (`Beacons.attend`). Of these, too, the first that comes after a time is told if the approach asks for it, but
+not what it says (`BeaconEvents.woken`). Lists of neighbours are always in the order of their numbers, so that nothing
+depends on who was heard first.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from thyme.model.ids import CellId, NodeId
 from thyme.model.records import Counted, TrafficKind
 from thyme.routing.cells.grid import Grid
 from thyme.routing.cells.notes import KnownNotes
-from thyme.routing.cells.roll import Roll, saying, saying_all
+from thyme.routing.cells.roll import WAKES, Roll, saying, saying_all
 from thyme.routing.hearing import Ear
 from thyme.wire.beacons import Beacon, parts
 from thyme.wire.message import Message
@@ -54,7 +55,8 @@ class BeaconEvents:
     """What the approach above wants to know and say; everything may be left out.
 
     `population_changed(cell, count)`: the number of stationary neighbours in a cell is now `count`; this node
-    itself is not counted. It is told after `appeared` and `vanished`.
+    itself is not counted. It is told after `appeared` and `vanished`. `woken`: a beacon came of which `heard` need
+    not be told, but at a time from which on one was waited for (`Beacons.wake`).
     """
 
     appeared: Callable[[Neighbour], None] | None = None
@@ -62,6 +64,7 @@ class BeaconEvents:
     population_changed: Callable[[CellId, int], None] | None = None
     digest: Callable[[], bytes] | None = None
     heard: Callable[[Neighbour, bytes], None] | None = None
+    woken: Callable[[], None] | None = None
 
 
 class Sum(Protocol):
@@ -127,8 +130,8 @@ class Beacons:
 
     def attend(self, cell: CellId, own: Sum | None = None, notes: KnownNotes | None = None) -> None:
         """From now on `heard` need not be told of a beacon that says what its sender's last one said, unless the sender
-        routes in `cell`, or `wake` asks for it. Even of those in `cell` it need not be told if their digest, too, is
-        what it was, and is `own`. Notes are of no interest if they are among `notes`."""
+        routes in `cell`. Even of those in `cell` it need not be told if their digest, too, is what it was and is
+        `own`. Notes are of no interest if they are among `notes`."""
         if cell != self._attended or own is not self._own or notes is not self._notes:
             for attended in (self._attended, cell):
                 self._stir(attended)
@@ -136,7 +139,7 @@ class Beacons:
             self._roll.compare_with(own.address if own else 0, notes.address if notes else 0)
 
     def wake(self, at_s: float) -> None:
-        """Whatever is attended to, `heard` is to be told of all beacons from `at_s` on, until another time is set."""
+        """Of all beacons from `at_s` on, either `heard` or `woken` is to be told, until another time is set."""
         self._roll.wake(at_s)
 
     def start(self) -> None:
@@ -195,12 +198,16 @@ class Beacons:
         """For beacons, to be told together with others who hear them."""
         if kind is not Beacon:
             return ()
-        from thyme.routing.cells.rollcall import call_together
+        from thyme.routing.cells.rollcall import call_together, find_silent
 
+        self._roll.find_silent = find_silent
         return (Ear(call_together, self._roll.address, self._hear_alone),)
 
-    def _hear_alone(self, sender: NodeId, beacon: Beacon, *_: object) -> None:
-        self.receive(sender, beacon)
+    def _hear_alone(self, sender: NodeId, beacon: Beacon, what: int, *_: object) -> None:
+        if what != WAKES:
+            self.receive(sender, beacon)
+        elif self._events.woken:
+            self._events.woken()
 
     def neighbour(self, node: NodeId) -> Neighbour | None:
         return self._neighbours.get(node)

@@ -10,6 +10,7 @@ whose memory is nowhere near, touches little of it.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
 from math import inf
 
 import numpy as np
@@ -18,24 +19,31 @@ from numpy.typing import NDArray
 from thyme.model.ids import NodeId
 from thyme.wire.beacons import SUM_BYTES
 
+MOST_SILENT = 8
+"""So many who fell silent are found at once where that is compiled; more of them one by one."""
 ROW = np.dtype([("node", np.int64), ("calm", np.int64), ("heard_s", np.float64)])
 DESK = np.dtype(
     [
         ("rows", np.int64),
         ("likely", np.int64),
         ("count", np.int64),
-        ("wake_s", np.float64),  # from then on every beacon is told of
+        ("wake_s", np.float64),  # from then on any beacon wakes
         ("max_digest_bytes", np.int64),
         ("own_sum", np.int64),  # the address of what this node's own digest sums up to; 0 if it has none
         ("notes", np.int64),  # the address of notes that are known (`cells.notes`); 0 if any note is of interest
+        ("oldest_s", np.float64),  # what `rollcall.find_silent` found: who of the others was heard first, and …
+        ("silent", np.int64, (MOST_SILENT,)),  # … the first who are silent
     ]
 )
 LIKELY = 256
 """A power of two: the last of the nodes whose numbers are the same modulo it is found at once."""
+NEWS, WAKES = 1, 2
+"""What a beacon is to a hearer, if it is more than a sign of life: it may say something new, or it says what it said
+before and comes at a time from which on any is waited for."""
 _FIRST_ROWS = 16
 _WORDS, _CALM, _HEARD_S = 3, 1, 2
 _RESTLESS = -1
-_NEWS = -2
+_UNLIKE_ANY = -2
 _WITH_SUM = 1 << 62
 _MOST_SAID = 1 << 29
 
@@ -48,7 +56,7 @@ def saying(cell: int, stationary: bool) -> int:
 def saying_all(said: int, digest: bytes) -> int:
     """What a beacon says, with its sum; what has none, or comes from a cell that no grid has, is always news."""
     if len(digest) != SUM_BYTES or not 0 <= said < _MOST_SAID:
-        return _NEWS
+        return _UNLIKE_ANY
     return _WITH_SUM + (said << 8 * SUM_BYTES) + int.from_bytes(digest, "big")
 
 
@@ -64,6 +72,9 @@ class Roll:
         self._desk["likely"] = self._likely.buffer_info()[0]
         self._count = self._desk["count"].data
         self._wake_s = self._desk["wake_s"].data.cast("B").cast("d")
+        self._oldest_s, self._silent = self._desk["oldest_s"].data, self._desk["silent"][0].data
+        self.find_silent: Callable[[int, float], int] | None = None
+        """Compiled code that does as `silent_since`, for machines that have it (`rollcall.find_silent`)."""
         self.address: int = self._desk.ctypes.data
         self._make_room(_FIRST_ROWS, b"")
 
@@ -80,6 +91,9 @@ class Roll:
     def silent_since(self, at_s: float) -> tuple[list[NodeId], float]:
         """Those who were not heard after `at_s`, in the order of their numbers; and when the one was heard that, of all
         others, was not heard for longest, infinity if there are none."""
+        found = self.find_silent(self.address, at_s) if self.find_silent is not None else MOST_SILENT + 1
+        if found <= MOST_SILENT:
+            return [NodeId(node) for node in sorted(self._silent[:found])], self._oldest_s[0]
         count = len(self._at)
         oldest_s = float(self._heard_s[:count].min(initial=inf))
         if oldest_s > at_s:
@@ -113,7 +127,7 @@ class Roll:
         self._words[self._at[node] + _CALM] = _RESTLESS
 
     def wake(self, at_s: float) -> None:
-        """From `at_s` on, every beacon is to be told of, whoever is calm."""
+        """From `at_s` on, any beacon wakes, whoever is calm."""
         self._wake_s[0] = at_s
 
     def _enter(self, node: NodeId) -> int:

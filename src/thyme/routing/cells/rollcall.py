@@ -1,4 +1,5 @@
-"""Noting, compiled, the beacon of a calm neighbour on the rolls of all who hear it (`cells.roll`)."""
+"""Noting, compiled, the beacon of a calm neighbour on the rolls of all who hear it, and finding on a roll who has
+fallen silent (`cells.roll`)."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import numpy as np
 from thyme.compiled import carray, entry, inner, pointer
 from thyme.model.ids import NodeId
 from thyme.routing.cells.notes import PLACES, ROWS
-from thyme.routing.cells.roll import DESK, LIKELY, ROW, saying, saying_all
+from thyme.routing.cells.roll import DESK, LIKELY, MOST_SILENT, NEWS, ROW, WAKES, saying, saying_all
 from thyme.routing.hearing import Hearing
 from thyme.routing.noting import columns, desk_of
 from thyme.wire.beacons import NOTE, SUM_BYTES, Beacon, parts
@@ -60,22 +61,39 @@ def row_of(desk: Any, node: int) -> int:
 
 @entry
 def call(hearing: int, desks: int, sender: int, said: int, said_all: int, digest_bytes: int, notes: bytes) -> int:
-    """For how many of the hearers this beacon is more than a sign of life."""
+    """For how many of the hearers this beacon is more than a sign of life; for each, what it is."""
     nodes, now_s, _, told = columns(hearing)
-    news = 0
+    more = 0
     for i in range(len(nodes)):
         desk = carray(pointer(desk_of(desks, nodes[i])), 1, DESK)[0]
-        told[i] = 1
-        fits = now_s[i] < desk.wake_s and digest_bytes <= desk.max_digest_bytes
-        if fits and knows_all(desk.notes, notes):
+        told[i] = NEWS
+        if digest_bytes <= desk.max_digest_bytes and knows_all(desk.notes, notes):
             address = row_of(desk, sender)
             if address != 0:
                 row = carray(pointer(address), 1, ROW)[0]
                 if row.calm == said or (row.calm == said_all and is_own(desk.own_sum, said_all & _SUM)):
                     row.heard_s = now_s[i]
-                    told[i] = 0
-        news += told[i]
-    return news
+                    told[i] = 0 if now_s[i] < desk.wake_s else WAKES
+        more += told[i] != 0
+    return more
+
+
+@entry
+def find_silent(address: int, at_s: float) -> int:
+    """How many on a roll were not heard after an instant. The first of them stand on its desk, and when the one was
+    heard that, of all others, was not heard for longest."""
+    desk = carray(pointer(address), 1, DESK)[0]
+    rows = carray(pointer(desk.rows), desk.count, ROW)
+    found, oldest_s = 0, np.inf
+    for at in range(desk.count):
+        if rows[at].heard_s > at_s:
+            oldest_s = min(oldest_s, rows[at].heard_s)
+        else:
+            if found < MOST_SILENT:
+                desk.silent[found] = rows[at].node
+            found += 1
+    desk.oldest_s = oldest_s
+    return found
 
 
 def call_together(hearing: Hearing, desks: int, sender: NodeId, beacon: Beacon) -> int:

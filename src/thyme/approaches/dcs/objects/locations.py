@@ -26,7 +26,6 @@ from thyme.approaches.interface import Done, Outcome
 from thyme.model.ids import CellId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata, Replica
 from thyme.routing.cells.addresses import Arrival
-from thyme.routing.cells.beacons import Neighbour
 from thyme.wire.cells import InsertMetadata, LocationUpdate, Unknown
 
 LAST_SEEN = "last seen"
@@ -53,7 +52,8 @@ class Locations:
         """Whether this node has belonged to a cell since it is on."""
         cell.settled.then(self._on_settled)
         cell.crossed.then(self._on_crossed)
-        cell.heard.then(self._on_heard)
+        cell.heard.then(lambda neighbour, digest: self._note_seen())
+        cell.woken.then(self._note_seen)
         cell.forgotten.then(self._on_forgotten)
         cell.hear(Unknown, self._send_again)
 
@@ -72,8 +72,8 @@ class Locations:
     def _on_crossed(self) -> None:
         self._tell((), catch_up=False)
 
-    def _on_heard(self, neighbour: Neighbour, digest: bytes) -> None:
-        """This node is a member and hears its neighbours: until now it has missed nothing."""
+    def _note_seen(self) -> None:
+        """A member that hears its neighbours has missed nothing until now."""
         if not self._cell.member:
             self._cell.beacons.wake(inf)
             return

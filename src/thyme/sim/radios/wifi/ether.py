@@ -86,6 +86,8 @@ class Wifi:
     def told(self) -> list[Told]:
         if not self._count:
             return []
+        if self._heads[0] == 1:
+            return [self.told_at(0)]
         heads, among = self._head_bytes[: self._heads[0] * _HEAD.size], (self._told,)
         return [_told(Told, head + among) for head in _HEAD.iter_unpack(heads)]
 
