@@ -10,7 +10,7 @@ import math
 
 from thyme.compiled import borrowing
 from thyme.sim.radios.wifi.error_model import BITS_PER_NS, NIST, SURE_SNR, chunk_success
-from thyme.sim.radios.wifi.places import column, line, received_mw
+from thyme.sim.radios.wifi.places import clear_chances, column, line, received_mw
 from thyme.sim.radios.wifi.state import SURE, Ether
 from thyme.sim.radios.wifi.timing import DSSS1, LIGHT_M_PER_NS, header_ns, preamble_ns
 
@@ -173,7 +173,7 @@ def span_success(e: Ether, f: int, k: int, begin: int, end: int) -> float:
     steps = collect_steps(e, f, e.hearer[k].node, begin, end) if e.frame[f].overlaps >= 0 else 0
     if steps == 0 and e.hearer[k].said & SURE:
         return 1.0
-    if steps == 0 and config.static != 0 and model == NIST and mode != DSSS1 and begin < end:
+    if steps == 0 and model == NIST and mode != DSSS1 and begin < end:
         return math.exp((end - begin) * BITS_PER_NS * e.reach[k].clear)
     chance, noise, since = 1.0, config.noise_mw, begin
     for step in range(steps):
@@ -202,14 +202,15 @@ def quiet(e: Ether, f: int, k: int, arrival: int) -> bool:
 @borrowing
 def hopeless(e: Ether, f: int, clear: float, draw: float) -> bool:
     """Whether a draw loses even if nothing interferes, where the chance of that is known."""
-    config = e.config[0]
-    known = config.static != 0 and config.error_model == NIST and e.frame[f].mode != DSSS1
+    known = e.config[0].error_model == NIST and e.frame[f].mode != DSSS1
     return bool(known and draw > ROUNDING * clear)
 
 
 @borrowing
 def has_header(e: Ether, f: int, k: int, arrival: int, draw: float) -> bool:
     """Whether hearer k decodes the header of frame f, by its draw."""
+    if e.config[0].static == 0:
+        clear_chances(e, k)
     if hopeless(e, f, e.reach[k].header, draw):
         return False
     mode = e.frame[f].mode

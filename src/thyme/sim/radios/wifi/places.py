@@ -94,6 +94,15 @@ def bin_nodes(e: Ether, now: int) -> None:
 
 
 @borrowing
+def clear_chances(e: Ether, k: int) -> None:
+    """What the chances of hearer k are where nothing interferes: once for all if nobody moves, or else for those who
+    have to decide something."""
+    reach = e.reach[k]
+    reach.clear = nist_rate(reach.power / e.config[0].noise_mw)
+    reach.header = math.exp((OFDM_HEADER_NS - OFDM_PREAMBLE_NS) * BITS_PER_NS * reach.clear)
+
+
+@borrowing
 def describe(e: Ether, k: int, n: int, distance2_m2: float) -> None:
     """Write what a frame is to hearer k, which is node n."""
     config, reach = e.config[0], e.reach[k]
@@ -101,8 +110,7 @@ def describe(e: Ether, k: int, n: int, distance2_m2: float) -> None:
     snr = power / config.noise_mw
     reach.power = power
     if config.static != 0:
-        reach.clear = nist_rate(snr)
-        reach.header = math.exp((OFDM_HEADER_NS - OFDM_PREAMBLE_NS) * BITS_PER_NS * reach.clear)
+        clear_chances(e, k)
     said = int(math.sqrt(distance2_m2) / LIGHT_M_PER_NS + 0.5) << SAID_BITS
     if power >= config.preamble_mw:
         said |= LOCKS

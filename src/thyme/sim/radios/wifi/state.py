@@ -86,7 +86,7 @@ LOCKS, SENSED, SURE = 1, 2, 4
 """It can be locked on to; it keeps the medium busy alone; where nothing interferes it has no error."""
 SAID_BITS = 3
 # the rest of a hearer. `clear`: what a bit's chance is where nothing interferes (`error_model.nist_rate`), `header`:
-# that of a whole header; both of nodes that do not move
+# that of a whole header; where nodes move, both only of who decides by them
 REACH = np.dtype([("power", "f8"), ("clear", "f8"), ("header", "f8")])
 OVERLAP = np.dtype([("x", "f8"), ("y", "f8"), ("start", "i8"), ("end", "i8"), ("next", "i8")], align=True)
 PACKET = np.dtype(
