@@ -13,7 +13,7 @@ from thyme.compiled import borrowing
 from thyme.sim.radios.wifi.access import take_idle_slots
 from thyme.sim.radios.wifi.events import ARRIVED, DETECT, schedule
 from thyme.sim.radios.wifi.interference import others_at, put_on_air, rivalled, stronger_follows
-from thyme.sim.radios.wifi.places import bin_nodes, gather, locate
+from thyme.sim.radios.wifi.places import bin_nodes, gather, locate, look_around
 from thyme.sim.radios.wifi.state import BROADCAST, LOCKS, SAID_BITS, SENSED, Ether, Row
 from thyme.sim.radios.wifi.timing import OFDM6, frame_ns
 
@@ -28,6 +28,8 @@ def find_hearers(e: Ether, f: int, now: int) -> None:
     else:
         if now > e.desk[0].grid_until:
             bin_nodes(e, now)
+        elif now > e.desk[0].seen_until:
+            look_around(e, now)
         locate(e, n, now)
         me.first = f * e.config[0].max_hearers
         me.hearers = gather(e, n, now, me.first, e.config[0].max_hearers)

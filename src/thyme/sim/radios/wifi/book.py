@@ -30,6 +30,7 @@ from thyme.sim.radios.wifi.state import (
     PACKET,
     PLACE,
     REACH,
+    SEEN,
     STATION,
     Ether,
 )
@@ -56,7 +57,7 @@ _ROWS = (
         ENDED,
         GRID,
     ),
-    *(NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, LEG, CHUNK),
+    *(NUMBER, NUMBER, NUMBER, NUMBER, SEEN, NUMBER, NUMBER, NUMBER, LEG, CHUNK),
 )
 
 opened: Callable[[int], Ether] = opener(dict(zip(Ether._fields, _ROWS, strict=True)))

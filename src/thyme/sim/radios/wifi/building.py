@@ -31,6 +31,7 @@ from thyme.sim.radios.wifi.state import (
     PACKET,
     PLACE,
     REACH,
+    SEEN,
     STATION,
     Ether,
     Row,
@@ -44,6 +45,7 @@ BOLTZMANN = 1.3803e-23
 BANDWIDTH_HZ = 20e6
 CELLS_MAX = 1_000_000
 SLACK = 0.25  # of the hearing range: how far nodes may stray before they are binned again
+DRIFT_M = 2.0  # how far they may stray before it is looked again who may be near
 FRAMES, OVERLAPS, PACKETS, EVENTS = 64, 256, 1024, 1024
 
 
@@ -132,7 +134,7 @@ def build(movement: Movement, profile: WifiProfile, options: WifiOptions, seed: 
     grid = np.zeros(2, GRID)
     cells = _grid(grid[0], legs, hear_m * (1.0 if static else 1.0 + SLACK))
     air_cells = _grid(grid[1], legs, hear_m + audible_m)
-    grid["slack_m"], grid["speed_mps"] = SLACK * hear_m, speed
+    grid["slack_m"], grid["drift_m"], grid["speed_mps"] = SLACK * hear_m, DRIFT_M, speed
     number = _numbers(movement, grid[0])
     names = np.argsort(number).astype(np.int64)
     node, station, place = lined(nodes, NODE), lined(nodes, STATION), lined(nodes, PLACE)
@@ -161,6 +163,7 @@ def build(movement: Movement, profile: WifiProfile, options: WifiOptions, seed: 
         number=number,
         cell_first=np.zeros(cells + 1, np.int64),
         cell_node=np.zeros(nodes, np.int64),
+        seen=np.zeros(nodes, SEEN),
         air_head=np.full(air_cells, -1, np.int64),
         jump=jumps,
         leg_first=np.ascontiguousarray(movement.first, dtype=np.int64),

@@ -10,12 +10,9 @@ import math
 
 from thyme.compiled import borrowing
 from thyme.sim.radios.wifi.error_model import BITS_PER_NS, NIST, SURE_SNR, chunk_success
-from thyme.sim.radios.wifi.places import clear_chances, column, line, received_mw
+from thyme.sim.radios.wifi.places import ROUNDING, clear_chances, column, line, received_mw
 from thyme.sim.radios.wifi.state import SURE, Ether
 from thyme.sim.radios.wifi.timing import DSSS1, LIGHT_M_PER_NS, header_ns, preamble_ns
-
-ROUNDING = 1.001
-"""So much farther than it can be heard a frame surely is not, however the last digits come out."""
 
 
 @borrowing

@@ -4,6 +4,8 @@ A node's position is that of its movement leg at the instant a transmission star
 grid whose cells are as wide as the hearing range plus some slack, so that three by three cells hold every hearer;
 in each of them they stand in the order of their names, so the order of hearers depends on nothing else;
 the bins stay good until the fastest node could have used up the slack (or somebody jumps), then all are rebinned.
+Where each was seen a moment ago stands beside the bins, so that of the many in three by three cells only those have to
+be located that may be near.
 When nobody moves the hearers of every node are found once, with the power they receive.
 """
 
@@ -17,6 +19,9 @@ from thyme.compiled import borrowing
 from thyme.sim.radios.wifi.error_model import BITS_PER_NS, SURE_SNR, nist_rate
 from thyme.sim.radios.wifi.state import LOCKS, NEVER, SAID_BITS, SENSED, SURE, Ether, Row
 from thyme.sim.radios.wifi.timing import LIGHT_M_PER_NS, OFDM_HEADER_NS, OFDM_PREAMBLE_NS
+
+ROUNDING = 1.001
+"""So much farther than it can be surely is not reached, however the last digits come out."""
 
 
 @borrowing
@@ -91,6 +96,20 @@ def bin_nodes(e: Ether, now: int) -> None:
         desk.next_jump += 1
     if desk.next_jump < len(e.jump):
         desk.grid_until = min(desk.grid_until, e.jump[desk.next_jump] - 1)
+    look_around(e, now)
+
+
+@borrowing
+def look_around(e: Ether, now: int) -> None:
+    """Note where everybody is, in the order of the bins."""
+    grid = e.grid[0]
+    for k in range(len(e.cell_node)):
+        n = e.cell_node[k]
+        locate(e, n, now)
+        e.seen[k].x, e.seen[k].y = e.place[n].x, e.place[n].y
+    e.desk[0].seen_until = NEVER
+    if grid.speed_mps > 0.0:
+        e.desk[0].seen_until = now + np.int64(grid.drift_m / grid.speed_mps * 1e9)
 
 
 @borrowing
@@ -125,20 +144,22 @@ def describe(e: Ether, k: int, n: int, distance2_m2: float) -> None:
 def gather(e: Ether, n: int, now: int, first: int, room: int) -> int:
     """Write the hearers of node n from row `first` on (counting only, when there is no `room`)."""
     config, grid, me = e.config[0], e.grid[0], e.place[n]
-    reach2 = config.hear_m * config.hear_m
-    found = 0
+    reach2, near_m = config.hear_m * config.hear_m, config.hear_m + ROUNDING * grid.drift_m
+    near2, found = near_m * near_m, 0
     middle_x, middle_y = column(grid, me.x), line(grid, me.y)
     for y in range(max(0, middle_y - 1), min(grid.down, middle_y + 2)):
         for x in range(max(0, middle_x - 1), min(grid.across, middle_x + 2)):
             cell = y * grid.across + x
             for k in range(e.cell_first[cell], e.cell_first[cell + 1]):
-                other = e.cell_node[k]
-                if other == n:
+                dx, dy = e.seen[k].x - me.x, e.seen[k].y - me.y
+                d2 = dx * dx + dy * dy
+                if d2 > near2 or e.cell_node[k] == n:
                     continue
+                other = e.cell_node[k]
                 if config.static == 0:
                     locate(e, other, now)
-                dx, dy = e.place[other].x - me.x, e.place[other].y - me.y
-                d2 = dx * dx + dy * dy
+                    dx, dy = e.place[other].x - me.x, e.place[other].y - me.y
+                    d2 = dx * dx + dy * dy
                 if d2 > reach2:
                     continue
                 if found < room:

@@ -44,6 +44,7 @@ CONFIG = np.dtype(
 DESK = np.dtype(
     [
         *[(name, "i8") for name in ("now", "events", "order", "told", "reported", "grid_until", "next_jump", "active")],
+        ("seen_until", "i8"),
         *[(name, "i8") for name in ("free_frame", "free_overlap", "free_packet")],
         *[(name, "i8") for name in ("frames_left", "overlaps_left", "packets_left")],
         *[(name, "i8") for name in ("heads", "due", "ended")],
@@ -123,9 +124,11 @@ GRID = np.dtype(
         ("across", "i8"),
         ("down", "i8"),
         ("slack_m", "f8"),
+        ("drift_m", "f8"),
         ("speed_mps", "f8"),
     ]
 )
+SEEN = np.dtype([("x", "f8"), ("y", "f8")])
 LEG = np.dtype([(name, "f8") for name in ("start_s", "x", "y", "vx", "vy")])
 CHUNK = np.dtype([("at", "i8"), ("change", "f8")])
 
@@ -154,6 +157,7 @@ class Ether(NamedTuple):
     number: NDArray[np.int64]  # and the other way round
     cell_first: NDArray[np.int64]  # nodes by cell
     cell_node: NDArray[np.int64]
+    seen: Table  # as many rows: where they were seen last, if they move
     air_head: NDArray[np.int64]  # frames on the air by cell
     jump: NDArray[np.int64]
     leg_first: NDArray[np.int64]
