@@ -102,7 +102,7 @@ def measure(nodes: int, seed: int, walking: bool = False) -> CrowdRow:
         },
         "crowd",
     )
-    operations = _load(nodes, seed)
+    operations = load(nodes, seed)
     run = Run(scenario, operations)
     began_s = time.process_time()
     events = run.go().events
@@ -137,7 +137,7 @@ def _by_cell(run: Run, sums: pa.Table) -> list[int]:
     return list(by_cell.values())
 
 
-def _load(nodes: int, seed: int) -> list[Operation]:
+def load(nodes: int, seed: int) -> list[Operation]:
     draws = Random(seed)
     tags = [f"tag{i}" for i in range(max(2, nodes // 2))]
     asked: list[tuple[float, int, str]] = []

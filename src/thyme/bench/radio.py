@@ -134,7 +134,7 @@ def _size_row(profile: str, nodes: int, frames: int, seed: int) -> SizeRow:
     return SizeRow(profile, nodes, played.sent, hearers, len(played.at_s), built_s - start_s, cpu_s, peak_mb)
 
 
-def _topology(nodes: int, seed: int, folder: Path) -> Path:
+def topology_of(nodes: int, seed: int, folder: Path) -> Path:
     """The reference's topology, or one of its kind where the reference tables are not at hand."""
     reference = REFERENCE / f"topology_n{nodes}_run1.csv"
     if reference.is_file():
@@ -146,7 +146,7 @@ def _topology(nodes: int, seed: int, folder: Path) -> Path:
 
 def _beacon_row(nodes: int, seconds: float, python: Path | None, seed: int) -> BeaconRow:
     with tempfile.TemporaryDirectory() as folder:
-        topology = _topology(nodes, seed, Path(folder))
+        topology = topology_of(nodes, seed, Path(folder))
         radio = _radio(read_places(topology).tolist(), "def", seed)
         start_s = time.process_time()
         frames = play(radio, _beacons(nodes, seconds, seed), PAYLOAD_BYTES, seconds + 1.0).sent
@@ -157,7 +157,7 @@ def _beacon_row(nodes: int, seconds: float, python: Path | None, seed: int) -> B
 
 def _dsdv_row(nodes: int, seconds: float, python: Path | None, seed: int) -> DsdvRow:
     with tempfile.TemporaryDirectory() as folder:
-        topology = _topology(nodes, seed, Path(folder))
+        topology = topology_of(nodes, seed, Path(folder))
         # Loads the compiled code of the radio and of the routing tables, which is no part of a run's cost.
         dsdv(topology, min(seconds, DSDV_WARM_UP_S), seed=seed)
         start_s = time.process_time()

@@ -198,6 +198,25 @@ def live(
 
 
 @bench_app.command()
+def before(
+    commit: Annotated[str, typer.Argument(help="An earlier commit of this repository.")],
+    only: Annotated[list[str] | None, typer.Option(help="Only works whose name has this in it. Repeatable.")] = None,
+) -> None:
+    """Whole runs by an earlier commit and by this one, in turns: CPU seconds, and whether their events are equal.
+
+    Example: thyme bench before HEAD~10 --only DSDV
+    """
+    from rich.progress import Progress
+
+    from thyme.bench.before import bench_before, render
+
+    with Progress(transient=True) as progress:
+        task = progress.add_task("before", total=None)
+        rows = bench_before(commit, only or (), lambda name: progress.update(task, description=name))
+    render(commit, rows)
+
+
+@bench_app.command()
 def soak(
     minutes: Annotated[float, typer.Option(min=0.1, help="How long.")] = 10.0,
     per_s: Annotated[
