@@ -44,6 +44,10 @@ class Life:
     def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
         return self.engine.after(delay_s, action)
 
+    @property
+    def recording(self) -> bool:
+        return True
+
     def record(self, event: LogRecord) -> None:
         self.records.append(event)
 

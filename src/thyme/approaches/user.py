@@ -237,12 +237,14 @@ class User:
     def _notified(self, key: SubscriptionKey, matches: Sequence[Metadata], hops: int) -> None:
         new: list[tuple[Metadata, float]] = []
         surroundings, see = self._surroundings, self._seen.add
+        recording = surroundings.recording
         now_s, asked_s = surroundings.now(), self._subscribed_s.get(key, 0.0)
         paged_s = max(asked_s, self._paged_s.get(key, 0.0))
         for metadata in matches:
             # When it could have been notified at the earliest: a match of before, when it was last asked for.
             due_s = metadata.published_s if metadata.published_s > asked_s else paged_s
-            surroundings.record(Notified(key, metadata.key, now_s - due_s, hops))
+            if recording:
+                surroundings.record(Notified(key, metadata.key, now_s - due_s, hops))
             if see((key, metadata.key), None):  # of one too many the records tell, and the person is not bothered again
                 new.append((metadata, now_s - due_s))
         if self.told is not None:
