@@ -142,7 +142,7 @@ class LocalStorage(ReactiveStore):
         return self._index.get(key) is not None or self._index.deleted(key)
 
     def _insert(self, metadata: Metadata, data: Content, done: Done, replicate: bool | None) -> Metadata:
-        self._contents.keep(metadata, data)
+        self._contents.keep_own(metadata, data)
         self.host.store.put("object", str(metadata.key), msgspec.msgpack.encode(metadata))
         for subscription in self._index.insert(metadata):
             self._notify(subscription.key, metadata)
