@@ -134,8 +134,8 @@ class SmallWorld:
         """The objects notified so far, in order (of one subscriber)."""
         return [key.oid for subscriber, key in self.notified if node in (None, subscriber)]
 
-    def _on_notified(self, key: SubscriptionKey, metadata: Metadata, hops: int) -> None:
-        self.notified.append((key.subscriber, metadata.key))
+    def _on_notified(self, key: SubscriptionKey, matches: Sequence[Metadata], hops: int) -> None:
+        self.notified += [(key.subscriber, metadata.key) for metadata in matches]
 
 
 def line(nodes: int, step_m: float = 80.0) -> list[tuple[float, float]]:

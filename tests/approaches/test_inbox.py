@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -87,16 +87,16 @@ def inbox_of(host: FakeHost, memory: int = 100) -> Inbox[NodeId]:
 
 @given(st.lists(st.tuples(st.sampled_from(["tell", "restart", "unsubscribe"]), st.integers(0, 2), st.integers(0, 9))))
 def test_each_object_is_told_once_per_subscription_over_restarts(steps: list[tuple[str, int, int]]) -> None:
-    host, told = FakeHost(), []
+    host, told = FakeHost(), list[tuple[int, str]]()
     inbox = inbox_of(host)
     for sid in range(3):
-        inbox.add(goal(sid), lambda key, metadata, hops: told.append((key.sid, metadata.key.oid)))
+        inbox.add(goal(sid), lambda key, matches, hops: told.extend((key.sid, one.key.oid) for one in matches))
     wanted: dict[tuple[int, str], None] = {}
     revoked = set()
     for step, sid, number in steps:
         if step == "restart":
             inbox = inbox_of(host)
-            inbox.resume(lambda key, metadata, hops: told.append((key.sid, metadata.key.oid)))
+            inbox.resume(lambda key, matches, hops: told.extend((key.sid, one.key.oid) for one in matches))
         elif step == "unsubscribe":
             inbox.remove(sid)
             revoked.add(sid)
@@ -109,27 +109,53 @@ def test_each_object_is_told_once_per_subscription_over_restarts(steps: list[tup
 
 
 def test_the_memory_is_bounded_and_its_order_survives_a_restart() -> None:
-    host, told = FakeHost(), []
+    host, told = FakeHost(), list[str]()
     inbox = inbox_of(host, memory=3)
-    inbox.add(goal(0), lambda key, metadata, hops: told.append(metadata.key.oid))
+    inbox.add(goal(0), lambda key, matches, hops: told.extend(one.key.oid for one in matches))
     for oid in "abc":
         inbox.accept(key(0), thing(oid))
     inbox = inbox_of(host, memory=3)
-    inbox.resume(lambda key, metadata, hops: told.append(metadata.key.oid))
+    inbox.resume(lambda key, matches, hops: told.extend(one.key.oid for one in matches))
     inbox.accept(key(0), thing("d"))
     assert [name for name, _ in host.store.items(NOTIFIED)] == ["0/1/b", "0/1/c", "0/1/d"]
     assert not inbox.accept(key(0), thing("b"))
     assert inbox.accept(key(0), thing("a")), "the one told first was forgotten first"
 
 
+def test_what_came_together_is_told_together_without_what_was_told_or_does_not_match() -> None:
+    inbox, told = inbox_of(FakeHost()), list[list[str]]()
+    inbox.add(goal(0), lambda key, matches, hops: told.append([one.key.oid for one in matches]))
+    other = Metadata(ObjectKey("other", NodeId(1)), ("foul",), b"", 0.0, 1)
+    assert inbox.accept_all(key(0), [thing("a"), other, thing("b"), thing("a")]) == 2
+    assert inbox.accept_all(key(0), [thing("b"), thing("c")]) == 1
+    assert inbox.accept_all(key(0), [thing("c")]) == 0
+    assert told == [["a", "b"], ["c"]]
+
+
+def test_what_was_noted_before_the_disk_was_full_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    host, told = FakeHost(), list[str]()
+    inbox, put = inbox_of(host), host.store.put
+    inbox.add(goal(0), lambda key, matches, hops: told.extend(one.key.oid for one in matches))
+
+    def put_some(kind: str, name: str, value: bytes) -> None:
+        if name.endswith("/c"):
+            raise InputError("the disk is full")
+        put(kind, name, value)
+
+    monkeypatch.setattr(host.store, "put", put_some)
+    with pytest.raises(InputError):
+        inbox.accept_all(key(0), [thing(oid) for oid in "abcd"])
+    assert told == ["a", "b"]
+
+
 def test_what_comes_between_a_restart_and_resume_is_told_then(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "KEPT_BACK", 2)
-    host, told = FakeHost(), []
-    inbox_of(host).add(goal(0), lambda key, metadata, hops: None)
+    host, told = FakeHost(), list[tuple[str, int]]()
+    inbox_of(host).add(goal(0), ignore)
     inbox = inbox_of(host)
     assert [inbox.accept(key(0), thing(oid), 4) for oid in "aabc"] == [True, False, True, False]
     assert list(host.store.items(NOTIFIED)) == [], "nobody was told yet"
-    inbox.resume(lambda key, metadata, hops: told.append((metadata.key.oid, hops)))
+    inbox.resume(lambda key, matches, hops: told.extend((one.key.oid, hops) for one in matches))
     assert told == [("a", 4), ("b", 4)]
     assert not inbox.accept(key(0), thing("a"))
 
@@ -139,13 +165,13 @@ def test_used_numbers_are_bounded_and_those_below_stay_used(monkeypatch: pytest.
     host = FakeHost()
     inbox = inbox_of(host)
     for sid in (1, 5, 6, 9):
-        inbox.add(goal(sid), lambda key, metadata, hops: None)
+        inbox.add(goal(sid), ignore)
         inbox.remove(sid)
     assert len(list(host.store.items(module.USED))) == 3
     for sid in (1, 4, 5, 6, 9):
         with pytest.raises(InputError, match="used the number"):
-            inbox_of(host).add(goal(sid), lambda key, metadata, hops: None)
-    inbox_of(host).add(goal(7), lambda key, metadata, hops: None)
+            inbox_of(host).add(goal(sid), ignore)
+    inbox_of(host).add(goal(7), ignore)
 
 
 def test_used_names_are_bounded_in_number_and_age() -> None:
@@ -200,7 +226,7 @@ def test_an_object_of_many_parts_is_fetched_with_as_many_requests_as_there_may_b
     assert fetched == [(True, 250)]
 
 
-def ignore(key: SubscriptionKey, metadata: Metadata, hops: int) -> None: ...
+def ignore(key: SubscriptionKey, matches: Sequence[Metadata], hops: int) -> None: ...
 
 
 def test_an_ended_subscription_keeps_its_place_for_a_while_after_it_was_last_asked_for() -> None:

@@ -40,7 +40,7 @@ class World:
         self.pager: Pager[NodeId] = Pager(self.inbox, self.requests, self.ask, size)
         self.asked: list[tuple[NodeId, MoreRequest]] = []
         self.under_way: list[tuple[NodeId, PastMatches]] = []
-        self.inbox.add(goal(0), lambda key, metadata, hops: self.told.append(metadata.key))
+        self.inbox.add(goal(0), lambda key, matches, hops: self.told.extend(one.key for one in matches))
         self.own = self.inbox.get(0)
 
     def ask(self, owner: NodeId, request: MoreRequest) -> None:

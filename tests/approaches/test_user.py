@@ -44,6 +44,10 @@ class Life:
     def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
         return self.engine.after(delay_s, action)
 
+    @property
+    def recording(self) -> bool:
+        return True
+
     def record(self, event: LogRecord) -> None:
         self.records.append(event)
 
@@ -111,7 +115,7 @@ class ScriptedStore(ReactiveStore):
 
     def notified(self, metadata: Metadata) -> None:
         assert self.notify is not None
-        self.notify(SUBSCRIPTION, metadata, 2)
+        self.notify(SUBSCRIPTION, (metadata,), 2)
 
     def names(self) -> list[str]:
         return [name for name, _ in self.asked]
@@ -174,7 +178,7 @@ def test_a_notification_counts_from_the_later_of_publication_and_subscription() 
 def test_a_user_fetches_what_they_see_once_and_pages_through_the_past() -> None:
     user, life, store = somebody(UserOptions(AT_ONCE, ask_more_after_s=1.0), past=2)
     told: list[ObjectKey] = []
-    user.told = lambda key, metadata, delay_s: told.append(metadata.key)
+    user.told = lambda key, matches: told.extend(metadata.key for metadata, _ in matches)
     store.notified(photo())
     store.notified(photo())
     store.notified(photo(1))
@@ -246,7 +250,7 @@ def test_who_was_off_has_nothing_to_take_back() -> None:
 def test_an_older_match_is_counted_from_when_it_was_asked_for() -> None:
     user, life, store = somebody(UserOptions(AT_ONCE), past=3)
     delays_s: list[float] = []
-    user.told = lambda key, metadata, delay_s: delays_s.append(delay_s)
+    user.told = lambda key, matches: delays_s.extend(delay_s for _, delay_s in matches)
     user.subscribe(0, parse_query("goal"), TimeFrame.always(), 0)
     life.pass_by(0.5)
     store.notified(photo())

@@ -117,7 +117,7 @@ def test_much_is_acknowledged_before_it_is_worked_on_and_a_little_after(size_byt
                 told_after.append(receiver.heard.qsize())
             send(datagram, address, name)
 
-        receiver.link._send = watched  # type: ignore[method-assign]
+        receiver.link._send = watched
         part = PartReply(1, ObjectKey("o", NodeId(1)), True, 0, size_bytes, bytes(size_bytes))
         sender.link.unicast(NodeId(2), part, None)
         await until(lambda: sender.link.unacknowledged == 0)
@@ -133,14 +133,14 @@ def test_a_unicast_is_heard_once_though_its_acknowledgements_are_lost() -> None:
         await opened(sender, receiver)
         await acquaint(sender, receiver)
         failed = asyncio.Event()
-        send, receiver.link._send = receiver.link._send, lambda datagram, address, name: None  # type: ignore[method-assign]
+        send, receiver.link._send = receiver.link._send, lambda datagram, address, name: None
         sender.link.unicast(NodeId(2), JoinRequest(1), failed.set)
         await asyncio.wait_for(failed.wait(), PATIENCE_S)
         assert sender.counts[("retransmitted", "unicast", "")] == 2
         assert sender.counts[("given up", "unicast", "retry limit")] == 1
         await until(lambda: receiver.dropped("repeated") == 2)
         assert receiver.heard.qsize() == 1
-        receiver.link._send = send  # type: ignore[method-assign]
+        receiver.link._send = send
         sender.link.unicast(NodeId(2), JoinRequest(2), None)
         await receiver.next()
         assert await receiver.next() == (1, JoinRequest(2))
@@ -208,7 +208,7 @@ def test_a_peer_that_does_not_answer_keeps_nobody_waiting() -> None:
         await opened(sender, receiver, silent)
         await acquaint(sender, receiver)
         await acquaint(sender, silent)
-        silent.link._send = lambda datagram, address, name: None  # type: ignore[method-assign]
+        silent.link._send = lambda datagram, address, name: None
         for i in range(100):
             sender.link.unicast(NodeId(3), JoinRequest(i), None)
         await asyncio.wait_for(sender.link.room(), 1.0)
@@ -226,7 +226,7 @@ def test_when_a_link_is_broken_all_that_waits_for_it_fails_together() -> None:
         sender, receiver = End(1, LinkOptions(unicasts=narrow)), End(2)
         await opened(sender, receiver)
         await acquaint(sender, receiver)
-        receiver.link._send = lambda datagram, address, name: None  # type: ignore[method-assign]
+        receiver.link._send = lambda datagram, address, name: None
         failed: list[int] = []
         for i in range(200):
             sender.link.unicast(NodeId(2), JoinRequest(i), lambda i=i: failed.append(i))  # type: ignore[misc]

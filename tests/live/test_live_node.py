@@ -227,6 +227,24 @@ def test_a_stream_that_nobody_reads_keeps_the_newest() -> None:
     asyncio.run(run())
 
 
+def test_an_application_that_fails_to_take_one_notice_gets_the_others() -> None:
+    async def run() -> None:
+        heard: list[str] = []
+
+        def hear(notice: Notice) -> None:
+            heard.append(notice.metadata.key.oid)
+            if notice.metadata.key.oid == "b":
+                raise ValueError("not this one")
+
+        node = Node(1, store="memory")
+        node.on_notice = hear
+        objects = [Metadata(ObjectKey(oid, NodeId(2)), ("photo",), b"", 0.0, 0) for oid in "abc"]
+        node._tidings.notify(SubscriptionKey(0, NodeId(1)), [(metadata, 0.0) for metadata in objects])
+        assert heard == ["a", "b", "c"]
+
+    asyncio.run(run())
+
+
 def test_a_held_clock_stands_still_and_never_goes_back() -> None:
     async def run() -> None:
         clock = Clock(100.0, speed=1_000.0)

@@ -84,7 +84,7 @@ def lose_every_third(end: End) -> None:
         if name != "unicast" or sent[0] % 3:
             send(datagram, address, name)
 
-    end.link._send = lossy  # type: ignore[method-assign]
+    end.link._send = lossy
 
 
 def test_a_broadcast_larger_than_the_path_arrives_whole() -> None:
@@ -108,7 +108,7 @@ def test_a_message_in_pieces_to_somebody_who_is_silent_fails_once() -> None:
         sender, receiver = End(1, options), End(2)
         await opened(sender, receiver)
         await acquaint(sender, receiver)
-        receiver.link._send = lambda datagram, address, name: None  # type: ignore[method-assign]
+        receiver.link._send = lambda datagram, address, name: None
         failed: list[int] = []
         sender.link.unicast(NodeId(2), LARGE, lambda: failed.append(1))
         await until(lambda: bool(failed))

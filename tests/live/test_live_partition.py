@@ -24,7 +24,7 @@ class Cut:
     def __init__(self, node: Node) -> None:
         self._link = node.device.host.link
         self._kept = self._link._send, self._link._read
-        self._link._send = lambda datagram, address, name: None  # type: ignore[method-assign]
+        self._link._send = lambda datagram, address, name: None
         self._link._read = lambda data, address, grouped=False: "cut off"  # type: ignore[method-assign]
 
     def heal(self) -> None:

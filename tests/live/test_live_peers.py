@@ -50,7 +50,7 @@ def play(scene: Callable[[], Awaitable[None]]) -> None:
 
 async def kill(victim: Node) -> None:
     """Close its socket without a word."""
-    victim.device.host.link._send = lambda datagram, address, name: None  # type: ignore[method-assign]
+    victim.device.host.link._send = lambda datagram, address, name: None
     await victim.close()
 
 

@@ -193,7 +193,7 @@ def test_a_closed_namespace_shows_nothing_and_hears_nobody_else() -> None:
                 sent.append(datagram)
                 send(datagram, address, name)
 
-            link._send = note  # type: ignore[method-assign]
+            link._send = note
             strange = dict(options, peers=[one.address], greet_patience_s=0.3)
             async with (
                 Node(namespace=invitation, peers=[one.address], **options) as two,

@@ -52,7 +52,11 @@ def test_objects_that_are_inserted_at_one_time_share_signatures(
         assert len(signed) == 1 + 2, "the first begins at once, and all others are signed by one signature"
         assert len({metadata.proof for metadata in together}) == 2 * BURST
         assert [metadata.key.oid for metadata in together] == [f"o{i}" for i in range(2 * BURST)]
-        assert len(await node.find("goal")) == 1 + 2 * BURST
+        await asyncio.gather(*(node.insert(f"more{i}", b"x", ["goal"]) for i in range(2 * BURST)))
+        assert len(signed) == 1 + 2 + 1, "after some that came together the first waits for those that come with it"
+        singles = [await node.insert(f"single{i}", b"x", ["goal"]) for i in range(2)]
+        assert [len(metadata.proof) for metadata in singles] == [PROOF_BYTES] * 2
+        assert len(await node.find("goal")) == 1 + 4 * BURST + 2
 
     alone(approach, str(tmp_path), play)
 

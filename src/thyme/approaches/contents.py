@@ -61,6 +61,11 @@ class Contents:
         if not metadata.describes(content):
             self._host.record(Counted(TrafficKind.DROPPED, "content", reason="not what its metadata says"))
             return False
+        self.keep_own(metadata, content)
+        return True
+
+    def keep_own(self, metadata: Metadata, content: Content) -> None:
+        """Keep a content from which its metadata was just made."""
         store, key = self._host.store, str(metadata.key)
         if isinstance(content, bytes):
             store.discard(key)
@@ -72,7 +77,6 @@ class Contents:
             store.write(list_key(metadata.key), list_bytes(content.size_bytes), b"")
         store.remove(DRAFT, key)
         store.put(KIND, key, msgspec.msgpack.encode(metadata.size_bytes))
-        return True
 
     def _list_chunks(self, key: ObjectKey, data: bytes) -> None:
         digests = ChunkDigests()

@@ -17,7 +17,7 @@ left to ask for; if there is no other place, the one that ended first makes room
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import inf
 from typing import Generic, TypeVar
 
@@ -107,7 +107,7 @@ class Inbox(Generic[Source]):
             own.notify = notify
             waiting, own.kept_back = own.kept_back, {}
             for metadata, hops in waiting.values():
-                self.accept(own.subscription.key, metadata, hops)
+                self.give(own, (metadata,), hops)
         return tuple(own.subscription.key for own in self)
 
     def told_to_all(self) -> list[ObjectKey]:
@@ -168,24 +168,37 @@ class Inbox(Generic[Source]):
 
     def accept(self, key: SubscriptionKey, metadata: Metadata, hops: int = 0) -> bool:
         """Hand a match to the application; False if it is a duplicate or no longer wanted."""
-        own = self.find(key)
-        return own is not None and self.give(own, metadata, hops)
+        return self.accept_all(key, (metadata,), hops) > 0
 
-    def give(self, own: OwnSubscription[Source], metadata: Metadata, hops: int = 0) -> bool:
+    def accept_all(self, key: SubscriptionKey, matches: Sequence[Metadata], hops: int = 0) -> int:
+        """Hand matches that came together to the application; how many of them were not told yet, and are wanted."""
+        own = self.find(key)
+        return 0 if own is None else self.give(own, matches, hops)
+
+    def give(self, own: OwnSubscription[Source], matches: Sequence[Metadata], hops: int = 0) -> int:
         """The same of a subscription that is there."""
-        key, oid = own.subscription.key, metadata.key
-        if not own.subscription.matches(metadata):
-            return False
         if own.notify is None:
-            if (key.sid, oid) in self._notified or oid in own.kept_back or len(own.kept_back) >= KEPT_BACK:
-                return False
-            own.kept_back[oid] = metadata, hops
-            return True
-        told = (key.sid, oid)
-        if not self._notified.add(told, None):
+            return sum([self._keep_back(own, metadata, hops) for metadata in matches])
+        sid, wants, new = own.subscription.key.sid, own.subscription.matches, list[Metadata]()
+        add, put = self._notified.add, self._host.store.put
+        try:
+            for metadata in matches:
+                key = metadata.key
+                if wants(metadata) and add((sid, key), None):
+                    put(NOTIFIED, f"{sid}/{key.owner}/{key.oid}", b"")
+                    new.append(metadata)
+        finally:  # what was noted before the disk was full is told
+            if new:
+                own.notify(own.subscription.key, new, hops)
+        return len(new)
+
+    def _keep_back(self, own: OwnSubscription[Source], metadata: Metadata, hops: int) -> bool:
+        sid, key = own.subscription.key.sid, metadata.key
+        if not own.subscription.matches(metadata) or (sid, key) in self._notified:
             return False
-        self._host.store.put(NOTIFIED, _name(told), b"")
-        own.notify(key, metadata, hops)
+        if key in own.kept_back or len(own.kept_back) >= KEPT_BACK:
+            return False
+        own.kept_back[key] = metadata, hops
         return True
 
     def _end_old(self) -> None:

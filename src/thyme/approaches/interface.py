@@ -13,7 +13,7 @@ again, deleted or not (`names`), and neither is the number of a subscription (`i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -71,8 +71,8 @@ class Capabilities(msgspec.Struct, frozen=True):
 Done = Callable[[Outcome], None]
 Fetched = Callable[[Outcome, Content], None]
 """Told how a retrieval ended, with the content; a large one stays in the store until it is released."""
-Notify = Callable[[SubscriptionKey, Metadata, int], None]
-"""(subscription, object, hops that the notification travelled or 0 where that is unknown)"""
+Notify = Callable[[SubscriptionKey, Sequence[Metadata], int], None]
+"""(subscription, objects that came together, hops that they travelled or 0 where that is unknown)"""
 
 
 class ReactiveStore(ABC):

@@ -27,6 +27,10 @@ Answer = TypeVar("Answer")
 class Surroundings(Interface):
     """What a user needs of the life that they are in. A host offers it, too."""
 
+    @property
+    def recording(self) -> bool:
+        """Whether anybody wants to know what is recorded now."""
+
     def now(self) -> float: ...
     def after(self, delay_s: float, action: Callable[[], None]) -> Timer: ...
     def record(self, event: LogRecord) -> None: ...
@@ -42,7 +46,8 @@ class Subject(msgspec.Struct, frozen=True):
 
 class _Operation(msgspec.Struct, frozen=True):
     kind: OperationKind
-    issued_s: float
+    issued_s: float | None
+    """None if nobody wanted to know."""
     ended: Ended
 
 
@@ -60,10 +65,11 @@ class Ledger:
         self, number: int, kind: OperationKind, subject: Subject, ask: Callable[[Done], Answer], ended: Ended
     ) -> Answer:
         """Ask for an operation; `ended` is told of its end. A refused one has failed, and its InputError goes on."""
-        self._operations[number] = _Operation(kind, self._surroundings.now(), ended)
-        self._surroundings.record(
-            OperationIssued(number, kind, subject.object, subject.subscription, subject.size_bytes)
-        )
+        recording = self._surroundings.recording
+        self._operations[number] = _Operation(kind, self._surroundings.now() if recording else None, ended)
+        if recording:
+            issued = OperationIssued(number, kind, subject.object, subject.subscription, subject.size_bytes)
+            self._surroundings.record(issued)
         try:
             return ask(lambda outcome: self.end(number, outcome.failure.value))
         except InputError as error:
@@ -75,11 +81,12 @@ class Ledger:
         operation = self._operations.pop(number, None)
         if operation is None:
             return
-        latency_s = self._surroundings.now() - operation.issued_s
-        if reason:
-            self._surroundings.record(OperationFailed(number, operation.kind, latency_s, reason))
-        else:
-            self._surroundings.record(OperationSucceeded(number, operation.kind, latency_s))
+        if operation.issued_s is not None:
+            latency_s = self._surroundings.now() - operation.issued_s
+            if reason:
+                self._surroundings.record(OperationFailed(number, operation.kind, latency_s, reason))
+            else:
+                self._surroundings.record(OperationSucceeded(number, operation.kind, latency_s))
         operation.ended(reason)
 
     def abandon(self, reason: str) -> None:

@@ -77,8 +77,8 @@ class Pager(Generic[Source]):
             if one.request >= 0 and one.last:
                 self._requests.resolve(one.request, Outcome())
         if piece.request < 0 and own is not None and own.answered and not waits:
-            for metadata in (metadata for one in placed or [piece] for metadata in one.matches):
-                self._inbox.accept(piece.key, metadata)
+            for one in placed or [piece]:
+                self._inbox.accept_all(piece.key, one.matches)
             if placed:
                 own.past.take_all(source)
 
@@ -106,13 +106,12 @@ class Pager(Generic[Source]):
 
     def _tell(self, own: OwnSubscription[Source], batch: _Batch[Source]) -> list[Source]:
         """Tell what is known; the sources that have to be asked to go on."""
-        key, find, give = own.subscription.key, self._inbox.find, self._inbox.give
-        passed_over = batch.passed_over(own)
-        while batch.told < batch.wanted and find(key) is own:
-            metadata, lacking = own.past.take(passed_over)
-            if metadata is None:
+        key, passed_over = own.subscription.key, batch.passed_over(own)
+        while batch.told < batch.wanted and self._inbox.find(key) is own:
+            matches, lacking = own.past.take(batch.wanted - batch.told, passed_over)
+            if not matches:
                 return lacking
-            batch.told += give(own, metadata)
+            batch.told += self._inbox.give(own, matches)
         return []
 
     def _ask_ahead(self, own: OwnSubscription[Source], batch: _Batch[Source]) -> None:

@@ -125,14 +125,31 @@ class Past(Generic[Source]):
         if piece.matches:
             stretch.cursor = Cursor(piece.matches[-1].published_s, piece.matches[-1].key)
 
-    def take(self, passed_over: Container[Source] = ()) -> tuple[Metadata | None, list[Source]]:
-        """The most recent match, or the sources that have to be asked before it is known. With neither, there is none
-        but those of the sources passed over, which do not answer."""
+    def take(self, most: int, passed_over: Container[Source] = ()) -> tuple[list[Metadata], list[Source]]:
+        """The most recent matches, or the sources that have to be asked before one is known. With neither, there is
+        none but those of the sources passed over, which do not answer."""
+        taken: list[Metadata] = []
+        lacking: list[Source] = []
         if len(self._stretches) == 1:
-            for stretch in self._stretches.values():
-                if stretch.waiting:
-                    self._waiting -= 1
-                    return stretch.waiting.popleft(), []
+            taken = self._take_waiting(most)
+        while len(taken) < most:
+            newest, lacking = self._newest(passed_over)
+            if newest is None:
+                break
+            taken.append(newest.waiting.popleft())
+            self._waiting -= 1
+        return taken, [] if taken else lacking
+
+    def _take_waiting(self, most: int) -> list[Metadata]:
+        """Those of the only source."""
+        (stretch,) = self._stretches.values()
+        count = min(most, len(stretch.waiting))
+        self._waiting -= count
+        popleft = stretch.waiting.popleft
+        return [popleft() for _ in range(count)]
+
+    def _newest(self, passed_over: Container[Source]) -> tuple[_Stretch | None, list[Source]]:
+        """Whose match is the most recent one, or the sources that have to be asked before that is known."""
         newest: Source | None = None
         place: tuple[float, object] | None = None
         for source, stretch in self._stretches.items():
@@ -148,10 +165,7 @@ class Past(Generic[Source]):
             and source not in passed_over
             and _may_precede(stretch.cursor, place)
         ]
-        if lacking or newest is None:
-            return None, lacking
-        self._waiting -= 1
-        return self._stretches[newest].waiting.popleft(), []
+        return (None if lacking or newest is None else self._stretches[newest]), lacking
 
     def take_all(self, source: Source) -> None:
         """What waits from a source was told."""

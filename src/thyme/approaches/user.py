@@ -9,7 +9,7 @@ neither is one that would take it back; one under way when it goes off has faile
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from random import Random
 
@@ -36,8 +36,9 @@ MAX_SUBSCRIBED = 10_000
 """Subscriptions whose time is remembered, those that have ended included: a notification may still be on its way."""
 
 Fetched = Callable[[Content], None]
-Told = Callable[[SubscriptionKey, Metadata, float], None]
-"""(subscription, object, seconds since the earliest instant at which it could have been notified)"""
+Told = Callable[[SubscriptionKey, Sequence[tuple[Metadata, float]]], None]
+"""(subscription, objects that came together, each with the seconds since it could have been notified at the
+earliest)"""
 
 
 class UserOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,7 +80,7 @@ class User:
         self.node = node
         self.numbers = numbers
         self.told: Told | None = None
-        """Told of every notification, before the user reacts to it."""
+        """Told of all notifications, before the user reacts to them."""
         self._surroundings = surroundings
         self._options = options
         self._reacts = options.ask_more or options.retrieval.probability > 0.0
@@ -233,24 +234,25 @@ class User:
             raise InputError(f"node {self.node} is not running; switch its device on first")
         return self._store
 
-    def _notified(self, key: SubscriptionKey, metadata: Metadata, hops: int) -> None:
-        delay_s = self._surroundings.now() - self._due_s(key, metadata)
-        told = (key, metadata.key)
-        self._surroundings.record(Notified(*told, delay_s, hops))
-        if not self._seen.add(told, None):
-            return  # one too many: the records have it, and the person is not bothered again
+    def _notified(self, key: SubscriptionKey, matches: Sequence[Metadata], hops: int) -> None:
+        new: list[tuple[Metadata, float]] = []
+        surroundings, see = self._surroundings, self._seen.add
+        recording = surroundings.recording
+        now_s, asked_s = surroundings.now(), self._subscribed_s.get(key, 0.0)
+        paged_s = max(asked_s, self._paged_s.get(key, 0.0))
+        for metadata in matches:
+            # When it could have been notified at the earliest: a match of before, when it was last asked for.
+            due_s = metadata.published_s if metadata.published_s > asked_s else paged_s
+            if recording:
+                surroundings.record(Notified(key, metadata.key, now_s - due_s, hops))
+            if see((key, metadata.key), None):  # of one too many the records tell, and the person is not bothered again
+                new.append((metadata, now_s - due_s))
         if self.told is not None:
-            self.told(key, metadata, delay_s)
+            self.told(key, new)
         if self._reacts:
-            self._consider_more(key.sid)
-            self._consider_fetching(metadata)
-
-    def _due_s(self, key: SubscriptionKey, metadata: Metadata) -> float:
-        """When it could have been notified at the earliest: a match of before, when it was last asked for."""
-        asked_s = self._subscribed_s.get(key, 0.0)
-        if metadata.published_s > asked_s:
-            return metadata.published_s
-        return max(asked_s, self._paged_s.get(key, 0.0))
+            for metadata, _ in new:
+                self._consider_more(key.sid)
+                self._consider_fetching(metadata)
 
     def _consider_more(self, sid: int) -> None:
         if self._options.ask_more and sid not in self._asking:

@@ -6,7 +6,7 @@ sees what the store tells before a user has sorted out what they had seen alread
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -172,9 +172,9 @@ class WatchedStore:
             asked.ended_s, asked.failure = self._watch.now_s, "" if outcome.ok else str(outcome.failure.value)
 
     def _telling(self, notify: Notify) -> Notify:
-        def told(key: SubscriptionKey, metadata: Metadata, hops: int) -> None:
-            one = Told(self._watch.now_s, key, metadata.key, metadata.tags, metadata.published_s, metadata.size_bytes)
-            self._watch.told.append(one)
-            notify(key, metadata, hops)
+        def told(key: SubscriptionKey, matches: Sequence[Metadata], hops: int) -> None:
+            now_s = self._watch.now_s
+            self._watch.told += [Told(now_s, key, m.key, m.tags, m.published_s, m.size_bytes) for m in matches]
+            notify(key, matches, hops)
 
         return told

@@ -25,5 +25,9 @@ class SimulatedSurroundings:
     def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
         return self._engine.after(delay_s, action)
 
+    @property
+    def recording(self) -> bool:
+        return True
+
     def record(self, event: LogRecord) -> None:
         self._recorder.record(self._engine.now_s, self._node, event)

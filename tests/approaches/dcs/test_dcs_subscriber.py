@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from typing import Any
 
@@ -17,6 +18,7 @@ from thyme.approaches.interface import Failure, Outcome, StoreLimits
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import CellId, SubscriptionKey
 from thyme.model.matching import Cursor
+from thyme.model.objects import Metadata
 from thyme.model.queries import parse_query
 from thyme.routing.cells.addresses import Form
 from thyme.wire.cells import (
@@ -56,8 +58,8 @@ class User(LoneCell):
         for to, update in self.take(LocationUpdate):
             self.answer(update.request, to[0][0])
 
-    def _on_notified(self, key: SubscriptionKey, metadata: Any, hops: int) -> None:
-        self.notified.append(metadata.key.oid)
+    def _on_notified(self, key: SubscriptionKey, matches: Sequence[Metadata], hops: int) -> None:
+        self.notified += [metadata.key.oid for metadata in matches]
 
 
 def test_a_request_to_several_cells_is_done_when_all_have_answered_and_repeated_to_those_that_have_not() -> None:

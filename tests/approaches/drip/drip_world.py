@@ -142,8 +142,8 @@ class DripWorld:
                 at.setdefault(hops[broker], set()).add(broker)
         return [at[distance] for distance in sorted(at)]
 
-    def _on_notified(self, key: SubscriptionKey, metadata: Metadata, hops: int) -> None:
-        self.notified.append((key.subscriber, metadata.key.oid, self.now_s))
+    def _on_notified(self, key: SubscriptionKey, matches: Sequence[Metadata], hops: int) -> None:
+        self.notified += [(key.subscriber, metadata.key.oid, self.now_s) for metadata in matches]
 
 
 FAST = RegionOptions(period_s=1.0, life_s=2.5, neighbour_life_s=2.0, bootstrap_s=2.0)

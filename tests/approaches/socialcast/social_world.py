@@ -97,5 +97,5 @@ class SocialWorld:
         self.run._switch_on(node, 0.0)
         self.node(node).resume(self.on_notified)
 
-    def on_notified(self, key: SubscriptionKey, metadata: Metadata, hops: int) -> None:
-        self.notified.append((key.subscriber, metadata.key.oid, hops))
+    def on_notified(self, key: SubscriptionKey, matches: Sequence[Metadata], hops: int) -> None:
+        self.notified += [(key.subscriber, metadata.key.oid, hops) for metadata in matches]

@@ -226,8 +226,7 @@ class ExternalStorage(ReactiveStore):
             case Acknowledged(request, ok, _):
                 self._requests.resolve(request, Outcome() if ok else Outcome(Failure.REFUSED))
             case Notification(key, matches):
-                for metadata in matches:
-                    self._inbox.accept(key, metadata)
+                self._inbox.accept_all(key, matches)
             case PastMatches():
                 self._pager.on_piece(SERVER, message)
             case PartReply():

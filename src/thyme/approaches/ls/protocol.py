@@ -142,7 +142,7 @@ class LocalStorage(ReactiveStore):
         return self._index.get(key) is not None or self._index.deleted(key)
 
     def _insert(self, metadata: Metadata, data: Content, done: Done, replicate: bool | None) -> Metadata:
-        self._contents.keep(metadata, data)
+        self._contents.keep_own(metadata, data)
         self.host.store.put("object", str(metadata.key), msgspec.msgpack.encode(metadata))
         for subscription in self._index.insert(metadata):
             self._notify(subscription.key, metadata)
@@ -307,8 +307,7 @@ class LocalStorage(ReactiveStore):
             self._tellings.meet()
 
     def _on_told(self, origin: NodeId, message: Told) -> None:
-        for metadata in message.matches:
-            self._inbox.accept(message.key, metadata)
+        self._inbox.accept_all(message.key, message.matches)
         if message.request >= 0:
             self._router.send(origin, Acknowledged(message.request))
 
@@ -322,8 +321,7 @@ class LocalStorage(ReactiveStore):
                 if self._tellings is not None:
                     self._tellings.acknowledged(request)
             case Notification(key, matches):
-                for metadata in matches:
-                    self._inbox.accept(key, metadata)
+                self._inbox.accept_all(key, matches)
             case PastMatches():
                 self._pager.on_piece(origin, message)
             case MoreRequest(request, subscription, cursor, limit):

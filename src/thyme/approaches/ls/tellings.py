@@ -163,6 +163,13 @@ class Tellings:
 
     def _next(self, owed: dict[Pair, int]) -> tuple[dict[Pair, int], list[Metadata]]:
         """The first of what is owed and what follows for the same subscription, as much as fits one message."""
+        if len(owed) == 1:
+            batch = owed.copy()
+            owed.clear()
+            return batch, [found for found in map(self._match, batch) if found is not None]
+        return self._next_of_many(owed)
+
+    def _next_of_many(self, owed: dict[Pair, int]) -> tuple[dict[Pair, int], list[Metadata]]:
         key = next(iter(owed))[0]
         batch: dict[Pair, int] = {}
         matches: list[Metadata] = []

@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -65,11 +66,12 @@ class Member:
         self._loop: ClosedLoop | None = None
         self._errands = Errands(self._user, self._device.host, say)
 
-    def _told(self, key: SubscriptionKey, metadata: Metadata, delay_s: float) -> None:
-        self._notified += 1
-        self._errands.told(metadata)
-        if self._loop is not None:
-            self._loop.told(metadata)
+    def _told(self, key: SubscriptionKey, matches: Sequence[tuple[Metadata, float]]) -> None:
+        self._notified += len(matches)
+        for metadata, _ in matches:
+            self._errands.told(metadata)
+            if self._loop is not None:
+                self._loop.told(metadata)
 
     async def live(self, orders: asyncio.Queue[Order | None]) -> None:
         await self._device.open()

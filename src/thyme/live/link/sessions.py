@@ -54,7 +54,9 @@ class Window:
         """Nothing if the number is new, or why it is not."""
         ahead = number - self._highest
         place, bit = (number % self._size) >> 3, 1 << (number & 7)
-        if ahead > 0:
+        if ahead == 1:  # as most are
+            self._highest = number
+        elif ahead > 0:
             self._move(number, ahead)
         elif -ahead >= self._size:
             return TOO_OLD

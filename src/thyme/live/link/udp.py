@@ -102,6 +102,7 @@ class UdpLink:
         )
         self._reception = Reception(node, self._options.heard, Acknowledgements(self._acknowledge), hear, count, codec)
         self._port = Port(self._take, self._reception.end_turn, count, self._options.buffers())
+        self._send = self._port.send
         self._multicast = Multicast(self._options.multicast, self._ask_who_hears, self._take_from_group)
         self._budgets = Budgets(self._options.budget)
         self._warned_of_overflow = False
@@ -171,6 +172,7 @@ class UdpLink:
 
     @property
     def roomy(self) -> bool:
+        """Whether the link keeps up with what it is given."""
         return self._unicasts.roomy
 
     async def room(self) -> None:
@@ -304,9 +306,6 @@ class UdpLink:
         else:
             datagram = self._sealed(msgspec.structs.replace(frame, body=introduction.pack()), None)
         self._send(datagram, address, "hello")
-
-    def _send(self, datagram: bytes, address: Address, name: str) -> None:
-        self._port.send(datagram, address, name)
 
     def _sealed(self, frame: Frame, peer: Peer | None) -> bytes:
         """As a datagram, marked if it is for one peer."""

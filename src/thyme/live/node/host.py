@@ -142,6 +142,11 @@ class LiveHost:
     def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
         return self._soon.add(action) if delay_s <= 0.0 else self.clock.after(delay_s, self._while_on(action))
 
+    @property
+    def recording(self) -> bool:
+        """Whether anybody wants to know what is recorded now."""
+        return self._logging or self.watch is not None
+
     def record(self, event: LogRecord) -> None:
         if self.on:
             if self._logging:

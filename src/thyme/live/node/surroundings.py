@@ -15,7 +15,13 @@ class NodeSurroundings:
     now: Callable[[], float]
     after: Callable[[float, Callable[[], None]], Timer]
     record: Callable[[LogRecord], None]
+    _host: LiveHost
 
     def move_to(self, host: LiveHost) -> None:
         """The node is open on this machine; before the first one, there is nothing for a user to do."""
+        self._host = host
         self.now, self.after, self.record = host.now, host.after, host.record
+
+    @property
+    def recording(self) -> bool:
+        return self._host.recording

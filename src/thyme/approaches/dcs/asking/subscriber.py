@@ -163,8 +163,7 @@ class Subscriber:
 
     def _on_notification(self, arrival: Arrival, message: CellNotification) -> None:
         for key in message.keys:
-            for metadata in message.matches:
-                self._inbox.accept(key, metadata, arrival.hops)
+            self._inbox.accept_all(key, message.matches, arrival.hops)
 
     def _on_past(self, arrival: Arrival, message: PastOf) -> None:
         source = self._asked.get(message.piece.request, _Source(message.cell))

@@ -67,20 +67,19 @@ class Unicasts:
         self._loop = asyncio.get_running_loop()
         self._lanes: dict[NodeId, Lane] = {}
         self._waiting = 0
-        self._roomy = asyncio.Event()
-        self._roomy.set()
+        self.roomy = True
+        """Whether few enough messages wait for their turn."""
+        self._made_room = asyncio.Event()
 
     def __len__(self) -> int:
         """Messages that wait, and parcels that are under way."""
         return self._waiting + sum(len(lane.under_way) + len(lane.pieces) for lane in self._lanes.values())
 
-    @property
-    def roomy(self) -> bool:
-        return self._roomy.is_set()
-
     async def room(self) -> None:
         """Wait until few enough messages wait for their turn."""
-        await self._roomy.wait()
+        while not self.roomy:
+            self._made_room.clear()
+            await self._made_room.wait()
 
     def begin(self, to: NodeId, body: bytes, failed: Failed) -> bool:
         """Send it, soon or when its turn comes; False if too many wait already."""
@@ -173,8 +172,8 @@ class Unicasts:
             self._narrow(lane)
         wait_s = self._options.ack_wait_s * self._options.ack_growth**parcel.tries
         parcel.tries += 1
-        parcel.timer = self._loop.call_later(wait_s, self._try, lane, parcel)
         self._way.transmit(lane.to, parcel.kind, parcel.number, parcel.body, parcel.tries > 1)
+        parcel.timer = self._loop.call_later(wait_s, self._try, lane, parcel)
 
     def _hurry(self, lane: Lane) -> None:
         """What later ones have overtaken is lost, most likely."""
@@ -207,10 +206,9 @@ class Unicasts:
 
     def _count_waiting(self, more: int) -> None:
         self._waiting += more
-        if self._waiting < self._options.room or not self._crowded():
-            self._roomy.set()
-        else:
-            self._roomy.clear()
+        self.roomy = self._waiting < self._options.room or not self._crowded()
+        if self.roomy:
+            self._made_room.set()
 
     def _crowded(self) -> bool:
         """A peer that does not answer keeps nobody waiting, until half of all places are taken."""

@@ -6,7 +6,7 @@ nodes that turn up by themselves. Whoever leaves, or is not heard for long, make
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -47,6 +47,10 @@ class Peers:
         self._listed: dict[Address, None] = {}
         self._by_address: dict[Address, Peer] = {}
         self._by_node: dict[NodeId, Peer] = {}
+        self.at: Callable[[Address], Peer | None] = self._by_address.get
+        """Who is at an address, …"""
+        self.find: Callable[[NodeId], Peer | None] = self._by_node.get
+        """… and a node, if it is here: asked for every datagram, several times."""
         self._addresses: tuple[Address, ...] | None = ()
         """Those of all peers, until one comes or goes."""
         self._lives: Bounded[NodeId, int] = Bounded(MAX_LIVES, renewing=True)
@@ -64,12 +68,6 @@ class Peers:
 
     def has_place(self, address: Address) -> bool:
         return address in self._listed or address in self._by_address or len(self._by_address) < self._maximum
-
-    def at(self, address: Address) -> Peer | None:
-        return self._by_address.get(address)
-
-    def find(self, node: NodeId) -> Peer | None:
-        return self._by_node.get(node)
 
     def add(self, peer: Peer) -> bool:
         """The peer is here; whether it was here before with another store. Who has its address or its id goes first."""

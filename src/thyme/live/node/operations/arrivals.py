@@ -11,7 +11,7 @@ Thing = TypeVar("Thing")
 
 
 class Arrivals(Generic[Thing]):
-    """An asynchronous iterator that is fed by `put` and closed by `end`."""
+    """An asynchronous iterator that is fed by `put` or `put_all` and closed by `end`."""
 
     def __init__(self, maximum: int, first: Iterable[Thing] = ()) -> None:
         self.lost = 0
@@ -44,10 +44,14 @@ class Arrivals(Generic[Thing]):
         return self._waiting.popleft()
 
     def put(self, thing: Thing) -> None:
-        if len(self._waiting) >= self._maximum:
+        self.put_all((thing,))
+
+    def put_all(self, things: Iterable[Thing]) -> None:
+        """In their order."""
+        self._waiting.extend(things)
+        while len(self._waiting) > self._maximum:
             self._waiting.popleft()
             self.lost += 1
-        self._waiting.append(thing)
         if self._readers:
             self._changed.set()
 

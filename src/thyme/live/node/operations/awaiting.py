@@ -2,8 +2,10 @@
 
 `Turns` lets them begin one after the other, each when there is room for what it sends and when not too many are under
 way: an application that inserts in a plain loop is as fast as the network, and no faster. One that comes while none is
-under way begins at once; those that come together are let in together, and the objects among them that are inserted are
-signed by one signature. They begin a few in one turn of the event loop, so that what they send travels together.
+under way begins at once, unless the last ones came together: then others are on their way, most likely, and it waits
+for them to the end of this turn of the event loop. Those that come together are let in together, and the objects among
+them that are inserted are signed by one signature. They begin a few in one turn, so that what they send travels
+together.
 """
 
 from __future__ import annotations
@@ -140,6 +142,8 @@ class Turns:
         self._sealed: deque[tuple[User, Operation[Any]]] = deque()
         """Those that were let in and have not begun."""
         self._opening = False
+        self._together = False
+        """Whether the last ones that were let in came together."""
         self._later: asyncio.Task[None] | None = None
 
     async def carry_out(self, user: User, operation: Operation[Answer]) -> Answer:
@@ -147,7 +151,7 @@ class Turns:
         if self._left < 1 and self._idle:
             await asyncio.sleep(0)  # a loop of operations that end at once would let nobody else run
             self._left = BURST
-        if self._idle and self._means.roomy():
+        if self._idle and not self._together and self._means.roomy():
             self._left -= 1
             self._begin(user, operation)
         else:
@@ -203,6 +207,8 @@ class Turns:
             user, operation = self._queue.popleft()
             if not operation.over:
                 self._sealed.append((user, operation))
+        if self._sealed:
+            self._together = len(self._sealed) > 1
         if self._means.sealed is not None and len(self._sealed) > 1:
             _seal_together([operation for _, operation in self._sealed], self._means.sealed)
 

@@ -6,7 +6,8 @@ that were inserted here or notified of, which can then be retrieved by key alone
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Callable, Iterable, Sequence
 from weakref import WeakSet
 
 from thyme.live.link.meeting.peers import Presence
@@ -15,6 +16,8 @@ from thyme.live.node.operations.notifications import Notice, Notifications, Subs
 from thyme.live.node.operations.presences import Presences
 from thyme.model.ids import SubscriptionKey
 from thyme.model.objects import Metadata
+
+logger = logging.getLogger("thyme.live")
 
 
 class Tidings:
@@ -50,14 +53,25 @@ class Tidings:
         for presences in self._presences:
             presences.end()
 
-    def notify(self, key: SubscriptionKey, metadata: Metadata, delay_s: float) -> None:
-        self.known.note(metadata)
-        notice = Notice(key, metadata, delay_s)
+    def notify(self, key: SubscriptionKey, matches: Sequence[tuple[Metadata, float]]) -> None:
+        notices: list[Notice] = []
+        for metadata, delay_s in matches:  # no comprehension: most often there is one, and a call more is what it costs
+            notices.append(Notice(key, metadata, delay_s))
+            self.known.note(metadata)
         if stream := self.streams.get(key.sid):
-            stream.put(notice)
+            stream.put_all(notices)
         if self.on_notice:
-            self.on_notice(notice)
+            _tell_each(self.on_notice, notices)
 
     def notice(self, presence: Presence) -> None:
         for presences in self._presences:
             presences.put(presence)
+
+
+def _tell_each(told: Callable[[Notice], None], notices: Iterable[Notice]) -> None:
+    """All of them, whatever an application does about one: they count as told."""
+    for notice in notices:
+        try:
+            told(notice)
+        except Exception:
+            logger.exception("what is to be told of %s failed", notice.metadata.key)
