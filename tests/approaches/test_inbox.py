@@ -132,7 +132,9 @@ def test_what_came_together_is_told_together_without_what_was_told_or_does_not_m
     assert told == [["a", "b"], ["c"]]
 
 
-def test_what_was_noted_before_the_disk_was_full_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_noted_before_the_disk_was_full_is_told_and_the_rest_when_it_comes_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     host, told = FakeHost(), list[str]()
     inbox, put = inbox_of(host), host.store.put
     inbox.add(goal(0), lambda key, matches, hops: told.extend(one.key.oid for one in matches))
@@ -146,6 +148,9 @@ def test_what_was_noted_before_the_disk_was_full_is_told(monkeypatch: pytest.Mon
     with pytest.raises(InputError):
         inbox.accept_all(key(0), [thing(oid) for oid in "abcd"])
     assert told == ["a", "b"]
+    monkeypatch.setattr(host.store, "put", put)
+    assert inbox.accept_all(key(0), [thing(oid) for oid in "abcd"]) == 2
+    assert told == ["a", "b", "c", "d"]
 
 
 def test_what_comes_between_a_restart_and_resume_is_told_then(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -185,7 +185,11 @@ class Inbox(Generic[Source]):
             for metadata in matches:
                 key = metadata.key
                 if wants(metadata) and add((sid, key), None):
-                    put(NOTIFIED, f"{sid}/{key.owner}/{key.oid}", b"")
+                    try:
+                        put(NOTIFIED, f"{sid}/{key.owner}/{key.oid}", b"")
+                    except InputError:  # the disk is full: whoever tells it again may have more luck
+                        del self._notified[sid, key]
+                        raise
                     new.append(metadata)
         finally:  # what was noted before the disk was full is told
             if new:
