@@ -10,34 +10,28 @@ from typing import Any
 
 import numpy as np
 
-from thyme.compiled import entry, inner
+from thyme.compiled import carray, entry, inner, pointer
 from thyme.routing.dsdv.alarms import draw_moment, forget_past
 from thyme.routing.dsdv.duties import ATTEND, MUST, READY, RESETTLED, SETTLE
 from thyme.routing.dsdv.reading import read_entry
 from thyme.routing.dsdv.rows import earliest, find, follow, insert, lose_over, note, opened, take_out, tellable
-from thyme.routing.dsdv.writing import ENTRY, buffer, settle_next, tell_news, write
+from thyme.routing.dsdv.writing import buffer, settle_next, tell_news, write
 from thyme.routing.noting import columns, desk_of
 
 MAX_HOPS = 1000
 """No route is so long; an entry that says so is nonsense."""
 SHORT = -1
 """There are too few rows, and nothing was done."""
+SAID = np.dtype([("destination", np.int64), ("hops", np.int64), ("sequence", np.int64)])
+"""An entry of an update, as numbers: it is made of its bytes once, and read by everybody who hears it."""
 
 
 @inner
-def number(entries: Any, at: int) -> int:
-    """Four bytes in network order."""
-    high = (np.int64(entries[at]) << 24) | (np.int64(entries[at + 1]) << 16)
-    return int(high | (np.int64(entries[at + 2]) << 8) | np.int64(entries[at + 3]))
-
-
-@inner
-def read_update(desk: Any, rows: Any, entries: bytes, sender: int, now_s: float) -> int:
+def read_update(desk: Any, rows: Any, entries: Any, sender: int, now_s: float) -> int:
     """Take in a neighbour's update: any of READY and RESETTLED."""
     guess, ready, since_s, moved = 0, False, desk.due_s, False
-    for k in range(len(entries) // ENTRY):
-        destination = number(entries, k * ENTRY)
-        hops, sequence = number(entries, k * ENTRY + 4), number(entries, k * ENTRY + 8)
+    for k in range(len(entries)):
+        destination, hops, sequence = entries[k].destination, entries[k].hops, entries[k].sequence
         if destination == desk.own or not 0 < hops < MAX_HOPS:
             continue
         at = find(desk, rows, destination, guess)
@@ -60,12 +54,12 @@ def read_update(desk: Any, rows: Any, entries: bytes, sender: int, now_s: float)
 
 
 @inner
-def hear(address: int, entries: bytes, sender: int, now_s: float, draw: float) -> int:
+def hear(address: int, entries: Any, sender: int, now_s: float, draw: float) -> int:
     """Take in a neighbour's update, and say what it leaves to be done (`dsdv.duties`)."""
     desks, rows = opened(address)
     desk = desks[0]
     forget_past(desk, now_s)
-    if desk.used + len(entries) // ENTRY > desk.capacity or desk.trigger_count == desk.trigger_room:
+    if desk.used + len(entries) > desk.capacity or desk.trigger_count == desk.trigger_room:
         return SHORT
     told = read_update(desk, rows, entries, sender, now_s)
     if told & RESETTLED and desk.due_s < desk.settled_s:
@@ -75,18 +69,19 @@ def hear(address: int, entries: bytes, sender: int, now_s: float, draw: float) -
 
 
 @entry
-def read(address: int, entries: bytes, sender: int, now_s: float, draw: float) -> int:
-    """One node hears an update."""
-    return hear(address, entries, sender, now_s, draw)
+def read(address: int, entries: int, count: int, sender: int, now_s: float, draw: float) -> int:
+    """One node hears an update, whose entries stand as numbers at an address."""
+    return hear(address, carray(pointer(entries), count, SAID), sender, now_s, draw)
 
 
 @entry
-def read_all(hearing: int, desks: int, entries: bytes, sender: int) -> int:
+def read_all(hearing: int, desks: int, entries: int, count: int, sender: int) -> int:
     """Many nodes hear an update; for how many of them something is left to be done."""
     nodes, now_s, draws, told = columns(hearing)
+    said = carray(pointer(entries), count, SAID)
     busy = 0
     for i in range(len(nodes)):
-        left = hear(desk_of(desks, nodes[i]), entries, sender, now_s[i], draws[i])
+        left = hear(desk_of(desks, nodes[i]), said, sender, now_s[i], draws[i])
         told[i] = left if left == SHORT else left & MUST
         busy += told[i] != 0
     return busy

@@ -114,10 +114,11 @@ class DsdvTable:
 
     def read(self, sender: NodeId, entries: bytes, now_s: float, draw: float = 0.0) -> int:
         """Take in a neighbour's update; what is left to be done, by `dsdv.duties`."""
-        told = kernel.read(self.address, entries, sender, now_s, draw)
+        said = _numbers(entries)
+        told = kernel.read(self.address, said.ctypes.data, len(said), sender, now_s, draw)
         while told == kernel.SHORT:
-            self._make_room(len(entries) // ENTRY)
-            told = kernel.read(self.address, entries, sender, now_s, draw)
+            self._make_room(len(said))
+            told = kernel.read(self.address, said.ctypes.data, len(said), sender, now_s, draw)
         return told
 
     def trigger(self, now_s: float, draw: float) -> int:
@@ -202,7 +203,14 @@ class DsdvTable:
 
 def read_together(hearing: Hearing, desks: int, sender: NodeId, message: TableUpdate) -> int:
     """An `Ear.take`: everybody who hears an update reads it."""
-    return kernel.read_all(hearing.address, desks, message.entries, sender)
+    said = _numbers(message.entries)
+    return kernel.read_all(hearing.address, desks, said.ctypes.data, len(said), sender)
+
+
+def _numbers(entries: bytes) -> NDArray[np.int64]:
+    """The entries of an update as `kernel.SAID`; what is less than one at their end is nothing."""
+    count = len(entries) // ENTRY
+    return np.frombuffer(entries, ">u4", count * ENTRY // 4).astype(np.int64).reshape(count, ENTRY // 4)
 
 
 def _route(row: Any) -> Route:

@@ -15,6 +15,7 @@ import numpy as np
 
 from thyme.compiled import address_book
 from thyme.routing.dsdv.duties import SETTLE, TRIGGER
+from thyme.routing.dsdv.kernel import SAID
 from thyme.routing.dsdv.table import read_together
 from thyme.routing.dsdv.writing import ENTRY
 from thyme.routing.noting import note_together
@@ -78,6 +79,8 @@ class Player:
         for name in ("out_first", "out_last", "ended_first", "ended_last", "settling"):
             desk[name] = -1
         desk["frames_left"], desk["alarms_left"] = frames, alarms
+        self._said = np.zeros(entries, SAID)
+        desk["said"] = self._said.ctypes.data
         codec, crowd, desks = self._machines[0].codec, audience.crowd, audience.desks()
         sizes = [len(codec.encode(TableUpdate(bytes(ENTRY * count)))) for count in range(entries + 1)]
         nobody = np.zeros(0, np.int64)

@@ -16,6 +16,7 @@ DESK = np.dtype(
         ("now_s", "f8"),
         ("radio", "i8"),  # the address of the radio's book
         ("payload", "i8"),  # and of the entries
+        ("said", "i8"),  # and of those of one frame, as numbers
         *[(name, "i8") for name in ("order", "actions", "together", "header_bytes", "piece_bytes")],
         *[(name, "i8") for name in ("waiting", "free_alarm", "alarms_left")],
         *[(name, "i8") for name in ("free_frame", "frames_left", "head", "row")],

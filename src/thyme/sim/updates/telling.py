@@ -6,12 +6,14 @@ to send what has waited for a route, nothing is done for it here, and the audien
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from thyme.compiled import borrowing, carray, inner, pointer
 from thyme.routing.dsdv.alarms import forget_past
 from thyme.routing.dsdv.duties import SETTLE, TRIGGER
-from thyme.routing.dsdv.kernel import hear
+from thyme.routing.dsdv.kernel import SAID, hear
 from thyme.routing.dsdv.rows import DESK as TABLE
 from thyme.routing.dsdv.writing import ENTRY
 from thyme.routing.noting import note_one
@@ -24,6 +26,25 @@ from thyme.sim.updates.sending import end_frame, token_of
 from thyme.sim.updates.state import DUTIES, Updates
 
 _BYTE = np.dtype(np.uint8)
+
+
+@inner
+def number(entries: Any, at: int) -> int:
+    """Four bytes in network order."""
+    high = (np.int64(entries[at]) << 24) | (np.int64(entries[at + 1]) << 16)
+    return int(high | (np.int64(entries[at + 2]) << 8) | np.int64(entries[at + 3]))
+
+
+@inner
+def numbers(u: Updates, frame: int, count: int) -> Any:
+    """The entries of a frame as numbers."""
+    desk = u.desk[0]
+    entries = carray(pointer(desk.payload + frame * desk.piece_bytes), count * ENTRY, _BYTE)
+    said = carray(pointer(desk.said), count, SAID)
+    for k in range(count):
+        said[k].destination = number(entries, k * ENTRY)
+        said[k].hops, said[k].sequence = number(entries, k * ENTRY + 4), number(entries, k * ENTRY + 8)
+    return said
 
 
 @inner
@@ -51,14 +72,14 @@ def keep_time(u: Updates, node: int, left: int, now_s: float, clock_s: float) ->
 @inner
 def tell_rows(u: Updates, e: Ether, end: int, sender: int, frame: int) -> bool:
     """Tell a frame to one after the other of those who hear it, up to the first who is not ready; whether all were."""
-    desk, size = u.desk[0], u.frame[frame].bytes
-    entries = carray(pointer(desk.payload + frame * desk.piece_bytes), size, _BYTE)
-    size_bytes = u.message_bytes[size // ENTRY]
+    desk, count = u.desk[0], u.frame[frame].bytes // ENTRY
+    entries = numbers(u, frame, count)
+    size_bytes = u.message_bytes[count]
     while desk.row < end:
         row = e.told[desk.row]
         node, now_s = row.node, max(desk.now_s, row.at_s)
         clock_s = now_s + u.skew_s[node]
-        if desk.together == 0 or (u.listens[node] and not ready(u, node, sender, size // ENTRY, clock_s)):
+        if desk.together == 0 or (u.listens[node] and not ready(u, node, sender, count, clock_s)):
             return False
         desk.now_s = now_s
         desk.row += 1
