@@ -15,8 +15,9 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-from llvmlite.ir import Constant, Undefined
+from llvmlite.ir import Constant, FunctionType, IntType, Undefined, VoidType
 from numba import types
+from numba.core.cgutils import get_or_insert_function
 from numba.core.datamodel import models
 from numba.core.imputils import lower_builtin, lower_getattr_generic
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global
@@ -45,6 +46,39 @@ def _pointer(typing_context: Any, address: Any) -> Any:
 
 
 pointer: Any = intrinsic(_pointer)
+
+
+def _fetch(context: Any, builder: Any, place: Any) -> Any:
+    anything, number = context.get_value_type(types.voidptr), IntType(32)
+    kind = FunctionType(VoidType(), [anything, number, number, number])
+    fetch = get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    builder.call(fetch, [place, number(0), number(3), number(1)])
+    return context.get_dummy_value()
+
+
+def _prefetch(typing_context: Any, address: Any) -> Any:
+    """Have the cache line at an address at hand soon; nothing happens if there is none."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = builder.inttoptr(arguments[0], context.get_value_type(types.voidptr))
+        return _fetch(context, builder, place)
+
+    return types.none(address), generate
+
+
+def _prefetch_row(typing_context: Any, table: Any, at: Any) -> Any:
+    """The same for the beginning of a row of a table."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        at = context.cast(builder, arguments[1], signature.args[1], types.intp)
+        place = _place(context, builder, signature.args[0].row, arguments[0], at)
+        return _fetch(context, builder, builder.bitcast(place, context.get_value_type(types.voidptr)))
+
+    return types.none(table, at), generate
+
+
+prefetch: Any = intrinsic(_prefetch)
+prefetch_row: Any = intrinsic(_prefetch_row)
 
 
 def _brief(kind: str, description: str) -> str:

@@ -35,10 +35,22 @@ from numba.core.typing.templates import ConcreteTemplate, builtin_registry
 from numba.core.untyped_passes import InlineClosureLikes
 from platformdirs import user_cache_path
 
-from thyme.borrowed import TRIED_FIRST, address_book, carray, opener, pointer
+from thyme.borrowed import TRIED_FIRST, address_book, carray, opener, pointer, prefetch, prefetch_row
 from thyme.sources import own_sources
 
-__all__ = ["address_book", "borrowing", "carray", "compiled", "entry", "inner", "opener", "pointer", "tried"]
+__all__ = [
+    "address_book",
+    "borrowing",
+    "carray",
+    "compiled",
+    "entry",
+    "inner",
+    "opener",
+    "pointer",
+    "prefetch",
+    "prefetch_row",
+    "tried",
+]
 
 MAX_KEPT = 16
 """Folders of code that are kept; beyond them, the one not used for longest goes. A folder takes a few megabytes."""

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from thyme.compiled import carray, entry, inner, pointer
+from thyme.borrowed import LINE_BYTES
+from thyme.compiled import carray, entry, inner, pointer, prefetch
 from thyme.model.ids import NodeId
 from thyme.routing.cells.notes import PLACES, ROWS
 from thyme.routing.cells.roll import DESK, LIKELY, MOST_SILENT, NEWS, ROW, WAKES, saying, saying_all
@@ -17,7 +18,9 @@ from thyme.wire.beacons import NOTE, SUM_BYTES, Beacon, parts
 
 _NUMBER, _PLACE = np.dtype(np.int64), np.dtype(np.int32)
 _SUM = (1 << 8 * SUM_BYTES) - 1
-_NOTE_BYTES, _ROW_BYTES = NOTE.size, ROW.itemsize
+_NOTE_BYTES, _ROW_BYTES, _PLACE_BYTES = NOTE.size, ROW.itemsize, _PLACE.itemsize
+AHEAD = 2
+"""So many hearers before it is used, each of what leads to a row is fetched from memory."""
 
 
 @inner
@@ -59,12 +62,27 @@ def row_of(desk: Any, node: int) -> int:
     return 0
 
 
+@inner
+def look_ahead(nodes: Any, i: int, desks: int, sender: int) -> None:
+    """Have at hand what the next hearers will need: a desk first, then what it says where the sender's row is likely to
+    be, then that."""
+    last, place = len(nodes) - 1, sender & (LIKELY - 1)
+    address = desk_of(desks, nodes[min(i + 3 * AHEAD, last)])
+    prefetch(address)
+    prefetch(address + LINE_BYTES)
+    desk = carray(pointer(desk_of(desks, nodes[min(i + 2 * AHEAD, last)])), 1, DESK)[0]
+    prefetch(desk.likely + _PLACE_BYTES * place)
+    desk = carray(pointer(desk_of(desks, nodes[min(i + AHEAD, last)])), 1, DESK)[0]
+    prefetch(desk.rows + _ROW_BYTES * carray(pointer(desk.likely), LIKELY, _PLACE)[place])
+
+
 @entry
 def call(hearing: int, desks: int, sender: int, said: int, said_all: int, digest_bytes: int, notes: bytes) -> int:
     """For how many of the hearers this beacon is more than a sign of life; for each, what it is."""
     nodes, now_s, _, told = columns(hearing)
     more = 0
     for i in range(len(nodes)):
+        look_ahead(nodes, i, desks, sender)
         desk = carray(pointer(desk_of(desks, nodes[i])), 1, DESK)[0]
         told[i] = NEWS
         if digest_bytes <= desk.max_digest_bytes and knows_all(desk.notes, notes):

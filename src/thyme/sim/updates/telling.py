@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from thyme.compiled import borrowing, carray, inner, pointer
+from thyme.borrowed import LINE_BYTES
+from thyme.compiled import borrowing, carray, inner, pointer, prefetch
 from thyme.routing.dsdv.alarms import forget_past
 from thyme.routing.dsdv.duties import SETTLE, TRIGGER
 from thyme.routing.dsdv.kernel import SAID, hear
 from thyme.routing.dsdv.rows import DESK as TABLE
+from thyme.routing.dsdv.rows import ROW
 from thyme.routing.dsdv.writing import ENTRY
 from thyme.routing.noting import note_one
 from thyme.sim.radios.wifi.queues import RECEIVED
@@ -25,7 +27,11 @@ from thyme.sim.updates.mersenne import draw
 from thyme.sim.updates.sending import end_frame, token_of
 from thyme.sim.updates.state import DUTIES, Updates
 
-_BYTE = np.dtype(np.uint8)
+_BYTE, _WORD = np.dtype(np.uint8), np.dtype(np.uint32)
+_ROW_BYTES, _WORD_BYTES = ROW.itemsize, _WORD.itemsize
+TABLE_LINES = -(-TABLE.itemsize // LINE_BYTES)
+ROWS_AHEAD = 4
+"""Most updates have no more entries; those of longer ones follow each other in memory."""
 
 
 @inner
@@ -70,12 +76,34 @@ def keep_time(u: Updates, node: int, left: int, now_s: float, clock_s: float) ->
 
 
 @inner
+def look_ahead(u: Updates, e: Ether, end: int, entries: Any) -> None:
+    """Have at hand what whoever comes next, and after that one, will need: hearers' memory is nowhere near, and to wait
+    for it would take longer than all that is done with it."""
+    at = u.desk[0].row
+    if at + 2 < end:
+        node = e.told[at + 2].node
+        for line in range(TABLE_LINES):
+            prefetch(u.table[node] + LINE_BYTES * line)
+        prefetch(u.random[node])
+        if len(u.heard) > 0:
+            prefetch(u.heard[node])
+    if at + 1 < end:
+        node = e.told[at + 1].node
+        desk = carray(pointer(u.table[node]), 1, TABLE)[0]
+        for k in range(min(len(entries), ROWS_AHEAD)):
+            prefetch(desk.rows + _ROW_BYTES * entries[k].destination)
+        prefetch(desk.triggers)
+        prefetch(u.random[node] + _WORD_BYTES * (1 + carray(pointer(u.random[node]), 1, _WORD)[0]))
+
+
+@inner
 def tell_rows(u: Updates, e: Ether, end: int, sender: int, frame: int) -> bool:
     """Tell a frame to one after the other of those who hear it, up to the first who is not ready; whether all were."""
     desk, count = u.desk[0], u.frame[frame].bytes // ENTRY
     entries = numbers(u, frame, count)
     size_bytes = u.message_bytes[count]
     while desk.row < end:
+        look_ahead(u, e, end, entries)
         row = e.told[desk.row]
         node, now_s = row.node, max(desk.now_s, row.at_s)
         clock_s = now_s + u.skew_s[node]

@@ -9,13 +9,16 @@ that transmits is deaf altogether. Whatever reaches the carrier sense threshold 
 
 from __future__ import annotations
 
-from thyme.compiled import borrowing
+from thyme.compiled import borrowing, prefetch_row
 from thyme.sim.radios.wifi.access import take_idle_slots
 from thyme.sim.radios.wifi.events import ARRIVED, DETECT, schedule
 from thyme.sim.radios.wifi.interference import others_at, put_on_air, rivalled, stronger_follows
 from thyme.sim.radios.wifi.places import bin_nodes, gather, locate, look_around
 from thyme.sim.radios.wifi.state import BROADCAST, LOCKS, SAID_BITS, SENSED, Ether, Row
 from thyme.sim.radios.wifi.timing import OFDM6, frame_ns
+
+AHEAD = 8
+"""So many hearers before it is looked at, a node is fetched from memory."""
 
 
 @borrowing
@@ -119,7 +122,9 @@ def detect(e: Ether, f: int) -> None:
     config, me = e.config[0], e.frame[f]
     alone, rivals = me.overlaps < 0, rivalled(e, f)
     start, length, detection = me.start, me.length, config.detection
-    for k in range(me.first, me.first + me.hearers):
+    last = me.first + me.hearers
+    for k in range(me.first, last):
+        prefetch_row(e.node, e.hearer[min(k + AHEAD, last - 1)].node)
         said = e.hearer[k].said
         if alone and said & (LOCKS | SENSED) == 0:
             continue

@@ -6,7 +6,7 @@ slot and a PHY header after it was due, unless something is being received by th
 
 from __future__ import annotations
 
-from thyme.compiled import borrowing
+from thyme.compiled import borrowing, prefetch_row
 from thyme.sim.radios.wifi.access import (
     backoff_end,
     draw_backoff,
@@ -18,7 +18,7 @@ from thyme.sim.radios.wifi.access import (
     take_idle_slots,
     widen_window,
 )
-from thyme.sim.radios.wifi.air import transmit
+from thyme.sim.radios.wifi.air import AHEAD, transmit
 from thyme.sim.radios.wifi.events import AFTER_CTS, ANSWER, NAV_RESET, SENT_OUT, WAITED, schedule
 from thyme.sim.radios.wifi.interference import has_header, has_payload, quiet, take_off_air
 from thyme.sim.radios.wifi.queues import GIVEN_UP, RECEIVED, SENT, append_packet, drop_expired, finish_head, tell
@@ -223,7 +223,12 @@ def decide(e: Ether, f: int, k: int, n: int) -> None:
 def arrived(e: Ether, f: int) -> None:
     """The last hearer has all of frame f: everyone who locked on to it either decodes it or not."""
     me = e.frame[f]
-    for k in range(me.first, me.first + me.hearers):
+    last = me.first + me.hearers
+    for k in range(me.first, last):
+        ahead = e.hearer[min(k + AHEAD, last - 1)]
+        if ahead.said & LOCKS:
+            prefetch_row(e.node, ahead.node)
+            prefetch_row(e.station, ahead.node)
         if e.hearer[k].said & LOCKS and e.node[e.hearer[k].node].lock == f:
             decide(e, f, k, e.hearer[k].node)
     take_off_air(e, f)
