@@ -54,6 +54,25 @@ def test_who_answered_an_insertion_makes_up_for_an_older_subscription_it_did_not
     assert [message.matches for _, message in lone.take(CellNotification)] == [(OBJECT,)]
 
 
+def test_whoever_gives_what_was_deleted_is_told_so_and_nobody_else() -> None:
+    giver, _ = learning()
+    giver.cell.holdings.put(NEWS)
+    giver.cell.holdings.put_object(OBJECT, b"data")
+    lone, _ = learning()
+    lone.cell.holdings.delete(Deleted(HERE, OBJECT.key))
+    for given in (CellState(held=(NEWS,)), CellState(objects=(DataObject(OBJECT, b"data"),))):
+        lone.arrive(given, origin=6, form=Form.NODE)
+        ((to, told),) = lone.take(CellState)
+        assert to == [(OTHER, 6)]
+        assert told == CellState(deleted=(Deleted(HERE, OBJECT.key),))
+    giver.arrive(told, form=Form.NODE)
+    assert giver.cell.holdings.index.get(OBJECT.key) is None
+    assert list(giver.cell.holdings.objects()) == []
+    assert giver.sent == [], "there is nothing to say to that"
+    lone.arrive(CellState(held=(Held(HERE, metadata_of("another", "goal")),)), origin=6, form=Form.NODE)
+    assert lone.take(CellState) == []
+
+
 def test_what_was_answered_is_remembered_across_a_restart() -> None:
     lone, learner = learning()
     learner.subscribed.remember(SUBSCRIPTION.key, 9.0)

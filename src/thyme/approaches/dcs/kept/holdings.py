@@ -130,6 +130,11 @@ class Holdings:
         self.drop_object(key)
         return True
 
+    def deletion(self, key: ObjectKey) -> Deleted | None:
+        """That an object was deleted, for one of the homes that know; None if none does."""
+        home = next(iter(self._deleted.get(key, ())), None)
+        return None if home is None else Deleted(home, key)
+
     def spread_tag(self, tag: str, cells: int) -> bool:
         """A tag of this cell is hot; False if that was known."""
         if tag in self.spread:

@@ -80,12 +80,22 @@ class Learning:
                     holdings.put_object(thing.metadata, thing.data)
 
     def take(self, arrival: Arrival, state: CellState, done: Callable[[], None] = _ignore) -> None:
-        """As `learn`, and fetch what is too large to come along; `done` is told when all of it is here, if it fits."""
+        """As `learn`, and fetch what is too large to come along; `done` is told when all of it is here, if it fits.
+        Whoever gives what was deleted is told so, or it would give it to the next."""
         fits = self.learn(state)
+        self._tell_of_deleted(arrival, state)
         if self._is_to_keep(state):
             self._replicas.fetch_for_cell(arrival, state, done if fits else _ignore)
         elif fits:
             done()
+
+    def _tell_of_deleted(self, arrival: Arrival, state: CellState) -> None:
+        holdings = self._cell.holdings
+        objects = (thing.metadata for thing in state.objects)
+        given = {metadata.key: None for metadata in (*(held.metadata for held in state.held), *objects)}
+        gone = tuple(deleted for key in given if (deleted := holdings.deletion(key)) is not None)
+        if gone and self._cell.options.repair and arrival.origin != self._cell.host.node:
+            self._cell.answer(arrival, CellState(deleted=gone))
 
     def _on_state(self, arrival: Arrival, state: CellState) -> None:
         """News from another member, or another cell's keys that this cell is to keep from now on. A node that joins
