@@ -13,9 +13,10 @@ from random import Random
 from thyme.model.ids import NodeId
 from thyme.model.records import TrafficKind
 from thyme.routing.dsdv.protocol import Dsdv, DsdvOptions
+from thyme.sim.machine import SimulatedHost
 from thyme.sim.radios.wifi.profiles import WifiOptions
 from thyme.sim.radios.wifi.radio import WifiRadio
-from thyme.sim.simulation import SimulatedHost, Simulation
+from thyme.sim.simulation import Simulation
 from thyme.wire.codec import encode
 from thyme.wire.dsdv import Carried
 from thyme.wire.flooding import Flooded

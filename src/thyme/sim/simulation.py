@@ -1,38 +1,33 @@
 """A simulation: nodes on an engine, with a radio between them.
 
-`SimulatedHost` is one node's machine. It charges every frame its true encoded size and gives the radio a number for
-it; what the radio tells is handed to the protocols here. A node that is switched off loses its protocol, its timers
-and its queue, and keeps its store; switched on again, it gets a new protocol on the same store.
+Every frame is charged its true encoded size, and the radio is given a number for it; what the radio tells is handed to
+the machines of the nodes (`sim.machine`).
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Sequence
-from math import inf
 from random import Random
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from thyme.host import MemoryStore, Timer
-from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
-from thyme.model.records import LogRecord, TrafficKind
+from thyme.model.records import TrafficKind
 from thyme.routing.hearing import Hearing
-from thyme.sim.audience import Audience, Ears
+from thyme.sim.audience import Audience
 from thyme.sim.collecting import seldom_collecting
-from thyme.sim.disk import DiskSection, SimulatedDisk
 from thyme.sim.engine import Engine
 from thyme.sim.faults import Pass, Rule, verdict
+from thyme.sim.machine import Failed, SimulatedHost
 from thyme.sim.radios.radio import Happening, Radio, Told
 from thyme.sim.recorder import Recorder
 from thyme.sim.stops import END, STEP, TELL, TELL_ONE
 from thyme.wire.dsdv import TableUpdate
 from thyme.wire.message import Message
-from thyme.wire.signing import CHARGING, PLAIN, Codec
-from thyme.world.mobility.movement import Leg, Movement
+from thyme.wire.signing import CHARGING, PLAIN
+from thyme.world.mobility.movement import Movement
 
 if TYPE_CHECKING:
     from thyme.sim.updates.player import Player
@@ -52,11 +47,7 @@ FRAME_SCHEMA = pa.schema(
     ]
 )
 
-Receive = Callable[[NodeId, Message], None]
-Failed = Callable[[], None] | None
 
-
-_EVERYBODY = NodeId(-1)
 _RECEIVED, _SENT, _GIVEN_UP = int(Happening.RECEIVED), int(Happening.SENT), int(Happening.GIVEN_UP)
 
 
@@ -81,7 +72,7 @@ class _Kind:
                 tally.make_room(len(simulation.hosts))
 
 
-class _Frame:
+class Frame:
     """A frame on its way: what is in it, who sent it in which of their lives, and whom to tell if it fails."""
 
     __slots__ = ("failed", "kind", "life", "message", "refused", "sender", "size_bytes")
@@ -118,7 +109,7 @@ class Simulation:
         self.fault_random = Random(f"{seed}/faults")
         codec = CHARGING if signed else PLAIN
         self.hosts = [SimulatedHost(self, NodeId(i), seed, codec) for i in range(movement.nodes)]
-        self._frames: dict[int, _Frame] = {}
+        self._frames: dict[int, Frame] = {}
         self._ended: deque[tuple[float, int]] = deque()
         self._tokens = 0
         self._kinds: dict[type[Message], _Kind] = {}
@@ -209,7 +200,7 @@ class Simulation:
         if token % FORGET_AFTER == 0:
             for sent in self.radio.take_ended(self.engine.now_s - FRAME_MEMORY_S):
                 del self._frames[sent]
-        frame = self._frames[token] = _Frame(message, kind, sender, host.life, size_bytes, failed)
+        frame = self._frames[token] = Frame(message, kind, sender, host.life, size_bytes, failed)
         now_s = max(self.engine.now_s, self.radio.now_s)
         if to < 0:
             accepted = self.radio.broadcast(now_s, sender, token, size_bytes)
@@ -261,13 +252,13 @@ class Simulation:
         while self._ended and self._ended[0][0] < engine.now_s:
             del self._frames[self._ended.popleft()[1]]
 
-    def _played(self, told: Told) -> _Frame:
+    def _played(self, told: Told) -> Frame:
         """A frame that the player has sent."""
         assert self._player is not None
         message, size_bytes = self._player.message(told)
-        return _Frame(message, self._kinds[TableUpdate], told.peer, -1, size_bytes, None)
+        return Frame(message, self._kinds[TableUpdate], told.peer, -1, size_bytes, None)
 
-    def _end(self, told: Told, frame: _Frame) -> None:
+    def _end(self, told: Told, frame: Frame) -> None:
         """The sender is done with a frame."""
         self.engine.now_s = max(self.engine.now_s, told.at_s)
         self._ended.append((told.at_s + FRAME_MEMORY_S, told.frame))
@@ -275,7 +266,7 @@ class Simulation:
         if failed and frame.failed and self.hosts[frame.sender].life == frame.life:
             frame.failed()
 
-    def _receive(self, node: int, sender: int, frame: _Frame) -> None:
+    def _receive(self, node: int, sender: int, frame: Frame) -> None:
         """What the scenario's faults let through."""
         host = self.hosts[node]
         if not self.rules:
@@ -290,113 +281,3 @@ class Simulation:
         else:
             frame.refused = False
             host.after(answer.delay_s, lambda: host.hear(sender, frame))
-
-
-class SimulatedHost:
-    """One node's machine in the simulator."""
-
-    def __init__(self, simulation: Simulation, node: NodeId, seed: int, codec: Codec) -> None:
-        self._simulation = simulation
-        self._engine = simulation.engine
-        self._recorder = simulation.recorder
-        self._seed = seed
-        self.node = node
-        self.random = Random(f"{seed}/{node}")
-        self.store: MemoryStore = MemoryStore()
-        self._disk: DiskSection | None = None
-        self.codec = codec
-        self.skew_s = 0.0
-        """How far this node's clock is ahead of the others'."""
-        self.life = 0
-        self._legs: list[Leg] | None = None
-        self._leg = Leg(inf, 0.0, 0.0)
-        self._leg_from_s = self._leg_to_s = inf
-        self._place = Point(0.0, 0.0)
-        self.receive: Receive | None = None
-        self.ears: Ears | None = None
-
-    def have_disk(self, section: DiskSection) -> None:
-        """What is stored lasts when it was committed, which takes time: frames wait for it."""
-        self._disk = section
-        self.lose_store()
-
-    def begin_life(self, receive: Receive, ears: Ears = lambda kind: ()) -> None:
-        """The node is on; `receive` is told what it hears, unless it has `ears` for it."""
-        self.receive = receive
-        self.ears = ears
-        self._simulation.changed(self.node)
-
-    def end_life(self) -> None:
-        self.life += 1
-        self.receive = self.ears = None
-        self._simulation.changed(self.node)
-        if isinstance(self.store, SimulatedDisk):
-            self.store.crash()
-
-    def lose_store(self) -> None:
-        """The device is gone for good, and with it what it kept."""
-        self.store = MemoryStore() if self._disk is None else SimulatedDisk(self._engine, self._disk)
-
-    def now(self) -> float:
-        return self._engine.now_s + self.skew_s
-
-    def position(self) -> Point:
-        leg, now_s = self._present_leg(), self._engine.now_s
-        if leg.vx_mps == 0.0 and leg.vy_mps == 0.0:
-            return self._place
-        elapsed_s = max(0.0, now_s - leg.start_s)
-        return Point(leg.x_m + leg.vx_mps * elapsed_s, leg.y_m + leg.vy_mps * elapsed_s)
-
-    def moving(self) -> bool:
-        leg = self._present_leg()
-        return leg.vx_mps != 0.0 or leg.vy_mps != 0.0
-
-    def _present_leg(self) -> Leg:
-        """The leg of the movement that this node is on; it is asked for far more often than it changes."""
-        now_s = self._engine.now_s
-        if self._leg_from_s <= now_s < self._leg_to_s:
-            return self._leg
-        if self._legs is None:
-            self._legs = self._simulation.movement.node_legs(self.node)
-        legs = self._legs
-        next_leg = max(1, bisect_right(legs, now_s, key=lambda leg: leg.start_s))
-        self._leg = leg = legs[next_leg - 1]
-        self._leg_from_s = leg.start_s if next_leg > 1 else -inf
-        self._leg_to_s = legs[next_leg].start_s if next_leg < len(legs) else inf
-        self._place = Point(leg.x_m, leg.y_m)
-        return leg
-
-    def broadcast(self, message: Message) -> None:
-        self.unicast(_EVERYBODY, message)
-
-    def unicast(self, to: NodeId, message: Message, failed: Failed = None) -> None:
-        """Nobody hears of what a crash could still undo."""
-        if self._disk is None:
-            self._simulation.send(self.node, to, message, failed)
-        else:
-            self.store.commit(lambda: self._simulation.send(self.node, to, message, failed))
-
-    @property
-    def waits(self) -> bool:
-        """Whether a frame has to wait until what was stored before it is durable."""
-        return self._disk is not None
-
-    def alone(self) -> bool:
-        return False
-
-    def part_bytes(self) -> int:
-        """Frames of a radio are small."""
-        return 0
-
-    def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
-        return self._engine.after(delay_s, action, self)
-
-    def record(self, event: LogRecord) -> None:
-        self._recorder.record(self._engine.now_s, self.node, event)
-
-    def hear(self, sender: int, frame: _Frame) -> None:
-        if self.receive is not None:
-            received = frame.kind.received
-            received.counts[self.node] += 1
-            received.sizes[self.node] += frame.size_bytes
-            self.receive(NodeId(sender), frame.message)

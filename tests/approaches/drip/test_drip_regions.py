@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from thyme.approaches.drip.abilities import detecting_ability, standing_of
 from thyme.approaches.drip.options import DripOptions
 from thyme.model.ids import NodeId
-from thyme.sim.simulation import Receive
+from thyme.sim.machine import Receive
 from thyme.wire.drip import NOBODY, Presence
 from thyme.wire.message import Message
 from thyme.world.mobility.movement import movement_of_legs, walk

@@ -1,0 +1,140 @@
+"""One node's machine in the simulator: the `Host` of its protocol.
+
+A node that is switched off loses its protocol, its timers and its queue, and keeps its store; switched on again, it
+gets a new protocol on the same store.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from math import inf
+from random import Random
+from typing import TYPE_CHECKING
+
+from thyme.host import MemoryStore, Timer
+from thyme.model.geometry import Point
+from thyme.model.ids import NodeId
+from thyme.model.records import LogRecord
+from thyme.sim.audience import Ears
+from thyme.sim.disk import DiskSection, SimulatedDisk
+from thyme.wire.message import Message
+from thyme.wire.signing import Codec
+from thyme.world.mobility.movement import Leg
+
+if TYPE_CHECKING:
+    from thyme.sim.simulation import Frame, Simulation
+
+Receive = Callable[[NodeId, Message], None]
+Failed = Callable[[], None] | None
+_EVERYBODY = NodeId(-1)
+
+
+class SimulatedHost:
+    """One node's machine in the simulator."""
+
+    def __init__(self, simulation: Simulation, node: NodeId, seed: int, codec: Codec) -> None:
+        self._simulation = simulation
+        self._engine = simulation.engine
+        self._recorder = simulation.recorder
+        self._seed = seed
+        self.node = node
+        self.random = Random(f"{seed}/{node}")
+        self.store: MemoryStore = MemoryStore()
+        self._disk: DiskSection | None = None
+        self.codec = codec
+        self.skew_s = 0.0
+        """How far this node's clock is ahead of the others'."""
+        self.life = 0
+        self._legs: list[Leg] | None = None
+        self._leg = Leg(inf, 0.0, 0.0)
+        self._leg_from_s = self._leg_to_s = inf
+        self._place = Point(0.0, 0.0)
+        self.receive: Receive | None = None
+        self.ears: Ears | None = None
+
+    def have_disk(self, section: DiskSection) -> None:
+        """What is stored lasts when it was committed, which takes time: frames wait for it."""
+        self._disk = section
+        self.lose_store()
+
+    def begin_life(self, receive: Receive, ears: Ears = lambda kind: ()) -> None:
+        """The node is on; `receive` is told what it hears, unless it has `ears` for it."""
+        self.receive = receive
+        self.ears = ears
+        self._simulation.changed(self.node)
+
+    def end_life(self) -> None:
+        self.life += 1
+        self.receive = self.ears = None
+        self._simulation.changed(self.node)
+        if isinstance(self.store, SimulatedDisk):
+            self.store.crash()
+
+    def lose_store(self) -> None:
+        """The device is gone for good, and with it what it kept."""
+        self.store = MemoryStore() if self._disk is None else SimulatedDisk(self._engine, self._disk)
+
+    def now(self) -> float:
+        return self._engine.now_s + self.skew_s
+
+    def position(self) -> Point:
+        leg, now_s = self._present_leg(), self._engine.now_s
+        if leg.vx_mps == 0.0 and leg.vy_mps == 0.0:
+            return self._place
+        elapsed_s = max(0.0, now_s - leg.start_s)
+        return Point(leg.x_m + leg.vx_mps * elapsed_s, leg.y_m + leg.vy_mps * elapsed_s)
+
+    def moving(self) -> bool:
+        leg = self._present_leg()
+        return leg.vx_mps != 0.0 or leg.vy_mps != 0.0
+
+    def _present_leg(self) -> Leg:
+        """The leg of the movement that this node is on; it is asked for far more often than it changes."""
+        now_s = self._engine.now_s
+        if self._leg_from_s <= now_s < self._leg_to_s:
+            return self._leg
+        if self._legs is None:
+            self._legs = self._simulation.movement.node_legs(self.node)
+        legs = self._legs
+        next_leg = max(1, bisect_right(legs, now_s, key=lambda leg: leg.start_s))
+        self._leg = leg = legs[next_leg - 1]
+        self._leg_from_s = leg.start_s if next_leg > 1 else -inf
+        self._leg_to_s = legs[next_leg].start_s if next_leg < len(legs) else inf
+        self._place = Point(leg.x_m, leg.y_m)
+        return leg
+
+    def broadcast(self, message: Message) -> None:
+        self.unicast(_EVERYBODY, message)
+
+    def unicast(self, to: NodeId, message: Message, failed: Failed = None) -> None:
+        """Nobody hears of what a crash could still undo."""
+        if self._disk is None:
+            self._simulation.send(self.node, to, message, failed)
+        else:
+            self.store.commit(lambda: self._simulation.send(self.node, to, message, failed))
+
+    @property
+    def waits(self) -> bool:
+        """Whether a frame has to wait until what was stored before it is durable."""
+        return self._disk is not None
+
+    def alone(self) -> bool:
+        return False
+
+    def part_bytes(self) -> int:
+        """Frames of a radio are small."""
+        return 0
+
+    def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
+        return self._engine.after(delay_s, action, self)
+
+    def record(self, event: LogRecord) -> None:
+        self._recorder.record(self._engine.now_s, self.node, event)
+
+    def hear(self, sender: int, frame: Frame) -> None:
+        if self.receive is not None:
+            received = frame.kind.received
+            received.counts[self.node] += 1
+            received.sizes[self.node] += frame.size_bytes
+            self.receive(NodeId(sender), frame.message)
