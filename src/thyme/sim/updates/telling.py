@@ -78,16 +78,16 @@ def keep_time(u: Updates, node: int, left: int, now_s: float, clock_s: float) ->
 @inner
 def look_ahead(u: Updates, e: Ether, end: int, entries: Any) -> None:
     """Have at hand what whoever comes next, and after that one, will need: hearers' memory is nowhere near, and to wait
-    for it would take longer than all that is done with it."""
+    for it would take longer than all that is done with it. Who does not listen may have none."""
     at = u.desk[0].row
-    if at + 2 < end:
+    if at + 2 < end and u.listens[e.told[at + 2].node]:
         node = e.told[at + 2].node
         for line in range(TABLE_LINES):
             prefetch(u.table[node] + LINE_BYTES * line)
         prefetch(u.random[node])
         if len(u.heard) > 0:
             prefetch(u.heard[node])
-    if at + 1 < end:
+    if at + 1 < end and u.listens[e.told[at + 1].node]:
         node = e.told[at + 1].node
         desk = carray(pointer(u.table[node]), 1, TABLE)[0]
         for k in range(min(len(entries), ROWS_AHEAD)):
