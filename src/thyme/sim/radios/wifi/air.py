@@ -97,7 +97,7 @@ def lock(e: Ether, n: int, f: int, arrival: int) -> None:
 def detect_among(e: Ether, f: int, k: int, n: int, arrival: int, rivals: bool) -> None:
     """Hearer k, which is node n and is free, notices frame f, or not, among others that are on the air. What they add
     up to matters only to who could not sense this one alone, or must tell it from them."""
-    config, power = e.config[0], e.reach[k].power
+    config, power = e.config[0], e.power[k]
     noticed, until, others = arrival + config.detection, arrival + e.frame[f].length, 0.0
     if power < config.cca_mw or config.preamble_snr > 0.0:
         others, others_until = others_at(e, f, n, noticed)
@@ -139,7 +139,7 @@ def detect(e: Ether, f: int) -> None:
                 sense(hearer, arrival + detection, arrival + length)
         elif not alone:
             detect_among(e, f, k, n, arrival, rivals)
-        elif said & LOCKS and (config.preamble_snr == 0.0 or e.reach[k].power >= config.preamble_snr * config.noise_mw):
+        elif said & LOCKS and (config.preamble_snr == 0.0 or e.power[k] >= config.preamble_snr * config.noise_mw):
             lock(e, n, f, arrival)
         elif said & SENSED:
             take_idle_slots(e, n, arrival + detection)

@@ -14,6 +14,7 @@ import numpy as np
 from thyme.compiled import opener
 from thyme.sim.radios.radio import TOLD
 from thyme.sim.radios.wifi.state import (
+    BOUND,
     CHUNK,
     CONFIG,
     COUNT,
@@ -29,13 +30,12 @@ from thyme.sim.radios.wifi.state import (
     OVERLAP,
     PACKET,
     PLACE,
-    REACH,
     SEEN,
     STATION,
     Ether,
 )
 
-NUMBER = np.dtype(np.int64)
+NUMBER, POWER = np.dtype(np.int64), np.dtype(np.float64)
 
 _ROWS = (
     *(
@@ -47,7 +47,7 @@ _ROWS = (
         COUNT,
         FRAME,
         HEARER,
-        REACH,
+        POWER,
         NUMBER,
         OVERLAP,
         PACKET,
@@ -57,7 +57,7 @@ _ROWS = (
         ENDED,
         GRID,
     ),
-    *(NUMBER, NUMBER, NUMBER, NUMBER, SEEN, NUMBER, NUMBER, NUMBER, LEG, CHUNK),
+    *(NUMBER, NUMBER, NUMBER, NUMBER, SEEN, NUMBER, NUMBER, NUMBER, LEG, BOUND, CHUNK),
 )
 
 opened: Callable[[int], Ether] = opener(dict(zip(Ether._fields, _ROWS, strict=True)))

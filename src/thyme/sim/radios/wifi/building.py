@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 from thyme.borrowed import lined
 from thyme.compiled import address_book
 from thyme.sim.radios.radio import TOLD
+from thyme.sim.radios.wifi.error_model import SURE_SNR
 from thyme.sim.radios.wifi.kernel import prepare
 from thyme.sim.radios.wifi.profiles import BROADCAST_MODES, ERROR_MODELS, WifiOptions, WifiProfile
 from thyme.sim.radios.wifi.state import (
+    BOUND,
+    BOUNDS,
     CHUNK,
     CONFIG,
     COUNT,
@@ -30,7 +33,6 @@ from thyme.sim.radios.wifi.state import (
     OVERLAP,
     PACKET,
     PLACE,
-    REACH,
     SEEN,
     STATION,
     Ether,
@@ -93,8 +95,19 @@ def configuration(profile: WifiProfile, options: WifiOptions) -> Table:
     }
     for name, value in values.items():
         row[name] = value
+    row["sure_mw"] = _least(row["noise_mw"], SURE_SNR)
     row["together"] = math.ceil(row["hear_m"] / LIGHT_M_PER_NS) + 1
     return table
+
+
+def _least(divisor: float, quotient: float) -> float:
+    """The least number that, divided by `divisor`, is at least `quotient`, to the last digit."""
+    number = float(quotient * divisor)
+    while number / divisor >= quotient:
+        number = math.nextafter(number, 0.0)
+    while number / divisor < quotient:
+        number = math.nextafter(number, math.inf)
+    return number
 
 
 def _grid(row: Row, legs: Table, cell_m: float) -> int:
@@ -150,7 +163,7 @@ def build(movement: Movement, profile: WifiProfile, options: WifiOptions, seed: 
         tally=np.zeros(nodes, COUNT),
         frame=np.zeros(FRAMES, FRAME),
         hearer=np.zeros(0 if static else FRAMES * nodes, HEARER),
-        reach=np.zeros(0 if static else FRAMES * nodes, REACH),
+        power=np.zeros(0 if static else FRAMES * nodes),
         hearer_first=np.zeros(nodes + 1, np.int64),
         overlap=np.zeros(OVERLAPS, OVERLAP),
         packet=np.zeros(PACKETS, PACKET),
@@ -168,6 +181,7 @@ def build(movement: Movement, profile: WifiProfile, options: WifiOptions, seed: 
         jump=jumps,
         leg_first=np.ascontiguousarray(movement.first, dtype=np.int64),
         leg=legs,
+        bound=np.zeros(BOUNDS + 1, BOUND),
         chunk=np.zeros(2 * OVERLAPS, CHUNK),
     )
     desk = ether.desk
@@ -185,7 +199,7 @@ def _meet(ether: Ether, seed: int, static: bool) -> Ether:
     if not static:
         return ether
     first = ether.hearer_first
-    ether = ether._replace(hearer=np.zeros(int(first[-1]), HEARER), reach=np.zeros(int(first[-1]), REACH))
+    ether = ether._replace(hearer=np.zeros(int(first[-1]), HEARER), power=np.zeros(int(first[-1])))
     book = address_book(ether)
     prepare(book.ctypes.data, seed, True)
     ether.config["max_hearers"] = max(1, int(np.diff(first).max()))
@@ -205,7 +219,7 @@ def with_more_room(ether: Ether) -> Ether:
         frame = chained(ether.frame, ether.desk, "free_frame", "frames_left")
         ether = ether._replace(frame=frame)
         if not ether.config[0]["static"]:
-            ether = ether._replace(hearer=_longer(ether.hearer), reach=_longer(ether.reach))
+            ether = ether._replace(hearer=_longer(ether.hearer), power=_longer(ether.power))
     if desk["packets_left"] < 1:
         ether = ether._replace(packet=chained(ether.packet, ether.desk, "free_packet", "packets_left"))
     if desk["overlaps_left"] < 2 * desk["active"] + 2:

@@ -20,9 +20,9 @@ from thyme.sim.radios.wifi.access import (
 )
 from thyme.sim.radios.wifi.air import AHEAD, transmit
 from thyme.sim.radios.wifi.events import AFTER_CTS, ANSWER, NAV_RESET, SENT_OUT, WAITED, schedule
-from thyme.sim.radios.wifi.interference import has_header, has_payload, quiet, take_off_air
+from thyme.sim.radios.wifi.interference import take_off_air
 from thyme.sim.radios.wifi.queues import GIVEN_UP, RECEIVED, SENT, append_packet, drop_expired, finish_head, tell
-from thyme.sim.radios.wifi.randomness import uniform
+from thyme.sim.radios.wifi.reception import HEADER, WHOLE, received
 from thyme.sim.radios.wifi.state import (
     ACK,
     BROADCAST,
@@ -205,16 +205,12 @@ def decide(e: Ether, f: int, k: int, n: int) -> None:
     node, me, frame = e.node[n], e.station[n], e.frame[f]
     node.lock = -1
     waiting, end = me.wait, node.lock_at + frame.length
-    sure = quiet(e, f, k, node.lock_at)
-    draw = uniform(e.station, n)
-    header = sure or has_header(e, f, k, node.lock_at, draw)
-    if header and frame.cut == 0:
-        draw = uniform(e.station, n)
-    if header and frame.cut == 0 and (sure or has_payload(e, f, k, node.lock_at, draw)):
+    has = received(e, f, k, n, node.lock_at)
+    if has == WHOLE:
         decoded(e, n, f, end)
     else:
         me.failed += 1
-        node.rx_bad = 1 if header else 0
+        node.rx_bad = 1 if has == HEADER else 0
     if waiting != NOTHING and me.wait == waiting:
         try_failed(e, n, end)
 

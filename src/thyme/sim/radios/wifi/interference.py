@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 
 from thyme.compiled import borrowing
-from thyme.sim.radios.wifi.error_model import BITS_PER_NS, NIST, SURE_SNR, chunk_success
-from thyme.sim.radios.wifi.places import ROUNDING, clear_chances, column, line, received_mw
-from thyme.sim.radios.wifi.state import SURE, Ether
-from thyme.sim.radios.wifi.timing import DSSS1, LIGHT_M_PER_NS, header_ns, preamble_ns
+from thyme.sim.radios.wifi.places import ROUNDING, column, line, received_mw
+from thyme.sim.radios.wifi.state import Ether
+from thyme.sim.radios.wifi.timing import LIGHT_M_PER_NS
 
 
 @borrowing
@@ -163,60 +162,14 @@ def collect_steps(e: Ether, f: int, n: int, begin: int, end: int) -> int:
 
 
 @borrowing
-def span_success(e: Ether, f: int, k: int, begin: int, end: int) -> float:
-    """The chance that hearer k decodes frame f from `begin` to `end`: the product over chunks of constant SINR."""
-    config, mode, power = e.config[0], e.frame[f].mode, e.reach[k].power
-    model = config.error_model
-    steps = collect_steps(e, f, e.hearer[k].node, begin, end) if e.frame[f].overlaps >= 0 else 0
-    if steps == 0 and e.hearer[k].said & SURE:
-        return 1.0
-    if steps == 0 and model == NIST and mode != DSSS1 and begin < end:
-        return math.exp((end - begin) * BITS_PER_NS * e.reach[k].clear)
-    chance, noise, since = 1.0, config.noise_mw, begin
-    for step in range(steps):
-        chance *= chunk_success(model, mode, power / noise, e.chunk[step].at - since)
-        since = e.chunk[step].at
-        noise = max(config.noise_mw, noise + e.chunk[step].change)
-    return chance * chunk_success(model, mode, power / noise, end - since)
-
-
-@borrowing
-def quiet(e: Ether, f: int, k: int, arrival: int) -> bool:
-    """Whether all that hearer k may hear besides frame f, even if it came at once, costs it nothing: most who decode a
-    frame are near its sender, and whatever overlaps it is far away."""
-    if e.hearer[k].said & SURE == 0:
-        return False
-    noise, n, late = e.config[0].noise_mw, e.hearer[k].node, latest(e)
+def loudest(e: Ether, f: int, n: int, arrival: int) -> float:
+    """The noise at node n and all that it may hear besides frame f, as if it came at once: most who decode a frame are
+    near its sender, and whatever overlaps it is far away."""
+    noise, late = e.config[0].noise_mw, latest(e)
     end = arrival + e.frame[f].length
     o = e.frame[f].overlaps
     while o >= 0:
         if e.overlap[o].start < end and e.overlap[o].end + late > arrival:
             noise += heard_at(e, o, n)[0]
         o = e.overlap[o].next
-    return bool(e.reach[k].power > ROUNDING * SURE_SNR * noise)
-
-
-@borrowing
-def hopeless(e: Ether, f: int, clear: float, draw: float) -> bool:
-    """Whether a draw loses even if nothing interferes, where the chance of that is known."""
-    known = e.config[0].error_model == NIST and e.frame[f].mode != DSSS1
-    return bool(known and draw > ROUNDING * clear)
-
-
-@borrowing
-def has_header(e: Ether, f: int, k: int, arrival: int, draw: float) -> bool:
-    """Whether hearer k decodes the header of frame f, by its draw."""
-    if e.config[0].static == 0:
-        clear_chances(e, k)
-    if hopeless(e, f, e.reach[k].header, draw):
-        return False
-    mode = e.frame[f].mode
-    return draw < span_success(e, f, k, arrival + preamble_ns(mode), arrival + header_ns(mode))
-
-
-@borrowing
-def has_payload(e: Ether, f: int, k: int, arrival: int, draw: float) -> bool:
-    begin, end = arrival + header_ns(e.frame[f].mode), arrival + e.frame[f].length
-    if hopeless(e, f, math.exp((end - begin) * BITS_PER_NS * e.reach[k].clear), draw):
-        return False
-    return draw < span_success(e, f, k, begin, end)
+    return float(noise)

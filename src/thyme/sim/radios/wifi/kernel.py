@@ -37,6 +37,7 @@ from thyme.sim.radios.wifi.exchange import (
 from thyme.sim.radios.wifi.places import bin_nodes, gather
 from thyme.sim.radios.wifi.queues import DROPPED, finish_head
 from thyme.sim.radios.wifi.randomness import seeded
+from thyme.sim.radios.wifi.reception import prepare_bounds
 from thyme.sim.radios.wifi.state import NEVER, NOTHING, Ether
 
 SHORT, OUT_OF_ORDER = -1, -2
@@ -225,5 +226,6 @@ def prepare(book: int, seed: int, write: bool) -> None:
         write_hearers(e)
     else:
         seed_nodes(e, seed)
+        prepare_bounds(e)
         if e.config[0].static != 0:
             count_hearers(e)

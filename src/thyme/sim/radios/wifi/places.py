@@ -16,9 +16,8 @@ import math
 import numpy as np
 
 from thyme.compiled import borrowing
-from thyme.sim.radios.wifi.error_model import BITS_PER_NS, SURE_SNR, nist_rate
 from thyme.sim.radios.wifi.state import LOCKS, NEVER, SAID_BITS, SENSED, SURE, Ether, Row
-from thyme.sim.radios.wifi.timing import LIGHT_M_PER_NS, OFDM_HEADER_NS, OFDM_PREAMBLE_NS
+from thyme.sim.radios.wifi.timing import LIGHT_M_PER_NS
 
 ROUNDING = 1.001
 """So much farther than it can be surely is not reached, however the last digits come out."""
@@ -53,10 +52,11 @@ def locate(e: Ether, n: int, now: int) -> None:
 @borrowing
 def received_mw(config: Row, distance2_m2: float) -> float:
     """Log-distance path loss; nothing is louder than at one metre."""
-    d2 = max(1.0, distance2_m2)
+    if distance2_m2 <= 1.0:
+        return float(config.power_1m_mw)
     if config.exponent == 3.0:
-        return float(config.power_1m_mw / (d2 * math.sqrt(d2)))
-    return float(config.power_1m_mw * d2 ** (-0.5 * config.exponent))
+        return float(config.power_1m_mw / (distance2_m2 * math.sqrt(distance2_m2)))
+    return float(config.power_1m_mw * distance2_m2 ** (-0.5 * config.exponent))
 
 
 @borrowing
@@ -113,29 +113,17 @@ def look_around(e: Ether, now: int) -> None:
 
 
 @borrowing
-def clear_chances(e: Ether, k: int) -> None:
-    """What the chances of hearer k are where nothing interferes: once for all if nobody moves, or else for those who
-    have to decide something."""
-    reach = e.reach[k]
-    reach.clear = nist_rate(reach.power / e.config[0].noise_mw)
-    reach.header = math.exp((OFDM_HEADER_NS - OFDM_PREAMBLE_NS) * BITS_PER_NS * reach.clear)
-
-
-@borrowing
 def describe(e: Ether, k: int, n: int, distance2_m2: float) -> None:
     """Write what a frame is to hearer k, which is node n."""
-    config, reach = e.config[0], e.reach[k]
+    config = e.config[0]
     power = received_mw(config, distance2_m2)
-    snr = power / config.noise_mw
-    reach.power = power
-    if config.static != 0:
-        clear_chances(e, k)
+    e.power[k] = power
     said = int(math.sqrt(distance2_m2) / LIGHT_M_PER_NS + 0.5) << SAID_BITS
     if power >= config.preamble_mw:
         said |= LOCKS
     if power >= config.cca_mw:
         said |= SENSED
-    if snr >= SURE_SNR:
+    if power >= config.sure_mw:
         said |= SURE
     e.hearer[k].node, e.hearer[k].said = n, said
 

@@ -30,7 +30,7 @@ NOTHING, WAIT_ACK, WAIT_CTS = 0, 1, 2
 CONFIG = np.dtype(
     [
         *[(name, "f8") for name in ("power_1m_mw", "exponent", "noise_mw", "floor_mw", "preamble_mw", "preamble_snr")],
-        *[(name, "f8") for name in ("cca_mw", "hear_mw", "hear_m", "audible_m")],
+        *[(name, "f8") for name in ("cca_mw", "hear_mw", "sure_mw", "hear_m", "audible_m")],
         *[
             (name, "i8")
             for name in ("error_model", "broadcast_mode", "sifs", "slot", "difs", "eifs_extra", "detection")
@@ -86,9 +86,11 @@ HEARER = np.dtype([("node", "i4"), ("said", "i4")])
 LOCKS, SENSED, SURE = 1, 2, 4
 """It can be locked on to; it keeps the medium busy alone; where nothing interferes it has no error."""
 SAID_BITS = 3
-# the rest of a hearer. `clear`: what a bit's chance is where nothing interferes (`error_model.nist_rate`), `header`:
-# that of a whole header; where nodes move, both only of who decides by them
-REACH = np.dtype([("power", "f8"), ("clear", "f8"), ("header", "f8")])
+BOUNDS = 512
+"""Rows of the table below, less one: few, so that it stays in the processor's nearest memory."""
+# by the ratio of signal to noise, up to where nothing is lost: the logarithm of a bit's chance (`error_model.nist_rate`)
+# and the chance of a header
+BOUND = np.dtype([("rate", "f8"), ("header", "f8")])
 OVERLAP = np.dtype([("x", "f8"), ("y", "f8"), ("start", "i8"), ("end", "i8"), ("next", "i8")], align=True)
 PACKET = np.dtype(
     [
@@ -144,7 +146,7 @@ class Ether(NamedTuple):
     tally: Table  # what every node counted, besides what stands with the node
     frame: Table
     hearer: Table  # static nodes: everybody's hearers; otherwise `max_hearers` rows per frame
-    reach: Table  # as many rows
+    power: NDArray[np.float64]  # as many: how strong it is there
     hearer_first: NDArray[np.int64]
     overlap: Table
     packet: Table
@@ -162,6 +164,7 @@ class Ether(NamedTuple):
     jump: NDArray[np.int64]
     leg_first: NDArray[np.int64]
     leg: Table
+    bound: Table  # `BOUNDS` + 1 rows
     chunk: Table  # scratch: steps of interference
 
 

@@ -1,0 +1,49 @@
+"""Bounds that spare the mathematics of a reception decide as it does."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from thyme.sim.radios.wifi import Wifi, WifiOptions, profile_named
+from thyme.sim.radios.wifi.play import Played, in_disc, play, poisson, standing
+from thyme.sim.radios.wifi.state import EVERYBODY
+from thyme.world.mobility.movement import Leg, Movement, movement_of_legs
+
+NODES, UNTIL_S = 60, 1.5
+
+
+def crowded(seed: int, speed_mps: float) -> tuple[Movement, list[tuple[float, int, int]]]:
+    """People within and beyond each other's range who all talk, so that much is lost to noise and to each other."""
+    draws = Random(seed)
+    points = in_disc(NODES, 260.0, draws)
+    movement = standing(points)
+    if speed_mps > 0.0:
+        movement = movement_of_legs(600.0, 600.0, [[Leg(0.0, x, y, speed_mps, -speed_mps)] for x, y in points])
+    sends = []
+    for node in range(NODES):
+        sends += list(poisson(node, EVERYBODY, 6.0, 0.0, UNTIL_S, draws))
+        sends += list(poisson(node, draws.choice([n for n in range(NODES) if n != node]), 6.0, 0.0, UNTIL_S, draws))
+    return movement, sorted(sends)
+
+
+def played(wifi: Wifi, sends: list[tuple[float, int, int]], payload_bytes: int) -> Played:
+    return play(wifi, sends, payload_bytes, UNTIL_S + 1.0)
+
+
+@pytest.mark.parametrize("speed_mps", [0.0, 3.0])
+@pytest.mark.parametrize(("profile", "mode"), [("thyme", "ofdm6"), ("p27", "dsss1"), ("def", "ofdm6")])
+def test_the_same_frames_are_received_with_bounds_that_never_decide(profile: str, mode: str, speed_mps: float) -> None:
+    lost = 0
+    for seed in range(4):
+        movement, sends = crowded(seed, speed_mps)
+        radios = [Wifi(movement, profile_named(profile), WifiOptions(broadcast_mode=mode), seed) for _ in range(2)]
+        radios[1]._ether.bound["rate"] = radios[1]._ether.bound["header"] = np.nan  # which no number is below or above
+        bounded, exact = (played(wifi, sends, 40 + 200 * seed) for wifi in radios)
+        for column in ("at_s", "node", "peer", "token"):
+            assert np.array_equal(getattr(bounded, column), getattr(exact, column))
+        assert radios[0].totals() == radios[1].totals()
+        lost += radios[0].totals().failed
+    assert lost > 100, "nothing was to be decided"
