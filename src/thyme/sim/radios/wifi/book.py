@@ -57,7 +57,7 @@ _ROWS = (
         ENDED,
         GRID,
     ),
-    *(NUMBER, NUMBER, NUMBER, NUMBER, SEEN, NUMBER, NUMBER, NUMBER, LEG, BOUND, CHUNK),
+    *(NUMBER, NUMBER, NUMBER, NUMBER, SEEN, NUMBER, NUMBER, NUMBER, NUMBER, LEG, BOUND, CHUNK),
 )
 
 opened: Callable[[int], Ether] = opener(dict(zip(Ether._fields, _ROWS, strict=True)))

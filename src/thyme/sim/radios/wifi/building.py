@@ -177,6 +177,7 @@ def build(movement: Movement, profile: WifiProfile, options: WifiOptions, seed: 
         cell_first=np.zeros(cells + 1, np.int64),
         cell_node=np.zeros(nodes, np.int64),
         seen=np.zeros(nodes, SEEN),
+        near=np.zeros(nodes + 1, np.int64),
         air_head=np.full(air_cells, -1, np.int64),
         jump=jumps,
         leg_first=np.ascontiguousarray(movement.first, dtype=np.int64),

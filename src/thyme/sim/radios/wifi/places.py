@@ -15,10 +15,12 @@ import math
 
 import numpy as np
 
-from thyme.compiled import borrowing
+from thyme.compiled import borrowing, prefetch_row
 from thyme.sim.radios.wifi.state import LOCKS, NEVER, SAID_BITS, SENSED, SURE, Ether, Row
 from thyme.sim.radios.wifi.timing import LIGHT_M_PER_NS
 
+AHEAD = 8
+"""So many hearers before it is looked at, a node is fetched from memory."""
 ROUNDING = 1.001
 """So much farther than it can be surely is not reached, however the last digits come out."""
 
@@ -129,28 +131,37 @@ def describe(e: Ether, k: int, n: int, distance2_m2: float) -> None:
 
 
 @borrowing
-def gather(e: Ether, n: int, now: int, first: int, room: int) -> int:
-    """Write the hearers of node n from row `first` on (counting only, when there is no `room`)."""
-    config, grid, me = e.config[0], e.grid[0], e.place[n]
-    reach2, near_m = config.hear_m * config.hear_m, config.hear_m + ROUNDING * grid.drift_m
+def find_near(e: Ether, n: int) -> int:
+    """List the nodes that may hear node n, by where they were seen last; how many there are."""
+    grid, me = e.grid[0], e.place[n]
+    near_m = e.config[0].hear_m + ROUNDING * grid.drift_m
     near2, found = near_m * near_m, 0
     middle_x, middle_y = column(grid, me.x), line(grid, me.y)
+    left, right = max(0, middle_x - 1), min(grid.across, middle_x + 2)
     for y in range(max(0, middle_y - 1), min(grid.down, middle_y + 2)):
-        for x in range(max(0, middle_x - 1), min(grid.across, middle_x + 2)):
-            cell = y * grid.across + x
-            for k in range(e.cell_first[cell], e.cell_first[cell + 1]):
-                dx, dy = e.seen[k].x - me.x, e.seen[k].y - me.y
-                d2 = dx * dx + dy * dy
-                if d2 > near2 or e.cell_node[k] == n:
-                    continue
-                other = e.cell_node[k]
-                if config.static == 0:
-                    locate(e, other, now)
-                    dx, dy = e.place[other].x - me.x, e.place[other].y - me.y
-                    d2 = dx * dx + dy * dy
-                if d2 > reach2:
-                    continue
-                if found < room:
-                    describe(e, first + found, other, d2)
-                found += 1
+        # the cells of a line follow each other, and so do who are in them
+        for k in range(e.cell_first[y * grid.across + left], e.cell_first[y * grid.across + right]):
+            dx, dy = e.seen[k].x - me.x, e.seen[k].y - me.y
+            e.near[found] = e.cell_node[k]
+            found += dx * dx + dy * dy <= near2
+    return found
+
+
+@borrowing
+def gather(e: Ether, n: int, now: int, first: int, room: int) -> int:
+    """Write the hearers of node n from row `first` on (counting only, when there is no `room`)."""
+    config, me = e.config[0], e.place[n]
+    reach2, found, near = config.hear_m * config.hear_m, 0, find_near(e, n)
+    for k in range(near):
+        prefetch_row(e.place, e.near[min(k + AHEAD, near - 1)])
+        other = e.near[k]
+        if config.static == 0:
+            locate(e, other, now)
+        dx, dy = e.place[other].x - me.x, e.place[other].y - me.y
+        d2 = dx * dx + dy * dy
+        if d2 > reach2 or other == n:
+            continue
+        if found < room:
+            describe(e, first + found, other, d2)
+        found += 1
     return found

@@ -1,9 +1,9 @@
 """Whether who locked on to a frame decodes it.
 
 The chance is that of a chain of chunks of constant interference (`error_model`), which takes sums, roots and logarithms
-for each. A draw is mostly decided without them: it is lost if it would be without interference, and won if it
-would be though all that is heard came at once for the whole time. Between the two, in rows of a table a little apart from each
-other, nothing is decided by a bound: the chance itself is.
+for each. Most draws are decided without them: one is lost if it would be without interference, and won if it would be
+though all that is heard came at once for the whole time. Both bounds are read from a table; what lies between them is
+left to the chance itself.
 """
 
 from __future__ import annotations

@@ -88,8 +88,8 @@ LOCKS, SENSED, SURE = 1, 2, 4
 SAID_BITS = 3
 BOUNDS = 512
 """Rows of the table below, less one: few, so that it stays in the processor's nearest memory."""
-# by the ratio of signal to noise, up to where nothing is lost: the logarithm of a bit's chance (`error_model.nist_rate`)
-# and the chance of a header
+# by the ratio of signal to noise, up to where nothing is lost: the logarithm of a bit's chance
+# (`error_model.nist_rate`) and the chance of a header
 BOUND = np.dtype([("rate", "f8"), ("header", "f8")])
 OVERLAP = np.dtype([("x", "f8"), ("y", "f8"), ("start", "i8"), ("end", "i8"), ("next", "i8")], align=True)
 PACKET = np.dtype(
@@ -160,6 +160,7 @@ class Ether(NamedTuple):
     cell_first: NDArray[np.int64]  # nodes by cell
     cell_node: NDArray[np.int64]
     seen: Table  # as many rows: where they were seen last, if they move
+    near: NDArray[np.int64]  # scratch: nodes, and one more
     air_head: NDArray[np.int64]  # frames on the air by cell
     jump: NDArray[np.int64]
     leg_first: NDArray[np.int64]
