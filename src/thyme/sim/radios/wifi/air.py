@@ -59,7 +59,7 @@ def transmit(e: Ether, n: int, kind: int, to: int, size_bytes: int, packet: int,
     me.sender, me.to, me.kind, me.mode, me.cut = n, to, kind, mode, 0
     me.packet, me.bytes, me.nav = packet, size_bytes, nav
     me.token = e.packet[packet].token if packet >= 0 else -1
-    me.start, me.length, me.overlaps = now, length, -1
+    me.start, me.length, me.overlaps, me.lockers = now, length, -1, 0
     find_hearers(e, f, now)
     put_on_air(e, f)
     if me.hearers > 0:
@@ -91,9 +91,10 @@ def lock(e: Ether, n: int, f: int, arrival: int) -> None:
 
 
 @borrowing
-def detect_among(e: Ether, f: int, k: int, n: int, arrival: int, rivals: bool) -> None:
-    """Hearer k, which is node n and is free, notices frame f, or not, among others that are on the air. What they add
-    up to matters only to who could not sense this one alone, or must tell it from them."""
+def detect_among(e: Ether, f: int, k: int, n: int, arrival: int, rivals: bool) -> bool:
+    """Hearer k, which is node n and is free, notices frame f, or not, among others that are on the air; whether it
+    locks on to it. What they add up to matters only to who could not sense this one alone, or must tell it from
+    them."""
     config, power = e.config[0], e.power[k]
     noticed, until, others = arrival + config.detection, arrival + e.frame[f].length, 0.0
     if power < config.cca_mw or config.preamble_snr > 0.0:
@@ -106,11 +107,13 @@ def detect_among(e: Ether, f: int, k: int, n: int, arrival: int, rivals: bool) -
         and power >= config.preamble_snr * (config.noise_mw + others)
     ):
         lock(e, n, f, arrival)
-    elif power + others >= config.cca_mw:
+        return True
+    if power + others >= config.cca_mw:
         take_idle_slots(e, n, noticed)
         sense(e.node[n], noticed, until)
         if power >= config.preamble_mw:
             e.tally[n].undetected += 1
+    return False
 
 
 @borrowing
@@ -119,7 +122,7 @@ def detect(e: Ether, f: int) -> None:
     config, me = e.config[0], e.frame[f]
     alone, rivals = me.overlaps < 0, rivalled(e, f)
     start, length, detection = me.start, me.length, config.detection
-    last = me.first + me.hearers
+    last, lockers = me.first + me.hearers, f * config.max_hearers
     for k in range(me.first, last):
         prefetch_row(e.node, e.hearer[min(k + AHEAD, last - 1)].node)
         said = e.hearer[k].said
@@ -135,11 +138,16 @@ def detect(e: Ether, f: int) -> None:
             if said & SENSED:
                 sense(hearer, arrival + detection, arrival + length)
         elif not alone:
-            detect_among(e, f, k, n, arrival, rivals)
+            if detect_among(e, f, k, n, arrival, rivals):
+                e.locker[lockers] = k
+                lockers += 1
         elif said & LOCKS and (config.preamble_snr == 0.0 or e.power[k] >= config.preamble_snr * config.noise_mw):
             lock(e, n, f, arrival)
+            e.locker[lockers] = k
+            lockers += 1
         elif said & SENSED:
             take_idle_slots(e, n, arrival + detection)
             sense(hearer, arrival + detection, arrival + length)
             if said & LOCKS:
                 e.tally[n].undetected += 1
+    me.lockers = lockers - f * config.max_hearers

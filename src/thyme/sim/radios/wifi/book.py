@@ -35,7 +35,7 @@ from thyme.sim.radios.wifi.state import (
     Ether,
 )
 
-NUMBER, POWER = np.dtype(np.int64), np.dtype(np.float64)
+NUMBER, SHORT, POWER = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.float64)
 
 _ROWS = (
     *(
@@ -49,6 +49,7 @@ _ROWS = (
         HEARER,
         POWER,
         NUMBER,
+        SHORT,
         OVERLAP,
         PACKET,
         EVENT,

@@ -165,6 +165,7 @@ def build(movement: Movement, profile: WifiProfile, options: WifiOptions, seed: 
         hearer=np.zeros(0 if static else FRAMES * nodes, HEARER),
         power=np.zeros(0 if static else FRAMES * nodes),
         hearer_first=np.zeros(nodes + 1, np.int64),
+        locker=np.zeros(0 if static else FRAMES * nodes, np.int32),
         overlap=np.zeros(OVERLAPS, OVERLAP),
         packet=np.zeros(PACKETS, PACKET),
         event=np.zeros(EVENTS + 2 * nodes, EVENT),
@@ -203,8 +204,9 @@ def _meet(ether: Ether, seed: int, static: bool) -> Ether:
     ether = ether._replace(hearer=np.zeros(int(first[-1]), HEARER), power=np.zeros(int(first[-1])))
     book = address_book(ether)
     prepare(book.ctypes.data, seed, True)
-    ether.config["max_hearers"] = max(1, int(np.diff(first).max()))
-    return ether
+    most = max(1, int(np.diff(first).max()))
+    ether.config["max_hearers"] = most
+    return ether._replace(locker=np.zeros(FRAMES * most, np.int32))
 
 
 def _longer(table: Table) -> Table:
@@ -218,7 +220,7 @@ def with_more_room(ether: Ether) -> Ether:
     desk, most = ether.desk[0], int(ether.config[0]["max_hearers"])
     if desk["frames_left"] < 1:
         frame = chained(ether.frame, ether.desk, "free_frame", "frames_left")
-        ether = ether._replace(frame=frame)
+        ether = ether._replace(frame=frame, locker=_longer(ether.locker))
         if not ether.config[0]["static"]:
             ether = ether._replace(hearer=_longer(ether.hearer), power=_longer(ether.power))
     if desk["packets_left"] < 1:

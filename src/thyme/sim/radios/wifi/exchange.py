@@ -30,7 +30,6 @@ from thyme.sim.radios.wifi.state import (
     CTS,
     GRANTED,
     IDLE,
-    LOCKS,
     NEVER,
     NOTHING,
     REQUESTED,
@@ -219,14 +218,14 @@ def decide(e: Ether, f: int, k: int, n: int) -> None:
 @borrowing
 def arrived(e: Ether, f: int) -> None:
     """The last hearer has all of frame f: everyone who locked on to it either decodes it or not."""
-    me = e.frame[f]
-    last = me.first + me.hearers
-    for k in range(me.first, last):
-        ahead = e.hearer[min(k + AHEAD, last - 1)]
-        if ahead.said & LOCKS:
-            prefetch_row(e.node, ahead.node)
-            prefetch_row(e.station, ahead.node)
-        if e.hearer[k].said & LOCKS and e.node[e.hearer[k].node].lock == f:
+    first = f * e.config[0].max_hearers
+    last = first + e.frame[f].lockers
+    for place in range(first, last):
+        ahead = e.hearer[e.locker[min(place + AHEAD, last - 1)]].node
+        prefetch_row(e.node, ahead)
+        prefetch_row(e.station, ahead)
+        k = e.locker[place]
+        if e.node[e.hearer[k].node].lock == f:
             decide(e, f, k, e.hearer[k].node)
     take_off_air(e, f)
 

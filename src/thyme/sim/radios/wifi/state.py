@@ -77,7 +77,7 @@ FRAME = np.dtype(
         *[(name, "f8") for name in ("x", "y")],
         *[(name, "i8") for name in ("token", "start", "length", "late", "nav", "first")],
         *[(name, "i8") for name in ("sender", "to", "packet", "bytes", "hearers", "overlaps", "cell", "next")],
-        *[(name, "i8") for name in ("kind", "mode", "cut")],
+        *[(name, "i8") for name in ("kind", "mode", "cut", "lockers")],
     ],
     align=True,
 )
@@ -148,6 +148,7 @@ class Ether(NamedTuple):
     hearer: Table  # static nodes: everybody's hearers; otherwise `max_hearers` rows per frame
     power: NDArray[np.float64]  # as many: how strong it is there
     hearer_first: NDArray[np.int64]
+    locker: NDArray[np.int32]  # `max_hearers` rows per frame: rows of the hearers who locked on to it
     overlap: Table
     packet: Table
     event: Table
