@@ -40,7 +40,7 @@ def test_the_same_frames_are_received_with_bounds_that_never_decide(profile: str
     for seed in range(4):
         movement, sends = crowded(seed, speed_mps)
         radios = [Wifi(movement, profile_named(profile), WifiOptions(broadcast_mode=mode), seed) for _ in range(2)]
-        radios[1]._ether.bound["rate"] = radios[1]._ether.bound["header"] = np.nan  # which no number is below or above
+        radios[1]._ether.rate_bound[:] = radios[1]._ether.header_bound[:] = np.nan  # which no number is below or above
         bounded, exact = (played(wifi, sends, 40 + 200 * seed) for wifi in radios)
         for column in ("at_s", "node", "peer", "token"):
             assert np.array_equal(getattr(bounded, column), getattr(exact, column))

@@ -14,7 +14,6 @@ import numpy as np
 from thyme.compiled import opener
 from thyme.sim.radios.radio import TOLD
 from thyme.sim.radios.wifi.state import (
-    BOUND,
     CHUNK,
     CONFIG,
     COUNT,
@@ -58,7 +57,7 @@ _ROWS = (
         ENDED,
         GRID,
     ),
-    *(NUMBER, NUMBER, NUMBER, NUMBER, SEEN, NUMBER, NUMBER, NUMBER, NUMBER, LEG, BOUND, CHUNK),
+    *(NUMBER, NUMBER, NUMBER, NUMBER, SEEN, NUMBER, NUMBER, NUMBER, NUMBER, LEG, POWER, POWER, CHUNK),
 )
 
 opened: Callable[[int], Ether] = opener(dict(zip(Ether._fields, _ROWS, strict=True)))

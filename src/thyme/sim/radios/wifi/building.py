@@ -15,7 +15,6 @@ from thyme.sim.radios.wifi.error_model import SURE_SNR
 from thyme.sim.radios.wifi.kernel import prepare
 from thyme.sim.radios.wifi.profiles import BROADCAST_MODES, ERROR_MODELS, WifiOptions, WifiProfile
 from thyme.sim.radios.wifi.state import (
-    BOUND,
     BOUNDS,
     CHUNK,
     CONFIG,
@@ -183,7 +182,8 @@ def build(movement: Movement, profile: WifiProfile, options: WifiOptions, seed: 
         jump=jumps,
         leg_first=np.ascontiguousarray(movement.first, dtype=np.int64),
         leg=legs,
-        bound=np.zeros(BOUNDS + 1, BOUND),
+        header_bound=np.zeros(BOUNDS + 1),
+        rate_bound=np.zeros(BOUNDS + 1),
         chunk=np.zeros(2 * OVERLAPS, CHUNK),
     )
     desk = ether.desk

@@ -6,10 +6,9 @@ adds up what it heard of them only when it has to decide something. Nothing is d
 
 from __future__ import annotations
 
-import math
 
 from thyme.compiled import borrowing
-from thyme.sim.radios.wifi.places import ROUNDING, column, line, received_mw
+from thyme.sim.radios.wifi.places import ROUNDING, column, delay_ns, line, received_mw
 from thyme.sim.radios.wifi.state import Ether
 from thyme.sim.radios.wifi.timing import LIGHT_M_PER_NS
 
@@ -93,7 +92,7 @@ def heard_at(e: Ether, k: int, n: int) -> tuple[float, int]:
     power = received_mw(config, d2)
     if power < config.floor_mw:
         power = 0.0
-    return power, int(math.sqrt(d2) / LIGHT_M_PER_NS + 0.5)
+    return power, delay_ns(d2)
 
 
 @borrowing

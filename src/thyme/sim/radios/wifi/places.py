@@ -62,6 +62,12 @@ def received_mw(config: Row, distance2_m2: float) -> float:
 
 
 @borrowing
+def delay_ns(distance2_m2: float) -> int:
+    """How long light takes."""
+    return int(math.sqrt(distance2_m2) * (1.0 / LIGHT_M_PER_NS) + 0.5)
+
+
+@borrowing
 def column(grid: Row, x: float) -> int:
     return int(min(max(math.floor((x - grid.x) / grid.cell_m), 0.0), grid.across - 1.0))
 
@@ -120,7 +126,7 @@ def describe(e: Ether, k: int, n: int, distance2_m2: float) -> None:
     config = e.config[0]
     power = received_mw(config, distance2_m2)
     e.power[k] = power
-    said = int(math.sqrt(distance2_m2) / LIGHT_M_PER_NS + 0.5) << SAID_BITS
+    said = delay_ns(distance2_m2) << SAID_BITS
     if power >= config.preamble_mw:
         said |= LOCKS
     if power >= config.cca_mw:

@@ -24,16 +24,15 @@ LOST, HEADER, WHOLE = 0, 1, 2
 
 @borrowing
 def prepare_bounds(e: Ether) -> None:
-    """Fill in what is known of the NIST curve: in row i, of a ratio of i / `BOUNDS` of what is sure."""
+    """Fill in what is known of the NIST curve."""
     for i in range(BOUNDS + 1):
-        row = e.bound[i]
-        row.rate = nist_rate(i * (SURE_SNR / BOUNDS))
-        row.header = math.exp((OFDM_HEADER_NS - OFDM_PREAMBLE_NS) * BITS_PER_NS * row.rate)
+        e.rate_bound[i] = nist_rate(i * (SURE_SNR / BOUNDS))
+        e.header_bound[i] = math.exp((OFDM_HEADER_NS - OFDM_PREAMBLE_NS) * BITS_PER_NS * e.rate_bound[i])
 
 
 @borrowing
 def bound_below(snr: float) -> int:
-    """The row of a ratio that is at most `snr`."""
+    """The step that is at most `snr`."""
     return min(int(snr * (BOUNDS / SURE_SNR)), BOUNDS)
 
 
@@ -70,12 +69,12 @@ def received(e: Ether, f: int, k: int, n: int, arrival: int) -> int:
     bounded = config.error_model == NIST and frame.mode != DSSS1
     draw = uniform(e.station, n)
     best = min(bound_below(power / config.noise_mw) + 1, BOUNDS)
-    if bounded and draw > ROUNDING * e.bound[best].header:
+    if bounded and draw > ROUNDING * e.header_bound[best]:
         return LOST
     noise = loudest(e, f, n, arrival)
     sure = e.hearer[k].said & SURE != 0 and power > ROUNDING * SURE_SNR * noise
     worst = bound_below(power / noise)
-    likely = sure or (bounded and ROUNDING * draw < e.bound[worst].header)
+    likely = sure or (bounded and ROUNDING * draw < e.header_bound[worst])
     if not likely and not has_header(e, f, k, arrival, draw):
         return LOST
     if frame.cut != 0:
@@ -85,8 +84,8 @@ def received(e: Ether, f: int, k: int, n: int, arrival: int) -> int:
         return WHOLE
     if bounded:
         bits, lost = (frame.length - OFDM_HEADER_NS) * BITS_PER_NS, math.log(draw)
-        if lost > bits * e.bound[best].rate + (ROUNDING - 1.0):
+        if lost > bits * e.rate_bound[best] + (ROUNDING - 1.0):
             return HEADER
-        if lost < bits * e.bound[worst].rate - (ROUNDING - 1.0):
+        if lost < bits * e.rate_bound[worst] - (ROUNDING - 1.0):
             return WHOLE
     return WHOLE if has_payload(e, f, k, arrival, draw) else HEADER

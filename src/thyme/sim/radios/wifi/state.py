@@ -86,11 +86,9 @@ HEARER = np.dtype([("node", "i4"), ("said", "i4")])
 LOCKS, SENSED, SURE = 1, 2, 4
 """It can be locked on to; it keeps the medium busy alone; where nothing interferes it has no error."""
 SAID_BITS = 3
-BOUNDS = 512
-"""Rows of the table below, less one: few, so that it stays in the processor's nearest memory."""
-# by the ratio of signal to noise, up to where nothing is lost: the logarithm of a bit's chance
-# (`error_model.nist_rate`) and the chance of a header
-BOUND = np.dtype([("rate", "f8"), ("header", "f8")])
+BOUNDS = 256
+"""Steps of the ratio of signal to noise, up to where nothing is lost, of which chances are known beforehand: few, so that
+they stay in the processor's nearest memory."""
 OVERLAP = np.dtype([("x", "f8"), ("y", "f8"), ("start", "i8"), ("end", "i8"), ("next", "i8")], align=True)
 PACKET = np.dtype(
     [
@@ -166,7 +164,8 @@ class Ether(NamedTuple):
     jump: NDArray[np.int64]
     leg_first: NDArray[np.int64]
     leg: Table
-    bound: Table  # `BOUNDS` + 1 rows
+    header_bound: NDArray[np.float64]  # by step, `BOUNDS` + 1: the chance of a header …
+    rate_bound: NDArray[np.float64]  # … and the logarithm of a bit's (`error_model.nist_rate`)
     chunk: Table  # scratch: steps of interference
 
 
