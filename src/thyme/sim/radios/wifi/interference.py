@@ -6,7 +6,6 @@ adds up what it heard of them only when it has to decide something. Nothing is d
 
 from __future__ import annotations
 
-
 from thyme.compiled import borrowing
 from thyme.sim.radios.wifi.places import ROUNDING, column, delay_ns, line, received_mw
 from thyme.sim.radios.wifi.state import Ether

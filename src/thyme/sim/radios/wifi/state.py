@@ -87,8 +87,8 @@ LOCKS, SENSED, SURE = 1, 2, 4
 """It can be locked on to; it keeps the medium busy alone; where nothing interferes it has no error."""
 SAID_BITS = 3
 BOUNDS = 256
-"""Steps of the ratio of signal to noise, up to where nothing is lost, of which chances are known beforehand: few, so that
-they stay in the processor's nearest memory."""
+"""Steps of the ratio of signal to noise, up to where nothing is lost, of which chances are known beforehand: few, so
+that they stay in the processor's nearest memory."""
 OVERLAP = np.dtype([("x", "f8"), ("y", "f8"), ("start", "i8"), ("end", "i8"), ("next", "i8")], align=True)
 PACKET = np.dtype(
     [
