@@ -21,6 +21,7 @@ from thyme.sim.collecting import seldom_collecting
 from thyme.sim.engine import Engine
 from thyme.sim.faults import Pass, Rule, verdict
 from thyme.sim.machine import Failed, SimulatedHost
+from thyme.sim.paging import large_pages
 from thyme.sim.radios.radio import Happening, Radio, Told
 from thyme.sim.recorder import Recorder
 from thyme.sim.stops import END, STEP, TELL, TELL_ONE
@@ -136,7 +137,7 @@ class Simulation:
 
     def run(self, until_s: float, progress: Callable[[float], None] | None = None) -> None:
         """Let everything happen up to `until_s`."""
-        with seldom_collecting():
+        with seldom_collecting(), large_pages():
             self._run(until_s, progress)
         for kind in self._kinds.values():
             kind.audience.count(kind.received)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -35,7 +36,9 @@ def played(wifi: Wifi, sends: list[tuple[float, int, int]], payload_bytes: int) 
 
 @pytest.mark.parametrize("speed_mps", [0.0, 3.0])
 @pytest.mark.parametrize(("profile", "mode"), [("thyme", "ofdm6"), ("p27", "dsss1"), ("def", "ofdm6")])
-def test_the_same_frames_are_received_with_bounds_that_never_decide(profile: str, mode: str, speed_mps: float) -> None:
+def test_the_same_frames_are_received_with_bounds_that_never_decide(
+    profile: str, mode: Literal["ofdm6", "dsss1"], speed_mps: float
+) -> None:
     lost = 0
     for seed in range(4):
         movement, sends = crowded(seed, speed_mps)

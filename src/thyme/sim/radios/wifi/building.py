@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import cast
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,8 @@ from thyme.world.mobility.movement import Movement
 
 BOLTZMANN = 1.3803e-23
 BANDWIDTH_HZ = 20e6
+Kind = TypeVar("Kind", bound=np.generic)
+
 CELLS_MAX = 1_000_000
 SLACK = 0.25  # of the hearing range: how far nodes may stray before they are binned again
 DRIFT_M = 2.0  # how far they may stray before it is looked again who may be near
@@ -209,10 +211,10 @@ def _meet(ether: Ether, seed: int, static: bool) -> Ether:
     return ether._replace(locker=np.zeros(FRAMES * most, np.int32))
 
 
-def _longer(table: Table) -> Table:
-    longer = np.zeros(2 * len(table), table.dtype)
+def _longer(table: NDArray[Kind]) -> NDArray[Kind]:
+    longer: NDArray[Kind] = np.zeros(2 * len(table), table.dtype)
     longer[: len(table)] = table
-    return cast(Table, longer)
+    return longer
 
 
 def with_more_room(ether: Ether) -> Ether:
