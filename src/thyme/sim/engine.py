@@ -33,16 +33,13 @@ _NOBODY = _Nobody()
 class EngineTimer:
     """An action in the engine's heap; cancelling leaves the entry there, empty."""
 
-    __slots__ = ("_life", "_owner", "action")
+    __slots__ = ("action", "life", "owner")
 
     def __init__(self, action: Action, owner: Alive) -> None:
         self.action: Action | None = action
-        self._owner = owner
-        self._life = owner.life
-
-    def ring(self, action: Action) -> None:
-        if self._owner.life == self._life:
-            action()
+        self.owner = owner
+        self.life = owner.life
+        """In which of its lives the owner asked."""
 
     def cancel(self) -> None:
         self.action = None
@@ -89,4 +86,5 @@ class Engine:
             # What the radio told last may lie a propagation delay later.
             self.now_s = max(self.now_s, time_s)
             self.actions += 1
-            timer.ring(action)
+            if timer.owner.life == timer.life:
+                action()

@@ -236,20 +236,24 @@ class Simulation:
             kind.audience.change(node)
 
     def _tell(self, happenings: list[Told]) -> None:
-        engine, frames = self.engine, self._frames
+        engine, frames, hosts, rules = self.engine, self._frames, self.hosts, self.rules
         for told in happenings:
             frame = frames[told.frame] if told.frame >= 0 else self._played(told)
             if told.what != _RECEIVED:
                 self._end(told, frame)
-            elif frame.kind.audience.together and not self.rules:
-                frame.kind.audience.hear(told, frame.message, frame.size_bytes)
-            elif told.end - told.begin == 1:
-                engine.now_s = max(engine.now_s, told.at_s)
-                self._receive(told.node, told.peer, frame)
-            else:
+            elif rules:
                 for at_s, _, node, peer, _ in told.among.rows[told.begin : told.end].tolist():
                     engine.now_s = max(engine.now_s, at_s)
                     self._receive(node, peer, frame)
+            elif frame.kind.audience.together:
+                frame.kind.audience.hear(told, frame.message, frame.size_bytes)
+            elif told.end - told.begin == 1:
+                engine.now_s = max(engine.now_s, told.at_s)
+                hosts[told.node].hear(told.peer, frame)
+            else:
+                for at_s, _, node, peer, _ in told.among.rows[told.begin : told.end].tolist():
+                    engine.now_s = max(engine.now_s, at_s)
+                    hosts[node].hear(peer, frame)
         while self._ended and self._ended[0][0] < engine.now_s:
             del self._frames[self._ended.popleft()[1]]
 
@@ -270,9 +274,6 @@ class Simulation:
     def _receive(self, node: int, sender: int, frame: Frame) -> None:
         """What the scenario's faults let through."""
         host = self.hosts[node]
-        if not self.rules:
-            host.hear(sender, frame)
-            return
         answer = verdict(self.rules, self, sender, node, frame.message)
         if isinstance(answer, Pass):
             host.hear(sender, frame)

@@ -193,7 +193,7 @@ def test_a_question_that_goes_round_is_answered_by_who_has_the_object_and_said_o
         if has:
             keeper.cell.contents.keep(photo, b"data")
         for _ in range(3):
-            keeper.cell.receive(NodeId(7), question)
+            keeper.cell.frames[Wanted](NodeId(7), question)
         keeper.wait(1.0)
         said = [message for _, _, message in keeper.net.frames if isinstance(message, Wanted)]
         assert said == ([] if has else [msgspec.structs.replace(question, hops=1)])

@@ -78,7 +78,8 @@ class Cell:
         self.holdings = self._nothing_held()
         self._make_turns()
         self._actions: dict[type[Message], tuple[bool, Callable[[Arrival, Any], None]]] = {}
-        self._frames: dict[type[Message], Callable[[NodeId, Any], object]] = {}
+        self.frames: dict[type[Message], Callable[[NodeId, Any], object]] = {}
+        """What is done with frames of neighbours, by kind."""
         self._silent: Bounded[NodeId, tuple[CellId, float]] = Bounded(MAX_SILENT, renewing=True)
         """Who belonged to this cell when it was last heard, and since when it has counted as gone."""
         self.named: Bounded[SubscriptionKey | ObjectKey, CellId] = Bounded(MAX_NAMED, renewing=True)
@@ -93,9 +94,9 @@ class Cell:
         )
         self.beacons = Beacons(host, self.grid, events, options.beacons, self._takes_part, self._counts_to)
         self.router = GeographicRouter(host, self.grid, self.beacons, self.arrive, self.undelivered, options.routing)
-        self._frames[Beacon] = self.beacons.receive
-        self._frames[CellPacket] = self.router.take
-        self._frames[CellBroadcast] = self.router.hear
+        self.frames[Beacon] = self.beacons.receive
+        self.frames[CellPacket] = self.router.take
+        self.frames[CellBroadcast] = self.router.hear
 
     def _make_turns(self) -> None:
         self.settled: Turn[[bool]] = Turn()
@@ -199,14 +200,8 @@ class Cell:
 
     def overhear(self, kind: type[Kind], action: Callable[[NodeId, Kind], None]) -> None:
         """Have `action` told of frames of a kind that neighbours address to nobody in particular."""
-        assert kind not in self._frames, f"two parts want {kind.__name__}"
-        self._frames[kind] = action
-
-    def receive(self, sender: NodeId, message: Message) -> None:
-        """A frame from a neighbour."""
-        action = self._frames.get(type(message))
-        if action is not None:
-            action(sender, message)
+        assert kind not in self.frames, f"two parts want {kind.__name__}"
+        self.frames[kind] = action
 
     def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
         """For frames that many hear and few have to act on."""

@@ -51,6 +51,7 @@ class CellStorage(ReactiveStore):
     def __init__(self, host: Host, options: CellStorageOptions) -> None:
         super().__init__(host, options.limits)
         self.cell = cell = Cell(host, options)
+        self._frames = cell.frames
         self._copies = Copies(host)
         self._replicas = Replicas(cell, self._copies, self._tell_progress)
         notifier = Notifier(cell)
@@ -86,7 +87,9 @@ class CellStorage(ReactiveStore):
         return self._proxying.untaken
 
     def receive(self, sender: NodeId, message: Message) -> None:
-        self.cell.receive(sender, message)
+        action = self._frames.get(type(message))
+        if action is not None:
+            action(sender, message)
 
     def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
         return self.cell.ears(kind)

@@ -52,7 +52,7 @@ class Locations:
         """Whether this node has belonged to a cell since it is on."""
         cell.settled.then(self._on_settled)
         cell.crossed.then(self._on_crossed)
-        cell.heard.then(lambda neighbour, digest: self._note_seen())
+        cell.heard.then(self._note_seen)
         cell.woken.then(self._note_seen)
         cell.forgotten.then(self._on_forgotten)
         cell.hear(Unknown, self._send_again)
@@ -72,7 +72,7 @@ class Locations:
     def _on_crossed(self) -> None:
         self._tell((), catch_up=False)
 
-    def _note_seen(self) -> None:
+    def _note_seen(self, *_: object) -> None:
         """A member that hears its neighbours has missed nothing until now."""
         if not self._cell.member:
             self._cell.beacons.wake(inf)
@@ -81,7 +81,7 @@ class Locations:
         if now_s - self._seen_s >= SEEN_EVERY_S:
             self._seen_s = now_s
             self._host.store.put(LAST_SEEN, "", msgspec.msgpack.encode(now_s))
-        self._cell.beacons.wake(self._seen_s + SEEN_EVERY_S - SEEN_EARLY_S)
+            self._cell.beacons.wake(self._seen_s + SEEN_EVERY_S - SEEN_EARLY_S)
 
     def _on_forgotten(self, cell: CellId) -> None:
         """A cell has lost its members: tell whoever stands in for it by then what it should know of this node."""
