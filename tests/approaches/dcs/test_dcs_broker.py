@@ -168,7 +168,7 @@ def test_a_share_is_forgotten_a_while_after_its_frame_has_ended_or_after_a_searc
     for wait_s in (min(ends_s - 1.0, 100.0), 2.0):
         assert lone.cell.holdings.index.subscription_count == 1
         lone.wait(wait_s)
-        lone.cell.holdings.parts.expire()
+        lone.cell.holdings.parts.expire(lone.cell.host.now())
     kept = end_s is None
     assert lone.cell.holdings.index.subscription_count == kept
     lone.cell.holdings.release([HERE])

@@ -136,7 +136,8 @@ class Cell:
     @property
     def leads(self) -> bool:
         """Whether this node speaks for its cell: the lowest number of those heard."""
-        return all(self.host.node < other for other in self.others)
+        others = self.beacons.nodes_in(self.id)
+        return not others or self.host.node < others[0]
 
     def members_of(self, cell: CellId) -> list[NodeId]:
         """Who works for a cell within reach, without this node."""

@@ -118,7 +118,11 @@ class Beacons:
 
     def at_position(self) -> CellId:
         """The cell that this node's position lies in now."""
-        point, place = self._host.position(), self._place
+        return self.cell_at(self._host.position())
+
+    def cell_at(self, point: Point) -> CellId:
+        """The cell that a position lies in; asked for again and again of who stands."""
+        place = self._place
         if place is None or place[0] is not point:
             place = self._place = (point, self._grid.cell_of(point))
         return place[1]

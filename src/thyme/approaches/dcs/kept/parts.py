@@ -68,12 +68,12 @@ class Parts:
         self._drop(key, list(self._parts[key]))
         return True
 
-    def expire(self) -> None:
+    def expire(self, now_s: float) -> None:
         """Forget the shares whose time is over."""
-        while self._ends and self._ends[0][0] <= self._now():
+        while self._ends and self._ends[0][0] <= now_s:
             _, key, home = heappop(self._ends)
             part = self.get(key, home)
-            if part is not None and _over_s(part) <= self._now():
+            if part is not None and _over_s(part) <= now_s:
                 self._drop(key, [home])
 
     def revoke(self, revoked: Revoked) -> bool:

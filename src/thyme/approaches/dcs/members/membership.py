@@ -77,20 +77,21 @@ class Membership:
         """Look where this node is, whether it moves, and what has ended meanwhile."""
         if self._stopped:
             return
-        self._host.after(self._options.watch_s, self._watch)
-        now_s = self._host.now()
-        self._cell.holdings.parts.expire()
-        self._walking.look(self._host.position(), now_s)
-        place = self._cell.beacons.at_position()
-        if place == self._cell.place:
-            self._cell.departing = False
+        host, cell = self._host, self._cell
+        host.after(self._options.watch_s, self._watch)
+        now_s, point = host.now(), host.position()
+        cell.holdings.parts.expire(now_s)
+        self._walking.look(point, now_s)
+        place = cell.beacons.cell_at(point)
+        if place == cell.place:
+            cell.departing = False
         elif not self._is_still_needed():
             self._cross(place)
-        if self._host.moving():
+        if host.moving():
             self._stood_since_s = None
         elif self._stood_since_s is None:
             self._stood_since_s = now_s
-        if self._cell.mode is Mode.MOVING:
+        if cell.mode is Mode.MOVING:
             if self._is_to_serve(now_s):
                 self._settle()
             elif 0.0 < self._options.left_s <= now_s - self._began_s and not self._carries:

@@ -25,28 +25,38 @@ class Walking:
         self._velocity_mps = (0.0, 0.0)
 
     def look(self, at: Point, now_s: float) -> None:
-        if self._at is not None and now_s > self._seen_s:
+        before = self._at
+        if before is not None and now_s > self._seen_s:
             gap_s = now_s - self._seen_s
-            self._velocity_mps = ((at.x_m - self._at.x_m) / gap_s, (at.y_m - self._at.y_m) / gap_s)
+            self._velocity_mps = ((at.x_m - before.x_m) / gap_s, (at.y_m - before.y_m) / gap_s)
         self._at, self._seen_s = at, now_s
 
     def within_reach(self, cell: CellId) -> bool:
         """Whether this node is in a cell or so near to it that it can still serve it."""
-        return self._at is not None and all(low <= x <= high for x, _, low, high in self._axes(self._at, cell))
+        at = self._at
+        if at is None:
+            return False
+        left, right, bottom, top = self._borders(cell)
+        return left <= at.x_m <= right and bottom <= at.y_m <= top
 
     def stay_s(self, cell: CellId) -> float:
         """How long this node will be within reach of a cell if it goes on as it does; 0 if it is not."""
-        if self._at is None or not self.within_reach(cell):
+        at = self._at
+        if at is None or not self.within_reach(cell):
             return 0.0
-        return min(_exit_s(x, speed, low, high) for x, speed, low, high in self._axes(self._at, cell))
+        left, right, bottom, top = self._borders(cell)
+        vx_mps, vy_mps = self._velocity_mps
+        return min(_exit_s(at.x_m, vx_mps, left, right), _exit_s(at.y_m, vy_mps, bottom, top))
 
-    def _axes(self, at: Point, cell: CellId) -> tuple[tuple[float, float, float, float], ...]:
-        """Along each axis: where this node is, how fast, and the borders of the stretched cell."""
+    def _borders(self, cell: CellId) -> tuple[float, float, float, float]:
+        """Of the stretched cell: left, right, bottom and top."""
         column, row = self._grid.place(cell)
         side_m, stretch_m = self._grid.cell_m, self._stretch_m
-        return tuple(
-            (x, speed, number * side_m - stretch_m, (number + 1) * side_m + stretch_m)
-            for x, speed, number in zip((at.x_m, at.y_m), self._velocity_mps, (column, row), strict=True)
+        return (
+            column * side_m - stretch_m,
+            (column + 1) * side_m + stretch_m,
+            row * side_m - stretch_m,
+            (row + 1) * side_m + stretch_m,
         )
 
 
