@@ -101,8 +101,8 @@ class Holdings:
             self._note_object(metadata)
 
     def put_own(self, metadata: Metadata) -> None:
-        """As `put_object`, if this node keeps the bytes already, for its user."""
-        if self._is_new(metadata.key) and self._contents.has(metadata.key):
+        """As `put_object`, where this node has just kept the bytes for its user."""
+        if self._is_new(metadata.key):
             self._note_object(metadata)
 
     def _is_new(self, key: ObjectKey) -> bool:
