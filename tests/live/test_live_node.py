@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from thyme.approaches.ls.protocol import LocalStorage
 from thyme.live import Node, OperationError
 from thyme.live.node.clock import Clock
+from thyme.live.node.device import ANSWER_JITTER_S
 from thyme.live.node.logs.log import FileLog, MemoryLog, read_log
 from thyme.live.node.operations.notifications import MAX_WAITING_NOTIFICATIONS, Notice, Notifications
 from thyme.model.errors import InputError
@@ -54,6 +56,22 @@ def test_a_large_object_arrives_as_it_was_inserted() -> None:
         assert await two.retrieve(notice.metadata.key) == content
 
     scene(play)
+
+
+def test_a_subscription_is_answered_almost_at_once_unless_settings_say_otherwise() -> None:
+    async def run() -> None:
+        patient = {**QUICK, "answers": {"jitter_s": 0.1}}
+        again = {**QUICK, "answers": {"retries": 1}}
+        async with (
+            Node(1, settings=QUICK, store="memory") as one,
+            Node(2, settings=patient, store="memory") as two,
+            Node(3, settings=again, store="memory") as three,
+        ):
+            found = [cast(LocalStorage, node.device.store).options.answers for node in (one, two, three)]
+        assert [options.jitter_s for options in found] == [ANSWER_JITTER_S, 0.1, ANSWER_JITTER_S]
+        assert [options.retries for options in found] == [3, 3, 1]
+
+    asyncio.run(run())
 
 
 def test_a_server_shares_between_live_nodes_as_well() -> None:

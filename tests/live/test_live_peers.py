@@ -13,7 +13,7 @@ from test_live_link import End, closed, opened
 from thyme.host import MemoryStore
 from thyme.live import Node, Presence
 from thyme.live.link.addresses import parse_address
-from thyme.live.link.budgets import BudgetOptions, Budgets
+from thyme.live.link.budgets import BudgetOptions, Budgets, parcel_cost
 from thyme.live.link.carrying.parcels import pack_messages
 from thyme.live.link.frames import Frame, Kind, pack
 from thyme.live.link.meeting.acquaintance import PeerOptions
@@ -238,6 +238,15 @@ def test_a_budget_comes_back_with_time_and_never_beyond_its_burst() -> None:
     assert budgets.spend(("127.0.0.1", 2), 0.0)
     assert [budgets.spend(here, 0.1) for _ in range(2)] == [True, False]
     assert [budgets.spend(here, 100.0) for _ in range(4)] == [True, True, True, False]
+
+
+def test_messages_that_travel_together_take_less_of_a_budget_than_as_many_by_themselves() -> None:
+    assert [parcel_cost(messages) for messages in (0, 1, 2, 64)] == [1.0, 1.0, 1.5, 32.5]
+    budgets, here = Budgets(BudgetOptions(messages_per_s=5_000.0, burst=2_500)), ("127.0.0.1", 1)
+    read = sum(64 for step in range(10_000) if budgets.spend(here, step / 1_000, parcel_cost(64)))
+    alone = sum(budgets.spend(("127.0.0.1", 2), step / 6_000) for step in range(60_000))
+    assert 9_000 < read / 10 < 10_500
+    assert 5_000 <= alone / 10 < 5_500
 
 
 def test_well_formed_frames_of_another_approach_do_no_harm() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Container
 
 import msgspec
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
 
@@ -47,6 +47,15 @@ def frames(draw: st.DrawFn) -> TimeFrame:
     if start_s is not None and end_s is not None:
         start_s, end_s = min(start_s, end_s), max(start_s, end_s)
     return TimeFrame(start_s, end_s)
+
+
+@given(QUERIES, frames(), st.lists(st.tuples(TAG_SETS, INSTANTS), max_size=6))
+def test_those_chosen_of_many_are_those_that_match_each_by_itself(
+    query: str, frame: TimeFrame, given_objects: list[tuple[tuple[str, ...], float]]
+) -> None:
+    subscription = subscribed(1, query, frame)
+    objects = [published(str(i), " ".join(tags), at_s) for i, (tags, at_s) in enumerate(given_objects)]
+    assert list(subscription.chosen(objects)) == [metadata for metadata in objects if subscription.matches(metadata)]
 
 
 class AgainstNaiveScan(RuleBasedStateMachine):

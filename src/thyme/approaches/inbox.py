@@ -179,12 +179,12 @@ class Inbox(Generic[Source]):
         """The same of a subscription that is there."""
         if own.notify is None:
             return sum([self._keep_back(own, metadata, hops) for metadata in matches])
-        sid, wants, new = own.subscription.key.sid, own.subscription.matches, list[Metadata]()
+        sid, new = own.subscription.key.sid, list[Metadata]()
         add, put = self._notified.add, self._host.store.put
         try:
-            for metadata in matches:
+            for metadata in own.subscription.chosen(matches):
                 key = metadata.key
-                if wants(metadata) and add((sid, key), None):
+                if add((sid, key), None):
                     try:
                         put(NOTIFIED, f"{sid}/{key.owner}/{key.oid}", b"")
                     except InputError:  # the disk is full: whoever tells it again may have more luck

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Container, Iterator
+from itertools import islice
 from typing import Generic, TypeVar
 
 import msgspec
@@ -194,31 +195,35 @@ def answer_in_pieces(
     carries_bytes: int = 0,
 ) -> Iterator[PastMatches]:
     """A source's answer: its matches after the cursor, at most `limit` and `most` in a piece; as a stream if the limit
-    is large, in pieces of what the link carries."""
+    is large, in pieces of what the link carries. Who sends each as it is given has the first on its way while the
+    others are being made."""
     if limit < STREAM_MATCHES:
         batch = search(subscription, max(1, min(limit, PIECES_AT_ONCE * most)), cursor)
-        divided = pieces_of(batch.matches, most)[:PIECES_AT_ONCE]
+        divided = islice(pieces_of(batch.matches, most), PIECES_AT_ONCE)
     else:
         batch = search(subscription, STREAM_MATCHES, cursor)
-        divided = pieces_of(batch.matches, STREAM_MATCHES, max(PIECE_BYTES, carries_bytes))[:STREAM_PIECES]
+        divided = islice(pieces_of(batch.matches, STREAM_MATCHES, max(PIECE_BYTES, carries_bytes)), STREAM_PIECES)
     left = len(batch.matches) + batch.left
-    for i, matches in enumerate(divided):
+    upcoming: tuple[Metadata, ...] | None = next(divided)
+    while upcoming is not None:
+        matches, upcoming = upcoming, next(divided, None)
         left -= len(matches)
-        yield PastMatches(subscription.key, matches, cursor, left, request, i == len(divided) - 1)
+        yield PastMatches(subscription.key, matches, cursor, left, request, upcoming is None)
         if matches:
             cursor = Cursor(matches[-1].published_s, matches[-1].key)
 
 
-def pieces_of(matches: tuple[Metadata, ...], most: int, piece_bytes: int = PIECE_BYTES) -> list[tuple[Metadata, ...]]:
+def pieces_of(
+    matches: tuple[Metadata, ...], most: int, piece_bytes: int = PIECE_BYTES
+) -> Iterator[tuple[Metadata, ...]]:
     """Matches in pieces that fit a message each, in their order; one empty piece if there are none."""
-    divided: list[tuple[Metadata, ...]] = []
     piece: list[Metadata] = []
-    room = piece_bytes
+    room, encode = piece_bytes, msgspec.msgpack.encode
     for metadata in matches:
-        size = len(msgspec.msgpack.encode(metadata))
+        size = len(encode(metadata))
         if piece and (size > room or len(piece) >= most):
-            divided.append(tuple(piece))
+            yield tuple(piece)
             piece, room = [], piece_bytes
         piece.append(metadata)
         room -= size
-    return [*divided, tuple(piece)]
+    yield tuple(piece)

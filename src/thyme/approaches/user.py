@@ -167,7 +167,7 @@ class User:
     ) -> Metadata:
         """`sealed` is the object as `draft` gave it a moment ago, and sealed since."""
         store = self._present()
-        if not isinstance(data, InStore):
+        if type(data) is not bytes and not isinstance(data, InStore):
             check_bytes("content", data)
         subject = Subject(ObjectKey(oid, self.node), size_bytes=size_of(data))
         return self._ledger.carry_out(

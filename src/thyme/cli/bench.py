@@ -173,22 +173,28 @@ def live(
         list[str] | None, typer.Option(help="Only whose name has this in it; 16 MB if that is 'large'. Repeatable.")
     ] = None,
     large_mb: Annotated[int, typer.Option(min=1, help="Size of a large object, in MB.")] = 16,
+    rounds: Annotated[
+        int, typer.Option(min=1, max=100, help="How often all play in turns, a minute and a half each; medians count.")
+    ] = 3,
 ) -> None:
     """Live nodes on loopback beside UDP, Zenoh, NATS, Mosquitto and Redis, where installed; and a large object.
 
-    Example: thyme bench live --only zenoh --only thyme-ls --past 10000
+    Says of each bound that is wanted of live nodes in how many of the rounds it was reached.
+
+    Example: thyme bench live --only zenoh --only thyme-ls --past 10000 --rounds 1
     """
     from rich.progress import Progress
 
     from thyme.bench.live.contest.measuring import Plan
-    from thyme.bench.live.contest.table import contest, render
+    from thyme.bench.live.contest.rounds import play
+    from thyme.bench.live.contest.table import render
     from thyme.bench.live.large import LARGE, bench_large, render_large
     from thyme.bench.printing import table_console
 
     plan = Plan(many=many, past=past)
     with Progress(transient=True) as progress:
         task = progress.add_task("live", total=None)
-        found = contest(plan, lambda name: progress.update(task, description=name), only or ())
+        found = play(plan, rounds, lambda name: progress.update(task, description=name), only or ())
     if found:
         render(found, plan, table_console())
     if not only or LARGE in only:

@@ -115,9 +115,10 @@ def check_object(
     data: Content, tags: Iterable[str], summary: bytes, limits: ObjectLimits = DEFAULT_LIMITS
 ) -> tuple[str, ...]:
     """The normalised tags of an object about to be inserted; InputError if it breaks a limit."""
-    if not isinstance(data, InStore):
+    if type(data) is not bytes and not isinstance(data, InStore):
         check_bytes("content", data)
-    check_bytes("summary", summary)
+    if type(summary) is not bytes:
+        check_bytes("summary", summary)
     if size_of(data) > limits.data_bytes:
         raise InputError(f"the object has {size_of(data)} bytes: at most {limits.data_bytes} can be stored")
     if len(summary) > limits.summary_bytes:

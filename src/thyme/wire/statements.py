@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from thyme.model.chunks import DIGEST_BYTES
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import DataObject, Metadata
 from thyme.model.subscriptions import Subscription
@@ -34,8 +35,9 @@ class Statement(msgspec.Struct, frozen=True, gc=False):
 
 def object_statement(metadata: Metadata) -> Statement:
     """This is mine, and these are its bytes."""
-    said = ("object", metadata.key, metadata.tags, metadata.summary, metadata.published_s)
-    return Statement(metadata.key.owner, _encode((*said, metadata.size_bytes, metadata.digest)), True)
+    key, digest = metadata.key, metadata.seal[:DIGEST_BYTES]
+    said = ("object", key, metadata.tags, metadata.summary, metadata.published_s, metadata.size_bytes, digest)
+    return Statement(key.owner, _encode(said), True)
 
 
 def subscription_statement(subscription: Subscription) -> Statement:

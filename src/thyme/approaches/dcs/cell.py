@@ -240,7 +240,9 @@ class Cell:
         if self._silent and (place is None or place == self.id):
             since_s = self.host.now() - self.options.sure_s
             silent = [node for node, (cell, at_s) in self._silent.items() if cell == self.id and at_s > since_s]
-        self.router.tell_each_in_cell(state, place, self.options.sure_members, silent, but)
+        most = self.options.sure_members
+        if silent or not most or self.beacons.nodes_in(self._place if place is None else place):
+            self.router.tell_each_in_cell(state, place, most, silent, but)
 
     def _listen(self, kind: type[Kind], action: Callable[[Arrival, Kind], None], *, members_only: bool) -> None:
         assert kind not in self._actions, f"two parts want {kind.__name__}"

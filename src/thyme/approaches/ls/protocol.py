@@ -16,7 +16,7 @@ against what it learns on joining (§9.3.2), and the reply to a join names revok
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from math import inf
 
 import msgspec
@@ -262,7 +262,7 @@ class LocalStorage(ReactiveStore):
 
     def _answer(self, subscription: Subscription, limit: int) -> None:
         """Send the newest of this node's matches to whom they are for, if there are any."""
-        pieces = self._past(subscription, None, limit)
+        pieces = list(self._past(subscription, None, limit))
         if pieces[0].matches and subscription.key.subscriber == self.node:
             self._send_pieces(pieces)
         elif pieces[0].matches:
@@ -270,12 +270,12 @@ class LocalStorage(ReactiveStore):
 
     def _past(
         self, subscription: Subscription, cursor: Cursor | None, limit: int, request: int = -1
-    ) -> list[PastMatches]:
+    ) -> Iterator[PastMatches]:
         most = self.options.matches_per_notification
         carries_bytes = self.host.part_bytes()
-        return list(answer_in_pieces(self._index.search, subscription, cursor, limit, most, request, carries_bytes))
+        return answer_in_pieces(self._index.search, subscription, cursor, limit, most, request, carries_bytes)
 
-    def _send_pieces(self, pieces: list[PastMatches]) -> None:
+    def _send_pieces(self, pieces: Iterable[PastMatches]) -> None:
         for piece in pieces:
             if piece.key.subscriber == self.node:
                 self._pager.on_piece(self.node, piece)

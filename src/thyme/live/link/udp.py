@@ -16,7 +16,7 @@ from random import Random
 import msgspec
 
 from thyme.live.link.addresses import Address, address_text
-from thyme.live.link.budgets import BudgetOptions, Budgets
+from thyme.live.link.budgets import BudgetOptions, Budgets, parcel_cost
 from thyme.live.link.carrying.acknowledgements import Acknowledgements
 from thyme.live.link.carrying.lanes import Failed
 from thyme.live.link.carrying.multicast import Multicast, MulticastOptions
@@ -321,6 +321,6 @@ class UdpLink:
         return self._numbers
 
 
-def _cost(frame: Frame) -> int:
-    """What a frame takes of its sender's budget: one for each message."""
-    return message_count(frame.body) if frame.kind is Kind.PARCEL else 1
+def _cost(frame: Frame) -> float:
+    """What a frame takes of its sender's budget."""
+    return parcel_cost(message_count(frame.body)) if frame.kind is Kind.PARCEL else 1.0

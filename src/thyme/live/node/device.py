@@ -55,6 +55,10 @@ logger = logging.getLogger("thyme.live")
 LIFE = "life of the store"
 SEARCH_QUEUE = 2_048
 """Packets that wait for one target's route: twice the subscriptions of a node, which one insert can match."""
+ANSWER_JITTER_S = 0.005
+"""Longest random wait before a subscription is answered. In the simulator it keeps answers of one instant from
+colliding in the air (`ls.answers.jitter_s`, 0.1 s); below a live node there is a network that takes turns by itself,
+and a link that repeats what is lost."""
 
 
 FIND_S = 0.3
@@ -272,11 +276,13 @@ def _for_people(approach: Approach, settings: dict[str, Any]) -> dict[str, Any]:
     """The settings given; unless they say otherwise, routes are looked for when they are needed. DSDV, the papers'
     choice, takes some 15 s to find a newcomer, which is long for a person who just started a node. A search that is
     under way holds the notifications of any one operation, so that none gives way to another. Notifications are
-    acknowledged, and those of one instant told together, and insertions confirmed by another who holds them, where
-    the approach can do so."""
+    acknowledged, and those of one instant told together, insertions confirmed by another who holds them, and
+    subscriptions answered almost at once, where the approach can do so."""
     fields = msgspec.structs.fields(approach.settings)
     if any(field.name == "telling" for field in fields):
         settings = {**settings, "telling": {"sure": True, **settings.get("telling", {})}}
+    if any(field.name == "answers" for field in fields):
+        settings = {**settings, "answers": {"jitter_s": ANSWER_JITTER_S, **settings.get("answers", {})}}
     for name in ("notify_together", "confirmed"):
         if any(field.name == name for field in fields):
             settings = {name: True, **settings}

@@ -115,7 +115,7 @@ class LiveHost:
     def unicast(self, to: NodeId, message: Message, failed: Failed = None) -> None:
         if self.sending is not None:
             self.sending(message)
-        told = self._while_on(failed) if failed else None
+        told = partial(self._act, failed) if failed else None
         self.store.commit(partial(self._send, message, partial(self.link.unicast, to, message, told)))
 
     async def durable(self) -> None:
@@ -140,7 +140,7 @@ class LiveHost:
         return self.link.part_bytes()
 
     def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
-        return self._soon.add(action) if delay_s <= 0.0 else self.clock.after(delay_s, self._while_on(action))
+        return self._soon.add(action) if delay_s <= 0.0 else self.clock.after(delay_s, partial(self._act, action))
 
     @property
     def recording(self) -> bool:
@@ -198,9 +198,6 @@ class LiveHost:
     def _count(self, traffic: TrafficKind, name: str, size_bytes: int, reason: str) -> None:
         if self._logging:
             self.record(Counted(traffic, name, size_bytes=size_bytes, reason=reason))
-
-    def _while_on(self, action: Callable[[], None]) -> Callable[[], None]:
-        return partial(self._act, action)
 
     def _act(self, action: Callable[[], None]) -> None:
         if self.on:

@@ -3,6 +3,7 @@ alone, also after a restart."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import islice
 
 import msgspec
@@ -42,6 +43,18 @@ class KnownObjects:
     def get(self, key: ObjectKey) -> Metadata | None:
         return self._known.get(key)
 
+    def note_all(self, objects: Iterable[Metadata]) -> None:
+        """As `note`, of objects that became known together."""
+        if self._store is not None:
+            for metadata in objects:
+                self.note(metadata)
+            return
+        known = self._known
+        for metadata in objects:
+            known[metadata.key] = metadata
+        if len(known) > MAX_KNOWN_OBJECTS:
+            self._make_room()
+
     def note(self, metadata: Metadata) -> None:
         known = self._known.get(metadata.key)
         if known is not None and known == metadata:
@@ -62,5 +75,8 @@ class KnownObjects:
     def _make_room(self) -> None:
         excess = len(self._known) - MAX_KNOWN_OBJECTS
         if excess > 0:
-            for key in list(islice(self._known, excess + MAX_KNOWN_OBJECTS // SHARE)):
-                self.forget(key)
+            for key in [*islice(self._known, excess + MAX_KNOWN_OBJECTS // SHARE)]:
+                if self._store is None:
+                    del self._known[key]
+                else:
+                    self.forget(key)

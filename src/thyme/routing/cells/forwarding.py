@@ -108,6 +108,9 @@ class Forwarder:
 
 def _along(packet: CellPacket, legs: list[Leg]) -> tuple[list[Heading], CellPacket]:
     """The destinations that go the same way as they are here, and the packet for them as it leaves."""
+    if len(legs) == 1 and len(packet.headings) == 1:
+        before, after = legs[0]
+        return [before], packet if after == packet.headings[0] else msgspec.structs.replace(packet, headings=(after,))
     afters = tuple([after for _, after in legs])
     onward = packet if afters == packet.headings else msgspec.structs.replace(packet, headings=afters)
     return [before for before, _ in legs], onward

@@ -23,6 +23,7 @@ again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import msgspec
 
@@ -79,15 +80,24 @@ class GeographicRouter:
 
     def send_to_cell(self, cell: CellId, message: Message) -> int:
         """To one random node of the cell, or of its proxy."""
+        if cell == self._beacons.where() and self._beacons.participates():
+            return self._tell_itself(cell, Form.CELL, message)
         return self._send([Heading(cell)], message)
 
     def send_to_node(self, node: NodeId, cell: CellId, message: Message) -> int:
         """To a node that should be in the cell; `undelivered` is called if it is known not to be."""
+        if node == self._host.node:
+            return self._tell_itself(cell, Form.NODE, message)
         return self._send([Heading(cell, node)], message)
 
     def send_to_many(self, destinations: Iterable[Destination], message: Message) -> int:
         """One message to several destinations, each once, in as few packets as possible."""
         once = dict.fromkeys(destinations)
+        if len(once) == 1:
+            (only,) = once
+            if only.node == ANY_NODE:
+                return self.send_to_cell(only.cell, message)
+            return self.send_to_node(only.node, only.cell, message)
         return self._send([Heading(destination.cell, destination.node) for destination in once], message)
 
     def send_to_proxy(self, cell: CellId, message: Message) -> int:
@@ -166,28 +176,20 @@ class GeographicRouter:
         for heading in headings:
             self._grid.place(heading.cell)
         number = self._next_number()
-        if len(headings) == 1 and self._ends_here(headings[0]):
-            self._tell_itself(headings[0], number, message)
-            return number
         payload = self._host.codec.encode(message)
         for first in range(0, len(headings), self._options.max_headings):
             some = tuple(headings[first : first + self._options.max_headings])
             self._launch(some, number, True, payload)
         return number
 
-    def _ends_here(self, heading: Heading) -> bool:
-        """Whether this node is whom it is sending to, or a member of the cell."""
-        if heading.node == self._host.node:
-            return True
-        at_home = heading.node == ANY_NODE and heading.cell == self._beacons.cell and not heading.beside
-        return at_home and self._beacons.stationary
-
-    def _tell_itself(self, heading: Heading, number: int, message: Message) -> None:
-        """What leaves nobody need not become bytes, and comes once."""
-        node, here = self._host.node, self._beacons.cell
-        form = Form.CELL if heading.node == ANY_NODE else Form.NODE
-        arrival = Arrival(node, here, message, heading.cell, form, False, 0, number)
-        self._host.after(0.0, lambda: self._deliver(arrival))
+    def _tell_itself(self, cell: CellId, form: Form, message: Message) -> int:
+        """This node is whom it is sending to, or a member of the cell. What leaves nobody need not become bytes, and
+        comes once."""
+        self._grid.place(cell)
+        number = self._next_number()
+        arrival = Arrival(self._host.node, self._beacons.where(), message, cell, form, False, 0, number)
+        self._host.after(0.0, partial(self._deliver, arrival))
+        return number
 
     def _try_directly(self, headings: list[Heading], message: Message) -> None:
         """To nodes that may be in reach though they are not heard; the link finds out, and nobody is told if not."""

@@ -115,7 +115,8 @@ class Broker:
         if new:
             self._learning.inserted.remember(metadata.key, self._cell.host.now())
             tell(CellState(held=(held,)))
-            self._notifier.notify([s.key for s in matching], metadata)
+            if matching:
+                self._notifier.notify([s.key for s in matching], metadata)
             hot = self._spreading.grown(metadata, home)
             if hot:
                 self._cell.tell_others(hot)

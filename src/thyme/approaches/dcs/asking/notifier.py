@@ -68,8 +68,11 @@ class Notifier:
 
     def notify(self, keys: Iterable[SubscriptionKey], metadata: Metadata) -> None:
         """Tell the subscribers of all these subscriptions of one object."""
-        placed = [(key, self._place_of(key)) for key in keys]
-        known = [(key, cell) for key, cell in placed if cell is not None]
+        known: list[tuple[SubscriptionKey, CellId]] = []
+        for key in keys:
+            cell = self._place_of(key)
+            if cell is not None:
+                known.append((key, cell))
         for first in range(0, len(known), KEYS_PER_MESSAGE):
             some = tuple(known[first : first + KEYS_PER_MESSAGE])
             if some in self._gathered:
@@ -81,6 +84,11 @@ class Notifier:
             self._tell(some, (metadata,))
 
     def _tell(self, placed: Placed, matches: tuple[Metadata, ...]) -> None:
+        if len(placed) == 1:  # as most are
+            key, cell = placed[0]
+            message = CellNotification((key,), matches)
+            self._sent_as(self._cell.router.send_to_node(key.subscriber, cell, message), message)
+            return
         message = CellNotification(tuple(key for key, _ in placed), matches)
         self._send(message, [Destination(cell, key.subscriber) for key, cell in placed])
 
@@ -125,7 +133,9 @@ class Notifier:
             self._keep(node, _Sent(msgspec.structs.replace(sent.message, keys=keys), sent.until_s, sent.tries))
 
     def _send(self, message: CellNotification, destinations: list[Destination]) -> None:
-        number = self._cell.router.send_to_many(destinations, message)
+        self._sent_as(self._cell.router.send_to_many(destinations, message), message)
+
+    def _sent_as(self, number: int, message: CellNotification) -> None:
         self._sent[number] = _Sent(message, self._host.now() + self._options.undelivered_s)
 
     def _keep(self, node: NodeId, sent: _Sent) -> None:

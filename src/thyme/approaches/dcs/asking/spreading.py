@@ -31,6 +31,8 @@ class Spreading:
     def hot_tags(self, tags: tuple[str, ...], home: CellId) -> tuple[tuple[str, int], ...]:
         """Those of some tags of this cell that are spread, and over how many cells."""
         spread = self._cell.holdings.spread
+        if not spread:
+            return ()
         return tuple((t, spread[t]) for t in tags if t in spread and self._grid.cell_for(t) == home)
 
     def passed_on(self, arrival: Arrival, message: InsertMetadata) -> bool:

@@ -87,12 +87,16 @@ class Holdings:
         key = held.metadata.key
         if self.index.deleted(key):
             return False, []
-        if held.home in self._homes.get(key, {}):
+        homes = self._homes.get(key)
+        if homes is not None and held.home in homes:
             self._merge_replicas(held.metadata)
             return False, []
         matching = self.index.insert(held.metadata)
-        self._homes.setdefault(key, {})[held.home] = None
-        self._items.note(item_number("held", key, held.home), "held", key, held.home)
+        saved = None
+        if homes is None:  # nothing is known of it but this
+            homes, saved = self._homes.setdefault(key, {}), CellState(held=(held,))
+        homes[held.home] = None
+        self._items.note(item_number("held", key, held.home), "held", key, held.home, saved=saved)
         return True, matching
 
     def put_object(self, metadata: Metadata, data: Content) -> None:
@@ -101,8 +105,8 @@ class Holdings:
             self._note_object(metadata)
 
     def put_own(self, metadata: Metadata) -> None:
-        """As `put_object`, if this node keeps the bytes already, for its user."""
-        if self._is_new(metadata.key) and self._contents.has(metadata.key):
+        """As `put_object`, where this node has just kept the bytes for its user."""
+        if self._is_new(metadata.key):
             self._note_object(metadata)
 
     def _is_new(self, key: ObjectKey) -> bool:

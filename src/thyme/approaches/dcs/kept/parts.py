@@ -107,7 +107,12 @@ class Parts:
     def place_of(self, key: SubscriptionKey) -> CellId | None:
         """Where the subscriber was last said to be."""
         parts = self._parts.get(key)
-        return max(parts.values(), key=lambda part: part.told_s).cell if parts else None
+        if not parts:
+            return None
+        if len(parts) == 1:
+            (only,) = parts.values()
+            return only.cell
+        return max(parts.values(), key=lambda part: part.told_s).cell
 
     def homes(self) -> set[CellId]:
         """All homes for which a share or the end of one is kept."""

@@ -8,6 +8,8 @@ one is asked. Where nobody else is, nobody is waited for. What was heard in one 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.interface import Done, Failure, Outcome
 from thyme.model.ids import CellId, NodeId
@@ -52,8 +54,8 @@ class Confirming:
 
         self._cell.requests.begin(send, ended)
 
-    def _keepers(self, state: CellState, cell: CellId) -> list[NodeId]:
-        members = self._cell.members_of(cell)
+    def _keepers(self, state: CellState, cell: CellId) -> Sequence[NodeId]:
+        members = self._cell.beacons.nodes_in(cell)
         return [node for node in members if node in state.keepers] if state.keepers else members
 
     def confirm(self, arrival: Arrival, number: int) -> None:

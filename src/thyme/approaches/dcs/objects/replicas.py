@@ -64,13 +64,14 @@ class Replicas:
     def keep_own(self, metadata: Metadata, data: Content, done: Done = _ignore) -> None:
         """Keep an object of this node's user and, unless only its owner is to keep it, have the cell keep it too.
         `done` when another member has it, where that is waited for: a large one is fetched, which takes long."""
-        self._contents.keep(metadata, data)
+        self._contents.keep_own(metadata, data)
         self._copies.put_own(metadata)
         self._cell.named[metadata.key] = self._cell.place
-        if any(replica.node == WHOLE_CELL for replica in metadata.replicas):
-            self._replicate(metadata, data, done)
-        else:
-            done(Outcome())
+        for replica in metadata.replicas:
+            if replica.node == WHOLE_CELL:
+                self._replicate(metadata, data, done)
+                return
+        done(Outcome())
 
     def drop_own(self, key: ObjectKey) -> None:
         self._copies.remove_own(key.oid)

@@ -35,6 +35,9 @@ LEAVE_S = 0.1
 """Who leaves has nobody to hand over to, and need not look for somebody."""
 ACQUAINTED_S = 2.0
 """Until then nodes of cells have heard each other's beacons: what is measured is not joining."""
+UNSIGNED = ", unsigned"
+DEAD = ", publisher dead"
+"""What a name ends with."""
 
 
 class Nodes(Contender):
@@ -49,9 +52,9 @@ class Nodes(Contender):
         self.name = f"Thyme-{approach.upper()}"
         if dies:
             self.abilities = Ability.PAST
-            self.name += ", publisher dead"
+            self.name += DEAD
         elif not signed:
-            self.name += ", unsigned"
+            self.name += UNSIGNED
 
     @contextmanager
     def serve(self, folder: Path) -> Iterator[Server]:

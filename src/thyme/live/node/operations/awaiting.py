@@ -112,6 +112,10 @@ class Operation(Generic[Answer]):
             except asyncio.CancelledError:
                 self.give_up(user)
                 raise
+        return self.answer()
+
+    def answer(self) -> Answer:
+        """Of one that has ended."""
         error, self._error = self._error, None
         if error is not None:
             raise error
@@ -157,6 +161,8 @@ class Turns:
         else:
             self._queue.append((user, operation))
             self._open_soon()
+        if operation.over:  # as one is that needs nobody else and no disk
+            return operation.answer()
         return await operation.ended(user)
 
     @property

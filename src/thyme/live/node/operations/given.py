@@ -79,6 +79,8 @@ def name_of(oid: object) -> str:
 
 def bytes_of(name: str, given: object) -> bytes:
     """What fits in memory: bytes as they are, a text as UTF-8."""
+    if type(given) is bytes:
+        return given
     match given:
         case str():
             return given.encode()

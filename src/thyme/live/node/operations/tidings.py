@@ -55,9 +55,11 @@ class Tidings:
 
     def notify(self, key: SubscriptionKey, matches: Sequence[tuple[Metadata, float]]) -> None:
         notices: list[Notice] = []
+        objects: list[Metadata] = []
         for metadata, delay_s in matches:  # no comprehension: most often there is one, and a call more is what it costs
             notices.append(Notice(key, metadata, delay_s))
-            self.known.note(metadata)
+            objects.append(metadata)
+        self.known.note_all(objects)
         if stream := self.streams.get(key.sid):
             stream.put_all(notices)
         if self.on_notice:
