@@ -25,6 +25,7 @@ from thyme.sim.radios.wifi.state import (
     HEAD,
     HEARER,
     LEG,
+    NEARBY,
     NODE,
     OVERLAP,
     PACKET,
@@ -57,7 +58,7 @@ _ROWS = (
         ENDED,
         GRID,
     ),
-    *(NUMBER, NUMBER, NUMBER, NUMBER, SEEN, NUMBER, NUMBER, NUMBER, NUMBER, LEG, POWER, POWER, CHUNK),
+    *(NUMBER, NUMBER, NUMBER, NUMBER, SEEN, SHORT, NEARBY, NUMBER, NUMBER, NUMBER, LEG, POWER, POWER, CHUNK),
 )
 
 opened: Callable[[int], Ether] = opener(dict(zip(Ether._fields, _ROWS, strict=True)))

@@ -27,6 +27,7 @@ from thyme.sim.radios.wifi.state import (
     HEAD,
     HEARER,
     LEG,
+    NEARBY,
     NEVER,
     NODE,
     OVERLAP,
@@ -49,6 +50,7 @@ Kind = TypeVar("Kind", bound=np.generic)
 CELLS_MAX = 1_000_000
 SLACK = 0.25  # of the hearing range: how far nodes may stray before they are binned again
 DRIFT_M = 2.0  # how far they may stray before it is looked again who may be near
+NEAR = 400  # for each node: how many others who may hear it are kept in mind, on average
 FRAMES, OVERLAPS, PACKETS, EVENTS = 64, 256, 1024, 1024
 
 
@@ -179,7 +181,8 @@ def build(movement: Movement, profile: WifiProfile, options: WifiOptions, seed: 
         cell_first=np.zeros(cells + 1, np.int64),
         cell_node=np.zeros(nodes, np.int64),
         seen=np.zeros(nodes, SEEN),
-        near=np.zeros(nodes + 1, np.int64),
+        near=np.zeros(NEAR * nodes + 1, np.int32),
+        nearby=np.zeros(nodes, NEARBY),
         air_head=np.full(air_cells, -1, np.int64),
         jump=jumps,
         leg_first=np.ascontiguousarray(movement.first, dtype=np.int64),

@@ -5,7 +5,7 @@ grid whose cells are as wide as the hearing range plus some slack, so that three
 in each of them they stand in the order of their names, so the order of hearers depends on nothing else;
 the bins stay good until the fastest node could have used up the slack (or somebody jumps), then all are rebinned.
 Where each was seen a moment ago stands beside the bins, so that of the many in three by three cells only those have to
-be located that may be near.
+be located that may be near; who they are is found once between two looks.
 When nobody moves the hearers of every node are found once, with the power they receive.
 """
 
@@ -115,6 +115,8 @@ def look_around(e: Ether, now: int) -> None:
         n = e.cell_node[k]
         locate(e, n, now)
         e.seen[k].x, e.seen[k].y = e.place[n].x, e.place[n].y
+    e.desk[0].listed = 0
+    e.desk[0].looks += 1
     e.desk[0].seen_until = NEVER
     if grid.speed_mps > 0.0:
         e.desk[0].seen_until = now + np.int64(grid.drift_m / grid.speed_mps * 1e9)
@@ -137,29 +139,46 @@ def describe(e: Ether, k: int, n: int, distance2_m2: float) -> None:
 
 
 @borrowing
-def find_near(e: Ether, n: int) -> int:
-    """List the nodes that may hear node n, by where they were seen last; how many there are."""
-    grid, me = e.grid[0], e.place[n]
-    near_m = e.config[0].hear_m + ROUNDING * grid.drift_m
-    near2, found = near_m * near_m, 0
+def find_near(e: Ether, n: int, first: int) -> int:
+    """List the nodes that may hear node n until it is looked again where everybody is, from place `first` on; how many
+    there are. By then both it and they may have strayed."""
+    grid, me, near = e.grid[0], e.place[n], e.near
+    near_m = e.config[0].hear_m + 2.0 * ROUNDING * grid.drift_m
+    near2, place = near_m * near_m, first
     middle_x, middle_y = column(grid, me.x), line(grid, me.y)
     left, right = max(0, middle_x - 1), min(grid.across, middle_x + 2)
     for y in range(max(0, middle_y - 1), min(grid.down, middle_y + 2)):
         # the cells of a line follow each other, and so do who are in them
         for k in range(e.cell_first[y * grid.across + left], e.cell_first[y * grid.across + right]):
             dx, dy = e.seen[k].x - me.x, e.seen[k].y - me.y
-            e.near[found] = e.cell_node[k]
-            found += dx * dx + dy * dy <= near2
-    return found
+            near[place] = e.cell_node[k]
+            place += dx * dx + dy * dy <= near2
+    return place - first
+
+
+@borrowing
+def those_near(e: Ether, n: int) -> tuple[int, int]:
+    """Where the nodes that may hear node n are listed, and how many they are. A list is good until it is looked again
+    where everybody is; when there is no room for another, all are made anew."""
+    desk, mine = e.desk[0], e.nearby[n]
+    if mine.looked != desk.looks:
+        if desk.listed + len(e.place) >= len(e.near):
+            desk.listed = 0
+            desk.looks += 1
+        mine.looked, mine.first = desk.looks, desk.listed
+        mine.count = find_near(e, n, desk.listed)
+        desk.listed += mine.count
+    return mine.first, mine.count
 
 
 @borrowing
 def gather(e: Ether, n: int, now: int, first: int, room: int) -> int:
     """Write the hearers of node n from row `first` on (counting only, when there is no `room`)."""
     config, me = e.config[0], e.place[n]
-    reach2, found, near = config.hear_m * config.hear_m, 0, find_near(e, n)
-    for k in range(near):
-        prefetch_row(e.place, e.near[min(k + AHEAD, near - 1)])
+    reach2, found = config.hear_m * config.hear_m, 0
+    begin, near = those_near(e, n)
+    for k in range(begin, begin + near):
+        prefetch_row(e.place, e.near[min(k + AHEAD, begin + near - 1)])
         other = e.near[k]
         if config.static == 0:
             locate(e, other, now)

@@ -48,6 +48,7 @@ DESK = np.dtype(
         *[(name, "i8") for name in ("free_frame", "free_overlap", "free_packet")],
         *[(name, "i8") for name in ("frames_left", "overlaps_left", "packets_left")],
         *[(name, "i8") for name in ("heads", "due", "ended")],
+        *[(name, "i8") for name in ("looks", "listed")],  # how often it was looked where all are, and `near` so far
         ("ended_s", "f8"),  # when what was sent last, of which nobody was told, left the air
     ]
 )
@@ -128,6 +129,7 @@ GRID = np.dtype(
         ("speed_mps", "f8"),
     ]
 )
+NEARBY = np.dtype([("looked", "i8"), ("first", "i4"), ("count", "i4")])
 SEEN = np.dtype([("x", "f8"), ("y", "f8")])
 LEG = np.dtype([(name, "f8") for name in ("start_s", "x", "y", "vx", "vy")])
 CHUNK = np.dtype([("at", "i8"), ("change", "f8")])
@@ -159,7 +161,8 @@ class Ether(NamedTuple):
     cell_first: NDArray[np.int64]  # nodes by cell
     cell_node: NDArray[np.int64]
     seen: Table  # as many rows: where they were seen last, if they move
-    near: NDArray[np.int64]  # scratch: nodes, and one more
+    near: NDArray[np.int32]  # nodes that may hear others
+    nearby: Table  # by node: where those that may hear it are listed there
     air_head: NDArray[np.int64]  # frames on the air by cell
     jump: NDArray[np.int64]
     leg_first: NDArray[np.int64]
