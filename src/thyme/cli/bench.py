@@ -174,7 +174,8 @@ def live(
     ] = None,
     large_mb: Annotated[int, typer.Option(min=1, help="Size of a large object, in MB.")] = 16,
     rounds: Annotated[
-        int, typer.Option(min=1, max=100, help="How often all play in turns, two and a half minutes each; medians count.")
+        int,
+        typer.Option(min=1, max=100, help="How often all play in turns, two and a half minutes each; medians count."),
     ] = 3,
 ) -> None:
     """Live nodes on loopback beside UDP, Zenoh, NATS, Mosquitto and Redis, where installed; and a large object.

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from thyme.sim.radios.wifi import Wifi, WifiOptions, building, profile_named
+from thyme.sim.radios.wifi import Wifi, WifiOptions, profile_named
 from thyme.sim.radios.wifi.play import Played, in_disc, play, poisson, standing
 from thyme.sim.radios.wifi.state import EVERYBODY
 from thyme.world.mobility.movement import Leg, Movement, movement_of_legs
@@ -50,15 +50,3 @@ def test_the_same_frames_are_received_with_bounds_that_never_decide(
         assert radios[0].totals() == radios[1].totals()
         lost += radios[0].totals().failed
     assert lost > 100, "nothing was to be decided"
-
-
-@pytest.mark.parametrize("speed_mps", [0.0, 3.0, 60.0])
-def test_who_may_be_near_is_kept_in_mind_as_long_as_it_holds(speed_mps: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    movement, sends = crowded(7, speed_mps)
-    kept = Wifi(movement, profile_named("thyme"), WifiOptions(), 7)
-    monkeypatch.setattr(building, "NEAR", 1)
-    anew = Wifi(movement, profile_named("thyme"), WifiOptions(), 7)
-    told = [played(wifi, sends, 100) for wifi in (kept, anew)]
-    assert len(told[0].at_s) > 1_000
-    for column in ("at_s", "node", "peer", "token"):
-        assert np.array_equal(getattr(told[0], column), getattr(told[1], column))

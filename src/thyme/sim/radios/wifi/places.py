@@ -1,7 +1,8 @@
 """Where nodes are and who can hear whom.
 
 A node's position is that of its movement leg at the instant a transmission starts. Nodes are binned into a uniform
-grid whose cells are as wide as the hearing range plus some slack, so that three by three cells hold every hearer;
+grid whose cells are as wide as the hearing range plus some slack, so that three by three cells hold every hearer
+(and those beside them, for a sender that may have crossed a border before it is looked again);
 in each of them they stand in the order of their names, so the order of hearers depends on nothing else;
 the bins stay good until the fastest node could have used up the slack (or somebody jumps), then all are rebinned.
 Where each was seen a moment ago stands beside the bins, so that of the many in three by three cells only those have to
@@ -143,11 +144,12 @@ def find_near(e: Ether, n: int, first: int) -> int:
     """List the nodes that may hear node n until it is looked again where everybody is, from place `first` on; how many
     there are. By then both it and they may have strayed."""
     grid, me, near = e.grid[0], e.place[n], e.near
-    near_m = e.config[0].hear_m + 2.0 * ROUNDING * grid.drift_m
+    stray_m = ROUNDING * grid.drift_m
+    near_m = e.config[0].hear_m + 2.0 * stray_m
     near2, place = near_m * near_m, first
-    middle_x, middle_y = column(grid, me.x), line(grid, me.y)
-    left, right = max(0, middle_x - 1), min(grid.across, middle_x + 2)
-    for y in range(max(0, middle_y - 1), min(grid.down, middle_y + 2)):
+    left, right = max(0, column(grid, me.x - stray_m) - 1), min(grid.across, column(grid, me.x + stray_m) + 2)
+    bottom, top = max(0, line(grid, me.y - stray_m) - 1), min(grid.down, line(grid, me.y + stray_m) + 2)
+    for y in range(bottom, top):
         # the cells of a line follow each other, and so do who are in them
         for k in range(e.cell_first[y * grid.across + left], e.cell_first[y * grid.across + right]):
             dx, dy = e.seen[k].x - me.x, e.seen[k].y - me.y
