@@ -141,8 +141,8 @@ def describe(e: Ether, k: int, n: int, distance2_m2: float) -> None:
 
 @borrowing
 def find_near(e: Ether, n: int, first: int) -> int:
-    """List the nodes that may hear node n until it is looked again where everybody is, from place `first` on; how many
-    there are. By then both it and they may have strayed."""
+    """List the nodes that may hear node n until it is looked again where everybody is, by their places in the bins and
+    from place `first` on; how many there are. By then both it and they may have strayed."""
     grid, me, near = e.grid[0], e.place[n], e.near
     stray_m = ROUNDING * grid.drift_m
     near_m = e.config[0].hear_m + 2.0 * stray_m
@@ -153,7 +153,7 @@ def find_near(e: Ether, n: int, first: int) -> int:
         # the cells of a line follow each other, and so do who are in them
         for k in range(e.cell_first[y * grid.across + left], e.cell_first[y * grid.across + right]):
             dx, dy = e.seen[k].x - me.x, e.seen[k].y - me.y
-            near[place] = e.cell_node[k]
+            near[place] = k
             place += dx * dx + dy * dy <= near2
     return place - first
 
@@ -177,11 +177,15 @@ def those_near(e: Ether, n: int) -> tuple[int, int]:
 def gather(e: Ether, n: int, now: int, first: int, room: int) -> int:
     """Write the hearers of node n from row `first` on (counting only, when there is no `room`)."""
     config, me = e.config[0], e.place[n]
-    reach2, found = config.hear_m * config.hear_m, 0
+    near_m = config.hear_m + ROUNDING * e.grid[0].drift_m
+    reach2, near2, found = config.hear_m * config.hear_m, near_m * near_m, 0
     begin, near = those_near(e, n)
     for k in range(begin, begin + near):
-        prefetch_row(e.place, e.near[min(k + AHEAD, begin + near - 1)])
-        other = e.near[k]
+        prefetch_row(e.place, e.cell_node[e.near[min(k + AHEAD, begin + near - 1)]])
+        other, seen = e.cell_node[e.near[k]], e.seen[e.near[k]]
+        dx, dy = seen.x - me.x, seen.y - me.y
+        if dx * dx + dy * dy > near2:
+            continue
         if config.static == 0:
             locate(e, other, now)
         dx, dy = e.place[other].x - me.x, e.place[other].y - me.y

@@ -161,7 +161,7 @@ class Ether(NamedTuple):
     cell_first: NDArray[np.int64]  # nodes by cell
     cell_node: NDArray[np.int64]
     seen: Table  # as many rows: where they were seen last, if they move
-    near: NDArray[np.int32]  # nodes that may hear others
+    near: NDArray[np.int32]  # places in the bins of nodes that may hear others
     nearby: Table  # by node: where those that may hear it are listed there
     air_head: NDArray[np.int64]  # frames on the air by cell
     jump: NDArray[np.int64]
