@@ -1,4 +1,4 @@
-"""What else was on the air: powers of overlapping frames at one receiver, and what they do to a reception.
+"""What else was on the air: powers of overlapping frames at one receiver (what they do to a reception: `reception`).
 
 Every frame keeps a list of the frames that overlapped it, each with its sender's position and its span; a receiver
 adds up what it heard of them only when it has to decide something. Nothing is done for frames that were alone.
