@@ -158,7 +158,7 @@ class Simulation:
 
     def _go_on(self, until_s: float) -> bool:
         """Let the next thing happen; whether there was one."""
-        next_s = self.engine.next_s()
+        next_s, _ = self.engine.next()
         if self.radio.advance(next_s if next_s < until_s else until_s):
             self._tell(self.radio.told())
         elif next_s > until_s:
