@@ -33,6 +33,27 @@ _EVERYBODY = NodeId(-1)
 class SimulatedHost:
     """One node's machine in the simulator."""
 
+    __slots__ = (
+        "_disk",
+        "_engine",
+        "_leg",
+        "_leg_from_s",
+        "_leg_to_s",
+        "_legs",
+        "_place",
+        "_recorder",
+        "_seed",
+        "_simulation",
+        "codec",
+        "ears",
+        "life",
+        "node",
+        "random",
+        "receive",
+        "skew_s",
+        "store",
+    )
+
     def __init__(self, simulation: Simulation, node: NodeId, seed: int, codec: Codec) -> None:
         self._simulation = simulation
         self._engine = simulation.engine

@@ -56,6 +56,39 @@ class Mode(StrEnum):
 class Cell:
     """The cell as one of its nodes knows it."""
 
+    __slots__ = (
+        "_actions",
+        "_place",
+        "_place_number",
+        "_rumours",
+        "_silent",
+        "beacons",
+        "contents",
+        "crossed",
+        "departing",
+        "discarded",
+        "forgotten",
+        "frames",
+        "grid",
+        "heard",
+        "holdings",
+        "host",
+        "id",
+        "leaving",
+        "mode",
+        "named",
+        "options",
+        "populated",
+        "regrouped",
+        "requests",
+        "router",
+        "settled",
+        "stay_s",
+        "taken",
+        "undelivered",
+        "woken",
+    )
+
     def __init__(self, host: Host, options: CellStorageOptions) -> None:
         area = options.grid
         if area.width_m <= 0.0 or area.height_m <= 0.0:

@@ -11,6 +11,8 @@ Told = ParamSpec("Told")
 class Turn(Generic[Told]):
     """Calling it tells all who asked to be told, in that order, which so decides what is sent first."""
 
+    __slots__ = ("_actions",)
+
     def __init__(self) -> None:
         self._actions: list[Callable[Told, None]] = []
 

@@ -78,6 +78,27 @@ class Sum(Protocol):
 class Beacons:
     """This node's beacons and the table of its neighbours."""
 
+    __slots__ = (
+        "_attended",
+        "_beacon_timer",
+        "_by_cell",
+        "_events",
+        "_expiry_timer",
+        "_grid",
+        "_host",
+        "_neighbours",
+        "_notes",
+        "_numbers",
+        "_options",
+        "_own",
+        "_place",
+        "_populated",
+        "_roll",
+        "_said",
+        "participates",
+        "where",
+    )
+
     def __init__(
         self,
         host: Host,

@@ -54,6 +54,14 @@ class Forwarder:
     """Sends packets one hop. `reroute` is asked when a cell cannot be reached, `give_up` told when too many
     could not."""
 
+    __slots__ = (
+        "_beacons",
+        "_give_up",
+        "_host",
+        "_options",
+        "_reroute",
+    )
+
     def __init__(
         self, host: Host, beacons: Beacons, options: GeographicOptions, reroute: Reroute, give_up: GiveUp
     ) -> None:

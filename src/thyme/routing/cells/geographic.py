@@ -48,6 +48,24 @@ _NUMBERS = 1 << 32
 class GeographicRouter:
     """Sends this node's messages between cells and passes on the others'."""
 
+    __slots__ = (
+        "_arrived",
+        "_beacons",
+        "_deliver",
+        "_forwarder",
+        "_greedy_hops",
+        "_grid",
+        "_hop_limit",
+        "_host",
+        "_leap_beyond",
+        "_number",
+        "_options",
+        "_passed",
+        "_proxies",
+        "_undelivered",
+        "_ways",
+    )
+
     def __init__(
         self,
         host: Host,

@@ -42,6 +42,21 @@ def cell_side_m(range_m: float) -> float:
 class Grid:
     """Square cells over `width_m` × `height_m`. Points outside belong to the nearest cell of the border."""
 
+    __slots__ = (
+        "_around",
+        "_cells",
+        "_middle_column",
+        "_middle_row",
+        "_salt",
+        "cell_m",
+        "columns",
+        "height_m",
+        "namespace",
+        "rows",
+        "size",
+        "width_m",
+    )
+
     def __init__(self, width_m: float, height_m: float, cell_m: float, namespace: str = "") -> None:
         for name, value in (("width_m", width_m), ("height_m", height_m), ("cell_m", cell_m)):
             if not isfinite(value) or value <= 0.0:

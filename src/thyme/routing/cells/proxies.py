@@ -19,6 +19,12 @@ _Toured = tuple[float, CellId, frozenset[CellId]]
 
 
 class Proxies:
+    __slots__ = (
+        "_memory_s",
+        "_now",
+        "_toured",
+    )
+
     def __init__(self, now: Callable[[], float], memory_s: float, most: int) -> None:
         self._now = now
         self._memory_s = memory_s

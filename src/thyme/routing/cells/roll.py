@@ -63,6 +63,22 @@ def saying_all(said: int, digest: bytes) -> int:
 class Roll:
     """When each neighbour was last heard."""
 
+    __slots__ = (
+        "_at",
+        "_count",
+        "_desk",
+        "_heard_s",
+        "_instants",
+        "_likely",
+        "_oldest_s",
+        "_rows",
+        "_silent",
+        "_wake_s",
+        "_words",
+        "address",
+        "find_silent",
+    )
+
     def __init__(self, max_digest_bytes: int) -> None:
         self._at: dict[NodeId, int] = {}
         """Where each neighbour's row begins."""

@@ -97,6 +97,15 @@ def next_step(
 class Ways:
     """Steps that were found before, from where a node is, as long as the same cells around are populated."""
 
+    __slots__ = (
+        "_found",
+        "_grid",
+        "_here",
+        "_near",
+        "_populated",
+        "_reach_cells",
+    )
+
     def __init__(self, grid: Grid, reach_cells: int) -> None:
         self._grid = grid
         self._reach_cells = reach_cells

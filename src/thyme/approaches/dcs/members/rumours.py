@@ -30,6 +30,16 @@ MEMORY = 512
 class Rumours:
     """What one node has heard of cells that lost their members."""
 
+    __slots__ = (
+        "_heard",
+        "_heard_s",
+        "_host",
+        "_known",
+        "_to_say",
+        "lost",
+        "notes",
+    )
+
     def __init__(self, host: Host, heard: Callable[[CellId], None]) -> None:
         self._host = host
         self._heard = heard
