@@ -27,22 +27,16 @@ class KnownNotes:
         self._table = table.data
 
     def add(self, about: int, number: int) -> None:
-        row = self._row(about, number)
-        self._put(about, number, [about << 16 | number, *row[:-1]])
+        table, first = self._table, PLACES * row_of(about, number)
+        for place in range(first + PLACES - 1, first, -1):
+            table[place] = table[place - 1]
+        table[first] = about << 16 | number
 
     def forget(self, about: int, number: int) -> None:
-        row = self._row(about, number)
-        note = about << 16 | number
-        self._put(about, number, [_NOBODY if known == note else known for known in row])
-
-    def _row(self, about: int, number: int) -> list[int]:
-        first = PLACES * row_of(about, number)
-        return self._table[first : first + PLACES].tolist()
-
-    def _put(self, about: int, number: int, row: list[int]) -> None:
-        first = PLACES * row_of(about, number)
-        for place, note in enumerate(row):
-            self._table[first + place] = note
+        table, first, note = self._table, PLACES * row_of(about, number), about << 16 | number
+        for place in range(first, first + PLACES):
+            if table[place] == note:
+                table[place] = _NOBODY
 
 
 def row_of(about: int, number: int) -> int:

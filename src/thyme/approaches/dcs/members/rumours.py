@@ -54,7 +54,9 @@ class Rumours:
 
     def start(self, cell: CellId) -> None:
         """This node has noticed it, and tells."""
-        self._pass_on(cell, self._host.random.getrandbits(16))
+        rumour = (cell, self._host.random.getrandbits(16))
+        if rumour not in self._known:
+            self._pass_on(*rumour)
 
     def heard_s(self, cell: CellId) -> float:
         """When a rumour of this cell was last news here."""
@@ -64,21 +66,22 @@ class Rumours:
         """For the next beacon."""
         if not self._to_say:
             return b""
-        said = list(self._to_say)[:MOST_AT_ONCE]
-        for rumour in said:
-            self._to_say[rumour] -= 1
-            if not self._to_say[rumour]:
+        said = list(self._to_say.items())[:MOST_AT_ONCE]
+        for rumour, beacons in said:
+            if beacons > 1:
+                self._to_say[rumour] = beacons - 1
+            else:
                 del self._to_say[rumour]
-        return b"".join(NOTE.pack(*rumour) for rumour in said)
+        return b"".join([NOTE.pack(*rumour) for rumour, _ in said])
 
     def hear(self, said: bytes) -> None:
         """From a neighbour's beacon; what is no rumour is ignored."""
-        for first in range(0, len(said) - NOTE.size + 1, NOTE.size):
-            self._pass_on(*NOTE.unpack_from(said, first))
+        known = self._known
+        for rumour in NOTE.iter_unpack(said[: len(said) - len(said) % NOTE.size]):
+            if rumour not in known:
+                self._pass_on(*rumour)
 
     def _pass_on(self, cell: int, number: int) -> None:
-        if (cell, number) in self._known:
-            return
         self._known[cell, number] = None
         self.notes.add(cell, number)
         now_s = self._host.now()

@@ -24,6 +24,8 @@ class Copies:
     def __init__(self, host: Host) -> None:
         self._node = host.node
         self._store = host.store
+        self.changes = 0
+        """How often an object of this node's user was put here or removed."""
 
     def __iter__(self) -> Iterator[Metadata]:
         for kind in (OWN, REPLICA):
@@ -44,9 +46,11 @@ class Copies:
         return _metadata.decode(value) if value is not None else None
 
     def put_own(self, metadata: Metadata) -> None:
+        self.changes += 1
         self._store.put(OWN, metadata.key.oid, msgspec.msgpack.encode(metadata))
 
     def remove_own(self, oid: str) -> None:
+        self.changes += 1
         self._store.remove(OWN, oid)
 
     def retrieved(self) -> Iterator[Metadata]:

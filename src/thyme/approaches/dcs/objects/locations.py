@@ -47,6 +47,7 @@ class Locations:
         self._requests = requests
         self._subscriber = subscriber
         self._copies = copies
+        self._homes: tuple[int, frozenset[CellId]] = (-1, frozenset())
         self._seen_s = -SEEN_EVERY_S
         self._settled = False
         """Whether this node has belonged to a cell since it is on."""
@@ -94,10 +95,21 @@ class Locations:
 
     def _known_to(self, cell: CellId) -> tuple[list[SubscriptionKey], list[ObjectKey]]:
         """The subscriptions and own objects that a cell should know of."""
-        grid = self._cell.grid
         keys = [key for key, home in self._subscriber.shares(self._host.now()) if home == cell]
-        own = [metadata.key for metadata in self._copies.owned() if cell in cells_of_tags(grid, metadata.tags)]
-        return keys, own
+        if cell not in self._homes_of_own():
+            return keys, []
+        cells = partial(cells_of_tags, self._cell.grid)
+        return keys, [metadata.key for metadata in self._copies.owned() if cell in cells(metadata.tags)]
+
+    def _homes_of_own(self) -> frozenset[CellId]:
+        """The cells of all own objects. Of a large crowd, some cell is lost at any time, and all nodes look whether it
+        concerns them."""
+        changes, homes = self._homes
+        if changes != self._copies.changes:
+            grid = self._cell.grid
+            homes = frozenset(grid.cell_for(tag) for metadata in self._copies.owned() for tag in metadata.tags)
+            self._homes = (self._copies.changes, homes)
+        return homes
 
     def _tell(self, copies: Iterable[Metadata], *, catch_up: bool) -> None:
         """Say where this node is, to every cell that has one of its subscriptions, and to those that list it as a
