@@ -44,8 +44,7 @@ def calm_roll(max_digest_bytes: int = 256) -> Roll:
     """Node 9 was heard, in cell 3, and nobody wants to hear the same again."""
     roll = Roll(max_digest_bytes)
     roll.wake(inf)
-    roll.note(NodeId(9), 1.0)
-    roll.calm(NodeId(9), saying(3, True))
+    roll.calm(roll.note(NodeId(9), 1.0), saying(3, True))
     return roll
 
 
@@ -94,8 +93,7 @@ def test_a_neighbour_is_found_whoever_else_came_and_went() -> None:
     roll.wake(inf)
     crowd = [NodeId(9 + LIKELY * (i % 4) + i // 4) for i in range(100)]
     for node in crowd:
-        roll.note(node, 1.0)
-        roll.calm(node, saying(3, True))
+        roll.calm(roll.note(node, 1.0), saying(3, True))
     for node in crowd[1::3]:
         roll.remove(node)
     assert called([roll], Beacon(CellId(3), True), 2.0) == []
@@ -112,8 +110,7 @@ def test_who_is_calm_while_alike_is_passed_over_only_while_its_sum_is_the_same_a
     comparing.compare_with(own.ctypes.data, 0)
     for roll in (comparing, without):
         roll.wake(inf)
-        roll.note(NodeId(9), 1.0)
-        roll.calm_while_alike(NodeId(9), saying_all(saying(3, True), b"1234"))
+        roll.calm(roll.note(NodeId(9), 1.0), saying_all(saying(3, True), b"1234"))
     rolls = [comparing, without]
     same = Beacon(CellId(3), True, b"1234")
     assert called(rolls, same, 2.0) == [1]

@@ -146,7 +146,7 @@ class Cell:
         self.heard: Turn[[Neighbour, bytes]] = Turn()
         """A neighbour's beacon, and the digest that it carried."""
         self.woken: Turn[[]] = Turn()
-        """A beacon that said nothing new, when one was waited for (`Beacons.wake`)."""
+        """A beacon, when one was waited for (`Beacons.wake`)."""
         self.regrouped: Turn[[]] = Turn()
         """Somebody else works for this member's cell now, or no longer does."""
         self.forgotten: Turn[[CellId]] = Turn()
@@ -297,7 +297,7 @@ class Cell:
         return (b"" if silent else self.holdings.digests.beacon()) + self._rumours.say()
 
     def _on_heard(self, neighbour: Neighbour, said: bytes) -> None:
-        digest, rumours = parts(said)
+        digest, rumours = parts(said) if said else (said, said)
         if rumours:
             self._rumours.hear(rumours)
         self.heard(neighbour, digest)

@@ -6,8 +6,8 @@ reached and can send over their neighbours (§6.6.3), but they are not counted t
 
 A beacon carries a few bytes for the approach above: `BeaconEvents.digest` is asked for them before each
 beacon, and `BeaconEvents.heard` is told of every beacon that arrives, unless the approach has said which of them it can
-do without (`Beacons.attend`). Of these, too, the first that comes after a time is told if the approach asks for it, but
-not what it says (`BeaconEvents.woken`). Lists of neighbours are always in the order of their numbers, so that nothing
+do without (`Beacons.attend`). That one came after a time is told if the approach asks for it, but not what it says
+(`BeaconEvents.woken`). Lists of neighbours are always in the order of their numbers, so that nothing
 depends on who was heard first.
 """
 
@@ -55,8 +55,8 @@ class BeaconEvents:
     """What the approach above wants to know and say; everything may be left out.
 
     `population_changed(cell, count)`: the number of stationary neighbours in a cell is now `count`; this node
-    itself is not counted. It is told after `appeared` and `vanished`. `woken`: a beacon came of which `heard` need
-    not be told, but at a time from which on one was waited for (`Beacons.wake`).
+    itself is not counted. It is told after `appeared` and `vanished`. `woken`: a beacon came, at a time from which on
+    one was waited for (`Beacons.wake`); it is told after `heard`.
     """
 
     appeared: Callable[[Neighbour], None] | None = None
@@ -164,7 +164,7 @@ class Beacons:
             self._roll.compare_with(own.address if own else 0, notes.address if notes else 0)
 
     def wake(self, at_s: float) -> None:
-        """Of all beacons from `at_s` on, either `heard` or `woken` is to be told, until another time is set."""
+        """Of all beacons from `at_s` on, `woken` is to be told, until another time is set."""
         self._roll.wake(at_s)
 
     def start(self) -> None:
@@ -207,16 +207,19 @@ class Beacons:
         if known is None and len(self._neighbours) >= self._options.max_neighbours:
             self._host.record(Counted(TrafficKind.DROPPED, "Beacon", reason="too many neighbours"))
             return True
-        self._roll.note(sender, self._host.now())
+        now_s, events = self._host.now(), self._events
+        row = self._roll.note(sender, now_s)
         if self._expiry_timer is None:
             self._expiry_timer = self._host.after(self._options.expiry_s, self._expire)
         if known is not None and known.cell == message.cell and known.stationary == message.stationary:
             neighbour = known
         else:
             neighbour = self._news(known, Neighbour(sender, message.cell, message.stationary))
-        if self._events.heard:
-            self._events.heard(neighbour, message.digest)
-        self._calm(neighbour, message.digest)
+        if events.heard:
+            events.heard(neighbour, message.digest)
+        self._calm(row, neighbour, message.digest)
+        if events.woken and now_s >= self._roll.wakes_s:
+            events.woken()
         return True
 
     def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
@@ -273,21 +276,21 @@ class Beacons:
     def _news(self, known: Neighbour | None, neighbour: Neighbour) -> Neighbour:
         """Most beacons say what the last one said; this one does not."""
         if known is not None:
-            self._take(neighbour.node)
+            self._take(known)
         self._put(neighbour)
         if known is None and self._events.appeared:
             self._events.appeared(neighbour)
         self._tell_populations(known, neighbour)
         return neighbour
 
-    def _calm(self, neighbour: Neighbour, digest: bytes) -> None:
+    def _calm(self, row: int, neighbour: Neighbour, digest: bytes) -> None:
         """Whether the same again from this neighbour would have to be told of."""
         mine = neighbour.stationary and neighbour.cell == self._attended
         said = saying(neighbour.cell, neighbour.stationary)
         if not self._events.heard or not (mine or self._attended is None):
-            self._roll.calm(neighbour.node, said)
+            self._roll.calm(row, said)
         elif mine and self._own and (own_sum := parts(digest)[0]) == self._own.beacon():
-            self._roll.calm_while_alike(neighbour.node, saying_all(said, own_sum))
+            self._roll.calm(row, saying_all(said, own_sum))
         else:
             self._roll.stir(neighbour.node)
 
@@ -306,11 +309,11 @@ class Beacons:
             members[neighbour.node] = neighbour
             self._numbers.pop(neighbour.cell, None)
 
-    def _take(self, node: NodeId) -> None:
-        known = self._neighbours.pop(node)
+    def _take(self, known: Neighbour) -> None:
+        """It is not there any more, or not as it was."""
         if known.stationary:
             members = self._by_cell[known.cell]
-            del members[node]
+            del members[known.node]
             self._numbers.pop(known.cell, None)
             if not members:
                 del self._by_cell[known.cell]
@@ -321,8 +324,8 @@ class Beacons:
         due_s = self._host.now() - self._options.expiry_s
         silent, oldest_s = self._roll.silent_since(due_s)
         for node in silent:
-            neighbour = self._neighbours[node]
-            self._take(node)
+            neighbour = self._neighbours.pop(node)
+            self._take(neighbour)
             self._roll.remove(node)
             if self._events.vanished:
                 self._events.vanished(neighbour)
@@ -331,7 +334,8 @@ class Beacons:
             self._expiry_timer = self._host.after(max(0.001, oldest_s - due_s), self._expire)
 
     def _tell_populations(self, before: Neighbour | None, after: Neighbour | None) -> None:
-        if self._events.population_changed is None:
+        tell = self._events.population_changed
+        if tell is None:
             return
         old = before.cell if before and before.stationary else None
         new = after.cell if after and after.stationary else None
@@ -339,4 +343,4 @@ class Beacons:
             return
         for cell in (old, new):
             if cell is not None:
-                self._events.population_changed(cell, self.population(cell))
+                tell(cell, len(self._by_cell.get(cell, ())))

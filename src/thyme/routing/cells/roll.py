@@ -94,11 +94,13 @@ class Roll:
         self.address: int = self._desk.ctypes.data
         self._make_room(_FIRST_ROWS, b"")
 
-    def note(self, node: NodeId, now_s: float) -> None:
+    def note(self, node: NodeId, now_s: float) -> int:
+        """A neighbour was heard; which row is its own until others go (`calm`)."""
         at = self._at.get(node)
         if at is None:
             at = self._enter(node)
         self._instants[at + _HEARD_S] = now_s
+        return at
 
     def heard_s(self, node: NodeId) -> float:
         """When a neighbour was last heard; it must be on the roll."""
@@ -127,13 +129,10 @@ class Roll:
             self._put(NodeId(words[at]), at)
         self._count[0] = len(self._at)
 
-    def calm(self, node: NodeId, said: int) -> None:
-        """While this neighbour says the same again, nobody wants to know."""
-        self._words[self._at[node] + _CALM] = said
-
-    def calm_while_alike(self, node: NodeId, said_all: int) -> None:
-        """The same, but it must say the same sum too, and that must be this node's own."""
-        self._words[self._at[node] + _CALM] = said_all
+    def calm(self, row: int, said: int) -> None:
+        """While this neighbour says the same again (`saying`), nobody wants to know; if it is said with a sum
+        (`saying_all`), that must be this node's own too."""
+        self._words[row + _CALM] = said
 
     def compare_with(self, own_sum: int, notes: int) -> None:
         """Where this node's own digest and the notes that it knows are kept."""
@@ -145,6 +144,11 @@ class Roll:
     def wake(self, at_s: float) -> None:
         """From `at_s` on, any beacon wakes, whoever is calm."""
         self._wake_s[0] = at_s
+
+    @property
+    def wakes_s(self) -> float:
+        """From when on any beacon wakes."""
+        return self._wake_s[0]
 
     def _enter(self, node: NodeId) -> int:
         count = len(self._at)

@@ -53,7 +53,6 @@ class Locations:
         """Whether this node has belonged to a cell since it is on."""
         cell.settled.then(self._on_settled)
         cell.crossed.then(self._on_crossed)
-        cell.heard.then(self._note_seen)
         cell.woken.then(self._note_seen)
         cell.forgotten.then(self._on_forgotten)
         cell.hear(Unknown, self._send_again)
@@ -73,7 +72,7 @@ class Locations:
     def _on_crossed(self) -> None:
         self._tell((), catch_up=False)
 
-    def _note_seen(self, *_: object) -> None:
+    def _note_seen(self) -> None:
         """A member that hears its neighbours has missed nothing until now."""
         if not self._cell.member:
             self._cell.beacons.wake(inf)
