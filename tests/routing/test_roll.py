@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from thyme.model.ids import CellId, NodeId
 from thyme.routing.cells.notes import PLACES, ROWS, KnownNotes
-from thyme.routing.cells.roll import LIKELY, NEWS, WAKES, Roll, saying, saying_all
+from thyme.routing.cells.roll import LIKELY, NEWS, NEWS_BUT_NOTES, WAKES, Roll, saying, saying_all
 from thyme.routing.hearing import Hearing
 from thyme.wire.beacons import NOTE, Beacon
 
@@ -138,6 +138,18 @@ def test_notes_are_news_until_they_are_known() -> None:
     assert called([roll], both, 2.0) == []
     known.forget(5, 2**16 - 1)
     assert called([roll], both, 2.0) == [0]
+
+
+@pytest.mark.compiled
+def test_of_what_else_is_news_known_notes_are_not() -> None:
+    roll, known = calm_roll(), KnownNotes()
+    roll.compare_with(0, known.address)
+    known.add(5, 7)
+    elsewhere = CellId(4)
+    assert heard([roll], Beacon(elsewhere, True, b"1234" + NOTE.pack(5, 7)), 2.0) == [NEWS_BUT_NOTES]
+    assert heard([roll], Beacon(elsewhere, True, b"1234" + NOTE.pack(5, 8)), 2.0) == [NEWS]
+    assert heard([roll], Beacon(elsewhere, True, b"1234" + NOTE.pack(5, 7) + b"?"), 2.0) == [NEWS]
+    assert heard([roll], Beacon(elsewhere, True, b"1234"), 2.0) == [NEWS]
 
 
 @pytest.mark.compiled

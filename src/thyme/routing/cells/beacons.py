@@ -26,7 +26,7 @@ from thyme.model.ids import CellId, NodeId
 from thyme.model.records import Counted, TrafficKind
 from thyme.routing.cells.grid import Grid
 from thyme.routing.cells.notes import KnownNotes
-from thyme.routing.cells.roll import WAKES, Roll, saying, saying_all
+from thyme.routing.cells.roll import NEWS_BUT_NOTES, WAKES, Roll, saying, saying_all
 from thyme.routing.hearing import Ear
 from thyme.wire.beacons import Beacon, parts
 from thyme.wire.message import Message
@@ -200,13 +200,18 @@ class Beacons:
     def receive(self, sender: NodeId, message: Message) -> bool:
         if not isinstance(message, Beacon):
             return False
+        self._take_in(sender, message, message.digest)
+        return True
+
+    def _take_in(self, sender: NodeId, message: Beacon, digest: bytes) -> None:
+        """Of what it carries, only `digest` may be new."""
         if not 0 <= message.cell < self._grid.size or len(message.digest) > self._options.max_digest_bytes:
             self._host.record(Counted(TrafficKind.DROPPED, "Beacon", reason="nonsense"))
-            return True
+            return
         known = self._neighbours.get(sender)
         if known is None and len(self._neighbours) >= self._options.max_neighbours:
             self._host.record(Counted(TrafficKind.DROPPED, "Beacon", reason="too many neighbours"))
-            return True
+            return
         now_s, events = self._host.now(), self._events
         row = self._roll.note(sender, now_s)
         if self._expiry_timer is None:
@@ -216,11 +221,10 @@ class Beacons:
         else:
             neighbour = self._news(known, Neighbour(sender, message.cell, message.stationary))
         if events.heard:
-            events.heard(neighbour, message.digest)
-        self._calm(row, neighbour, message.digest)
+            events.heard(neighbour, digest)
+        self._calm(row, neighbour, digest)
         if events.woken and now_s >= self._roll.wakes_s:
             events.woken()
-        return True
 
     def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
         """For beacons, to be told together with others who hear them."""
@@ -233,7 +237,7 @@ class Beacons:
 
     def _hear_alone(self, sender: NodeId, beacon: Beacon, what: int, *_: object) -> None:
         if what != WAKES:
-            self.receive(sender, beacon)
+            self._take_in(sender, beacon, parts(beacon.digest)[0] if what == NEWS_BUT_NOTES else beacon.digest)
         elif self._events.woken:
             self._events.woken()
 

@@ -37,9 +37,9 @@ DESK = np.dtype(
 )
 LIKELY = 256
 """A power of two: the last of the nodes whose numbers are the same modulo it is found at once."""
-NEWS, WAKES = 1, 2
+NEWS, WAKES, NEWS_BUT_NOTES = 1, 2, 3
 """What a beacon is to a hearer, if it is more than a sign of life: it may say something new, or it says what it said
-before and comes at a time from which on any is waited for."""
+before and comes at a time from which on any is waited for, or it may say something new, but its notes are known."""
 _FIRST_ROWS = 16
 _WORDS, _CALM, _HEARD_S = 3, 1, 2
 _RESTLESS = -1

@@ -11,7 +11,17 @@ from thyme.borrowed import LINE_BYTES
 from thyme.compiled import carray, entry, inner, pointer, prefetch
 from thyme.model.ids import NodeId
 from thyme.routing.cells.notes import PLACES, ROWS
-from thyme.routing.cells.roll import DESK, LIKELY, MOST_SILENT, NEWS, ROW, WAKES, saying, saying_all
+from thyme.routing.cells.roll import (
+    DESK,
+    LIKELY,
+    MOST_SILENT,
+    NEWS,
+    NEWS_BUT_NOTES,
+    ROW,
+    WAKES,
+    saying,
+    saying_all,
+)
 from thyme.routing.hearing import Hearing
 from thyme.routing.noting import columns, desk_of
 from thyme.wire.beacons import NOTE, SUM_BYTES, Beacon, parts
@@ -80,12 +90,13 @@ def look_ahead(nodes: Any, i: int, desks: int, sender: int) -> None:
 def call(hearing: int, desks: int, sender: int, said: int, said_all: int, digest_bytes: int, notes: bytes) -> int:
     """For how many of the hearers this beacon is more than a sign of life; for each, what it is."""
     nodes, now_s, _, told = columns(hearing)
-    more = 0
+    more, only_notes = 0, len(notes) > 0 and len(notes) % _NOTE_BYTES == 0
     for i in range(len(nodes)):
         look_ahead(nodes, i, desks, sender)
         desk = carray(pointer(desk_of(desks, nodes[i])), 1, DESK)[0]
-        told[i] = NEWS
-        if digest_bytes <= desk.max_digest_bytes and knows_all(desk.notes, notes):
+        known = knows_all(desk.notes, notes)
+        told[i] = NEWS_BUT_NOTES if known and only_notes else NEWS
+        if known and digest_bytes <= desk.max_digest_bytes:
             address = row_of(desk, sender)
             if address != 0:
                 row = carray(pointer(address), 1, ROW)[0]
