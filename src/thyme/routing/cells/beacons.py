@@ -28,7 +28,7 @@ from thyme.routing.cells.grid import Grid
 from thyme.routing.cells.notes import KnownNotes
 from thyme.routing.cells.roll import NEWS_BUT_NOTES, WAKES, Roll, saying, saying_all
 from thyme.routing.hearing import Ear
-from thyme.wire.beacons import Beacon, parts
+from thyme.wire.beacons import SUM_BYTES, Beacon, parts
 from thyme.wire.message import Message
 
 
@@ -154,9 +154,9 @@ class Beacons:
         return self.participates()
 
     def attend(self, cell: CellId, own: Sum | None = None, notes: KnownNotes | None = None) -> None:
-        """From now on `heard` need not be told of a beacon that says what its sender's last one said, unless the sender
-        routes in `cell`. Even of those in `cell` it need not be told if their digest, too, is what it was and is
-        `own`. Notes are of no interest if they are among `notes`."""
+        """From now on `heard` need not be told of a beacon unless its sender routes in `cell`, or did when it was last
+        heard, or is heard for the first time, or its beacon carries notes. Even of those in `cell` it need not be told
+        if their digest, too, is what it was and is `own`. Notes are of no interest if they are among `notes`."""
         if cell != self._attended or own is not self._own or notes is not self._notes:
             for attended in (self._attended, cell):
                 self._stir(attended)
@@ -220,7 +220,7 @@ class Beacons:
             neighbour = known
         else:
             neighbour = self._news(known, Neighbour(sender, message.cell, message.stationary))
-        if events.heard:
+        if events.heard and self._is_of_interest(row, known, neighbour, digest):
             events.heard(neighbour, digest)
         self._calm(row, neighbour, digest)
         if events.woken and now_s >= self._roll.wakes_s:
@@ -287,9 +287,18 @@ class Beacons:
         self._tell_populations(known, neighbour)
         return neighbour
 
+    def _is_of_interest(self, row: int, known: Neighbour | None, neighbour: Neighbour, digest: bytes) -> bool:
+        """Whether it matters what a beacon says besides where its sender is (`attend`)."""
+        if known is None or self._attended is None or len(digest) > SUM_BYTES or self._roll.is_restless(row):
+            return True
+        return self._is_attended(known) or self._is_attended(neighbour)
+
+    def _is_attended(self, neighbour: Neighbour) -> bool:
+        return neighbour.stationary and neighbour.cell == self._attended
+
     def _calm(self, row: int, neighbour: Neighbour, digest: bytes) -> None:
         """Whether the same again from this neighbour would have to be told of."""
-        mine = neighbour.stationary and neighbour.cell == self._attended
+        mine = self._is_attended(neighbour)
         said = saying(neighbour.cell, neighbour.stationary)
         if not self._events.heard or not (mine or self._attended is None):
             self._roll.calm(row, said)

@@ -141,6 +141,10 @@ class Roll:
     def stir(self, node: NodeId) -> None:
         self._words[self._at[node] + _CALM] = _RESTLESS
 
+    def is_restless(self, row: int) -> bool:
+        """Whether the next that this neighbour says has to be heard of, whatever it is."""
+        return self._words[row + _CALM] == _RESTLESS
+
     def wake(self, at_s: float) -> None:
         """From `at_s` on, any beacon wakes, whoever is calm."""
         self._wake_s[0] = at_s
