@@ -13,7 +13,7 @@ depends on who was heard first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from math import inf
 from typing import Protocol
@@ -95,6 +95,7 @@ class Beacons:
         "_populated",
         "_roll",
         "_said",
+        "cells",
         "participates",
         "where",
     )
@@ -126,6 +127,8 @@ class Beacons:
         self._notes: KnownNotes | None = None
         self._place: tuple[Point, CellId] | None = None
         self._by_cell: dict[CellId, dict[NodeId, Neighbour]] = {}
+        self.cells: Set[CellId] = self._by_cell.keys()
+        """The cells in which there are stationary neighbours, at any time."""
         self._numbers: dict[CellId, tuple[NodeId, ...]] = {}
         self._populated: frozenset[CellId] | None = None
         self._said: tuple[CellId, bool] | None = None
@@ -267,7 +270,7 @@ class Beacons:
         return len(self._by_cell.get(cell, ()))
 
     def populated(self) -> frozenset[CellId]:
-        """The cells in which there are stationary neighbours; the same set, as long as it does not change."""
+        """The same as `cells` are now: one set, as long as they do not change."""
         if self._populated is None:
             self._populated = frozenset(self._by_cell)
         return self._populated

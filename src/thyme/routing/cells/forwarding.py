@@ -81,11 +81,7 @@ class Forwarder:
         for node, legs in by_node.items():
             self._to_node(packet, *_along(packet, legs), node, failures)
         for cell, legs in by_cell.items():
-            self._to_cell(packet, *_along(packet, legs), cell, failures)
-
-    def send_on(self, packet: CellPacket, cell: CellId) -> None:
-        """All of a packet to one cell, as it is."""
-        self._to_cell(packet, packet.headings, packet, cell, NO_FAILURES)
+            self.to_cell(packet, *_along(packet, legs), cell, failures)
 
     def _to_node(
         self, packet: CellPacket, befores: Sequence[Heading], onward: CellPacket, node: NodeId, failures: Failures
@@ -95,16 +91,22 @@ class Forwarder:
 
         self._host.unicast(node, onward, failed)
 
-    def _to_cell(
-        self, packet: CellPacket, befores: Sequence[Heading], onward: CellPacket, cell: CellId, failures: Failures
+    def to_cell(
+        self,
+        packet: CellPacket,
+        befores: Sequence[Heading],
+        onward: CellPacket,
+        cell: CellId,
+        failures: Failures = NO_FAILURES,
     ) -> None:
+        """Some destinations of a packet to one cell, in a packet that goes on to them."""
         members = self._beacons.nodes_in(cell)
         left = tuple(node for node in members if node not in failures.nodes) if failures.nodes else members
         if left and len(members) - len(left) < self._options.node_tries:
             node = self._host.random.choice(left)
 
             def failed() -> None:
-                self._to_cell(packet, befores, onward, cell, Failures(failures.nodes | {node}, failures.cells))
+                self.to_cell(packet, befores, onward, cell, Failures(failures.nodes | {node}, failures.cells))
 
             self._host.unicast(node, onward, failed)
         elif len(failures.cells) + 1 < self._options.cell_tries:

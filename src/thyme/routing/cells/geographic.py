@@ -22,7 +22,7 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from functools import partial
 
 import msgspec
@@ -179,7 +179,7 @@ class GeographicRouter:
             packet = msgspec.structs.replace(packet, hops=packet.hops + 1)
             ahead = self._straight_ahead(packet, here) if member and len(packet.headings) == 1 else None
             if ahead is not None:
-                self._forwarder.send_on(packet, ahead)
+                self._forwarder.to_cell(packet, packet.headings, packet, ahead)
             else:
                 self._route(packet, packet.headings)
 
@@ -233,9 +233,10 @@ class GeographicRouter:
         node = heading.node
         if heading.detour is not None or heading.beside or packet.hops > self._greedy_hops:
             return None
-        if node != ANY_NODE and (node == self._host.node or self._hears(node)):
+        beacons = self._beacons
+        if node != ANY_NODE and (node == self._host.node or beacons.neighbour(node) is not None):
             return None
-        populated = self._beacons.populated()
+        populated = beacons.cells
         leap = self._leap(here, heading, populated)
         if leap is not None:
             return leap
@@ -243,7 +244,7 @@ class GeographicRouter:
         certain = ahead != here and self._options.reach_cells == 1
         return ahead if certain and ahead in populated else None
 
-    def _leap(self, here: CellId, heading: Heading, populated: frozenset[CellId]) -> CellId | None:
+    def _leap(self, here: CellId, heading: Heading, populated: Set[CellId]) -> CellId | None:
         """In a large venue a way is gone two cells at a time, where the radio allows it."""
         beyond = self._leap_beyond
         if not beyond or heading.detour is not None or heading.beside:

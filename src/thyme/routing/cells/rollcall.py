@@ -28,7 +28,7 @@ from thyme.wire.beacons import NOTE, SUM_BYTES, Beacon, parts
 
 _NUMBER, _PLACE = np.dtype(np.int64), np.dtype(np.int32)
 _SUM = (1 << 8 * SUM_BYTES) - 1
-_NOTE_BYTES, _ROW_BYTES, _PLACE_BYTES = NOTE.size, ROW.itemsize, _PLACE.itemsize
+_NOTE_BYTES, _ROW_BYTES, _PLACE_BYTES, _NUMBER_BYTES = NOTE.size, ROW.itemsize, _PLACE.itemsize, _NUMBER.itemsize
 AHEAD = 2
 """So many hearers before it is used, each of what leads to a row is fetched from memory."""
 
@@ -39,21 +39,29 @@ def is_own(address: int, theirs: int) -> bool:
 
 
 @inner
-def knows_all(address: int, notes: bytes) -> bool:
-    """Whether a table of known notes has all of these."""
-    count = len(notes) // _NOTE_BYTES
-    if count == 0 or address == 0:
-        return count == 0
-    known = carray(pointer(address), ROWS * PLACES, _NUMBER)
-    for k in range(count):
+def read_notes(notes: bytes) -> Any:
+    """Of each, where its row begins in a table of known notes, and how it stands there."""
+    read = np.empty((len(notes) // _NOTE_BYTES, 2), np.int64)
+    for k in range(len(read)):
         about = number = 0
         for i in range(4):
             about = about << 8 | int(notes[k * _NOTE_BYTES + i])
         for i in range(4, _NOTE_BYTES):
             number = number << 8 | int(notes[k * _NOTE_BYTES + i])
-        first, found = PLACES * ((about * 31 + number) & (ROWS - 1)), False
-        for place in range(first, first + PLACES):
-            found = found or known[place] == about << 16 | number
+        read[k, 0], read[k, 1] = PLACES * ((about * 31 + number) & (ROWS - 1)), about << 16 | number
+    return read
+
+
+@inner
+def knows_all(address: int, notes: Any) -> bool:
+    """Whether a table of known notes has all of these."""
+    if len(notes) == 0 or address == 0:
+        return len(notes) == 0
+    known = carray(pointer(address), ROWS * PLACES, _NUMBER)
+    for k in range(len(notes)):
+        found = False
+        for place in range(notes[k, 0], notes[k, 0] + PLACES):
+            found = found or known[place] == notes[k, 1]
         if not found:
             return False
     return True
@@ -73,9 +81,9 @@ def row_of(desk: Any, node: int) -> int:
 
 
 @inner
-def look_ahead(nodes: Any, i: int, desks: int, sender: int) -> None:
+def look_ahead(nodes: Any, i: int, desks: int, sender: int, notes: Any) -> None:
     """Have at hand what the next hearers will need: a desk first, then what it says where the sender's row is likely to
-    be, then that."""
+    be, then that, and where the notes are if they are known."""
     last, place = len(nodes) - 1, sender & (LIKELY - 1)
     address = desk_of(desks, nodes[min(i + 3 * AHEAD, last)])
     prefetch(address)
@@ -84,17 +92,19 @@ def look_ahead(nodes: Any, i: int, desks: int, sender: int) -> None:
     prefetch(desk.likely + _PLACE_BYTES * place)
     desk = carray(pointer(desk_of(desks, nodes[min(i + AHEAD, last)])), 1, DESK)[0]
     prefetch(desk.rows + _ROW_BYTES * carray(pointer(desk.likely), LIKELY, _PLACE)[place])
+    for k in range(len(notes)):
+        prefetch(desk.notes + _NUMBER_BYTES * notes[k, 0])
 
 
 @entry
 def call(hearing: int, desks: int, sender: int, said: int, said_all: int, digest_bytes: int, notes: bytes) -> int:
     """For how many of the hearers this beacon is more than a sign of life; for each, what it is."""
     nodes, now_s, _, told = columns(hearing)
-    more, only_notes = 0, len(notes) > 0 and len(notes) % _NOTE_BYTES == 0
+    more, only_notes, read = 0, len(notes) > 0 and len(notes) % _NOTE_BYTES == 0, read_notes(notes)
     for i in range(len(nodes)):
-        look_ahead(nodes, i, desks, sender)
+        look_ahead(nodes, i, desks, sender, read)
         desk = carray(pointer(desk_of(desks, nodes[i])), 1, DESK)[0]
-        known = knows_all(desk.notes, notes)
+        known = knows_all(desk.notes, read)
         told[i] = NEWS_BUT_NOTES if known and only_notes else NEWS
         if known and digest_bytes <= desk.max_digest_bytes:
             address = row_of(desk, sender)

@@ -49,13 +49,10 @@ class Wifi:
 
     def broadcast(self, now_s: float, node: int, frame: int, size_bytes: int) -> bool:
         """Queue a frame for everyone in range; False when the queue is full or the node is off."""
-        return self._enqueue(now_s, node, EVERYBODY, frame, size_bytes)
+        return self.unicast(now_s, node, EVERYBODY, frame, size_bytes)
 
     def unicast(self, now_s: float, node: int, to: int, frame: int, size_bytes: int) -> bool:
         """Queue a frame for one neighbour, acknowledged and retried; False when the queue is full."""
-        return self._enqueue(now_s, node, to, frame, size_bytes)
-
-    def _enqueue(self, now_s: float, node: int, to: int, frame: int, size_bytes: int) -> bool:
         psdu_bytes = size_bytes + self.header_bytes
         if psdu_bytes > self.options.psdu_max_bytes:
             most = self.options.psdu_max_bytes - self.header_bytes
