@@ -53,6 +53,10 @@ class Mode(StrEnum):
     MOVING = "moving"
 
 
+_MEMBER = Mode.MEMBER
+"""Asked for again and again, and found at once only here."""
+
+
 class Cell:
     """The cell as one of its nodes knows it."""
 
@@ -159,7 +163,7 @@ class Cell:
     @property
     def member(self) -> bool:
         """Whether this node works for the cell."""
-        return self.mode is Mode.MEMBER
+        return self.mode is _MEMBER
 
     @property
     def others(self) -> list[NodeId]:
@@ -288,7 +292,7 @@ class Cell:
         return self._place
 
     def _takes_part(self) -> bool:
-        return self.mode is Mode.MEMBER
+        return self.mode is _MEMBER
 
     def _say(self) -> bytes:
         """What this node's beacons say about what it holds, and what goes round; nothing of the former if it is about

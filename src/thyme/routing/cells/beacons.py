@@ -26,7 +26,7 @@ from thyme.model.ids import CellId, NodeId
 from thyme.model.records import Counted, TrafficKind
 from thyme.routing.cells.grid import Grid
 from thyme.routing.cells.notes import KnownNotes
-from thyme.routing.cells.roll import NEWS_BUT_NOTES, WAKES, Roll, saying, saying_all
+from thyme.routing.cells.roll import NEWS, NEWS_BUT_NOTES, WAKES, Roll, saying, saying_all
 from thyme.routing.hearing import Ear
 from thyme.wire.beacons import SUM_BYTES, Beacon, parts
 from thyme.wire.message import Message
@@ -203,11 +203,16 @@ class Beacons:
     def receive(self, sender: NodeId, message: Message) -> bool:
         if not isinstance(message, Beacon):
             return False
-        self._take_in(sender, message, message.digest)
+        self._take_in(sender, message, NEWS)
         return True
 
-    def _take_in(self, sender: NodeId, message: Beacon, digest: bytes) -> None:
-        """Of what it carries, only `digest` may be new."""
+    def _take_in(self, sender: NodeId, message: Beacon, what: int, *_: object) -> None:
+        """A beacon that is more than a sign of life, or may be (`roll.NEWS`)."""
+        if what == WAKES:
+            if self._events.woken:
+                self._events.woken()
+            return
+        digest = parts(message.digest)[0] if what == NEWS_BUT_NOTES else message.digest
         if not 0 <= message.cell < self._grid.size or len(message.digest) > self._options.max_digest_bytes:
             self._host.record(Counted(TrafficKind.DROPPED, "Beacon", reason="nonsense"))
             return
@@ -236,13 +241,7 @@ class Beacons:
         from thyme.routing.cells.rollcall import call_together, find_silent
 
         self._roll.find_silent = find_silent
-        return (Ear(call_together, self._roll.address, self._hear_alone),)
-
-    def _hear_alone(self, sender: NodeId, beacon: Beacon, what: int, *_: object) -> None:
-        if what != WAKES:
-            self._take_in(sender, beacon, parts(beacon.digest)[0] if what == NEWS_BUT_NOTES else beacon.digest)
-        elif self._events.woken:
-            self._events.woken()
+        return (Ear(call_together, self._roll.address, self._take_in),)
 
     def neighbour(self, node: NodeId) -> Neighbour | None:
         return self._neighbours.get(node)
