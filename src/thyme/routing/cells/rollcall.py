@@ -28,7 +28,7 @@ from thyme.wire.beacons import NOTE, SUM_BYTES, Beacon, parts
 
 _NUMBER, _PLACE = np.dtype(np.int64), np.dtype(np.int32)
 _SUM = (1 << 8 * SUM_BYTES) - 1
-_NOTE_BYTES, _ROW_BYTES, _PLACE_BYTES, _NUMBER_BYTES = NOTE.size, ROW.itemsize, _PLACE.itemsize, _NUMBER.itemsize
+_NOTE_BYTES, _ROW_BYTES, _PLACE_BYTES = NOTE.size, ROW.itemsize, _PLACE.itemsize
 AHEAD = 2
 """So many hearers before it is used, each of what leads to a row is fetched from memory."""
 
@@ -81,9 +81,9 @@ def row_of(desk: Any, node: int) -> int:
 
 
 @inner
-def look_ahead(nodes: Any, i: int, desks: int, sender: int, notes: Any) -> None:
+def look_ahead(nodes: Any, i: int, desks: int, sender: int) -> None:
     """Have at hand what the next hearers will need: a desk first, then what it says where the sender's row is likely to
-    be, then that, and where the notes are if they are known."""
+    be, then that."""
     last, place = len(nodes) - 1, sender & (LIKELY - 1)
     address = desk_of(desks, nodes[min(i + 3 * AHEAD, last)])
     prefetch(address)
@@ -92,8 +92,6 @@ def look_ahead(nodes: Any, i: int, desks: int, sender: int, notes: Any) -> None:
     prefetch(desk.likely + _PLACE_BYTES * place)
     desk = carray(pointer(desk_of(desks, nodes[min(i + AHEAD, last)])), 1, DESK)[0]
     prefetch(desk.rows + _ROW_BYTES * carray(pointer(desk.likely), LIKELY, _PLACE)[place])
-    for k in range(len(notes)):
-        prefetch(desk.notes + _NUMBER_BYTES * notes[k, 0])
 
 
 @entry
@@ -102,7 +100,7 @@ def call(hearing: int, desks: int, sender: int, said: int, said_all: int, digest
     nodes, now_s, _, told = columns(hearing)
     more, only_notes, read = 0, len(notes) > 0 and len(notes) % _NOTE_BYTES == 0, read_notes(notes)
     for i in range(len(nodes)):
-        look_ahead(nodes, i, desks, sender, read)
+        look_ahead(nodes, i, desks, sender)
         desk = carray(pointer(desk_of(desks, nodes[i])), 1, DESK)[0]
         known = knows_all(desk.notes, read)
         told[i] = NEWS_BUT_NOTES if known and only_notes else NEWS
