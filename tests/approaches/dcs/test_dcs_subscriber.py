@@ -16,7 +16,7 @@ from thyme.approaches.dcs.objects.copies import Copies
 from thyme.approaches.dcs.objects.locations import Locations
 from thyme.approaches.interface import Failure, Outcome, StoreLimits
 from thyme.model.frames import TimeFrame
-from thyme.model.ids import CellId, SubscriptionKey
+from thyme.model.ids import CellId, ObjectKey, SubscriptionKey
 from thyme.model.matching import Cursor
 from thyme.model.objects import Metadata
 from thyme.model.queries import parse_query
@@ -359,6 +359,30 @@ def test_a_cell_that_lost_its_members_is_reminded_of_this_nodes_subscriptions_an
         user.answer(update.request, 1)
     user.wait(30.0)
     assert user.take(LocationUpdate) == []
+
+
+def test_what_a_cell_is_reminded_of_follows_what_was_inserted_and_deleted_since_it_was_last_lost() -> None:
+    user = User(reminder_s=1.0)
+    first, second = (metadata_of(name, user.tag(1), owner=5) for name in ("first", "second"))
+
+    def reminded() -> list[tuple[ObjectKey, ...]]:
+        user.sent.clear()
+        user.cell.forgotten(CellId(1))
+        user.wait(1.1)
+        updates = user.take(LocationUpdate)
+        for _, update in updates:
+            user.answer(update.request, 1)
+        return [update.objects for _, update in updates]
+
+    assert reminded() == []
+    user.copies.put_own(first)
+    assert reminded() == [(first.key,)]
+    user.copies.put_own(second)
+    assert reminded() == [(first.key, second.key)]
+    user.copies.remove_own("first")
+    assert reminded() == [(second.key,)]
+    user.copies.remove_own("second")
+    assert reminded() == []
 
 
 def test_where_nothing_is_lost_nobody_is_reminded_of_anything() -> None:
