@@ -22,6 +22,12 @@ def test_help_names_the_subcommands(tmp_path: Path) -> None:
         assert command in answer.stdout
 
 
+def test_the_command_is_a_module_too(tmp_path: Path) -> None:
+    called = [sys.executable, "-m", "thyme", "watch", "absent"]
+    answer = subprocess.run(called, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (answer.returncode, answer.stderr) == (2, thyme("watch", "absent", folder=tmp_path).stderr)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
