@@ -29,10 +29,13 @@ class Buffers(msgspec.Struct, frozen=True):
 class Port(asyncio.DatagramProtocol):
     """Datagrams go out by `send`, and come in by `take`."""
 
-    def __init__(self, take: Take, taken: Callable[[], None], count: Count, buffers: Buffers) -> None:
-        """`taken` is told after the first datagram of a turn, and after the last."""
+    def __init__(
+        self, take: Take, work: Callable[[], None], end_turn: Callable[[], None], count: Count, buffers: Buffers
+    ) -> None:
+        """`work` is called after the first datagram of a turn, and `end_turn` after the last."""
         self._take = take
-        self._taken = taken
+        self._work = work
+        self._end_turn = end_turn
         self._count = count
         self._buffers = buffers
         self._transport: asyncio.DatagramTransport | None = None
@@ -91,17 +94,14 @@ class Port(asyncio.DatagramProtocol):
         """The loop reads one datagram at a turn; whatever else is there is read with it, or a busy socket overflows.
         The first is worked on before others are looked for, as most often there are none."""
         self.hear(data, addr)
-        self._taken()
-        more = 0
-        while more < self._buffers.datagrams_per_turn - 1:
+        self._work()
+        for _ in range(self._buffers.datagrams_per_turn - 1):
             try:
                 data, addr = self._socket.recvfrom(MAX_DATAGRAM_BYTES + 1)
             except OSError:  # there is no more, or the socket was closed by what was read
                 break
             self.hear(data, addr)
-            more += 1
-        if more:
-            self._taken()
+        self._end_turn()
 
     def hear(self, data: bytes, addr: tuple[Any, ...]) -> None:
         """A datagram has come, while there is somebody to take it."""

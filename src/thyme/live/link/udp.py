@@ -101,7 +101,8 @@ class UdpLink:
             self._options.unicasts, Way(self._next_unicast_number, self._datagram_bytes, self._transmit, self._given_up)
         )
         self._reception = Reception(node, self._options.heard, Acknowledgements(self._acknowledge), hear, count, codec)
-        self._port = Port(self._take, self._reception.end_turn, count, self._options.buffers())
+        reception = self._reception
+        self._port = Port(self._take, reception.work, reception.end_turn, count, self._options.buffers())
         self._send = self._port.send
         self._multicast = Multicast(self._options.multicast, self._ask_who_hears, self._take_from_group)
         self._budgets = Budgets(self._options.budget)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 from thyme.live.link.addresses import Address
@@ -15,12 +14,9 @@ Tell = Callable[[NodeId, Address, list[int]], None]
 class Acknowledgements:
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
-        self._loop = asyncio.get_running_loop()
         self._owed: dict[tuple[NodeId, Address], list[int]] = {}
 
     def owe(self, to: NodeId, address: Address, number: int) -> None:
-        if not self._owed:
-            self._loop.call_soon(self.tell_all)
         numbers = self._owed.setdefault((to, address), [])
         numbers.append(number)
         if len(numbers) >= MAX_ACKNOWLEDGED:
@@ -28,6 +24,8 @@ class Acknowledgements:
             self._tell(to, address, numbers)
 
     def tell_all(self) -> None:
+        if not self._owed:
+            return
         owed, self._owed = self._owed, {}
         for (to, address), numbers in owed.items():
             self._tell(to, address, numbers)

@@ -67,14 +67,20 @@ class Reception:
             self._arrived.append((frame, marked))
         return old
 
-    def end_turn(self) -> None:
-        """No more is waited for in this turn: whatever has arrived is handed up."""
+    def work(self) -> None:
+        """Whatever has arrived is handed up, though more may come in this turn."""
         arrived = self._arrived
         if not arrived:
             return
         if len(arrived) > 1 or len(arrived[0][0].body) > LITTLE_BYTES:
             self._acknowledgements.tell_all()
         self.hand_up()
+
+    def end_turn(self) -> None:
+        """No more is waited for in this turn: what has arrived is handed up, and all of it acknowledged."""
+        if self._arrived:
+            self.work()
+        self._acknowledgements.tell_all()
 
     def hand_up(self) -> None:
         """All that has arrived."""
