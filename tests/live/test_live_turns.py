@@ -32,9 +32,10 @@ def alone(approach: str, store: str, play: Callable[[Node], Awaitable[None]]) ->
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize("approach", ["ls", "dcs"])
 def test_objects_that_are_inserted_at_one_time_share_signatures(
-    approach: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    approach: str, kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     signed: list[bytes] = []
     sign = Identity.sign
@@ -58,7 +59,18 @@ def test_objects_that_are_inserted_at_one_time_share_signatures(
         assert [len(metadata.proof) for metadata in singles] == [PROOF_BYTES] * 2
         assert len(await node.find("goal")) == 1 + 4 * BURST + 2
 
-    alone(approach, str(tmp_path), play)
+    alone(approach, str(tmp_path) if kept else "memory", play)
+
+
+@pytest.mark.parametrize("approach", ["ls", "dcs"])
+def test_an_insertion_that_needs_nobody_else_ends_without_a_turn_of_the_event_loop(approach: str) -> None:
+    async def play(node: Node) -> None:
+        turns: list[None] = []
+        asyncio.get_running_loop().call_soon(turns.append, None)
+        await node.insert("alone", b"x", ["goal"])
+        assert not turns
+
+    alone(approach, "memory", play)
 
 
 def test_of_two_objects_of_one_name_that_come_together_one_is_refused(tmp_path: Path) -> None:

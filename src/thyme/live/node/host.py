@@ -73,7 +73,7 @@ class LiveHost:
         self._position = position
         self._moving = False
         self.on = True
-        self._soon = Soon(self._act)
+        self.soon = Soon(self._act)
         self.link = UdpLink(
             node,
             self.random,
@@ -140,7 +140,7 @@ class LiveHost:
         return self.link.part_bytes()
 
     def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
-        return self._soon.add(action) if delay_s <= 0.0 else self.clock.after(delay_s, partial(self._act, action))
+        return self.soon.add(action) if delay_s <= 0.0 else self.clock.after(delay_s, partial(self._act, action))
 
     @property
     def recording(self) -> bool:

@@ -44,8 +44,9 @@ class Running:
         self.device = device
         codec = device.host.codec
         sealed = codec.sealed_together if codec.signs else None
+        host = device.host
         self.turns = Turns(
-            options.operations, OperationMeans(device.roomy, device.room, device.host.store.commit, sealed)
+            options.operations, OperationMeans(device.roomy, device.room, host.store.commit, host.soon.act, sealed)
         )
         self._store = store
         self._quota: Quota | None = None

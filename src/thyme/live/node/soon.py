@@ -1,7 +1,7 @@
 """What is to happen as soon as whoever is at work has ended: all of it at one turn of the event loop, in order.
 
 An insertion into one's own cell is a message to oneself and an answer to oneself; a turn for each would cost more than
-what is done in it.
+what is done in it. Whoever has begun an operation that waits for such a thing need not wait for the turn (`act`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,11 @@ class _Planned(msgspec.Struct, gc=False):
         self.action = None
 
 
+ROUNDS = 4
+"""How often what was planned may plan something in turn before others have theirs: an insertion into one's own cell
+does so twice."""
+
+
 class Soon:
     def __init__(self, act: Callable[[Action], None]) -> None:
         """`act` carries an action out."""
@@ -36,6 +41,13 @@ class Soon:
         planned = _Planned(action)
         self._planned.append(planned)
         return planned
+
+    def act(self) -> None:
+        """Do now what is planned, and what that plans."""
+        for _ in range(ROUNDS):
+            if not self._planned:
+                return
+            self._act_all()
 
     def _act_all(self) -> None:
         """What these add has its turn later."""

@@ -2,10 +2,10 @@
 
 `Turns` lets them begin one after the other, each when there is room for what it sends and when not too many are under
 way: an application that inserts in a plain loop is as fast as the network, and no faster. One that comes while none is
-under way begins at once, unless the last ones came together: then others are on their way, most likely, and it waits
-for them to the end of this turn of the event loop. Those that come together are let in together, and the objects among
-them that are inserted are signed by one signature. They begin a few in one turn, so that what they send travels
-together.
+under way begins at once, unless another task's did in this turn of the event loop, or the last ones came together: then
+others are on their way, most likely, and it waits for them to the end of this turn. Those that come together are let in
+together, and the objects among them that are inserted are signed by one signature. They begin a few in one turn, so
+that what they send travels together.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ class Means(msgspec.Struct, frozen=True):
     """… and to wait for it."""
     commit: Callable[[Done], None]
     """Call this when what was stored lasts."""
+    act: Callable[[], None]
+    """Do now what was to be done at the end of this turn of the event loop."""
     sealed: Callable[[Sequence[Metadata]], list[Metadata]] | None = None
     """Objects that are inserted together, as others will see them; nothing where objects are not signed."""
 
@@ -148,6 +150,8 @@ class Turns:
         self._opening = False
         self._together = False
         """Whether the last ones that were let in came together."""
+        self._first: asyncio.Task[Any] | None = None
+        """Whose operation began at once in this turn of the event loop."""
         self._later: asyncio.Task[None] | None = None
 
     async def carry_out(self, user: User, operation: Operation[Answer]) -> Answer:
@@ -155,9 +159,11 @@ class Turns:
         if self._left < 1 and self._idle:
             await asyncio.sleep(0)  # a loop of operations that end at once would let nobody else run
             self._left = BURST
-        if self._idle and not self._together and self._means.roomy():
+        if self._idle and not self._together and self._is_first() and self._means.roomy():
             self._left -= 1
             self._begin(user, operation)
+            if not operation.over:
+                self._means.act()
         else:
             self._queue.append((user, operation))
             self._open_soon()
@@ -168,6 +174,17 @@ class Turns:
     @property
     def _idle(self) -> bool:
         return self._free == self._most and not self._queue and not self._sealed
+
+    def _is_first(self) -> bool:
+        """Whether no other task has had its operation begun in this turn."""
+        task = asyncio.current_task()
+        if self._first is None:
+            self._first = task
+            self._loop.call_soon(self._next_turn)
+        return self._first is task
+
+    def _next_turn(self) -> None:
+        self._first = None
 
     def _begin(self, user: User, operation: Operation[Any]) -> None:
         self._free -= 1
@@ -198,14 +215,19 @@ class Turns:
         self._opening, self._left = False, BURST
         if not self._sealed:
             self._seal_next()
+        self._begin_some()
+        if self._sealed or (self._queue and self._free > 0):
+            self._open_soon()
+
+    def _begin_some(self) -> None:
         begun = 0
         while self._sealed and begun < BURST:
             user, operation = self._sealed.popleft()
             if not operation.over:
                 self._begin(user, operation)
                 begun += 1
-        if self._sealed or (self._queue and self._free > 0):
-            self._open_soon()
+        if self._free < self._most:
+            self._means.act()
 
     def _seal_next(self) -> None:
         """As many as may be under way now."""
