@@ -25,6 +25,7 @@ from thyme.wire.message import Message
 from thyme.wire.statements import LAST, OBJECTS, STATEMENTS, Statement, object_statement
 
 SIGNED_VERSION = 2
+_SIGNED = bytes([SIGNED_VERSION])
 PUBLIC_BYTES, SIGNATURE_BYTES = 32, 64
 PROOF_BYTES = PUBLIC_BYTES + SIGNATURE_BYTES
 """A public key, and a signature by it."""
@@ -104,10 +105,12 @@ class SigningCodec:
             return frame
         if len(frame) + len(proofs) > codec.MAX_FRAME_BYTES:
             raise FrameTooLarge(f"{type(message).__name__} takes {len(frame)} bytes and its proofs {len(proofs)}")
-        return bytes([SIGNED_VERSION]) + len(proofs).to_bytes(_LENGTH_BYTES, "big") + proofs + frame
+        return _SIGNED + len(proofs).to_bytes(_LENGTH_BYTES, "big") + proofs + frame
 
     def decode(self, frame: bytes) -> Message:
-        proofs, frame = split_proofs(frame)
+        proofs = b""
+        if frame.startswith(_SIGNED):
+            proofs, frame = split_proofs(frame)
         message = codec.decode(frame)
         kind = type(message)
         if kind in STATEMENTS:
@@ -151,7 +154,7 @@ def _with_proof(metadata: Metadata, proof: bytes) -> Metadata:
 
 def split_proofs(frame: bytes) -> tuple[bytes, bytes]:
     """The proofs of a message, if it has any, and the message itself."""
-    if frame[:1] != bytes([SIGNED_VERSION]):
+    if not frame.startswith(_SIGNED):
         return b"", frame
     begins = 1 + _LENGTH_BYTES
     ends = begins + int.from_bytes(frame[1:begins], "big")

@@ -82,7 +82,12 @@ class Frame(msgspec.Struct, frozen=True):
 
     def content(self) -> bytes:
         """What a mark is made over."""
-        return _HEADER.pack(self.kind, self.sender, self.to, self.number) + self.body
+        return content_of(self.kind, self.sender, self.to, self.number, self.body)
+
+
+def content_of(kind: Kind, sender: NodeId, to: NodeId, number: int, body: bytes) -> bytes:
+    """That of a frame which nobody else looks at."""
+    return _HEADER.pack(kind, sender, to, number) + body
 
 
 def pack(frame: Frame) -> bytes:

@@ -24,7 +24,18 @@ from thyme.live.link.carrying.parcels import message_count, pack_numbers, split,
 from thyme.live.link.carrying.paths import PathOptions, Paths
 from thyme.live.link.carrying.reception import Count, Hear, Reception
 from thyme.live.link.carrying.unicasts import UnicastOptions, Unicasts, Way
-from thyme.live.link.frames import ABOUT, DATA, EVERYBODY, HEADER_BYTES, NO_MARK, TO_ALL, Frame, Kind, unpack
+from thyme.live.link.frames import (
+    ABOUT,
+    DATA,
+    EVERYBODY,
+    HEADER_BYTES,
+    NO_MARK,
+    TO_ALL,
+    Frame,
+    Kind,
+    content_of,
+    unpack,
+)
 from thyme.live.link.meeting.acquaintance import Acquaintance, PeerOptions
 from thyme.live.link.meeting.discovery import DiscoveryOptions
 from thyme.live.link.meeting.finding import Finder, Finding
@@ -159,11 +170,11 @@ class UdpLink:
 
     def unicast(self, to: NodeId, message: Message, failed: Failed) -> int:
         body = self._codec.encode(message)
-        name = type(message).__name__
-        if self.peers.find(to) is None:
-            self._refuse(name, len(body), "unknown neighbour", failed)
-        elif not self._unicasts.begin(to, body, failed):
-            self._tell_of_overflow(name, len(body))
+        peer = self.peers.find(to)
+        if peer is None:
+            self._refuse(type(message).__name__, len(body), "unknown neighbour", failed)
+        elif not self._unicasts.begin(to, body, failed, self._paths.datagram_bytes(peer.address)):
+            self._tell_of_overflow(type(message).__name__, len(body))
         return len(body)
 
     def part_bytes(self) -> int:
@@ -212,9 +223,10 @@ class UdpLink:
             opened = self._seal.open(data)
             frame = unpack(opened)
             now_s = self._loop.time()
-            if frame.kind is not Kind.ACK and not self._budgets.spend(address, now_s, _cost(frame)):
+            kind = frame.kind
+            if kind is not Kind.ACK and not self._budgets.spend(address, now_s, _cost(frame)):
                 return "above its sender's budget"
-            if frame.kind in ABOUT:
+            if kind in ABOUT:
                 return self.acquaintance.receive(frame, address)
             peer = self.peers.at(address)
             if peer is None or peer.node != frame.sender:
@@ -222,8 +234,8 @@ class UdpLink:
                 return "from somebody who has not greeted"
             if is_marked(opened, peer.key):
                 peer.heard_s = now_s
-                return self._on_frame(frame, address)
-            if grouped and frame.kind in TO_ALL and frame.mark == NO_MARK:
+                return self._reception.take(frame, address) if kind in DATA else self._on_frame(frame, address)
+            if grouped and kind in TO_ALL and frame.mark == NO_MARK:
                 return self._on_frame(frame, address, marked=False)
             self.acquaintance.ask(address)
             return "not marked by its sender"
@@ -257,7 +269,8 @@ class UdpLink:
             self._count(TrafficKind.RETRANSMITTED, "unicast", 0, "")
         peer = self.peers.find(to)
         if peer is not None:
-            self._send(self._sealed(Frame(kind, self._node, to, number, body), peer), peer.address, "unicast")
+            content = content_of(kind, self._node, to, number, body)
+            self._send(self._seal.close(content + mark_of(content, peer.key)), peer.address, "unicast")
 
     def _broadcast_frames(self, body: bytes, datagram_bytes: int) -> list[Frame]:
         """One, unless the path is too narrow."""
@@ -324,4 +337,6 @@ class UdpLink:
 
 def _cost(frame: Frame) -> float:
     """What a frame takes of its sender's budget."""
-    return parcel_cost(message_count(frame.body)) if frame.kind is Kind.PARCEL else 1.0
+    if frame.kind is not Kind.PARCEL or message_count(frame.body) < 2:
+        return 1.0
+    return parcel_cost(message_count(frame.body))

@@ -14,7 +14,7 @@ from math import inf
 
 import msgspec
 
-from thyme.live.link.carrying.parcels import LENGTH_BYTES, pack_messages, split
+from thyme.live.link.carrying.parcels import LENGTH_BYTES, pack_message, pack_messages, split
 from thyme.live.link.frames import HEADER_BYTES, Kind
 from thyme.model.ids import NodeId
 
@@ -77,6 +77,11 @@ class Lane:
         self.leaves: asyncio.Handle | None = None
         """When what waits leaves at the latest."""
 
+    def rest(self, window: float) -> None:
+        """Nothing is under way and nothing waits: what comes next begins anew."""
+        self.window = window
+        self.narrowed_s = -inf
+
     @property
     def stalled(self) -> bool:
         return self.narrowed_s > self.acknowledged_s
@@ -105,7 +110,7 @@ class Lane:
         """A parcel of a message that need not wait, as nothing else does; None if it takes several."""
         if len(message.body) + LENGTH_BYTES + 1 > datagram_bytes - HEADER_BYTES:
             return None
-        return Parcel(Kind.PARCEL, pack_messages((message.body,)), (message,))
+        return Parcel(Kind.PARCEL, pack_message(message.body), (message,))
 
     def take(self, datagram_bytes: int, number: Callable[[], int]) -> Parcel:
         """The next parcel for a path of this many bytes. Something waits."""

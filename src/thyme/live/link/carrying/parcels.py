@@ -23,6 +23,8 @@ MAX_ACKNOWLEDGED = 64
 """Numbers in one acknowledgement; with its header it fits any path."""
 LENGTH_BYTES = 2
 _length = struct.Struct("!H")
+_FIRST = 1 + LENGTH_BYTES
+"""Where the first message of a parcel begins."""
 _piece = struct.Struct("!QHH")
 PIECE_HEADER_BYTES = _piece.size
 NUMBER_BYTES = 8
@@ -43,12 +45,19 @@ def pack_messages(messages: Sequence[bytes]) -> bytes:
     return b"".join(parts)
 
 
+def pack_message(message: bytes) -> bytes:
+    """A parcel of one."""
+    return b"\1" + _length.pack(len(message)) + message
+
+
 def message_count(body: bytes) -> int:
     """How many messages a parcel says it has."""
     return body[0]
 
 
 def unpack_messages(body: bytes) -> list[bytes]:
+    if body[0] == 1 and len(body) > _FIRST and _length.unpack_from(body, 1)[0] == len(body) - _FIRST:
+        return [body[_FIRST:]]  # as most have
     messages, at = [], 1
     for _ in range(body[0]):
         length = int.from_bytes(body[at : at + LENGTH_BYTES], "big")

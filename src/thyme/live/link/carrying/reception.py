@@ -11,6 +11,7 @@ them moves that of the others.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 from thyme.live.link.addresses import Address
 from thyme.live.link.carrying.acknowledgements import Acknowledgements
@@ -28,6 +29,7 @@ from thyme.wire.signing import PLAIN, Codec, Forged
 Hear = Callable[[NodeId, Message, int], None]
 Count = Callable[[TrafficKind, str, int, str], None]
 """(kind of traffic, name, bytes, reason): one more of these happened"""
+TO_ALL = (Kind.BROADCAST, Kind.BROADCAST_PIECE)
 TO_ONE = (Kind.PARCEL, Kind.PIECE)
 """Of these every datagram is marked, so it is sure who speaks."""
 LITTLE_BYTES = 2_048
@@ -50,17 +52,22 @@ class Reception:
         self._hear = hear
         self._count = count
         self._memory = memory
-        self._windows: dict[NodeId, dict[tuple[bool, bool], Window]] = {}
+        self._windows: dict[tuple[NodeId, bool, bool], Window] = {}
+        """By sender: unicasts and broadcasts are numbered by themselves, and what has no mark must not move what has
+        one."""
         self._pieces, self._broadcast_pieces = Pieces(), Pieces()
         self._arrived: list[tuple[Frame, bool]] = []
         """In this turn, in order, and whether its sender has marked it."""
 
     def take(self, frame: Frame, address: Address, *, marked: bool = True) -> str:
         """A frame with data from a peer; why it was dropped, or nothing."""
-        to_all = frame.kind in (Kind.BROADCAST, Kind.BROADCAST_PIECE)
+        to_all = frame.kind in TO_ALL
         if not to_all and frame.to != self._node:
             return "for another node"
-        old = self._window(frame.sender, to_all, marked).judge(frame.number)
+        window = self._windows.get((frame.sender, to_all, marked))
+        if window is None:
+            window = self._windows[(frame.sender, to_all, marked)] = Window(self._memory)
+        old = window.judge(frame.number)
         if not to_all and old != TOO_OLD:
             self._acknowledgements.owe(frame.sender, address, frame.number)
         if not old:
@@ -100,23 +107,17 @@ class Reception:
     def forget(self, node: NodeId) -> None:
         """It has gone, after it said whatever has arrived: nothing of what it began will be completed."""
         self.hand_up()
-        self._windows.pop(node, None)
+        for to_all, marked in product((True, False), repeat=2):
+            self._windows.pop((node, to_all, marked), None)
         self._pieces.forget(node)
         self._broadcast_pieces.forget(node)
 
-    def _window(self, sender: NodeId, to_all: bool, marked: bool) -> Window:
-        """Unicasts and broadcasts are numbered by themselves, and what has no mark must not move what has one."""
-        windows = self._windows.setdefault(sender, {})
-        window = windows.get((to_all, marked))
-        if window is None:
-            window = windows[(to_all, marked)] = Window(self._memory)
-        return window
-
     def _open(self, frame: Frame) -> None:
+        if frame.kind is Kind.PARCEL:
+            for body in unpack_messages(frame.body):
+                self._read(frame.sender, body)
+            return
         match frame.kind:
-            case Kind.PARCEL:
-                for body in unpack_messages(frame.body):
-                    self._read(frame.sender, body)
             case Kind.BROADCAST:
                 self._read(frame.sender, frame.body)
             case Kind.BROADCAST_PIECE:

@@ -65,7 +65,9 @@ class Unicasts:
         self._options = options
         self._way = way
         self._loop = asyncio.get_running_loop()
+        self._first_window = float(min(options.first_window, options.window))
         self._lanes: dict[NodeId, Lane] = {}
+        """Of those who were written to and are still here."""
         self._waiting = 0
         self.roomy = True
         """Whether few enough messages wait for their turn."""
@@ -81,15 +83,14 @@ class Unicasts:
             self._made_room.clear()
             await self._made_room.wait()
 
-    def begin(self, to: NodeId, body: bytes, failed: Failed) -> bool:
-        """Send it, soon or when its turn comes; False if too many wait already."""
+    def begin(self, to: NodeId, body: bytes, failed: Failed, datagram_bytes: int) -> bool:
+        """Send it, soon or when its turn comes, by a path of so many bytes; False if too many wait already."""
         if self._waiting >= self._options.waiting:
             return False
         lane = self._lanes.get(to)
         if lane is None:
-            first_window = float(min(self._options.first_window, self._options.window))
-            lane = self._lanes[to] = Lane(to, first_window, self._options.together)
-        message, datagram_bytes = Waiting(body, failed), self._way.datagram_bytes(to)
+            lane = self._lanes[to] = Lane(to, self._first_window, self._options.together)
+        message = Waiting(body, failed)
         if lane.idle and (parcel := lane.alone(message, datagram_bytes)):
             self._launch(lane, parcel)
             return True
@@ -120,7 +121,7 @@ class Unicasts:
         lane.acknowledged_s = self._loop.time()
         self._fill(lane)
         if lane.idle and lane.window >= self._options.first_window:
-            self._lanes.pop(by, None)
+            lane.rest(self._first_window)
 
     def abandon(self, to: NodeId) -> None:
         """The peer is gone: whatever is meant for it fails."""
