@@ -139,7 +139,7 @@ class ReactiveStore(ABC):
 
     def new_key(self, oid: str) -> ObjectKey:
         """The key of an object of this node that is to be inserted; InputError if there was one of this name."""
-        key = key_of(oid, self.node)
+        key = key_of(oid, self.host.node)
         if self._was_inserted(key) or oid in self._names:
             raise InputError(
                 f"object {oid!r} was inserted by this node before; objects are immutable, and the name of one that was "

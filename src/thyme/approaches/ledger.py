@@ -71,7 +71,7 @@ class Ledger:
             issued = OperationIssued(number, kind, subject.object, subject.subscription, subject.size_bytes)
             self._surroundings.record(issued)
         try:
-            return ask(lambda outcome: self.end(number, outcome.failure.value))
+            return ask(lambda outcome: self.end(number, outcome.failure.value if outcome.failure else ""))
         except InputError as error:
             self.end(number, f"refused: {error}")
             raise

@@ -169,7 +169,7 @@ class User:
         store = self._present()
         if type(data) is not bytes and not isinstance(data, InStore):
             check_bytes("content", data)
-        subject = Subject(ObjectKey(oid, self.node), size_bytes=size_of(data))
+        subject = Subject(ObjectKey(oid, self.node), None, size_of(data))
         return self._ledger.carry_out(
             number,
             OperationKind.INSERT,

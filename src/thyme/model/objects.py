@@ -55,7 +55,9 @@ class Metadata(msgspec.Struct, frozen=True, array_like=True, gc=False):
         cls, key: ObjectKey, tags: tuple[str, ...], summary: bytes, published_s: float, content: Content
     ) -> Metadata:
         """That of an object with this content."""
-        return cls(key, tags, summary, published_s, size_of(content), seal=digest_of(content))
+        if isinstance(content, bytes):
+            return cls(key, tags, summary, published_s, len(content), (), content_digest(content))
+        return cls(key, tags, summary, published_s, content.size_bytes, (), content.digest)
 
     @property
     def digest(self) -> bytes:
@@ -119,8 +121,9 @@ def check_object(
         check_bytes("content", data)
     if type(summary) is not bytes:
         check_bytes("summary", summary)
-    if size_of(data) > limits.data_bytes:
-        raise InputError(f"the object has {size_of(data)} bytes: at most {limits.data_bytes} can be stored")
+    size_bytes = len(data) if isinstance(data, bytes) else data.size_bytes
+    if size_bytes > limits.data_bytes:
+        raise InputError(f"the object has {size_bytes} bytes: at most {limits.data_bytes} can be stored")
     if len(summary) > limits.summary_bytes:
         raise InputError(f"the summary has {len(summary)} bytes: at most {limits.summary_bytes} can be sent")
     normalised = normalise_tags(tags_of(tags))

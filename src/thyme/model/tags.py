@@ -34,7 +34,7 @@ def normalise_tag(text: str) -> str:
 
 def normalise_tags(tags: Iterable[str]) -> tuple[str, ...]:
     """All of them normalised, sorted, each once."""
-    return tuple(sorted({normalise_tag(tag) for tag in tags}))
+    return tuple(sorted(set(map(normalise_tag, tags))))
 
 
 def tags_in_text(text: str) -> tuple[str, ...]:

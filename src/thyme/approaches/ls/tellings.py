@@ -101,13 +101,24 @@ class Tellings:
             return
         pair = (key, metadata.key.oid)
         self._host.store.put(KIND, _name(pair), b"")
+        node = key.subscriber
+        if node not in self._owed and node not in self._under_way and node not in self._silent:
+            self._tell_alone(node, pair, metadata)
+            return
         self._add(pair)
-        self._give_up_oldest(key.subscriber)
-        if key.subscriber not in self._under_way:
-            self._go_on(key.subscriber)
-        elif key.subscriber not in self._gathering:
-            self._gathering.add(key.subscriber)
-            self._host.after(0.0, lambda: self._gathered(key.subscriber))
+        self._give_up_oldest(node)
+        if node not in self._under_way:
+            self._go_on(node)
+        elif node not in self._gathering:
+            self._gathering.add(node)
+            self._host.after(0.0, lambda: self._gathered(node))
+
+    def _tell_alone(self, node: NodeId, pair: Pair, metadata: Metadata) -> None:
+        """What was matched a moment ago, while nothing else is to be told to this node."""
+        self._numbers += 1
+        self._count += 1
+        self._under_way[node] = {}
+        self._begin(node, {pair: self._numbers}, (metadata,))
 
     def roomy(self) -> bool:
         """Whether those who answer keep up."""

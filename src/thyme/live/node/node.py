@@ -30,7 +30,7 @@ from thyme.live.node.clock import Clock
 from thyme.live.node.device import Device
 from thyme.live.node.logs.log import Log
 from thyme.live.node.operations.awaiting import Answer, Asked
-from thyme.live.node.operations.files import copied, given_bytes, written_to
+from thyme.live.node.operations.files import copied, written_to
 from thyme.live.node.operations.finding import found
 from thyme.live.node.operations.given import (
     Given,
@@ -200,7 +200,7 @@ class Node:
         (`pathlib.Path`) or a stream of bytes, asynchronous or not; files and streams are never in memory as a whole.
         `replicate` says for this object whether others keep it, too, where the approach leaves a choice (§7.1)."""
         oid, listed, shown = name_of(oid), tags_of(tags), bytes_of("summary", summary)
-        self._open().make_room(given_bytes(data))
+        self._open().make_room_for(data)
         if isinstance(data, bytes | str):
             return await self._insert(oid, bytes_of("content", data), listed, shown, replicate)
         async with self._insertions.laid(self.device, oid, data) as content:

@@ -14,7 +14,7 @@ from thyme.live.node.device import Device, DeviceOptions
 from thyme.live.node.logs.log import Log
 from thyme.live.node.operations.awaiting import Means as OperationMeans
 from thyme.live.node.operations.awaiting import Turns
-from thyme.live.node.operations.files import forget_unfinished
+from thyme.live.node.operations.files import forget_unfinished, given_bytes
 from thyme.live.node.quota import Quota
 from thyme.live.store.disk import DiskStore
 from thyme.live.store.places import open_store
@@ -78,6 +78,11 @@ class Running:
         """For a content that is about to come."""
         if self._quota is not None:
             self._quota.make_room(size_bytes)
+
+    def make_room_for(self, given: object) -> None:
+        """For what an application is about to insert."""
+        if self._quota is not None:
+            self._quota.make_room(given_bytes(given))
 
     async def end(self, reason: str) -> None:
         await self.device.close(reason)
