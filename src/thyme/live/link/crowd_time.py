@@ -49,9 +49,11 @@ class Reading(msgspec.Struct, frozen=True):
 class CrowdTime:
     """The time that one node goes by."""
 
-    def __init__(self, clock: Callable[[], float], *, fixed: bool = False) -> None:
-        """`clock` never goes back. With `fixed`, all nodes share it, and it is right."""
+    def __init__(self, clock: Callable[[], float], origin_s: float = 0.0, *, fixed: bool = False) -> None:
+        """`clock` never goes back, and shows 0 at `origin_s`. With `fixed`, all nodes share it, and it is right."""
         self._clock = clock
+        self._origin_s = origin_s
+        """With the correction."""
         self._fixed = fixed
         self._correction_s = 0.0
         self._ahead_s = 0.0
@@ -63,8 +65,8 @@ class CrowdTime:
 
     def now(self) -> float:
         if not self._ahead_s:
-            return self._clock() + self._correction_s
-        return self._clock() + self._correction_s + self._ahead()
+            return self._clock() + self._origin_s
+        return self._clock() + self._origin_s + self._ahead()
 
     @property
     def correction_s(self) -> float:
@@ -104,6 +106,7 @@ class CrowdTime:
     def _shift(self, behind_s: float) -> None:
         ahead_s = self._ahead()
         self._correction_s += behind_s + ahead_s
+        self._origin_s += behind_s + ahead_s
         self._ahead_s = max(0.0, -behind_s) if self.joined else 0.0
         self._ahead_since_s = self._clock()
 

@@ -33,8 +33,14 @@ class Clock:
         now_s = self._origin_s + (self._loop.time() - self._began_s) * self.speed
         return now_s if now_s < self._limit_s else self._limit_s
 
+    def ticks(self) -> tuple[Callable[[], float], float]:
+        """Something that never goes back, and what to add to it for this clock's time: time is asked for many times for
+        each message, and a device's own clock need not be asked itself."""
+        return (self.now, 0.0) if self.common else (self._loop.time, self._origin_s - self._began_s)
+
     def hold_at(self, limit_s: float) -> None:
         """Show no later time than this until told otherwise."""
+        assert self.common, "a device's own clock cannot be held"
         now_s = self.now()
         self._origin_s, self._began_s = now_s, self._loop.time()
         self._limit_s = max(limit_s, now_s)

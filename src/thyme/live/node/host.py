@@ -86,7 +86,7 @@ class LiveHost:
             namespace=namespace,
             discovers=discovers,
         )
-        self.time = self.link.acquaintance.time = CrowdTime(self.clock.now, fixed=self.clock.common)
+        self.time = self.link.acquaintance.time = CrowdTime(*self.clock.ticks(), fixed=self.clock.common)
         self.now = self.time.now
 
     @property

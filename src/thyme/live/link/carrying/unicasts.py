@@ -114,10 +114,12 @@ class Unicasts:
                 continue
             if parcel.timer:
                 parcel.timer.cancel()
-            lane.units_under_way -= parcel.units
+            units = parcel.units
+            lane.units_under_way -= units
             lane.arrived = max(lane.arrived, parcel.order)
-            lane.widen(parcel.units, self._options.window)
-        self._hurry(lane)
+            lane.widen(units, self._options.window)
+        if lane.under_way:
+            self._hurry(lane)
         lane.acknowledged_s = self._loop.time()
         self._fill(lane)
         if lane.idle and lane.window >= self._options.first_window:
