@@ -1,0 +1,51 @@
+"""The user of a node of Thyme-DCS taken apart (`lone_cell`): what it asks of cells, what it tells them of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lone_cell import LoneCell
+
+from thyme.approaches.dcs.asking.subscriber import Subscriber
+from thyme.approaches.dcs.cell_requests import CellRequests
+from thyme.approaches.dcs.objects.copies import Copies
+from thyme.approaches.dcs.objects.locations import Locations
+from thyme.approaches.interface import Outcome
+from thyme.model.frames import TimeFrame
+from thyme.model.ids import CellId, SubscriptionKey
+from thyme.model.objects import Metadata
+from thyme.model.queries import parse_query
+from thyme.routing.cells.addresses import Form
+from thyme.wire.cells import (
+    CellAnswer,
+    LocationUpdate,
+)
+
+
+class User(LoneCell):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.requests = CellRequests(self.cell)
+        self.subscriber = Subscriber(self.cell, self.requests)
+        self.copies = Copies(self.host)
+        self.locations = Locations(self.cell, self.requests, self.subscriber, self.copies)
+        self.outcomes: list[Outcome] = []
+        self.notified: list[str] = []
+
+    def subscribe(self, query: str) -> SubscriptionKey:
+        parsed = parse_query(query)
+        return self.subscriber.subscribe(parsed, TimeFrame.always(), self._on_notified, self.outcomes.append, None)
+
+    def answer(self, request: int, *cells: int, **more: Any) -> None:
+        for cell in cells:
+            self.arrive(CellAnswer(request, CellId(cell), **more), form=Form.NODE)
+
+    def settle(self) -> None:
+        """For the first time, and all cells have answered."""
+        self.cell.settled(False)
+        for to, update in self.take(LocationUpdate):
+            self.answer(update.request, to[0][0])
+
+    def _on_notified(self, key: SubscriptionKey, matches: Sequence[Metadata], hops: int) -> None:
+        self.notified += [metadata.key.oid for metadata in matches]
