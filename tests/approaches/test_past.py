@@ -16,6 +16,7 @@ from thyme.approaches.requests import Requests, RetryOptions
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.matching import MatchingIndex
 from thyme.model.objects import Metadata
+from thyme.wire.signing import PLAIN
 from thyme.wire.storage import MoreRequest, PastMatches
 
 PIECE = 3
@@ -48,7 +49,9 @@ class World:
 
     def answer(self, owner: NodeId, request: MoreRequest) -> None:
         search = self.owners[owner].search
-        pieces = answer_in_pieces(search, request.subscription, request.cursor, request.limit, PIECE, request.request)
+        pieces = answer_in_pieces(
+            search, request.subscription, request.cursor, request.limit, PIECE, PLAIN.missing_bytes, request.request
+        )
         self.under_way += [(owner, piece) for piece in pieces]
 
     def deliver(self) -> None:

@@ -16,7 +16,7 @@ from thyme.live.trust.identity import Identity
 from thyme.live.trust.notary import _root_bytes
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.objects import Metadata
-from thyme.wire.signing import PROOF_BYTES
+from thyme.wire.proving import PROOF_BYTES
 from thyme.wire.statements import object_statement
 from thyme.wire.trees import HASH_BYTES, MAX_STEPS, grown, leaf
 

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 import psutil
 from forged_proofs import ForgedProofs
+from signatures import signed_together
 from test_live_link import End, closed, opened
 
 from thyme.live import Node
@@ -176,7 +177,7 @@ class Assault:
 def _hidden(owner: Node, batch: int) -> tuple[Metadata, ...]:
     keys = [ObjectKey(f"hidden{batch}-{i}", owner.id) for i in range(TOGETHER)]
     made = [Metadata.of(key, ("goal",), b"", owner.now(), b"x") for key in keys]
-    return tuple(owner.device.host.codec.sealed_together(made))
+    return tuple(signed_together(owner.device.host.codec, made))
 
 
 async def assaulted(count: int, seed: int = 1, *, closed_namespace: bool = False) -> dict[str, Any]:

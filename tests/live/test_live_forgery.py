@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 from forged_proofs import ForgedProofs
+from signatures import signed as with_proof
+from signatures import signed_together
 
 from thyme.live import Node
 from thyme.live.link.addresses import LOOPBACK
@@ -48,10 +50,13 @@ class Forger:
     def __init__(self, identity: Identity) -> None:
         self._identity = identity
 
+    def speaks_for(self, node: NodeId) -> bool:
+        return True
+
     def prove(self, statement: Statement) -> bytes:
         return self._identity.public + self._identity.sign(statement.said)
 
-    def prove_together(self, objects: Sequence[Statement]) -> list[bytes]:
+    def prove_objects(self, objects: Sequence[Statement]) -> list[bytes]:
         return [self.prove(statement) for statement in objects]
 
     def believe(self, said: Sequence[tuple[Statement, bytes]]) -> bool:
@@ -156,7 +161,7 @@ def test_nobody_inserts_in_anothers_name(tmp_path: Path, approach: str, signed: 
         async with crowd(approach, tmp_path, signed) as (owner, subscriber, forger):
             key, names = await notified(subscriber, "goal")
             fake = Metadata.of(ObjectKey("fake", owner.id), ("goal",), b"", forger.now(), b"x")
-            fake = forger.device.host.codec.sealed(fake)
+            fake = with_proof(forger.device.host.codec, fake)
             match approach:
                 case "es":
                     say(forger, owner, InsertRequest(1, fake, b"x"))
@@ -184,7 +189,7 @@ def test_no_proof_of_objects_that_were_signed_together_proves_another(
             key, names = await notified(subscriber, "goal")
             keys = [[ObjectKey(f"o{batch}-{i}", owner.id) for i in range(8)] for batch in range(2)]
             made = [[Metadata.of(one, ("goal",), b"", owner.now(), b"x") for one in some] for some in keys]
-            batches = [owner.device.host.codec.sealed_together(some) for some in made]
+            batches = [signed_together(owner.device.host.codec, some) for some in made]
             if not verified:
                 monkeypatch.setattr(Notary, "believe", lambda *_: True)
 

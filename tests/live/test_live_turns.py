@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,9 +13,10 @@ from thyme.live import Node
 from thyme.live.node.operations.awaiting import BURST
 from thyme.live.trust.identity import Identity
 from thyme.model.errors import InputError
-from thyme.model.ids import NodeId
+from thyme.model.ids import CellId, NodeId
 from thyme.model.objects import Metadata
-from thyme.wire.signing import PROOF_BYTES
+from thyme.wire.cells import CellState, Held
+from thyme.wire.proving import PROOF_BYTES
 
 PATIENCE_S = 60.0
 AREA = {"grid": {"width_m": 40.0, "height_m": 40.0}, "join_wait_s": 0.1, "settle_s": 0.1}
@@ -47,17 +48,27 @@ def test_objects_that_are_inserted_at_one_time_share_signatures(
     monkeypatch.setattr(Identity, "sign", note)
 
     async def play(node: Node) -> None:
+        def signatures(objects: Sequence[Metadata]) -> int:
+            """How many are made when they are told one by one to a member that is to keep them."""
+            before = len(signed)
+            for metadata in objects:
+                node.device.host.codec.encode(CellState(held=(Held(CellId(0), metadata),)))
+            return len(signed) - before
+
         alone = await node.insert("alone", b"x", ["goal"])
-        assert (len(signed), len(alone.proof)) == (1, PROOF_BYTES)
         together = await asyncio.gather(*(node.insert(f"o{i}", b"x", ["goal"]) for i in range(2 * BURST)))
-        assert len(signed) == 1 + 2, "the first begins at once, and all others are signed by one signature"
-        assert len({metadata.proof for metadata in together}) == 2 * BURST
         assert [metadata.key.oid for metadata in together] == [f"o{i}" for i in range(2 * BURST)]
-        await asyncio.gather(*(node.insert(f"more{i}", b"x", ["goal"]) for i in range(2 * BURST)))
-        assert len(signed) == 1 + 2 + 1, "after some that came together the first waits for those that come with it"
+        more = await asyncio.gather(*(node.insert(f"more{i}", b"x", ["goal"]) for i in range(2 * BURST)))
         singles = [await node.insert(f"single{i}", b"x", ["goal"]) for i in range(2)]
-        assert [len(metadata.proof) for metadata in singles] == [PROOF_BYTES] * 2
+        assert signed == [], "nobody else was told"
         assert len(await node.find("goal")) == 1 + 4 * BURST + 2
+        assert signatures([alone]) == 1
+        assert signatures(together) == 2, "the first began at once, and all others are signed by one signature"
+        assert signatures(more) == 1, "after some that came together the first waited for those that came with it"
+        assert signatures(singles) == 2
+        assert signatures([alone, *together, *more, *singles]) == 0
+        assert [len(metadata.proof) for metadata in (alone, *singles)] == [PROOF_BYTES] * 3
+        assert len({metadata.proof for metadata in (*together, *more)}) == 4 * BURST
 
     alone(approach, str(tmp_path) if kept else "memory", play)
 
@@ -117,7 +128,7 @@ def test_what_is_given_up_after_it_was_signed_with_others_is_not_inserted_and_th
     async def play(node: Node) -> None:
         inserting = [asyncio.ensure_future(node.insert(f"o{i}", b"x", ["goal"])) for i in range(3 * BURST)]
         turns = node._open().turns
-        while not turns._sealed:
+        while not turns._admitted:
             await asyncio.sleep(0)
         inserting[-1].cancel()
         ends = await asyncio.gather(*inserting, return_exceptions=True)

@@ -108,7 +108,7 @@ class FakeHost:
             return
         frame = self._note(to, message)
         if self.net.linked(self.node, to):
-            self.net.after(FRAME_S, lambda: self.net.hosts[to].hear(self.node, frame))
+            self.net.after(FRAME_S, lambda: self.net.hosts[to].hear(self.node, frame, to_one=True))
         elif failed:
             self.net.after(GIVEN_UP_S, failed)
 
@@ -125,9 +125,12 @@ class FakeHost:
     def record(self, event: LogRecord) -> None:
         self.records.append(event)
 
-    def hear(self, sender: NodeId, frame: bytes) -> None:
+    def hear(self, sender: NodeId, frame: bytes, *, to_one: bool = False) -> None:
+        """Of a frame to this node alone it is known who sent it, as with live nodes."""
         if self.on:
             message = decode(frame)
+            if self.codec is not PLAIN:
+                self.codec.speaker = sender if to_one else None
             assert any(layer.receive(sender, message) for layer in self.layers)
 
     def counted(self, traffic: TrafficKind) -> list[Counted]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from random import Random
 
+import msgspec
 import pytest
 from forged_proofs import ForgedProofs
+from signatures import signed_together
 
 from thyme.host import MemoryStore
 from thyme.live.trust.identity import Identity
@@ -15,6 +17,7 @@ from thyme.model.objects import Metadata
 from thyme.wire.cells import CellState, Held
 from thyme.wire.message import Message
 from thyme.wire.signing import PLAIN, Forged, SigningCodec
+from thyme.wire.statements import object_statement
 from thyme.wire.storage import Notification
 
 OWNER, FORGER, READER = Identity.new(), Identity.new(), Identity.new()
@@ -30,7 +33,7 @@ def reader() -> SigningCodec:
 def batches() -> list[list[Metadata]]:
     codec = SigningCodec(Notary(OWNER, MemoryStore()))
     keys = [[ObjectKey(f"o{size}-{i}", OWNER.node) for i in range(size)] for size in SIZES]
-    return [codec.sealed_together([Metadata.of(key, ("goal",), b"", 1.0, b"x") for key in some]) for some in keys]
+    return [signed_together(codec, [Metadata.of(key, ("goal",), b"", 1.0, b"x") for key in some]) for some in keys]
 
 
 def saying(told: list[Metadata]) -> list[Message]:
@@ -77,9 +80,9 @@ def test_what_a_forger_sends_drives_no_tree_out_that_was_believed(monkeypatch: p
 
 def test_the_owner_may_say_the_same_twice_in_one_batch() -> None:
     """It is no forgery: two leaves that are the same have two ways to the root, and both prove it."""
-    codec = SigningCodec(Notary(OWNER, MemoryStore()))
     once = Metadata.of(ObjectKey("o", OWNER.node), ("goal",), b"", 1.0, b"x")
-    told = codec.sealed_together([once, once, once])
+    proofs = Notary(OWNER, MemoryStore()).prove_objects([object_statement(once)] * 3)
+    told = [msgspec.structs.replace(once, seal=once.seal + proof) for proof in proofs]
     assert len({one.seal for one in told}) == 3
     for message in saying(told):
         assert reader().decode(PLAIN.encode(message)) == message

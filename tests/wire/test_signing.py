@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from signatures import signed, signed_together
 
 from thyme.host import MemoryStore
 from thyme.live.trust import sodium
@@ -25,8 +26,9 @@ from thyme.wire.cells import CellState, Deleted, Held, Part, Revoked
 from thyme.wire.codec import MESSAGES, DecodeError
 from thyme.wire.drip import Interest, Registration
 from thyme.wire.message import Message
+from thyme.wire.proving import PROOF_BYTES
 from thyme.wire.server import DeleteRequest
-from thyme.wire.signing import CHARGING, PLAIN, PROOF_BYTES, Forged, SigningCodec
+from thyme.wire.signing import CHARGING, PLAIN, Forged, SigningCodec
 from thyme.wire.statements import OBJECTS, STATEMENTS, object_statement
 from thyme.wire.storage import Notification, Subscribed, Unsubscribed
 from thyme.wire.trees import MAX_STEPS, KnownTree, grown, leaf
@@ -82,14 +84,15 @@ def test_every_changed_byte_of_a_signed_message_is_noticed() -> None:
 
 
 def test_an_object_is_its_owners_wherever_it_is_kept() -> None:
-    sealed = machine(ME).sealed(OBJECT)
+    sealed = signed(machine(ME), OBJECT)
     kept = msgspec.structs.replace(sealed, replicas=(Replica(OTHER.node, 4),))  # type: ignore[arg-type]
     assert kept.describes(b"content")
+    (by_another,) = Notary(OTHER, MemoryStore()).prove_objects([object_statement(OBJECT)])
     for said in (Notification(KEY, (kept,)), CellState(held=(Held(1, kept),), objects=(DataObject(kept, b""),))):  # type: ignore[arg-type]
         assert machine(OTHER).decode(machine(OTHER).encode(said)) == said
     for forged in (
         OBJECT,
-        machine(OTHER).sealed(OBJECT),
+        msgspec.structs.replace(OBJECT, seal=OBJECT.seal + by_another),
         msgspec.structs.replace(sealed, published_s=2.0),
         msgspec.structs.replace(sealed, tags=("goal", "own")),
         msgspec.structs.replace(sealed, key=ObjectKey("second", ME.node)),
@@ -114,7 +117,7 @@ def test_an_owner_who_surely_speaks_itself_is_believed_by_a_subscriber_but_by_no
 
 def test_a_node_does_not_verify_what_it_signed_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     mine = machine(ME)
-    notified = Notification(KEY, (mine.sealed(OBJECT),))
+    notified = Notification(KEY, (signed(mine, OBJECT),))
     monkeypatch.setattr("thyme.live.trust.notary.is_signed", lambda *_: pytest.fail("it was verified"))
     assert mine.decode(mine.encode(notified)) == notified
 
@@ -122,7 +125,7 @@ def test_a_node_does_not_verify_what_it_signed_itself(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("forged", [0, 7, MANY])
 def test_one_false_proof_among_many_is_noticed_and_nothing_of_them_is_remembered(forged: int) -> None:
     mine, other = machine(ME), machine(OTHER)
-    objects = [mine.sealed(msgspec.structs.replace(OBJECT, key=ObjectKey(f"o{i}", ME.node))) for i in range(MANY + 1)]
+    objects = [signed(mine, msgspec.structs.replace(OBJECT, key=ObjectKey(f"o{i}", ME.node))) for i in range(MANY + 1)]
     false = [*objects]
     false[forged] = msgspec.structs.replace(objects[forged], published_s=2.0)
     for _ in range(2):
@@ -137,12 +140,12 @@ def named(number: int) -> Metadata:
 
 @pytest.mark.parametrize("number", [1, 2, 5, 32])
 def test_objects_that_are_signed_together_are_proved_each_by_itself(number: int) -> None:
-    sealed = machine(ME).sealed_together([named(i) for i in range(number)])
+    sealed = signed_together(machine(ME), [named(i) for i in range(number)])
     for metadata in sealed:
         notified = Notification(KEY, (metadata,))
         assert machine(OTHER).decode(PLAIN.encode(notified)) == notified
     steps = max(0, number - 1).bit_length()
-    assert {len(metadata.proof) for metadata in sealed} == {PROOF_BYTES + 1 + 16 * steps}
+    assert {len(metadata.proof) for metadata in sealed} == {PROOF_BYTES + (1 + 16 * steps if number > 1 else 0)}
 
 
 def test_of_objects_that_were_signed_together_one_signature_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +157,7 @@ def test_of_objects_that_were_signed_together_one_signature_is_verified(monkeypa
 
     monkeypatch.setattr("thyme.live.trust.notary.is_signed", is_signed)
     mine, other = machine(ME), machine(OTHER)
-    sealed = mine.sealed_together([named(i) for i in range(20)])
+    sealed = signed_together(mine, [named(i) for i in range(20)])
     for some in (sealed[:7], sealed[7:]):
         other.decode(PLAIN.encode(Notification(KEY, tuple(some))))
     mine.decode(PLAIN.encode(Notification(KEY, tuple(sealed))))
@@ -162,8 +165,8 @@ def test_of_objects_that_were_signed_together_one_signature_is_verified(monkeypa
 
 
 def test_no_way_leads_from_another_object_to_what_was_signed() -> None:
-    first, second, third = machine(ME).sealed_together([named(i) for i in range(3)])
-    alone = machine(ME).sealed(named(4))
+    first, second, third = signed_together(machine(ME), [named(i) for i in range(3)])
+    alone = signed(machine(ME), named(4))
     root = blake2b(leaf(object_statement(named(0)).said), digest_size=16).digest()
     for forged in (
         msgspec.structs.replace(first, seal=second.seal),
@@ -257,8 +260,8 @@ def test_the_simulator_charges_what_live_nodes_send() -> None:
         assert len(CHARGING.encode(message)) == len(machine(ME).encode(message))
         assert PLAIN.encode(message) == codec.encode(message)
         assert CHARGING.decode(CHARGING.encode(message)) == message
-    assert len(CHARGING.sealed(OBJECT).seal) == len(machine(ME).sealed(OBJECT).seal) == 32 + PROOF_BYTES
-    assert PLAIN.sealed(OBJECT) == OBJECT
+    assert len(signed(CHARGING, OBJECT).seal) == len(signed(machine(ME), OBJECT).seal) == 32 + PROOF_BYTES
+    assert signed(PLAIN, OBJECT) == OBJECT
 
 
 def _mentions(kind: object, wanted: type) -> bool:

@@ -117,23 +117,23 @@ class ReactiveStore(ABC):
         done: Done,
         *,
         replicate: bool | None = None,
-        sealed: Metadata | None = None,
+        drafted: Metadata | None = None,
     ) -> Metadata:
         """Store an object under its tags and notify whoever subscribed to them. A large content may lie in the store
         already. `replicate` overrides, for this object, the approach's choice of active replication, if it has one.
-        `sealed` is its draft, sealed together with others."""
-        if sealed is None:
-            metadata = self.host.codec.sealed(self.draft(oid, data, tags, summary))
+        `drafted` is its draft, if there is one."""
+        if drafted is None:
+            metadata = self.draft(oid, data, tags, summary)
         else:
             self.new_key(oid)  # another of the name may have been drafted at the same time
-            metadata = sealed
+            metadata = drafted
         self._check_insertion(metadata, data)
         self._expect_room()
         self._names.use(oid)
         return self._insert(metadata, data, self._begun(done), replicate)
 
     def draft(self, oid: str, data: Content, tags: Iterable[str], summary: bytes) -> Metadata:
-        """The metadata of an object that is to be inserted now, not sealed yet; InputError if it cannot be."""
+        """The metadata of an object that is to be inserted now; InputError if it cannot be."""
         checked = check_object(data, tags, summary, self._limits.objects)
         return Metadata.of(self.new_key(oid), checked, summary, self.host.now(), data)
 

@@ -34,6 +34,8 @@ STREAM_PIECES = 32
 """… in so many pieces at most, which may be larger than a radio's frames where the link carries more."""
 PIECE_BYTES = 1_400
 """Matches that one piece carries at most, so that it fits a frame; a single larger one goes alone."""
+Missing = Callable[[Metadata], int]
+"""What is still to be added to an object before others see it (`Codec.missing_bytes`)."""
 
 
 class _Stretch(msgspec.Struct):
@@ -191,6 +193,7 @@ def answer_in_pieces(
     cursor: Cursor | None,
     limit: int,
     most: int,
+    missing_bytes: Missing,
     request: int = -1,
     carries_bytes: int = 0,
 ) -> Iterator[PastMatches]:
@@ -199,10 +202,11 @@ def answer_in_pieces(
     others are being made."""
     if limit < STREAM_MATCHES:
         batch = search(subscription, max(1, min(limit, PIECES_AT_ONCE * most)), cursor)
-        divided = islice(pieces_of(batch.matches, most), PIECES_AT_ONCE)
+        divided = islice(pieces_of(batch.matches, most, missing_bytes), PIECES_AT_ONCE)
     else:
         batch = search(subscription, STREAM_MATCHES, cursor)
-        divided = islice(pieces_of(batch.matches, STREAM_MATCHES, max(PIECE_BYTES, carries_bytes)), STREAM_PIECES)
+        piece_bytes = max(PIECE_BYTES, carries_bytes)
+        divided = islice(pieces_of(batch.matches, STREAM_MATCHES, missing_bytes, piece_bytes), STREAM_PIECES)
     left = len(batch.matches) + batch.left
     upcoming: tuple[Metadata, ...] | None = next(divided)
     while upcoming is not None:
@@ -214,13 +218,13 @@ def answer_in_pieces(
 
 
 def pieces_of(
-    matches: tuple[Metadata, ...], most: int, piece_bytes: int = PIECE_BYTES
+    matches: tuple[Metadata, ...], most: int, missing_bytes: Missing, piece_bytes: int = PIECE_BYTES
 ) -> Iterator[tuple[Metadata, ...]]:
     """Matches in pieces that fit a message each, in their order; one empty piece if there are none."""
     piece: list[Metadata] = []
     room, encode = piece_bytes, msgspec.msgpack.encode
     for metadata in matches:
-        size = len(encode(metadata))
+        size = len(encode(metadata)) + missing_bytes(metadata)
         if piece and (size > room or len(piece) >= most):
             yield tuple(piece)
             piece, room = [], piece_bytes

@@ -163,9 +163,9 @@ class User:
         summary: bytes,
         ended: Ended = ignored,
         replicate: bool | None = None,
-        sealed: Metadata | None = None,
+        drafted: Metadata | None = None,
     ) -> Metadata:
-        """`sealed` is the object as `draft` gave it a moment ago, and sealed since."""
+        """`drafted` is the object as `draft` gave it a moment ago."""
         store = self._present()
         if type(data) is not bytes and not isinstance(data, InStore):
             check_bytes("content", data)
@@ -174,12 +174,12 @@ class User:
             number,
             OperationKind.INSERT,
             subject,
-            lambda done: store.insert(oid, data, tags, summary, done, replicate=replicate, sealed=sealed),
+            lambda done: store.insert(oid, data, tags, summary, done, replicate=replicate, drafted=drafted),
             ended,
         )
 
     def draft(self, oid: str, data: Content, tags: Iterable[str], summary: bytes) -> Metadata:
-        """What inserting this would give, but for its seal."""
+        """What inserting this would give."""
         return self._present().draft(oid, data, tags, summary)
 
     def delete(self, number: int, oid: str, ended: Ended = ignored) -> None:

@@ -82,7 +82,13 @@ class OnDemandRouter:
         if to == self._host.node:
             self._host.after(0.0, lambda: self._deliver(to, message))
             return
-        self._dispatch(Routed(self._host.node, to, 0, self._host.codec.encode(message)), failed, self._options.reroutes)
+        codec, reroutes = self._host.codec, self._options.reroutes
+        route = self.route_to(to)
+        if route is not None and route.next_hop == to:
+            packet = Routed(self._host.node, to, 0, codec.encode_for_neighbour(message))
+            self._pass_on(packet, failed, reroutes, message)
+        else:
+            self._dispatch(Routed(self._host.node, to, 0, codec.encode(message)), failed, reroutes)
 
     def roomy(self) -> bool:
         return not self._searches or all(
@@ -206,7 +212,9 @@ class OnDemandRouter:
         onward = msgspec.structs.replace(packet, hops=packet.hops + 1)
         self._dispatch(onward, None, self._options.reroutes)
 
-    def _pass_on(self, packet: Routed, failed: Failed, reroutes: int) -> None:
+    def _pass_on(self, packet: Routed, failed: Failed, reroutes: int, message: Message | None = None) -> None:
+        """Over the route that there is. Of what was encoded for a neighbour, the message is given: on another way it
+        needs more."""
         route = self._routes[packet.target]
         route.expires_s = self._host.now() + self._options.route_life_s
         next_hop = route.next_hop
@@ -214,7 +222,8 @@ class OnDemandRouter:
         def lost() -> None:
             self._broken(next_hop)
             if reroutes > 0:
-                self._dispatch(packet, failed, reroutes - 1)
+                payload = packet.payload if message is None else self._host.codec.encode(message)
+                self._dispatch(msgspec.structs.replace(packet, payload=payload), failed, reroutes - 1)
                 return
             self._drop("link gave up")
             if failed:

@@ -4,8 +4,8 @@ A machine that signs has a `Notary`, who proves this node's own statements and j
 the proof of each statement in it: one's own, made then, or the one that came with it, since whoever believed a
 statement keeps its proof for those who hear of it later. A message with a statement that is not proved cannot be read.
 So what is signed is verified once, where it is first acted on, however many members passed it on. An object that its
-owner itself tells a subscriber needs no signature where the link knows who speaks: it goes no further (`LAST`). Objects
-that are inserted together have one signature and each a way to it (`trees`).
+owner itself tells a subscriber needs no signature where the link knows who speaks: it goes no further (`LAST`). So an
+object is signed when it is first told to anybody else (`proving`).
 
 A signed message has another version byte, the length of its proofs, the proofs in the order of the statements, and the
 message. Where nothing is signed, and in messages without statements, the bytes are those of `codec`.
@@ -22,13 +22,11 @@ from thyme.model.objects import Metadata
 from thyme.wire import codec
 from thyme.wire.codec import DecodeError, FrameTooLarge
 from thyme.wire.message import Message
+from thyme.wire.proving import MOST_PROOF_BYTES, PROOF_BYTES, Notary, Proving, lacks_proof
 from thyme.wire.statements import LAST, OBJECTS, STATEMENTS, Statement, object_statement
 
 SIGNED_VERSION = 2
 _SIGNED = bytes([SIGNED_VERSION])
-PUBLIC_BYTES, SIGNATURE_BYTES = 32, 64
-PROOF_BYTES = PUBLIC_BYTES + SIGNATURE_BYTES
-"""A public key, and a signature by it."""
 MAX_STATEMENTS = 512
 """In one message: more than any message has whose statements fit a frame with their proofs."""
 _LENGTH_BYTES = 2
@@ -36,20 +34,6 @@ _LENGTH_BYTES = 2
 
 class Forged(DecodeError):
     """The message says something that its author did not sign."""
-
-
-class Notary(Interface):
-    """Proves and judges. Its memory of proofs is its own matter."""
-
-    def prove(self, statement: Statement) -> bytes:
-        """The proof of this node's own statement, or of another's that was believed; nothing if there is none."""
-
-    def prove_together(self, objects: Sequence[Statement]) -> list[bytes]:
-        """Proofs of several of this node's own objects."""
-
-    def believe(self, said: Sequence[tuple[Statement, bytes]]) -> bool:
-        """Whether the authors of all these statements said so, by the proof of each; proofs are kept for those who
-        hear of it later."""
 
 
 class Codec(Interface):
@@ -62,13 +46,18 @@ class Codec(Interface):
     def signs(self) -> bool:
         """Whether what is said has proofs."""
 
-    def encode(self, message: Message) -> bytes: ...
-    def decode(self, frame: bytes) -> Message: ...
-    def sealed(self, metadata: Metadata) -> Metadata:
-        """An object of this node's own, as others will see it."""
+    def encode(self, message: Message) -> bytes:
+        """For whoever gets it, on whatever way."""
 
-    def sealed_together(self, objects: Sequence[Metadata]) -> list[Metadata]:
-        """The same of several that are inserted together."""
+    def encode_for_neighbour(self, message: Message) -> bytes:
+        """For one whom it reaches from this node itself, by a frame to it alone."""
+
+    def decode(self, frame: bytes) -> Message: ...
+    def insert_together(self, objects: Sequence[Metadata]) -> None:
+        """Objects of this node's own that are about to be inserted: if one is to be signed, all are."""
+
+    def missing_bytes(self, metadata: Metadata) -> int:
+        """What is still to be added to an object before others see it, at most."""
 
 
 class PlainCodec:
@@ -78,14 +67,14 @@ class PlainCodec:
 
     def __init__(self) -> None:
         self.speaker: NodeId | None = None
-        self.encode = codec.encode
+        self.encode = self.encode_for_neighbour = codec.encode
         self.decode = codec.decode
 
-    def sealed(self, metadata: Metadata) -> Metadata:
-        return metadata
+    def insert_together(self, objects: Sequence[Metadata]) -> None:
+        """None of them will be signed."""
 
-    def sealed_together(self, objects: Sequence[Metadata]) -> list[Metadata]:
-        return list(objects)
+    def missing_bytes(self, metadata: Metadata) -> int:
+        return 0
 
 
 class SigningCodec:
@@ -94,10 +83,18 @@ class SigningCodec:
     def __init__(self, notary: Notary) -> None:
         self.speaker: NodeId | None = None
         self._notary = notary
+        self._proving = Proving(notary)
+        self.insert_together = self._proving.introduce
+
+    def encode_for_neighbour(self, message: Message) -> bytes:
+        return codec.encode(message) if type(message) in LAST else self.encode(message)
 
     def encode(self, message: Message) -> bytes:
+        kind = type(message)
+        if kind in OBJECTS:
+            self._proving.prove(OBJECTS[kind](message))
         frame = codec.encode(message)
-        statements = STATEMENTS.get(type(message))
+        statements = STATEMENTS.get(kind)
         if statements is None:
             return frame
         proofs = b"".join(self._notary.prove(statement).ljust(PROOF_BYTES, b"\0") for statement in statements(message))
@@ -124,12 +121,8 @@ class SigningCodec:
                 raise Forged("an object that its owner did not sign")
         return message
 
-    def sealed(self, metadata: Metadata) -> Metadata:
-        return _with_proof(metadata, self._notary.prove(object_statement(metadata)))
-
-    def sealed_together(self, objects: Sequence[Metadata]) -> list[Metadata]:
-        proofs = self._notary.prove_together([object_statement(metadata) for metadata in objects])
-        return [_with_proof(metadata, proof) for metadata, proof in zip(objects, proofs, strict=True)]
+    def missing_bytes(self, metadata: Metadata) -> int:
+        return MOST_PROOF_BYTES if lacks_proof(metadata) else 0
 
     def _check_statements(self, message: Message, proofs: bytes) -> None:
         statements = list(STATEMENTS[type(message)](message))
@@ -138,18 +131,6 @@ class SigningCodec:
         said = [(one, proofs[i * PROOF_BYTES : (i + 1) * PROOF_BYTES]) for i, one in enumerate(statements)]
         if not self._notary.believe(said):
             raise Forged("a statement that its author did not sign")
-
-
-def _with_proof(metadata: Metadata, proof: bytes) -> Metadata:
-    return Metadata(
-        metadata.key,
-        metadata.tags,
-        metadata.summary,
-        metadata.published_s,
-        metadata.size_bytes,
-        metadata.replicas,
-        metadata.seal + proof,
-    )
 
 
 def split_proofs(frame: bytes) -> tuple[bytes, bytes]:
@@ -164,15 +145,19 @@ def split_proofs(frame: bytes) -> tuple[bytes, bytes]:
 class Charging:
     """A simulated notary: proofs take their room, and everybody is believed."""
 
+    def speaks_for(self, node: NodeId) -> bool:
+        return True
+
     def prove(self, statement: Statement) -> bytes:
         return bytes(PROOF_BYTES)
 
-    def prove_together(self, objects: Sequence[Statement]) -> list[bytes]:
+    def prove_objects(self, objects: Sequence[Statement]) -> list[bytes]:
         """Simulated users insert one object at an instant."""
-        return [self.prove(statement) for statement in objects]
+        return [bytes(PROOF_BYTES) for _ in objects]
 
     def believe(self, said: Sequence[tuple[Statement, bytes]]) -> bool:
-        return all(len(proof) == PROOF_BYTES for _, proof in said)
+        """What has no proof was said by its owner itself."""
+        return all(len(proof) in (0, PROOF_BYTES) for _, proof in said)
 
 
 PLAIN = PlainCodec()

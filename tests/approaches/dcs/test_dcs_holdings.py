@@ -16,6 +16,7 @@ from thyme.approaches.dcs.objects.replication import with_replica
 from thyme.model.ids import CellId, NodeId, ObjectKey
 from thyme.model.objects import Metadata, Replica
 from thyme.wire.cells import WHOLE_CELL, CellState, Deleted, Held, Revoked
+from thyme.wire.signing import PLAIN
 
 HOMES = st.integers(1, 3).map(CellId)
 NEWS = st.one_of(
@@ -65,7 +66,7 @@ def test_members_that_were_told_the_same_hold_the_same_in_whatever_order(news: l
 @given(st.lists(NEWS, max_size=20))
 def test_who_is_given_the_state_of_another_holds_the_same(news: list[CellState]) -> None:
     giver = told(empty(), news)
-    taker = told(empty(), joined(giver.common_state(), 300))
+    taker = told(empty(), joined(giver.common_state(), 300, PLAIN.missing_bytes))
     assert taker.digests.buckets() == giver.digests.buckets()
     assert taker.homes() == giver.homes()
 
@@ -183,7 +184,7 @@ def test_objects_that_only_some_members_keep_are_neither_compared_nor_handed_ove
 def test_joined_states_lose_nothing_and_none_but_a_single_item_exceeds_its_size(
     news: list[CellState], size: int
 ) -> None:
-    batches = joined(news, size)
+    batches = joined(news, size, PLAIN.missing_bytes)
     for field in ("held", "parts", "deleted", "revoked", "spread"):
         assert [x for b in batches for x in getattr(b, field)] == [x for b in news for x in getattr(b, field)]
     empty_bytes = len(msgspec.msgpack.encode(CellState()))

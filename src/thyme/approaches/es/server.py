@@ -210,8 +210,10 @@ class Server:
         self, subscription: Subscription, cursor: Cursor | None, limit: int, request: int, *, or_nothing: bool = False
     ) -> bool:
         """The next past matches; whether there were any. With `or_nothing`, an empty answer is left out."""
-        search, carries_bytes = self._index.search, self._host.part_bytes()
-        pieces = list(answer_in_pieces(search, subscription, cursor, limit, self._step, request, carries_bytes))
+        search, missing_bytes = self._index.search, self._host.codec.missing_bytes
+        carries_bytes, most = self._host.part_bytes(), self._step
+        answer = answer_in_pieces(search, subscription, cursor, limit, most, missing_bytes, request, carries_bytes)
+        pieces = list(answer)
         found = bool(pieces[0].matches)
         if found or not or_nothing:
             for piece in pieces:

@@ -272,8 +272,10 @@ class LocalStorage(ReactiveStore):
         self, subscription: Subscription, cursor: Cursor | None, limit: int, request: int = -1
     ) -> Iterator[PastMatches]:
         most = self.options.matches_per_notification
-        carries_bytes = self.host.part_bytes()
-        return answer_in_pieces(self._index.search, subscription, cursor, limit, most, request, carries_bytes)
+        missing_bytes, carries_bytes = self.host.codec.missing_bytes, self.host.part_bytes()
+        return answer_in_pieces(
+            self._index.search, subscription, cursor, limit, most, missing_bytes, request, carries_bytes
+        )
 
     def _send_pieces(self, pieces: Iterable[PastMatches]) -> None:
         for piece in pieces:

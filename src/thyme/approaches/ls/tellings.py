@@ -186,10 +186,10 @@ class Tellings:
         matches: list[Metadata] = []
         carries_bytes = self._host.part_bytes()
         most = self._most if carries_bytes <= PIECE_BYTES else MOST_AT_ONCE
-        room = max(PIECE_BYTES, carries_bytes)
+        room, missing_bytes = max(PIECE_BYTES, carries_bytes), self._host.codec.missing_bytes
         for pair in [pair for pair in islice(owed, most) if pair[0] == key]:
             found = self._match(pair)
-            size = len(msgspec.msgpack.encode(found)) if found is not None else 0
+            size = 0 if found is None else len(msgspec.msgpack.encode(found)) + missing_bytes(found)
             if matches and size > room:
                 break
             room -= size

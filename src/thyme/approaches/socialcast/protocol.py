@@ -103,14 +103,14 @@ class SocialCast(ReactiveStore):
         done: Done,
         *,
         replicate: bool | None = None,
-        sealed: Metadata | None = None,
+        drafted: Metadata | None = None,
         expires_s: float | None = None,
     ) -> Metadata:
         """As any store's; `expires_s` is the instant from which this message is of no use (a concert has begun),
         instead of the lifetime that the settings give it."""
         if expires_s is not None and not self.host.now() < expires_s < inf:
             raise InputError(f"expires_s is {expires_s:g}; expected a time after now, {self.host.now():g}")
-        metadata = super().insert(oid, data, tags, summary, done, replicate=replicate, sealed=sealed)
+        metadata = super().insert(oid, data, tags, summary, done, replicate=replicate, drafted=drafted)
         if expires_s is not None:
             # Copies leave at a turn, so all of them are still here.
             self.buffer.limit(identifier(metadata.key), expires_s)

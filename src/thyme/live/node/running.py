@@ -43,10 +43,10 @@ class Running:
         options = means.options
         self.device = device
         codec = device.host.codec
-        sealed = codec.sealed_together if codec.signs else None
+        together = codec.insert_together if codec.signs else None
         host = device.host
         self.turns = Turns(
-            options.operations, OperationMeans(device.roomy, device.room, host.store.commit, host.soon.act, sealed)
+            options.operations, OperationMeans(device.roomy, device.room, host.store.commit, host.soon.act, together)
         )
         self._store = store
         self._quota: Quota | None = None

@@ -19,7 +19,7 @@ from thyme.live.trust.identity import Identity, belongs
 from thyme.live.trust.sodium import PUBLIC_BYTES, is_signed
 from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
-from thyme.wire.signing import PROOF_BYTES
+from thyme.wire.proving import PROOF_BYTES
 from thyme.wire.statements import Statement
 from thyme.wire.trees import MOST, KnownTree, grown, leaf
 
@@ -55,9 +55,10 @@ class Notary:
         for name, _ in store.items(KIND):
             self._kept[name] = None
 
+    def speaks_for(self, node: NodeId) -> bool:
+        return node == self._identity.node
+
     def prove(self, statement: Statement) -> bytes:
-        if statement.is_object:
-            return self._proof(statement)
         name = _name(statement)
         if kept := self._store.get(KIND, name):
             return kept
@@ -73,7 +74,9 @@ class Notary:
         self._verified[_digest(proof, said)] = None  # it comes back, from one's own cell if from nowhere else
         return proof
 
-    def prove_together(self, objects: Sequence[Statement]) -> list[bytes]:
+    def prove_objects(self, objects: Sequence[Statement]) -> list[bytes]:
+        if len(objects) == 1:
+            return [self._proof(objects[0])]
         proofs: list[bytes] = []
         for first in range(0, len(objects), MOST):
             some = objects[first : first + MOST]

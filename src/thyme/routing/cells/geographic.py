@@ -106,6 +106,8 @@ class GeographicRouter:
         """To a node that should be in the cell; `undelivered` is called if it is known not to be."""
         if node == self._host.node:
             return self._tell_itself(cell, Form.NODE, message)
+        if self._in_reach(node, self._beacons.where(), NO_FAILURES):
+            return self._send_to_neighbour(Heading(cell, node), message)
         return self._send([Heading(cell, node)], message)
 
     def send_to_many(self, destinations: Iterable[Destination], message: Message) -> int:
@@ -198,6 +200,21 @@ class GeographicRouter:
         for first in range(0, len(headings), self._options.max_headings):
             some = tuple(headings[first : first + self._options.max_headings])
             self._launch(some, number, True, payload)
+        return number
+
+    def _send_to_neighbour(self, heading: Heading, message: Message) -> int:
+        """As `_send`, by the way that needs no other node. If it fails, another one is tried."""
+        self._grid.place(heading.cell)
+        number, codec = self._next_number(), self._host.codec
+        packet = CellPacket(
+            self._host.node, self._beacons.cell, number, (heading,), 0, True, codec.encode_for_neighbour(message)
+        )
+
+        def failed() -> None:
+            onward = msgspec.structs.replace(packet, payload=codec.encode(message))
+            self._route(onward, packet.headings, Failures(frozenset({heading.node})))
+
+        self._host.unicast(heading.node, packet, failed)
         return number
 
     def _tell_itself(self, cell: CellId, form: Form, message: Message) -> int:

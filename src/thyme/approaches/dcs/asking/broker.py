@@ -157,8 +157,10 @@ class Broker:
         """The most recent past matches of a subscription, ahead of its answer; how many there are in all."""
         if message.past < 1:
             return 0
-        search = self._cell.holdings.index.search
-        pieces = list(answer_in_pieces(search, message.subscription, None, message.past, MATCHES_PER_MESSAGE))
+        search, missing_bytes = self._cell.holdings.index.search, self._cell.host.codec.missing_bytes
+        pieces = list(
+            answer_in_pieces(search, message.subscription, None, message.past, MATCHES_PER_MESSAGE, missing_bytes)
+        )
         if pieces[0].matches:
             for piece in pieces:
                 to = message.subscription.key.subscriber
@@ -181,9 +183,16 @@ class Broker:
         if subscription.key.subscriber != arrival.origin:
             return
         self._learning.subscribed.remember_first(subscription.key, self._cell.host.now())
-        carries_bytes = self._cell.host.part_bytes()
+        host = self._cell.host
         answer = answer_in_pieces(
-            search, subscription, message.cursor, message.limit, MATCHES_PER_MESSAGE, message.request, carries_bytes
+            search,
+            subscription,
+            message.cursor,
+            message.limit,
+            MATCHES_PER_MESSAGE,
+            host.codec.missing_bytes,
+            message.request,
+            host.part_bytes(),
         )
         for piece in answer:
             self._cell.answer(arrival, PastOf(arrival.target, piece))

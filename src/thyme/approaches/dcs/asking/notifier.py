@@ -96,7 +96,8 @@ class Notifier:
         """What else is to be told to the same ones as at the beginning of this instant."""
         matches, carries_bytes = tuple(self._gathered.pop(placed)), self._host.part_bytes()
         most = MATCHES_PER_MESSAGE if carries_bytes <= PIECE_BYTES else MOST_TOGETHER
-        for piece in pieces_of(matches, most, max(PIECE_BYTES, carries_bytes)) if matches else ():
+        missing_bytes, piece_bytes = self._host.codec.missing_bytes, max(PIECE_BYTES, carries_bytes)
+        for piece in pieces_of(matches, most, missing_bytes, piece_bytes) if matches else ():
             self._tell(placed, piece)
 
     def catch_up(self, subscription: Subscription, place: CellId, cursor: Cursor | None = None) -> None:
@@ -105,7 +106,8 @@ class Notifier:
         batch = self._cell.holdings.index.search(subscription, MOST_CAUGHT_UP, cursor)
         if batch.cursor is not None:
             self._host.after(CATCH_UP_PAUSE_S, lambda: self._catch_up_further(subscription, batch.cursor))
-        for piece in pieces_of(batch.matches, MATCHES_PER_MESSAGE) if batch.matches else ():
+        missing_bytes = self._host.codec.missing_bytes
+        for piece in pieces_of(batch.matches, MATCHES_PER_MESSAGE, missing_bytes) if batch.matches else ():
             message = CellNotification((subscription.key,), piece)
             self._send(message, [Destination(place, subscription.key.subscriber)])
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from thyme.approaches.contents import Contents
-from thyme.approaches.dcs.kept.items import Items
+from thyme.approaches.dcs.kept.items import Items, told_bytes
 from thyme.approaches.dcs.kept.parts import Parts
 from thyme.approaches.dcs.objects.replication import merged, with_replica
 from thyme.approaches.dcs.options import CellStorageOptions
@@ -44,6 +44,7 @@ class Holdings:
         self._all_keep_objects = options.replicas_in_cell == 0
         """Whether every member keeps the cell's objects, or only those chosen for each."""
         self._items = Items(host.store)
+        self._missing_bytes = host.codec.missing_bytes
         self._items.describe("held", lambda key, home: CellState(held=(self._held(key, home),)))
         self._items.describe("object", self.object_state)
         self._items.describe("deleted", lambda key, home: CellState(deleted=(Deleted(home, key),)))
@@ -238,7 +239,7 @@ class Holdings:
         for number in sorted(number for number in digests.items(buckets) if number > after):
             item = self._items.get(number)
             assert item is not None, "a number that counts in the digests is of an item"
-            room -= len(msgspec.msgpack.encode(item))
+            room -= told_bytes(item, self._missing_bytes)
             if items and room < 0:
                 return items, last, True
             items.append(item)

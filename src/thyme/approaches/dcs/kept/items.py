@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterable
 import msgspec
 
 from thyme.approaches.digests import Digests
+from thyme.approaches.past import Missing
 from thyme.host import Store
 from thyme.model.ids import CellId
 from thyme.wire.cells import CellState
@@ -83,13 +84,19 @@ class Items:
             self._store.remove(SAVED, name)
 
 
-def joined(pieces: Iterable[CellState], size_bytes: int) -> list[CellState]:
+def told_bytes(item: CellState, missing_bytes: Missing) -> int:
+    """What an item takes in a message to others."""
+    objects = [held.metadata for held in item.held] + [thing.metadata for thing in item.objects]
+    return len(_encode(item)) + sum([missing_bytes(metadata) for metadata in objects])
+
+
+def joined(pieces: Iterable[CellState], size_bytes: int, missing_bytes: Missing) -> list[CellState]:
     """Items put together into states of about `size_bytes` each."""
     batches: list[CellState] = []
     batch = CellState()
     room = size_bytes
     for piece in pieces:
-        size = len(msgspec.msgpack.encode(piece))
+        size = told_bytes(piece, missing_bytes)
         if size > room and batch != CellState():
             batches.append(batch)
             batch, room = CellState(), size_bytes

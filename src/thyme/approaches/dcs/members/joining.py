@@ -66,7 +66,7 @@ class Joining:
             return
         size_bytes = self._options.state_bytes * self._options.page_messages
         items, last, more = cell.holdings.page(request.after, request.held, size_bytes)
-        states = joined(items, self._options.state_bytes) or [CellState()]
+        states = joined(items, self._options.state_bytes, cell.host.codec.missing_bytes) or [CellState()]
         for i, state in enumerate(states):
             cell.answer(arrival, JoinedState(request.request, i, len(states), last, more, state))
 

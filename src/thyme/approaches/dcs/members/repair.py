@@ -122,5 +122,5 @@ class Repair:
             piece = self._cell.holdings.item(item)
             if piece is not None:
                 pieces.append(piece)
-        for state in joined(pieces, self._options.state_bytes):
+        for state in joined(pieces, self._options.state_bytes, self._cell.host.codec.missing_bytes):
             self._cell.send_to_member(to, state)

@@ -34,7 +34,7 @@ class Shipment:
         self._requests = requests
         self._send = send
         self._done = done
-        states = joined(items, cell.options.state_bytes)
+        states = joined(items, cell.options.state_bytes, cell.host.codec.missing_bytes)
         self._waiting = deque(msgspec.structs.replace(state, keepers=keepers) for state in states)
         self.given_up = False
         self.takers: set[CellId] = set()

@@ -4,8 +4,8 @@
 way: an application that inserts in a plain loop is as fast as the network, and no faster. One that comes while none is
 under way begins at once, unless another task's did in this turn of the event loop, or the last ones came together: then
 others are on their way, most likely, and it waits for them to the end of this turn. Those that come together are let in
-together, and the objects among them that are inserted are signed by one signature. They begin a few in one turn, so
-that what they send travels together.
+together, and the objects among them that are inserted are signed by one signature, if one of them has to be. They begin
+a few in one turn, so that what they send travels together.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Means(msgspec.Struct, frozen=True):
     """Call this when what was stored lasts."""
     act: Callable[[], None]
     """Do now what was to be done at the end of this turn of the event loop."""
-    sealed: Callable[[Sequence[Metadata]], list[Metadata]] | None = None
-    """Objects that are inserted together, as others will see them; nothing where objects are not signed."""
+    together: Callable[[Sequence[Metadata]], None] | None = None
+    """Say which objects are about to be inserted together; nothing where objects are not signed."""
 
 
 class Operation(Generic[Answer]):
@@ -67,11 +67,8 @@ class Operation(Generic[Answer]):
         raise NotImplementedError
 
     def drafted(self) -> Metadata | None:
-        """The object that it is about to insert, to be sealed with others; nothing if it inserts none."""
+        """The object that it is about to insert, to be signed with others; nothing if it inserts none."""
         return None
-
-    def seal(self, metadata: Metadata) -> None:
-        """The same object, sealed."""
 
     def begin(self, user: User, commit: Callable[[Done], None], left: Callable[[], None]) -> None:
         """Its turn has come; `left` is told of its end, that is, when what it stored lasts."""
@@ -145,7 +142,7 @@ class Turns:
         self._left = BURST
         self._loop = asyncio.get_running_loop()
         self._queue: deque[tuple[User, Operation[Any]]] = deque()
-        self._sealed: deque[tuple[User, Operation[Any]]] = deque()
+        self._admitted: deque[tuple[User, Operation[Any]]] = deque()
         """Those that were let in and have not begun."""
         self._opening = False
         self._together = False
@@ -173,7 +170,7 @@ class Turns:
 
     @property
     def _idle(self) -> bool:
-        return self._free == self._most and not self._queue and not self._sealed
+        return self._free == self._most and not self._queue and not self._admitted
 
     def _is_first(self) -> bool:
         """Whether no other task has had its operation begun in this turn."""
@@ -192,7 +189,7 @@ class Turns:
 
     def _leave(self) -> None:
         self._free += 1
-        if self._queue or self._sealed:
+        if self._queue or self._admitted:
             self._open_soon()
 
     def _open_soon(self) -> None:
@@ -213,38 +210,30 @@ class Turns:
 
     def _let_in(self) -> None:
         self._opening, self._left = False, BURST
-        if not self._sealed:
-            self._seal_next()
+        if not self._admitted:
+            self._admit_next()
         self._begin_some()
-        if self._sealed or (self._queue and self._free > 0):
+        if self._admitted or (self._queue and self._free > 0):
             self._open_soon()
 
     def _begin_some(self) -> None:
         begun = 0
-        while self._sealed and begun < BURST:
-            user, operation = self._sealed.popleft()
+        while self._admitted and begun < BURST:
+            user, operation = self._admitted.popleft()
             if not operation.over:
                 self._begin(user, operation)
                 begun += 1
         if self._free < self._most:
             self._means.act()
 
-    def _seal_next(self) -> None:
+    def _admit_next(self) -> None:
         """As many as may be under way now."""
-        while self._queue and len(self._sealed) < min(TOGETHER, self._free):
+        while self._queue and len(self._admitted) < min(TOGETHER, self._free):
             user, operation = self._queue.popleft()
             if not operation.over:
-                self._sealed.append((user, operation))
-        if self._sealed:
-            self._together = len(self._sealed) > 1
-        if self._means.sealed is not None and len(self._sealed) > 1:
-            _seal_together([operation for _, operation in self._sealed], self._means.sealed)
-
-
-def _seal_together(
-    operations: Sequence[Operation[Any]], sealed: Callable[[Sequence[Metadata]], list[Metadata]]
-) -> None:
-    drafts = [(operation, draft) for operation in operations if (draft := operation.drafted()) is not None]
-    if len(drafts) > 1:
-        for (operation, _), metadata in zip(drafts, sealed([draft for _, draft in drafts]), strict=True):
-            operation.seal(metadata)
+                self._admitted.append((user, operation))
+        if self._admitted:
+            self._together = len(self._admitted) > 1
+        if self._means.together is not None and len(self._admitted) > 1:
+            drafts = [draft for _, operation in self._admitted if (draft := operation.drafted()) is not None]
+            self._means.together(drafts)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterable, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import cast
 
 from thyme.approaches.ledger import Ended
@@ -40,19 +40,15 @@ class Insertion(Operation[Metadata]):
         self._known = known
         self._object = (oid, content, tags, summary)
         self._replicate = replicate
-        self._sealed: Metadata | None = None
+        self._draft: Metadata | None = None
 
     def drafted(self) -> Metadata | None:
-        try:
-            return self._user.draft(*self._object)
-        except InputError:
-            return None  # it will be refused when its turn comes, and its user told why
-
-    def seal(self, metadata: Metadata) -> None:
-        self._sealed = metadata
+        with suppress(InputError):  # it will be refused when its turn comes, and its user told why
+            self._draft = self._user.draft(*self._object)
+        return self._draft
 
     def issue(self, number: int, ended: Ended) -> Metadata:
-        metadata = self._user.insert(number, *self._object, ended, self._replicate, self._sealed)
+        metadata = self._user.insert(number, *self._object, ended, self._replicate, self._draft)
         self._known.note(metadata)
         return metadata
 
