@@ -106,8 +106,9 @@ class GeographicRouter:
         """To a node that should be in the cell; `undelivered` is called if it is known not to be."""
         if node == self._host.node:
             return self._tell_itself(cell, Form.NODE, message)
-        if self._in_reach(node, self._beacons.where(), NO_FAILURES):
-            return self._send_to_neighbour(Heading(cell, node), message)
+        here = self._beacons.where()
+        if self._in_reach(node, here, NO_FAILURES):
+            return self._send_to_neighbour(here, Heading(cell, node), message)
         return self._send([Heading(cell, node)], message)
 
     def send_to_many(self, destinations: Iterable[Destination], message: Message) -> int:
@@ -179,7 +180,11 @@ class GeographicRouter:
             self._drop("hop limit")
         else:
             packet = msgspec.structs.replace(packet, hops=packet.hops + 1)
-            ahead = self._straight_ahead(packet, here) if member and len(packet.headings) == 1 else None
+            only = packet.headings[0] if len(packet.headings) == 1 else None
+            if only is not None and only.node == self._host.node:
+                self._arrive(packet, only, proxied=False)
+                return
+            ahead = self._straight_ahead(packet, here) if member and only is not None else None
             if ahead is not None:
                 self._forwarder.to_cell(packet, packet.headings, packet, ahead)
             else:
@@ -202,13 +207,12 @@ class GeographicRouter:
             self._launch(some, number, True, payload)
         return number
 
-    def _send_to_neighbour(self, heading: Heading, message: Message) -> int:
+    def _send_to_neighbour(self, here: CellId, heading: Heading, message: Message) -> int:
         """As `_send`, by the way that needs no other node. If it fails, another one is tried."""
         self._grid.place(heading.cell)
         number, codec = self._next_number(), self._host.codec
-        packet = CellPacket(
-            self._host.node, self._beacons.cell, number, (heading,), 0, True, codec.encode_for_neighbour(message)
-        )
+        payload = codec.encode_for_neighbour(message)
+        packet = CellPacket(self._host.node, here, number, (heading,), 0, True, payload)
 
         def failed() -> None:
             onward = msgspec.structs.replace(packet, payload=codec.encode(message))

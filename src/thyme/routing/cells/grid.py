@@ -155,8 +155,12 @@ class Grid:
 
     def steps(self, one: CellId, other: CellId) -> int:
         """How many cells one is from the other, diagonal steps counting as one."""
-        (a, b), (c, d) = self.place(one), self.place(other)
-        return max(abs(a - c), abs(b - d))
+        columns, size = self.columns, self.size
+        if not (0 <= one < size and 0 <= other < size):
+            self.place(one), self.place(other)  # one of the two says what is wrong
+        row, column = divmod(one, columns)
+        to_row, to_column = divmod(other, columns)
+        return max(abs(to_column - column), abs(to_row - row))
 
     def distance_m(self, one: CellId, other: CellId) -> float:
         return self.centre(one).distance_m(self.centre(other))

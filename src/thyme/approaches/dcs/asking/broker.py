@@ -71,8 +71,10 @@ class Broker:
         self._answer(arrival, message.request, refusal, metadata.tags)
 
     def _insert_own(self, arrival: Arrival, message: InsertMetadata) -> None:
-        """One of this very node, which is asked again if it is not answered in time."""
+        """One of this very node, which is asked again if it is not answered in time. Where it is confirmed at once, it
+        is answered when those whom it concerns were notified."""
         metadata, told = message.metadata, list[CellState]()
+        keeping, at_once = True, list[Outcome]()
         key = (metadata.key, arrival.target)
         again = key in self._unconfirmed
         self._unconfirmed[key] = partial(self._answer, arrival, message.request, "", metadata.tags)
@@ -80,6 +82,9 @@ class Broker:
             return
 
         def end(outcome: Outcome) -> None:
+            if keeping:
+                at_once.append(outcome)
+                return
             answer = self._unconfirmed.pop(key, None)
             if answer is not None and outcome.ok:
                 answer()
@@ -89,11 +94,12 @@ class Broker:
             self._confirming.tell(state, end)
 
         refusal = self._keep(metadata, arrival.target, tell)
+        keeping = False
         if refusal:
             del self._unconfirmed[key]
             self._answer(arrival, message.request, refusal, metadata.tags)
-        elif not told:
-            end(Outcome())
+        elif at_once or not told:
+            end(at_once[0] if at_once else Outcome())
 
     def _insert_spread(self, arrival: Arrival, message: SpreadInsert) -> None:
         """An insertion that belongs here, passed on by the first cell of a hot tag, in whose name it is answered."""
