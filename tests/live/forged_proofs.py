@@ -34,6 +34,7 @@ class ForgedProofs:
         assert all(len(batch) > 2 for batch in batches)
         self._draw, self._batches, self._forger = draw, batches, forger
         self.kinds: dict[str, Callable[[Metadata], Metadata]] = {
+            "none": self.bare,
             "altered": self.altered,
             "of another of its batch": self.neighbours,
             "of another batch": self.elsewhere,
@@ -53,6 +54,10 @@ class ForgedProofs:
         told = self._draw.sample(batch, self._draw.randrange(3))
         told.insert(self._draw.randrange(len(told) + 1), self.kinds[kind](self._draw.choice(batch)))
         return kind, told
+
+    def bare(self, genuine: Metadata) -> Metadata:
+        """As its owner itself tells it, and nobody else can."""
+        return proved(genuine, b"")
 
     def altered(self, genuine: Metadata) -> Metadata:
         proof = bytearray(genuine.proof)
