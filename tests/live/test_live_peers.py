@@ -8,29 +8,36 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from signatures import signed
 from test_live_link import End, closed, opened
 
 from thyme.host import MemoryStore
 from thyme.live import Node, Presence
 from thyme.live.link.addresses import parse_address
-from thyme.live.link.budgets import BudgetOptions, Budgets, parcel_cost
+from thyme.live.link.budgets import FURTHER, BudgetOptions, Budgets, parcel_cost
 from thyme.live.link.carrying.parcels import pack_messages
 from thyme.live.link.frames import Frame, Kind, pack
 from thyme.live.link.meeting.acquaintance import PeerOptions
 from thyme.live.link.meeting.greetings import Introduction
 from thyme.live.link.sealing import Seal
 from thyme.live.link.udp import LinkOptions
+from thyme.live.trust.identity import Identity
 from thyme.live.trust.namespaces import Namespace
+from thyme.live.trust.notary import Notary
 from thyme.model.errors import InputError
 from thyme.model.ids import CellId, NodeId, ObjectKey
+from thyme.model.objects import Metadata
 from thyme.wire.beacons import Beacon
-from thyme.wire.cells import DeleteMetadata
+from thyme.wire.cells import CellState, DeleteMetadata, Held
 from thyme.wire.codec import encode
 from thyme.wire.message import Message
 from thyme.wire.ondemand import RouteError
+from thyme.wire.signing import SigningCodec
 from thyme.wire.storage import JoinRequest
 
 PATIENCE_S = 60.0
+MANY = 100
+"""Signatures in one message."""
 QUICK = {"join": {"wait_s": 0.05, "tries": 1, "delay_s": 0.01}}
 SEAL = Seal(Namespace.open().number, Namespace.open().frame_key)
 FEW = LinkOptions(peers=PeerOptions(most=4, look_s=0.05, silent_s=0.2, gone_s=0.8, claim_s=0.3))
@@ -229,6 +236,45 @@ def test_a_peer_above_its_budget_leaves_the_others_theirs() -> None:
             assert counts["above its sender's budget"] > 500
 
     play(scene)
+
+
+def test_a_peer_whose_messages_have_many_signatures_is_cut_to_its_rate() -> None:
+    """Each of its own objects, and each signed by itself: nothing about them is wrong."""
+
+    async def scene() -> None:
+        frugal = LinkOptions(budget=BudgetOptions(messages_per_s=200.0, burst=100))
+        async with node(1, link=frugal) as one, node(2, [one.address], link=frugal) as two:
+            stream = await two.subscribe("goal")
+            eager, target = End(9), parse_address(one.address, "node")
+            eager.link.acquaintance.approach = "ls"
+            await opened(eager)
+            eager.link.greet([target])
+            await eager.link.acquaintance.acquainted.wait()
+            author = SigningCodec(Notary(Identity.given(9), MemoryStore()))
+            begun_s = asyncio.get_running_loop().time()
+            for number in range(60):
+                keys = [ObjectKey(f"o{number}-{i}", NodeId(9)) for i in range(MANY)]
+                made = [signed(author, Metadata.of(key, ("goal",), b"", 1.0, b"x")) for key in keys]
+                body = author.encode(CellState(held=tuple(Held(CellId(0), metadata) for metadata in made)))
+                frame = Frame(Kind.PARCEL, NodeId(9), NodeId(1), number, pack_messages([body]))
+                eager.link._send(eager.link._sealed(frame, eager.link.peers.at(target)), target, "eager")
+                await asyncio.sleep(0.005)
+            took_s = asyncio.get_running_loop().time() - begun_s
+            await one.insert("told", b"x", ["goal"])
+            assert (await anext(stream)).metadata.key.oid == "told"
+            verified = one.device.host.codec.verified
+            await closed(eager)
+            assert MANY < verified < (100 + 200.0 * took_s) / FURTHER + 2 * MANY < 60 * MANY
+
+    play(scene)
+
+
+def test_what_is_owed_comes_back_with_time_and_is_bounded() -> None:
+    budgets, here = Budgets(BudgetOptions(messages_per_s=10.0, burst=20)), ("127.0.0.1", 1)
+    budgets.owe(here, 0.0, 25.0)
+    assert [budgets.spend(here, at_s) for at_s in (0.0, 0.5, 0.65, 0.66)] == [False, False, True, False]
+    budgets.owe(here, 1.0, 10_000.0)
+    assert [budgets.spend(here, at_s) for at_s in (2.9, 3.15)] == [False, True]
 
 
 def test_a_budget_comes_back_with_time_and_never_beyond_its_burst() -> None:

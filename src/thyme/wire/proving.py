@@ -38,6 +38,9 @@ MAX_PROOFS = 4_096
 class Notary(Interface):
     """Proves and judges. Its memory of proofs is its own matter."""
 
+    verified: int
+    """How many signatures it has verified so far."""
+
     def speaks_for(self, node: NodeId) -> bool:
         """Whether what this node says can be proved here."""
 

@@ -41,6 +41,8 @@ class Codec(Interface):
 
     speaker: NodeId | None
     """The neighbour that surely said what is being read; the link that knows says so."""
+    verified: int
+    """How many signatures have been verified so far."""
 
     @property
     def signs(self) -> bool:
@@ -67,6 +69,7 @@ class PlainCodec:
 
     def __init__(self) -> None:
         self.speaker: NodeId | None = None
+        self.verified = 0
         self.encode = self.encode_for_neighbour = codec.encode
         self.decode = codec.decode
 
@@ -82,6 +85,7 @@ class SigningCodec:
 
     def __init__(self, notary: Notary) -> None:
         self.speaker: NodeId | None = None
+        self.verified = 0
         self._notary = notary
         self._proving = Proving(notary)
         self.insert_together = self._proving.introduce
@@ -117,19 +121,24 @@ class SigningCodec:
             said = [
                 (object_statement(m), m.seal[DIGEST_BYTES:]) for m in OBJECTS[kind](message) if m.key.owner != vouched
             ]
-            if said and not self._notary.believe(said):
+            if said and not self._believe(said):
                 raise Forged("an object that its owner did not sign")
         return message
 
     def missing_bytes(self, metadata: Metadata) -> int:
         return MOST_PROOF_BYTES if lacks_proof(metadata) else 0
 
+    def _believe(self, said: Sequence[tuple[Statement, bytes]]) -> bool:
+        believed = self._notary.believe(said)
+        self.verified = self._notary.verified
+        return believed
+
     def _check_statements(self, message: Message, proofs: bytes) -> None:
         statements = list(STATEMENTS[type(message)](message))
         if len(proofs) != PROOF_BYTES * len(statements) or len(statements) > MAX_STATEMENTS:
             raise Forged("a statement without a proof")
         said = [(one, proofs[i * PROOF_BYTES : (i + 1) * PROOF_BYTES]) for i, one in enumerate(statements)]
-        if not self._notary.believe(said):
+        if not self._believe(said):
             raise Forged("a statement that its author did not sign")
 
 
@@ -144,6 +153,8 @@ def split_proofs(frame: bytes) -> tuple[bytes, bytes]:
 
 class Charging:
     """A simulated notary: proofs take their room, and everybody is believed."""
+
+    verified = 0
 
     def speaks_for(self, node: NodeId) -> bool:
         return True

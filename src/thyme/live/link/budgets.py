@@ -4,7 +4,8 @@ Each address has tokens that come back at a steady rate. A datagram takes one, a
 but the first: those need no seal, no mark and no turn of their own, which is more than half of what a message takes.
 Without enough tokens a datagram is dropped before it is read, which costs a tenth of handling it. A unicast that was
 dropped so is repeated by its sender, whose window halves: an eager peer slows down, a hostile one is cut to its rate.
-Acknowledgements are free, they answer our own.
+Acknowledgements are free, they answer our own. One message may have many signatures, which is known when they have been
+verified: for each beyond the first, half a token is taken afterwards, and may be owed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class BudgetOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 FURTHER = 0.5
-"""Of a token, for each message of a parcel after the first."""
+"""Of a token, for each message of a parcel after the first, and each signature of a message after the first."""
 
 
 def parcel_cost(messages: int) -> float:
@@ -48,13 +49,23 @@ class Budgets:
 
     def spend(self, address: Address, now_s: float, tokens: float = 1.0) -> bool:
         """Take tokens; False if there are not enough."""
+        budget = self._at(address, now_s)
+        if budget.tokens < tokens:
+            return False
+        budget.tokens -= tokens
+        return True
+
+    def owe(self, address: Address, now_s: float, tokens: float) -> None:
+        """Take tokens for what was done already; at most as many as a burst may be owed."""
+        budget = self._at(address, now_s)
+        budget.tokens = max(-float(self._options.burst), budget.tokens - tokens)
+
+    def _at(self, address: Address, now_s: float) -> _Budget:
+        """What an address has by now."""
         burst = float(self._options.burst)
         budget = self._budgets.get(address)
         if budget is None:
             budget = self._budgets[address] = _Budget(burst, now_s)
         budget.tokens = min(burst, budget.tokens + (now_s - budget.at_s) * self._options.messages_per_s)
         budget.at_s = now_s
-        if budget.tokens < tokens:
-            return False
-        budget.tokens -= tokens
-        return True
+        return budget

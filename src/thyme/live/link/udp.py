@@ -16,7 +16,7 @@ from random import Random
 import msgspec
 
 from thyme.live.link.addresses import Address, address_text
-from thyme.live.link.budgets import BudgetOptions, Budgets, parcel_cost
+from thyme.live.link.budgets import FURTHER, BudgetOptions, Budgets, parcel_cost
 from thyme.live.link.carrying.acknowledgements import Acknowledgements
 from thyme.live.link.carrying.lanes import Failed
 from thyme.live.link.carrying.multicast import Multicast, MulticastOptions
@@ -111,7 +111,8 @@ class UdpLink:
         self._unicasts = Unicasts(
             self._options.unicasts, Way(self._next_unicast_number, self._datagram_bytes, self._transmit, self._given_up)
         )
-        self._reception = Reception(node, self._options.heard, Acknowledgements(self._acknowledge), hear, count, codec)
+        acknowledgements = Acknowledgements(self._acknowledge)
+        self._reception = Reception(node, self._options.heard, acknowledgements, hear, count, self._charge, codec)
         reception = self._reception
         self._port = Port(self._take, reception.work, reception.end_turn, count, self._options.buffers())
         self._send = self._port.send
@@ -259,6 +260,11 @@ class UdpLink:
             case Kind.HERE:
                 return "announced to this node alone"
         return ""
+
+    def _charge(self, sender: NodeId, signatures: int) -> None:
+        peer = self.peers.find(sender)
+        if peer is not None:
+            self._budgets.owe(peer.address, self._loop.time(), FURTHER * signatures)
 
     def _acknowledge(self, to: NodeId, address: Address, numbers: list[int]) -> None:
         frame = Frame(Kind.ACK, self._node, to, self._next_number(), pack_numbers(numbers))

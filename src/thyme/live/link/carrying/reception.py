@@ -29,6 +29,8 @@ from thyme.wire.signing import PLAIN, Codec, Forged
 Hear = Callable[[NodeId, Message, int], None]
 Count = Callable[[TrafficKind, str, int, str], None]
 """(kind of traffic, name, bytes, reason): one more of these happened"""
+Charge = Callable[[NodeId, int], None]
+"""(sender, signatures): so many had to be verified beyond one for each message of a frame"""
 TO_ALL = (Kind.BROADCAST, Kind.BROADCAST_PIECE)
 TO_ONE = (Kind.PARCEL, Kind.PIECE)
 """Of these every datagram is marked, so it is sure who speaks."""
@@ -44,9 +46,11 @@ class Reception:
         acknowledgements: Acknowledgements,
         hear: Hear,
         count: Count,
+        charge: Charge,
         codec: Codec = PLAIN,
     ) -> None:
         self._node = node
+        self._charge = charge
         self._codec = codec
         self._acknowledgements = acknowledgements
         self._hear = hear
@@ -94,8 +98,11 @@ class Reception:
         arrived, self._arrived = self._arrived, []
         for frame, marked in arrived:
             self._codec.speaker = frame.sender if marked and frame.kind in TO_ONE else None
+            verified = self._codec.verified
             try:
-                self._open(frame)
+                messages = self._open(frame)
+                if self._codec.verified - verified > messages:
+                    self._charge(frame.sender, self._codec.verified - verified - messages)
             except FrameError as error:
                 self._count(TrafficKind.DROPPED, "datagram", len(frame.body), str(error))
             finally:
@@ -112,11 +119,13 @@ class Reception:
         self._pieces.forget(node)
         self._broadcast_pieces.forget(node)
 
-    def _open(self, frame: Frame) -> None:
+    def _open(self, frame: Frame) -> int:
+        """Hand up what it holds; how many messages that is, or was a piece of."""
         if frame.kind is Kind.PARCEL:
-            for body in unpack_messages(frame.body):
+            bodies = unpack_messages(frame.body)
+            for body in bodies:
                 self._read(frame.sender, body)
-            return
+            return len(bodies)
         match frame.kind:
             case Kind.BROADCAST:
                 self._read(frame.sender, frame.body)
@@ -124,6 +133,7 @@ class Reception:
                 self._put_together(frame, self._broadcast_pieces)
             case _:
                 self._put_together(frame, self._pieces)
+        return 1
 
     def _put_together(self, frame: Frame, pieces: Pieces) -> None:
         body = pieces.add(frame.sender, read_piece(frame.body))
