@@ -5,9 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 
+import pytest
+
+from thyme.live.trust.identity import Identity
 from thyme.model.objects import Metadata
 from thyme.wire.cells import CellState, Held
 from thyme.wire.signing import Codec
+
+
+def noted(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """What is signed from now on."""
+    made: list[bytes] = []
+    sign = Identity.sign
+
+    def note(identity: Identity, text: bytes) -> bytes:
+        made.append(text)
+        return sign(identity, text)
+
+    monkeypatch.setattr(Identity, "sign", note)
+    return made
 
 
 def signed(codec: Codec, metadata: Metadata) -> Metadata:

@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
+from signatures import noted
 
 from thyme.live import Node
 from thyme.live.node.operations.awaiting import BURST
-from thyme.live.trust.identity import Identity
 from thyme.model.errors import InputError
 from thyme.model.ids import CellId, NodeId
 from thyme.model.objects import Metadata
@@ -38,14 +38,7 @@ def alone(approach: str, store: str, play: Callable[[Node], Awaitable[None]]) ->
 def test_objects_that_are_inserted_at_one_time_share_signatures(
     approach: str, kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    signed: list[bytes] = []
-    sign = Identity.sign
-
-    def note(identity: Identity, text: bytes) -> bytes:
-        signed.append(text)
-        return sign(identity, text)
-
-    monkeypatch.setattr(Identity, "sign", note)
+    signed = noted(monkeypatch)
 
     async def play(node: Node) -> None:
         def signatures(objects: Sequence[Metadata]) -> int:

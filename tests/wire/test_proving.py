@@ -7,6 +7,7 @@ from copy import copy
 from random import Random
 
 import pytest
+from signatures import noted
 
 from thyme.approaches.past import pieces_of
 from thyme.host import MemoryStore
@@ -40,15 +41,7 @@ def kept(*some: Metadata) -> CellState:
 @pytest.fixture
 def signatures(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """What was signed."""
-    made: list[bytes] = []
-    sign = Identity.sign
-
-    def note(identity: Identity, text: bytes) -> bytes:
-        made.append(text)
-        return sign(identity, text)
-
-    monkeypatch.setattr(Identity, "sign", note)
-    return made
+    return noted(monkeypatch)
 
 
 @pytest.mark.parametrize(
