@@ -47,7 +47,7 @@ QUIET_S = 0.4
 class Forger:
     """Proves whatever is said, by the key that it has; believes everybody."""
 
-    verified = 0
+    checked = 0
 
     def __init__(self, identity: Identity) -> None:
         self._identity = identity

@@ -262,9 +262,9 @@ def test_a_peer_whose_messages_have_many_signatures_is_cut_to_its_rate() -> None
             took_s = asyncio.get_running_loop().time() - begun_s
             await one.insert("told", b"x", ["goal"])
             assert (await anext(stream)).metadata.key.oid == "told"
-            verified = one.device.host.codec.verified
+            checked = one.device.host.codec.checked
             await closed(eager)
-            assert MANY < verified < (100 + 200.0 * took_s) / FURTHER + 2 * MANY < 60 * MANY
+            assert MANY < checked < (100 + 200.0 * took_s) / FURTHER + 2 * MANY < 60 * MANY
 
     play(scene)
 

@@ -262,6 +262,11 @@ def test_the_simulator_charges_what_live_nodes_send() -> None:
         assert CHARGING.decode(CHARGING.encode(message)) == message
     assert len(signed(CHARGING, OBJECT).seal) == len(signed(machine(ME), OBJECT).seal) == 32 + PROOF_BYTES
     assert signed(PLAIN, OBJECT) == OBJECT
+    for number in (2, 5, 64, 150):
+        one, other = ([named(i) for i in range(number)] for _ in range(2))
+        kept, as_kept = (CellState(held=tuple(Held(1, m) for m in some)) for some in (one, other))  # type: ignore[arg-type]
+        assert len(CHARGING.encode(kept)) == len(machine(ME).encode(as_kept))
+        assert CHARGING.decode(CHARGING.encode(kept)) == kept
 
 
 def _mentions(kind: object, wanted: type) -> bool:

@@ -38,8 +38,8 @@ MAX_PROOFS = 4_096
 class Notary(Interface):
     """Proves and judges. Its memory of proofs is its own matter."""
 
-    verified: int
-    """How many signatures it has verified so far."""
+    checked: int
+    """How many signatures it has verified so far, or tried to."""
 
     def speaks_for(self, node: NodeId) -> bool:
         """Whether what this node says can be proved here."""

@@ -47,7 +47,7 @@ class Notary:
     def __init__(self, identity: Identity, store: Store) -> None:
         self._identity = identity
         self._store = store
-        self.verified = 0
+        self.checked = 0
         self._verified: Bounded[bytes, None] = Bounded(MAX_VERIFIED)
         self._trees: Bounded[bytes, KnownTree] = Bounded(MAX_TREES)
         """By the signature of each, which was verified."""
@@ -133,7 +133,7 @@ class Notary:
 
     def _are_signed(self, claims: list[_Claim]) -> bool:
         """Many are shared among all cores: a signature is verified without the interpreter."""
-        self.verified += len(claims)
+        self.checked += len(claims)
         if len(claims) < MANY or CORES < 2:
             return _all_signed(claims)
         if self._threads is None:

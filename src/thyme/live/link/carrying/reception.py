@@ -98,11 +98,12 @@ class Reception:
         arrived, self._arrived = self._arrived, []
         for frame, marked in arrived:
             self._codec.speaker = frame.sender if marked and frame.kind in TO_ONE else None
-            verified = self._codec.verified
+            checked = self._codec.checked
             try:
                 messages = self._open(frame)
-                if self._codec.verified - verified > messages:
-                    self._charge(frame.sender, self._codec.verified - verified - messages)
+                further = self._codec.checked - checked - messages
+                if further > 0:
+                    self._charge(frame.sender, further)
             except FrameError as error:
                 self._count(TrafficKind.DROPPED, "datagram", len(frame.body), str(error))
             finally:
