@@ -3,7 +3,8 @@ SHELL := /bin/sh
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-RUNTIME := $(VENV)/.runtime
+WITH_STUDY := $(VENV)/.study
+WITH_GALLERY := $(VENV)/.gallery
 DEV := $(VENV)/.dev
 BENCH := $(VENV)/.bench
 NS3 := .venv-ns3
@@ -28,45 +29,52 @@ help: ## list the targets
 	@echo
 	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | awk -F '\t' '{ printf "  make %-15s %s\n", $$1, $$2 }'
 
-$(RUNTIME): pyproject.toml constraints.txt
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Thyme needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; set PYTHON=/path/to/python3.11")'
-	@echo "Setting up $(VENV): a virtual environment with Thyme and what it needs to run (1.4 GB, some minutes the first time)"
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(call setup,)
+	@$(PYTHON) -m venv $(VENV)
+
+$(WITH_GALLERY): pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Setting up $(VENV): a virtual environment with a node and its gallery (0.15 GB)"
+	$(call setup,[gallery])
+	@touch $(WITH_GALLERY)
+
+$(WITH_STUDY): pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Setting up $(VENV): a virtual environment with Thyme and what studies need (1.5 GB, some minutes the first time)"
+	$(call setup,[study])
 	@$(BIN)/thyme --version
 	@echo "Keeping Spark's classes ready, which halves its start (once, 0.2 GB in the user's cache)"
 	@$(BIN)/python -m thyme.pipeline.spark.class_archive || echo "Spark will start more slowly"
-	@touch $(RUNTIME)
+	@touch $(WITH_STUDY)
 
-$(DEV): $(RUNTIME)
+$(DEV): $(WITH_STUDY)
 	@echo "Adding what tests and checks need (0.2 GB)"
 	$(call setup,[dev])
 	@touch $(DEV)
 
-$(BENCH): $(RUNTIME)
+$(BENCH): $(WITH_STUDY)
 	@echo "Adding the engines to compare with (0.2 GB)"
 	$(call setup,[bench])
 	@touch $(BENCH)
 
-install: $(RUNTIME) ## set up .venv with Thyme and what it needs to run
+install: $(WITH_STUDY) $(WITH_GALLERY) ## set up .venv with Thyme and all that it needs to run
 
 develop: $(DEV) $(BENCH) ## set up .venv with all that tests and checks need too
 
-study: $(RUNTIME) ## run the main job on embedded defaults: posts to report, in out/study
+study: $(WITH_STUDY) ## run the main job on embedded defaults: posts to report, in out/study
 	$(BIN)/thyme study --preset fanzone --out $(STUDY_OUT)
 
-gallery: $(RUNTIME) ## the shared photo gallery in the browser, with an emulated crowd (GALLERY= for none)
+gallery: $(WITH_GALLERY) ## the shared photo gallery in the browser, with an emulated crowd (GALLERY= for none)
 	$(BIN)/thyme gallery $(GALLERY)
 
 # Everything that the papers evaluate, in out/reproduce; what is there already is not played again (docs/reproduction.md).
 EVALUATIONS := thyme-analysis devices walks socialcast drip thyme-static thyme-crash thyme-transient thyme-mobile
 REPRODUCED ?= out/reproduce
 
-reproduce: $(RUNTIME) ## play all of the papers' evaluations (some thirty hours; goes on where it was interrupted)
+reproduce: $(WITH_STUDY) ## play all of the papers' evaluations (some thirty hours; goes on where it was interrupted)
 	@for name in $(EVALUATIONS); do $(BIN)/thyme study --preset $$name --out $(REPRODUCED)/$$name || exit 1; done
 
 SMALL := --set topologies=1 --set repetitions=1
-reproduce-quick: $(RUNTIME) ## play a small part of each of the papers' evaluations (half an hour at most on two cores)
+reproduce-quick: $(WITH_STUDY) ## play a small part of each of the papers' evaluations (half an hour at most on two cores)
 	$(BIN)/thyme study --preset thyme-analysis --set 'sizes=[16,36]' --set topologies=1 --out $(REPRODUCED)/quick-analysis
 	$(BIN)/thyme study --preset devices --set 'nodes=[2,8]' --set seconds=10 --out $(REPRODUCED)/quick-devices
 	$(BIN)/thyme study --preset walks --set networks=5 --set draws=2 --set 'sizes=[1000]' --out $(REPRODUCED)/quick-walks
@@ -77,7 +85,7 @@ reproduce-quick: $(RUNTIME) ## play a small part of each of the papers' evaluati
 	$(BIN)/thyme study --preset thyme-transient --set nodes=36 --set 'failing=[0.05,0.4]' $(SMALL) --out $(REPRODUCED)/quick-transient
 	$(BIN)/thyme study --preset thyme-mobile --set nodes=36 --set 'speed_mps=[1.0,12.0]' $(SMALL) --out $(REPRODUCED)/quick-mobile
 
-figures: $(RUNTIME) ## draw the decision map of docs/decision.md anew from its table
+figures: $(WITH_STUDY) ## draw the decision map of docs/decision.md anew from its table
 	$(BIN)/thyme study map > docs/decision.md
 	$(BIN)/thyme study map --figure docs/figures/decision.png && rm docs/figures/decision.svg
 	$(BIN)/thyme study map --narrow --figure docs/figures/decision_narrow.png && rm docs/figures/decision_narrow.svg
@@ -92,22 +100,22 @@ check: lint ## lint, and the quick tests (no Spark, nothing compiled): for while
 	$(BIN)/python -m pytest -q -n $(JOBS) -m 'not spark and not compiled and not long'
 
 lint: $(DEV) $(BENCH) ## style, types and import rules
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check src benchmarks tests
+	$(BIN)/ruff format --check src benchmarks tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 bench: $(BENCH) ## run the benchmarks (beside ns-3 if `make bench-ns3` was run once)
-	$(BIN)/thyme bench all
+	$(BIN)/python -m benchmarks all
 
 bench-ns3: ## set up ns-3 in an environment of its own, to compare with
 	@echo "Setting up $(NS3): ns-3 from PyPI, which builds its Python bindings (some minutes)"
 	@test -x $(NS3)/bin/python || $(PYTHON) -m venv $(NS3)
 	@$(NS3)/bin/python -m pip install --disable-pip-version-check ns3
 
-spark-archive: $(RUNTIME) ## Thyme with its dependencies for spark-submit, in dist (docs/cluster.md)
+spark-archive: $(WITH_STUDY) ## Thyme with its dependencies for spark-submit, in dist (docs/cluster.md)
 	$(BIN)/python -m thyme.pipeline.spark.archive dist
 
 clean: ## remove what was built, measured and installed here
 	rm -rf $(VENV) $(NS3) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src benchmarks tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -25,13 +25,14 @@ from xdist.scheduler import LoadScopeScheduling
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-COMPILED_ROOMS = ("sim/radios/wifi/", "papers/", "bench/", "test_compiled.py")
+COMPILED_ROOMS = ("sim/radios/wifi/", "papers/", "benchmarks/", "test_compiled.py")
 LONG_ROOMS = (
     "worlds/",
     "live/test_live_kills.py",
     "live/test_live_processes.py",
     "live/test_live_fuzz.py",
     "gallery/test_gallery_browser.py",
+    "test_wheel.py",
 )
 ASKS_FOR_SPARK = re.compile(r"spark: SparkSession|finished: Finished|usefixtures\(.spark.\)")
 HERE = Path(__file__).parent

@@ -56,9 +56,11 @@ def test_what_is_not_there_is_an_attribute_error() -> None:
 
 def test_the_page_says_what_each_program_prints() -> None:
     assert PAGE.count("```python") == len(PROGRAMS)
-    assert ["run_study" in program for program, _ in PROGRAMS] == [False, False, False, False, True]
+    assert ["run_study" in program for program, _ in PROGRAMS] == [False, False, False, False, False, False, True]
 
 
-@pytest.mark.parametrize(("program", "prints"), PROGRAMS[:-1], ids=["simulation", "mistake", "live", "script"])
+@pytest.mark.parametrize(
+    ("program", "prints"), PROGRAMS[:-1], ids=["simulation", "mistake", "live", "sensor", "chat", "script"]
+)
 def test_the_programs_print_what_the_page_says(program: str, prints: str, tmp_path: Path) -> None:
     assert run(program, tmp_path) == prints

@@ -14,7 +14,7 @@ import pytest
 from numba.core.caching import NullCache
 
 import thyme
-from thyme.compiled import MAX_KEPT, compiled_modules, forget_old
+from thyme.numba_code import MAX_KEPT, compiled_modules, forget_old
 from thyme.sources import own_sources
 
 PACKAGE = Path(thyme.__file__).parent
@@ -139,7 +139,7 @@ def test_the_tables_of_a_radio_have_a_short_name_in_compiled_code() -> None:
     """It is part of the name of every function that is given them, and LLVM reads it at every call."""
     from numba import types
 
-    from thyme.borrowed import opener
+    from thyme.compiled import opener
 
     rows = {f"table{i}": np.dtype([(f"column{k}", np.int64) for k in range(20)]) for i in range(20)}
     others = {**rows, "table3": np.dtype([("another", np.int64)])}

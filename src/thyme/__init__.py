@@ -6,6 +6,8 @@ first used, so that `import thyme` alone loads nothing else. `__init__.pyi` says
 
 from __future__ import annotations
 
+__version__ = "0.1.0"
+
 _ROOMS = {
     "InputError": "model.errors",
     "TimeFrame": "model.frames",
@@ -26,6 +28,7 @@ _ROOMS = {
     "Notifications": "live",
     "OperationError": "live",
     "Presence": "live",
+    "ReaderTooSlow": "live",
     "Spaces": "live",
     "ExpectedCrowd": "live.trust.choosing",
     "Client": "live.daemon.client",
@@ -48,7 +51,11 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'thyme' has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(f"thyme.{_ROOMS[name]}"), _INSIDE.get(name, name))
+    try:
+        value = getattr(import_module(f"thyme.{_ROOMS[name]}"), _INSIDE.get(name, name))
+    except ModuleNotFoundError as error:
+        error.add_note(f"thyme.{name} needs optional packages; install them: pip install 'thyme-crowd[study]'")
+        raise
     globals()[name] = value
     return value
 

@@ -1,4 +1,14 @@
-from thyme.live import Node, Notice, Notifications, OperationError, Presence, Spaces, SyncNode, SyncNotifications
+from thyme.live import (
+    Node,
+    Notice,
+    Notifications,
+    OperationError,
+    Presence,
+    ReaderTooSlow,
+    Spaces,
+    SyncNode,
+    SyncNotifications,
+)
 from thyme.live.daemon.client import Client
 from thyme.live.trust.choosing import ExpectedCrowd
 from thyme.model.errors import InputError
@@ -14,6 +24,8 @@ from thyme.study.definition import StudyDefinition as Study
 from thyme.study.definition import load_preset, load_study
 from thyme.study.study import StudyResult, run_study
 
+__version__: str
+
 __all__ = [
     "Client",
     "ExpectedCrowd",
@@ -28,6 +40,7 @@ __all__ = [
     "OperationError",
     "OperationKind",
     "Presence",
+    "ReaderTooSlow",
     "Result",
     "Scenario",
     "Spaces",

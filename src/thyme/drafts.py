@@ -1,7 +1,7 @@
-"""The one way to write a file or a folder whole or not at all: it is drafted beside its place and renamed.
+"""Atomic writes of files and folders: a draft is written beside the target and renamed.
 
-Whoever finds something at its place can use it, and an interrupted job leaves nothing that looks like a result. A
-draft stands in a folder of its own whose name begins with a dot, so that readers of the folder around it pass it over.
+A target that exists is complete, and an interrupted job leaves nothing that looks like a result. A draft is in a folder
+of its own whose name begins with a dot, so that readers of the surrounding folder skip it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ MAX_MACHINE_CHARS = 30
 
 @contextmanager
 def drafted(path: Path) -> Iterator[Path]:
-    """A place to write to, which becomes `path` when the block ends well, in place of an older file; what else is
-    written beside it goes when the block ends, and so does the draft if the block fails."""
+    """A path to write to, which replaces `path` when the block ends without an error. The draft of a block that fails,
+    and all else that was written beside it, is removed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=_prefix(os.getpid()), dir=path.parent))
     try:
@@ -34,7 +34,7 @@ def drafted(path: Path) -> Iterator[Path]:
 
 
 def drop_leftovers(folder: Path) -> None:
-    """Remove drafts in a folder whose process, on this machine, is gone."""
+    """Remove the drafts in a folder that were left by ended processes of this machine."""
     mine = f"{_DRAFT}{_machine()}-"
     for draft in folder.glob(f"{_DRAFT}*"):
         number = draft.name.removeprefix(mine).partition("-")[0]

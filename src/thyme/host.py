@@ -1,6 +1,6 @@
 """The contract between a protocol and the machine it runs on.
 
-A protocol is a plain class that is given a `Host` and is told what happens by method calls (`Protocol`). It
+A protocol is a plain class that is given a `Host` and is told what happens by method calls (`ReactiveStore`). It
 never sleeps, reads a clock, opens a file or keeps a global: time, randomness, position, radio and disk come
 through its host. The simulator and the live runtime each implement `Host`; the same protocol class runs on both.
 """
@@ -11,11 +11,16 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import Protocol as Interface
 
+from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
 from thyme.model.records import LogRecord
 from thyme.wire.message import Message
 from thyme.wire.signing import Codec
+
+
+class StoreFull(InputError):
+    """The store has no room for what is new."""
 
 
 class Timer(Interface):
@@ -30,7 +35,9 @@ class Store(Interface):
     In memory, kept while a simulated node is off; on the disk of a live device. Keys iterate in the order in which they
     were first put. A content may be large, so it is written and read in parts. What was changed is seen at once, and
     lasts when it was committed: a machine commits before anything that depends on a change leaves it, be it a frame or
-    an answer to the application, so no protocol has to ask for it.
+    an answer to the application, so no protocol has to ask for it. A key that ends in `@NODE` is of something that this
+    node made, and a store may limit how much it keeps of one node. `put` and `write` raise `StoreFull` when there is no
+    room.
     """
 
     def put(self, kind: str, key: str, value: bytes) -> None: ...
@@ -80,22 +87,6 @@ class Host(Interface):
 
     def after(self, delay_s: float, action: Callable[[], None]) -> Timer: ...
     def record(self, event: LogRecord) -> None: ...
-
-
-class Protocol(Interface):
-    """What a machine tells the protocol on top of it."""
-
-    def start(self) -> None:
-        """The node is on and at its place: routing begins. Called once, before anything else."""
-
-    def join(self) -> None:
-        """The application starts: take part in the approach. Called once, after `start`."""
-
-    def receive(self, sender: NodeId, message: Message) -> None:
-        """A frame from the neighbour `sender` arrived, for this node or for everybody in range."""
-
-    def stop(self) -> None:
-        """The node leaves in an orderly way. After a crash this is never called."""
 
 
 class MemoryStore:

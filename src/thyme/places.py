@@ -1,9 +1,9 @@
 """Places: where datasets, runs and studies are kept, in the file system or in a store that a URI names.
 
 A place in the file system is a `Path`, also if it was given as a `file:` URI; one in an object store or in HDFS is a
-`Remote`, which has the few methods of a `Path` that are needed there. Whoever takes a place from a person takes it
-through `place_of`, which knows one from the other. A store has no rename worth the name, so nothing is drafted there:
-what belongs together is complete once its list of files is there, which is written last.
+`Remote`, which has the few methods of a `Path` that are needed there. `place_of` makes either of what a person gave. A
+store has no atomic rename, so nothing is drafted there: a dataset is complete when its list of files exists, which is
+written last.
 
 Stores are reached by Arrow's file systems, and by those of `fsspec` where it is installed. Keys and addresses of S3 are
 found as Amazon's own tools find them (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL`, roles, profiles).
@@ -27,7 +27,7 @@ from thyme.model.errors import InputError
 
 S3_SCHEMES = ("s3", "s3a", "s3n")
 S3_ADDRESSES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAULT_REGION")
-"""Where S3 is, which workers are told; who may use it is for them to know, by the same variables or by their role."""
+"""The address of S3, which is sent to workers; they have credentials of their own, by variables or by their role."""
 ARROW_SCHEMES = (*S3_SCHEMES, "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 """How a URI begins; a single letter would be a drive."""
@@ -93,7 +93,7 @@ class Remote:
             return system.open_output_stream(path, compression=None)
 
     def sizes(self) -> dict[str, int]:
-        """How large the objects below are, by their names from here."""
+        """The sizes of all objects below, by relative name."""
         from pyarrow.fs import FileSelector, FileType
 
         system, path = self.arrow()
@@ -126,8 +126,7 @@ class Remote:
 
 @contextmanager
 def _answering(place: Remote) -> Iterator[None]:
-    """A store that does not do what it is asked is no damage to what it keeps, but the end of the work. What is merely
-    not there stays an error of its own."""
+    """Turn errors of a store into InputError, except for files that do not exist."""
     try:
         yield
     except FileNotFoundError:
@@ -144,7 +143,7 @@ Place: TypeAlias = Path | Remote
 
 
 def place_of(given: str | Path | Remote) -> Place:
-    """The place that somebody means; InputError for a URI whose kind of store is not known."""
+    """The place that was given as a path or a URI; InputError if the kind of store is not known."""
     if isinstance(given, Remote):
         return given
     text = str(given)
@@ -185,7 +184,7 @@ def write_file(place: Place, content: bytes) -> None:
 
 
 def file_sizes(place: Place) -> dict[str, int]:
-    """How large all files below a place are, by their paths from there."""
+    """The sizes of all files below a place, by relative path."""
     if isinstance(place, Remote):
         return place.sizes()
     files = (file for file in place.rglob("*") if file.is_file())
@@ -208,7 +207,7 @@ def remove(place: Place) -> None:
 
 
 def for_arrow(place: Place) -> dict[str, Any]:
-    """What Arrow's readers are told besides the paths that `arrow_path` gives."""
+    """Further arguments for Arrow's readers, besides the paths of `arrow_path`."""
     return {"filesystem": place.arrow()[0]} if isinstance(place, Remote) else {}
 
 

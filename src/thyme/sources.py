@@ -1,20 +1,22 @@
 """The package's own source files: which module imports which, and the digest of all that some modules can reach.
 
 Read from the text, without importing anything: imports inside functions and those for types alone count, too. What a
-module reaches is its imports, theirs, and so on, with the `__init__` of every folder on the way; data files count for
-the modules beside which they stand. The front door, `thyme` itself, is not followed: it exists for people outside, and
-offers them everything. Nor is the registry of approaches, which names modules but imports none.
+module reaches is its imports, theirs, and so on, with the `__init__` of every package on the way; data files count for
+the modules in the same folder. `thyme` itself is not followed, since it offers everything; nor is the registry of
+approaches, which names modules but imports none.
 """
 
 from __future__ import annotations
 
-import ast
 import hashlib
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
 PACKAGE = "thyme"
+_IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+(\S+)[ \t]+)?import[ \t]+(\([^)]*\)|[^\n]*)", re.MULTILINE)
+_NAME = re.compile(rb"[\w.]+")
 
 
 class Sources:
@@ -40,8 +42,7 @@ class Sources:
         """The modules of the package that run when this one does."""
         found = self._imports.get(module)
         if found is None:
-            file = self.file(module)
-            named = {part for name in _named(ast.parse(file.read_bytes(), file)) for part in _with_parents(name)}
+            named = {part for name in _named(self.file(module).read_bytes()) for part in _with_parents(name)}
             found = frozenset(named & self.modules.keys() - {PACKAGE, module})
             self._imports[module] = found
         return found
@@ -63,7 +64,7 @@ class Sources:
         return digest.digest()
 
     def file(self, module: str) -> Path:
-        """Where a module stands. One that does not exist is an error: it would fall out of a digest unseen."""
+        """The file of a module; LookupError if there is none, which would change a digest unnoticed."""
         file = self.modules.get(module)
         if file is None:
             raise LookupError(f"{self.folder} has no module {module!r}: it was moved or renamed; name it as it is now")
@@ -81,14 +82,13 @@ def _name(file: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def _named(tree: ast.Module) -> Iterator[str]:
-    """Every dotted name that may be a module: `from a import b` may mean the module a.b."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "imports of the package are absolute"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+def _named(text: bytes) -> Iterator[str]:
+    """Every dotted name that may be a module: `from a import b` may mean the module a.b. Found by the lines that begin
+    as an import, which takes a tenth of the time of parsing; one in a docstring counts, too."""
+    for start, names in _IMPORT.findall(text):
+        assert not start.startswith(b"."), "imports of the package are absolute"
+        prefix = f"{start.decode()}." if start else ""
+        yield from (prefix + name.decode() for name in _NAME.findall(names))
 
 
 def _with_parents(name: str) -> Iterator[str]:

@@ -18,8 +18,8 @@ from thyme.sim.run import Run
 from thyme.sim.scenario import scenario_of
 from thyme.wire.message import Message
 from thyme.world.files.movement import write_movement
-from thyme.world.mobility.movement import movement_of_legs, walk
 from thyme.world.mobility.placement import write_topology
+from thyme.world.movement import movement_of_legs, walk
 
 
 class SmallWorld:

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from test_inbox import FakeHost, PatientHost
 
 from thyme.approaches.ls.agreement import Agreement, AgreementOptions, News
-from thyme.approaches.ls.known import Known
+from thyme.approaches.ls.known import Known, Revocations
 from thyme.approaches.ls.options import LocalStorageOptions
-from thyme.approaches.ls.revocations import Revocations
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, SubscriptionKey

@@ -17,7 +17,7 @@ from thyme.approaches.inbox import NOTIFIED, Inbox
 from thyme.approaches.interface import Failure, Outcome
 from thyme.approaches.names import KIND, UsedNames
 from thyme.approaches.requests import Requests, RetryOptions
-from thyme.host import MemoryStore
+from thyme.host import MemoryStore, StoreFull
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
@@ -141,11 +141,11 @@ def test_what_was_noted_before_the_disk_was_full_is_told_and_the_rest_when_it_co
 
     def put_some(kind: str, name: str, value: bytes) -> None:
         if name.endswith("/c"):
-            raise InputError("the disk is full")
+            raise StoreFull("the disk is full")
         put(kind, name, value)
 
     monkeypatch.setattr(host.store, "put", put_some)
-    with pytest.raises(InputError):
+    with pytest.raises(StoreFull):
         inbox.accept_all(key(0), [thing(oid) for oid in "abcd"])
     assert told == ["a", "b"]
     monkeypatch.setattr(host.store, "put", put)

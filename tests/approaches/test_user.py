@@ -31,7 +31,7 @@ def photo(number: int = 0, published_s: float = 5.0) -> Metadata:
 
 
 class Life:
-    """Surroundings that a test turns on by hand."""
+    """A user's context that a test advances by hand."""
 
     def __init__(self) -> None:
         self.engine = Engine()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,8 +19,16 @@ def thyme(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
 def test_help_names_the_subcommands(tmp_path: Path) -> None:
     answer = thyme("--help", folder=tmp_path)
     assert answer.returncode == 0
-    for command in ("study", "simulate", "scenario", "posts", "trace", "node", "watch", "bench"):
+    for command in ("study", "simulate", "scenario", "posts", "trace", "node", "watch"):
         assert command in answer.stdout
+
+
+def test_the_shell_completes_commands_and_options(tmp_path: Path) -> None:
+    assert "complete" in thyme("--show-completion", "bash", folder=tmp_path).stdout
+    for typed, completed in {"thyme names": "namespace", "thyme node start --dura": "--durability"}.items():
+        asked = {"_THYME_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+        answer = subprocess.run(THYME, env=os.environ | asked, capture_output=True, text=True, timeout=120)
+        assert answer.stdout.strip() == completed
 
 
 def test_the_command_is_a_module_too(tmp_path: Path) -> None:
@@ -45,6 +54,9 @@ def test_the_command_is_a_module_too(tmp_path: Path) -> None:
         (["scenario", "check", "approach.toml"], "there is no approach 'magic'; expected one of es, ls"),
         (["scenario", "check", "study.toml"], "so it is a study; play it: thyme study study.toml"),
         (["scenario", "check", "fine.toml", "--set", "nodes"], "expected KEY=VALUE"),
+        (["study", "map", "--reach", "-3"], "'--reach'"),
+        (["walks", "--nodes", "-3"], "'--nodes'"),
+        (["gallery", "--port", "99999"], "'--port'"),
         (["scenario", "check", "fine.toml", "--set", "nodes=0"], "--set: nodes is 0; expected a whole number >= 1"),
         (["scenario", "check", "fine.toml", "--set", "settings.pats=3"], "there is no key 'settings.pats'"),
     ],
@@ -62,6 +74,12 @@ def test_mistakes_end_in_one_line_and_exit_code_2(arguments: list[str], said: st
     assert said in answer.stderr
     assert len(answer.stderr.strip().splitlines()) == 1
     assert "Traceback" not in answer.stderr
+
+
+def test_a_group_without_a_subcommand_prints_its_help_alone(tmp_path: Path) -> None:
+    answer = thyme("world", folder=tmp_path)
+    assert (answer.returncode, answer.stderr) == (2, "")
+    assert "movement" in answer.stdout
 
 
 def test_a_new_scenario_runs_as_it_is_written(tmp_path: Path) -> None:
@@ -87,7 +105,7 @@ def test_a_run_can_be_replayed_as_a_page_and_as_pictures(tmp_path: Path) -> None
     assert thyme("simulate", "crowd.toml", "--frames", "--out", "run", folder=tmp_path).returncode == 0
     assert thyme("replay", "run", "--step", "4", folder=tmp_path).returncode == 0
     page = (tmp_path / "run" / "replay.html").read_text()
-    assert "scenario: Thyme-LS, 9 people" in page
+    assert "scenario: Owners (Thyme-LS), 9 people" in page
     assert "http" not in page
     assert thyme("replay", "run", "--step", "10", "--out", "walk.gif", folder=tmp_path).returncode == 0
     assert (tmp_path / "walk.gif").read_bytes().startswith(b"GIF8")

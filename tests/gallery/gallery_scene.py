@@ -25,7 +25,12 @@ LIMITS = GalleryOptions(undo_s=1.5, photo_bytes=2**20)
 
 @asynccontextmanager
 async def gallery(
-    folder: Path, *peers: str, by: str = "Ana", subscribe: str = "", first: NewGallery = GALLERY
+    folder: Path,
+    *peers: str,
+    by: str = "Ana",
+    subscribe: str = "",
+    first: NewGallery = GALLERY,
+    limits: GalleryOptions = LIMITS,
 ) -> AsyncIterator[Application]:
     """A gallery whose node has joined."""
     opened = asyncio.Event()
@@ -37,7 +42,7 @@ async def gallery(
         position=Point(20.0, 20.0),
         subscribe=subscribe,
         leave_s=0.2,
-        limits=LIMITS,
+        limits=limits,
     )
     application = Application(options, lambda _: opened.set())
     life = asyncio.create_task(application.run())
@@ -81,5 +86,5 @@ async def post(node: Node, name: str, *tags: str, seed: int = 1, by: str = "Bea"
 async def holds(node: Node, photos: int) -> None:
     """Wait until a node knows of so many photos for its cell: one that was slow to hear of the others joins without
     them, and is told of the past when it comes to know them, not page by page."""
-    while {name: count for name, count, _ in node.device.store.stored()}["metadata"] < photos:
+    while {name: count for name, count, _ in node.device.approach.stored()}["metadata"] < photos:
         await asyncio.sleep(0.05)

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from gallery_scene import gallery, holds, jpeg, node_of, post
+from networks import cable, refusal
 
 import thyme.gallery
 from thyme.approaches.interface import Failure
@@ -48,19 +49,19 @@ def browse(play: Callable[[Open], Awaitable[None]]) -> None:
 
 
 @asynccontextmanager
-async def pages() -> AsyncIterator[Open]:
+async def pages(program: str | None = BROWSER) -> AsyncIterator[Open]:
     async with playwright.async_playwright() as started:
-        browser = await started.chromium.launch(executable_path=BROWSER, args=ARGS)
+        browser = await started.chromium.launch(executable_path=program, args=ARGS)
         complaints: list[str] = []
 
-        async def open_page(address: str, size: dict[str, int] = DESK, **more: Any) -> Any:
+        async def open_page(address: str, size: dict[str, int] = DESK, ready: str = ".tabs", **more: Any) -> Any:
             context = await browser.new_context(viewport=size, locale="en-GB", **more)
             context.set_default_timeout(WAIT_MS)
             page = await context.new_page()
             page.on("pageerror", lambda error: complaints.append(str(error)))
             page.on("console", lambda said: complaints.append(said.text) if "Security Policy" in said.text else None)
             await page.goto(address)
-            await page.wait_for_selector(".tabs")
+            await page.wait_for_selector(ready)
             return page
 
         yield open_page
@@ -78,6 +79,9 @@ async def subscribe(page: Any, query: str, frame: str = "always") -> None:
 
 
 async def publish(page: Any, data: bytes, name: str, tag: str) -> None:
+    """From the tab of private photos, with a tag."""
+    await page.evaluate("location.hash = 'private'")
+    await page.wait_for_selector("a[data-tab=private][aria-current]")
     file = {"name": f"{name}.jpg", "mimeType": "image/jpeg", "buffer": data}
     await page.set_input_files("input[data-name=files]", file)
     await page.click(".tile [data-name=publish]")
@@ -248,6 +252,109 @@ def test_a_closed_gallery_is_entered_with_the_right_passphrase_only(tmp_path: Pa
     browse(play)
 
 
+def guest_page(application: Application) -> str:
+    assert application.sessions is not None
+    return f"{application.page.partition('#')[0]}#guest={application.sessions.key}"
+
+
+async def enter(open_page: Open, address: str, name: str) -> Any:
+    """The page of a guest who scanned the code, and who is then called so."""
+    page = await open_page(address, PHONE, ready="[data-name=guest]")
+    await page.fill("[data-name=guest]", name)
+    await page.click("[data-name=enter]")
+    await page.wait_for_selector(".tabs")
+    return page
+
+
+def photo_file(seed: int, name: str) -> dict[str, Any]:
+    return {"name": f"{name}.jpg", "mimeType": "image/jpeg", "buffer": jpeg(seed)}
+
+
+def test_a_host_and_two_guests_share_photos_and_nothing_else(tmp_path: Path) -> None:
+    async def play(open_page: Open) -> None:
+        async with gallery(tmp_path, subscribe="photo") as application:
+            host = await open_page(application.page)
+            await publish(host, jpeg(1), "cake", "cake")
+            await host.evaluate("location.hash = 'private'")
+            await host.set_input_files("input[data-name=files]", photo_file(2, "secret"))
+            await tile(host, "secret").wait_for()
+            bob, cem = [await enter(open_page, guest_page(application), name) for name in ("Bob", "Cem")]
+            await bob.get_by_text("You are here as a guest of Ana.").wait_for()
+            for guest in (bob, cem):
+                await tile(guest, "cake").wait_for()
+                assert await guest.locator(".bar [data-name=status]").count() == 0
+            await bob.set_input_files("input[data-name=files]", photo_file(3, "dance"))
+            await bob.get_by_text("One photo shared with everybody").wait_for()
+            await host.evaluate("location.hash = 'available'")
+            for page in (host, cem):
+                await tile(page, "dance").get_by_text("Bob, guest of Ana").wait_for()
+                assert await tile(page, "secret").count() == 0
+            await bob.reload()
+            await bob.click("a[data-tab=publications]")
+            await tile(bob, "dance").locator(".open").click()
+            await bob.click(".viewer [data-name=delete]")
+            await cem.get_by_text("Bob, guest of Ana deleted “dance”").wait_for()
+            await tiles(cem, 1)
+            await host.click("[data-name=profile]")
+            await host.locator("[data-name=guests] .subscription", has_text="Cem").get_by_text("Remove").click()
+            await cem.get_by_text("This page needs its key").or_(cem.locator("[data-name=guest]")).first.wait_for()
+            await host.locator("[data-name=guests]", has_text="Bob").wait_for()
+
+    browse(play)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(bool(refusal()), reason=refusal())
+def test_phones_on_another_machine_are_guests_over_plain_http(tmp_path: Path) -> None:
+    """The host and the phones are in different network namespaces, so the browser treats the page as not secure."""
+
+    async def run(host: str, phones: str) -> None:
+        program = tmp_path / "browser"
+        program.write_text(f'#!/bin/sh\nexec ip netns exec {phones} {BROWSER} "$@"\n')
+        program.chmod(0o700)
+        async with (
+            asyncio.timeout(PATIENCE_S),
+            shared_gallery(tmp_path, host) as address,
+            pages(str(program)) as opened,
+        ):
+            assert address.startswith("http://10.77.0.1:")
+            bob, cem = [await enter(opened, address, name) for name in ("Bob", "Cem")]
+            await bob.set_input_files("input[data-name=files]", photo_file(3, "dance"))
+            await tile(cem, "dance").get_by_text("Bob, guest of Ana").wait_for()
+            await tile(cem, "dance").locator("[data-name=download]").click()
+            await cem.click("a[data-tab=downloads]")
+            await tile(cem, "dance").wait_for()
+            await cem.click("[data-name=invite]")
+            await cem.click("[data-name=copy]")
+            await cem.get_by_text("Copied", exact=True).wait_for()
+            refused = await cem.evaluate("fetch('/v1/objects').then((answer) => answer.status)")
+            assert (refused, await cem.evaluate("window.isSecureContext")) == (403, False)
+
+    with cable() as (host, phones):
+        asyncio.run(run(host, phones))
+
+
+@asynccontextmanager
+async def shared_gallery(folder: Path, host: str) -> AsyncIterator[str]:
+    """A gallery in a process of its own on a network of its own, and the address that guests scan there."""
+    command = "from thyme.cli.main import run; run()"
+    process = await asyncio.create_subprocess_exec(
+        *("ip", "netns", "exec", host, sys.executable, "-c", command, "gallery", "--share", "--port", "0"),
+        *("--name", "Test", "--by", "Ana", "--folder", str(folder / "host")),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        assert process.stdout is not None
+        async for line in process.stdout:
+            if found := re.search(r"Guests on this network: scan, or open (\S+)", line.decode()):
+                yield found[1]
+                break
+    finally:
+        process.kill()
+        await process.wait()
+        process._transport.close()  # type: ignore[attr-defined]
+
+
 SCREENS = ("private", "publications", "downloads", "available", "map", "status")
 DIALOGS = ("bell", "invite", "galleries", "profile")
 ON_A_PHONE = ("available", "bell", "viewer")
@@ -320,7 +427,11 @@ def errors_of(room: Path) -> list[str]:
     return found
 
 
-def test_what_the_node_says_of_errors_is_said_in_the_readers_language(tmp_path: Path) -> None:
+NODE_SAYS = {"pt": "O nó diz, em inglês: ", "es": "El nodo dice, en inglés: ", "fr": "Le nœud dit, en anglais : "}
+
+
+@pytest.mark.parametrize("language", NODE_SAYS)
+def test_what_the_node_says_of_errors_is_said_in_the_readers_language(tmp_path: Path, language: str) -> None:
     room = Path(thyme.gallery.__file__).parent
     sentences = [one for one in errors_of(room) if "newer version" not in one]
     assert len(sentences) > 12
@@ -329,7 +440,7 @@ def test_what_the_node_says_of_errors_is_said_in_the_readers_language(tmp_path: 
 
     async def play(open_page: Open) -> None:
         async with gallery(tmp_path) as one:
-            page = await open_page(f"{one.page.replace('/#', '/?lang=pt#')}")
+            page = await open_page(f"{one.page.replace('/#', f'/?lang={language}#')}")
             told = await page.evaluate(
                 """async (sentences) => {
                     const { told } = await import("/static/words.js");
@@ -338,24 +449,27 @@ def test_what_the_node_says_of_errors_is_said_in_the_readers_language(tmp_path: 
                 [*sentences, *failures, "no such sentence"],
             )
             *known, unknown = [words for _, words in told]
-            assert unknown == "O nó diz, em inglês: no such sentence"
-            assert [each for each, words in told[:-1] if words == each or words.startswith("O nó diz")] == []
+            assert unknown == f"{NODE_SAYS[language]}no such sentence"
+            assert [each for each, words in told[:-1] if words == each or words.startswith(NODE_SAYS[language])] == []
             assert len(known) == len(sentences) + 5
 
     browse(play)
 
 
-def test_both_languages_have_every_message(tmp_path: Path) -> None:
+def test_all_languages_have_every_message(tmp_path: Path) -> None:
     async def play(open_page: Open) -> None:
         async with gallery(tmp_path) as one:
             page = await open_page(f"{one.page.replace('/#', '/?lang=pt#')}")
             assert await page.inner_text("a[data-tab=available] .word") == "Disponíveis"
             missing = await page.evaluate(
                 """async () => {
-                    const { messages: { en, pt } } = await import("/static/messages.js");
+                    const { messages } = await import("/static/messages.js");
                     const holes = (text) => [...text.matchAll(/\\{\\w+\\}/g)].map(String).sort().join();
-                    return [...new Set([...Object.keys(en), ...Object.keys(pt)])].filter((key) =>
-                        !(key in en) || !(key in pt) || holes(en[key]) !== holes(pt[key]));
+                    const keys = new Set(Object.values(messages).flatMap(Object.keys));
+                    const { en } = messages;
+                    const wrong = (words, key) => !(key in words && key in en) || holes(words[key]) !== holes(en[key]);
+                    return Object.entries(messages).flatMap(([language, words]) =>
+                        [...keys].filter((key) => wrong(words, key)).map((key) => `${language} ${key}`));
                 }"""
             )
             assert missing == []

@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 from thyme.live.trust.identity import Identity
-from thyme.live.trust.notary import _root_bytes
+from thyme.live.trust.namespaces import Namespace
+from thyme.live.trust.notary import root_bytes
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.objects import Metadata
 from thyme.wire.proving import PROOF_BYTES
@@ -114,7 +115,7 @@ class ForgedProofs:
         fake = msgspec.structs.replace(genuine, key=ObjectKey(f"fake{self._draw.randrange(99)}", genuine.key.owner))
         batch = [fake, *self._draw.choices(self._batch_of(genuine), k=3), fake]
         root, ways = grown([leaf(object_statement(one).said) for one in batch])
-        signature = self._forger.sign(_root_bytes(genuine.key.owner, root))
+        signature = self._forger.sign(root_bytes(Namespace.open().context, genuine.key.owner, root))
         public = self._draw.choice([self._forger.public, genuine.proof[: len(self._forger.public)]])
         return proved(fake, public + signature + self._draw.choice([ways[0], ways[-1]]))
 

@@ -16,16 +16,17 @@ from typing import Any
 import msgspec
 import psutil
 from forged_proofs import ForgedProofs
+from memory_log import MemoryLog
 from signatures import signed_together
+from taps import Tap, sealed
 from test_live_link import End, closed, opened
 
 from thyme.live import Node
 from thyme.live.link.addresses import LOOPBACK, Address, parse_address
-from thyme.live.link.carrying.parcels import pack_messages
 from thyme.live.link.frames import EVERYBODY, Frame, Kind, pack
-from thyme.live.link.meeting.greetings import Introduction, signed
+from thyme.live.link.greetings import Introduction, signed
+from thyme.live.link.parcels import pack_messages
 from thyme.live.link.sealing import Seal
-from thyme.live.node.logs.log import MemoryLog
 from thyme.live.trust.identity import Identity
 from thyme.live.trust.namespaces import Namespace
 from thyme.model.ids import CellId, NodeId, ObjectKey, SubscriptionKey
@@ -59,6 +60,7 @@ class Assault:
     ) -> None:
         """`wanted` is a subscription of the victim."""
         self._random = Random(seed)
+        self._number = 2**61
         self._wanted = wanted
         self.hidden = [_hidden(other, batch) for batch in range(BATCHES)]
         self._forged_proofs = ForgedProofs(Random(seed), self.hidden, Identity.given(MEMBER))
@@ -151,9 +153,9 @@ class Assault:
         assert self._member is not None
         link = self._member.link
         body = b"\x01" + self._random.randbytes(40) if message is None else encode(message)
-        number = link._next_unicast_number()
-        frame = Frame(Kind.PARCEL, MEMBER, self._victim.id, number, pack_messages([body]))
-        return link._sealed(frame, link.peers.find(self._victim.id))
+        self._number += 1
+        frame = Frame(Kind.PARCEL, MEMBER, self._victim.id, self._number, pack_messages([body]))
+        return sealed(frame, link.peers.find(self._victim.id))
 
     def _message(self) -> Message:
         draw = self._random
@@ -192,9 +194,7 @@ async def assaulted(count: int, seed: int = 1, *, closed_namespace: bool = False
         Node(store="memory", peers=[victim.address], **options) as other,
     ):
         link = victim.device.host.link
-        recorded: list[bytes] = []
-        take = link._port._take
-        link._port._take = lambda data, address: (recorded.append(data), take(data, address))[1]  # type: ignore[func-returns-value]
+        tap = Tap(link)
         names: list[str] = []
         told: list[str] = []
         other.on_notice = lambda notice: names.append(notice.metadata.key.oid)
@@ -205,10 +205,10 @@ async def assaulted(count: int, seed: int = 1, *, closed_namespace: bool = False
             await victim.insert(f"before{i}", b"x", ["goal"])
             await other.insert(f"theirs{i}", b"x", ["goal"])
         await asyncio.sleep(0.3)
-        del recorded[RECORDED:]
-        link._port._take = take
+        recorded = [data for data, _ in tap.received[:RECORDED]]
+        tap.remove()
         member = None if closed_namespace else await _member(victim)
-        assault = Assault(seed, victim, other, wanted, list(recorded), member)
+        assault = Assault(seed, victim, other, wanted, recorded, member)
         told.clear()
         sent: Counter[str] = Counter()
         memory: list[float] = []
@@ -216,21 +216,21 @@ async def assaulted(count: int, seed: int = 1, *, closed_namespace: bool = False
         for i in range(count):
             kind, data, address = assault.draw()
             sent[kind] += 1
-            link._take(data, address)
+            link.receive(data, address)
             if i % AT_ONCE == 0:
-                link._reception.end_turn()
+                link.end_turn()
                 await asyncio.sleep(0)
                 while member is not None and not member.heard.empty():
                     member.heard.get_nowait()
             if i % max(1, count // 10) == 0:
                 memory.append(psutil.Process().memory_info().rss / 1e6)
-        link._reception.end_turn()
+        link.end_turn()
         took_s = time.perf_counter() - began_s
         fooled = list(told)
         if member is not None:
             for data in assault.genuine():
-                link._take(data, member.link.address)
-            link._reception.end_turn()
+                link.receive(data, member.link.address)
+            link.end_turn()
         proved = len(told) - len(fooled)
         names.clear()
         await victim.insert("after", b"x", ["goal"])
@@ -265,7 +265,7 @@ async def _member(victim: Node) -> End:
     member.link.acquaintance.approach = "ls"
     await opened(member)
     member.link.greet([parse_address(victim.address, "victim")])
-    await asyncio.wait_for(member.link.acquaintance.acquainted.wait(), 10.0)
+    await member.link.acquainted(10.0)
     return member
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +185,45 @@ def test_errors_are_one_json_form_that_says_what_was_wrong(tmp_path: Path) -> No
         assert (await a.get("/v1/query?text=goal+%26")).json()["error"]["position"] == 6
 
     scene(play, tmp_path, HttpOptions(upload_bytes=1_000))
+
+
+def test_numbers_of_any_length_are_a_request_that_is_wrong(tmp_path: Path) -> None:
+    long = "9" * 5_000
+
+    async def play(a: httpx.AsyncClient, _: httpx.AsyncClient, server: HttpServer) -> None:
+        for path in (
+            f"/v1/objects/kick@{long}",
+            f"/v1/contents/kick@{long}",
+            f"/v1/retrievals/kick@{long}",
+            f"/v1/subscriptions/{long}",
+            f"/v1/objects?skip={long}",
+            f"/v1/found?query=goal&last_s={long}",
+        ):
+            answer = await a.get(path)
+            assert answer.status_code == 400, (path, answer.text)
+            assert len(answer.text) < 1_000
+        answer = await a.put("/v1/objects")
+        assert (answer.status_code, set(answer.headers["allow"].split(", "))) == (405, {"GET", "HEAD", "POST"})
+
+    scene(play, tmp_path)
+
+
+def test_connections_that_ask_nothing_hold_nobody_up(tmp_path: Path) -> None:
+    async def play(a: httpx.AsyncClient, b: httpx.AsyncClient, server: HttpServer) -> None:
+        port = int(server.address.rpartition(":")[2])
+        idle = []
+        for i in range(60):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET /v1/status HT" if i % 2 else b"")
+            idle.append((reader, writer))
+        assert (await a.get("/v1/status")).status_code == 200
+        for reader, _ in idle:  # the oldest were closed at once, and the others in time
+            with suppress(ConnectionResetError):
+                assert await asyncio.wait_for(reader.read(), 10.0) == b""
+        for _, writer in idle:
+            writer.close()
+
+    scene(play, tmp_path, HttpOptions(connections=20, header_s=0.5))
 
 
 def test_strangers_other_sites_and_foreign_names_cannot_drive_the_node(tmp_path: Path) -> None:

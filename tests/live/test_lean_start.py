@@ -1,4 +1,4 @@
-"""A live node starts and works without what only studies need."""
+"""A live node starts and works without the packages of the extras, and commands that need them name the extra."""
 
 from __future__ import annotations
 
@@ -8,87 +8,101 @@ import sys
 import tomllib
 from pathlib import Path
 
-HEAVY = ("numba", "llvmlite", "scipy", "pyarrow", "pandas", "pyspark", "matplotlib", "networkx")
-REPORT = f"""
-import atexit, sys
-def report():
-    print("loaded:", [name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)
-atexit.register(report)
-"""
+import pytest
 
+from thyme.extras import EXTRAS
+
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+IMPORTED_AS = {"pillow": "PIL"}
+BASE = f"""
+import sys
+from importlib.machinery import PathFinder
+ABSENT = {["llvmlite", *EXTRAS["gallery"], *EXTRAS["study"]]!r}
+find = PathFinder.find_spec
+PathFinder.find_spec = lambda name, *given: None if name.partition(".")[0] in ABSENT else find(name, *given)
+"""
 APPLICATION = """
 import asyncio
 import thyme
 
-async def work(approach, settings, other):
+async def work(approach, settings):
     given = {"store": "memory", "approach": approach, "settings": settings}
     async with thyme.Node(1, **given) as one, thyme.Node(2, peers=[one.address], **given) as two:
         goals = await two.subscribe("goal")
         await one.insert("kick", b"a photo", ["goal"])
-        await two.retrieve((await anext(goals)).metadata)
-    assert other not in sys.modules
+        print((await two.retrieve((await anext(goals)).metadata)).decode())
 
-quick = {"join": {"wait_s": 0.1}}
-hasty = {"grid": {"width_m": 40.0, "height_m": 40.0}, "join_wait_s": 0.2, "beacons": {"period_s": 0.1}}
-asyncio.run(asyncio.wait_for(work("dcs", hasty, "thyme.approaches.ls"), 60))
-asyncio.run(asyncio.wait_for(work("ls", quick, "thyme.approaches.es"), 60))
+asyncio.run(asyncio.wait_for(work(APPROACH, SETTINGS), 60))
 """
-
+QUICK = {
+    "es": {"servers": [1]},
+    "ls": {"join": {"wait_s": 0.1}},
+    "dcs": {"grid": {"width_m": 40.0, "height_m": 40.0}, "join_wait_s": 0.2, "beacons": {"period_s": 0.1}},
+    "drip": {},
+    "socialcast": {"period_s": 0.3},
+    "walks": {"settle_s": 3.0},
+}
 COMMAND = """
-from thyme.cli.main import run
-sys.argv = ["thyme", "node", "start", "--id", "1", "--store", "memory", "--set", "join.wait_s=0.1"]
-run()
-"""
-
-
-ROOT = Path(__file__).parents[2]
-ABSENT = """
-import importlib.abc
-class Absent(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path, target=None):
-        if name.partition(".")[0] in ABSENT:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-sys.meta_path.insert(0, Absent())
-"""
-HELP = """
 from thyme.cli.main import run
 sys.argv = ["thyme", *GIVEN]
 run()
 """
 
 
-def not_on_devices() -> set[str]:
-    """What pyproject.toml asks for and a device does not have."""
-    needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    device = (ROOT / "deploy" / "device-requirements.txt").read_text().splitlines()
-    return {re.split("[<>=]", each)[0] for each in needed} - {each for each in device if not each.startswith("#")}
+def run_base(program: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a program where no extra is installed."""
+    command = [sys.executable, "-c", BASE + program]
+    return subprocess.run(command, input=given, capture_output=True, text=True, timeout=120)
 
 
-def loaded(program: str, given: str = "") -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", REPORT + program], input=given, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stderr.strip().splitlines()[-1]
+@pytest.mark.parametrize("approach", QUICK)
+def test_nodes_of_every_approach_store_notify_and_retrieve_without_extras(approach: str) -> None:
+    done = run_base(f"APPROACH, SETTINGS = {approach!r}, {QUICK[approach]!r}{APPLICATION}")
+    assert done.stdout == "a photo\n", done.stderr
 
 
-def test_nodes_of_an_application_store_notify_and_retrieve_without_what_studies_need() -> None:
-    assert loaded(APPLICATION) == "loaded: []"
+def test_a_node_of_the_command_line_runs_without_extras() -> None:
+    given = ["node", "start", "--id", "1", "--store", "memory", "--set", "join.wait_s=0.1"]
+    assert run_base(f"GIVEN = {given}{COMMAND}", "put kick --tags goal --text photo\nquit\n").returncode == 0
 
 
-def test_a_node_of_the_command_line_runs_without_what_studies_need() -> None:
-    assert loaded(COMMAND, "insert kick --tags goal photo\nquit\n") == "loaded: []"
+def test_the_overview_names_the_commands_that_are_there_and_how_to_get_the_others() -> None:
+    overview = run_base(f"GIVEN = ['--help']{COMMAND}").stdout
+    assert "doctor" in overview
+    assert "simulate" not in overview
+    assert "pip install 'thyme-crowd[study]'" in overview
 
 
-def test_a_device_needs_no_more_than_its_list_of_requirements() -> None:
-    absent = f"ABSENT = {not_on_devices() | {'llvmlite'}!r}" + ABSENT
-    assert "numba" in absent
-    assert loaded(absent + COMMAND, "insert kick --tags goal photo\nquit\n") == "loaded: []"
-    assert loaded(absent + "GIVEN = ['--help']" + HELP) == "loaded: []"
-
-
-def test_what_a_device_cannot_do_is_said_in_one_line() -> None:
-    program = f"{REPORT}ABSENT = {not_on_devices()!r}{ABSENT}GIVEN = ['posts', 'generate', '--out', 'x']{HELP}"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+@pytest.mark.parametrize(
+    ("given", "extra"),
+    [
+        (["study", "--preset", "quick"], "study"),
+        (["posts", "generate", "--out", "x"], "study"),
+        (["crowd"], "study"),
+        (["gallery"], "gallery"),
+        (["node", "start", "--store", "memory", "--log", "x.parquet"], "study"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)
+def test_a_command_whose_extra_is_missing_prints_one_line_that_installs_it(given: list[str], extra: str) -> None:
+    done = run_base(f"GIVEN = {given}{COMMAND}")
     assert done.returncode == 2
-    assert re.match(r"thyme: this needs \w+, which is not installed here", done.stderr), done.stderr
+    assert done.stderr.endswith(f"pip install 'thyme-crowd[{extra}]'\n")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_name_of_the_api_whose_extra_is_missing_says_what_installs_it() -> None:
+    assert "pip install 'thyme-crowd[study]'" in run_base("import thyme; thyme.simulate").stderr
+
+
+def test_extras_are_what_the_project_declares() -> None:
+    base = {_package(each) for each in PROJECT["dependencies"]}
+    for extra, packages in EXTRAS.items():
+        declared = {_package(each) for each in PROJECT["optional-dependencies"][extra]}
+        assert set(packages) <= declared
+        assert not base & declared
+
+
+def _package(requirement: str) -> str:
+    name = re.split("[<>=]", requirement)[0]
+    return IMPORTED_AS.get(name, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,20 +13,24 @@ from typing import Any
 import pytest
 
 import thyme
-from thyme.live.node.operations.periods import frame_of, span_s
-from thyme.live.node.whereabouts import Whereabouts
+from thyme.live.node.arguments import frame_of, span_s
+from thyme.live.node.position import Movement
 from thyme.model.geometry import Point
 
 QUICK = {"join": {"wait_s": 0.05}}
+CELL = {"grid": {"width_m": 40.0, "height_m": 40.0}, "join_wait_s": 0.1, "settle_s": 0.1, "beacons": {"period_s": 0.1}}
+SETTINGS: dict[str, dict[str, Any]] = {"ls": QUICK, "dcs": CELL, "es": {"servers": [1]}}
 PATIENCE_S = 60.0
 
 Play = Callable[[thyme.Node, thyme.Node], Awaitable[None]]
 
 
-def play(what: Play) -> None:
+def play(what: Play, approach: str = "ls") -> None:
     async def run() -> None:
-        given: dict[str, Any] = {"store": "memory", "settings": QUICK}
+        given: dict[str, Any] = {"store": "memory", "approach": approach, "settings": SETTINGS[approach]}
         async with thyme.Node(1, **given) as one, thyme.Node(2, peers=[one.address], **given) as two:
+            await one.device.joined.wait()
+            await two.device.joined.wait()
             await what(one, two)
 
     asyncio.run(asyncio.wait_for(run(), PATIENCE_S))
@@ -110,7 +115,7 @@ def test_what_cannot_be_meant_is_an_input_error_and_changes_nothing(tmp_path: Pa
         ({"peers": "127.0.0.1:9001"}, "give a list of addresses"),
         ({"peers": 9001}, "not iterable"),
         ({"store": 5}, "store is 5; give a folder"),
-        ({"sotre": "memory"}, "unknown field `sotre`"),
+        ({"sotre": "memory"}, "no option 'sotre'; did you mean store?"),
     ],
 )
 def test_wrong_options_are_input_errors(options: dict[str, Any], said: str) -> None:
@@ -140,6 +145,98 @@ def test_past_matches_come_in_batches_and_a_block_ends_its_subscription() -> Non
         assert len(await two.find("goal", start=datetime.now() - timedelta(hours=1))) == 15
 
     play(run)
+
+
+def test_names_can_be_left_out_and_notices_say_what_they_are_about() -> None:
+    async def run(one: thyme.Node, two: thyme.Node) -> None:
+        goals = await two.subscribe("goal")
+        stored = await one.insert("3-3!", tags=["goal", "final"], summary="a goal")
+        notice = await anext(goals)
+        assert (notice.key, notice.tags, notice.text) == (stored.key, ("final", "goal"), "a goal")
+        assert await two.retrieve(notice) == b"3-3!"
+        assert stored.key.oid != (await one.insert(b"4-3!", tags=["goal"])).key.oid
+
+    play(run)
+
+
+@pytest.mark.parametrize("approach", SETTINGS)
+def test_repeating_an_insertion_succeeds_also_after_it_was_cancelled(approach: str, tmp_path: Path) -> None:
+    large = bytes(range(256)) * 2_000
+    (tmp_path / "film").write_bytes(large)
+
+    async def run(one: thyme.Node, two: thyme.Node) -> None:
+        goals = await one.subscribe("goal")
+        contents: dict[str, Any] = {"small": b"x", "film": tmp_path / "film"}
+        for name, content in contents.items():
+            for wait in range(8):
+                inserting = asyncio.ensure_future(two.insert(name, content, ["goal"]))
+                for _ in range(wait):
+                    await asyncio.sleep(0)
+                inserting.cancel()
+                await asyncio.gather(inserting, return_exceptions=True)
+            first = await two.insert(name, content, ["goal"])
+            assert await two.insert(name, content, ["goal"]) == first
+            assert (await anext(goals)).key == first.key
+        assert await one.retrieve("film@2") == large
+        assert {str(each.key) for each in await one.find("goal")} == {"small@2", "film@2"}
+        assert goals.waiting == 0, "nobody is notified twice"
+        for other in ((b"y", ["goal"], b""), (b"x", ["final"], b""), (b"x", ["goal"], b"summary")):
+            with pytest.raises(thyme.InputError, match="before, with other contents"):
+                await two.insert("small", *other)
+        await two.delete("small")
+        with pytest.raises(thyme.InputError, match="deleted is not used again"):
+            await two.insert("small", b"x", ["goal"])
+
+    play(run, approach)
+
+
+def test_two_tasks_that_insert_the_same_object_both_succeed() -> None:
+    async def run(one: thyme.Node, _: thyme.Node) -> None:
+        same, other = await asyncio.gather(*(one.insert("kick", b"x", ["goal"]) for _ in range(2)))
+        assert same == other
+
+    play(run)
+
+
+def test_an_insertion_that_failed_succeeds_when_it_is_repeated() -> None:
+    async def run() -> None:
+        settings = {"servers": [1], "retry": {"timeout_s": 0.2, "retries": 0}}
+        es: dict[str, Any] = {"approach": "es", "settings": settings, "store": "memory"}
+        async with asyncio.timeout(PATIENCE_S), thyme.Node(2, **es) as client:
+            with pytest.raises(thyme.OperationError):
+                await client.insert("kick", b"x", ["goal"])
+            assert client.known() == []
+            async with thyme.Node(1, peers=[client.address], **es) as server:
+                await server.device.joined.wait()
+                stored = None
+                while stored is None:
+                    with suppress(thyme.OperationError):  # the route to the server has to be found first
+                        stored = await client.insert("kick", b"x", ["goal"])
+                assert [each.key.oid for each in await server.find("goal")] == ["kick"]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("approach", SETTINGS)
+def test_a_cancelled_subscription_leaves_nothing_behind(approach: str) -> None:
+    async def run(one: thyme.Node, two: thyme.Node) -> None:
+        def held(node: thyme.Node) -> int:
+            return sum(count for name, count, _ in node.device.approach.stored() if "subscription" in name)
+
+        before = held(one), held(two)
+        for wait in range(12):
+            subscribing = asyncio.ensure_future(two.subscribe("goal"))
+            for _ in range(wait):
+                await asyncio.sleep(0)
+            subscribing.cancel()
+            ends = await asyncio.gather(subscribing, return_exceptions=True)
+            if isinstance(ends[0], thyme.Notifications):
+                await ends[0].aclose()
+        assert two.subscriptions() == []
+        while (held(one), held(two)) != before:
+            await asyncio.sleep(0.02)
+
+    play(run, approach)
 
 
 def test_frames_are_said_by_their_ends_or_as_the_last_while() -> None:
@@ -202,18 +299,18 @@ class Alarm:
 
 
 def test_who_is_placed_elsewhere_is_on_the_way_until_it_stays() -> None:
-    host, whereabouts = Stood(), Whereabouts()
-    whereabouts.place(host, 1.0, 1.0)  # a receiver's whim
+    host, movement = Stood(), Movement()
+    movement.place(host, 1.0, 1.0)  # a receiver's whim
     assert (host.here, host.on_its_way) == (Point(1.0, 1.0), False)
-    whereabouts.place(host, 4, 0)
-    whereabouts.place(host, 8, 0)
+    movement.place(host, 4, 0)
+    movement.place(host, 8, 0)
     assert (host.here, host.on_its_way) == (Point(8.0, 0.0), True)
     assert [timer.cancelled for timer in host.timers] == [True, False]
     host.timers[-1].action()
     assert (host.here, host.on_its_way) == (Point(8.0, 0.0), False)
     for wrong in ("8", None, float("nan"), True):
         with pytest.raises(thyme.InputError, match="x_m is"):
-            whereabouts.place(host, wrong, 0.0)
+            movement.place(host, wrong, 0.0)
 
 
 def test_a_node_that_is_placed_elsewhere_is_in_another_cell() -> None:

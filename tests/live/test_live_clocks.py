@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from cores import Air, Core
 
 from thyme.live import Node
 from thyme.live.link.crowd_time import CrowdTime, Reading
 from thyme.live.node.clock import Clock
 from thyme.model.frames import TimeFrame
+from thyme.model.ids import NodeId
 
 PATIENCE_S = 60.0
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -61,47 +64,111 @@ def test_past_and_future_are_the_same_for_a_device_whose_clock_is_wrong(
     assert "the clock of node 2 at 127.0.0.1" in caplog.text
 
 
-class Watch:
-    def __init__(self, now_s: float) -> None:
-        self.now_s = now_s
+class Member:
+    """A link with a crowd time, and a device's clock that is `wrong_s` ahead."""
 
-    def __call__(self) -> float:
-        return self.now_s
+    def __init__(self, number: int, wrong_s: float = 0.0, *, joined: bool = True) -> None:
+        self.core = Core(number)
+        self.wrong_s = wrong_s
+        self._joined = joined
+
+    def come(self, air: Air, *others: Member) -> CrowdTime:
+        core = self.core
+        self._now: Callable[[], float] = lambda: air.now_s
+        self.time = CrowdTime(
+            lambda: air.monotonic_s(core), self.wrong_s + core.slept_s, device=lambda: air.now_s + self.wrong_s
+        )
+        core.link.acquaintance.time = self.time
+        air.add(core)
+        air.greet(core, *(other.core for other in others))
+        air.run(1.0)
+        self.time.joined = self._joined
+        return self.time
+
+    @property
+    def off_s(self) -> float:
+        """How far its time is ahead of the real one."""
+        return self.time.now() - self._now()
 
 
-def test_the_older_time_holds_and_one_that_goes_back_only_slows_down() -> None:
-    mine, theirs = Watch(1_000.0), Watch(900.0)
-    older, younger = CrowdTime(theirs), CrowdTime(mine)
-    theirs.now_s += 50.0
-    younger.joined = True
-    assert younger.is_older(older.reading(0.0))
-    assert older.follow(younger.reading(0.0), 0.01, yields=True) is None
-    assert younger.follow(older.reading(0.0), 0.0, yields=False) == pytest.approx(-50.0)
-    assert younger.now() == pytest.approx(1_000.0), "it does not go back"
-    for _ in range(10):
-        before_s = younger.now()
-        mine.now_s += 10.0
-        theirs.now_s += 10.0
-        assert younger.now() >= before_s + 4.9
-    assert younger.now() == pytest.approx(older.now())
-    assert not younger.is_older(older.reading(0.0)), "they are of one time now"
+def crowd(*wrong_s: float) -> tuple[Air, list[Member]]:
+    """Members that came one after the other, with clocks that are wrong."""
+    air, members = Air(), [Member(number, wrong) for number, wrong in enumerate(wrong_s, 1)]
+    for i, member in enumerate(members):
+        member.come(air, *members[:i])
+    return air, members
 
 
-def test_before_it_has_joined_a_node_takes_the_time_it_finds_and_a_shared_clock_is_left_alone() -> None:
-    found = Reading(500.0, 60.0, 7)
-    newcomer, sharing = CrowdTime(Watch(505.0)), CrowdTime(Watch(505.0), fixed=True)
-    assert newcomer.follow(found, 0.2, yields=False) == pytest.approx(-4.9)
-    assert newcomer.now() == pytest.approx(500.1)
-    assert sharing.follow(found, 0.2, yields=True) is None
+def test_whoever_comes_goes_by_the_time_of_those_who_are_there() -> None:
+    _, (one, two, three) = crowd(0.0, 300.0, -300.0)
+    assert [one.off_s, two.off_s, three.off_s] == pytest.approx([0.0, 0.0, 0.0], abs=0.05)
+
+
+@pytest.mark.parametrize("sleeper", [0, 1, 2])
+@pytest.mark.parametrize("others", [1, 2])
+def test_a_laptop_that_was_suspended_moves_nobody_elses_time_and_is_right_soon(sleeper: int, others: int) -> None:
+    air, members = crowd(*[0.0] * (1 + others))
+    slept = members[min(sleeper, others)]
+    air.sleep(slept.core, 45.0)
+    assert slept.off_s == pytest.approx(-45.0)
+    air.run(5.0)
+    assert [member.off_s for member in members] == pytest.approx([0.0] * (1 + others), abs=0.05)
+    air.run(90.0)
+    assert [member.off_s for member in members] == pytest.approx([0.0] * (1 + others), abs=0.05)
+
+
+@pytest.mark.parametrize("lie_s", [1e300, -1e300, 3.2e8, -3.2e8, 45.0])
+def test_one_liar_moves_nobody_and_a_newcomer_is_right(lie_s: float) -> None:
+    air, members = crowd(0.0, 0.0)
+    liar = Member(3)
+    liar.come(air)
+    vars(liar.time)["reading"] = lambda asked_s, echo_s=0.0: Reading(air.now_s + lie_s, True, 0.0, asked_s, echo_s)
+    air.greet(liar.core, *(member.core for member in members))
+    air.run(60.0)
+    assert [member.off_s for member in members] == pytest.approx([0.0, 0.0], abs=0.3)
+    newcomer = Member(4)
+    newcomer.come(air, liar, *members)
+    assert newcomer.off_s == pytest.approx(0.0, abs=0.3)
+
+
+def test_one_liar_alone_with_a_node_moves_it_slowly_and_not_for_ever() -> None:
+    air, (honest,) = crowd(0.0)
+    liar = Member(2)
+    liar.come(air)
+    vars(liar.time)["reading"] = lambda asked_s, echo_s=0.0: Reading(air.now_s + 3.2e8, True, 0.0, asked_s, echo_s)
+    air.greet(liar.core, honest.core)
+    air.run(60.0)
+    assert 1.0 < honest.off_s <= 31.0
+    air.remove(liar.core)
+    air.run(120.0)
+    assert honest.off_s == pytest.approx(0.0, abs=0.05)
+
+
+def test_two_that_meet_with_different_times_agree_and_neither_goes_back() -> None:
+    air, (early,) = crowd(-20.0)
+    late = Member(2)
+    late.come(air)
+    air.greet(late.core, early.core)
+    before_s = late.time.now(), early.time.now()
+    for _ in range(60):
+        air.run(1.0)
+        now_s = late.time.now(), early.time.now()
+        assert all(now > before for now, before in zip(now_s, before_s, strict=True))
+        before_s = now_s
+    assert [early.off_s, late.off_s] == pytest.approx([0.0, 0.0], abs=0.3)
+
+
+def test_a_crowd_whose_first_clock_was_wrong_approaches_the_time_of_most_and_stays_together() -> None:
+    air, members = crowd(-30.0, 0.0, 0.0, 0.0)
+    assert [member.off_s for member in members] == pytest.approx([-30.0] * 4, abs=1.0)
+    for _ in range(180):
+        air.run(10.0)
+        offs_s = [member.off_s for member in members]
+        assert max(offs_s) - min(offs_s) < 1.0
+    assert offs_s == pytest.approx([0.0] * 4, abs=1.1)
+
+
+def test_a_shared_clock_is_left_alone() -> None:
+    sharing = CrowdTime(lambda: 505.0, fixed=True)
+    assert sharing.compare(NodeId(2), Reading(500.0, True), 0.2) is None
     assert sharing.now() == 505.0
-
-
-def test_clocks_of_one_time_that_come_apart_are_brought_together_by_one_of_them() -> None:
-    mine = Watch(100.0)
-    follower = CrowdTime(mine)
-    follower.follow(Reading(100.0, 60.0, 7), 0.0, yields=False)
-    mine.now_s = 200.0
-    assert follower.follow(Reading(200.1, 160.0, 7), 0.01, yields=True) is None, "that is nothing"
-    assert follower.follow(Reading(201.0, 160.0, 7), 0.01, yields=False) is None, "the other one yields"
-    assert follower.follow(Reading(201.0, 160.0, 7), 0.01, yields=True) is not None
-    assert follower.now() == pytest.approx(201.0, abs=0.01)

@@ -11,9 +11,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from taps import Tap
 
 from thyme.live import Node
-from thyme.live.link.addresses import Address
 
 PATIENCE_S = 60.0
 AREA = {"grid": {"width_m": 40.0, "height_m": 40.0}, "join_wait_s": 0.2, "settle_s": 0.2, "past_matches": 500}
@@ -24,7 +24,7 @@ from thyme.live import Node
 async def main():
     async with Node(1, store=sys.argv[2], approach="dcs", settings=eval(sys.argv[3]), peers=[sys.argv[1]]) as node:
         await node.device.joined.wait()
-        while not node.device.store.cell.others:
+        while not node.device.approach.cell.others:
             await asyncio.sleep(0.05)
         async def insert(name):
             await node.insert(name, b"x", ["goal"])
@@ -43,31 +43,23 @@ def test_an_insertion_is_answered_when_another_member_has_it() -> None:
             Node(1, store="memory", approach="dcs", settings=AREA) as one,
             Node(2, store="memory", approach="dcs", settings=AREA, peers=[one.address]) as two,
         ):
-            while not (one.device.store.cell.others and two.device.store.cell.others):  # type: ignore[attr-defined]
+            while not (one.device.approach.cell.others and two.device.approach.cell.others):  # type: ignore[attr-defined]
                 await asyncio.sleep(0.05)
-            port = two.device.host.link._port
-            take, port._take = port._take, lambda *_: None
+            tap = Tap(two.device.host.link, receives=False)
             inserting = asyncio.ensure_future(one.insert("photo", b"x", ["goal"]))
             await asyncio.sleep(0.3)
             assert not inserting.done(), "nobody else has it"
-            port._take = take
+            tap.remove()
             metadata = await inserting
-            assert two.device.store.cell.holdings.index.get(metadata.key) == metadata  # type: ignore[attr-defined]
-            assert two.device.store.cell.holdings.has_object(metadata.key)  # type: ignore[attr-defined]
+            assert two.device.approach.cell.holdings.index.get(metadata.key) == metadata  # type: ignore[attr-defined]
+            assert two.device.approach.cell.holdings.has_object(metadata.key)  # type: ignore[attr-defined]
 
     asyncio.run(run())
 
 
 def make_deaf(node: Node, chance: Random) -> None:
     """It does not hear a third of what it is sent, which is repeated after a while."""
-    port = node.device.host.link._port
-    take = port._take
-
-    def take_some(data: bytes, address: Address) -> None:
-        if chance.random() > 1 / 3:
-            take(data, address)
-
-    port._take = take_some
+    Tap(node.device.host.link).receives = lambda data, source: chance.random() > 1 / 3
 
 
 async def killed(publisher: Process, after: int) -> list[str]:
@@ -93,8 +85,8 @@ def test_whatever_was_acknowledged_outlives_a_publisher_that_is_killed(tmp_path:
             given = [two.address, str(tmp_path / "one"), repr(AREA)]
             publisher = await asyncio.create_subprocess_exec(sys.executable, "-c", PUBLISHER, *given, stdout=PIPE)
             names = await killed(publisher, Random(seed).randrange(30, 200))
-            held = {metadata.key.oid for metadata in two.device.store.cell.holdings.index.objects()}  # type: ignore[attr-defined]
-            kept = {metadata.key.oid for metadata in two.device.store.cell.holdings.objects()}  # type: ignore[attr-defined]
+            held = {metadata.key.oid for metadata in two.device.approach.cell.holdings.index.objects()}  # type: ignore[attr-defined]
+            kept = {metadata.key.oid for metadata in two.device.approach.cell.holdings.objects()}  # type: ignore[attr-defined]
             assert set(names) <= held
             assert set(names) <= kept
 

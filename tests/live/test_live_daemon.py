@@ -18,9 +18,9 @@ import pytest
 from typer.testing import CliRunner
 
 from thyme.cli.node import app
-from thyme.live.daemon.client import Client
-from thyme.live.daemon.connection import NoDaemon, Refused
-from thyme.live.daemon.places import control_path
+from thyme.live.daemon.client import Client, NoDaemon
+from thyme.live.daemon.paths import control_path
+from thyme.live.failures import Refused
 from thyme.model.errors import InputError
 
 PROGRAM = [sys.executable, "-c", "from thyme.cli.main import run; run()"]
@@ -143,8 +143,8 @@ def test_many_past_matches_come_by_themselves(two: tuple[Client, Client]) -> Non
     for i in range(25):
         one.insert(BytesIO(b"x"), 1, f"card{i}", ["card"])
     assert sum(kind == "notified" for kind, _ in other.listen("card", frame="past")) == 25
-    with pytest.raises(Refused, match="inserted by this node before"):
-        one.insert(BytesIO(b"x"), 1, "card1", ["card"])
+    with pytest.raises(Refused, match="inserted by this node before, with other contents"):
+        one.insert(BytesIO(b"y"), 1, "card1", ["card"])
 
 
 def test_a_socket_is_for_its_user_alone(two: tuple[Client, Client], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,13 +9,16 @@ import sys
 from typing import Any
 
 import pytest
+from cores import Air, Core
 from networks import cable, refusal
+from taps import Tap
 from test_live_link import End, closed, opened, until
 
-from thyme.live.link.addresses import Address, is_local, plain_address
-from thyme.live.link.meeting import gossip
-from thyme.live.link.meeting.discovery import Discovery, DiscoveryOptions
+from thyme.live.link.addresses import Address, is_local
+from thyme.live.link.finding import DiscoveryOptions, pack_addresses, unpack_addresses
+from thyme.live.link.link import LinkOptions
 from thyme.live.link.sealing import FrameError
+from thyme.live.link.sockets import plain_address
 
 SCRIPT = """
 import asyncio, json, sys, time
@@ -83,7 +86,7 @@ def test_a_node_told_of_another_greets_it_and_one_that_does_not_discover_does_no
             end.link.greet([middle.link.address])
         await until(lambda: len(middle.link.peers.nodes()) == 3)
         await until(lambda: 2 in left.link.peers.nodes() and 1 in right.link.peers.nodes())
-        fixed.link.finding._greet([left.link.address])
+        fixed.link.receive_announcement(left.link.finding.announcement(), ("127.0.0.1", 5))
         await asyncio.sleep(0.05)
         assert list(fixed.link.peers.nodes()) == [0]
         await closed(middle, left, right, fixed)
@@ -97,11 +100,11 @@ def test_announcements_bring_nodes_together_and_nothing_else_does() -> None:
         one.link.finding.on = other.link.finding.on = True
         await opened(one, other, elsewhere)
         announcement = other.link.finding.announcement()
-        one.link.finding.hear(b"noise", ("127.0.0.1", 5))
-        one.link.finding.hear(one.link.finding.announcement(), ("127.0.0.1", 5))
-        one.link.finding.hear(announcement, ("127.0.0.1", 5))
+        one.link.receive_announcement(b"noise", ("127.0.0.1", 5))
+        one.link.receive_announcement(one.link.finding.announcement(), ("127.0.0.1", 5))
+        one.link.receive_announcement(announcement, ("127.0.0.1", 5))
         await until(lambda: one.link.peers.nodes() == {2: other.link.address})
-        elsewhere.link.finding.hear(announcement, ("127.0.0.1", 5))
+        elsewhere.link.receive_announcement(announcement, ("127.0.0.1", 5))
         await asyncio.sleep(0.05)
         assert elsewhere.link.peers.nodes() == {}
         await closed(one, other, elsewhere)
@@ -114,10 +117,11 @@ def test_a_peer_that_was_killed_and_is_back_is_met_before_it_is_missed() -> None
         one, killed, back = End(1), End(2), End(2)
         one.link.finding.on = True
         await opened(one, killed, back)
-        one.link.finding.hear(killed.link.finding.announcement(), ("127.0.0.1", 5))
+        one.link.receive_announcement(killed.link.finding.announcement(), ("127.0.0.1", 5))
         await until(lambda: one.link.peers.nodes() == {2: killed.link.address})
-        await killed.link._port.close()
-        one.link.finding.hear(back.link.finding.announcement(), ("127.0.0.1", 5))
+        Tap(killed.link, sends=False)
+        await closed(killed)
+        one.link.receive_announcement(back.link.finding.announcement(), ("127.0.0.1", 5))
         await until(lambda: one.link.peers.nodes() == {2: back.link.address})
         await closed(one, back)
 
@@ -146,15 +150,15 @@ def test_the_doctor_knows_the_devices_own_addresses_of_a_link() -> None:
 def test_what_is_told_of_others_means_the_same_there() -> None:
     here: Address = ("10.0.0.1", 1)
     peers: list[Address] = [here, ("10.0.0.2", 2), ("127.0.0.1", 3), ("fd00::1", 4), ("fe80::1%eth0", 5)]
-    assert gossip.read(gossip.told(peers, here)) == [("10.0.0.2", 2)]
-    assert gossip.told(peers, ("127.0.0.1", 9)) == b"127.0.0.1:3"
-    assert gossip.told([here], here) == b""
+    assert unpack_addresses(pack_addresses(peers, here)) == [("10.0.0.2", 2)]
+    assert pack_addresses(peers, ("127.0.0.1", 9)) == b"127.0.0.1:3"
+    assert pack_addresses([here], here) == b""
 
 
 @pytest.mark.parametrize("body", [b"", b"nowhere", b"example.org:5", b"\xff", b"10.0.0.1:0", b"10.0.0.1:5\n" * 200])
 def test_what_is_no_list_of_addresses_is_refused(body: bytes) -> None:
     with pytest.raises(FrameError):
-        gossip.read(body)
+        unpack_addresses(body)
 
 
 def test_addresses_are_written_as_people_know_them() -> None:
@@ -165,11 +169,10 @@ def test_addresses_are_written_as_people_know_them() -> None:
     assert [is_local(text) for text in ("[::]:0", "0.0.0.0:0", "10.0.0.1:5")] == [False] * 3
 
 
-def test_without_a_port_nothing_is_announced() -> None:
-    async def scene() -> None:
-        discovery = Discovery(DiscoveryOptions(port=0), list, lambda data, address: None)
-        discovery.begin(("0.0.0.0", 1), 2)
-        assert discovery._timers == []
-        discovery.end()
-
-    asyncio.run(scene())
+@pytest.mark.parametrize(("port", "met"), [(8_473, True), (0, False)])
+def test_nodes_announce_themselves_and_meet_unless_there_is_no_port(port: int, met: bool) -> None:
+    cores = [Core(number, options=LinkOptions(discovery=DiscoveryOptions(port=port))) for number in (1, 2)]
+    for core in cores:
+        core.link.finding.on = True
+    Air(*cores).run(1.0)
+    assert [bool(core.link.peers.nodes()) for core in cores] == [met, met]

@@ -2,82 +2,90 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
-from thyme.live import Node
-from thyme.live.shell.commands import PARSERS
-from thyme.live.shell.reports import Left
-from thyme.live.shell.shell import Shell
+from thyme.cli.verbs import VERBS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "live.md").read_text()
 PATIENCE_S = 120.0
-PEERS = {1: [2], 2: [1, 3], 3: [2]}
+START = [sys.executable, "-c", "from thyme.cli.main import run; run()"]
 
 
-def block(language: str) -> str:
-    found = re.search(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
-    assert found is not None
-    return found.group(1)
+def block(language: str, number: int = 0) -> str:
+    return str(re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)[number])
 
 
 def masked(line: str) -> str:
-    """Without what differs from run to run: ports and the numbers of subscriptions."""
-    return re.sub(r"\d+@(\d)\b", r"N@\1", re.sub(r"127\.0\.0\.1:\d+", "ADDRESS", line))
+    """Without what differs from run to run: ports and times."""
+    return re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "TIME", re.sub(r"127\.0\.0\.1:\d+", "ADDRESS", line))
 
 
-async def played(session: list[str]) -> dict[int, list[str]]:
-    """The lines of each terminal when the commands of the session are typed; each waits for its reports."""
-    shown: dict[int, list[str]] = {1: [], 2: [], 3: []}
-    expected = dict.fromkeys(shown, 0)
-    news = asyncio.Event()
+class Terminal:
+    def __init__(self, command: str, folder: Path) -> None:
+        arguments = command.removeprefix("thyme ").split()
+        self._process = subprocess.Popen(
+            [*START, *arguments, "--store", "memory"],
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.lines: list[str] = []
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
 
-    def show(node: int, text: str) -> None:
-        shown[node] += text.splitlines()
-        news.set()
+    def type(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
 
-    async def caught_up() -> None:
-        while any(len(shown[node]) < count for node, count in expected.items()):
-            news.clear()
-            await news.wait()
+    def wait_for(self, lines: int) -> None:
+        give_up_s = time.monotonic() + PATIENCE_S
+        while len(self.lines) < lines:
+            assert time.monotonic() < give_up_s, self.lines
+            time.sleep(0.02)
 
-    nodes = {i: Node(i, only_peers=True) for i in PEERS}
-    shells = {i: Shell(node, lambda report, i=i: show(i, report.line())) for i, node in nodes.items()}  # type: ignore[misc]
-    for i, node in nodes.items():
-        await node.open()
-        shells[i].begin()
-    for i, node in nodes.items():
-        await node.connect([nodes[peer].address for peer in PEERS[i]])
-    await asyncio.gather(*(node.join() for node in nodes.values()))
-    for line in session:
-        number, sign, rest = int(line[0]), line[1], line[3:]
-        if sign != ">":
-            expected[number] += 1
-            continue
-        await caught_up()
-        if not await shells[number].run(rest):
-            await shells[number].end()
-            await nodes[number].close()
-            show(number, Left(number).line())
-    await caught_up()
-    return shown
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._reader.join()
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self.lines.append(line.rstrip("\n"))
 
 
-def test_the_session_of_three_terminals_goes_as_it_is_shown() -> None:
+def test_the_session_of_three_terminals_goes_as_it_is_shown(tmp_path: Path) -> None:
     session = block("text").splitlines()
-
-    async def run() -> dict[int, list[str]]:
-        async with asyncio.timeout(PATIENCE_S):
-            return await played(session)
-
-    shown = asyncio.run(run())
-    for node, lines in shown.items():
-        assert [masked(line) for line in lines] == [
-            masked(line[3:]) for line in session if line.startswith(f"{node}  ")
-        ]
+    ports = {f"900{i}": f"{40_100 + i + (time.time_ns() % 1_000) * 10}" for i in (1, 2, 3)}
+    commands = [re.sub(r"900\d", lambda found: ports[found.group()], line) for line in block("sh").splitlines()]
+    terminals = {number: Terminal(command, tmp_path) for number, command in enumerate(commands, 1)}
+    expected: dict[int, list[str]] = {1: [], 2: [], 3: []}
+    try:
+        for line in session:
+            number, sign, rest = int(line[0]), line[1], line[3:]
+            if sign != ">":
+                expected[number].append(rest)
+                continue
+            for each, shown in expected.items():
+                terminals[each].wait_for(len(shown))
+            terminals[number].type(rest)
+        for number, terminal in terminals.items():
+            terminal.wait_for(len(expected[number]))
+            assert [masked(line) for line in terminal.lines] == [masked(line) for line in expected[number]]
+    finally:
+        for terminal in terminals.values():
+            terminal.close()
 
 
 def test_the_program_prints_what_it_says() -> None:
@@ -92,5 +100,5 @@ def test_the_program_prints_what_it_says() -> None:
     assert done.stdout == "kick@1 3-3!\nb'a photo'\n"
 
 
-def test_every_command_is_described() -> None:
-    assert all(f"`{name}" in PAGE for name in PARSERS)
+def test_every_verb_is_described() -> None:
+    assert all(f"`thyme {name}" in PAGE for name in VERBS)

@@ -13,12 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from thyme.live.emulation.air import Air
-from thyme.live.emulation.area import MAX_NODES, AirOptions, Area, scattered
+from thyme.live.emulation.area import MAX_NODES, AirOptions, Area, MediumOptions, scattered
 from thyme.live.emulation.map import shown
-from thyme.live.emulation.medium import MediumOptions
 from thyme.live.emulation.stage import Stage, StageOptions
-from thyme.live.emulation.trial import Trial, TrialOptions, write_events
-from thyme.live.emulation.workload import WorkloadOptions, operations_of
+from thyme.live.emulation.trial import Trial, TrialOptions, WorkloadOptions, operations_of, write_events
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 from thyme.model.records import EVENT_COLUMNS, OperationKind
@@ -137,6 +135,22 @@ def test_the_map_shows_the_crowd_to_who_has_its_address_and_does_what_is_clicked
             assert chart.picture()["links"] == [(0, 1), (0, 2), (1, 2)]
 
     asyncio.run(asyncio.wait_for(run(), PATIENCE_S))
+
+
+def test_a_map_that_somebody_looks_at_ends_quietly(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def look() -> None:
+        stage = Stage(area_of((10.0, 10.0)), StageOptions(), tmp_path)
+        async with httpx.AsyncClient() as browser:
+            async with shown(stage, "127.0.0.1:0") as (_, address):
+                page, _, token = address.partition("?")
+                request = browser.build_request("GET", f"{page}events?{token}")
+                stream = await browser.send(request, stream=True)
+                lines = stream.aiter_lines()
+                await anext(lines)
+            await stream.aclose()
+
+    asyncio.run(asyncio.wait_for(look(), PATIENCE_S))
+    assert not caplog.records
 
 
 @pytest.mark.long

@@ -89,13 +89,13 @@ async def crowd(approach: str, folder: Path, signed: bool) -> AsyncIterator[tupl
         _, owner, subscriber, forger = nodes
         if signed:
             host = forger.device.host
-            host.codec = host.link._codec = SigningCodec(Forger(forger.identity))
+            host.codec = host.link.core.codec = SigningCodec(Forger(forger.identity))
         yield owner, subscriber, forger
 
 
 def say(forger: Node, author: Node, message: Message, to: Node | None = None) -> None:
     """As the approach would send it, had the author asked the forger to pass it on."""
-    store: Any = forger.device.store
+    store: Any = forger.device.approach
     payload = forger.device.host.codec.encode(message)
     match forger.options.approach:
         case "dcs":
@@ -116,7 +116,7 @@ async def notified(node: Node, query: str, frame: TimeFrame | None = None) -> tu
 
 
 def deletion(approach: str, key: ObjectKey, forger: Node) -> Message:
-    store: Any = forger.device.store
+    store: Any = forger.device.approach
     return DeleteRequest(1, key) if approach == "es" else CellState(deleted=(Deleted(store.cell.id, key),))
 
 
@@ -141,7 +141,7 @@ def test_only_its_subscriber_ends_a_subscription(tmp_path: Path, approach: str, 
     async def run() -> None:
         async with crowd(approach, tmp_path, signed) as (owner, subscriber, forger):
             key, names = await notified(subscriber, "goal")
-            store: Any = forger.device.store
+            store: Any = forger.device.approach
             ends: dict[str, Callable[[], Message]] = {
                 "es": lambda: UnsubscribeRequest(1, key),
                 "ls": lambda: Unsubscribed(key, forger.now()),

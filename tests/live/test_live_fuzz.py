@@ -12,13 +12,14 @@ from typing import Any, Union, get_args, get_origin
 import msgspec
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from memory_log import MemoryLog
+from taps import sealed, send
 from test_live_link import End, closed, opened
 
 from thyme.live import Node
 from thyme.live.link.addresses import Address
-from thyme.live.link.carrying.parcels import pack_messages
 from thyme.live.link.frames import EVERYBODY, Frame, Kind
-from thyme.live.node.logs.log import MemoryLog
+from thyme.live.link.parcels import pack_messages
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
@@ -54,11 +55,11 @@ class Attacker:
     async def attack(self, datagrams: Sequence[bytes | Frame], target: Address) -> None:
         await opened(self._end)
         self._link.greet([target])
-        await self._link.acquaintance.acquainted.wait()
+        await self._link.acquainted()
         for i in range(0, len(datagrams), 50):  # in bursts that fit the buffer of the node's socket
             for sent in datagrams[i : i + 50]:
                 peer = self._link.peers.at(target)
-                self._link._send(sent if isinstance(sent, bytes) else self._link._sealed(sent, peer), target, "attack")
+                send(self._link, sent if isinstance(sent, bytes) else sealed(sent, peer), target)
             await self._greet(target)
         await closed(self._end)
 
@@ -68,6 +69,7 @@ class Attacker:
         before_s = peer.heard_s = 0.0
         while peer.heard_s == before_s:
             self._link.acquaintance.hello(target)
+            self._link.flush()
             for _ in range(100):
                 await asyncio.sleep(0.01)
                 if peer.heard_s != before_s:

@@ -92,16 +92,6 @@ def test_what_names_nodes_by_32_bits_is_refused_to_a_key() -> None:
         asyncio.run(run())
 
 
-def test_what_puts_signed_statements_together_is_refused() -> None:
-    async def run() -> None:
-        settings = {"grid": {"width_m": 40.0, "height_m": 40.0}, "spread_load": 100}
-        async with Node(1, store="memory", approach="dcs", settings=settings):
-            raise AssertionError
-
-    with pytest.raises(InputError, match="spread_load"):
-        asyncio.run(run())
-
-
 def test_an_invitation_says_all_that_a_member_needs() -> None:
     settings = {"grid": {"width_m": 80.0}}
     closed = Namespace.drawn("the final", "dcs", settings)
@@ -134,3 +124,10 @@ def test_namespaces_differ_by_name_and_by_passphrase() -> None:
         namespace_of("gallery", "short")
     with pytest.raises(InputError, match="printable"):
         namespace_of("\n")
+
+
+def test_a_short_passphrase_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    Namespace.with_passphrase("final", "four words nobody guesses")
+    assert caplog.text == ""
+    Namespace.with_passphrase("final", "password1")
+    assert "is short (9 characters)" in caplog.text

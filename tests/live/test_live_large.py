@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from thyme.live import Node, OperationError
-from thyme.live.link.carrying.paths import PathOptions
-from thyme.live.link.udp import LinkOptions
+from thyme.live.link.link import LinkOptions
+from thyme.live.link.paths import PathOptions
 from thyme.model.chunks import CHUNK_BYTES
 from thyme.model.errors import InputError
 from thyme.model.objects import Metadata
@@ -185,7 +185,8 @@ def test_an_insertion_that_fails_leaves_nothing_behind(tmp_path: Path, film: Pat
         assert list(one.device.host.store.items("draft")) == []
         await one.insert("film", film, ["film"])
         with pytest.raises(InputError, match="inserted by this node before"):
-            await one.insert("film", film, ["film"])
+            await one.insert("film", film, ["other"])
+        await one.insert("film", film, ["film"])  # the same once more
         assert await one.retrieve(one.known()[0]) == DATA
 
     scene(tmp_path, play)

@@ -31,7 +31,7 @@ async def filled(one: Node, two: Node, number: int) -> str:
     """A tag whose home is the cell of `one`, with that many objects under it."""
     await one.device.joined.wait()
     await two.device.joined.wait()
-    grid = one.device.store.cell.grid  # type: ignore[attr-defined]
+    grid = one.device.approach.cell.grid  # type: ignore[attr-defined]
     tag = next(tag for tag in (f"tag{i}" for i in range(99)) if grid.cell_for(tag) == grid.cell_of(HERE))
     await asyncio.gather(*(two.insert(f"o{i}", b"content", [tag], b"s" * 500) for i in range(number)))
     return tag
@@ -63,3 +63,14 @@ def test_who_leaves_an_empty_place_says_what_nobody_took_over(caplog: pytest.Log
 
     asyncio.run(run())
     assert "could not hand over all that it held" in caplog.text
+
+
+def test_who_leaves_alone_does_not_warn_of_a_wait(caplog: pytest.LogCaptureFixture) -> None:
+    async def run() -> None:
+        async with asyncio.timeout(PATIENCE_S), node(1, HERE) as one:
+            await one.device.joined.wait()
+            for i in range(8):
+                await one.insert(f"o{i}", b"content", [f"tag{i}"])
+
+    asyncio.run(run())
+    assert "could not hand over" not in caplog.text

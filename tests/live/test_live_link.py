@@ -11,12 +11,14 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from taps import Tap, kind_of
 
 from thyme.live.link.addresses import Address, address_text, parse_address
-from thyme.live.link.carrying.unicasts import UnicastOptions
 from thyme.live.link.frames import HEADER_BYTES, MARK_BYTES, Frame, Kind, pack, unpack
+from thyme.live.link.link import LinkOptions
 from thyme.live.link.sealing import FrameError, Seal
-from thyme.live.link.udp import LinkOptions, UdpLink
+from thyme.live.link.udp import UdpLink
+from thyme.live.link.unicasts import UnicastOptions
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.records import TrafficKind
@@ -34,9 +36,9 @@ class End:
     def __init__(self, node: int, options: LinkOptions | None = None, *, only_listed: bool = False) -> None:
         self.heard: asyncio.Queue[tuple[int, Message]] = asyncio.Queue()
         self.counts: Counter[tuple[str, str, str]] = Counter()
-        self.link = UdpLink(NodeId(node), Random(node), self._hear, self._count, options, only_listed=only_listed)
+        self.link = UdpLink(NodeId(node), Random(node), self._deliver, self._count, options, only_listed=only_listed)
 
-    def _hear(self, sender: NodeId, message: Message, size_bytes: int) -> None:
+    def _deliver(self, sender: NodeId, message: Message, size_bytes: int) -> None:
         self.heard.put_nowait((sender, message))
 
     def _count(self, traffic: TrafficKind, name: str, size_bytes: int, reason: str) -> None:
@@ -69,8 +71,8 @@ async def acquaint(one: End, other: End) -> None:
     one.link.greet([other.link.address])
     other.link.greet([one.link.address])
     async with asyncio.timeout(PATIENCE_S):
-        await one.link.acquaintance.acquainted.wait()
-        await other.link.acquaintance.acquainted.wait()
+        await one.link.acquainted()
+        await other.link.acquainted()
 
 
 def test_greeting_one_address_is_enough_for_both_to_know_each_other() -> None:
@@ -78,7 +80,7 @@ def test_greeting_one_address_is_enough_for_both_to_know_each_other() -> None:
         one, other = End(1), End(2)
         await opened(one, other)
         one.link.greet([other.link.address])
-        await asyncio.wait_for(one.link.acquaintance.acquainted.wait(), PATIENCE_S)
+        await one.link.acquainted(PATIENCE_S)
         assert one.link.peers.nodes() == {2: other.link.address}
         await until(lambda: other.link.peers.nodes() == {1: one.link.address})
         await closed(one, other)
@@ -110,14 +112,14 @@ def test_much_is_acknowledged_before_it_is_worked_on_and_a_little_after(size_byt
         sender, receiver = End(1), End(2)
         await opened(sender, receiver)
         await acquaint(sender, receiver)
-        send, told_after = receiver.link._send, []
+        tap, told_after = Tap(receiver.link), []
 
-        def watched(datagram: bytes, address: Address, name: str) -> None:
-            if name == "ack":
+        def watched(datagram: bytes, address: Address) -> bool:
+            if kind_of(datagram) is Kind.ACK:
                 told_after.append(receiver.heard.qsize())
-            send(datagram, address, name)
+            return True
 
-        receiver.link._send = watched
+        tap.sends = watched
         part = PartReply(1, ObjectKey("o", NodeId(1)), True, 0, size_bytes, bytes(size_bytes))
         sender.link.unicast(NodeId(2), part, None)
         await until(lambda: sender.link.unacknowledged == 0)
@@ -133,14 +135,14 @@ def test_a_unicast_is_heard_once_though_its_acknowledgements_are_lost() -> None:
         await opened(sender, receiver)
         await acquaint(sender, receiver)
         failed = asyncio.Event()
-        send, receiver.link._send = receiver.link._send, lambda datagram, address, name: None
+        tap = Tap(receiver.link, sends=False)
         sender.link.unicast(NodeId(2), JoinRequest(1), failed.set)
         await asyncio.wait_for(failed.wait(), PATIENCE_S)
         assert sender.counts[("retransmitted", "unicast", "")] == 2
         assert sender.counts[("given up", "unicast", "retry limit")] == 1
         await until(lambda: receiver.dropped("repeated") == 2)
         assert receiver.heard.qsize() == 1
-        receiver.link._send = send
+        tap.remove()
         sender.link.unicast(NodeId(2), JoinRequest(2), None)
         await receiver.next()
         assert await receiver.next() == (1, JoinRequest(2))
@@ -208,7 +210,7 @@ def test_a_peer_that_does_not_answer_keeps_nobody_waiting() -> None:
         await opened(sender, receiver, silent)
         await acquaint(sender, receiver)
         await acquaint(sender, silent)
-        silent.link._send = lambda datagram, address, name: None
+        Tap(silent.link, sends=False)
         for i in range(100):
             sender.link.unicast(NodeId(3), JoinRequest(i), None)
         await asyncio.wait_for(sender.link.room(), 1.0)
@@ -226,7 +228,7 @@ def test_when_a_link_is_broken_all_that_waits_for_it_fails_together() -> None:
         sender, receiver = End(1, LinkOptions(unicasts=narrow)), End(2)
         await opened(sender, receiver)
         await acquaint(sender, receiver)
-        receiver.link._send = lambda datagram, address, name: None
+        Tap(receiver.link, sends=False)
         failed: list[int] = []
         for i in range(200):
             sender.link.unicast(NodeId(2), JoinRequest(i), lambda i=i: failed.append(i))  # type: ignore[misc]

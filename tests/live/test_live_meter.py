@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from thyme.live.emulation.area import AirOptions
-from thyme.live.emulation.medium import Medium, MediumOptions
+from thyme.live.emulation.area import AirOptions, Medium, MediumOptions
 from thyme.live.emulation.meter import purpose_of
 from thyme.live.emulation.use_case import UseCaseOptions, play_use_case
 from thyme.model.errors import InputError
@@ -93,7 +92,7 @@ def test_devices_in_a_closed_loop_are_metered_and_an_orphaned_object_is_found(tm
 
 LIMITS = """
 import resource
-from thyme.live.emulation.open_files import allow_crowd
+from thyme.live.emulation.stage import allow_crowd
 from thyme.model.errors import InputError
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, 1_500))
 allow_crowd(4)

@@ -7,11 +7,11 @@ import socket
 import struct
 
 import pytest
+from cores import Air, Core
 from test_live_link import End, acquaint, closed, opened, until
 
-from thyme.live.link.addresses import Address
-from thyme.live.link.carrying.multicast import GROUP, MulticastOptions
-from thyme.live.link.udp import LinkOptions
+from thyme.live.link.addresses import GROUP_4
+from thyme.live.link.link import LinkOptions, MulticastOptions
 from thyme.model.records import TrafficKind
 from thyme.wire.storage import JoinRequest
 
@@ -33,10 +33,10 @@ def carried_on_loopback() -> bool:
         try:
             listening.bind(("", port))
             listening.settimeout(0.5)
-            membership = struct.pack("4s4s", socket.inet_aton(GROUP), network)
+            membership = struct.pack("4s4s", socket.inet_aton(GROUP_4), network)
             listening.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
             sending.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, network)
-            sending.sendto(b"x", (GROUP, port))
+            sending.sendto(b"x", (GROUP_4, port))
             return listening.recv(1) == b"x"
         except OSError:
             return False
@@ -59,7 +59,7 @@ def test_one_datagram_reaches_all_who_hear_it_and_those_who_do_not_get_one_each(
         await opened(middle, left, right, deaf)
         for other in (left, right, deaf):
             await acquaint(middle, other)
-        await until(lambda: len(middle.link._multicast.reached(middle.link.peers.addresses())) == 2)
+        await until(lambda: len(middle.link.core.in_group(middle.link.peers.addresses())) == 2)
         middle.link.broadcast(JoinRequest(7))
         for other in (left, right, deaf):
             assert await other.next() == (0, JoinRequest(7))
@@ -77,7 +77,7 @@ def test_strangers_in_the_group_are_not_heard() -> None:
         one, two, stranger = End(1, options(port, 1)), End(2, options(port, 1)), End(3, options(port, 1))
         await opened(one, two, stranger)
         await acquaint(one, two)
-        await until(lambda: bool(one.link._multicast.reached(one.link.peers.addresses())))
+        await until(lambda: bool(one.link.core.in_group(one.link.peers.addresses())))
         one.link.broadcast(JoinRequest(7))
         assert await two.next() == (1, JoinRequest(7))
         await asyncio.sleep(0.05)
@@ -89,27 +89,30 @@ def test_strangers_in_the_group_are_not_heard() -> None:
 
 
 def test_who_is_not_heard_from_any_more_is_sent_a_datagram_of_its_own() -> None:
-    async def scene() -> None:
-        end = End(1, options(free_port()))
-        await opened(end)
-        multicast = end.link._multicast
-        there: list[Address] = [("10.0.0.1", 1), ("10.0.0.2", 1), ("10.0.0.3", 1)]
-        for address in there[:2]:
-            multicast.believe(address)
-        assert multicast.reached(there) == (set(there[:2]) if multicast.open else set())
-        assert multicast.reached(there[1:]) == set(), "too few to be worth it"
-        multicast._believed[there[0]] = 0.0
-        assert multicast.reached(there) == set()
-        await closed(end)
-
-    asyncio.run(scene())
+    middle, left, right, deaf = (Core(number, group=number < 4, options=options(8_472)) for number in (1, 2, 3, 4))
+    air = Air(middle, left, right, deaf)
+    air.greet(middle, left, right, deaf)
+    air.run(1.0)
+    everybody = middle.link.peers.addresses()
+    assert middle.link.in_group(everybody) == {left.addresses[0], right.addresses[0]}
+    assert middle.link.in_group(everybody[1:]) == set(), "too few to be worth it"
+    before = middle.counts.total()
+    air.call(middle, lambda: middle.link.broadcast(JoinRequest(7)))
+    assert [to for at_s, _, _, to in air.sent if at_s == air.now_s] == [(GROUP_4, 8_472), deaf.addresses[0]]
+    assert middle.counts.total() == before
+    left.group = False
+    air.run(6.0)
+    assert middle.link.in_group(everybody) == {left.addresses[0], right.addresses[0]}, "an answer counts for a while"
+    air.run(2.0)
+    assert middle.link.in_group(everybody) == set()
 
 
 def test_on_loopback_there_is_none_unless_it_is_asked_for() -> None:
     async def scene() -> None:
         end = End(1)
         await opened(end)
-        assert not end.link._multicast.open
+        assert end.link.endpoint is not None
+        assert not end.link.endpoint.has_group
         await closed(end)
 
     asyncio.run(scene())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from os import urandom
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ from thyme.approaches.deciding import CrowdKind, Needs, decide
 from thyme.cli.namespaces import app, shared_namespace
 from thyme.live.doctor import Doctor
 from thyme.live.link.addresses import LOOPBACK
-from thyme.live.link.meeting.directory import Directory, Entry
-from thyme.live.link.meeting.discovery import DiscoveryOptions
-from thyme.live.link.udp import LinkOptions
+from thyme.live.link.directory import Directory, Entry
+from thyme.live.link.finding import DiscoveryOptions
+from thyme.live.link.link import LinkOptions
+from thyme.live.link.timers import Timers
 from thyme.live.node.node import Node
 from thyme.live.node.spaces import Spaces
 from thyme.live.trust.choosing import ExpectedCrowd, choose, resolved
@@ -99,18 +101,49 @@ def test_namespaces_are_made_listed_joined_and_left_from_the_command_line(tmp_pa
     assert not shared_namespace("final", "", str(tmp_path / "other")).closed
 
 
+@pytest.mark.parametrize("text", ["notaninvitation", "thyme:", "thyme:AAAA", "thyme:notaninvitation!"])
+def test_what_is_no_invitation_is_refused_and_joins_nothing(text: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not an invitation"):
+        CliRunner().invoke(app, ["join", text, "--store", str(tmp_path)], catch_exceptions=False)
+    assert list(Keyring(tmp_path)) == []
+    done = CliRunner().invoke(app, ["join", "stage", "--open", "--store", str(tmp_path)], catch_exceptions=False)
+    assert "joined stage" in done.output
+
+
+def test_the_same_name_with_another_passphrase_is_reported(caplog: pytest.LogCaptureFixture) -> None:
+    timers = Timers()
+    one, same, wrong, other = (Directory(timers, urandom) for _ in range(4))
+    for directory, namespace in (
+        (one, Namespace.with_passphrase("final", "four words nobody guesses")),
+        (same, Namespace.with_passphrase("final", "four words nobody guesses")),
+        (wrong, Namespace.with_passphrase("final", "four words nobody gusses")),
+        (other, Namespace.with_passphrase("stage", "four words nobody guesses")),
+    ):
+        directory.announce(namespace, "ls", {})
+    assert one.receive(same.announcement())
+    assert one.receive(other.announcement())
+    assert not one.mistaken()
+    for _ in range(3):
+        assert one.receive(wrong.announcement())
+    assert one.mistaken()
+    assert one.around() == [], "the name of a closed one is not told"
+    assert caplog.text.count("of the same name and with another passphrase") == 1
+    timers.now_s = 20.0
+    assert not one.mistaken(), "nobody says so any more"
+
+
 def test_open_namespaces_are_heard_of_while_somebody_says_so() -> None:
-    now_s = 0.0
-    mine, theirs = Directory(lambda: now_s), Directory(lambda: now_s)
+    timers = Timers()
+    mine, theirs = Directory(timers, urandom), Directory(timers, urandom)
     assert mine.announcement() == b""
     theirs.own = Entry("stage", "dcs", {"grid": {"width_m": 80.0}})
-    assert mine.hear(theirs.announcement())
-    assert not mine.hear(b"noise" * 20)
+    assert mine.receive(theirs.announcement())
+    assert not mine.receive(b"noise" * 20)
     assert mine.around() == [theirs.own]
     theirs.own = Entry("large", "dcs", {"a": "x" * 500})
-    mine.hear(theirs.announcement())
+    mine.receive(theirs.announcement())
     assert mine.around()[-1] == Entry("large", "dcs")
-    now_s = 20.0
+    timers.now_s = 20.0
     assert mine.around() == []
 
 
@@ -135,11 +168,11 @@ def test_the_doctor_says_who_answers_and_why_others_do_not() -> None:
 
 
 def test_a_namespace_left_to_auto_takes_what_the_decision_map_has(tmp_path: Path) -> None:
-    few, many = ExpectedCrowd(5), ExpectedCrowd(300, 200.0, 120.0, range_m=50.0, walking=0.2)
+    few, many = ExpectedCrowd(5), ExpectedCrowd(300, 200.0, 120.0, range_m=50.0)
     assert choose(few)[0].approach == decide(CrowdKind(4.0), Needs(positions=False)).approach
     assert choose(few)[1] == {}
     decision, settings = choose(many)
-    assert decision.approach == decide(CrowdKind(97.9, 0.2)).approach
+    assert decision.approach == decide(CrowdKind(97.9)).approach
     assert (decision.approach, settings) == ("dcs", {"grid": {"width_m": 200.0, "height_m": 120.0, "cell_m": 17.7}})
 
     async def run() -> None:

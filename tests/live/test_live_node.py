@@ -8,19 +8,20 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from memory_log import MemoryLog
 
+from thyme.approaches.ls.entry import LIVE_JITTER_S
 from thyme.approaches.ls.protocol import LocalStorage
-from thyme.live import Node, OperationError
-from thyme.live.node.clock import Clock
-from thyme.live.node.device import ANSWER_JITTER_S
-from thyme.live.node.logs.log import FileLog, MemoryLog, read_log
-from thyme.live.node.operations.notifications import MAX_WAITING_NOTIFICATIONS, Notice, Notifications
+from thyme.live import Node, OperationError, ReaderTooSlow
+from thyme.live.node.logs.log import FileLog, read_log
+from thyme.live.node.notifications import MAX_WAITING_NOTIFICATIONS, Notice, Notifications
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.geometry import Point
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
 from thyme.model.records import Counted, Joined, TrafficKind
+from thyme.wire.message import Message
 
 PATIENCE_S = 60.0
 QUICK = {"join": {"wait_s": 0.05, "delay_s": 0.01}}
@@ -67,8 +68,8 @@ def test_a_subscription_is_answered_almost_at_once_unless_settings_say_otherwise
             Node(2, settings=patient, store="memory") as two,
             Node(3, settings=again, store="memory") as three,
         ):
-            found = [cast(LocalStorage, node.device.store).options.answers for node in (one, two, three)]
-        assert [options.jitter_s for options in found] == [ANSWER_JITTER_S, 0.1, ANSWER_JITTER_S]
+            found = [cast(LocalStorage, node.device.approach).options.answers for node in (one, two, three)]
+        assert [options.jitter_s for options in found] == [LIVE_JITTER_S, 0.1, LIVE_JITTER_S]
         assert [options.retries for options in found] == [3, 3, 1]
 
     asyncio.run(run())
@@ -113,7 +114,7 @@ def test_cells_store_for_live_nodes_as_well() -> None:
                 await one.insert(f"of {tag}", tag.encode(), [tag])
                 notice = await anext(stream)
                 assert await three.retrieve(notice.metadata) == tag.encode()
-            stores = [node.device.store for node in (one, two, three)]
+            stores = [node.device.approach for node in (one, two, three)]
             kept = [{name: count for name, count, _ in store.stored()}["objects"] for store in stores]
             assert kept[:2] == [4, 4], "both members of the owner's cell keep its objects"
 
@@ -215,7 +216,7 @@ def test_operations_under_way_fail_when_the_node_leaves() -> None:
         ({"approach": "none"}, "no approach 'none'"),
         ({"listen": "127.0.0.1"}, "expected host:port"),
         ({"peers": ["127.0.0.1:0"]}, "expected 1 to 65535"),
-        ({"nonsense": 1}, "unknown field `nonsense`"),
+        ({"nonsense": 1}, "no option 'nonsense'; expected one of store, namespace"),
         ({"settings": {"past_matches": "many"}}, "past_matches"),
         ({"settings": {"contents": {"part_bytes": 60_000}}}, "part_bytes.*50000"),
         ({"settings": {"contents": {"window": 0}}}, "window"),
@@ -233,14 +234,15 @@ def test_options_that_cannot_be_meant_are_refused(options: dict[str, Any], messa
         asyncio.run(run())
 
 
-def test_a_stream_that_nobody_reads_keeps_the_newest() -> None:
+def test_a_stream_that_is_read_too_slowly_keeps_the_newest_and_says_so() -> None:
     async def run() -> None:
         key = SubscriptionKey(0, NodeId(1))
         stream = Notifications(key, "photo", Node(1, store="memory"))
         for i in range(MAX_WAITING_NOTIFICATIONS + 3):
             stream.put(Notice(key, Metadata(ObjectKey(str(i), NodeId(1)), ("photo",), b"", 0.0, 0), 0.0))
-        assert stream.lost == 3
-        assert (await anext(stream)).metadata.key.oid == "3"
+        with pytest.raises(ReaderTooSlow, match="3 items were dropped"):
+            await anext(stream)
+        assert (await anext(stream)).key.oid == "3"
 
     asyncio.run(run())
 
@@ -254,30 +256,14 @@ def test_an_application_that_fails_to_take_one_notice_gets_the_others() -> None:
             if notice.metadata.key.oid == "b":
                 raise ValueError("not this one")
 
-        node = Node(1, store="memory")
-        node.on_notice = hear
-        objects = [Metadata(ObjectKey(oid, NodeId(2)), ("photo",), b"", 0.0, 0) for oid in "abc"]
-        node._tidings.notify(SubscriptionKey(0, NodeId(1)), [(metadata, 0.0) for metadata in objects])
-        assert heard == ["a", "b", "c"]
-
-    asyncio.run(run())
-
-
-def test_a_held_clock_stands_still_and_never_goes_back() -> None:
-    async def run() -> None:
-        clock = Clock(100.0, speed=1_000.0)
-        limit_s = clock.now() + 10_000.0
-        clock.hold_at(limit_s)
-        clock.hold_at(clock.now())
-        stopped_s = clock.now()
-        await asyncio.sleep(0.01)
-        assert clock.now() == stopped_s < limit_s
-        clock.hold_at(stopped_s - 50.0)
-        assert clock.now() == stopped_s
-        clock.hold_at(limit_s)
-        while clock.now() < stopped_s + 1.0:
-            await asyncio.sleep(0)
-        assert clock.now() <= limit_s
+        async with asyncio.timeout(PATIENCE_S), Node(1, store="memory", settings=QUICK) as node:
+            node.on_notice = hear
+            await node.subscribe("photo")
+            for oid in "abc":
+                await node.insert(oid, b"x", ["photo"])
+            while len(heard) < 3:
+                await asyncio.sleep(0.01)
+            assert heard == ["a", "b", "c"]
 
     asyncio.run(run())
 
@@ -339,3 +325,38 @@ def test_a_log_line_that_is_no_event_is_named(tmp_path: Path) -> None:
     path.write_text('{"at_s": 1.0}\nnonsense\n')
     with pytest.raises(InputError, match="line 2"):
         read_log(path)
+
+
+def test_an_internal_error_while_a_message_is_handled_is_logged_once_and_the_node_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def run() -> None:
+        async with (
+            asyncio.timeout(PATIENCE_S),
+            Node(1, store="memory", settings=QUICK) as one,
+            Node(2, store="memory", peers=[one.address], settings=QUICK) as two,
+        ):
+            handle, failed = one.device.host.receive, 0
+
+            def fail_twice(sender: NodeId, message: Message) -> None:
+                nonlocal failed
+                if failed < 2:
+                    failed += 1
+                    raise KeyError("a defect")
+                assert handle is not None
+                handle(sender, message)
+
+            one.device.host.receive = fail_twice
+            goals = await one.subscribe("goal")
+            while failed < 2:
+                await two.insert(f"photo{failed}", b"x", ["goal"])
+                await two.find("nothing", wait_s=0.05)
+            await two.insert("later", b"x", ["goal"])
+            while (await anext(goals)).metadata.key.oid != "later":
+                continue
+
+    asyncio.run(run())
+    errors = [record for record in caplog.records if "could not handle" in record.getMessage()]
+    assert errors
+    assert errors[0].levelname == "ERROR"
+    assert "a defect" in caplog.text

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,7 +34,7 @@ class Node:
     def __init__(self, approach: str, *arguments: str) -> None:
         settings = [word for key, value in QUICK[approach].items() for word in ("--set", f"{key}={value}")]
         self.process = subprocess.Popen(
-            [*COMMAND, "--approach", approach, *settings, *arguments],
+            [*COMMAND, "--json", "--store", "memory", "--approach", approach, *settings, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -42,24 +43,23 @@ class Node:
         self._patience = threading.Timer(PATIENCE_S, self.process.kill)
         self._patience.start()
         self.said: list[str] = []
-        self.address = self.wait_for("listening")["address"]
+        self.address = self.next()["address"]
 
     def say(self, line: str) -> None:
         assert self.process.stdin is not None
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
 
-    def wait_for(self, event: str) -> dict[str, Any]:
-        """The next report of this kind."""
+    def next(self) -> dict[str, Any]:
+        """The next answer."""
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.said.append(line)
-            report: dict[str, Any] = json.loads(line)
-            if report["event"] == event:
-                return report
-            assert report["event"] != "failed", report
+        line = self.process.stdout.readline()
         assert self.process.stderr is not None
-        raise AssertionError(f"ended before {event!r}: {self.process.stderr.read()}, after {self.said}")
+        assert line, f"ended: {self.process.stderr.read()}, after {self.said}"
+        self.said.append(line)
+        answer: dict[str, Any] = json.loads(line)
+        assert "error" not in answer, answer
+        return answer
 
     def leave(self) -> str:
         _, told = self.process.communicate("quit\n", timeout=60.0)
@@ -83,21 +83,21 @@ def running(approach: str, *arguments: str) -> Iterator[Node]:
 
 
 @pytest.mark.parametrize("approach", QUICK)
-def test_three_processes_in_a_line_notify_and_hand_over_contents(approach: str) -> None:
+def test_three_processes_in_a_line_notify_and_hand_over_contents(approach: str, tmp_path: Path) -> None:
     with ExitStack() as stack:
         middle = stack.enter_context(running(approach, "--id", "2"))
         ends = ["--peer", middle.address, "--only-peers"]
         left = stack.enter_context(running(approach, "--id", "1", *ends))
         right = stack.enter_context(running(approach, "--id", "3", *ends))
         for node in (middle, left, right):
-            node.wait_for("joined")
-        right.say('subscribe "goal & !replay" --future')
-        right.wait_for("subscribed")
-        left.say('insert slow --tags goal,replay "again"')
-        left.wait_for("inserted")
-        left.say('insert kick --tags goal "3-3!"')
-        assert left.wait_for("inserted")["object"] == "kick@1"
-        assert right.wait_for("notified")["object"] == "kick@1", "what does not match is not notified"
-        right.say("retrieve kick@1")
-        assert right.wait_for("retrieved")["size_bytes"] == 4
+            assert node.next()["joined"]
+        right.say('sub "goal & !replay" --future')
+        assert right.next()["query"] == "goal & !replay"
+        left.say('put slow --tags goal,replay --text "again"')
+        assert left.next()["key"] == "slow@1"
+        left.say('put kick --tags goal --text "3-3!"')
+        assert left.next()["key"] == "kick@1"
+        assert right.next()["object"]["key"] == "kick@1", "what does not match is not notified"
+        right.say(f"get kick@1 -o {tmp_path / 'kick'}")
+        assert right.next()["size_bytes"] == 4
         assert [node.leave() for node in (left, right, middle)] == ["", "", ""]

@@ -8,24 +8,28 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from taps import Tap, kind_of
 from test_live_link import End, acquaint, closed, opened, until
 
-from thyme.live.link.carrying.parcels import (
+from thyme.live.link.addresses import Address
+from thyme.live.link.frames import Kind
+from thyme.live.link.link import LinkOptions
+from thyme.live.link.parcels import (
     MAX_ACKNOWLEDGED,
+    MAX_INCOMPLETE,
     MAX_MESSAGES,
     Piece,
+    Pieces,
     pack_messages,
     pack_numbers,
-    read_piece,
     split,
     unpack_messages,
     unpack_numbers,
+    unpack_piece,
 )
-from thyme.live.link.carrying.paths import PathOptions, Paths
-from thyme.live.link.carrying.pieces import MAX_INCOMPLETE, Pieces
-from thyme.live.link.carrying.unicasts import UnicastOptions
+from thyme.live.link.paths import PathOptions, Paths
 from thyme.live.link.sealing import FrameError
-from thyme.live.link.udp import LinkOptions
+from thyme.live.link.unicasts import UnicastOptions
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.records import TrafficKind
 from thyme.wire.storage import JoinRequest, PartReply
@@ -77,14 +81,15 @@ def test_a_message_larger_than_the_path_arrives_whole_though_pieces_are_lost() -
 
 def lose_every_third(end: End) -> None:
     """Of the unicasts that this end sends."""
-    send, sent = end.link._send, [0]
+    sent = 0
 
-    def lossy(datagram: bytes, address: tuple[str, int], name: str) -> None:
-        sent[0] += name == "unicast"
-        if name != "unicast" or sent[0] % 3:
-            send(datagram, address, name)
+    def passes(datagram: bytes, address: Address) -> bool:
+        nonlocal sent
+        unicast = kind_of(datagram) in (Kind.PARCEL, Kind.PIECE)
+        sent += unicast
+        return not unicast or sent % 3 > 0
 
-    end.link._send = lossy
+    Tap(end.link).sends = passes
 
 
 def test_a_broadcast_larger_than_the_path_arrives_whole() -> None:
@@ -108,7 +113,7 @@ def test_a_message_in_pieces_to_somebody_who_is_silent_fails_once() -> None:
         sender, receiver = End(1, options), End(2)
         await opened(sender, receiver)
         await acquaint(sender, receiver)
-        receiver.link._send = lambda datagram, address, name: None
+        Tap(receiver.link, sends=False)
         failed: list[int] = []
         sender.link.unicast(NodeId(2), LARGE, lambda: failed.append(1))
         await until(lambda: bool(failed))
@@ -161,7 +166,7 @@ def test_pieces_give_the_message_in_any_order_and_though_some_come_twice(
 ) -> None:
     bodies = split(7, message, room)
     assert all(len(body) <= room for body in bodies)
-    pieces, order = Pieces(), [read_piece(body) for body in bodies]
+    pieces, order = Pieces(), [unpack_piece(body) for body in bodies]
     random.shuffle(order)
     whole = [pieces.add(NodeId(1), piece) for piece in (*order[:-1], *order)]
     assert [found for found in whole if found is not None] == [message]
@@ -178,7 +183,7 @@ def test_who_begins_many_messages_and_ends_none_takes_no_more_room() -> None:
 @pytest.mark.parametrize("body", [b"", b"x", bytes(12), bytes(11) + b"\x01", b"\x00" * 8 + b"\x00\x01\x00\x01x"])
 def test_pieces_that_cannot_be_are_refused(body: bytes) -> None:
     with pytest.raises(FrameError):
-        read_piece(body)
+        unpack_piece(body)
 
 
 def test_datagrams_are_small_anywhere_but_within_the_machine() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from crowds import Crowd, CrowdOptions
 
-from thyme.live.crowd import Crowd, CrowdOptions
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
@@ -109,7 +109,7 @@ def simulated(folder: Path, settings: dict[str, Any]) -> Rows:
 
 def live(settings: dict[str, Any], speed: float) -> Rows:
     options = CrowdOptions(settings=settings, speed=speed, patient=True)
-    rows: Rows = asyncio.run(Crowd(NEIGHBOURS, options).play(TRACE)).table().to_pylist()
+    rows: Rows = asyncio.run(Crowd(NEIGHBOURS, options).play(TRACE)).events()
     return rows
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from crowds import Crowd, CrowdOptions
 
 from thyme.approaches.registry import find_approach
-from thyme.live.crowd import Crowd, CrowdOptions
 from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
@@ -123,7 +123,7 @@ def live(approach: str) -> list[tuple[str, str]]:
     if find_approach(approach).capabilities.needs_server:
         settings["servers"] = [nodes(approach)]
     options = CrowdOptions(approach, settings, speed=SPEED, until_s=UNTIL_S, patience_s=120.0)
-    return pairs(asyncio.run(Crowd(neighbours, options, where).play(trace(approach))).table().to_pylist())
+    return pairs(asyncio.run(Crowd(neighbours, options, where).play(trace(approach))).events())
 
 
 @pytest.mark.parametrize("approach", SETTINGS)

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
+from taps import Tap
 
 from thyme.live import Node
 
@@ -22,13 +23,10 @@ class Cut:
     """A node whose radio hears and says nothing, until it does again."""
 
     def __init__(self, node: Node) -> None:
-        self._link = node.device.host.link
-        self._kept = self._link._send, self._link._read
-        self._link._send = lambda datagram, address, name: None
-        self._link._read = lambda data, address, grouped=False: "cut off"  # type: ignore[method-assign]
+        self._tap = Tap(node.device.host.link, sends=False, receives=False)
 
     def heal(self) -> None:
-        self._link._send, self._link._read = self._kept  # type: ignore[method-assign]
+        self._tap.remove()
 
 
 def options_of(approach: str, index: int) -> dict[str, Any]:

@@ -8,21 +8,21 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from memory_log import MemoryLog
 from signatures import signed
+from taps import SEAL, Tap, sealed, send
 from test_live_link import End, closed, opened
 
 from thyme.host import MemoryStore
 from thyme.live import Node, Presence
+from thyme.live.link.acquaintance import PeerOptions
 from thyme.live.link.addresses import parse_address
 from thyme.live.link.budgets import FURTHER, BudgetOptions, Budgets, parcel_cost
-from thyme.live.link.carrying.parcels import pack_messages
 from thyme.live.link.frames import Frame, Kind, pack
-from thyme.live.link.meeting.acquaintance import PeerOptions
-from thyme.live.link.meeting.greetings import Introduction
-from thyme.live.link.sealing import Seal
-from thyme.live.link.udp import LinkOptions
+from thyme.live.link.greetings import Introduction
+from thyme.live.link.link import LinkOptions
+from thyme.live.link.parcels import pack_messages
 from thyme.live.trust.identity import Identity
-from thyme.live.trust.namespaces import Namespace
 from thyme.live.trust.notary import Notary
 from thyme.model.errors import InputError
 from thyme.model.ids import CellId, NodeId, ObjectKey
@@ -39,7 +39,6 @@ PATIENCE_S = 60.0
 MANY = 100
 """Signatures in one message."""
 QUICK = {"join": {"wait_s": 0.05, "tries": 1, "delay_s": 0.01}}
-SEAL = Seal(Namespace.open().number, Namespace.open().frame_key)
 FEW = LinkOptions(peers=PeerOptions(most=4, look_s=0.05, silent_s=0.2, gone_s=0.8, claim_s=0.3))
 
 
@@ -57,7 +56,7 @@ def play(scene: Callable[[], Awaitable[None]]) -> None:
 
 async def kill(victim: Node) -> None:
     """Close its socket without a word."""
-    victim.device.host.link._send = lambda datagram, address, name: None
+    Tap(victim.device.host.link, sends=False)
     await victim.close()
 
 
@@ -139,7 +138,7 @@ def test_a_second_node_with_an_id_is_refused_and_the_first_goes_on_and_is_warned
                 await node(2, [one.address]).__aenter__()
             await one.insert("x", b"x", ["goal"])
             assert (await anext(stream)).metadata.key.oid == "x"
-            assert two.device.host.link.acquaintance.refused.is_set()
+            assert two.device.host.link.acquaintance.refused
 
     play(scene)
     assert caplog.text.count("another node also calls itself node 2") == 2
@@ -209,31 +208,25 @@ def test_frames_of_a_stranger_who_poses_as_a_peer_change_nothing() -> None:
 def test_a_peer_above_its_budget_leaves_the_others_theirs() -> None:
     async def scene() -> None:
         frugal = LinkOptions(budget=BudgetOptions(messages_per_s=200.0, burst=100))
-        async with node(1, link=frugal) as one, node(2, [one.address], link=frugal) as two:
+        log = MemoryLog()
+        async with node(1, link=frugal, log_to=log) as one, node(2, [one.address], link=frugal) as two:
             stream = await two.subscribe("goal")
-            counts: dict[str, int] = {}
-            count = one.device.host.link._count
-
-            def note(traffic: object, name: str, size_bytes: int, reason: str) -> None:
-                counts[reason] = counts.get(reason, 0) + 1
-                count(traffic, name, size_bytes, reason)  # type: ignore[arg-type]
-
-            one.device.host.link._count = note
             eager, target = End(9), parse_address(one.address, "node")
             eager.link.acquaintance.approach = "ls"
             await opened(eager)
             eager.link.greet([target])
-            await eager.link.acquaintance.acquainted.wait()
+            await eager.link.acquainted()
             for number in range(3_000):
                 frame = Frame(Kind.PARCEL, NodeId(9), NodeId(1), number, pack_messages([encode(JoinRequest(1))]))
-                eager.link._send(eager.link._sealed(frame, eager.link.peers.at(target)), target, "eager")
+                send(eager.link, sealed(frame, eager.link.peers.at(target)), target)
                 await asyncio.sleep(0)
                 if number % 50 == 0:
                     await one.insert(f"o{number}", b"x", ["goal"])
             told = {(await anext(stream)).metadata.key.oid for _ in range(60)}
             await closed(eager)
             assert len(told) == 60
-            assert counts["above its sender's budget"] > 500
+        dropped = [row.row.count for row in log.rows if row.row.reason == "above its sender's budget"]
+        assert sum(dropped) > 500
 
     play(scene)
 
@@ -249,7 +242,7 @@ def test_a_peer_whose_messages_have_many_signatures_is_cut_to_its_rate() -> None
             eager.link.acquaintance.approach = "ls"
             await opened(eager)
             eager.link.greet([target])
-            await eager.link.acquaintance.acquainted.wait()
+            await eager.link.acquainted()
             author = SigningCodec(Notary(Identity.given(9), MemoryStore()))
             begun_s = asyncio.get_running_loop().time()
             for number in range(60):
@@ -257,7 +250,7 @@ def test_a_peer_whose_messages_have_many_signatures_is_cut_to_its_rate() -> None
                 made = [signed(author, Metadata.of(key, ("goal",), b"", 1.0, b"x")) for key in keys]
                 body = author.encode(CellState(held=tuple(Held(CellId(0), metadata) for metadata in made)))
                 frame = Frame(Kind.PARCEL, NodeId(9), NodeId(1), number, pack_messages([body]))
-                eager.link._send(eager.link._sealed(frame, eager.link.peers.at(target)), target, "eager")
+                send(eager.link, sealed(frame, eager.link.peers.at(target)), target)
                 await asyncio.sleep(0.005)
             took_s = asyncio.get_running_loop().time() - begun_s
             await one.insert("told", b"x", ["goal"])

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import thyme
 from thyme.cli.node import app
-from thyme.live.node.position_file import LOOK_S, PositionFile, position_of, read_position
+from thyme.live.node.position import LOOK_S, PositionFile, position_of, read_position
 from thyme.model.geometry import Point
 
 VENUE = {"grid": {"width_m": 80.0, "height_m": 40.0}, "join_wait_s": 0.05, "beacons": {"period_s": 0.1}}

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from memory_log import MemoryLog
+
 from thyme.live import Node
-from thyme.live.link.carrying.unicasts import UnicastOptions
-from thyme.live.link.udp import LinkOptions
+from thyme.live.link.link import LinkOptions
+from thyme.live.link.unicasts import UnicastOptions
 from thyme.model.records import TrafficKind
 
 PATIENCE_S = 60.0
@@ -54,16 +56,9 @@ def test_a_window_that_is_full_delays_and_breaks_no_link() -> None:
     narrow = LinkOptions(unicasts=UnicastOptions(window=2, room=3, together=1))
 
     async def play(one: Node, two: Node) -> None:
-        counted: list[str] = []
-        count = one.device.host.link._count
-
-        def note(traffic: TrafficKind, name: str, size_bytes: int, reason: str) -> None:
-            if traffic in (TrafficKind.DROPPED, TrafficKind.GIVEN_UP):
-                counted.append(reason)
-            count(traffic, name, size_bytes, reason)
-
-        one.device.host.link._count = note
+        log = one.device.host.log = MemoryLog()
         await insert_and_expect_all(one, two, 200)
-        assert counted == []
+        lost = (TrafficKind.DROPPED.value, TrafficKind.GIVEN_UP.value)
+        assert [row.row.reason for row in log.rows if row.row.kind in lost] == []
 
     scene(play, narrow)

@@ -37,7 +37,7 @@ def test_a_member_that_joins_later_tells_others_when_the_owner_is_gone(tmp_path:
                     await owner.open()
                     await owner.join()
                 async with member("memory", owner.address) as keeper:
-                    holdings = keeper.device.store.cell.holdings  # type: ignore[attr-defined]
+                    holdings = keeper.device.approach.cell.holdings  # type: ignore[attr-defined]
                     while sum(1 for _ in holdings.objects()) < MANY:
                         await asyncio.sleep(0.05)
                     await owner.close()

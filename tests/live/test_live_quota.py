@@ -11,13 +11,13 @@ from typing import Any, cast
 
 import pytest
 
-from thyme.approaches.spares import Rank, Spare
+from thyme.approaches.eviction import Evictable, Rank
 from thyme.cli.quantities import bytes_of, seconds_of
+from thyme.host import StoreFull
 from thyme.live import Node, OperationError
 from thyme.live.node.quota import Quota
 from thyme.live.store.disk import DiskStore
-from thyme.live.store.options import DiskOptions
-from thyme.live.store.room import StoreFull
+from thyme.live.store.room import DiskOptions
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.objects import Metadata
@@ -46,17 +46,17 @@ class Kept:
 
     def __init__(self, store: DiskStore) -> None:
         self.store = store
-        self.here: dict[str, Spare] = {}
+        self.here: dict[str, Evictable] = {}
 
     def put(self, name: str, rank: Rank, since_s: float | None) -> None:
         self.store.write(name, 0, bytes(1_000))
-        self.here[name] = Spare(ObjectKey(name, NodeId(2)), rank, 1_000, since_s, partial(self.drop, name))
+        self.here[name] = Evictable(ObjectKey(name, NodeId(2)), rank, 1_000, since_s, partial(self.drop, name))
 
     def drop(self, name: str) -> None:
         self.store.discard(name)
         del self.here[name]
 
-    def spares(self) -> list[Spare]:
+    def evictable(self) -> list[Evictable]:
         return list(self.here.values())
 
 
@@ -135,7 +135,7 @@ def cell_options(folder: Path, number: int, **disk: Any) -> dict[str, Any]:
 async def both_see_each_other(one: Node, two: Node) -> None:
     for node in (one, two):
         await node.device.joined.wait()
-    await until(lambda: all(node.device.store.cell.others for node in (one, two)))  # type: ignore[attr-defined]
+    await until(lambda: all(node.device.approach.cell.others for node in (one, two)))  # type: ignore[attr-defined]
 
 
 def test_a_member_of_a_cell_makes_room_and_what_it_let_go_of_is_still_found(
@@ -172,7 +172,60 @@ def test_a_member_of_a_cell_makes_room_and_what_it_let_go_of_is_still_found(
             assert len(here(one)) == 15
 
     play(scene)
-    assert "kept for others (made room)" in caplog.text
+    assert "kept for others (its author's share is used)" in caplog.text
+
+
+def test_one_author_cannot_fill_a_store_and_this_nodes_own_data_finds_room(tmp_path: Path) -> None:
+    async def scene() -> None:
+        options = DiskOptions(most_bytes=10_000, headroom=0.0, reserve_bytes=0)
+        store = DiskStore(tmp_path, {"node": "1"}, options)
+        store.write("good@3", 0, bytes(1_000))
+        for i in range(60):
+            store.put("held", f"{i:x}@2", bytes(100))
+        with pytest.raises(StoreFull, match=r"node 2 has used its share of the store in .*, 6000 bytes"):
+            store.put("held", "one more@2", bytes(100))
+        assert store.room.held_of["2"] == 6_000
+        store.write("better@3", 0, bytes(2_000))
+        with pytest.raises(StoreFull, match="has no room for 500 more"):
+            store.write("another@4", 0, bytes(500))
+        store.write("mine@1", 0, bytes(900))
+        store.put("notified", "7", bytes(90))
+        store.remove("held", "0@2")
+        store.discard("good@3")
+        assert (store.room.held_of["2"], store.room.held_of["3"]) == (5_900, 2_000)
+        await store.close()
+        again = DiskStore(tmp_path, {"node": "1"}, options)
+        assert (again.room.held_of["2"], again.room.held_bytes) == (5_900, 5_900 + 2_000 + 990)
+        await again.close()
+
+    play(scene)
+
+
+def test_a_member_that_floods_the_cell_displaces_nobody_else(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    small = cell_options(tmp_path, 2, most_bytes=100_000)
+
+    async def scene() -> None:
+        async with (
+            Node(1, **cell_options(tmp_path, 1)) as honest,
+            Node(2, peers=[honest.address], **small) as victim,
+            Node(3, peers=[honest.address, victim.address], **cell_options(tmp_path, 3)) as flooder,
+        ):
+            await both_see_each_other(honest, victim)
+            await flooder.device.joined.wait()
+            good = await honest.insert("good", CONTENT, ["good"])
+            await until(lambda: victim.device.host.store.size("good@1") > 0)
+            ends = await asyncio.gather(
+                *(flooder.insert(f"x{i}", bytes(100), ["x"], b"s" * 300) for i in range(400)), return_exceptions=True
+            )
+            assert any(not isinstance(end, BaseException) for end in ends)
+            room = cast(DiskStore, victim.device.host.store).room
+            assert room.held_of["3"] <= room.share_bytes
+            assert victim.device.host.store.size("good@1") == good.size_bytes, "an honest member's content stays"
+            mine = await victim.insert("mine", CONTENT[:5_000], ["mine"])
+            assert await victim.retrieve(mine) == CONTENT[:5_000]
+
+    play(scene)
+    assert "refuses new objects of node 3, which has used its share" in caplog.text
 
 
 def test_a_node_full_of_its_own_objects_refuses_more_with_a_clear_word_and_goes_on(tmp_path: Path) -> None:

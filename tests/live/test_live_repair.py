@@ -14,7 +14,13 @@ from thyme.live.store.database import NAME
 from thyme.live.store.files import FOLDER
 
 PATIENCE_S = 60.0
-SETTINGS = {"grid": {"width_m": 40.0, "height_m": 40.0}, "join_wait_s": 0.3, "settle_s": 0.2, "repair_s": 0.5}
+SETTINGS = {
+    "grid": {"width_m": 40.0, "height_m": 40.0},
+    "join_wait_s": 0.3,
+    "settle_s": 0.2,
+    "repair_s": 0.5,
+    "whole_cell_bytes": 0,  # every member keeps contents of any size
+}
 CONTENT = bytes(range(256)) * 200
 
 
@@ -33,7 +39,7 @@ def test_a_member_of_a_cell_gets_back_what_its_disk_has_lost(tmp_path: Path, cap
             await one.device.joined.wait()
             async with Node(2, peers=[one.address], **options(tmp_path, 2)) as two:
                 await two.device.joined.wait()
-                await until(lambda: one.device.neighbours() and one.device.store.cell.others)  # type: ignore[attr-defined]
+                await until(lambda: one.device.neighbours() and one.device.approach.cell.others)  # type: ignore[attr-defined]
                 metadata = await one.insert("photo", CONTENT, ["goal"])
                 await until(lambda: two.device.host.store.size(str(metadata.key)) == len(CONTENT))
                 await two.device.host.durable()

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from hashlib import sha256
+from os import urandom
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from taps import Tap, play, sealed, send
 from test_live_link import LOOPBACK, End, acquaint, closed, opened
 
 from thyme.live import Node
-from thyme.live.link.addresses import Address
-from thyme.live.link.frames import EVERYBODY, MARK_BYTES, Frame, Kind, pack
-from thyme.live.link.meeting.greetings import Introduction, Questions
+from thyme.live.link.frames import EVERYBODY, Frame, Kind, pack, pack_header
+from thyme.live.link.greetings import Introduction, Questions
 from thyme.live.link.sealing import FrameError, Seal
-from thyme.live.link.sessions import LONG_BYTES, Window, mark_of, session_key
+from thyme.live.link.sessions import OwnSession, Window
 from thyme.live.trust.identity import Identity
 from thyme.live.trust.namespaces import Namespace
 from thyme.model.ids import NodeId
@@ -26,33 +26,19 @@ from thyme.wire.storage import JoinRequest
 QUICK = {"join": {"wait_s": 0.2}}
 
 
-class Recorder:
-    """Keeps every datagram that an end is given, with where it came from."""
-
-    def __init__(self, end: End) -> None:
-        self.kept: list[tuple[bytes, Address]] = []
-        take = end.link._port._take
-
-        def record(data: bytes, address: Address) -> None:
-            self.kept.append((data, address))
-            take(data, address)
-
-        end.link._port._take = record
-
-
 def test_what_was_recorded_and_is_played_again_changes_nothing() -> None:
     async def scene() -> None:
         sender, receiver, elsewhere = End(1), End(2), End(3)
         await opened(sender, receiver, elsewhere)
-        recorder = Recorder(receiver)
+        recorder = Tap(receiver.link)
         await acquaint(sender, receiver)
         sender.link.unicast(NodeId(2), JoinRequest(1), None)
         sender.link.broadcast(JoinRequest(2))
         heard = {(await receiver.next())[1] for _ in range(2)}
         assert heard == {JoinRequest(1), JoinRequest(2)}
-        for data, address in list(recorder.kept):
-            receiver.link._take(data, address)
-            elsewhere.link._send(data, receiver.link.address, "played again")
+        for data, address in list(recorder.received):
+            play(receiver.link, data, address)
+            send(elsewhere.link, data, receiver.link.address)
         await asyncio.sleep(0.2)
         assert receiver.heard.empty()
         assert receiver.link.peers.nodes()[NodeId(1)] == sender.link.address
@@ -66,7 +52,7 @@ def test_what_was_recorded_in_another_session_is_not_heard() -> None:
     async def scene() -> None:
         sender, receiver = End(1), End(2)
         await opened(sender, receiver)
-        recorder = Recorder(receiver)
+        recorder = Tap(receiver.link)
         await acquaint(sender, receiver)
         sender.link.unicast(NodeId(2), JoinRequest(1), None)
         await receiver.next()
@@ -74,9 +60,9 @@ def test_what_was_recorded_in_another_session_is_not_heard() -> None:
         again = End(2)
         await again.link.open(LOOPBACK)
         again.link.greet([sender.link.address])
-        await asyncio.wait_for(again.link.acquaintance.acquainted.wait(), 10.0)
-        for data, address in recorder.kept:
-            again.link._take(data, address)
+        await again.link.acquainted(10.0)
+        for data, address in recorder.received:
+            play(again.link, data, address)
         assert again.heard.empty()
         assert again.dropped("not marked by its sender") > 0
         await closed(sender, again)
@@ -102,9 +88,9 @@ def test_a_member_cannot_speak_for_another() -> None:
             Frame(Kind.WELCOME, NodeId(1), NodeId(2), 2**62 + 3, Introduction(9, "", answers=7).pack()),
         ]
         for frame in forged:
-            datagram = forger.link._sealed(frame, peer)
-            forger.link._send(datagram, at_two, "forged")  # from its own address
-            two.link._take(datagram, one.link.address)  # and from the other's, by who can forge that
+            datagram = sealed(frame, peer)
+            send(forger.link, datagram, at_two)  # from its own address
+            play(two.link, datagram, one.link.address)  # and from the other's, by who can forge that
         await asyncio.sleep(0.2)
         assert two.heard.empty()
         assert two.link.peers.nodes() == known
@@ -135,6 +121,7 @@ def test_a_peer_that_is_there_is_not_moved_by_who_passes_its_greetings_on() -> N
         transport, _ = await loop.create_datagram_endpoint(Relay, local_addr=LOOPBACK)
         between = transport.get_extra_info("sockname")
         one.link.acquaintance.hello((between[0], between[1]))
+        one.link.flush()
         await asyncio.sleep(0.3)
         assert one.link.peers.nodes() == {2: two.link.address}
         assert two.link.peers.nodes() == {1: one.link.address}
@@ -146,16 +133,46 @@ def test_a_peer_that_is_there_is_not_moved_by_who_passes_its_greetings_on() -> N
     asyncio.run(scene())
 
 
-def test_a_session_has_a_key_that_only_its_two_ends_know() -> None:
+def test_a_session_has_keys_that_only_its_two_ends_know() -> None:
     one, other, third = Identity.new(), Identity.new(), Identity.new()
-    key = session_key(one, 1, other.public, 2)
-    assert key == session_key(other, 2, one.public, 1)
-    assert key != session_key(other, 3, one.public, 1)
-    assert key != session_key(third, 2, one.public, 1)
-    assert session_key(one, 1, bytes(32), 2) is None
-    frame = Frame(Kind.ACK, NodeId(1), NodeId(2), 3, b"x")
-    another = Frame(Kind.ACK, NodeId(1), NodeId(2), 4, b"x")
-    assert mark_of(frame.content(), b"k" * 32) != mark_of(another.content(), b"k" * 32)
+    mine, theirs, strange = (OwnSession(identity, urandom) for identity in (one, other, third))
+    ends = (
+        mine.with_peer(other.public, theirs.number, theirs.ephemeral),
+        theirs.with_peer(one.public, mine.number, mine.ephemeral),
+    )
+    assert ends[0] is not None
+    assert ends[1] is not None
+    header = pack_header(Kind.PARCEL, NodeId(1), NodeId(2), 7)
+    frame = ends[0].close(header, b"secret words")
+    assert b"secret" not in frame
+    assert ends[1].open(frame) == b"secret words"
+    assert ends[0].open(frame) is None, "each direction has a key of its own"
+    assert ends[1].open(frame[:-1] + bytes([frame[-1] ^ 1])) is None
+    assert ends[1].open(pack_header(Kind.PIECE, NodeId(1), NodeId(2), 7) + frame[len(header) :]) is None
+    again = OwnSession(other, urandom)
+    for elsewhere in (
+        strange.with_peer(one.public, mine.number, mine.ephemeral),
+        again.with_peer(one.public, mine.number, mine.ephemeral),
+        theirs.with_peer(one.public, mine.number + 1, mine.ephemeral),
+    ):
+        assert elsewhere is not None
+        assert elsewhere.open(frame) is None
+    assert mine.with_peer(other.public, theirs.number, bytes(32)) is None
+    assert mine.with_peer(bytes(32), theirs.number, theirs.ephemeral) is None
+
+
+def test_who_learns_a_devices_key_later_cannot_read_what_it_recorded() -> None:
+    """The identities alone do not give the keys of a session that is over."""
+    one, other = Identity.new(), Identity.new()
+    mine, theirs = OwnSession(one, urandom), OwnSession(other, urandom)
+    session = mine.with_peer(other.public, theirs.number, theirs.ephemeral)
+    assert session is not None
+    frame = session.close(pack_header(Kind.PARCEL, NodeId(1), NodeId(2), 7), b"secret words")
+    thief = OwnSession(other, urandom)
+    thief.number = theirs.number
+    stolen = thief.with_peer(one.public, mine.number, mine.ephemeral)
+    assert stolen is not None
+    assert stolen.open(frame) is None
 
 
 @given(st.lists(st.integers(0, 300), max_size=200), st.sampled_from([8, 16, 64]))
@@ -163,19 +180,19 @@ def test_a_window_knows_each_number_once(numbers: list[int], size: int) -> None:
     window, seen, highest = Window(size), set[int](), -1
     for number in numbers:
         expected = "too old" if number <= highest - size else "repeated" if number in seen else ""
-        assert window.judge(number) == expected
+        assert window.check(number) == expected
         seen.add(number)
         highest = max(highest, number)
 
 
 def test_a_question_is_answered_from_its_address_and_for_a_while() -> None:
-    questions, here = Questions(), ("127.0.0.1", 9)
+    questions, here = Questions(b"k" * 32), ("127.0.0.1", 9)
     answer = questions.question(here, 100.0)
     assert questions.is_answered(answer, here, 100.0)
     assert questions.is_answered(answer, here, 109.0)
     assert not questions.is_answered(answer, here, 130.0)
     assert not questions.is_answered(answer, ("127.0.0.1", 10), 100.0)
-    assert not Questions().is_answered(answer, here, 100.0)
+    assert not Questions(b"l" * 32).is_answered(answer, here, 100.0)
     assert not questions.is_answered(0, here, 100.0)
 
 
@@ -186,14 +203,7 @@ def test_a_closed_namespace_shows_nothing_and_hears_nobody_else() -> None:
         options: dict[str, Any] = {"store": "memory", "settings": QUICK, "listen": "127.0.0.1:0"}
         async with Node(namespace=invitation, **options) as one:
             link = one.device.host.link
-            sent: list[bytes] = []
-            send = link._send
-
-            def note(datagram: bytes, address: Address, name: str) -> None:
-                sent.append(datagram)
-                send(datagram, address, name)
-
-            link._send = note
+            tap = Tap(link)
             strange = dict(options, peers=[one.address], greet_patience_s=0.3)
             async with (
                 Node(namespace=invitation, peers=[one.address], **options) as two,
@@ -207,7 +217,7 @@ def test_a_closed_namespace_shows_nothing_and_hears_nobody_else() -> None:
                 assert stranger.device.neighbours() == shut_out.device.neighbours() == {}
                 assert list(one.device.neighbours()) == [two.id]
             for word in (b"plainly", b"spoken", b"summarised", b"goal", one.id.to_bytes(8, "big")):
-                assert not any(word in data for data in sent)
+                assert not any(word in data for data in tap.sent)
 
     asyncio.run(scene())
 
@@ -226,21 +236,12 @@ def test_who_is_silent_after_a_hello_is_no_peer() -> None:
     async def scene() -> None:
         one, silent = End(1), End(2)
         await opened(one, silent)
-        silent.link._port._take = lambda data, address: None
+        Tap(silent.link, receives=False)
         for _ in range(5):
             silent.link.acquaintance.hello(one.link.address)
+            silent.link.flush()
         await asyncio.sleep(0.1)
         assert one.link.peers.nodes() == {}
         await closed(one, silent)
 
     asyncio.run(scene())
-
-
-@pytest.mark.parametrize("size", [LONG_BYTES, LONG_BYTES + 1])
-def test_a_mark_stands_for_every_byte_of_a_frame_however_long_it_is(size: int) -> None:
-    content, key = bytes(size), b"k" * 32
-    marks = {mark_of(content, key), mark_of(content, b"l" * 32), mark_of(content + b"\0", key)}
-    marks |= {mark_of(content[:at] + b"\1" + content[at + 1 :], key) for at in (0, size // 2, size - 1)}
-    marks.add(mark_of(sha256(content).digest(), key))
-    assert len(marks) == 7
-    assert {len(mark) for mark in marks} == {MARK_BYTES}

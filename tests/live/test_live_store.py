@@ -12,13 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thyme.host import MemoryStore, Store
+from thyme.host import MemoryStore, Store, StoreFull
 from thyme.live.store import database, journal
 from thyme.live.store.database import LOCK, NAME
 from thyme.live.store.disk import DiskStore
 from thyme.live.store.files import FOLDER
-from thyme.live.store.options import DiskOptions
-from thyme.live.store.room import StoreFull
+from thyme.live.store.room import DiskOptions
 from thyme.live.store.writing import INLINE_BYTES
 from thyme.model.errors import InputError
 

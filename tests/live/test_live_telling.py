@@ -10,8 +10,8 @@ import pytest
 
 from thyme.live import Node
 from thyme.live.link.addresses import address_text
-from thyme.live.node.logs.telling import TellingOptions, ToldLog
-from thyme.live.shell.spools import Following, FollowingOptions
+from thyme.live.node.logs.following import Following, FollowingOptions
+from thyme.live.node.logs.telling import SharedLog, SharedLogOptions
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import Joined, Left
@@ -54,7 +54,7 @@ def test_a_watcher_hears_the_past_and_the_present_as_they_are_logged(tmp_path: P
 
 def test_only_the_newest_lines_are_kept_for_those_who_come_later(tmp_path: Path) -> None:
     async def run() -> tuple[int, int]:
-        told = ToldLog(7, TellingOptions(kept_lines=3))
+        told = SharedLog(7, SharedLogOptions(kept_lines=3))
         await told.open("127.0.0.1:0")
         for number in range(10):
             told.record(float(number), NodeId(7), Joined(1.0))
@@ -69,7 +69,7 @@ def test_only_the_newest_lines_are_kept_for_those_who_come_later(tmp_path: Path)
 
 def test_a_watcher_that_does_not_read_is_let_go() -> None:
     async def run() -> int:
-        told = ToldLog(1, TellingOptions(kept_lines=10, unread_bytes=100_000))
+        told = SharedLog(1, SharedLogOptions(kept_lines=10, unread_bytes=100_000))
         await told.open("127.0.0.1:0")
         with socket.create_connection(told.address):
             while not told.watchers:
@@ -87,7 +87,7 @@ def test_a_watcher_that_does_not_read_is_let_go() -> None:
 
 def test_one_watcher_too_many_is_told_so(tmp_path: Path) -> None:
     async def run() -> str:
-        told = ToldLog(1, TellingOptions(watchers=0))
+        told = SharedLog(1, SharedLogOptions(watchers=0))
         await told.open("127.0.0.1:0")
         with pytest.raises(InputError) as refused:
             await asyncio.to_thread(Following, [address_text(told.address)], tmp_path)
@@ -99,7 +99,7 @@ def test_one_watcher_too_many_is_told_so(tmp_path: Path) -> None:
 
 def test_a_spool_never_holds_more_than_two_files_of_its_size(tmp_path: Path) -> None:
     async def run() -> None:
-        told = ToldLog(1)
+        told = SharedLog(1)
         await told.open("127.0.0.1:0")
         following = await asyncio.to_thread(
             Following, [address_text(told.address)], tmp_path, FollowingOptions(spool_bytes=2_000)
@@ -128,7 +128,7 @@ def test_whoever_tells_no_events_is_refused(tmp_path: Path) -> None:
 
 def test_a_port_that_is_taken_is_refused() -> None:
     async def run(address: str) -> None:
-        await ToldLog(1).open(address)
+        await SharedLog(1).open(address)
 
     with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(InputError, match="cannot listen there"):
         asyncio.run(run(address_text(server.getsockname())))

@@ -8,7 +8,7 @@ from pathlib import Path
 from thyme.papers.evaluated import Evaluated, answer_of, measurements_at, write_evaluated
 from thyme.study.claims import Claim
 from thyme.study.figures.pictures import Picture
-from thyme.study.report.report import FailedRun
+from thyme.study.report.tables import FailedRun
 from thyme.study.results import summary_of
 
 CLAIMS = (

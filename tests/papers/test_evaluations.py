@@ -20,7 +20,7 @@ from thyme.pipeline.runs.sweep import SweepProgress
 from thyme.pipeline.spark.lazy_session import LazySession
 
 
-def unwatched(progress: SweepProgress) -> None:
+def ignore_progress(progress: SweepProgress) -> None:
     """Nobody looks."""
 
 
@@ -57,9 +57,9 @@ def test_a_network_that_cannot_be_drawn_is_told_and_spoils_nothing_else(tmp_path
 @pytest.mark.usefixtures("spark")
 def test_method_and_branches_reach_the_walks(tmp_path: Path) -> None:
     small = {"networks": 1, "draws": 1, "sizes": [1000]}
-    plain = run_evaluation("walks", tmp_path / "plain", small, "local[1]", unwatched)
+    plain = run_evaluation("walks", tmp_path / "plain", small, "local[1]", ignore_progress)
     other = run_evaluation(
-        "walks", tmp_path / "other", {**small, "method": "second", "branches": 2}, "local[1]", unwatched
+        "walks", tmp_path / "other", {**small, "method": "second", "branches": 2}, "local[1]", ignore_progress
     )
     assert [claim.id for claim in plain.claims] == [claim.id for claim in other.claims]
     assert (tmp_path / "plain" / "walks_evaluation.csv").read_text("utf-8") != (
@@ -75,7 +75,7 @@ def test_method_and_branches_reach_the_walks(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("spark")
 def test_readings_are_compared_on_spark_and_written(tmp_path: Path) -> None:
     changes = {"compare": True, "networks": 1, "draws": 1, "sizes": [1000]}
-    claims = run_evaluation("walks", tmp_path, changes, "local[1]", unwatched).claims
+    claims = run_evaluation("walks", tmp_path, changes, "local[1]", ignore_progress).claims
     rows = list(csv.DictReader((tmp_path / "walks_readings.csv").read_text("utf-8").splitlines()))
     assert {row["reading"] for row in rows} == {variant.name for variant in variants()}
     assert [f"{row['reading']}: {row['claim']}" for row in rows] == [claim.id for claim in claims]
@@ -100,7 +100,7 @@ def test_readings_are_compared_on_spark_and_written(tmp_path: Path) -> None:
 )
 def test_wrong_settings_are_named(name: str, changes: dict[str, object], said: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=said):
-        run_evaluation(name, tmp_path, changes, "local[1]", unwatched)
+        run_evaluation(name, tmp_path, changes, "local[1]", ignore_progress)
 
 
 def test_only_a_folder_that_a_study_made_is_used_and_emptied(tmp_path: Path) -> None:
@@ -109,9 +109,9 @@ def test_only_a_folder_that_a_study_made_is_used_and_emptied(tmp_path: Path) -> 
     letter.parent.mkdir(parents=True)
     letter.write_text("dear")
     with pytest.raises(InputError, match="--fresh would empty it, but no study is there"):
-        run_evaluation("walks", tmp_path / "mine", small, "local[1]", unwatched, fresh=True)
+        run_evaluation("walks", tmp_path / "mine", small, "local[1]", ignore_progress, fresh=True)
     with pytest.raises(InputError, match="is not empty and holds no study"):
-        run_evaluation("walks", tmp_path / "mine", small, "local[1]", unwatched)
+        run_evaluation("walks", tmp_path / "mine", small, "local[1]", ignore_progress)
     assert letter.read_text() == "dear"
     told: list[SweepProgress] = []
     out = tmp_path / "out"

@@ -12,10 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from thyme.pipeline.posts.formats.file_parts import plan_parts
 from thyme.pipeline.posts.formats.mapped import ColumnMap
 from thyme.pipeline.posts.formats.posts import ParsedPost, Skipped
-from thyme.pipeline.posts.formats.reading import Rejected, read_source
-from thyme.pipeline.posts.formats.sources import plan_sources
+from thyme.pipeline.posts.formats.reading import read_part
+from thyme.pipeline.posts.formats.results import Rejected
+from thyme.pipeline.posts.formats.statuses import UsualPosts
 
 Read = tuple[list[ParsedPost], list[Rejected], int]
 KICKOFF_ID = "741344187491811328"
@@ -25,8 +27,9 @@ KICKOFF_S = 1465585202.464
 
 def read_file(path: Path, columns: ColumnMap | None = None) -> Read:
     """The posts of a file, what was rejected, and how much was skipped."""
-    results = [one for source in plan_sources([path], columns) for one in read_source(source)]
-    posts = [one for one in results if isinstance(one, ParsedPost)]
+    results = [one for part in plan_parts([path], columns) for one in read_part(part)]
+    usual = [post for one in results if isinstance(one, UsualPosts) for post in one.posts()]
+    posts = usual + [one for one in results if isinstance(one, ParsedPost)]
     rejected = [one for one in results if isinstance(one, Rejected)]
     return posts, rejected, sum(isinstance(one, Skipped) for one in results)
 

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from thyme.model.errors import InputError
 from thyme.pipeline.spark import connect
 from thyme.pipeline.spark.connect import call, check_packages, check_version, shown, why_not_connected
-from thyme.pipeline.spark.driver import _Equipped, cores_of, estimated_bytes, is_elsewhere, size_in_plan
+from thyme.pipeline.spark.driver import _Equipped, cores_of, is_elsewhere
 from thyme.pipeline.watch.stream import watch_once
 from thyme.pipeline.watch.windows import WatchOptions
 
@@ -31,8 +31,8 @@ OTHER_PYTHON = """(org.apache.spark.api.python.PythonException) pyspark.errors.e
 with different minor versions."""
 IMPORTED_BY_TASKS = """
 import sys
-import thyme.pipeline.runs.simulations, thyme.pipeline.posts.parsing, thyme.pipeline.metrics.by_run, thyme.sim.run
-import thyme.pipeline.traces.writing
+import thyme.pipeline.runs.simulations, thyme.pipeline.posts.source, thyme.pipeline.metrics.runs, thyme.sim.run
+import thyme.pipeline.traces.trace
 print(*{name.partition(".")[0] for name in sys.modules})
 """
 
@@ -70,7 +70,7 @@ def test_a_server_that_nobody_runs_is_told_at_once_and_without_its_token() -> No
 
 def test_what_has_to_be_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connect, "PACKAGES", {"nothing_of_grpc": "grpcio", "os": "os", "none.rpc": "protos"})
-    with pytest.raises(InputError, match=r"needs grpcio, protos, which this Python has not; .*thyme\[connect\]"):
+    with pytest.raises(InputError, match=r"needs grpcio, protos, which this Python has not; .*thyme-crowd\[connect\]"):
         check_packages("sc://host")
 
 
@@ -101,7 +101,7 @@ def test_workers_are_asked_for_all_that_tasks_import() -> None:
     done = subprocess.run([sys.executable, "-c", IMPORTED_BY_TASKS], capture_output=True, text=True, check=True)
     imported = set(done.stdout.split())
     asked = set(connect.WORKERS_NEED)
-    needed = {"msgspec", "networkx", "numba", "numpy", "nacl", "pandas", "pyarrow", "rbloom", "scipy", "psutil"}
+    needed = {"msgspec", "networkx", "numba", "numpy", "nacl", "pandas", "pyarrow", "scipy", "psutil"}
     needed |= {"platformdirs", "matplotlib", "PIL", "starlette", "typer", "rich", "segno", "uvicorn"}
     assert imported & needed <= asked
 
@@ -114,18 +114,9 @@ def test_a_crowd_is_not_watched_through_a_server(tmp_path: Path, monkeypatch: py
         watch_once(tmp_path, WatchOptions())
 
 
-def test_the_size_of_a_frame_is_read_off_its_plan() -> None:
-    plan = "== Optimized Logical Plan ==\nProject [id#1L], Statistics(sizeInBytes={})\n"
-    plan += "+- Range (0, 9), Statistics(sizeInBytes=7.0 B)"
-    sizes = {"9.0 B": 9, "7.5 KiB": 7_680, "1.5 GiB, rowCount=12": 1_610_612_736, "8.0 EiB": 2**63}
-    assert {size: size_in_plan(plan.format(size)) for size in sizes} == sizes
-    assert size_in_plan(plan.format("3.41E+26 B")) == int(3.41e26)
-
-
 def test_a_driver_in_this_process_is_asked_itself(spark: SparkSession) -> None:
     assert not is_elsewhere(spark)
     assert cores_of(spark) == 2
-    assert estimated_bytes(spark.range(1_000)) == 8_000
 
 
 def test_a_task_finds_where_stores_are_and_leaves_no_trace_of_it(monkeypatch: pytest.MonkeyPatch) -> None:

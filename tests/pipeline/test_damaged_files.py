@@ -19,10 +19,10 @@ from post_samples import KICKOFF_ID, TAGS, page, read_content, read_file, scrape
 
 from thyme.model.errors import InputError
 from thyme.pipeline.posts.formats import reading
+from thyme.pipeline.posts.formats.file_parts import plan_parts
 from thyme.pipeline.posts.formats.mapped import ColumnMap
-from thyme.pipeline.posts.formats.posts import ParsedPost
-from thyme.pipeline.posts.formats.reading import read_source
-from thyme.pipeline.posts.formats.sources import plan_sources
+from thyme.pipeline.posts.formats.reading import read_part
+from thyme.pipeline.posts.formats.statuses import UsualPosts
 
 PLAIN = ColumnMap(author="who", at="when", text="said", id="key")
 
@@ -35,7 +35,7 @@ def test_objects_with_nothing_between_them_are_read_to_the_end_whatever_their_si
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "LINE_BYTES", 1_000)
-    monkeypatch.setattr("thyme.pipeline.posts.formats.sources.PART_BYTES", 2_000)
+    monkeypatch.setattr("thyme.pipeline.posts.formats.file_parts.PART_BYTES", 2_000)
     glued = "".join(map(json.dumps, numbered(200)))
     posts, rejected, _ = read_content(tmp_path, glued)
     assert [post.id for post in posts] == [str(number) for number in range(10, 210)]
@@ -233,10 +233,12 @@ def test_files_are_read_from_any_working_directory(tmp_path: Path, monkeypatch: 
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "a.json").write_text(json.dumps(status()))
     monkeypatch.chdir(tmp_path)
-    [source] = plan_sources([Path("a.json")])
+    [source] = plan_parts([Path("a.json")])
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert source.name == "a.json"
-    assert [one.id for one in read_source(source) if isinstance(one, ParsedPost)] == [KICKOFF_ID]
+    (usual,) = read_part(source)
+    assert isinstance(usual, UsualPosts)
+    assert [one.id for one in usual.posts()] == [KICKOFF_ID]
 
 
 @pytest.mark.parametrize(
@@ -244,7 +246,7 @@ def test_files_are_read_from_any_working_directory(tmp_path: Path, monkeypatch: 
 )
 def test_a_file_that_workers_do_not_see_is_no_damage(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a").write_bytes(content)
-    [source] = plan_sources([tmp_path / "a"])
+    [source] = plan_parts([tmp_path / "a"])
     (tmp_path / "a").unlink()
     with pytest.raises(InputError, match="put the files where all machines see them"):
-        list(read_source(source))
+        list(read_part(source))

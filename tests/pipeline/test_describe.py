@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from thyme.pipeline.posts.describe import describe_posts, statistic_rows
-from thyme.pipeline.posts.generate import PostOptions, generate_posts
+from thyme.pipeline.posts.generate import PostOptions, post_blocks
 from thyme.pipeline.schemas import POST_COLUMNS, POSTS, arrow_schema
 from thyme.pipeline.spark.arrow import from_arrow
 
 
 def test_generated_posts_are_described_as_a_match(spark: SparkSession) -> None:
-    table = pa.concat_tables(generate_posts(PostOptions(posts=12_000)))
+    table = pa.concat_tables(post_blocks(PostOptions(posts=12_000)))
     found = describe_posts(from_arrow(spark, table, POSTS))
     assert found.posts == 12_000
     assert found.start_s == PostOptions().start_s
@@ -29,9 +31,9 @@ def test_generated_posts_are_described_as_a_match(spark: SparkSession) -> None:
 
 def test_figures_of_a_handful_of_posts(spark: SparkSession) -> None:
     rows = [
-        {"id": "1", "author": "ana", "at_s": 0.0, "text": "ab", "tags": ["x", "y"]},
-        {"id": "2", "author": "ana", "at_s": 61.0, "text": "abcd", "tags": ["x"]},
-        {"id": "3", "author": "bob", "at_s": 62.0, "text": "", "tags": []},
+        {"id": "1", "author": "ana", "at": datetime.fromtimestamp(0.0, UTC), "text": "ab", "tags": ["x", "y"]},
+        {"id": "2", "author": "ana", "at": datetime.fromtimestamp(61.0, UTC), "text": "abcd", "tags": ["x"]},
+        {"id": "3", "author": "bob", "at": datetime.fromtimestamp(62.0, UTC), "text": "", "tags": []},
     ]
     found = describe_posts(from_arrow(spark, pa.Table.from_pylist(rows, arrow_schema(POST_COLUMNS)), POSTS))
     assert (found.posts, found.users, found.distinct_tags, found.most_posts) == (3, 2, 2, 2)

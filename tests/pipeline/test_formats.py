@@ -26,11 +26,12 @@ from post_samples import (
 )
 
 from thyme.model.errors import InputError
-from thyme.pipeline.posts.formats import sources
+from thyme.pipeline.posts.formats import file_parts
+from thyme.pipeline.posts.formats.file_parts import find_files, plan_parts
 from thyme.pipeline.posts.formats.mapped import ColumnMap, parse_map
 from thyme.pipeline.posts.formats.posts import ParsedPost, Unreadable
-from thyme.pipeline.posts.formats.reading import LineCount, Rejected, read_source
-from thyme.pipeline.posts.formats.sources import find_files, plan_sources
+from thyme.pipeline.posts.formats.reading import read_part
+from thyme.pipeline.posts.formats.results import LineCount, Rejected
 from thyme.pipeline.posts.formats.times import best_time, parse_time
 from thyme.pipeline.posts.ingest import lines_before
 from thyme.places import Place
@@ -169,9 +170,9 @@ def test_a_file_that_breaks_off_is_read_up_to_there(read: Write) -> None:
 
 def read_parts(path: Path, columns: ColumnMap | None = None) -> tuple[list[ParsedPost], list[tuple[int, str]], int]:
     """What all parts of a file give: posts, rejected records with their lines in the file, and how many parts."""
-    parts = plan_sources([path], columns)
+    parts = plan_parts([path], columns)
     counted = [LineCount() for _ in parts]
-    read = [list(read_source(part, count)) for part, count in zip(parts, counted, strict=True)]
+    read = [list(read_part(part, count)) for part, count in zip(parts, counted, strict=True)]
     before = lines_before(parts, [count.number for count in counted])
     posts = [one for of_part in read for one in of_part if isinstance(one, ParsedPost)]
     rejected = [
@@ -189,7 +190,7 @@ def test_splitting_a_large_file_loses_and_repeats_nothing(tmp_path: Path, monkey
     lines[150] = "{broken"
     path.write_text("\n".join(lines))
     for size in (100, 777, 5_000, 200_000):
-        monkeypatch.setattr(sources, "PART_BYTES", size)
+        monkeypatch.setattr(file_parts, "PART_BYTES", size)
         posts, rejected, _ = read_parts(path)
         assert [one.id for one in posts] == [str(10_000 + n) for n in range(300) if n != 150]
         assert rejected == [(151, "{broken")]
@@ -214,7 +215,7 @@ def test_a_table_in_parts_is_the_table(tmp_path: Path, monkeypatch: pytest.Monke
     whole = read_parts(path, columns)
     assert (len(whole[0]) > 2_500, len(whole[1]) > 50, whole[2]) == (True, True, 1)
     for size in (1_000, 7_777, 40_000):
-        monkeypatch.setattr(sources, "PART_BYTES", size)
+        monkeypatch.setattr(file_parts, "PART_BYTES", size)
         posts, rejected, parts = read_parts(path, columns)
         assert parts > 2
         assert posts == whole[0]
@@ -277,16 +278,16 @@ def test_a_table_that_is_wider_than_its_header_is_refused_with_a_guess(tmp_path:
     file = tmp_path / "wide.csv"
     file.write_text(FUSED.replace("texturl", "text") + "\n".join(WIDE) + "\n")
     with pytest.raises(InputError, match=r"wide\.csv: 20 of its first 20 rows have more cells than .* \(6\): repair"):
-        plan_sources([file])
-    assert plan_sources([file], join_text=True)[0].format == "GetOldTweets"
+        plan_parts([file])
+    assert plan_parts([file], join_text=True)[0].format == "GetOldTweets"
     file.write_text(FUSED + "\n".join(WIDE) + "\n")
     columns = ColumnMap(author="username", at="date", text="texturl")
     with pytest.raises(InputError, match=r"'text;url' seem to have grown together: repair its first line"):
-        plan_sources([file], columns)
+        plan_parts([file], columns)
 
 
 def test_single_rows_that_are_too_wide_are_the_text_s_fault(tmp_path: Path) -> None:
     file = tmp_path / "right.csv"
     right = [row.replace(";http", " http") for row in WIDE]
     file.write_text(FUSED.replace("texturl", "text") + "\n".join([*right, *WIDE[:9]]) + "\n")
-    assert plan_sources([file])[0].kind == "table"
+    assert plan_parts([file])[0].kind == "table"

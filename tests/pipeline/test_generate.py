@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from thyme.model.errors import InputError
 from thyme.model.tags import tags_in_text
 from thyme.pipeline.chance import exponentials, uniforms
-from thyme.pipeline.posts import generate
 from thyme.pipeline.posts.bursts import BurstOptions, MatchClock
-from thyme.pipeline.posts.generate import PostOptions, generate_posts, write_posts
+from thyme.pipeline.posts.generate import PostOptions, post_blocks, write_posts
+from thyme.pipeline.schemas import POSTS
+from thyme.pipeline.spark import dataset
 
 
 @pytest.fixture(scope="module", params=[1, 2, 3])
 def match(request: pytest.FixtureRequest) -> pa.Table:
-    return pa.concat_tables(generate_posts(PostOptions(posts=12_000, seed=request.param)))
+    return pa.concat_tables(post_blocks(PostOptions(posts=12_000, seed=request.param)))
 
 
 def slope(values: np.ndarray, first: int, last: int) -> float:
@@ -61,7 +64,7 @@ def test_half_of_the_people_post_once_and_activity_falls_with_rank(match: pa.Tab
 
 
 def test_a_small_event_has_the_users_of_a_small_event() -> None:
-    posts = pa.concat_tables(generate_posts(PostOptions(posts=750)))
+    posts = pa.concat_tables(post_blocks(PostOptions(posts=750)))
     counts = np.array(sorted(Counter(posts["author"].to_pylist()).values(), reverse=True))
     assert 214 <= len(counts) <= 337
     assert 0.66 <= counts[:100].sum() / counts.sum() <= 0.84
@@ -69,7 +72,7 @@ def test_a_small_event_has_the_users_of_a_small_event() -> None:
 
 
 def test_the_crowd_reacts_in_bursts(match: pa.Table) -> None:
-    at_s = np.array(match["at_s"])
+    at_s = np.array(match["at"].cast(pa.int64())) / 1e6
     assert (np.diff(at_s) >= 0).all()
     minutes = np.bincount(((at_s - PostOptions().start_s) // 60).astype(int), minlength=180)[30:]
     mean = minutes.mean()
@@ -96,25 +99,27 @@ def test_ids_are_unique_and_carry_the_time(match: pa.Table) -> None:
     ids = [int(one) for one in match["id"].to_pylist()]
     assert len(set(ids)) == len(ids)
     carried_s = [((one >> 22) + 1_288_834_974_657) / 1000 for one in ids]
-    assert np.allclose(carried_s, np.array(match["at_s"]), atol=1e-3)
+    assert np.allclose(carried_s, np.array(match["at"].cast(pa.int64())) / 1e6, atol=1e-3)
 
 
-def test_the_same_seed_gives_the_same_posts_and_another_seed_others(tmp_path: Path) -> None:
-    options = PostOptions(posts=300, seed=7)
-    write_posts(options, tmp_path / "a")
-    write_posts(options, tmp_path / "b")
-    write_posts(PostOptions(posts=300, seed=8), tmp_path / "c")
-    first, second, other = (pq.read_table(tmp_path / name) for name in "abc")
+def test_the_same_seed_gives_the_same_posts_and_another_seed_others() -> None:
+    first, second, other = (pa.concat_tables(post_blocks(PostOptions(posts=300, seed=seed))) for seed in (7, 7, 8))
     assert first.equals(second)
     assert not first.equals(other)
 
 
-def test_many_posts_are_written_block_by_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generate, "BLOCK_POSTS", 100)
-    told: list[int] = []
-    write_posts(PostOptions(posts=250), tmp_path / "posts", told.append)
-    assert told == [100, 100, 50]
-    assert pq.read_table(tmp_path / "posts").num_rows == 250
+def test_the_posts_of_a_seed_stay_the_same() -> None:
+    rows = pa.concat_tables(post_blocks(PostOptions(posts=300, seed=7))).to_pylist()
+    digest = hashlib.blake2b(json.dumps(rows, default=str, sort_keys=True).encode(), digest_size=8).hexdigest()
+    assert digest == "027d46fc69df382f"
+
+
+def test_spark_writes_the_blocks_in_folders_by_day(spark: SparkSession, tmp_path: Path) -> None:
+    options = PostOptions(posts=250, start_s=1_468_180_800.0 + 7_200.0)
+    write_posts(spark, options, tmp_path / "posts")
+    assert [len(list((tmp_path / "posts" / f"day=2016-07-1{day}").glob("*.parquet"))) for day in (0, 1)] == [1, 1]
+    stored = dataset.read(spark, tmp_path / "posts", POSTS).toArrow().sort_by("id")
+    assert stored.to_pylist() == pa.concat_tables(post_blocks(options)).sort_by("id").to_pylist()
 
 
 def test_impossible_options_are_refused() -> None:

@@ -13,8 +13,16 @@ from pyspark.sql import SparkSession
 from thyme.model.errors import InputError
 from thyme.pipeline.posts.formats.mapped import parse_map
 from thyme.pipeline.posts.formats.pseudonyms import Pseudonyms
-from thyme.pipeline.posts.ingest import REJECTED_PART, IngestOptions, ingest, ingest_sources, plan_ingestion
-from thyme.pipeline.schemas import POSTS
+from thyme.pipeline.posts.ingest import (
+    REJECTED_PART,
+    IngestOptions,
+    file_numbers,
+    ingest,
+    ingest_parts,
+    plan_ingestion,
+)
+from thyme.pipeline.posts.source import register
+from thyme.pipeline.schemas import POSTS, REJECTED
 from thyme.pipeline.spark import dataset
 
 MAP = parse_map("author=who,at=when,text=said")
@@ -81,7 +89,7 @@ def test_posts_of_different_files_that_share_a_counted_id_stay_whole(spark: Spar
     two = mapped_file(tmp_path / "two.csv", [("1", "bob", 9, "of bob #b"), ("2", "Ana", 5, "again #y")])
     columns = parse_map("id=key,author=who,at=when,text=said")
     summary = ingest(spark, [one, two], tmp_path / "posts", IngestOptions(columns))
-    rows = dataset.read(spark, tmp_path / "posts", POSTS).orderBy("at_s").collect()
+    rows = dataset.read(spark, tmp_path / "posts", POSTS).orderBy("at").collect()
     assert [(row.author.lower(), row.text[:9], row.tags) for row in rows] == [
         ("ana", "a long te", ["a"]),
         ("ana", "again #y", ["x", "y"]),
@@ -112,24 +120,77 @@ def test_a_tweet_is_one_post_in_whatever_format_it_comes(spark: SparkSession, tm
 
 def test_a_file_gone_missing_fails_the_job_in_one_line(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "v1.json").write_text(json.dumps(status()))
-    sources = plan_ingestion([str(tmp_path / "v1.json")], tmp_path / "posts", IngestOptions())
+    planned = plan_ingestion([str(tmp_path / "v1.json")], tmp_path / "posts", IngestOptions())
     (tmp_path / "v1.json").unlink()
     with pytest.raises(InputError, match=r"^/.*v1\.json: not there for the workers.*at the same path$"):
-        ingest_sources(spark, sources, tmp_path / "posts", IngestOptions())
+        ingest_parts(spark, planned, tmp_path / "posts", IngestOptions())
     assert list(tmp_path.iterdir()) == []
 
 
-def test_posts_are_the_same_whether_their_files_stay_as_read_or_are_written_again(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    lines = [json.dumps(status() | {"id_str": str(int(KICKOFF_ID) + n), "text": f"n {n}"}) for n in range(30)]
-    (tmp_path / "one.jsonl").write_text("\n".join(lines))
-    (tmp_path / "two.jsonl").write_text("\n".join(lines[10:20]))
-    once = ingest(spark, [str(tmp_path / "one.jsonl")], tmp_path / "once")
-    twice = ingest(spark, [str(tmp_path / "*.jsonl")], tmp_path / "twice")
-    assert (once.posts, once.repeated, twice.posts, twice.repeated) == (30, 0, 30, 10)
-    assert [file.name for file in (tmp_path / "once").glob("*.parquet")] == ["part-00000.parquet"]
-    kept, merged = (pq.read_table(tmp_path / name).sort_by("id") for name in ("once", "twice"))
-    assert kept.column_names == POSTS.names
-    assert kept.to_pylist() == merged.to_pylist()
-    dataset.check(tmp_path / "once")
+def test_posts_are_written_in_order_of_time_in_folders_by_day(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [[(f"{n}{k}", "ana", n * 43_200 - k, f"{k} #a") for k in range(3)] for n in range(4)]
+    days = [mapped_file(tmp_path / f"{number}.csv", of_day) for number, of_day in enumerate(rows)]
+    ingest(spark, days, tmp_path / "posts", IngestOptions(parse_map("id=key,author=who,at=when,text=said")))
+    folders = sorted(folder.name for folder in (tmp_path / "posts").glob("day=*"))
+    assert folders == ["day=2016-06-10", "day=2016-06-11", "day=2016-06-12"]
+    for folder in folders:
+        (file,) = (tmp_path / "posts" / folder).glob("*.parquet")
+        times = pq.ParquetFile(file).read(columns=["at"])["at"].to_pylist()
+        assert times == sorted(times)
+        assert {f"day={when:%Y-%m-%d}" for when in times} == {folder}
+
+
+def test_files_of_posts_begin_with_a_day_or_after_many_posts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("thyme.pipeline.posts.ingest.FILE_ROWS", 10)
+    assert file_numbers([5, 6, 7, 1_439, 1_440], [6, 6, 1, 1, 1]) == [0, 0, 1, 1, 2]
+
+
+def test_appending_gives_the_dataset_of_all_files_at_once(spark: SparkSession, tmp_path: Path) -> None:
+    """With a copy, a counted id that two people share, and a spelling that only all files together decide."""
+    columns = IngestOptions(parse_map("id=key,author=who,at=when,text=said"))
+    rows = [("1", "ana", 0, "a #golo"), ("2", "ana", 5, "#golo"), ("3", "eve", 6, "#golô")]
+    one = mapped_file(tmp_path / "one.csv", rows)
+    two = mapped_file(tmp_path / "two.csv", [("1", "bob", 9, "of bob #golô"), ("2", "Ana", 5, "again #golô")])
+    with (tmp_path / "two.csv").open("a") as file:
+        file.write("short\n")
+    three = mapped_file(tmp_path / "three.csv", [("7", "kim", 90_000, "#b"), ("1", "ana", 0, "a longer text #golo")])
+    whole = ingest(spark, [one, two, three], tmp_path / "whole", columns)
+    grown = tmp_path / "grown"
+    ingest(spark, [one], grown, columns)
+    assert {tag for row in dataset.read(spark, grown, POSTS).collect() for tag in row.tags} == {"golo"}
+    second = ingest(spark, [one, two], grown, columns, append=True)
+    assert (second.files, second.posts, second.repeated) == (1, 4, 1)
+    third = ingest(spark, [str(tmp_path / "*.csv")], grown, columns, append=True)
+    assert (third.files, third.posts, third.repeated, whole.posts) == (1, 5, 1, 5)
+    nothing = ingest(spark, [one, two], grown, columns, append=True)
+    assert (nothing.files, nothing.posts) == (0, 5)
+    for schema, part in ((POSTS, ""), (REJECTED, REJECTED_PART)):
+        frames = [dataset.frame_of(spark, tmp_path / name, schema, part).collect() for name in ("whole", "grown")]
+        assert sorted(frames[0]) == sorted(frames[1]) != []
+    assert {tag for row in dataset.read(spark, grown, POSTS).collect() for tag in row.tags} == {"b", "golô"}
+    dataset.check(grown)
+
+
+def test_what_cannot_be_appended_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    columns = IngestOptions(parse_map("id=key,author=who,at=when,text=said"))
+    one = mapped_file(tmp_path / "one.csv", [("1", "ana", 0, "a #golo")])
+    ingest(spark, [one], tmp_path / "posts", columns)
+    with pytest.raises(InputError, match="was ingested with other options"):
+        plan_ingestion([one], tmp_path / "posts", IngestOptions(merge_accents=False), append=True)
+    with pytest.raises(InputError, match="no complete dataset"):
+        plan_ingestion([one], tmp_path / "nothing", columns, append=True)
+    mapped_file(tmp_path / "one.csv", [("1", "ana", 0, "a #golo"), ("2", "ana", 0, "b")])
+    with pytest.raises(InputError, match=r"one\.csv: has changed since"):
+        plan_ingestion([one], tmp_path / "posts", columns, append=True)
+
+
+def test_tweet_archives_can_be_read_as_a_data_source(spark: SparkSession, tmp_path: Path) -> None:
+    write_all(tmp_path / "in")
+    register(spark)
+    posts = spark.read.format("thyme_posts").option("map", "author=who,at=when,text=said").load(str(tmp_path / "in"))
+    assert posts.schema == POSTS
+    assert posts.where("array_contains(tags, 'euro2016')").count() >= 3
+    assert "BatchScan thyme_posts" in posts._jdf.queryExecution().toString()
+    files = [str(tmp_path / "in" / name) for name in ("old.csv", "page.json")]
+    kinds = spark.read.format("thyme_posts").option("records", "all").load(files).groupBy("kind").count().collect()
+    assert {row.kind: row["count"] for row in kinds} == {"post": 8, "rejected": 3, "part": 2}

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from math import comb
 from random import Random
 
 import pytest
 
-from thyme.pipeline.metrics.intervals import CONFIDENCE, MIN_SURE_RUNS, confidence_of, rank_of
+from thyme.pipeline.metrics.intervals import CONFIDENCE, MIN_SURE_RUNS, rank_of
+
+
+def confidence_of(runs: int) -> float:
+    """How surely the interval of so many runs holds the median."""
+    return 1.0 - 2.0 * sum(comb(runs, i) for i in range(rank_of(runs))) / 2**runs if runs > 1 else 0.0
 
 
 def test_few_runs_are_told_whole_and_many_without_their_tails() -> None:

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
 
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
-from thyme.pipeline.schemas import EVENTS, TRACE, spark_schema
-from thyme.pipeline.spark.arrow import from_arrow
-from thyme.pipeline.truth.issued import issued_trace
-from thyme.pipeline.truth.issued_table import issued_table
-from thyme.pipeline.truth.oracle import expected_counts
-from thyme.pipeline.truth.whole import WholeTruth
+from thyme.pipeline.truth.expected import Truth, issued_operations
 from thyme.sim.run import simulate
 from thyme.sim.scenario import scenario_of
 from thyme.sim.traces import table_from_operations
@@ -39,21 +33,14 @@ def events_of(model: str) -> pa.Table:
 
 
 def counts_of(model: str) -> dict[str, int]:
-    truth = WholeTruth(issued_table(table_from_operations(OPERATIONS), events_of(model)))
+    truth = Truth(issued_operations(table_from_operations(OPERATIONS), events_of(model)))
     return dict(zip(truth.subscriptions.keys.to_pylist(), truth.counts().tolist(), strict=True))
 
 
-@pytest.fixture(scope="module", params=["by Spark", "as tables"])
-def counts(spark: SparkSession, request: pytest.FixtureRequest) -> dict[tuple[str, str], int]:
-    """How many objects each subscription of each of two runs of the trace should be told of."""
-    if request.param == "as tables":
-        return {(model, key): number for model in ("none", "leave") for key, number in counts_of(model).items()}
-    trace = from_arrow(spark, table_from_operations(OPERATIONS), TRACE)
-    runs = spark.createDataFrame([("none", ""), ("leave", "")], spark_schema((("run", "string"), ("trace", "string"))))
-    events = pa.concat_tables([events_of("none"), events_of("leave")])
-    issued = issued_trace(trace, runs, from_arrow(spark, events, EVENTS)).persist()
-    assert {row.trace for row in issued.select("trace").collect()} == {"none", "leave"}
-    return {(row.trace, row.subscription): row.expected for row in expected_counts(issued).collect()}
+@pytest.fixture(scope="module")
+def counts() -> dict[tuple[str, str], int]:
+    """How many objects each subscription of each of two runs of the trace should be notified of."""
+    return {(model, key): number for model in ("none", "leave") for key, number in counts_of(model).items()}
 
 
 def test_without_churn_it_is_that_of_the_trace(counts: dict[tuple[str, str], int]) -> None:

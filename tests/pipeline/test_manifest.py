@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
@@ -23,17 +24,18 @@ FLIPS = 300
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
     """A dataset of two files."""
-    rows = [{"id": str(n), "author": "ana", "at_s": n / 2, "text": f"post {n}", "tags": ["goal"]} for n in range(500)]
+    when = [datetime.fromtimestamp(n / 2, UTC) for n in range(500)]
+    rows = [{"id": f"{n}", "author": "a", "at": at, "text": f"post {n}", "tags": ["goal"]} for n, at in enumerate(when)]
     table = pa.Table.from_pylist(rows, schema=arrow_schema(POST_COLUMNS))
     with dataset.drafting(tmp_path / "posts", made_from="a test") as draft:
         draft.add(table)
-        draft.add(table.slice(0, 100), 1)
+        draft.add(table.slice(0, 100), "more")
     return tmp_path / "posts"
 
 
 def test_a_dataset_knows_its_files_its_rows_and_what_it_was_made_from(kept: Path) -> None:
     manifest = read_manifest(kept)
-    assert sorted(manifest.files) == ["part-00000.parquet", "part-00001.parquet"]
+    assert sorted(manifest.files) == ["more/part-00000.parquet", "part-00000.parquet"]
     assert (manifest.rows, manifest.made_from) == (600, "a test")
     assert damage_of(kept) == ""
     dataset.check(kept)
@@ -61,15 +63,15 @@ def copied(path: Path) -> None:
 @pytest.mark.parametrize(
     ("harm", "told"),
     [
-        (Path.unlink, "part-00001.parquet is missing"),
-        (cut, r"part-00001.parquet has [\d,]+ bytes and not [\d,]+"),
-        (copied, "part-00002.parquet was added"),
-        (lambda path: path.with_name(MANIFEST).unlink(), f"{MANIFEST} is missing"),
-        (lambda path: path.with_name(MANIFEST).write_text("{"), f"{MANIFEST} cannot be read"),
+        (Path.unlink, "more/part-00000.parquet is missing"),
+        (cut, r"more/part-00000.parquet has [\d,]+ bytes and not [\d,]+"),
+        (copied, "more/part-00002.parquet was added"),
+        (lambda path: path.parent.with_name(MANIFEST).unlink(), f"{MANIFEST} is missing"),
+        (lambda path: path.parent.with_name(MANIFEST).write_text("{"), f"{MANIFEST} cannot be read"),
     ],
 )
 def test_what_is_missing_cut_or_added_is_named(kept: Path, harm: Callable[[Path], None], told: str) -> None:
-    harm(kept / "part-00001.parquet")
+    harm(kept / "more/part-00000.parquet")
     with pytest.raises(InputError, match=rf"the dataset is damaged: {told}.*; make it again"):
         dataset.check(kept)
     heard: list[str] = []

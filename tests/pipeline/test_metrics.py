@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
+from statistics import fmean, stdev
+from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -24,13 +28,17 @@ from thyme.model.records import (
     Stored,
     TrafficKind,
 )
-from thyme.pipeline.metrics.by_run import measure_run, summarise
-from thyme.pipeline.metrics.table import point_metrics, run_metrics
-from thyme.pipeline.metrics.whole_run import truth_of
+from thyme.pipeline.metrics.intervals import rank_of
+from thyme.pipeline.metrics.runs import measure_trial, point_metrics, run_metrics
+from thyme.pipeline.metrics.writing import PlayedRuns, write_expected, write_run_metrics
+from thyme.pipeline.runs.carried import pack_trace
+from thyme.pipeline.runs.run import EVENTS_FILE, keep_run, play
 from thyme.pipeline.schemas import EVENTS, spark_schema
+from thyme.pipeline.spark import dataset
 from thyme.pipeline.spark.arrow import from_arrow
-from thyme.pipeline.truth.oracle import expected_counts
+from thyme.pipeline.truth.expected import expected_notifications
 from thyme.sim.recorder import Recorder
+from thyme.sim.scenario import scenario_of
 from thyme.sim.traces import table_from_operations
 
 GOAL = SubscriptionKey(0, NodeId(1))
@@ -88,20 +96,14 @@ def events(spark: SparkSession) -> DataFrame:
 RUNS = {"first": FIRST, "silent": FIRST[:2]}
 
 
-def named(metrics: pa.Table) -> dict[str, float]:
-    return dict(zip(metrics["metric"].to_pylist(), metrics["value"].to_pylist(), strict=True))
-
-
-@pytest.fixture(scope="module", params=["by Spark", "run by run"])
-def figures(spark: SparkSession, events: DataFrame, request: pytest.FixtureRequest) -> dict[str, dict[str, float]]:
-    if request.param == "run by run":
-        truth = truth_of(table_from_operations(TRACE))
-        return {run: named(measure_run(table_of(run, rows), run, 3, truth)) for run, rows in RUNS.items()}
+@pytest.fixture(scope="module")
+def figures(spark: SparkSession, events: DataFrame) -> dict[str, dict[str, float]]:
     table = table_from_operations(TRACE)
     table = table.append_column("trace", pa.array(["t"] * len(TRACE), pa.string()))
     trace = from_arrow(spark, table, spark_schema((*TRACE_COLUMNS, ("trace", "string"))))
-    runs = spark.createDataFrame([("first", "t", 3), ("silent", "t", 3)], "run string, trace string, nodes long")
-    rows = run_metrics(events, runs, trace, expected_counts(trace)).collect()
+    columns = "run string, trace string, nodes long, churn boolean"
+    runs = spark.createDataFrame([("first", "t", 3, False), ("silent", "t", 3, False)], columns)
+    rows = run_metrics(events, runs, trace, expected_notifications(trace)).collect()
     found: dict[str, dict[str, float]] = {}
     for row in rows:
         assert row.metric not in found.setdefault(row.run, {})
@@ -163,12 +165,54 @@ def test_a_point_has_mean_deviation_and_interval(spark: SparkSession) -> None:
     assert (one.mean, one.deviation, one.low, one.runs) == (0.5, None, None, 1)
 
 
-def test_points_are_the_same_put_together_here_or_by_spark(spark: SparkSession) -> None:
+def test_points_are_those_of_plain_python(spark: SparkSession) -> None:
     random = Random(5)
     points = [(f"run {number}", number % 3) for number in range(40)] + [("run 99", 7)]
     rows = [(run, metric, random.lognormvariate(0.0, 2.0)) for run, _ in points for metric in ("a", "b é", "b z")]
-    metrics = pa.table([list(column) for column in zip(*rows, strict=True)], names=["run", "metric", "value"])
     frame = spark.createDataFrame(rows, "run string, metric string, value double")
-    by_spark = point_metrics(frame, spark.createDataFrame(points, "run string, point long"), ["point"]).toArrow()
-    assert summarise(metrics, points).to_pylist() == by_spark.to_pylist()
-    assert by_spark.num_rows == 12
+    found = point_metrics(frame, spark.createDataFrame(points, "run string, point long"), ["point"]).collect()
+    assert len(found) == 12
+    for row in found:
+        values = sorted(value for run, metric, value in rows if metric == row.metric and dict(points)[run] == row.point)
+        assert (row.mean, row.runs) == (pytest.approx(fmean(values)), len(values))
+        if len(values) > 1:
+            rank = rank_of(len(values))
+            assert (row.low, row.high) == (values[rank - 1], values[-rank])
+            assert row.deviation == pytest.approx(stdev(values))
+
+
+KIND = OperationKind
+QUERIES = ("goal", "goal & !por", "por | goal", "!goal")
+PLAYED = [
+    *(Operation(n, 8.0 + n / 10, NodeId(n), KIND.SUBSCRIBE, sid=0, query=QUERIES[n % 4]) for n in range(6)),
+    Operation(6, 9.0, NodeId(2), KIND.INSERT, oid="a", tags=("goal",), text="before"),
+    Operation(7, 13.0, NodeId(2), KIND.DELETE, oid="a"),
+    Operation(8, 15.0, NodeId(2), KIND.INSERT, oid="b", tags=("goal", "por"), text="by one who stayed"),
+    Operation(9, 15.5, NodeId(4), KIND.UNSUBSCRIBE, sid=0),
+    Operation(10, 16.0, NodeId(3), KIND.INSERT, oid="c", tags=("por",), text="by one who may have left"),
+]
+CHURN: dict[str, dict[str, Any]] = {
+    "stay": {"model": "none"},
+    "leave": {"model": "leave", "nodes": [1, 3], "from_s": 12.0, "to_s": 12.0},
+}
+
+
+def test_runs_are_measured_against_what_they_issued(spark: SparkSession, tmp_path: Path) -> None:
+    packed = pack_trace(PLAYED)
+    trace = dataset.write_table_once(table_from_operations(PLAYED), tmp_path / "trace")
+    time = {"join_from_s": 0.5, "join_to_s": 2.0, "until_s": 20.0}
+    for name, churn in CHURN.items():
+        scenario = scenario_of({"nodes": 6, "approach": "ls", "time": time, "churn": churn}, "test")
+        found = play(name, msgspec.msgpack.encode(scenario), packed.carry())
+        keep_run(tmp_path / "runs", scenario, packed.identity, found)
+    runs = PlayedRuns(("stay", "leave"), ("t", "t"), (6, 6), (False, True), {"t": trace})
+    expected = write_expected(spark, runs.paths, tmp_path / "expected")
+    metrics = write_run_metrics(spark, tmp_path / "runs", runs, expected, tmp_path / "metrics")
+    rows = dataset.read_table(metrics).to_pylist()
+    assert rows == sorted(rows, key=lambda row: (row["run"], row["metric"]))
+    figures = {(row["run"], row["metric"]): row["value"] for row in rows}
+    assert figures["stay", "notification.expected"] > figures["leave", "notification.expected"] > 0
+    assert figures["stay", "recall"] == 1.0
+    (file,) = (tmp_path / "trace").glob("*.parquet")
+    of_run = {metric: value for (name, metric), value in figures.items() if name == "leave"}
+    assert measure_trial(tmp_path / "runs" / "leave" / EVENTS_FILE, file, 6) == of_run

@@ -21,7 +21,15 @@ from thyme.pipeline.runs.carried import PackedTrace, pack_trace, stored_trace
 from thyme.pipeline.runs.kept_files import KeptFiles, ShortTask
 from thyme.pipeline.runs.run import EVENTS_FILE, Played, RunSpec, read_events, run_identity
 from thyme.pipeline.runs.simulations import KeepRunThere, sweep_runs
-from thyme.pipeline.runs.sweep import MAX_ATTEMPTS, Play, RunOutcome, SweepProgress, Watch, jobs_of, unwatched
+from thyme.pipeline.runs.sweep import (
+    MAX_ATTEMPTS,
+    OnProgress,
+    Play,
+    RunOutcome,
+    SweepProgress,
+    ignore_progress,
+    jobs_of,
+)
 from thyme.pipeline.runs.sweep import sweep as sweep_tasks
 from thyme.pipeline.spark import dataset
 from thyme.sim.scenario import Scenario, scenario_of
@@ -47,7 +55,9 @@ def specs(trace: PackedTrace, topologies: int = 3) -> list[RunSpec]:
     return [RunSpec(scenario(topology=topology), trace) for topology in range(topologies)]
 
 
-def sweep(spark: SparkSession, specs: list[RunSpec], folder: Path, watch: Watch = unwatched) -> list[RunOutcome]:
+def sweep(
+    spark: SparkSession, specs: list[RunSpec], folder: Path, watch: OnProgress = ignore_progress
+) -> list[RunOutcome]:
     return sweep_runs(lambda: spark, specs, folder, watch)
 
 
@@ -85,7 +95,7 @@ def test_a_trace_that_is_a_dataset_travels_as_its_files(
     table = table_from_operations(OPERATIONS)
     half = table.num_rows // 2
     frames = (spark.createDataFrame(part) for part in (table.slice(half), table.slice(0, half)))
-    dataset.write_once(reduce(DataFrame.union, frames), tmp_path / "trace", files=2)
+    dataset.write_once(reduce(DataFrame.union, frames), tmp_path / "trace")
     stored = stored_trace(tmp_path / "trace", len(OPERATIONS))
     assert stored.unpack() == trace.unpack(), "in their order, whatever that of the files"
     assert msgspec.msgpack.decode(stored.carry())["files"] == [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from thyme.model.errors import InputError
 from thyme.model.operations import Operation
 from thyme.model.queries import parse_query
 from thyme.model.records import OperationKind
-from thyme.pipeline.posts.generate import PostOptions, generate_posts
+from thyme.pipeline.posts.generate import PostOptions, post_blocks
 from thyme.pipeline.schemas import POST_COLUMNS, POSTS, arrow_schema
 from thyme.pipeline.spark import dataset
 from thyme.pipeline.spark.arrow import from_arrow
@@ -26,7 +27,7 @@ from thyme.sim.traces import check_operations, operations_from_table, read_trace
 
 @pytest.fixture(scope="module")
 def table() -> pa.Table:
-    return pa.concat_tables(generate_posts(PostOptions(posts=3_000)))
+    return pa.concat_tables(post_blocks(PostOptions(posts=3_000)))
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +105,13 @@ def test_posts_of_the_most_active_users_are_inserted_at_compressed_times(
     nodes = {author: node for node, (author, _) in enumerate(ranked[:60])}
     start_s = PostOptions().start_s
     expected = {
-        (row["id"], nodes[row["author"]], tuple(sorted(row["tags"])), row["text"], 60 + (row["at_s"] - start_s) / 18)
+        (
+            row["id"],
+            nodes[row["author"]],
+            tuple(sorted(row["tags"])),
+            row["text"],
+            60 + (row["at"].timestamp() - start_s) / 18,
+        )
         for row in rows
         if row["author"] in nodes
     }
@@ -185,7 +192,8 @@ def test_too_few_users_or_no_tags_are_refused(spark: SparkSession, posts: DataFr
     with pytest.raises(InputError, match="expected at least 100000"):
         make_trace(posts, TraceOptions(users=100_000))
     untagged = pa.Table.from_pylist(
-        [{"id": "1", "author": "a", "at_s": 0.0, "text": "x", "tags": []}], arrow_schema(POST_COLUMNS)
+        [{"id": "1", "author": "a", "at": datetime.fromtimestamp(0.0, UTC), "text": "x", "tags": []}],
+        arrow_schema(POST_COLUMNS),
     )
     with pytest.raises(InputError, match="no post has a tag"):
         make_trace(from_arrow(spark, untagged, POSTS), TraceOptions(users=1))

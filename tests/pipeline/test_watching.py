@@ -23,7 +23,7 @@ from rich.console import Console
 from thyme.cli.watch import view, watch
 from thyme.live.link.addresses import address_text
 from thyme.live.node.logs.log import FileLog
-from thyme.live.node.logs.telling import ToldLog
+from thyme.live.node.logs.telling import SharedLog
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.records import (
@@ -38,7 +38,7 @@ from thyme.model.records import (
     TrafficKind,
 )
 from thyme.pipeline.watch.increments import LogFolder
-from thyme.pipeline.watch.stream import Watch, Watched, watch_once
+from thyme.pipeline.watch.stream import LogStream, Watched, WatchPlaces, watch_once
 from thyme.pipeline.watch.windows import NOTIFICATIONS, TRAFFIC, WatchOptions
 
 GOAL = SubscriptionKey(0, NodeId(2))
@@ -225,7 +225,7 @@ def test_figures_that_cannot_be_added_up_are_malformed(spark: SparkSession, logs
     assert (watched.events, watched.malformed) == (1, 2 * len(bad))
 
 
-def settle(watch: Watch, query: StreamingQuery) -> Watched:
+def settle(watch: LogStream, query: StreamingQuery) -> Watched:
     watch.poll()
     query.processAllAvailable()
     watch.count(query)
@@ -237,7 +237,7 @@ def test_what_logs_gain_is_seen_and_what_comes_too_late_is_counted(
 ) -> None:
     write_log(logs / "one.jsonl", 1, ONE)
     (tmp_path / "work").mkdir()
-    watch = Watch(spark, logs, tmp_path / "work", OPTIONS)
+    watch = LogStream(spark, logs, tmp_path / "work", OPTIONS)
     watch.poll()
     query = watch.begin()
     try:
@@ -254,6 +254,33 @@ def test_what_logs_gain_is_seen_and_what_comes_too_late_is_counted(
         assert after.late > 0
     finally:
         query.stop()
+
+
+def test_a_watch_with_a_checkpoint_goes_on_where_it_stopped_and_keeps_its_windows(
+    spark: SparkSession, logs: Path, tmp_path: Path
+) -> None:
+    places = WatchPlaces(tmp_path / "windows", tmp_path / "checkpoint")
+    write_log(logs / "one.jsonl", 1, ONE)
+    first = watch_once(logs, OPTIONS, places=places)
+    write_log(logs / "one.jsonl", 1, [(112.0, OperationSucceeded(2, OperationKind.INSERT, 0.5))])
+    second = watch_once(logs, OPTIONS, places=places)
+    assert (first.events, second.events) == (len(ONE), 1)
+    assert shown(second)[110.0, "insert"] == (0, 1, 1), "what was counted before the restart counts"
+    rows = spark.read.parquet(str(places.sink)).where("from_s = 110 and what = 'insert'").orderBy("batch").collect()
+    assert [(row.succeeded, row.failed) for row in rows] == [(0, 1), (1, 1)]
+    with pytest.raises(InputError, match="is the checkpoint of another watch"):
+        watch_once(logs, WatchOptions(window_s=20.0, slide_s=20.0), places=places)
+
+
+def test_an_increment_that_was_not_named_yet_is_staged_after_a_restart(logs: Path, staging: Path) -> None:
+    write_log(logs / "one.jsonl", 1, ONE)
+    LogFolder(logs, staging).poll()
+    (whole,) = staging.glob("*.jsonl")
+    whole.rename(staging / ".000000000.draft")
+    (staging / ".000000001.draft").write_text("half a line")
+    again = LogFolder(logs, staging)
+    assert [path.name for path in staging.iterdir()] == ["000000000.jsonl"]
+    assert not again.poll()
 
 
 def test_only_the_newest_windows_are_kept(spark: SparkSession, logs: Path) -> None:
@@ -285,7 +312,7 @@ def telling(*logs: list[tuple[float, LogRecord]]) -> Iterator[tuple[list[str], C
     leave = threading.Event()
 
     async def live() -> None:
-        tellers = [ToldLog(number) for number in range(len(logs))]
+        tellers = [SharedLog(number) for number in range(len(logs))]
         for number, (teller, records) in enumerate(zip(tellers, logs, strict=True)):
             await teller.open("127.0.0.1:0")
             for at_s, record in records:

@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+import struct
+from collections.abc import Container, Iterable, Iterator
 from math import inf
+from typing import NamedTuple
 
 import msgspec
 
 from thyme.model.ids import NodeId
-from thyme.wire.dsdv import Entry, pack, unpack
+from thyme.wire.dsdv import ENTRY_BYTES
+
+_LAYOUT = struct.Struct("!III")
+
+
+class Entry(NamedTuple):
+    """Over the advertiser, `destination` is `hops` away from whoever hears this. An odd sequence number
+    says that the destination is lost."""
+
+    destination: NodeId
+    hops: int
+    sequence: int
+
+
+def pack(entries: Iterable[Entry]) -> bytes:
+    return b"".join(_LAYOUT.pack(*entry) for entry in entries)
+
+
+def unpack(packed: bytes) -> Iterator[Entry]:
+    """The entries; a tail that is no whole entry is the sender's mistake and ignored."""
+    whole = len(packed) - len(packed) % ENTRY_BYTES
+    for destination, hops, sequence in _LAYOUT.iter_unpack(memoryview(packed)[:whole]):
+        yield Entry(NodeId(destination), hops, sequence)
+
 
 MAX_HOPS = 1000
 

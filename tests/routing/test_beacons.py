@@ -5,16 +5,16 @@ from __future__ import annotations
 from itertools import pairwise
 from math import inf
 
-import numpy as np
 import pytest
 from net import FakeHost, Net
 
 from thyme.model.geometry import Point
 from thyme.model.ids import CellId, NodeId
 from thyme.model.records import TrafficKind
+from thyme.routing.broadcasts import NodeTables, Receivers
 from thyme.routing.cells.beacons import BeaconEvents, BeaconOptions, Beacons, Neighbour
 from thyme.routing.cells.grid import Grid
-from thyme.routing.hearing import Hearing
+from thyme.routing.cells.neighbour_table import NeighbourTable
 from thyme.wire.beacons import Beacon
 from thyme.wire.flooding import Flooded
 
@@ -168,8 +168,6 @@ def test_a_node_corrects_what_is_no_longer_true_and_nothing_else() -> None:
 
 @pytest.mark.compiled
 def test_whoever_routes_in_the_cell_attended_to_is_told_of_again_and_nobody_else() -> None:
-    from thyme.routing.cells.rollcall import call_together
-
     net = Net()
     one = Diary(net, 1, 100.0)
     one.beacons.attend(CellId(2))
@@ -177,12 +175,12 @@ def test_whoever_routes_in_the_cell_attended_to_is_told_of_again_and_nobody_else
     beacons = {NodeId(cell + 5): Beacon(CellId(cell), True) for cell in range(5)}
     for node, beacon in beacons.items():
         one.beacons.receive(node, beacon)
-    desks = np.array([ear.desk for ear in one.beacons.ears(Beacon)])
-    hearing = Hearing(1)
-    hearing.count = 1
+    (handler,) = one.beacons.broadcast_handlers(Beacon)
+    tables, receivers = NodeTables.of([handler.table]), Receivers(1)
+    receivers.count = 1
 
     def told_of() -> list[int]:
-        return [node for node, beacon in beacons.items() if call_together(hearing, desks.ctypes.data, node, beacon)]
+        return [node for node, beacon in beacons.items() if NeighbourTable.receive_all(receivers, tables, node, beacon)]
 
     assert told_of() == [7]
     one.beacons.attend(CellId(3))

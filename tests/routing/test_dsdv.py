@@ -6,6 +6,7 @@ from itertools import combinations
 
 import networkx as nx
 import pytest
+from dsdv_reference import Entry, pack, unpack
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from net import FakeHost, Net, total
@@ -15,7 +16,7 @@ from thyme.model.ids import NodeId
 from thyme.model.records import TrafficKind
 from thyme.routing.dsdv.protocol import Dsdv, DsdvOptions
 from thyme.wire.codec import encode
-from thyme.wire.dsdv import ENTRY_BYTES, Carried, Entry, TableUpdate, pack, unpack
+from thyme.wire.dsdv import ENTRY_BYTES, Carried, TableUpdate
 from thyme.wire.flooding import Flooded
 from thyme.wire.message import Message
 

@@ -7,17 +7,16 @@ from typing import Any
 
 import msgspec
 import pytest
-from dsdv_reference import Reference
+from dsdv_reference import Entry, Reference, pack, unpack
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from net import Net
 
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
-from thyme.routing.dsdv.duties import READY, RESETTLED
 from thyme.routing.dsdv.protocol import Dsdv
 from thyme.routing.dsdv.table import DsdvTable
-from thyme.wire.dsdv import Entry, pack, unpack
+from thyme.routing.layouts import READY, RESETTLED
 
 OWN = NodeId(5)
 NODES = st.sampled_from([NodeId(0), NodeId(1), NodeId(2), NodeId(3), OWN, NodeId(900), NodeId(2**32 - 1)])

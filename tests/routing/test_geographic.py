@@ -117,7 +117,7 @@ def test_tries_are_bounded_when_all_links_fail() -> None:
 def test_aggregation_splits_only_where_next_hops_differ() -> None:
     trunk = [(i, 2) for i in range(6)]
     branches = [(6, 3), (7, 4), (6, 1), (7, 0)]
-    crowd = Crowd(8, 5, trunk + branches).warm()
+    crowd = Crowd(8, 5, trunk + branches, GeographicOptions(leap_beyond=0)).warm()
     targets = [Destination(crowd.grid.at(7, 4)), Destination(crowd.grid.at(7, 0)), Destination(crowd.grid.at(5, 2))]
     crowd.people[0].router.send_to_many(targets, letter())
     crowd.settle()
@@ -133,7 +133,7 @@ def test_aggregation_splits_only_where_next_hops_differ() -> None:
 
 
 def test_one_packet_serves_a_node_and_its_cell() -> None:
-    crowd = Crowd(3, 1, [(0, 0), (1, 0), (2, 0), (2, 0), (2, 0)]).warm()
+    crowd = Crowd(3, 1, [(0, 0), (1, 0), (2, 0), (2, 0), (2, 0)], GeographicOptions(leap_beyond=0)).warm()
     cell = crowd.grid.at(2, 0)
     crowd.people[0].router.send_to_many([Destination(cell), Destination(cell, NodeId(3))], letter())
     crowd.settle()

@@ -87,11 +87,10 @@ def test_keys_are_spread_evenly_and_the_same_everywhere() -> None:
     assert [grid.cell_for(tag) for tag in ("goal", "portugal", "france")] == [32, 45, 39]
 
 
-def test_namespaces_and_parts_hash_apart() -> None:
+def test_namespaces_hash_apart() -> None:
     tags = [f"tag{i}" for i in range(200)]
     plain, other = Grid(400.0, 200.0, 40.0), Grid(400.0, 200.0, 40.0, "other")
     assert sum(plain.cell_for(tag) == other.cell_for(tag) for tag in tags) < 20
-    assert sum(plain.cell_for(tag) == plain.cell_for(tag, part=1) for tag in tags) < 20
 
 
 @pytest.mark.parametrize("sizes", [(0.0, 10.0, 1.0), (10.0, -1.0, 1.0), (10.0, 10.0, 0.0), (inf, 10.0, 1.0)])

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from thyme.model.errors import InputError
 from thyme.model.ids import CellId
-from thyme.routing.cells.addresses import SMALL_SIDE, Destination, GeographicOptions
+from thyme.routing.cells.addresses import Destination, GeographicOptions
 from thyme.routing.cells.grid import Grid
 
-LONG = SMALL_SIDE + 6
+LONG = 20
 
 
 def hops_along(columns: int, options: GeographicOptions | None = None) -> int:
@@ -26,11 +26,7 @@ def test_a_long_way_takes_half_the_hops_until_the_target_is_near() -> None:
     # 19 cells: eight leaps and a ninth to where it is one step
     assert hops_along(LONG) == 10
     assert hops_along(LONG, GeographicOptions(leap_beyond=5)) == 12
-    assert hops_along(LONG, GeographicOptions.paper()) == LONG - 1
-
-
-def test_in_a_venue_like_the_papers_every_hop_is_to_a_cell_beside() -> None:
-    assert hops_along(SMALL_SIDE) == SMALL_SIDE - 1
+    assert hops_along(LONG, GeographicOptions().as_in_the_paper()) == LONG - 1
 
 
 def test_one_packet_to_several_cells_leaps_too() -> None:

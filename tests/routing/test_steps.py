@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from thyme.model.ids import CellId
 from thyme.routing.cells.grid import Grid
-from thyme.routing.cells.planar import edges
+from thyme.routing.cells.planar import NONE_FAR, Far, edges
 from thyme.routing.cells.steps import MAX_WAYS, End, Onward, Ways, next_step, turning_back
 from thyme.wire.geographic import Detour, Heading
 
@@ -27,11 +27,11 @@ def component(grid: Grid, cells: set[CellId], start: CellId) -> set[CellId]:
 
 
 def walk(
-    grid: Grid, cells: set[CellId], start: CellId, target: CellId, reach_cells: int = 1, beside: bool = False
+    grid: Grid, cells: set[CellId], start: CellId, target: CellId, beside: bool = False
 ) -> tuple[End, list[CellId]]:
     here, heading, path = start, Heading(target, beside=beside), [start]
     while len(path) <= 8 * len(cells) + 8:
-        step = next_step(grid, here, True, cells - {here}, heading, reach_cells)
+        step = next_step(grid, here, True, cells - {here}, heading)
         if isinstance(step, End):
             return step, path
         assert isinstance(step, Onward)
@@ -52,15 +52,15 @@ def patterns(draw: st.DrawFn) -> tuple[Grid, set[CellId]]:
 
 
 @settings(max_examples=60)
-@given(patterns(), st.integers(1, 2), st.data())
+@given(patterns(), st.data())
 def test_every_start_ends_at_the_target_or_at_its_closest_cell(
-    pattern: tuple[Grid, set[CellId]], reach_cells: int, data: st.DataObject
+    pattern: tuple[Grid, set[CellId]], data: st.DataObject
 ) -> None:
     grid, cells = pattern
     for target in data.draw(st.lists(st.integers(0, grid.size - 1), min_size=1, max_size=6, unique=True)):
         closest = min(cells, key=lambda cell: grid.rank(cell, CellId(target)))
         for start in sorted(cells):
-            end, path = walk(grid, cells, start, CellId(target), reach_cells)
+            end, path = walk(grid, cells, start, CellId(target))
             assert path[-1] == closest
             assert end is (End.ARRIVED if target in cells else End.PROXIED)
 
@@ -162,7 +162,7 @@ def test_a_tour_ends_even_if_its_entry_empties() -> None:
 def test_a_tour_that_is_given_up_ends_in_its_entry_or_where_nobody_is_closer_to_that() -> None:
     grid = grid_of(9, 1)
     row = {CellId(i) for i in range(7)}
-    heading = Heading(CellId(8), detour=Detour(CellId(6), CellId(5), CellId(1)))
+    heading = Heading(CellId(8), detour=Detour(CellId(6), CellId(6), CellId(5), CellId(1), CellId(6)))
     for cells, end in ((row, 6), (row - {CellId(4)}, 3), (row - {CellId(5)}, 4)):
         here, back = CellId(2), turning_back(CellId(2), heading)
         while isinstance(step := next_step(grid, here, True, cells - {here}, back), Onward):
@@ -194,25 +194,26 @@ def test_the_papers_make_a_tour_wherever_a_cell_is_empty() -> None:
 
 
 @settings(max_examples=60)
-@given(patterns(), st.integers(1, 2), st.data())
+@given(patterns(), st.data())
 def test_a_step_that_is_remembered_is_the_one_that_would_be_found(
-    pattern: tuple[Grid, set[CellId]], reach_cells: int, data: st.DataObject
+    pattern: tuple[Grid, set[CellId]], data: st.DataObject
 ) -> None:
     """Whatever cells empty and fill meanwhile, near and far, and wherever the node goes."""
     grid, cells = pattern
-    ways, some = Ways(grid, reach_cells), st.integers(0, grid.size - 1).map(CellId)
+    ways, some = Ways(grid), st.integers(0, grid.size - 1).map(CellId)
     for _ in range(data.draw(st.integers(1, 6))):
         populated = frozenset(cells.symmetric_difference({data.draw(some)}))
         here = data.draw(st.sampled_from(sorted(cells)))
         for target in data.draw(st.lists(some, max_size=4)) * 2:
             heading, member = Heading(target), data.draw(st.booleans())
-            expected = next_step(grid, here, member, populated, heading, reach_cells)
-            assert ways.step(here, member, populated, heading, True) == expected
+            far = Far(frozenset({data.draw(some)}) - {here, *grid.around(here)})
+            expected = next_step(grid, here, member, populated, heading, far)
+            assert ways.step(here, member, populated, heading, far, True) == expected
 
 
 def test_remembered_steps_have_a_maximum() -> None:
     grid = grid_of(50, 50)
-    ways, populated = Ways(grid, 1), frozenset(grid.around(CellId(0)))
+    ways, populated = Ways(grid), frozenset(grid.around(CellId(0)))
     for target in range(1, 2 * MAX_WAYS):
-        ways.step(CellId(0), True, populated, Heading(CellId(target)), True)
+        ways.step(CellId(0), True, populated, Heading(CellId(target)), NONE_FAR, True)
         assert len(ways) <= MAX_WAYS

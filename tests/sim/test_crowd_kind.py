@@ -8,8 +8,7 @@ import pytest
 
 from thyme.approaches.deciding import CrowdKind, decide
 from thyme.model.errors import InputError
-from thyme.sim.crowd_kind import crowd_of
-from thyme.sim.scenario import scenario_of
+from thyme.sim.scenario import crowd_of, scenario_of
 
 HALL = {"nodes": 20, "venue": {"width_m": 80.0, "height_m": 80.0}}
 WALK = {"model": "waypoint", "mobile_fraction": 1.0}

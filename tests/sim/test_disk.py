@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thyme.approaches.interface import ReactiveStore
+from thyme.fuzz.case import Case
 from thyme.fuzz.judge import judge
+from thyme.fuzz.observer import ObservedOperation, StoreObserver
 from thyme.fuzz.play import play
-from thyme.fuzz.watch import Asked, Watch
 from thyme.fuzz.worlds import draw_world
 from thyme.host import MemoryStore
 from thyme.model.ids import CellId, NodeId
@@ -67,7 +68,7 @@ def test_a_crash_leaves_the_state_after_some_change_and_none_that_was_committed_
     assert content_of(disk) in states[committed[-1] :], "what was under way is over"
 
 
-def inserted_and_crashed(after_s: float) -> tuple[Asked, Run]:
+def inserted_and_crashed(after_s: float) -> tuple[ObservedOperation, Run]:
     """A node inserts an object, its device crashes so long after, and comes back 5 s later."""
     changes = [
         {"at_s": AT_S + after_s, "node": 0, "on": False, "keeps_store": True},
@@ -82,11 +83,11 @@ def inserted_and_crashed(after_s: float) -> tuple[Asked, Run]:
         "disk": {"commit_s": COMMIT_S, "answer_s": ANSWER_S},
     }
     operation = Operation(0, AT_S, NodeId(0), OperationKind.INSERT, oid="photo", tags=("goal",), size_bytes=100)
-    watch = Watch()
-    run = Run(scenario_of(scenario, "test"), [operation], watch.stand_before)
-    watch.follow(run)
+    observer = StoreObserver()
+    run = Run(scenario_of(scenario, "test"), [operation], observer.stand_before)
+    observer.follow(run)
     run.go()
-    (asked,) = watch.asked
+    (asked,) = observer.asked
     return asked, run
 
 
@@ -123,7 +124,7 @@ def test_no_frame_leaves_before_what_was_stored_lasts(crashes: bool) -> None:
 def test_a_disk_that_says_too_soon_that_it_has_something_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     world = draw_world("ls", 15)
     assert world.given["disk"] == {"commit_s": 0.1, "answer_s": 0.1}
-    assert judge(world, play(world)) == []
+    assert judge(Case(world, play(world))) == []
     monkeypatch.setattr(SimulatedDisk, "commit", lambda disk, done: done())
-    found = {violation.promise for violation in judge(world, play(world))}
+    found = {violation.promise for violation in judge(Case(world, play(world)))}
     assert {"keeps", "names"} <= found

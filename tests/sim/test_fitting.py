@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from thyme.model.errors import InputError
-from thyme.sim.fitting import misfit
-from thyme.sim.scenario import scenario_of
-from thyme.world.mobility.models import RecordedContacts, Static
+from thyme.sim.scenario import misfit, scenario_of
+from thyme.world.movement_models import RecordedContacts, Static
 
 
 def met(approach: str) -> dict[str, object]:

@@ -16,6 +16,19 @@ END = Operation(2, 80.0, NodeId(1), OperationKind.UNSUBSCRIBE, sid=1)
 LATER = Operation(3, 90.0, NodeId(2), OperationKind.INSERT, oid="second", tags=("goal",), text="two")
 
 
+DELETE = Operation(4, 100.0, NodeId(2), OperationKind.DELETE, oid="first")
+SEARCH = Operation(5, 160.0, NodeId(3), OperationKind.SUBSCRIBE, sid=1, query="goal")
+
+
+@pytest.mark.parametrize("approach", ["es", "ls", "dcs", "drip", "walks", "socialcast"])
+def test_a_signed_deletion_is_believed_by_all(approach: str) -> None:
+    given = {"nodes": 4, "approach": approach, "signed": True, "time": {"until_s": 300.0}}
+    events = simulate(scenario_of(given, "test"), [INSERT, LATER, DELETE, SEARCH]).events.to_pylist()
+    notified = [event["object"] for event in events if event["kind"] == "notified"]
+    assert notified == ["second@2"]
+    assert not [event for event in events if event["kind"] == "dropped" and event["reason"] == "forged"]
+
+
 @pytest.mark.parametrize("approach", ["es", "ls", "dcs", "drip", "walks"])
 def test_signed_statements_take_room_and_change_nothing_else(approach: str) -> None:
     notified, sent_bytes = {}, {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from presence import is_on
 
 from thyme.model.errors import InputError
 from thyme.sim.run import Run, simulate
@@ -62,7 +63,7 @@ def test_listed_changes_switch_exactly_these_nodes() -> None:
         if kind == "left"
     ]
     assert left == [(10.0, 2, "off"), (15.0, 4, "crashed")]
-    assert [result.churn.is_on(2, at_s) for at_s in (5.0, 12.0, 25.0)] == [True, False, True]
+    assert [is_on(result.churn, 2, at_s) for at_s in (5.0, 12.0, 25.0)] == [True, False, True]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ TRACE = """at_s,node,kind,oid,tags,text,sid,query,start_s,end_s
 """
 STUDY = """title = "A handful of people"
 topologies = 2
-scenes = []
+variations = []
 
 [trace]
 file = "trace.csv"

@@ -45,7 +45,7 @@ def around_java() -> dict[str, str]:
 
 
 @contextmanager
-def running(command: Sequence[str], port: int, log: Path) -> Iterator[None]:
+def running(command: Sequence[str], port: int, log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A process of a Spark class, from when it answers at its port. `spark-class` becomes the Java process, so that
     is what is stopped in the end."""
     spark_class = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
@@ -57,7 +57,7 @@ def running(command: Sequence[str], port: int, log: Path) -> Iterator[None]:
             assert started.poll() is None, log.read_text()
             assert time.monotonic() < deadline_s, log.read_text()
             time.sleep(0.1)
-        yield
+        yield started
     finally:
         started.terminate()
         try:

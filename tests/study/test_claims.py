@@ -6,12 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from thyme.study.claims import Bound, Claim, Found, Relation, Trend, agreement, those_tested
+from thyme.study.claims import Bound, Claim, Expectation, Found, Relation, Trend, agreement, judge_study, those_tested
 from thyme.study.definition import StudyDefinition, load_preset
-from thyme.study.expectations import Expectation, judge_study
 from thyme.study.figures.lines import metric_figure
 from thyme.study.plan import Plan, make_plan
-from thyme.study.report.report import claims_section
+from thyme.study.report.tables import claims_table
 from thyme.study.results import Results, Summary, axis_of
 from thyme.study.shown_metrics import RECALL, SHOWN_METRICS
 
@@ -73,8 +72,10 @@ def test_what_was_not_run_is_not_tested_and_not_counted() -> None:
     claims = [Claim("X", "§1", "falls", Trend("falls")).judged_by_rule(line) for line in ([], [0.9], [0.9, 0.8])]
     assert [claim.verdict for claim in claims] == ["not tested", "not tested", "holds"]
     assert agreement(claims) == "1 of 1 statements of the paper hold here too."
-    assert "2 more could not be tested" in claims_section(claims)
-    assert claims_section(claims[:2]) == ""
+    table = claims_table(claims)
+    assert table is not None
+    assert "2 more could not be tested" in table.lead
+    assert claims_table(claims[:2]) is None
 
 
 def test_a_study_is_judged_along_its_axis(small: StudyDefinition) -> None:

@@ -53,5 +53,5 @@ def test_presets_are_listed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
 def test_the_terminal_ends_with_headline_and_report(finished: Finished) -> None:
     assert "✓ runs" in finished.shown
-    assert "do equally well here: this study cannot tell them apart." in finished.shown
+    assert "Phones alone can do it: use" in finished.shown
     assert f"Report:  {finished.out / 'report.html'}" in finished.shown

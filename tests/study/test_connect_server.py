@@ -1,5 +1,5 @@
-"""A Spark Connect server on loopback gives what a session on this machine gives: posts, traces on Spark's ways, events
-and metrics.
+"""A Spark Connect server on loopback gives what a session on this machine gives: posts, traces, events and
+metrics.
 
 The server prefers another time zone and other rules than results are made by, as any team's may; its Python is this
 one, in a folder without Thyme. The job runs in a process of its own that has no Java.
@@ -19,9 +19,8 @@ from spark_processes import free_port, run_program, running, write_posts
 
 from thyme.pipeline.posts.ingest import ingest
 from thyme.pipeline.schemas import POSTS
-from thyme.pipeline.spark.stored_rows import open_rows
-from thyme.pipeline.traces import writing
-from thyme.pipeline.traces.trace import TraceOptions
+from thyme.pipeline.spark import dataset
+from thyme.pipeline.traces.trace import TraceOptions, write_trace
 
 pytest.importorskip("grpc", reason="the extra `connect` is not installed, by which Spark Connect is spoken")
 
@@ -36,18 +35,15 @@ OTHERWISE = {
     "spark.ui.enabled": "false",
 }
 PROGRAM = """
-import shutil, sys
+import sys
 from pathlib import Path
 from thyme.model.errors import InputError
-from thyme.pipeline.metrics import finished
 from thyme.pipeline.posts.ingest import ingest
 from thyme.pipeline.schemas import POSTS
-from thyme.pipeline.spark import given
+from thyme.pipeline.spark import dataset, given
 from thyme.pipeline.spark.driver import cores_of, is_elsewhere, stop
 from thyme.pipeline.spark.session import brief_work, spark_session
-from thyme.pipeline.spark.stored_rows import open_rows
-from thyme.pipeline.traces import writing
-from thyme.pipeline.traces.trace import TraceOptions
+from thyme.pipeline.traces.trace import TraceOptions, write_trace
 from thyme.study.definition import load_study
 from thyme.study.study import run_study
 
@@ -62,14 +58,9 @@ spark = spark_session("connect", master, **brief_work())
 print(is_elsewhere(spark), cores_of(spark), spark.conf.get("spark.sql.shuffle.partitions"))
 print(sorted((key, spark.conf.get(key.removeprefix("spark.hadoop."))) for key in given.asked_settings()))
 print(ingest(spark, ["posts.jsonl"], Path("posts")).posts)
-rows = open_rows(lambda: spark, Path("posts"), POSTS)
-writing.write_trace(rows, TraceOptions(users=8, authors="deal"), Path("dealt"))
-writing.FEW_POSTS = 0
-writing.write_trace(rows, TraceOptions(users=8), Path("by_tasks"))
-run_study(load_study(Path("small.toml")), Path("out"), master)
-shutil.copy("out/metrics.csv", "by_run.csv")
-shutil.rmtree("out/metrics")
-finished.fits = lambda *sizes: False
+posts = dataset.read(spark, Path("posts"), POSTS)
+write_trace(posts, TraceOptions(users=8, authors="deal"), Path("dealt"))
+write_trace(posts, TraceOptions(users=8), Path("trace"))
 run_study(load_study(Path("small.toml")), Path("out"), master)
 stop(spark)
 """
@@ -105,14 +96,13 @@ def test_a_server_gives_what_this_machine_gives(
     assert number == "20"
 
     assert ingest(spark, [str(posts)], tmp_path / "posts").posts == 20
-    rows = open_rows(lambda: spark, tmp_path / "posts", POSTS)
-    writing.write_trace(rows, DEALT, tmp_path / "dealt")
-    writing.write_trace(rows, OWN, tmp_path / "by_tasks")
-    for name in ("posts", "posts/_rejected", "dealt", "by_tasks"):
+    read = dataset.read(spark, tmp_path / "posts", POSTS)
+    write_trace(read, DEALT, tmp_path / "dealt")
+    write_trace(read, OWN, tmp_path / "trace")
+    for name in ("posts", "posts/_rejected", "dealt", "trace"):
         assert _rows(away / name).equals(_rows(tmp_path / name)), name
     for pattern in ("metrics.csv", "runs/*/events.parquet", "figures/*.svg"):
         assert contents(away / "out", pattern) == contents(finished.out, pattern) != {}
-    assert (away / "by_run.csv").read_bytes() == (finished.out / "metrics.csv").read_bytes()
     report = (away / "out" / "report.html").read_text()
     assert server.partition("/;")[0] in report
     assert "secret" not in report
@@ -120,5 +110,6 @@ def test_a_server_gives_what_this_machine_gives(
 
 def _rows(folder: Path) -> pa.Table:
     """In the order of their first column: a post's id, an operation's number."""
-    table = pa.concat_tables(pq.read_table(file) for file in folder.glob("*.parquet"))
+    files = (file for file in folder.rglob("*.parquet") if file.parent.name == folder.name or "=" in file.parent.name)
+    table = pa.concat_tables(pq.ParquetFile(file).read() for file in files)
     return table.sort_by(table.column_names[0])

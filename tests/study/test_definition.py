@@ -19,7 +19,7 @@ def test_every_preset_can_be_planned(name: str) -> None:
     assert definition.title
     assert definition.question.endswith((")", "?"))
     asked = [point for point in plan.points if point.asked]
-    beside = len(definition.approaches) * sum(scene.topologies for scene in definition.scenes or ())
+    beside = len(definition.approaches) * sum(variation.topologies for variation in definition.variations or ())
     assert len(plan.runs) == len(asked) * definition.topologies * definition.repetitions + beside
 
 

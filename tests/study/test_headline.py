@@ -1,4 +1,4 @@
-"""The headline follows its stated rules: who is dependable, who is clearly better, and where the answer tips over."""
+"""The headline follows its rules: who is dependable, which is better by the priority, where the answer changes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from thyme.sim.radios.disc.model import DiscModel
-from thyme.study.definition import StudyDefinition, load_study
+from thyme.approaches.registry import with_plain_names
+from thyme.sim.radios.models import DiscModel
+from thyme.study.definition import ApproachChoice, StudyDefinition, load_study
 from thyme.study.plan import make_plan
 from thyme.study.report.headline import Headline, headline
 from thyme.study.results import OfRuns, Results, Summary, summary_of
-from thyme.study.scenes import Scene
-from thyme.study.shown_metrics import AIR_BYTES, LATE_NOTIFICATION, NOTIFICATION_LATENCY, RECALL, SUCCESS
+from thyme.study.shown_metrics import AIR_BYTES, ENERGY, LATE_NOTIFICATION, NOTIFICATION_LATENCY, RECALL, SUCCESS
+from thyme.study.variations import Variation
 
 LS, OTHER = "Thyme-LS", "one at a time"
 FINE = {SUCCESS: [1.0] * 3, RECALL: [1.0] * 3, AIR_BYTES: [100.0] * 3, NOTIFICATION_LATENCY: [0.2] * 3}
@@ -27,14 +28,14 @@ def sending(*air_bytes: float, **more: Any) -> Runs:
 
 
 def results(
-    definition: StudyDefinition, runs: dict[tuple[str, int], Runs], scenes: dict[str, Runs] | None = None
+    definition: StudyDefinition, runs: dict[tuple[str, int], Runs], variations: dict[str, Runs] | None = None
 ) -> Results:
-    """`runs` by approach and number of people; `scenes` by approach, for every scene but the one that was asked."""
+    """`runs` by approach and number of people; `variations` by approach, the same for every variation."""
     plan = make_plan(definition)
     summaries: dict[tuple[int, str], Summary] = {}
     of_runs: dict[tuple[int, str], OfRuns] = {}
     for number, point in enumerate(plan.points):
-        given = runs[(point.approach, point.values["nodes"])] if point.asked else (scenes or {})[point.approach]
+        given = runs[(point.approach, point.values["nodes"])] if point.asked else (variations or {})[point.approach]
         for metric, values in given.items():
             summary = summary_of(values)
             assert summary is not None
@@ -52,39 +53,71 @@ def decided(small: StudyDefinition, ls: Runs, other: Runs, **changes: Any) -> He
     return headline(results(of_one_size(small, **changes), {(LS, 8): ls, (OTHER, 8): other}))
 
 
+def uses(title: str, more: str = "") -> str:
+    return with_plain_names(f"Phones alone can do it: use {title}{more}.")
+
+
 def test_traffic_decides_among_dependable_approaches(small: StudyDefinition) -> None:
     told = decided(small, sending(100, 110, 90), sending(300, 290, 310))
-    assert told.answer == f"Choose {LS}."
+    assert told.answer == uses(LS) == "Phones alone can do it: use Owners (Thyme-LS)."
     assert f"{OTHER} sends 3 times as much over the air." in told.reasons
     assert "worse in every one" in told.reasons[-1]
-    assert decided(small, sending(100, 110, 90), sending(1, 1, 1) | {RECALL: [0.5] * 3}).answer == f"Choose {LS}."
+    assert decided(small, sending(100, 110, 90), sending(1, 1, 1) | {RECALL: [0.5] * 3}).answer == uses(LS)
 
 
-def test_what_runs_do_not_separate_is_not_chosen(small: StudyDefinition) -> None:
-    told = decided(small, sending(100, 150, 90), sending(140, 130, 120))
-    assert told.answer == f"{LS} and {OTHER} do equally well here: this study cannot tell them apart."
+def test_a_small_difference_that_every_run_shows_is_told_and_decides(small: StudyDefinition) -> None:
+    told = decided(small, sending(109, 110, 108), sending(100, 101, 99))
+    assert told.answer == uses(OTHER)
+    assert "Owners (Thyme-LS) sends 9% more over the air." in told.reasons
+    alike = decided(small, sending(100, 100, 100), sending(100.3, 100.3, 100.3))
+    assert "do not separate" in alike.reasons[-1], "a difference that reads as 0 % is none"
+
+
+def test_approaches_whose_runs_overlap_are_both_told_with_their_ranges(small: StudyDefinition) -> None:
+    told = decided(small, sending(100e6, 150e6, 90e6), sending(140e6, 130e6, 120e6))
+    assert told.answer == uses(LS), "the one with the better mean"
+    assert (
+        "do not separate Owners (Thyme-LS) (90 MB to 150 MB) from one at a time (120 MB to 140 MB)" in told.reasons[-1]
+    )
     assert "`--set topologies=10`" in told.reasons[-1]
-    assert decided(small, sending(100, 100, 100), sending(109, 109, 109)).answer.startswith(LS), "nobody minds a tenth"
 
 
-def test_with_too_few_runs_only_a_large_difference_counts(small: StudyDefinition) -> None:
-    assert "cannot tell them apart" in decided(small, sending(100), sending(140)).answer
-    told = decided(small, sending(100), sending(160))
-    assert told.answer == f"Choose {LS}."
-    assert "1 run of each, so only large differences" in told.reasons[-1]
+def test_with_few_runs_the_answer_says_so(small: StudyDefinition) -> None:
+    told = decided(small, sending(100), sending(140))
+    assert told.answer == uses(LS)
+    assert "1 run of each: another placement may decide otherwise" in told.reasons[-1]
 
 
-def test_what_matters_decides(small: StudyDefinition) -> None:
-    soon = sending(200, 200, 200) | {NOTIFICATION_LATENCY: [0.3] * 3}
-    late = sending(100, 100, 100) | {NOTIFICATION_LATENCY: [3.0] * 3}
-    assert decided(small, soon, late).answer == f"Choose {OTHER}."
-    assert decided(small, soon, late, matters="soon").answer == f"Choose {LS}."
+def test_the_priority_decides_by_its_own_measure(small: StudyDefinition) -> None:
+    soon = sending(200, 200, 200) | {NOTIFICATION_LATENCY: [0.3] * 3, ENERGY: [50.0] * 3}
+    late = sending(100, 100, 100) | {NOTIFICATION_LATENCY: [3.0] * 3, ENERGY: [60.0] * 3}
+    assert decided(small, soon, late).answer == uses(OTHER)
+    assert decided(small, soon, late, priority="delay").answer == uses(LS)
+    battery = decided(small, soon, late, priority="battery")
+    assert battery.answer == uses(LS), "by energy, though it sends more"
+    assert f"{OTHER} uses 20% more energy and sends 50% less over the air." in battery.reasons
     sure = sending(200, 200, 200) | {RECALL: [1.0] * 3}
     cheap = sending(100, 100, 100) | {RECALL: [0.93] * 3}
-    assert decided(small, sure, cheap, matters="arrival").answer == f"Choose {LS}."
-    blink = sending(100, 100, 100) | {NOTIFICATION_LATENCY: [0.01] * 3}
-    told = decided(small, blink, sending(100, 100, 100) | {NOTIFICATION_LATENCY: [0.09] * 3}, matters="soon")
-    assert "cannot tell them apart" in told.answer, "nobody notices 80 ms"
+    assert decided(small, sure, cheap, priority="delivery").answer == uses(LS)
+    blink = sending(110, 110, 110) | {NOTIFICATION_LATENCY: [0.01] * 3}
+    unnoticed = decided(small, blink, sending(100, 100, 100) | {NOTIFICATION_LATENCY: [0.09] * 3}, priority="delay")
+    assert unnoticed.answer == uses(OTHER), "nobody notices 80 ms, so traffic decides"
+
+
+def test_an_answer_that_needs_a_server_says_so(small: StudyDefinition) -> None:
+    definition = of_one_size(small, approaches=(ApproachChoice("es"), ApproachChoice("ls")))
+    cheap = headline(results(definition, {("Thyme-ES", 8): sending(50, 50, 50), (LS, 8): FINE}))
+    assert cheap.answer == "Bring a server, for which no Internet is needed: use Server (Thyme-ES)."
+    alike = headline(results(definition, {("Thyme-ES", 8): sending(90, 100, 105), (LS, 8): sending(95, 98, 110)}))
+    assert alike.answer == uses(LS), "of two whose runs overlap, the one that needs no server"
+    assert "needs no server" in alike.reasons[-1]
+
+
+def test_an_approach_that_cannot_carry_the_contents_is_said_to(small: StudyDefinition) -> None:
+    trace = {"sizes": {"kind": "photos"}}
+    approaches = (ApproachChoice("ls"), ApproachChoice("drip"))
+    told = headline(results(of_one_size(small, approaches=approaches, trace=trace), {(LS, 8): FINE, ("DRIP", 8): POOR}))
+    assert any("because it sends contents within messages, at most 1,000 bytes" in reason for reason in told.reasons)
 
 
 def test_the_answer_names_where_another_is_better(small: StudyDefinition) -> None:
@@ -99,52 +132,51 @@ def test_the_answer_names_where_another_is_better(small: StudyDefinition) -> Non
             },
         )
     )
-    assert told.answer == f"Choose {LS} with 8 people."
+    assert told.answer == uses(LS, " with 8 people")
     assert f"With 9 people, {OTHER} is the better choice: it sends least." in told.reasons
 
 
 def test_an_answer_never_praises_what_does_not_suffice(small: StudyDefinition) -> None:
     told = decided(small, POOR, POOR)
-    assert told.answer == f"Nothing tried here is dependable for this crowd. {LS} brings most, and that is not enough."
+    nothing = "Nothing tried here is dependable for this crowd."
+    assert told.answer == f"{nothing} Owners (Thyme-LS) delivers most, and that is not enough."
+    assert told.chosen is None
 
 
-def test_scenes_beside_tell_where_the_answer_tips_over(small: StudyDefinition) -> None:
-    scenes = (Scene("everybody walks", {"movement": {"model": "waypoint"}}),)
-    definition = of_one_size(small, scenes=scenes)
+def test_variations_show_where_the_answer_fails_or_another_is_better(small: StudyDefinition) -> None:
+    variations = (Variation("everybody walks", {"movement": {"model": "waypoint"}}),)
+    definition = of_one_size(small, variations=variations)
     asked = {(LS, 8): sending(100, 100, 100), (OTHER, 8): sending(300, 300, 300)}
     told = headline(results(definition, asked, {LS: POOR, OTHER: FINE}))
-    assert told.answer == f"Choose {LS}, but not where everybody walks."
-    assert [(tip.scene, tip.holds) for tip in told.tips] == [("everybody walks", False)]
+    assert told.answer == uses(LS, ", but not if everybody walks")
+    assert [(tip.variation, tip.verdict) for tip in told.tips] == [("everybody walks", "fails")]
     assert f"{OTHER} would do" in told.tips[0].told
     held = headline(results(definition, asked, {LS: FINE, OTHER: FINE | {AIR_BYTES: [500.0]}}))
-    assert held.answer == f"Choose {LS}."
-    assert [tip.holds for tip in held.tips] == [True]
-
-
-def test_a_scene_may_tell_winners_apart(small: StudyDefinition) -> None:
-    definition = of_one_size(small, scenes=(Scene("everybody walks", {"movement": {"model": "waypoint"}}),))
-    told = headline(results(definition, {(LS, 8): FINE, (OTHER, 8): FINE}, {LS: POOR, OTHER: FINE}))
-    apart = f"{LS} and {OTHER} do equally well here: this study cannot tell them apart."
-    assert told.answer == f"{apart} Take {OTHER} where everybody walks."
-    assert [(tip.verdict, tip.only) for tip in told.tips] == [("holds in part", (OTHER,))]
+    assert held.answer == uses(LS)
+    assert [tip.verdict for tip in held.tips] == ["holds"]
+    works = headline(results(definition, asked, {LS: FINE, OTHER: FINE | {AIR_BYTES: [80.0]}}))
+    assert works.answer == uses(LS)
+    assert [(tip.verdict, tip.told) for tip in works.tips] == [
+        ("works", f"100% succeeds, 100% arrives; {OTHER} sends 20% less over the air")
+    ]
 
 
 def test_without_results_there_is_no_choice(small: StudyDefinition) -> None:
     assert headline(Results(make_plan(small), {})).answer.startswith("No run finished")
 
 
-def test_a_study_that_names_no_scenes_gets_the_neighbours_of_its_own(study_file: Path) -> None:
-    text = study_file.read_text().replace("scenes = []\n", "")
+def test_a_study_that_names_no_variations_gets_the_usual_ones(study_file: Path) -> None:
+    text = study_file.read_text().replace("variations = []\n", "")
     study_file.write_text(text)
     plan = make_plan(load_study(study_file))
-    scenes = list(dict.fromkeys(point.scene for point in plan.points))
-    assert scenes[:4] == ["as asked", "everybody walks", "a tenth leaves", "a fifth switches off and on"]
-    assert "twice as many people come" not in scenes, "the trace is a file, and has its people"
+    variations = list(dict.fromkeys(point.variation for point in plan.points))
+    assert variations[:4] == ["as asked", "everybody walks", "a tenth leaves", "a fifth switches off and on"]
+    assert "twice as many people come" not in variations, "the trace is a file, and has its people"
     beside = [run for run in plan.runs if not plan.points[run.point].asked]
     assert {run.scenario.nodes for run in beside} == {8}
-    lossy = [run.scenario for run in beside if plan.points[run.point].scene == "a tenth of frames is lost"]
+    lossy = [run.scenario for run in beside if plan.points[run.point].variation == "a tenth of frames is lost"]
     assert {(one.radio.loss, one.faults) for one in lossy if isinstance(one.radio, DiscModel)} == {(0.1, ())}
-    assert len(beside) == 2 * (len(scenes) - 1), "few runs, at the first value of the grid"
-    study_file.write_text(text.replace("topologies = 2\n", 'topologies = 2\nscenes = [{ name = "as asked" }]\n'))
+    assert len(beside) == 2 * (len(variations) - 1), "few runs, at the first value of the grid"
+    study_file.write_text(text.replace("topologies = 2\n", 'topologies = 2\nvariations = [{ name = "as asked" }]\n'))
     with pytest.raises(Exception, match="expected a few words other than 'as asked'"):
         load_study(study_file)

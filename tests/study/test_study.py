@@ -17,7 +17,7 @@ from thyme.sim.traces import read_trace
 from thyme.study.definition import StudyDefinition, load_study
 from thyme.study.plan import make_plan
 from thyme.study.report.pages import prose
-from thyme.study.stages import Silence, StageNotes, StageReport
+from thyme.study.stages import NoWatcher, StageNotes, StageReport
 from thyme.study.study import run_study
 from thyme.study.workload import PlayedTrace, Posts, provide_posts, provide_traces
 
@@ -90,17 +90,17 @@ def test_the_file_of_a_trace_is_read_once(small: StudyDefinition, tmp_path: Path
     assert trace.stored.unpack() == tuple(read_trace(trace.stored.place)), "the study's own copy says the same"
 
 
-def test_posts_of_too_few_people_are_dealt_out_in_a_scene_beside_and_refused_where_asked(
+def test_posts_of_too_few_people_are_dealt_out_in_a_variation_beside_and_refused_where_asked(
     spark: SparkSession, study_file: Path, tmp_path: Path
 ) -> None:
-    crowded = '[[scenes]]\nname = "all of town"\nscenario.nodes = {beside}\n[scenario]\nnodes = {asked}\n'
+    crowded = '[[variations]]\nname = "all of town"\nscenario.nodes = {beside}\n[scenario]\nnodes = {asked}\n'
     given = "[posts]\ngenerate = {{ posts = 60 }}\n" + crowded
     session, notes = LazySession("none", "local[1]"), StageNotes(lambda detail: None)
 
     def traces(asked: int, beside: int) -> list[PlayedTrace]:
         study_file.write_text(given.format(asked=asked, beside=beside))
         plan = make_plan(load_study(study_file))
-        return provide_traces(plan, provide_posts(plan, tmp_path, notes), tmp_path, session, notes)
+        return provide_traces(plan, provide_posts(plan, tmp_path, session, notes), tmp_path, session, notes)
 
     asked, beside = traces(4, 50)
     assert {operation.node for operation in asked.stored.unpack()} <= set(range(4))
@@ -138,7 +138,7 @@ def test_damage_is_told_and_made_again_to_the_same_figures(finished: Finished, t
         assert contents(out, pattern) == contents(finished.out, pattern)
 
 
-class _Listening(Silence):
+class _Listening(NoWatcher):
     def __init__(self) -> None:
         self.reports: list[StageReport] = []
 

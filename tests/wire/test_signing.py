@@ -15,14 +15,15 @@ from signatures import signed, signed_together
 from thyme.host import MemoryStore
 from thyme.live.trust import sodium
 from thyme.live.trust.identity import Identity
+from thyme.live.trust.namespaces import Namespace
 from thyme.live.trust.notary import KIND, MANY, Notary
 from thyme.model.frames import TimeFrame
-from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.ids import CellId, NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import DataObject, Metadata, Replica
 from thyme.model.queries import parse_query
 from thyme.model.subscriptions import Subscription
 from thyme.wire import codec
-from thyme.wire.cells import CellState, Deleted, Held, Part, Revoked
+from thyme.wire.cells import CellState, Deleted, Held, InsertMetadata, Part, Revoked
 from thyme.wire.codec import MESSAGES, DecodeError
 from thyme.wire.drip import Interest, Registration
 from thyme.wire.message import Message
@@ -34,8 +35,8 @@ from thyme.wire.storage import Notification, Subscribed, Unsubscribed
 from thyme.wire.trees import MAX_STEPS, KnownTree, grown, leaf
 
 
-def machine(identity: Identity) -> SigningCodec:
-    return SigningCodec(Notary(identity, MemoryStore()))
+def machine(identity: Identity, namespace: Namespace | None = None) -> SigningCodec:
+    return SigningCodec(Notary(identity, MemoryStore(), namespace))
 
 
 ME, OTHER = Identity.new(), Identity.new()
@@ -61,6 +62,30 @@ def test_a_statement_is_believed_and_passed_on_by_whoever_heard_it(message: Mess
     member, third = machine(OTHER), machine(Identity.new())
     assert member.decode(machine(ME).encode(message)) == message
     assert third.decode(member.encode(message)) == message
+
+
+@pytest.mark.parametrize("together", [1, 3])
+def test_what_is_signed_in_one_namespace_is_not_believed_in_another(together: int) -> None:
+    """The same device, with the same key; the member replays it on every path that it may come by."""
+    here, there = Namespace.drawn("board"), Namespace.drawn("board")
+    author, member, reader = machine(ME, here), machine(OTHER, here), machine(OTHER, there)
+    keys = [ObjectKey(f"o{i}", ME.node) for i in range(together)]
+    made = [Metadata.of(key, ("goal",), b"", 1.0, b"content") for key in keys]
+    author.insert_together(made)
+    objects = [InsertMetadata(1, made[0]), CellState(held=tuple(Held(CellId(0), one) for one in made))]
+    for message in (*SAID, *objects):
+        frame = author.encode(message)
+        assert member.decode(frame) == message
+        with pytest.raises(Forged):
+            reader.decode(frame)
+
+
+def test_a_changed_secret_leaves_what_was_signed_before_valid() -> None:
+    here = Namespace.drawn("board")
+    invited = Namespace.invited(here.changed().changed().invitation())
+    assert invited.number != here.number
+    message = Unsubscribed(KEY, 2.0)
+    assert machine(OTHER, invited).decode(machine(ME, here).encode(message)) == message
 
 
 @pytest.mark.parametrize("message", SAID, ids=lambda message: type(message).__name__)
@@ -284,6 +309,6 @@ def test_no_message_tells_of_objects_that_nobody_looks_at() -> None:
 
 
 def test_no_message_carries_a_subscription_that_nobody_looks_at() -> None:
-    """A `MoreRequest` asks for what matches, and changes nothing."""
+    """These ask for what matches, and change nothing."""
     unlooked = [m.__name__ for m in MESSAGES if _mentions(m, Subscription) and m not in STATEMENTS]
-    assert unlooked == ["MoreRequest"]
+    assert sorted(unlooked) == ["Compare", "MoreRequest"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
+from presence import moving_nodes
 
 from thyme.model.errors import InputError
 from thyme.world.contacts.encounters import contacts_of
@@ -54,7 +55,7 @@ def test_nobody_jumps_leaves_the_area_or_exceeds_a_speed() -> None:
         assert (here >= -1e-6).all()
         assert (here <= np.array([2000.0, 1000.0]) + 1e-6).all()
         assert np.hypot(*(soon - here).T).max() <= 0.06 + 1e-6
-    assert not movement.moving_nodes(1e6).any()
+    assert not moving_nodes(movement, 1e6).any()
 
 
 def test_communities_start_in_squares_of_their_own() -> None:

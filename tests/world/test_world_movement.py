@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from presence import moving_nodes
 
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
-from thyme.world.mobility.movement import Leg, Movement, movement_of_legs, trip, walk
+from thyme.world.movement import Leg, Movement, movement_of_legs, trip, walk
 
 INSTANT = st.floats(-5.0, 120.0)
 
@@ -34,7 +35,7 @@ def test_all_positions_at_once_are_those_of_each_node(movement: Movement, at_s: 
     for node in range(movement.nodes):
         assert movement.position(node, at_s) == Point(*together[node].tolist())
         assert movement.leg(node, at_s) == movement.legs(at_s)[node]
-        assert movement.moving(node, at_s) == movement.moving_nodes(at_s)[node]
+        assert movement.moving(node, at_s) == moving_nodes(movement, at_s)[node]
 
 
 def test_a_node_stands_at_its_first_place_before_its_first_leg() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from presence import is_on, moving_nodes
 
 from thyme.model.errors import InputError
 from thyme.world.churn import (
@@ -106,24 +107,24 @@ def test_a_wrong_topology_is_refused_with_its_line(tmp_path: Path, text: str, co
 def test_static_nodes_never_move() -> None:
     movement = static(uniform_places(10, 100.0, 50.0, 3), 100.0, 50.0)
     assert (movement.positions(0.0) == movement.positions(1e5)).all()
-    assert not movement.moving_nodes(7.0).any()
+    assert not moving_nodes(movement, 7.0).any()
 
 
 def test_leaving_nodes_never_come_back() -> None:
     churn = leaving([2, 5, 7], 200.0, 300.0, seed=1)
     assert [change.on for change in churn.changes] == [False] * 3
     assert all(200.0 <= change.at_s <= 300.0 for change in churn.changes)
-    assert churn.is_on(5, 199.0)
-    assert not churn.is_on(5, 300.0)
-    assert churn.is_on(4, 1e6)
+    assert is_on(churn, 5, 199.0)
+    assert not is_on(churn, 5, 300.0)
+    assert is_on(churn, 4, 1e6)
     assert churn.starts_off() == ()
 
 
 def test_joining_nodes_are_off_until_they_join() -> None:
     churn = joining(range(20), 30.0, 60.0, seed=1)
     assert churn.starts_off() == tuple(range(20))
-    assert not any(churn.is_on(node, 29.0) for node in range(20))
-    assert all(churn.is_on(node, 60.0) for node in range(20))
+    assert not any(is_on(churn, node, 29.0) for node in range(20))
+    assert all(is_on(churn, node, 60.0) for node in range(20))
 
 
 def test_a_crash_takes_its_share_at_once() -> None:
@@ -151,7 +152,7 @@ def test_three_of_four_periods_end_in_a_change() -> None:
     churn = alternating(range(400), 0.0, 3000.0, seed=4, rule=rule)
     firsts = [change for change in churn.changes if change.at_s == 120.0]
     assert len(firsts) / 400 == pytest.approx(0.75, abs=0.07)
-    on_s = np.mean([np.mean([churn.is_on(node, at_s) for at_s in range(1500, 3000, 30)]) for node in range(40)])
+    on_s = np.mean([np.mean([is_on(churn, node, at_s) for at_s in range(1500, 3000, 30)]) for node in range(40)])
     assert on_s == pytest.approx(2 / 3, abs=0.05)
 
 

@@ -12,15 +12,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from presence import moving_nodes
 
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 from thyme.world.contacts.table import Contacts, contacts_from
 from thyme.world.files.contacts import ContactFormat, read_contacts, write_contacts
 from thyme.world.files.movement import MovementFormat, read_movement, write_movement
-from thyme.world.mobility.movement import Leg, movement_of_legs
 from thyme.world.mobility.placement import uniform_places
 from thyme.world.mobility.waypoint import Waypoint, random_waypoint
+from thyme.world.movement import Leg, movement_of_legs
 
 CONTACT_FORMATS: tuple[ContactFormat, ...] = get_args(ContactFormat)
 MOVEMENT_FORMATS: tuple[MovementFormat, ...] = get_args(MovementFormat)
@@ -128,7 +129,7 @@ def test_movement_reads_back_what_was_written(form: MovementFormat, seed: int, p
     assert found.names == tuple("012345")
     for at_s in np.linspace(0.0, until_s, 40):
         assert found.movement.positions(float(at_s)) == pytest.approx(written.positions(float(at_s)), abs=1e-5)
-    assert not found.movement.moving_nodes(1e6).any()
+    assert not moving_nodes(found.movement, 1e6).any()
 
 
 def test_a_new_order_replaces_one_that_is_not_finished(tmp_path: Path) -> None:

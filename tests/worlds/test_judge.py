@@ -7,6 +7,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from thyme.fuzz.case import Case
 from thyme.fuzz.judge import PROMISES, judge
 from thyme.fuzz.play import Evidence, play
 from thyme.fuzz.queries import is_true
@@ -41,7 +42,7 @@ def calm_world(approach: str = "es") -> World:
 
 
 def broken(world: World, evidence: Evidence) -> set[str]:
-    return {violation.promise for violation in judge(world, evidence)}
+    return {violation.promise for violation in judge(Case(world, evidence))}
 
 
 @pytest.mark.parametrize("approach", ["es", "ls", "dcs"])
@@ -83,6 +84,11 @@ def _silence(evidence: Evidence) -> None:
     evidence.told = [told for told in evidence.told if told.subscription.subscriber != 3]
 
 
+def _withhold(evidence: Evidence) -> None:
+    """The last notification, of what came after its subscription."""
+    evidence.told.pop()
+
+
 def _hoard(evidence: Evidence) -> None:
     held = evidence.held[6]
     evidence.held[6] = msgspec.structs.replace(held, counts={**held.counts, "subscriptions": 9})
@@ -120,6 +126,7 @@ DAMAGES: list[tuple[str, Callable[[Evidence], None]]] = [
     ("ends", _never_end),
     ("serves", lambda evidence: _fail(evidence, K.INSERT)),
     ("finds", _silence),
+    ("tells", _withhold),
     ("keeps", _lose),
     ("retrieves", lambda evidence: _fail(evidence, K.RETRIEVE)),
     ("retrieves", _swap_bytes),

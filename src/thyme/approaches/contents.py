@@ -1,13 +1,13 @@
 """Contents: an object's bytes, kept in the host's store and fetched in parts.
 
-Nothing is kept, read or delivered that is not what the object's metadata says: what arrives is compared with its digest
-when all of it is there, and what is here when it is read.
+A content is kept, read or delivered only if it matches the digest in the object's metadata; this is checked when all
+parts have arrived, and again when it is read.
 
-The requester asks for a few parts at a time, repeats what is not answered, and goes on to the next source when
-one does not have the object or stays silent (Thyme FGCS §6.5: the next closest replica, until no more options are
-available or a maximum number of retries is reached). A part fits one frame of the radio. Contents of more than one
-chunk go another way (`transfers`), and lie in the store from the first part on; behind the content, from its size on,
-whoever has it gives parts of its list of chunks.
+The requester asks for a few parts at a time, retries, and goes on to the next source when one does not have the object
+or does not answer (Thyme FGCS §6.5: the next closest replica, until no more options are available or a maximum number
+of retries is reached). A part fits one frame of the radio. Contents of more than one chunk are fetched by `transfers`
+and are in the store from the first part on; their list of chunks is served as further parts, at offsets from the
+content's size on.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from typing import Generic, TypeVar
 import msgspec
 
 from thyme.approaches.bounds import MAX_PART_BYTES, FrameBytes
+from thyme.approaches.drafts import KIND as DRAFT
+from thyme.approaches.drafts import drop_draft, key_of_draft, list_key
+from thyme.approaches.eviction import Evictable, Rank
 from thyme.approaches.interface import Failure, Fetched, Outcome
 from thyme.approaches.requests import Requests
-from thyme.approaches.spares import Rank, Spare
-from thyme.approaches.transfers.drafts import KIND as DRAFT
-from thyme.approaches.transfers.drafts import drop_draft, key_of_draft, list_key
 from thyme.approaches.transfers.fetching import Progress, Transfers
 from thyme.approaches.transfers.supplies import TransferOptions
 from thyme.host import Host
+from thyme.model.bounded import Bounded
 from thyme.model.chunks import CHUNK_BYTES, ChunkDigests, list_bytes, root_of
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.objects import Content, InStore, Metadata
@@ -35,6 +36,8 @@ from thyme.model.settings.bounds import AtLeastOne
 from thyme.wire.storage import PartReply, PartRequest
 
 KIND = "content"
+MAX_PARTIAL = 16
+"""Objects of which parts are kept after a failed retrieval, each up to one chunk."""
 Source = TypeVar("Source")
 
 
@@ -42,22 +45,22 @@ class ContentOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     part_bytes: FrameBytes = 1_200
     """A part with its headers stays below the 1500 bytes above which 802.11 asks for RTS/CTS (§9.2)."""
     window: AtLeastOne = 4
-    """Parts asked for at once, if so many requests may be under way."""
+    """Parts requested at once, within the limit of pending requests."""
     fetches: AtLeastOne = 200
-    """Retrievals that may be under way at once."""
+    """Most retrievals under way at once."""
     transfers: TransferOptions = TransferOptions()
 
 
 class Contents:
-    """What this node can serve."""
+    """The contents that this node can serve."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self.lost: Callable[[ObjectKey], None] | None = None
-        """Told of contents that were kept here and are damaged."""
+        """Called with contents that were kept here and are damaged."""
 
     def keep(self, metadata: Metadata, content: Content) -> bool:
-        """Keep an object's content, if it is the one that its metadata names; whether it is."""
+        """Keep an object's content if it matches its metadata; returns whether it does."""
         if not metadata.describes(content):
             self._host.record(Counted(TrafficKind.DROPPED, "content", reason="not what its metadata says"))
             return False
@@ -91,19 +94,19 @@ class Contents:
     def has(self, key: ObjectKey) -> bool:
         return self._host.store.get(KIND, str(key)) is not None
 
-    def delivered(self, node: NodeId, drop: Callable[[ObjectKey], None]) -> Iterator[Spare]:
-        """Contents that came to this node with notifications, the first first."""
+    def delivered(self, node: NodeId, drop: Callable[[ObjectKey], None]) -> Iterator[Evictable]:
+        """Contents that arrived with notifications, the oldest first."""
         for name, value in self._host.store.items(KIND):
             key = key_of_draft(name)
             if key.owner != node:
-                yield Spare(key, Rank.DELIVERED, msgspec.msgpack.decode(value, type=int), None, partial(drop, key))
+                yield Evictable(key, Rank.DELIVERED, msgspec.msgpack.decode(value, type=int), None, partial(drop, key))
 
     def release(self, key: ObjectKey) -> None:
-        """What was retrieved is not needed any more, unless it is kept."""
+        """A retrieved content is no longer needed, unless it is kept."""
         drop_draft(self._host.store, key)
 
     def read(self, metadata: Metadata) -> Content | None:
-        """The content of an object, or where it is if it is large; None if it is not here, or no longer what it was."""
+        """The content of an object, or its file if it is large; None if it is missing or damaged."""
         key, size_bytes = metadata.key, metadata.size_bytes
         if not self.has(key):
             return None
@@ -124,7 +127,7 @@ class Contents:
         return content if isinstance(content, bytes) else b""
 
     def deliver(self, metadata: Metadata, done: Fetched) -> None:
-        """To a reader on this device, who asks nobody else."""
+        """For a reader on this device; asks no other node."""
         data = self.read(metadata)
         done(Outcome(Failure.NOT_FOUND) if data is None else Outcome(), data or b"")
 
@@ -157,6 +160,7 @@ class _Fetch(Generic[Source]):
         self.done = done
         self.data = bytearray(metadata.size_bytes)
         self.missing: list[int] = []
+        """The offsets of parts that have not arrived and are not requested."""
         self.under_way: dict[int, int] = {}
         self.ended = False
 
@@ -171,13 +175,15 @@ class Fetches(Generic[Source]):
         options: ContentOptions,
         progress: Progress | None = None,
     ) -> None:
-        """`progress` is told how much of a large content is here."""
+        """`progress` is called with the received part of a large content."""
         self._transfers = Transfers(requests, ask, options.transfers, options.part_bytes, progress)
         self._contents = Contents(requests.host)
         self._requests = requests
         self._ask = ask
         self._options = options
         self._fetches: dict[int, _Fetch[Source]] = {}
+        self._partial: Bounded[ObjectKey, tuple[bytes, bytearray, list[int]]] = Bounded(MAX_PARTIAL)
+        """Failed retrievals: the digest, the data, and the offsets of the missing parts."""
 
     def fetch(self, metadata: Metadata, sources: Sequence[Source], done: Fetched) -> None:
         """Get an object's content from the first of `sources` that has it, a large one from several of them."""
@@ -192,14 +198,21 @@ class Fetches(Generic[Source]):
             done(Outcome(Failure.REFUSED), b"")
             return
         fetch: _Fetch[Source] = _Fetch(metadata, sources, done)
+        self._miss_all(fetch)
+        digest, data, missing = self._partial.pop(metadata.key, (b"", fetch.data, fetch.missing))
+        if digest and digest == metadata.digest:
+            fetch.data, fetch.missing = data, missing
         self._begin_with_next_source(fetch, Failure.NOT_FOUND)
 
+    def _miss_all(self, fetch: _Fetch[Source]) -> None:
+        fetch.missing = list(range(0, max(len(fetch.data), 1), self._options.part_bytes))
+
     def pause(self, key: ObjectKey) -> None:
-        """Ask for no more of a large content; what has arrived stays."""
+        """Stop requesting a large content; what has arrived is kept."""
         self._transfers.pause(key)
 
     def fetching(self, key: ObjectKey) -> bool:
-        """Whether a large content is on its way."""
+        """Whether a large content is being fetched."""
         return self._transfers.fetching(key)
 
     def on_reply(self, reply: PartReply) -> None:
@@ -221,17 +234,21 @@ class Fetches(Generic[Source]):
         self._requests.resolve(reply.request, Outcome())
 
     def _begin_with_next_source(self, fetch: _Fetch[Source], failure: Failure) -> None:
+        """Keep the parts of other sources, unless together they were not the object."""
         for number in list(fetch.under_way):
-            del fetch.under_way[number]
+            fetch.missing.append(fetch.under_way.pop(number))
             del self._fetches[number]
             self._requests.resolve(number, Outcome(Failure.CANCELLED))
+        if failure is Failure.DAMAGED:
+            self._miss_all(fetch)
+        fetch.missing.sort()
         if not fetch.sources:
             fetch.ended = True
+            if fetch.metadata.digest:
+                self._partial[fetch.metadata.key] = (fetch.metadata.digest, fetch.data, fetch.missing)
             fetch.done(Outcome(failure), b"")
             return
         source = fetch.sources.pop(0)
-        step = self._options.part_bytes
-        fetch.missing = list(range(0, max(len(fetch.data), 1), step))
         for _ in range(min(self._options.window, len(fetch.missing), max(1, self._requests.room))):
             self._ask_next_part(fetch, source)
 
@@ -252,6 +269,7 @@ class Fetches(Generic[Source]):
             if fetch.under_way.pop(number, None) is None or fetch.ended:
                 return
             if not outcome.ok:
+                fetch.missing.append(offset)
                 self._begin_with_next_source(fetch, outcome.failure)
             elif fetch.missing:
                 self._ask_next_part(fetch, source)
@@ -261,7 +279,7 @@ class Fetches(Generic[Source]):
         self._requests.begin(send, ended)
 
     def _end(self, fetch: _Fetch[Source]) -> None:
-        """All parts of one source are there; if they are not the object, the next source is asked."""
+        """All parts of one source have arrived; if the digest differs, ask the next source."""
         data = bytes(fetch.data)
         if not fetch.metadata.describes(data):
             self._begin_with_next_source(fetch, Failure.DAMAGED)

@@ -1,18 +1,21 @@
 """Which approach to take for a crowd before anything was played: the decision map, and the rule that reads it.
 
 `decision.csv` has what all six approaches did on the same posts in the crowds of the preset `six`, one line for each
-place and approach. A crowd is told by how many people a radio reaches, how many walk, how many switch off and on, and
-how much they ask; the place that is nearest to it answers. `approach = "auto"` is this rule, and a study says whether
-it agrees with it. What may be asked of an approach at all is a matter of its capabilities.
+place, workload and approach. A crowd is described by how many people a radio reaches, how many walk, how many switch
+off and on, and how much they ask. Between places of the map, figures are interpolated linearly along each axis. There
+are two workloads: one with questions about the past and deletes, and one without either, so that nobody is
+judged by what is not asked for. `approach = "auto"` is this rule, and a study says whether it agrees with it. What may
+be asked of an approach at all is a matter of its capabilities.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from math import log2, pi
+from itertools import product
+from math import log2, pi, prod
 from typing import Literal
 
 import msgspec
@@ -20,7 +23,8 @@ import msgspec
 from thyme.approaches.registry import APPROACHES
 from thyme.model.errors import InputError
 
-Matters = Literal["arrival", "battery", "soon"]
+Priority = Literal["delivery", "delay", "battery", "traffic"]
+"""What decides among dependable approaches: notifications that arrive, time until they do, energy, or bytes sent."""
 TABLE = "decision.csv"
 DEPENDABLE_SUCCESS = 0.95
 DEPENDABLE_RECALL = 0.90
@@ -44,9 +48,9 @@ class CrowdKind(msgspec.Struct, frozen=True, order=True):
 
     def __post_init__(self) -> None:
         if min(msgspec.structs.astuple(self)) < 0.0:
-            raise InputError(f"{self}: no number of a crowd is negative")
+            raise InputError("a crowd has a negative number; expected reach and questions from 0, shares from 0 to 1")
         if max(self.walking, self.switching) > 1.0:
-            raise InputError(f"{self}: walking and switching are shares, from 0 to 1")
+            raise InputError(f"walking {self.walking:g}, switching {self.switching:g}: expected shares from 0 to 1")
 
     def coordinates(self) -> tuple[float, ...]:
         """How many people and how much they ask matters by factors."""
@@ -57,6 +61,10 @@ def reach_of(people: int, area_m2: float, range_m: float) -> float:
     """How many others a radio reaches, on average, where people are spread evenly; all of them in no area at all."""
     share = min(1.0, pi * range_m**2 / area_m2) if area_m2 else 1.0
     return round((people - 1) * share, 1)
+
+
+Workload = Literal["all", "future"]
+"""Questions about past and future, with deletes; or about the future only, without deletes."""
 
 
 class Needs(msgspec.Struct, frozen=True):
@@ -70,6 +78,10 @@ class Needs(msgspec.Struct, frozen=True):
     """Who asks is told what there was before."""
     deletes: bool = True
 
+    @property
+    def workload(self) -> Workload:
+        return "all" if self.past or self.deletes else "future"
+
 
 USUAL_NEEDS = Needs()
 
@@ -78,6 +90,7 @@ class Line(msgspec.Struct, frozen=True):
     """What one approach did in one place of the map."""
 
     kind: CrowdKind
+    workload: Workload
     approach: str
     success: float
     recall: float
@@ -99,6 +112,9 @@ class Line(msgspec.Struct, frozen=True):
 class Decision(msgspec.Struct, frozen=True):
     """What the map has for a crowd: the best, and others that cannot be told apart from it."""
 
+    places: tuple[CrowdKind, ...]
+    """The crowd of the map that answers, or those between which figures are interpolated."""
+
     best: tuple[Line, ...]
     lines: tuple[Line, ...]
     """All that were allowed, in the order of the table."""
@@ -118,6 +134,9 @@ class Decision(msgspec.Struct, frozen=True):
         return sent[1] / sent[0] - 1.0 if len(sent) > 1 and sent[0] > 0.0 else None
 
 
+MEASURED = Line.__struct_fields__[3:]
+
+
 @cache
 def table() -> tuple[Line, ...]:
     """The map as it comes with Thyme."""
@@ -128,8 +147,9 @@ def read_table(text: str) -> Iterable[Line]:
     for row in csv.DictReader(text.splitlines()):
         numbers = {name: _number(row[name]) for name in CrowdKind.__struct_fields__}
         kind = msgspec.convert(numbers, CrowdKind)
-        measured = {name: _number(row[name]) for name in Line.__struct_fields__[2:]}
-        yield msgspec.convert(measured | {"kind": kind, "approach": row["approach"]}, Line)
+        measured = {name: _number(row[name]) for name in MEASURED}
+        named = {"kind": kind, "workload": row["workload"], "approach": row["approach"]}
+        yield msgspec.convert(measured | named, Line)
 
 
 def _number(text: str) -> float | None:
@@ -142,49 +162,79 @@ def fits(approach: str, needs: Needs) -> bool:
     return (
         (needs.server or not can.needs_server)
         and (needs.positions or not can.needs_positions)
-        and (can.answers_past or not needs.past)
+        and ((can.answers_past and not can.past_is_best_effort) or not needs.past)
         and (can.deletes or not needs.deletes)
     )
 
 
 def decide(
-    kind: CrowdKind, needs: Needs = USUAL_NEEDS, matters: Matters = "battery", lines: Sequence[Line] | None = None
+    kind: CrowdKind, needs: Needs = USUAL_NEEDS, priority: Priority = "traffic", lines: Sequence[Line] | None = None
 ) -> Decision:
     """The rule of `approach = "auto"`."""
-    known = table() if lines is None else lines
+    measured = table() if lines is None else lines
+    known = [line for line in measured if line.workload == needs.workload] or measured
     allowed = [line for line in known if fits(line.approach, needs)]
     if not allowed:
         raise InputError(f"no approach fits {needs}")
-    place = nearest(kind, known)
-    there = tuple(line for line in allowed if line.kind == place)
-    return Decision(_best(there, matters), there)
+    corners = corners_of(kind, known)
+    there = tuple(_interpolated(kind, corners, allowed))
+    return Decision(tuple(corners), _best(there, priority), there)
 
 
-def nearest(kind: CrowdKind, lines: Sequence[Line]) -> CrowdKind:
-    """The place of the map that is most like a crowd, each axis measured by its own length."""
-    places = sorted({line.kind for line in lines})
-    axes = list(zip(*(place.coordinates() for place in places), strict=True))
-    lengths = [max(axis) - min(axis) or 1.0 for axis in axes]
-
-    def distance(place: CrowdKind) -> float:
-        pairs = zip(place.coordinates(), kind.coordinates(), lengths, strict=True)
-        return sum(((there - here) / length) ** 2 for there, here, length in pairs)
-
-    return min(places, key=lambda place: (distance(place), place))
+def corners_of(kind: CrowdKind, lines: Sequence[Line]) -> dict[CrowdKind, float]:
+    """The places of the map around a crowd, with the weight of each; beyond the map's ends, its ends. The weights are
+    products of the distances along each axis."""
+    places = {line.kind for line in lines}
+    axes = [sorted({place.coordinates()[axis] for place in places}) for axis in range(len(kind.coordinates()))]
+    sides = [_sides(values, at) for values, at in zip(axes, kind.coordinates(), strict=True)]
+    weights = {tuple(at for at, _ in corner): prod(share for _, share in corner) for corner in product(*sides)}
+    return {place: weights[place.coordinates()] for place in sorted(places) if weights.get(place.coordinates())}
 
 
-def _best(lines: Sequence[Line], matters: Matters) -> tuple[Line, ...]:
+def _sides(values: Sequence[float], at: float) -> list[tuple[float, float]]:
+    """The neighbouring values of an axis on both sides of a number, with their weights."""
+    if at <= values[0] or at >= values[-1]:
+        return [(values[0] if at <= values[0] else values[-1], 1.0)]
+    above = next(value for value in values if value >= at)
+    below = values[values.index(above) - 1]
+    share = (at - below) / (above - below)
+    return [(below, 1.0 - share), (above, share)]
+
+
+def _interpolated(kind: CrowdKind, corners: Mapping[CrowdKind, float], lines: Sequence[Line]) -> Iterator[Line]:
+    """What each approach does in a crowd between these places; one that is missing in any of them is left out."""
+    for approach in dict.fromkeys(line.approach for line in lines):
+        around = {line.kind: line for line in lines if line.approach == approach and line.kind in corners}
+        if len(around) < len(corners):
+            continue
+        if len(corners) == 1:
+            yield from around.values()
+            continue
+        whole = sum(corners.values())
+        values = {}
+        for name in MEASURED:
+            parts = [(getattr(line, name), corners[place] / whole) for place, line in around.items()]
+            missing = any(value is None for value, _ in parts)
+            values[name] = None if missing else sum(value * share for value, share in parts)
+        first = next(iter(around.values()))
+        yield msgspec.structs.replace(first, kind=kind, **values)
+
+
+def _best(lines: Sequence[Line], priority: Priority) -> tuple[Line, ...]:
     dependable = [line for line in lines if line.dependable]
     if not dependable:
         return (max(lines, key=lambda line: line.success * line.recall),)
-    match matters:
+    match priority:
         case "battery":
+            least_j = min(line.joules for line in dependable)
+            left = [line for line in dependable if line.joules <= least_j * (1.0 + CLEARLY)]
+        case "traffic":
             least = min(line.air_bytes for line in dependable)
             left = [line for line in dependable if line.air_bytes <= least * (1.0 + CLEARLY)]
-        case "soon":
+        case "delay":
             soonest = min(_soon(line) for line in dependable)
             left = [line for line in dependable if _soon(line) <= max(soonest * (1.0 + CLEARLY), SOON_LEAST_S)]
-        case "arrival":
+        case "delivery":
             most = max(line.recall for line in dependable)
             left = [line for line in dependable if line.recall >= most - (1.0 - DEPENDABLE_RECALL) / 2.0]
     return tuple(sorted(left, key=lambda line: line.air_bytes))

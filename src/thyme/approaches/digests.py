@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 
-import numpy as np
-from numpy.typing import NDArray
+from thyme.routing.broadcasts import SharedNumber
 
 BUCKETS = 32
 BEACON_BYTES = 4
@@ -45,10 +44,8 @@ class Digests:
     def __init__(self) -> None:
         self._buckets: list[dict[int, None]] = [{} for _ in range(BUCKETS)]
         self._digests = [0] * BUCKETS
-        cell: NDArray[np.int64] = np.zeros(1, np.int64)
-        self.address: int = cell.ctypes.data
-        """Where compiled code finds the digest of everything."""
-        self._sum = cell.data
+        self.sum = SharedNumber()
+        """The digest of everything."""
 
     def __contains__(self, item: int) -> bool:
         return item in self._buckets[item % BUCKETS]
@@ -58,17 +55,17 @@ class Digests:
         if item not in self._buckets[bucket]:
             self._buckets[bucket][item] = None
             self._digests[bucket] ^= item
-            self._sum[0] ^= item & _MASK
+            self.sum.value ^= item & _MASK
 
     def remove(self, item: int) -> None:
         bucket = item % BUCKETS
         if item in self._buckets[bucket]:
             del self._buckets[bucket][item]
             self._digests[bucket] ^= item
-            self._sum[0] ^= item & _MASK
+            self.sum.value ^= item & _MASK
 
     def beacon(self) -> bytes:
-        return self._sum[0].to_bytes(BEACON_BYTES, "big")
+        return self.sum.value.to_bytes(BEACON_BYTES, "big")
 
     def buckets(self) -> bytes:
         return b"".join((digest & _MASK).to_bytes(BEACON_BYTES, "big") for digest in self._digests)

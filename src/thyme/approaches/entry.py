@@ -1,8 +1,8 @@
-"""What the registry has to know of an approach besides its name, in the module `entry` of the approach's own folder."""
+"""What the registry knows of an approach besides its name, stated in the module `entry` of its folder."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -12,8 +12,25 @@ from thyme.host import Host
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """What an approach can do, the settings that it takes, and how one node of it is made on its host."""
+    """What an approach can do, its settings, and how one node of it is made on its host."""
 
     capabilities: Capabilities
     settings: type[msgspec.Struct]
     make: Callable[[Host, Any], ReactiveStore]
+    live_defaults: Mapping[str, Any] = {}
+    """Settings of live nodes, unless a person says otherwise; records within them are merged."""
+    wide_ids: Callable[[Any], str] = lambda settings: ""
+    """Why these settings do not go with node ids of more than 32 bits, which nodes with a key have; "" if they do."""
+    advice: Callable[[Any, int], str] = lambda settings, nodes: ""
+    """A warning about these settings in a crowd of so many; "" if there is none."""
+    relative_cost: int = 1
+    """How many times as long as most a simulated run takes. Long runs of a sweep start first."""
+
+
+def with_defaults(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings given, and the defaults for the others, within records too."""
+    merged = {**defaults, **given}
+    for name, default in defaults.items():
+        if isinstance(default, Mapping) and isinstance(merged[name], Mapping):
+            merged[name] = with_defaults(merged[name], default)
+    return merged

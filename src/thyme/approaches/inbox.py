@@ -1,17 +1,16 @@
-"""A subscriber's side: its own subscriptions, and each matching object once.
+"""A subscriber's own subscriptions; each matching object is delivered once.
 
-Own subscriptions are kept in the host's store, so a device that comes back still knows what it asked for; the
-application attaches its callback again with `resume`, and is then told of what came meanwhile. Notifications may reach
-a subscriber several times (from two conjunctions' brokers, after a retry, or once more after a restart): all but the
-first are dropped (Thyme FGCS §6.4.2), as are those for a subscription that was revoked meanwhile. So what was told is
-in the store as well, one small record each, written before the application hears of it and removed with its
-subscription.
+Subscriptions are kept in the host's store, so a device that restarts still has them. The application attaches its
+callback again with `resume`, which then receives the matches that arrived meanwhile. A notification may arrive several
+times (from the brokers of two conjunctions, after a retry, after a restart): all but the first are dropped (Thyme FGCS
+§6.4.2), as are those for a revoked subscription. For this, delivered matches are stored too, one small record each,
+written before the callback runs and removed with the subscription.
 
-The number of a subscription is used once: others may still know the one that had it, or that it was revoked.
+The number of a subscription is used once, because other nodes may still remember its previous use or its revocation.
 
-A subscription ends with its time frame (§3.3); a search of the past alone, whose frame has ended when it is made, when
-it was answered and paged. It keeps its place for a while, for what is still on its way, and longer if it has matches
-left to ask for; if there is no other place, the one that ended first makes room at once.
+A subscription ends with its time frame (§3.3). A search of the past alone, whose time frame has already ended, ends
+when it was answered and paged. An ended subscription keeps its slot for a while, for notifications in transit, and
+longer if it has matches left to request. If all slots are taken, the one that ended first is freed at once.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ import msgspec
 
 from thyme.approaches.interface import Notify
 from thyme.approaches.past import Past
-from thyme.host import Host
+from thyme.host import Host, StoreFull
 from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
@@ -37,14 +36,14 @@ LAST_SID = "last subscription number"
 NOTIFIED = "notified"
 USED = "used subscription number"
 USED_NUMBERS = 10_000
-"""Numbers remembered one by one as used; beyond it the lowest goes, and all below it count as used."""
+"""Most used numbers remembered individually; beyond it, every number up to the lowest counts as used."""
 KEPT_BACK = 1_000
-"""Matches of one subscription that wait for `resume`."""
+"""Most matches of one subscription that wait for `resume`."""
 ENDED_S = 35.0
-"""How long a subscription keeps its place after its end, or after it was last asked for, if that was later: longer
-than a request is repeated (2 + 4 + 8 + 16 s)."""
+"""How long a subscription keeps its slot after its end, or after its last request if that was later: longer than a
+request is retried (2 + 4 + 8 + 16 s)."""
 UNPAGED_S = 600.0
-"""The same for one with past matches left to ask for: a person looks at a page for minutes at most."""
+"""The same with past matches left to request: a person looks at a page for minutes at most."""
 _REVOKED, _ENDED = b"", b"ended"
 _decoder = msgspec.msgpack.Decoder(Subscription)
 
@@ -52,15 +51,15 @@ Source = TypeVar("Source")
 
 
 class OwnSubscription(Generic[Source]):
-    """One of this node's subscriptions, and where each source of past matches stopped."""
+    """One of this node's subscriptions, and the position reached in each source of past matches."""
 
     def __init__(self, subscription: Subscription, notify: Notify | None, asked_s: float) -> None:
         self.subscription = subscription
         self.notify = notify
         self.asked_s = asked_s
-        """When the application last asked for it."""
+        """When the application last requested matches."""
         self.answered = notify is None
-        """Whether the first batch of past matches was told; what was before a restart was."""
+        """Whether the first batch of past matches was delivered; true after a restart."""
         self.past: Past[Source] = Past()
         self.kept_back: dict[ObjectKey, tuple[Metadata, int]] = {}
 
@@ -69,7 +68,7 @@ class OwnSubscription(Generic[Source]):
         return self.past.remaining
 
     def over_s(self) -> float:
-        """When its place is free."""
+        """When its slot becomes free."""
         end_s = self.subscription.frame.end_s
         if end_s is None:
             return inf
@@ -83,12 +82,15 @@ class Inbox(Generic[Source]):
         self._host = host
         self._maximum = maximum
         self._own: dict[int, OwnSubscription[Source]] = {}
-        self._notified: Bounded[tuple[int, ObjectKey], None] = Bounded(notified_memory, parting=self._forget)
-        for name, _ in host.store.items(NOTIFIED):
-            self._notified[_pair(name)] = None
+        self._notified: Bounded[tuple[int, ObjectKey], bytes] = Bounded(notified_memory, parting=self._forget)
+        """Delivered matches, with the stamp of each."""
+        for name, value in host.store.items(NOTIFIED):
+            self._notified[_pair(name)] = value
         self._used = {int(name): value for name, value in host.store.items(USED)}
         self.removed: Callable[[int], None] | None = None
-        """Told of the numbers of subscriptions that are gone: revoked, or over."""
+        """Called with the numbers of subscriptions that were revoked or ended."""
+        self.stamp: Callable[[OwnSubscription[Source], Metadata], bytes] | None = None
+        """Returns what to store with a delivered match."""
         for _, value in host.store.items(KIND):
             subscription = _decoder.decode(value)
             self._own[subscription.key.sid] = OwnSubscription(subscription, None, host.now())
@@ -102,7 +104,7 @@ class Inbox(Generic[Source]):
         return len(self._own)
 
     def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
-        """Attach a callback to what was subscribed before a restart, and tell it what came since."""
+        """Attach a callback to a subscription made before a restart, and deliver the matches that arrived since."""
         for own in self:
             own.notify = notify
             waiting, own.kept_back = own.kept_back, {}
@@ -110,19 +112,23 @@ class Inbox(Generic[Source]):
                 self.give(own, (metadata,), hops)
         return tuple(own.subscription.key for own in self)
 
-    def told_to_all(self) -> list[ObjectKey]:
-        """The objects that every subscription of this node was told of, those told last at the end."""
+    def delivered_to_any(self) -> list[ObjectKey]:
+        """The objects delivered for any subscription of this node, the latest last."""
         times = Counter(key for _, key in self._notified)
         return [key for key, count in times.items() if count >= len(self._own)]
 
+    def delivered(self, sid: int) -> Iterator[tuple[ObjectKey, bytes]]:
+        """The objects delivered for a subscription, with the stamp of each."""
+        return ((key, stamp) for (number, key), stamp in self._notified.items() if number == sid)
+
     def next_sid(self) -> int:
-        """A number that this node has not used before, restarts included: others may still know the old ones."""
+        """A number that this node never used, even before a restart: other nodes may still know the old ones."""
         value = self._host.store.get(LAST_SID, "")
         last = msgspec.msgpack.decode(value, type=int) if value else -1
         return max(last, *self._own, -1) + 1
 
     def add(self, subscription: Subscription, notify: Notify) -> None:
-        """InputError, and nothing changes, if the number was used before or there are too many."""
+        """InputError, with nothing changed, if the number was used before or there are too many subscriptions."""
         sid = subscription.key.sid
         if sid in self._own:
             raise InputError(f"subscription {sid} of this node exists already; choose another number")
@@ -146,12 +152,12 @@ class Inbox(Generic[Source]):
         return own
 
     def ended(self, sid: int) -> bool:
-        """Whether there was such a subscription, and its time is over. There is nothing to revoke then."""
+        """Whether this subscription existed and ended; there is nothing to revoke then."""
         self._end_old()
         return self._used.get(sid) == _ENDED
 
     def was_used(self, sid: int) -> bool:
-        """Whether this node had such a subscription, and has it no more."""
+        """Whether this node had this subscription and no longer does."""
         return sid in self._used and sid not in self._own
 
     def find(self, key: SubscriptionKey) -> OwnSubscription[Source] | None:
@@ -167,31 +173,32 @@ class Inbox(Generic[Source]):
             self.removed(sid)
 
     def accept(self, key: SubscriptionKey, metadata: Metadata, hops: int = 0) -> bool:
-        """Hand a match to the application; False if it is a duplicate or no longer wanted."""
+        """Deliver a match to the application; False if it is a duplicate or no longer wanted."""
         return self.accept_all(key, (metadata,), hops) > 0
 
     def accept_all(self, key: SubscriptionKey, matches: Sequence[Metadata], hops: int = 0) -> int:
-        """Hand matches that came together to the application; how many of them were not told yet, and are wanted."""
+        """Deliver matches that arrived together; returns how many were new and wanted."""
         own = self.find(key)
         return 0 if own is None else self.give(own, matches, hops)
 
     def give(self, own: OwnSubscription[Source], matches: Sequence[Metadata], hops: int = 0) -> int:
-        """The same of a subscription that is there."""
+        """The same, for an existing subscription."""
         if own.notify is None:
             return sum([self._keep_back(own, metadata, hops) for metadata in matches])
         sid, new = own.subscription.key.sid, list[Metadata]()
-        add, put = self._notified.add, self._host.store.put
+        add, put, stamp = self._notified.add, self._host.store.put, self.stamp
         try:
             for metadata in own.subscription.chosen(matches):
                 key = metadata.key
-                if add((sid, key), None):
+                value = b"" if stamp is None else stamp(own, metadata)
+                if add((sid, key), value):
                     try:
-                        put(NOTIFIED, f"{sid}/{key.owner}/{key.oid}", b"")
-                    except InputError:  # the disk is full: whoever tells it again may have more luck
+                        put(NOTIFIED, f"{sid}/{key.owner}/{key.oid}", value)
+                    except StoreFull:  # a retry of the notification may find room
                         del self._notified[sid, key]
                         raise
                     new.append(metadata)
-        finally:  # what was noted before the disk was full is told
+        finally:  # deliver what was stored before the disk was full
             if new:
                 own.notify(own.subscription.key, new, hops)
         return len(new)
@@ -224,7 +231,7 @@ class Inbox(Generic[Source]):
         self._use(sid, _ENDED)
         self.remove(sid)
 
-    def _forget(self, told: tuple[int, ObjectKey], _: None = None) -> None:
+    def _forget(self, told: tuple[int, ObjectKey], _: bytes = b"") -> None:
         self._host.store.remove(NOTIFIED, _name(told))
 
     def _use(self, sid: int, how: bytes = _REVOKED) -> None:

@@ -18,16 +18,16 @@ from enum import StrEnum
 
 import msgspec
 
+from thyme.approaches.drafts import drop_draft, evictable_drafts
+from thyme.approaches.eviction import Evictable
 from thyme.approaches.names import UsedNames
-from thyme.approaches.spares import Spare
-from thyme.approaches.transfers.drafts import drop_draft, spare_drafts
 from thyme.host import Host
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Content, Metadata, ObjectLimits, check_object
 from thyme.model.queries import Query
-from thyme.routing.hearing import Ear
+from thyme.routing.broadcasts import BroadcastHandler
 from thyme.wire.message import Message
 
 
@@ -59,6 +59,8 @@ class Capabilities(msgspec.Struct, frozen=True):
 
     stores: bool = True
     answers_past: bool = True
+    past_is_best_effort: bool = False
+    """Subscriptions are told of earlier objects that are still in reach; nothing is promised of the others."""
     delivers_contents: bool = False
     """Contents come with the notification: retrieving reads what is there and asks nobody."""
     retrieves: bool = True
@@ -71,12 +73,18 @@ class Capabilities(msgspec.Struct, frozen=True):
 Done = Callable[[Outcome], None]
 Fetched = Callable[[Outcome, Content], None]
 """Told how a retrieval ended, with the content; a large one stays in the store until it is released."""
+
+
+def ignore(*_: object) -> None:
+    """For an outcome that nobody waits for."""
+
+
 Notify = Callable[[SubscriptionKey, Sequence[Metadata], int], None]
 """(subscription, objects that came together, hops that they travelled or 0 where that is unknown)"""
 
 
 class ReactiveStore(ABC):
-    """One node's view of the crowd's storage. Also the `Protocol` that its host drives."""
+    """One node's view of the crowd's storage. Also the protocol that its host drives."""
 
     capabilities: Capabilities = Capabilities()
 
@@ -93,20 +101,25 @@ class ReactiveStore(ABC):
         return self.host.node
 
     @abstractmethod
-    def start(self) -> None: ...
+    def start(self) -> None:
+        """The node is on and at its place: routing begins. Called once, before anything else."""
 
     @abstractmethod
-    def join(self) -> None: ...
+    def join(self) -> None:
+        """The application starts: take part in the approach. Called once, after `start`."""
 
     @abstractmethod
-    def receive(self, sender: NodeId, message: Message) -> None: ...
+    def receive(self, sender: NodeId, message: Message) -> None:
+        """A frame from the neighbour `sender` arrived, for this node or for everybody in range."""
 
-    def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
-        """How frames of a kind may be told to many nodes at once instead of by `receive`; nothing if they may not."""
+    def broadcast_handlers(self, kind: type[Message]) -> tuple[BroadcastHandler, ...]:
+        """How broadcasts of a type are handled at many nodes with one call instead of by `receive`; empty if they are
+        not."""
         return ()
 
     @abstractmethod
-    def stop(self) -> None: ...
+    def stop(self) -> None:
+        """The node leaves in an orderly way. After a crash this is never called."""
 
     def insert(
         self,
@@ -118,14 +131,17 @@ class ReactiveStore(ABC):
         *,
         replicate: bool | None = None,
         drafted: Metadata | None = None,
+        again: bool = False,
     ) -> Metadata:
         """Store an object under its tags and notify whoever subscribed to them. A large content may lie in the store
         already. `replicate` overrides, for this object, the approach's choice of active replication, if it has one.
-        `drafted` is its draft, if there is one."""
+        `drafted` is its draft, if there is one. With `again`, this repeats an insertion whose end was not seen: the
+        draft is the object as it was then, and inserting it twice is inserting it once."""
         if drafted is None:
             metadata = self.draft(oid, data, tags, summary)
         else:
-            self.new_key(oid)  # another of the name may have been drafted at the same time
+            if not again:
+                self.new_key(oid)  # another of the name may have been drafted at the same time
             metadata = drafted
         self._check_insertion(metadata, data)
         self._expect_room()
@@ -214,9 +230,9 @@ class ReactiveStore(ABC):
     def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
         """After a restart: attach a callback to the subscriptions that this node made before it."""
 
-    def spares(self) -> Iterator[Spare]:
+    def evictable(self) -> Iterator[Evictable]:
         """Contents that this node could do without, should its store be too small; in any order."""
-        return spare_drafts(self.host.store, lambda key: key.owner == self.node or self._fetching(key))
+        return evictable_drafts(self.host.store, lambda key: key.owner == self.node or self._fetching(key))
 
     def _fetching(self, key: ObjectKey) -> bool:
         """Whether a large content is on its way to this node."""
@@ -232,7 +248,7 @@ class ReactiveStore(ABC):
         """After `stop`: such messages that all tries were made for."""
         return 0
 
-    def roomy(self) -> bool:
+    def has_room(self) -> bool:
         """Whether an operation that begins now finds room for what it sends. Who can wait asks before each one."""
         return True
 

@@ -24,7 +24,7 @@ Ended = Callable[[str], None]
 Answer = TypeVar("Answer")
 
 
-class Surroundings(Interface):
+class UserContext(Interface):
     """What a user needs of the life that they are in. A host offers it, too."""
 
     @property
@@ -54,8 +54,8 @@ class _Operation(msgspec.Struct, frozen=True):
 class Ledger:
     """One user's operations under way, by number."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._surroundings = surroundings
+    def __init__(self, context: UserContext) -> None:
+        self._context = context
         self._operations: dict[int, _Operation] = {}
 
     def __len__(self) -> int:
@@ -65,11 +65,11 @@ class Ledger:
         self, number: int, kind: OperationKind, subject: Subject, ask: Callable[[Done], Answer], ended: Ended
     ) -> Answer:
         """Ask for an operation; `ended` is told of its end. A refused one has failed, and its InputError goes on."""
-        recording = self._surroundings.recording
-        self._operations[number] = _Operation(kind, self._surroundings.now() if recording else None, ended)
+        recording = self._context.recording
+        self._operations[number] = _Operation(kind, self._context.now() if recording else None, ended)
         if recording:
             issued = OperationIssued(number, kind, subject.object, subject.subscription, subject.size_bytes)
-            self._surroundings.record(issued)
+            self._context.record(issued)
         try:
             return ask(lambda outcome: self.end(number, outcome.failure.value if outcome.failure else ""))
         except InputError as error:
@@ -82,11 +82,11 @@ class Ledger:
         if operation is None:
             return
         if operation.issued_s is not None:
-            latency_s = self._surroundings.now() - operation.issued_s
+            latency_s = self._context.now() - operation.issued_s
             if reason:
-                self._surroundings.record(OperationFailed(number, operation.kind, latency_s, reason))
+                self._context.record(OperationFailed(number, operation.kind, latency_s, reason))
             else:
-                self._surroundings.record(OperationSucceeded(number, operation.kind, latency_s))
+                self._context.record(OperationSucceeded(number, operation.kind, latency_s))
         operation.ended(reason)
 
     def abandon(self, reason: str) -> None:

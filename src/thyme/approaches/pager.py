@@ -1,12 +1,12 @@
-"""The pager: tells an application the past of its subscriptions, a batch at a time (Thyme FGCS §3.3).
+"""The pager: delivers the past matches of a subscription to the application in batches (Thyme FGCS §3.3).
 
-A batch asks the sources that have to be asked, waits for their answers, and is done when it was told or nobody has
-more. Batches of one subscription are given in turn. A source that does not answer is passed over for the batch, which
-then has failed in part; the next batches ask it last, when the others have no more, until it is heard from: or else
-each of them would wait for it.
+A batch asks the sources that are needed, waits for their answers, and ends when it was delivered or no source has more.
+Batches of one subscription run one after the other. A source that does not answer is skipped for the batch, which then
+failed in part. Later batches ask it last, when the others have no more, until it sends something; otherwise each of
+them would wait for it.
 
-A batch that is larger than usual is a stream: each source has a credit of many matches, and gets another as soon as
-what the last one brought has arrived, before that is told, so that the next batch finds some waiting.
+A batch larger than usual is a stream: each source has a credit of many matches and gets a new one as soon as the
+previous one has arrived, before it is delivered, so that the next batch finds some waiting.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class _Batch(msgspec.Struct, Generic[Source]):
     wanted: int
     done: Done
     credit: int
-    """How many matches a source is asked for."""
+    """How many matches to request from a source."""
     told: int = 0
     silent: dict[Source, Failure] = {}
     """The sources that did not answer."""
     asks_all: bool = False
-    """Whether nobody is left to ask but those that were silent before."""
+    """Whether only sources that did not answer before are left."""
 
     def passed_over(self, own: OwnSubscription[Source]) -> set[Source]:
-        """The sources that are not asked: those that were silent now, and before if others may have more."""
+        """The sources to skip: those silent now, and those silent before if others may have more."""
         return {*self.silent, *(() if self.asks_all else own.past.silent)}
 
 
@@ -59,15 +59,15 @@ class Pager(Generic[Source]):
         self._turns: dict[int, list[_Batch[Source]]] = {}
 
     def give(self, own: OwnSubscription[Source], done: Done, most: int = 0) -> None:
-        """Tell the next batch, or a stream of up to so many."""
+        """Deliver the next batch, or a stream of up to so many."""
         turns = self._turns.setdefault(own.subscription.key.sid, [])
         turns.append(_Batch(most or self._size, done, STREAM_MATCHES if most > self._size else self._size))
         if len(turns) == 1:
             self._go_on(own)
 
     def on_piece(self, source: Source, piece: PastMatches) -> None:
-        """A piece arrived. One that nobody asked for, when the first batch was told, is told at once: its source came
-        late, or knows the subscription only now. If others of its source still wait to be asked for, so does it."""
+        """A piece arrived. An unrequested one, after the first batch, is delivered at once: its source was late, or
+        learned the subscription only now. It waits if other matches of its source wait to be requested."""
         own = self._inbox.find(piece.key)
         if own is not None:
             own.past.silent.discard(source)
@@ -105,7 +105,7 @@ class Pager(Generic[Source]):
             self._go_on(own)
 
     def _tell(self, own: OwnSubscription[Source], batch: _Batch[Source]) -> list[Source]:
-        """Tell what is known; the sources that have to be asked to go on."""
+        """Deliver what has arrived; returns the sources to ask next."""
         key, passed_over = own.subscription.key, batch.passed_over(own)
         while batch.told < batch.wanted and self._inbox.find(key) is own:
             matches, lacking = own.past.take(batch.wanted - batch.told, passed_over)
@@ -115,7 +115,7 @@ class Pager(Generic[Source]):
         return []
 
     def _ask_ahead(self, own: OwnSubscription[Source], batch: _Batch[Source]) -> None:
-        """Give a credit to the sources that have more, while not much more than that has come and was not told."""
+        """Give credit to the sources that have more, unless much is already waiting to be delivered."""
         if own.past.waiting <= batch.credit:
             not_now = {*own.past.asked, *batch.passed_over(own)}
             unasked = [one for one in own.past.unfinished() if one not in not_now]

@@ -1,10 +1,10 @@
-"""The past of one subscription: the n most recent of all its matches, and the next n on request (Thyme FGCS §3.3).
+"""The past matches of one subscription: the n most recent, and the next n on request (Thyme FGCS §3.3).
 
-Past matches may lie with several sources (owners in Thyme-LS, the server in Thyme-ES, cells in Thyme-DCS). Each sends
-its own newest first, in pieces that say which match they follow and how many are left. What has arrived without a gap
-waits here, and the newest of all is told next: one that has nothing waiting but may have something newer is asked
-first. So a batch is the n most recent of the whole answer, and a lost piece is only ever late: the place of a source
-moves on over what arrived, and whoever is asked again goes on from there.
+Several sources may have past matches (owners in Thyme-LS, the server in Thyme-ES, cells in Thyme-DCS). Each sends its
+newest first, in pieces that name the match they follow and the number left. Pieces that arrived without a gap wait
+here, and the newest match of all sources is delivered next. A source with nothing waiting that may have a newer match
+is asked first, so a batch is the n most recent of all matches. A lost piece is only delayed: the cursor of a source
+advances over what arrived, and a repeated request continues from there.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from thyme.wire.storage import PastMatches
 
 Source = TypeVar("Source")
 SOURCES = 10_000
-"""Sources of one subscription's past."""
+"""Most sources of one subscription's past matches."""
 HELD_BACK = 10_000
-"""Matches of one subscription that arrived and wait to be asked for; further pieces come when there is room."""
+"""Most matches of one subscription that arrived and wait to be requested; further pieces come when there is room."""
 PIECES_AT_ONCE = 4
-"""Pieces of one answer: as many as the queues on their way hold (five packets wait for a route of DSDV)."""
+"""Most pieces of one answer: as many as the queues on the route hold (DSDV queues five packets per destination)."""
 STREAM_MATCHES = 2_000
-"""Whoever asks a source for so many at once is in for a stream: the answer takes up this credit, …"""
+"""A request for so many at once starts a stream: the answer uses this credit, …"""
 STREAM_PIECES = 32
-"""… in so many pieces at most, which may be larger than a radio's frames where the link carries more."""
+"""… in at most so many pieces, which may exceed a radio's frame where the link carries more."""
 PIECE_BYTES = 1_400
-"""Matches that one piece carries at most, so that it fits a frame; a single larger one goes alone."""
+"""Most matches in one piece, so that it fits a frame; a larger match is sent alone."""
 Missing = Callable[[Metadata], int]
-"""What is still to be added to an object before others see it (`Codec.missing_bytes`)."""
+"""Bytes to be added to an object before it is sent (`Codec.missing_bytes`)."""
 
 
 class _Stretch(msgspec.Struct):
-    """One source's matches: those that wait, where they end, and how many it has beyond."""
+    """One source's matches: those waiting, the cursor after them, and how many more it has."""
 
     waiting: deque[Metadata]
     cursor: Cursor | None = None
     left: int = 0
     early: dict[Cursor, PastMatches] = {}
-    """Pieces that came before the ones they follow, by what they follow."""
+    """Pieces that arrived early, by the match they follow."""
 
 
 class Past(Generic[Source]):
-    """The past matches of one subscription that this node knows of and was not told of yet."""
+    """The past matches of one subscription that are known and not yet delivered."""
 
     def __init__(self) -> None:
         self._stretches: dict[Source, _Stretch] = {}
@@ -57,7 +57,7 @@ class Past(Generic[Source]):
         self.asked: dict[Source, None] = {}
         """The sources that were asked and have not answered."""
         self.silent: set[Source] = set()
-        """The sources that did not answer when they were asked last."""
+        """The sources that did not answer the last request."""
 
     @property
     def remaining(self) -> int:
@@ -69,31 +69,31 @@ class Past(Generic[Source]):
 
     @property
     def waiting(self) -> int:
-        """Matches that have arrived and were not told."""
+        """The number of matches that arrived and were not delivered."""
         return self._waiting
 
     def expect(self, source: Source, left: int) -> None:
-        """A source says that it has so many matches, of which none may have arrived yet."""
+        """A source reports the number of its matches; possibly none has arrived yet."""
         if source not in self._stretches and len(self._stretches) < SOURCES and left > 0:
             self._stretches[source] = _Stretch(deque(), left=left)
 
     def awaited(self) -> bool:
-        """Whether a source said that it has matches, and none has arrived."""
+        """Whether a source reported matches and none has arrived."""
         return any(stretch.left and stretch.cursor is None for stretch in self._stretches.values())
 
     def waits(self, source: Source) -> bool:
-        """Whether matches that arrived from a source have not been told."""
+        """Whether matches of a source arrived and were not delivered."""
         stretch = self._stretches.get(source)
         return stretch is not None and bool(stretch.waiting)
 
     def cursor(self, source: Source) -> Cursor | None:
-        """Where the matches that arrived from a source end."""
+        """The cursor after the last match that arrived from a source."""
         stretch = self._stretches.get(source)
         return stretch.cursor if stretch else None
 
     def arrive(self, source: Source, piece: PastMatches) -> list[PastMatches]:
-        """Put a piece behind what has arrived before. The pieces that have found their place by that: this one, those
-        that overtook it, and one that came a second time; none if it does not follow yet, or there is no room."""
+        """Append a piece to those that arrived before. Returns the pieces that are now in place: this one, early ones
+        that follow it, or a duplicate; none if it does not follow yet or there is no room."""
         stretch = self._stretches.get(source)
         if stretch is None:
             if len(self._stretches) >= SOURCES:
@@ -129,8 +129,8 @@ class Past(Generic[Source]):
             stretch.cursor = Cursor(piece.matches[-1].published_s, piece.matches[-1].key)
 
     def take(self, most: int, passed_over: Container[Source] = ()) -> tuple[list[Metadata], list[Source]]:
-        """The most recent matches, or the sources that have to be asked before one is known. With neither, there is
-        none but those of the sources passed over, which do not answer."""
+        """The most recent matches, or the sources that must be asked first. If both are empty, only sources that do not
+        answer may have more."""
         taken: list[Metadata] = []
         lacking: list[Source] = []
         if len(self._stretches) == 1:
@@ -144,7 +144,7 @@ class Past(Generic[Source]):
         return taken, [] if taken else lacking
 
     def _take_waiting(self, most: int) -> list[Metadata]:
-        """Those of the only source."""
+        """The same with a single source."""
         (stretch,) = self._stretches.values()
         count = min(most, len(stretch.waiting))
         self._waiting -= count
@@ -152,7 +152,7 @@ class Past(Generic[Source]):
         return [popleft() for _ in range(count)]
 
     def _newest(self, passed_over: Container[Source]) -> tuple[_Stretch | None, list[Source]]:
-        """Whose match is the most recent one, or the sources that have to be asked before that is known."""
+        """The source of the most recent match, or the sources that must be asked to find it."""
         newest: Source | None = None
         place: tuple[float, object] | None = None
         for source, stretch in self._stretches.items():
@@ -171,19 +171,19 @@ class Past(Generic[Source]):
         return (None if lacking or newest is None else self._stretches[newest]), lacking
 
     def take_all(self, source: Source) -> None:
-        """What waits from a source was told."""
+        """The waiting matches of a source were delivered."""
         stretch = self._stretches[source]
         self._waiting -= len(stretch.waiting)
         stretch.waiting.clear()
 
 
 def _place(published_s: float, key: object) -> tuple[float, object]:
-    """Newest first, and by key among those of one instant."""
+    """Newest first; ties are ordered by key."""
     return -published_s, key
 
 
 def _may_precede(cursor: Cursor | None, place: tuple[float, object] | None) -> bool:
-    """Whether the match after the cursor could come before the place."""
+    """Whether the match after the cursor could precede this position."""
     return cursor is None or place is None or _place(cursor.published_s, cursor.key) < place
 
 
@@ -197,9 +197,9 @@ def answer_in_pieces(
     request: int = -1,
     carries_bytes: int = 0,
 ) -> Iterator[PastMatches]:
-    """A source's answer: its matches after the cursor, at most `limit` and `most` in a piece; as a stream if the limit
-    is large, in pieces of what the link carries. Who sends each as it is given has the first on its way while the
-    others are being made."""
+    """A source's answer: its matches after the cursor, at most `limit`, at most `most` per piece; a large limit
+    makes it a stream, in pieces of the link's size. It is a generator: the first piece can be sent while the others
+    are made."""
     if limit < STREAM_MATCHES:
         batch = search(subscription, max(1, min(limit, PIECES_AT_ONCE * most)), cursor)
         divided = islice(pieces_of(batch.matches, most, missing_bytes), PIECES_AT_ONCE)
@@ -220,7 +220,7 @@ def answer_in_pieces(
 def pieces_of(
     matches: tuple[Metadata, ...], most: int, missing_bytes: Missing, piece_bytes: int = PIECE_BYTES
 ) -> Iterator[tuple[Metadata, ...]]:
-    """Matches in pieces that fit a message each, in their order; one empty piece if there are none."""
+    """Matches in order, in pieces that fit one message each; one empty piece if there are none."""
     piece: list[Metadata] = []
     room, encode = piece_bytes, msgspec.msgpack.encode
     for metadata in matches:

@@ -7,6 +7,7 @@ in one approach leaves what was computed with another valid.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
@@ -25,7 +26,15 @@ class Approach(msgspec.Struct, frozen=True):
 
     name: str
     title: str
+    """As the papers call it; results are kept under this name."""
+    plain_name: str
+    """For people who have not read the papers."""
     summary: str
+
+    @property
+    def full_title(self) -> str:
+        """`Cells (Thyme-DCS)`."""
+        return f"{self.plain_name} ({self.title})"
 
     @property
     def module(self) -> str:
@@ -58,16 +67,39 @@ class Approach(msgspec.Struct, frozen=True):
 APPROACHES: dict[str, Approach] = {
     approach.name: approach
     for approach in (
-        Approach("es", "Thyme-ES", "a server that everybody knows stores and matches everything"),
-        Approach("ls", "Thyme-LS", "objects stay with their owners, subscriptions are flooded to everybody"),
-        Approach("dcs", "Thyme-DCS", "cells of the venue share storage and matching, by hashing tags to places"),
-        Approach("socialcast", "SocialCast", "messages travel with people who are likely to meet those interested"),
+        Approach("es", "Thyme-ES", "Server", "a server that everybody knows stores and matches everything"),
+        Approach("ls", "Thyme-LS", "Owners", "objects stay with their owners, subscriptions are flooded to everybody"),
         Approach(
-            "drip", "DRIP", "the most able nodes are brokers of the regions around them and relay matching events"
+            "dcs", "Thyme-DCS", "Cells", "cells of the venue share storage and matching, by hashing tags to places"
         ),
-        Approach("walks", "Directional walks", "publishers and subscribers meet where their random walks cross"),
+        Approach(
+            "socialcast",
+            "SocialCast",
+            "Carriers",
+            "messages travel with people who are likely to meet those interested",
+        ),
+        Approach(
+            "drip",
+            "DRIP",
+            "Brokers",
+            "the most able nodes are brokers of the regions around them and relay matching events",
+        ),
+        Approach(
+            "walks", "Directional walks", "Walkers", "publishers and subscribers meet where their random walks cross"
+        ),
     )
 }
+
+
+_TITLES = re.compile(
+    r"(?<![\w(-])(" + "|".join(re.escape(approach.title) for approach in APPROACHES.values()) + r")(?![\w-])"
+)
+
+
+def with_plain_names(text: str) -> str:
+    """Text for people, with the plain name of each approach before its title."""
+    plain = {approach.title: approach.full_title for approach in APPROACHES.values()}
+    return _TITLES.sub(lambda found: plain[found[0]], text)
 
 
 def find_approach(name: str, where: str = "approach") -> Approach:

@@ -17,3 +17,10 @@ def unicast(routing: Routing, dsdv: DsdvOptions, ondemand: OnDemandOptions) -> C
     if routing == "dsdv":
         return lambda host, deliver: Dsdv(host, deliver, dsdv)
     return lambda host, deliver: OnDemandRouter(host, deliver, ondemand)
+
+
+def without_wide_ids(routing: Routing) -> str:
+    """An `Entry.wide_ids`."""
+    if routing == "ondemand":
+        return ""
+    return "routing=dsdv names nodes by 32 bits, and the number of a key has 62: use routing=ondemand"

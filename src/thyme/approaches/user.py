@@ -1,10 +1,10 @@
-"""The user of one device, the same in both lives: issues operations, looks at notifications, and reacts to them.
+"""The user of one device, the same in simulation and live: issues operations, reads notifications, and reacts to them.
 
-A user plays the operations of a trace, fetches the notified objects that the retrieval policy tells them to, and asks
-for older matches as long as there are any; or, with the reactions of `BY_HAND`, does nothing but what an application
-asks for. They outlive their device's crashes: what they have seen stays seen, and when it is on again they attach
-themselves to their subscriptions. An operation of a trace whose time comes while the device is off is not issued, and
-neither is one that would take it back; one under way when it goes off has failed.
+A user plays the operations of a trace, fetches notified objects according to the retrieval policy, and requests older
+matches as long as there are any; with the reactions of `BY_HAND`, it does only what an application asks for. A user
+outlives its device's crashes: it remembers what it has seen, and resumes its subscriptions when the device is on again.
+A trace operation that is due while the device is off is not issued, and neither is its delete or unsubscribe; an
+operation under way when the device goes off has failed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from random import Random
 import msgspec
 
 from thyme.approaches.interface import Done, Outcome, ReactiveStore
-from thyme.approaches.ledger import Ended, Ledger, Subject, Surroundings
+from thyme.approaches.ledger import Ended, Ledger, Subject, UserContext
 from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
@@ -29,11 +29,11 @@ from thyme.model.records import Notified, OperationKind
 FIRST_REACTION = 1_000_000_001
 """Operations that users issue in reaction to notifications are numbered from here on, apart from a trace's."""
 MAX_SEEN = 100_000
-"""Notifications, and fetched objects, that a user remembers; beyond that, the oldest is forgotten."""
+"""Most notifications, and fetched objects, that a user remembers; the oldest is dropped."""
 MAX_MISSED = 100_000
-"""Insertions, and subscriptions, for which the device was off."""
+"""Insertions, and subscriptions, that were due while the device was off."""
 MAX_SUBSCRIBED = 10_000
-"""Subscriptions whose time is remembered, those that have ended included: a notification may still be on its way."""
+"""Most subscriptions whose time is remembered, ended ones included: a notification may still be in transit."""
 
 Fetched = Callable[[Content], None]
 Told = Callable[[SubscriptionKey, Sequence[tuple[Metadata, float]]], None]
@@ -49,7 +49,7 @@ class UserOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 BY_HAND = UserOptions(RetrievalPolicy(probability=0.0), ask_more=False)
-"""A user who does not react: an application decides what to fetch, and when to ask for more."""
+"""A user that does not react: an application decides what to fetch, and when to ask for more."""
 
 
 class Numbers:
@@ -64,29 +64,27 @@ class Numbers:
 
 
 def ignored(reason: str) -> None:
-    """For operations of which only the records matter."""
+    """For operations whose result is only recorded."""
 
 
 def thrown_away(data: Content) -> None:
-    """For contents that nobody looks at."""
+    """For contents that are not read."""
 
 
 class User:
     """The user of one node."""
 
-    def __init__(
-        self, node: NodeId, surroundings: Surroundings, options: UserOptions, numbers: Numbers, seed: int
-    ) -> None:
+    def __init__(self, node: NodeId, context: UserContext, options: UserOptions, numbers: Numbers, seed: int) -> None:
         self.node = node
         self.numbers = numbers
         self.told: Told | None = None
-        """Told of all notifications, before the user reacts to them."""
-        self._surroundings = surroundings
+        """Called with all notifications, before the user reacts to them."""
+        self._context = context
         self._options = options
         self._reacts = options.ask_more or options.retrieval.probability > 0.0
-        """Whether it does anything by itself when it is told of something."""
+        """Whether the user reacts to notifications by itself."""
         self._random = Random(f"{seed}/{node}/user")
-        self._ledger = Ledger(surroundings)
+        self._ledger = Ledger(context)
         self._store: ReactiveStore | None = None
         self._intended = 0
         self._asking: set[int] = set()
@@ -94,32 +92,32 @@ class User:
         self._fetched: Bounded[ObjectKey, None] = Bounded(MAX_SEEN)
         self._subscribed_s: Bounded[SubscriptionKey, float] = Bounded(MAX_SUBSCRIBED)
         self._paged_s: Bounded[SubscriptionKey, float] = Bounded(MAX_SUBSCRIBED)
-        """When older matches were last asked for."""
+        """When older matches were last requested."""
         self._never_inserted: Bounded[str, None] = Bounded(MAX_MISSED)
         self._never_subscribed: Bounded[int, None] = Bounded(MAX_MISSED)
 
     @property
     def busy(self) -> bool:
-        """Whether an operation is under way, or one will be issued in reaction to what was seen."""
+        """Whether an operation is under way, or a reaction is pending."""
         return bool(self._intended or len(self._ledger))
 
     def take(self, store: ReactiveStore) -> tuple[SubscriptionKey, ...]:
-        """The device is on, with this store; the subscriptions that it knows from before."""
+        """The device is on, with this store; returns the subscriptions from before."""
         self._store = store
         return store.resume(self._notified)
 
     def lose(self, reason: str = "node left") -> None:
-        """The device is off: what was under way has failed."""
+        """The device is off: operations under way have failed."""
         self._store = None
         self._ledger.abandon(reason)
         self._asking.clear()
 
     def give_up(self, number: int) -> None:
-        """Wait no longer for an operation; it may still be carried out."""
+        """Stop waiting for an operation; it may still be carried out."""
         self._ledger.end(number, "cancelled")
 
     def issue(self, operation: Operation) -> None:
-        """Play an operation of a trace, if the device is on. How it ends is in the records."""
+        """Play an operation of a trace, if the device is on. Its result is recorded."""
         if self._misses(operation):
             return
         number = operation.operation
@@ -142,7 +140,7 @@ class User:
                 raise InputError(f"operation {number}: a trace cannot contain {operation.kind.value!r}")
 
     def _misses(self, operation: Operation) -> bool:
-        """Whether the device is off, or was when there was to be what the operation would take back."""
+        """Whether the device is off, or was off for the operation that this one would undo."""
         match operation.kind:
             case OperationKind.INSERT if self._store is None:
                 self._never_inserted[operation.oid] = None
@@ -164,8 +162,10 @@ class User:
         ended: Ended = ignored,
         replicate: bool | None = None,
         drafted: Metadata | None = None,
+        *,
+        again: bool = False,
     ) -> Metadata:
-        """`drafted` is the object as `draft` gave it a moment ago."""
+        """`drafted` is the object that `draft` just returned, or with `again` the one inserted before."""
         store = self._present()
         if type(data) is not bytes and not isinstance(data, InStore):
             check_bytes("content", data)
@@ -174,12 +174,14 @@ class User:
             number,
             OperationKind.INSERT,
             subject,
-            lambda done: store.insert(oid, data, tags, summary, done, replicate=replicate, drafted=drafted),
+            lambda done: store.insert(
+                oid, data, tags, summary, done, replicate=replicate, drafted=drafted, again=again
+            ),
             ended,
         )
 
     def draft(self, oid: str, data: Content, tags: Iterable[str], summary: bytes) -> Metadata:
-        """What inserting this would give."""
+        """The object that this insertion would create."""
         return self._present().draft(oid, data, tags, summary)
 
     def delete(self, number: int, oid: str, ended: Ended = ignored) -> None:
@@ -190,7 +192,7 @@ class User:
     def subscribe(self, number: int, query: Query, frame: TimeFrame, sid: int, ended: Ended = ignored) -> None:
         store = self._present()
         key = SubscriptionKey(sid, self.node)
-        self._subscribed_s[key] = self._surroundings.now()
+        self._subscribed_s[key] = self._context.now()
         self._ledger.carry_out(
             number,
             OperationKind.SUBSCRIBE,
@@ -226,7 +228,7 @@ class User:
         store = self._present()
         key = SubscriptionKey(sid, self.node)
         subject = Subject(subscription=key)
-        self._paged_s[key] = self._surroundings.now()
+        self._paged_s[key] = self._context.now()
         self._ledger.carry_out(number, OperationKind.MORE, subject, lambda done: store.more(sid, done, most), ended)
 
     def _present(self) -> ReactiveStore:
@@ -236,16 +238,16 @@ class User:
 
     def _notified(self, key: SubscriptionKey, matches: Sequence[Metadata], hops: int) -> None:
         new: list[tuple[Metadata, float]] = []
-        surroundings, see = self._surroundings, self._seen.add
-        recording = surroundings.recording
-        now_s, asked_s = surroundings.now(), self._subscribed_s.get(key, 0.0)
+        context, see = self._context, self._seen.add
+        recording = context.recording
+        now_s, asked_s = context.now(), self._subscribed_s.get(key, 0.0)
         paged_s = max(asked_s, self._paged_s.get(key, 0.0))
         for metadata in matches:
             # When it could have been notified at the earliest: a match of before, when it was last asked for.
             due_s = metadata.published_s if metadata.published_s > asked_s else paged_s
             if recording:
-                surroundings.record(Notified(key, metadata.key, now_s - due_s, hops))
-            if see((key, metadata.key), None):  # of one too many the records tell, and the person is not bothered again
+                context.record(Notified(key, metadata.key, now_s - due_s, hops))
+            if see((key, metadata.key), None):  # the records count the excess; the application is not called again
                 new.append((metadata, now_s - due_s))
         if self.told is not None:
             self.told(key, new)
@@ -287,4 +289,4 @@ class User:
             action()
 
         self._intended += 1
-        self._surroundings.after(delay_s, act)
+        self._context.after(delay_s, act)

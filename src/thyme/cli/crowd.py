@@ -109,11 +109,9 @@ def _options(
     setting: list[str] | None,
     seed: int,
 ) -> TrialOptions:
-    from thyme.live.emulation.area import AirOptions
-    from thyme.live.emulation.medium import MediumOptions
+    from thyme.live.emulation.area import AirOptions, MediumOptions
     from thyme.live.emulation.stage import StageOptions
-    from thyme.live.emulation.trial import TrialOptions
-    from thyme.live.emulation.workload import WorkloadOptions
+    from thyme.live.emulation.trial import TrialOptions, WorkloadOptions
     from thyme.routing.cells.grid import cell_side_m
     from thyme.world.venue import venue_for
 
@@ -132,7 +130,7 @@ def _options(
 
 
 def _settings(approach: str, given: list[str] | None, width_m: float, height_m: float, cell_m: float) -> dict[str, Any]:
-    """What was given; an approach with cells gets those of the area, one with a server its first node."""
+    """The given settings, with a grid that fits the area, and the first node as server where the approach needs one."""
     from thyme.approaches.registry import find_approach
     from thyme.model.settings import parse_settings, set_key
 
@@ -161,7 +159,7 @@ def _show_metrics(events: Path, trace: Path, nodes: int, seconds: float) -> None
     from rich.console import Console
     from rich.table import Table
 
-    from thyme.pipeline.metrics.trials import measure_trial
+    from thyme.pipeline.metrics.runs import measure_trial
 
     metrics = measure_trial(events, trace, nodes)
     table = Table(box=None, pad_edge=False)

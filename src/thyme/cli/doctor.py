@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from thyme.model.errors import InputError
+from thyme.model.terminal import printable
 
 if TYPE_CHECKING:
     from thyme.live.doctor import Finding
@@ -27,7 +28,7 @@ def doctor(
     """Listen for a few seconds, and say who is found and why others are not. Run it on both devices."""
     findings = asyncio.run(_examined(namespace, passphrase, peer or [], approach, store))
     for finding in findings:
-        print(f"{'ok ' if finding.fine else '?? '} {finding.text}")
+        print(f"{'ok ' if finding.fine else '?? '} {printable(finding.text)}")
     if not all(finding.fine for finding in findings):
         raise typer.Exit(1)
 
@@ -38,8 +39,8 @@ async def _examined(name: str, passphrase: str, peers: list[str], approach: str,
 
     from thyme.cli.namespaces import shared_namespace
     from thyme.live.doctor import Doctor
-    from thyme.live.link.addresses import resolve
-    from thyme.live.store.places import own_folder
+    from thyme.live.link.sockets import resolve
+    from thyme.live.store.folders import own_folder
     from thyme.live.trust.identity import KEY_FILE, kept_identity
 
     shared = shared_namespace(name, passphrase, store)

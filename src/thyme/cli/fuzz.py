@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,9 +15,7 @@ if TYPE_CHECKING:
 MAX_SEEDS = 100_000
 MAX_JOBS = 64
 _EVERY = 50
-"""Where no progress bar is seen, it is told after so many worlds how far the search is."""
-_TOLD = 3
-"""Violations told of a world that is judged alone."""
+"""Worlds between two lines on progress, where no progress bar is shown."""
 
 
 def fuzz(
@@ -32,6 +31,9 @@ def fuzz(
     world: Annotated[
         Path | None, typer.Option("--world", help="Judge one world again: a folder that --out wrote.")
     ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Histories of whole live nodes on a virtual clock, in place of worlds.")
+    ] = False,
 ) -> None:
     """Play random worlds and look for broken promises; exit code 1 if there are any.
 
@@ -42,11 +44,16 @@ def fuzz(
       thyme fuzz --approach dcs --seeds 100 --out out/fuzz
 
       thyme fuzz --world out/fuzz/dcs-once
+
+      thyme fuzz --live --approach ls --seeds 1-20
     """
     from thyme.approaches.registry import APPROACHES, find_approach
     from thyme.fuzz.files import read_world
     from thyme.fuzz.search import judge_world
 
+    if live:
+        _live(approaches or ["ls", "dcs"], parse_seeds(seeds), jobs)
+        return
     if world is not None:
         verdicts = [judge_world(read_world(world))]
     else:
@@ -68,6 +75,35 @@ def fuzz(
         raise typer.Exit(1)
 
 
+def _live(names: Sequence[str], seeds: range, jobs: int) -> None:
+    """Judge histories; the first broken one is made smaller and printed with its timeline."""
+    from collections import Counter
+
+    from thyme.approaches.registry import find_approach
+    from thyme.fuzz.live.histories import draw_history
+    from thyme.fuzz.live.search import search_histories, smaller
+
+    for name in names:
+        find_approach(name, "--approach")
+    logging.getLogger("thyme.live").setLevel(logging.ERROR)
+    states: Counter[str] = Counter()
+    broken, notices, played = [], 0, 0
+    for verdict in search_histories(names, seeds, jobs):
+        played, notices = played + 1, notices + verdict.notices
+        states.update(verdict.states)
+        if verdict.broken:
+            broken.append(verdict)
+            print(f"{verdict.approach}, seed {verdict.seed}: {len(verdict.broken)} broken promises, such as:")
+            print(f"  {verdict.broken[0]}")
+    print(f"{played} histories, {notices} notifications, {len(broken)} histories with broken promises")
+    print(", ".join(f"{what}: {count}" for what, count in sorted(states.items())))
+    if broken:
+        history, verdict = smaller(draw_history(broken[0].approach, broken[0].seed))
+        print(f"\n{history.approach}, seed {history.seed}, {len(history.steps)} steps that still break a promise:")
+        print("\n".join([*verdict.timeline, *verdict.broken]))
+        raise typer.Exit(1)
+
+
 def parse_seeds(text: str) -> range:
     """`40` means the worlds 1 to 40, `200-300` those from 200 to 300."""
     from thyme.model.errors import InputError
@@ -83,7 +119,7 @@ def parse_seeds(text: str) -> range:
 
 
 def _search(names: Sequence[str], seeds: range, jobs: int, *, quiet: bool) -> list[Verdict]:
-    """Each world that breaks a promise is told when it is found, so that a search that is stopped was not in vain."""
+    """Print each world that breaks a promise when it is found, so that a search that is stopped has results."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -132,7 +168,7 @@ def _print_table(verdicts: Sequence[Verdict]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from thyme.fuzz.search import table_of
+    from thyme.fuzz.search import reached_by, table_of
 
     rows = table_of(verdicts)
     table = Table(title="Worlds in which a promise was broken")
@@ -141,6 +177,10 @@ def _print_table(verdicts: Sequence[Verdict]) -> None:
     for row in rows:
         table.add_row(*(str(value) if value else "." for value in row.values()))
     Console(width=200).print(table)
+    for approach, reached in reached_by(verdicts).items():
+        if reached:
+            states = ", ".join(f"{count} {state}" for state, count in sorted(reached.items()))
+            print(f"{approach}: subscriptions and objects judged at the end: {states}")
 
 
 def _print_json(verdicts: Sequence[Verdict]) -> None:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from thyme.gallery.application import Application, ApplicationOptions
 
 PORT = 8470
-Tell = Callable[[str], Awaitable[None]]
-"""Say where this node is to those who are emulated."""
+ReportPosition = Callable[[str], Awaitable[None]]
+"""Reports the position of this node to the emulated crowd."""
 DEMO_NAME = "Demo festival"
 
 
@@ -34,7 +34,7 @@ def gallery(
     peer: Annotated[list[str] | None, typer.Option(help="host:port of a node in range; may be repeated.")] = None,
     listen: Annotated[str, typer.Option(help="host:port on which the node listens; without it, everywhere.")] = "",
     at: Annotated[str, typer.Option("--at", metavar="X,Y", help="Where this device stands, in metres.")] = "",
-    port: Annotated[int, typer.Option(help="Of the page; 0 takes a free one.")] = PORT,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Of the page; 0 takes a free one.")] = PORT,
     folder: Annotated[str, typer.Option(metavar="DIR", help="Keep photos and everything else here.")] = "",
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
@@ -43,8 +43,9 @@ def gallery(
 
     from thyme.gallery.application import ApplicationOptions
     from thyme.gallery.forms import NewGallery
+    from thyme.gallery.limits import EVERY_PHOTO
     from thyme.live.loop import run
-    from thyme.live.node.position_file import position_of
+    from thyme.live.node.position import position_of
 
     base = Path(folder).expanduser() if folder else user_data_path("thyme", appauthor=False) / "gallery"
     named = name or (DEMO_NAME if demo and not invitation else "")
@@ -57,8 +58,8 @@ def gallery(
         peers=tuple(peer or ()),
         position=position_of(at, "--at ") if at else None,
         gallery=first,
-        by=by or ("Guest" if demo else ""),
-        subscribe="festival" if demo else "",
+        by=by or ("Robin" if demo else ""),
+        subscribe="festival" if demo else EVERY_PHOTO,
         demo=demo,
     )
     run(_run(options, open_page))
@@ -81,7 +82,7 @@ async def _run(options: ApplicationOptions, open_page: bool) -> None:
         await _live(application, opened, tell)
 
 
-async def _live(application: Application, opened: asyncio.Event, tell: Tell) -> None:
+async def _live(application: Application, opened: asyncio.Event, tell: ReportPosition) -> None:
     life = asyncio.create_task(application.run())
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -99,13 +100,14 @@ def _welcome(application: Application) -> str:
     from thyme.gallery.codes import terminal_code
 
     lines = [f"{application.galleries.current.name}: open {application.page}"]
-    if application.shared_page:
+    if application.guest_page:
         lines += [
             "",
-            terminal_code(application.shared_page),
+            terminal_code(application.guest_page),
             "",
-            f"Phones on this network: scan, or open {application.shared_page}",
-            "Whoever has this address can do all that you can do here.",
+            f"Guests on this network: scan, or open {application.guest_page}",
+            "Guests choose a name and see what is published; your private photos and settings stay yours. There is no",
+            "encryption between a phone and this machine: use a network that you trust.",
         ]
     elif application.options.share:
         lines.append("This machine has no address on a network, so phones cannot open the page.")
@@ -113,16 +115,16 @@ def _welcome(application: Application) -> str:
 
 
 @asynccontextmanager
-async def _nobody() -> AsyncIterator[Tell]:
+async def _nobody() -> AsyncIterator[ReportPosition]:
     async def tell(_: str) -> None:
-        """There is nobody to tell."""
+        """No crowd is emulated."""
 
     yield tell
 
 
 @asynccontextmanager
-async def _crowd(application: Application) -> AsyncIterator[Tell]:
-    """Other people, in a process that starts and ends with this one, and is told where this node is."""
+async def _crowd(application: Application) -> AsyncIterator[ReportPosition]:
+    """The emulated crowd, in a child process that learns the position of this node."""
     invitation = application.galleries.current.invitation()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "thyme.gallery.demo.crowd", invitation), stdin=asyncio.subprocess.PIPE

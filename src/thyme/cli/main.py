@@ -1,22 +1,25 @@
-"""The door: `thyme` and its subcommands.
+"""The command `thyme` and its subcommands.
 
-Whatever a person got wrong ends in one line that says what, where and what was expected, with exit code 2; a
-traceback means a defect of ours. Only the module of the subcommand that was asked for is imported (all of them for
-the overview), so that nobody waits for Spark to hear that a file is missing.
+A mistake in what was typed, or in a file, ends in one line that says what, where and what was expected, with exit
+code 2; a traceback is an internal error. Only the module of the subcommand that was asked for is imported (all of them
+for the overview), so that an error message does not have to wait for Spark.
 """
 
 from __future__ import annotations
 
+import logging
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
-from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn, TextIO
 
 import typer
 
+from thyme import __version__, extras
 from thyme.live.failures import OperationError
 from thyme.model.errors import InputError
+from thyme.model.terminal import printable
 
 # Some releases of typer carry their own copy of click, so its error classes are reached through typer's own.
 _UsageError: Any = typer.BadParameter.__mro__[1]
@@ -44,29 +47,33 @@ STUDIES: dict[str, tuple[str, str]] = {
     "posts": ("posts", "posts_app"),
     "trace": ("traces", "trace_app"),
     "world": ("world", "world_app"),
-    "radio": ("radio", "radio_app"),
     "walks": ("walks", "walks"),
     "fuzz": ("fuzz", "fuzz"),
-    "bench": ("bench", "bench_app"),
 }
 COMMANDS = PEOPLE | STUDIES
 """Subcommand: the module of this room that has it, and its name there."""
+EXTRAS = {"gallery": "gallery", "crowd": "study", "watch": "study"} | dict.fromkeys(STUDIES, "study")
+"""Subcommand: the extra that it needs."""
 
 app = typer.Typer(
     name="thyme",
     help="Time-aware reactive storage for crowds of devices with no infrastructure.",
-    epilog="Start with: `thyme node start --background`, or `thyme study --preset fanzone`",
+    epilog="Start with: `thyme node start --background`"
+    + (
+        ", or `thyme study --preset fanzone`"
+        if extras.is_installed("study")
+        else "\n\nSimulations and studies: `pip install 'thyme-crowd[study]'`"
+    ),
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        print(f"thyme {version('thyme')}")
+        print(f"thyme {__version__}")
         raise typer.Exit
 
 
@@ -80,6 +87,9 @@ def door(
 
 
 def _add(command: str) -> None:
+    """InputError unless the extra that it needs is installed."""
+    if extra := EXTRAS.get(command):
+        extras.require(extra, f"thyme {command}")
     module, name = COMMANDS[command]
     part = getattr(import_module(f"thyme.cli.{module}"), name)
     panel = "Sharing with who is near" if command in PEOPLE else "Studies: which way of sharing suits a crowd"
@@ -90,47 +100,69 @@ def _add(command: str) -> None:
 
 
 def _add_installed() -> None:
-    """The commands of which all is here: a device need not have what studies need."""
+    """The commands whose extra is installed."""
     for command in COMMANDS:
-        with suppress(ModuleNotFoundError):
+        with suppress(InputError):
             _add(command)
 
 
 def run() -> None:
     """The entry point of the `thyme` command."""
     asked = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), "")
-    try:
+    warn_in_one_line(sys.stderr)
+    with errors_in_one_line("thyme"):
         if asked in COMMANDS:
             _add(asked)
         else:
             _add_installed()
         code = app(standalone_mode=False)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+@contextmanager
+def errors_in_one_line(program: str) -> Iterator[None]:
+    """Print an error that a person can act on as one line, and exit."""
+    try:
+        yield
     except InputError as error:
-        print(f"thyme: {error}", file=sys.stderr)
-        sys.exit(2)
+        _end(program, str(error), 2)
     except _UsageError as error:
-        where = error.ctx.command_path if error.ctx else "thyme"
-        print(f"{where}: {error.format_message()} (see {where} --help)", file=sys.stderr)
-        sys.exit(2)
+        where = error.ctx.command_path if error.ctx else program
+        message = error.format_message()
+        if not message:  # a group without a subcommand, whose help is printed
+            sys.exit(2)
+        _end(where, f"{message} (see {where} --help)", 2)
     except _ClickError as error:
-        print(f"thyme: {error.format_message()}", file=sys.stderr)
-        sys.exit(error.exit_code)
+        _end(program, error.format_message(), error.exit_code)
     except ModuleNotFoundError as error:
         if (error.name or "thyme").startswith("thyme"):
             raise
-        print(f"thyme: this needs {error.name}, which is not installed here; pip install thyme has it", file=sys.stderr)
-        sys.exit(2)
+        _end(program, f"this needs {error.name}; install: pip install 'thyme-crowd[all]'", 2)
     except OperationError as error:
-        print(f"thyme: {error}", file=sys.stderr)
-        sys.exit(1)
+        _end(program, str(error), 1)
     except (KeyboardInterrupt, typer.Abort):
-        print("thyme: stopped", file=sys.stderr)
-        sys.exit(130)
+        _end(program, "stopped", 130)
     except BrokenPipeError:
         sys.exit(0)
     except OSError as error:
         if error.filename is None:
             raise
-        print(f"thyme: {error.filename}: {error.strerror or error}", file=sys.stderr)
-        sys.exit(2)
-    sys.exit(code if isinstance(code, int) else 0)
+        _end(program, f"{error.filename}: {error.strerror or error}", 2)
+
+
+def _end(program: str, message: str, code: int) -> NoReturn:
+    print(f"{program}: {printable(message)}", file=sys.stderr)
+    sys.exit(code)
+
+
+def warn_in_one_line(to: TextIO) -> logging.Handler:
+    """Print warnings, such as those of a live node, which may quote others."""
+    handler = logging.StreamHandler(to)
+    handler.setFormatter(_OneLine())
+    logging.getLogger().addHandler(handler)
+    return handler
+
+
+class _OneLine(logging.Formatter):
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        return printable(super().formatMessage(record))

@@ -10,17 +10,18 @@ import typer
 
 from thyme.cli.quantities import metres_by_metres
 from thyme.model.errors import InputError
+from thyme.model.terminal import printable
 
 if TYPE_CHECKING:
     from thyme.approaches.deciding import Decision
-    from thyme.live.link.meeting.directory import Entry
+    from thyme.live.link.directory import Entry
     from thyme.live.trust.keyring import Keyring
     from thyme.live.trust.namespaces import Namespace
 
 app = typer.Typer(no_args_is_help=True, help="Namespaces: crowds that share a place and nothing else.")
 Folder = Annotated[str, typer.Option("--store", metavar="DIR", help="The folder of the device's key and secrets.")]
 AROUND_S = 3.5
-"""Members say every three seconds what they share in."""
+"""Seconds to listen; members announce their namespace every three seconds."""
 
 
 @app.command()
@@ -110,23 +111,29 @@ def list_all(
     around: Annotated[bool, typer.Option("--around", help="Also listen for those that others share in.")] = False,
     store: Folder = "",
 ) -> None:
-    """Those that this device has joined, and with --around open ones near."""
+    """List the namespaces that this device has joined, and with --around the open ones nearby."""
     for one in _keyring(store):
         print(f"{one.name}  {'closed' if one.closed else 'open'}  {one.approach or 'any approach'}")
     if around:
         for entry in asyncio.run(_around()):
-            print(f"{entry.name}  around  {entry.approach}")
+            print(f"{printable(entry.name)}  around  {printable(entry.approach)}")
 
 
 @app.command()
 def join(
-    text: Annotated[str, typer.Argument(help="An invitation (thyme:…), or a name.")],
+    text: Annotated[str, typer.Argument(help="An invitation (thyme:…), or a name with --passphrase or --open.")],
     passphrase: Annotated[str, typer.Option(help="Of a closed one that is joined by name.")] = "",
+    is_open: Annotated[bool, typer.Option("--open", help="The open namespace of this name.")] = False,
     store: Folder = "",
 ) -> None:
     """Join a namespace: `thyme node start --namespace NAME` shares in it from then on."""
-    from thyme.live.trust.namespaces import namespace_of
+    from thyme.live.trust.namespaces import SCHEME, namespace_of
 
+    if not (text.startswith(SCHEME) or passphrase or is_open):
+        raise InputError(
+            f"{text[:60]!r} is not an invitation, which begins with {SCHEME}; to join a namespace by its name, add "
+            "--passphrase for a closed one, or --open"
+        )
     joined = namespace_of(text, passphrase)
     _keyring(store).add(joined)
     print(f"joined {joined.name}; share in it with: thyme node start --namespace {joined.name!r}")
@@ -144,13 +151,13 @@ def invite(
     qr: Annotated[bool, typer.Option("--qr", help="Draw it, to be read by a camera.")] = False,
     store: Folder = "",
 ) -> None:
-    """Show what lets others in: to those who may come, and to nobody else."""
+    """Show the invitation to a namespace. Give it only to those who may join."""
     _show(_keyring(store).get(name), qr=qr)
 
 
 @app.command("shut-out")
 def shut_out(name: str, store: Folder = "") -> None:
-    """Change a namespace's secret; invite again all but who is to be out."""
+    """Change the secret of a namespace, to exclude a member. Invite the others again."""
     keyring = _keyring(store)
     changed = keyring.get(name).changed()
     keyring.add(changed)
@@ -166,14 +173,14 @@ def _show(namespace: Namespace, *, qr: bool = False) -> None:
 
 
 def _keyring(store: str) -> Keyring:
-    from thyme.live.store.places import own_folder
+    from thyme.live.store.folders import own_folder
     from thyme.live.trust.keyring import Keyring
 
     return Keyring(Path(store).expanduser() if store else own_folder())
 
 
 def shared_namespace(name: str, passphrase: str, store: str) -> Namespace:
-    """What a person named: one that this device has joined, or whatever else a name, passphrase or invitation says."""
+    """The namespace that was named: one that this device has joined, else by invitation, or by name and passphrase."""
     from thyme.live.trust.namespaces import DEFAULT_NAME, namespace_of
 
     kept = None if passphrase or store == "memory" else _keyring(store).find(name)

@@ -13,7 +13,7 @@ from thyme.cli.quantities import bytes_of, seconds_of
 from thyme.model.errors import InputError
 
 if TYPE_CHECKING:
-    from thyme.live.daemon.doors import Doors
+    from thyme.live.daemon.service import HttpAccess
 
 DEFAULT = "node"
 Control = Annotated[str, typer.Option(help="The daemon of this name, or whose socket has this path.")]
@@ -41,7 +41,7 @@ Thyme-DCS needs to know the venue and where each node stands:
 
     thyme node start --id 1 --approach dcs --set grid.width_m=80.0 --set grid.height_m=40.0 --at 10,20
 
-Without a terminal, commands are read from standard input and every event is one JSON line.
+Without a terminal, verbs are read from standard input; with --json, every answer is one JSON line.
 """
 
 
@@ -112,8 +112,11 @@ def start(
             metavar="TIME", help="Keep others' contents for so long after they were published, such as 12h or 7d."
         ),
     ] = "0",
+    json_logs: Annotated[
+        bool, typer.Option("--json-logs", help="Write warnings and errors as JSON lines to standard error.")
+    ] = False,
     seed: Annotated[int | None, typer.Option(help="Make the node's random choices reproducible.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON lines even in a terminal.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON lines.")] = False,
     stay: Annotated[bool, typer.Option("--stay", help="Stay when standard input ends, until a signal.")] = False,
     background: Annotated[
         bool, typer.Option("--background", help="Run as a daemon that `thyme put`, `sub`, `get`, … speak to.")
@@ -132,18 +135,20 @@ def start(
         str, typer.Option(metavar="HOST:PORT", help="Speak HTTP there, too, to programs that have the node's token.")
     ] = "",
 ) -> None:
-    """Start a node and obey commands: insert, subscribe, retrieve, more, delete, unsubscribe, list, quit."""
+    """Start a node, and run verbs that are typed: put, sub, get, rm, ls, peers, help, quit."""
     if background:
         _start_in_background(control)
         return
     from thyme.approaches.registry import find_approach
     from thyme.cli.namespaces import shared_namespace
-    from thyme.live.loop import run
+    from thyme.live.loop import log_as_json, run
     from thyme.live.trust.choosing import refuse_auto
     from thyme.model.settings import keys_of, parse_settings, set_key
     from thyme.model.settings.writing import keys_text
 
     try:
+        if json_logs:
+            log_as_json()
         shared = shared_namespace(namespace, passphrase, store)
         approach = approach or shared.approach or "ls"
         refuse_auto(approach)
@@ -172,16 +177,16 @@ def start(
                 "most_age_s": seconds_of(most_age, "--most-age"),
             },
         }
-        doors = _doors(control if control or not service else DEFAULT, http, node_id, store)
-        run(_serve(node_id, options, doors) if service else _run(node_id, options, doors, as_json, stay))
+        access = _access(control if control or not service else DEFAULT, http, node_id, store)
+        run(_serve(node_id, options, access) if service else _run(node_id, options, access, as_json, stay))
     except InputError as error:
         typer.echo(f"thyme: {error}", err=True)
         raise typer.Exit(2) from error
 
 
 def _whereabouts(at: str, file: str) -> dict[str, Any]:
-    """Where the node stands, as options; without a word, in the corner of the area."""
-    from thyme.live.node.position_file import position_of
+    """The position of the node, as options; the corner of the area by default."""
+    from thyme.live.node.position import position_of
 
     if at and file:
         raise InputError("--at says where the node stands, and --position-file where it is now; give one of them")
@@ -190,11 +195,11 @@ def _whereabouts(at: str, file: str) -> dict[str, Any]:
     return {"position": position_of(at, "--at ")} if at else {}
 
 
-def _doors(control: str, http: str, node_id: int | None, store: str) -> Doors:
-    """The token, uploads and contents lie with the store; what forgets everything forgets them, too."""
-    from thyme.live.daemon.doors import Doors
-    from thyme.live.daemon.places import control_path
-    from thyme.live.store.places import MEMORY, data_folder
+def _access(control: str, http: str, node_id: int | None, store: str) -> HttpAccess:
+    """The token, uploads and contents are kept beside the store; a store in memory keeps none of them."""
+    from thyme.live.daemon.paths import control_path
+    from thyme.live.daemon.service import HttpAccess
+    from thyme.live.store.folders import MEMORY, data_folder
 
     if store == MEMORY:
         folder = None
@@ -202,28 +207,28 @@ def _doors(control: str, http: str, node_id: int | None, store: str) -> Doors:
         folder = Path(store).expanduser() / "http"
     else:
         folder = data_folder() / ("self" if node_id is None else str(node_id)) / "http"
-    return Doors(control_path(control) if control else None, http, folder)
+    return HttpAccess(control_path(control) if control else None, http, folder)
 
 
-async def _run(node_id: int | None, options: dict[str, Any], doors: Doors, as_json: bool, stay: bool) -> None:
+async def _run(node_id: int | None, options: dict[str, Any], access: HttpAccess, as_json: bool, stay: bool) -> None:
+    from thyme.cli.verbs import run_verb
     from thyme.live.node.node import Node
-    from thyme.live.shell.terminal import run_node
+    from thyme.live.shell import run_node
 
-    live = Node(node_id, **options)
-    terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    await run_node(live, as_json=as_json or not terminal, prompt=terminal and not as_json, stay=stay, doors=doors)
+    prompt = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
+    await run_node(Node(node_id, **options), run_verb, access, as_json=as_json, prompt=prompt, stay=stay)
 
 
-async def _serve(node_id: int | None, options: dict[str, Any], doors: Doors) -> None:
+async def _serve(node_id: int | None, options: dict[str, Any], access: HttpAccess) -> None:
     from thyme.live.daemon.service import serve
     from thyme.live.node.node import Node
 
-    await serve(Node(node_id, **options), doors)
+    await serve(Node(node_id, **options), access)
 
 
 def _start_in_background(control: str) -> None:
     from thyme.live.daemon.background import start as start_in_background
-    from thyme.live.daemon.places import control_path, log_path
+    from thyme.live.daemon.paths import control_path, log_path
 
     given = ["--service" if word == "--background" else word for word in sys.argv[1:]]
     state = start_in_background(given, control_path(control), log_path(control))
@@ -232,9 +237,9 @@ def _start_in_background(control: str) -> None:
 
 @app.command()
 def stop(control: Control = "") -> None:
-    """Let the daemon leave and end."""
+    """Stop the daemon; it leaves the crowd first."""
     from thyme.live.daemon.client import Client
-    from thyme.live.daemon.places import control_path
+    from thyme.live.daemon.paths import control_path
 
     Client(control_path(control)).stop()
 
@@ -244,33 +249,61 @@ def place(
     at: Annotated[str, typer.Argument(metavar="X,Y", help="Metres from the area's south-west corner.")],
     control: Control = "",
 ) -> None:
-    """Tell the daemon where the device is now; who is told again and again is on the way."""
+    """Tell the daemon the position of the device. A device whose position keeps changing counts as moving."""
     from thyme.live.daemon.client import Client
-    from thyme.live.daemon.places import control_path
-    from thyme.live.node.position_file import position_of
+    from thyme.live.daemon.paths import control_path
+    from thyme.live.node.position import position_of
 
     point = position_of(at)
     Client(control_path(control)).place(point.x_m, point.y_m)
 
 
 @app.command()
+def backup(
+    archive: Annotated[Path, typer.Argument(metavar="FILE", help="The archive to write, such as thyme.tar.gz.")],
+    store: Annotated[str, typer.Option(metavar="DIR", help="The node's folder; this device's unless given.")] = "",
+) -> None:
+    """Write this device's key, namespaces and stores to an archive; stop the node first."""
+    from thyme.live.store.backup import back_up
+    from thyme.live.store.folders import own_folder
+
+    files = back_up(Path(store).expanduser() if store else own_folder(), archive)
+    print(f"{archive}  {files} files; whoever has it can act as this device: keep it safe")
+
+
+@app.command()
+def restore(
+    archive: Annotated[Path, typer.Argument(metavar="FILE", help="What `thyme node backup` wrote.")],
+    store: Annotated[str, typer.Option(metavar="DIR", help="An empty folder; this device's unless given.")] = "",
+) -> None:
+    """Become the device that a backup was made of; the other one must not run any more."""
+    from thyme.live.store.backup import restore as unpack
+    from thyme.live.store.folders import own_folder
+
+    folder = Path(store).expanduser() if store else own_folder()
+    print(f"{folder}  {unpack(archive, folder)} files")
+
+
+@app.command()
 def status(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False, control: Control = "") -> None:
-    """Say how the daemon is."""
+    """Show the state of the daemon."""
     from thyme.approaches.registry import find_approach
     from thyme.live.daemon.client import Client
-    from thyme.live.daemon.places import control_path
+    from thyme.live.daemon.paths import control_path
     from thyme.study.wording import counted
 
     state = Client(control_path(control)).status()
     if as_json:
         print(msgspec.json.encode(state).decode())
         return
-    print(f"node {state.node} ({state.approach}) listens on {state.address}{'' if state.joined else ', joining'}")
+    print(state.line())
     known = f"{counted(state.objects, 'object')} known, {counted(state.subscriptions, 'subscription')}"
     print(f"{state.peers} in range, {known}")
     if find_approach(state.approach).capabilities.needs_positions:
         print(f"at {state.position[0]:g},{state.position[1]:g} of the area, in metres")
     print(f"up for {state.now_s - state.started_s:.0f} s, {state.memory_bytes / 1e6:.0f} MB of memory")
+    for note in state.notes:
+        print(note)
 
 
 if __name__ == "__main__":

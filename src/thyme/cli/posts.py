@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from thyme.cli.settings import Conf, Master, Settings, with_settings
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
 
 MAX_COMPARED_POSTS = 100_000
 MAX_KEY_BYTES = 64
+POST_BYTES = 200
+"""About what a generated post takes."""
 NewPlace = Annotated[
     str, typer.Option(metavar="DIR|URI", help="Where the posts go: a new folder, or a place in a store (s3://…).")
 ]
@@ -36,17 +37,21 @@ def generate(
     seed: Annotated[int, typer.Option(help="Decides all that is drawn.")] = 1,
     goals: Annotated[int, typer.Option(help="How many goals the match has; each is a burst.")] = 2,
     settings: Settings = None,
+    master: Master = "",
+    conf: Conf = None,
 ) -> None:
     """Generate the posts of a three-hour match, with the statistics of real ones."""
     from thyme.pipeline.posts.bursts import BurstOptions
     from thyme.pipeline.posts.generate import PostOptions, write_posts
+    from thyme.pipeline.spark import dataset
+    from thyme.pipeline.spark.session import spark_session, suited_to
 
     place = place_of(out)
     options = with_settings(PostOptions(posts=posts, seed=seed, bursts=BurstOptions(goals=goals)), settings)
-    columns = (TextColumn("Generating posts"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=options.posts)
-        write_posts(options, place, lambda done: progress.update(task, advance=done))
+    dataset.check_place(place)
+    with Console(stderr=True).status(f"Generating {options.posts:,} posts on Spark …"):
+        spark = spark_session("generate", master, **suited_to(options.posts * POST_BYTES))
+        write_posts(spark, options, place)
     print(f"{options.posts} posts written to {out}")
 
 
@@ -72,6 +77,9 @@ def ingest(
     join_text: Annotated[
         bool, typer.Option("--join-text", help="Cells that most rows of a CSV have too many belong to the text.")
     ] = False,
+    append: Annotated[
+        bool, typer.Option("--append", help="Add the files that the dataset does not know yet to it.")
+    ] = False,
     master: Master = "",
     conf: Conf = None,
 ) -> None:
@@ -81,7 +89,7 @@ def ingest(
     reason in the folder `_rejected` of the posts.
     """
     from thyme.pipeline.posts.formats.mapped import parse_map
-    from thyme.pipeline.posts.ingest import IngestOptions, ingest_sources, input_bytes, plan_ingestion
+    from thyme.pipeline.posts.ingest import IngestOptions, ingest_parts, plan_ingestion
     from thyme.pipeline.spark.session import spark_session, suited_to
 
     pseudonyms = _pseudonyms(key_file) if pseudonymise or key_file else None
@@ -89,10 +97,13 @@ def ingest(
     passed_over: list[Place] = []
     place = place_of(out)
     with Console(stderr=True).status("Recognising files …") as status:
-        sources = plan_ingestion(files, place, options, passed_over.append)
+        ingestion = plan_ingestion(files, place, options, passed_over.append, append)
+        if append and not ingestion.parts:
+            print(f"{out} has the posts of all these files already")
+            return
         status.update("Starting Spark …")
-        spark = spark_session("ingest", master, **suited_to(input_bytes(sources)))
-        summary = ingest_sources(spark, sources, place, options, lambda stage: status.update(f"Ingesting: {stage} …"))
+        spark = spark_session("ingest", master, **suited_to(sum(ingestion.inputs.values())))
+        summary = ingest_parts(spark, ingestion, place, options, lambda stage: status.update(f"Ingesting: {stage} …"))
     print(f"{summary.posts:,} posts written to {out}")
     table = Table("what", "number")
     for name, number in summary.formats.items():
@@ -128,13 +139,10 @@ def describe(
     conf: Conf = None,
 ) -> None:
     """Show what posts look like (users, tags, rates, bursts), beside as many generated ones, as table and picture."""
-    import pyarrow as pa
-
     from thyme.pipeline.posts.describe import describe_posts, statistic_rows
     from thyme.pipeline.posts.generate import PostOptions, generate_posts
     from thyme.pipeline.schemas import POSTS
     from thyme.pipeline.spark import dataset
-    from thyme.pipeline.spark.arrow import from_arrow
     from thyme.pipeline.spark.session import spark_session, suited_to_dataset
     from thyme.study.figures.pictures import save_picture
     from thyme.study.figures.posts import posts_figure
@@ -147,7 +155,7 @@ def describe(
             raise InputError(f"{posts}: none of the posts has a tag, and most of the statistics are about tags")
         own = describe_posts(frame)
         options = PostOptions(posts=min(own.posts, MAX_COMPARED_POSTS))
-        made = describe_posts(from_arrow(spark, pa.concat_tables(generate_posts(options)), POSTS))
+        made = describe_posts(generate_posts(spark, options))
     table = Table("", str(posts), f"generator, {made.posts:,} posts")
     for (name, value), (_, other) in zip(statistic_rows(own), statistic_rows(made), strict=True):
         table.add_row(name, value, other)

@@ -1,4 +1,4 @@
-"""`thyme replay`: a run as moving pictures."""
+"""`thyme replay`: a run as an animated page or picture."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def replay(
         raise InputError(
             f"--from {from_s:g} --to {end_s:g} --step {step_s:g}: expected 0 ≤ from ≤ to and a step above 0"
         )
-    shots = run.shots(from_s, end_s, step_s, range_m)
+    snapshots = run.snapshots(from_s, end_s, step_s, range_m)
     with Progress(transient=True) as progress:
-        task = progress.add_task(f"rendering {target.name}", total=len(shots))
+        task = progress.add_task(f"rendering {target.name}", total=len(snapshots))
         if target.suffix == ".html":
-            write_page(run, shots, target, cell_m, range_m)
+            write_page(run, snapshots, target, cell_m, range_m)
         else:
-            write_pictures(run, shots, target, cell_m, lambda: progress.advance(task))
+            write_pictures(run, snapshots, target, cell_m, lambda: progress.advance(task))
     print(f"written to {target}")

@@ -75,9 +75,8 @@ def check(scenario_file: ScenarioFile, settings: Settings = None) -> None:
     """
     from thyme.approaches.registry import APPROACHES, find_approach
     from thyme.model.settings import model_of, parse_settings
-    from thyme.sim.fitting import misfit
     from thyme.sim.run import churn_for, contacts_in, movement_for
-    from thyme.sim.scenario import load_scenario
+    from thyme.sim.scenario import load_scenario, misfit
 
     scenario = load_scenario(scenario_file, parse_settings(settings))
     area = scenario.area()
@@ -98,6 +97,9 @@ def check(scenario_file: ScenarioFile, settings: Settings = None) -> None:
     print(f"  churn     {model_of(scenario.churn)}, {len(churn.changes)} changes")
     time = scenario.time
     print(f"  time      joins {time.join_from_s:g}–{time.join_to_s:g} s, ends {time.until_s:g} s")
+    warning = approach.entry.advice(approach.configure(scenario.settings), scenario.nodes)
+    if warning:
+        print(f"  warning   {warning}")
     reasons = {name: misfit(name, scenario.movement) for name in APPROACHES}
     print(f"  fitting   {', '.join(name for name, reason in reasons.items() if not reason)}")
     for name, reason in reasons.items():

@@ -20,6 +20,8 @@ A study file may be as short as this:
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event, Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -106,6 +108,7 @@ def study(
     from thyme.papers.evaluations import EVALUATIONS
     from thyme.papers.thyme.claims import expectations_of
     from thyme.places import local_place, place_of
+    from thyme.study.estimate import estimate_words
     from thyme.study.study import run_study
 
     console = Console(highlight=False)
@@ -119,6 +122,7 @@ def study(
     definition = _definition(file, preset, changes)
     place = place_of(out or Path("out") / definition.name)
     console.print(f"[bold]{definition.title or definition.name}[/bold]  →  {place}")
+    console.print(estimate_words(definition), markup=False)
     with _Screen(console) as screen:
         result = run_study(definition, place, master, screen, fresh, expectations_of(definition))
     _tell(console, result)
@@ -186,8 +190,13 @@ def _evaluate(console: Console, name: str, out: Path, changes: dict[str, object]
         raise typer.Exit(1)
 
 
+QUIET_S = 8.0
+"""A log gets a line at least this often."""
+
+
 class _Screen:
-    """A line for each stage, and a bar with what is done, running, failed and left while runs are played."""
+    """A line for each stage, and a bar with what is done, running, failed and left while runs are played; in a log,
+    which has no bar, a line every few seconds."""
 
     def __init__(self, console: Console) -> None:
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -204,14 +213,25 @@ class _Screen:
         )
         self._task = self._progress.add_task("", total=None, told="")
         self._name = ""
-        self._tenth = 0
+        self._state = "starting"
+        self._ended = Event()
+        self._thread = Thread(target=self._log, daemon=True)
 
     def __enter__(self) -> _Screen:
-        self._progress.start()
+        if self._console.is_terminal:
+            self._progress.start()
+        else:
+            self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
+        self._ended.set()
+
+    def _log(self) -> None:
+        began_s = monotonic()
+        while not self._ended.wait(QUIET_S):
+            self._console.print(f"    {self._state}  [dim]{monotonic() - began_s:.0f} s[/dim]")
 
     def stage(self, report: StageReport) -> None:
         from thyme.study.wording import duration
@@ -221,6 +241,7 @@ class _Screen:
                 self._name = report.name
                 self._progress.reset(self._task, total=None)
             self._progress.update(self._task, description=report.name, told=report.detail)
+            self._state = f"{report.name:8s} {report.detail or 'working'}"
             return
         took = "reused" if report.state == "reused" else duration(report.seconds)
         self._console.print(f"  [green]✓[/green] {report.name:8s} {report.detail}  [dim]{took}[/dim]")
@@ -235,12 +256,11 @@ class _Screen:
         if progress.left_s is not None and ended < progress.total:
             told += f", about {duration(progress.left_s)} left"
         self._progress.update(self._task, total=1.0, completed=progress.share, told=told)
-        if not self._console.is_terminal and int(progress.share * 10) > self._tenth:  # a log has no bar
-            self._tenth = int(progress.share * 10)
-            self._console.print(f"    runs     {told}")
+        self._state = f"runs     {told}"
 
 
 def _tell(console: Console, result: StudyResult) -> None:
+    from thyme.approaches.registry import with_plain_names
     from thyme.places import whole_place
 
     console.print()
@@ -249,8 +269,8 @@ def _tell(console: Console, result: StudyResult) -> None:
     for reason in result.headline.reasons:
         console.print(f"  • {reason}", markup=False)
     for tip in result.headline.tips:
-        verdict = f"[{'yellow' if tip.only or not tip.holds else 'green'}]{tip.verdict}[/]"
-        console.print(f"  If {tip.scene}: {verdict}; {tip.told}")
+        verdict = f"[{'green' if tip.verdict == 'holds' else 'yellow'}]{tip.verdict}[/]"
+        console.print(f"  If {tip.variation}: {verdict}; {with_plain_names(tip.told)}")
     for warning in (*result.failures, *result.doubts):
         console.print(f"  ! {warning}", style="red", markup=False)
     if result.all_reused:
@@ -262,7 +282,8 @@ def _headline_table(result: StudyResult) -> Table:
     from rich import box
     from rich.table import Table
 
-    from thyme.study.plan import SCENE_COLUMN
+    from thyme.approaches.registry import with_plain_names
+    from thyme.study.plan import VARIATION_COLUMN
     from thyme.study.wording import duration, share, size
 
     keys = result.results.plan.columns
@@ -273,15 +294,15 @@ def _headline_table(result: StudyResult) -> Table:
     for name in ("succeed", "arrive", "half within", "on the air"):
         table.add_column(name, justify="right")
     table.add_column("")
-    for choice in (*result.headline.choices, *result.headline.neighbours):
+    for choice in (*result.headline.choices, *result.headline.variations):
         for score in choice.scores:
             verdict = "dependable" if score.dependable else "[yellow]not dependable[/yellow]"
             if score in choice.best and len(choice.scores) > 1 and score.dependable:
-                verdict = "[green]chosen[/green]" if len(choice.best) == 1 else "[green]among the best[/green]"
-            place = choice.values | {SCENE_COLUMN: choice.scene}
+                verdict = f"[green]{'chosen' if score == choice.chosen else 'as good'}[/green]"
+            place = choice.values | {VARIATION_COLUMN: choice.variation}
             table.add_row(
                 *(str(place[key]) for key in keys),
-                score.approach,
+                with_plain_names(score.approach),
                 share(score.success),
                 share(score.recall),
                 "–" if score.latency_s is None else duration(score.latency_s),

@@ -9,12 +9,14 @@ import typer
 
 
 def decision_map(
-    reach: Annotated[float | None, typer.Option(help="How many others a radio reaches, on average.")] = None,
-    walking: Annotated[float, typer.Option(help="Share of people who walk.")] = 0.0,
-    switching: Annotated[float, typer.Option(help="Share who switch off and on.")] = 0.0,
-    questions: Annotated[float, typer.Option(help="Subscriptions per person and hour.")] = 1.0,
+    reach: Annotated[float | None, typer.Option(min=0.0, help="How many others a radio reaches, on average.")] = None,
+    walking: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of people who walk.")] = 0.0,
+    switching: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share who switch off and on.")] = 0.0,
+    questions: Annotated[float, typer.Option(min=0.0, help="Subscriptions per person and hour.")] = 1.0,
     server: Annotated[bool, typer.Option(help="Whether somebody brings a server.")] = False,
     positions: Annotated[bool, typer.Option(help="Whether devices know where they are.")] = True,
+    past: Annotated[bool, typer.Option(help="Whether people ask for what was there before.")] = True,
+    deletes: Annotated[bool, typer.Option(help="Whether people delete.")] = True,
     figure: Annotated[Path | None, typer.Option(help="Draw the map into this file.")] = None,
     narrow: Annotated[bool, typer.Option("--narrow", help="Draw it for a narrow screen.")] = False,
     made_from: Annotated[
@@ -43,9 +45,9 @@ def decision_map(
         print("written to", *save_picture(decision_figure(table(), narrow), figure))
     elif reach is not None:
         kind = CrowdKind(reach, walking, switching, questions)
-        decision = decide(kind, Needs(server=server, positions=positions))
-        print(f"{best_words(decision)}\nas in the crowd of the map that is most like it: "
-              f"{crowd_words(decision.best[0].kind)}")  # fmt: skip
+        decision = decide(kind, Needs(server, positions, past, deletes))
+        how = "interpolated between crowds of the map" if len(decision.places) > 1 else "the crowd of the map"
+        print(f"{best_words(decision)}\n{how}: {'; '.join(map(crowd_words, decision.places))}")
     else:
         from thyme.study.decision_page import decision_page
 

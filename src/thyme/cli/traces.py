@@ -23,7 +23,7 @@ trace_app = typer.Typer(
 
 
 def _rare(text: str) -> Any:
-    """An option that has a key of `--set` too, and that the help leaves out."""
+    """An option that can also be given by `--set`; the help leaves it out."""
     return typer.Option(help=text, hidden=True, show_default=False)
 
 
@@ -71,12 +71,9 @@ def make(
     from thyme.model.settings import set_key, to_record
     from thyme.pipeline.schemas import POSTS
     from thyme.pipeline.spark import dataset
-    from thyme.pipeline.spark.lazy_session import Session
     from thyme.pipeline.spark.session import spark_session, suited_to_dataset
-    from thyme.pipeline.spark.stored_rows import open_rows
     from thyme.pipeline.traces.outline import read_outline
-    from thyme.pipeline.traces.trace import TraceOptions
-    from thyme.pipeline.traces.writing import write_trace
+    from thyme.pipeline.traces.trace import TraceOptions, write_trace
     from thyme.study.posts_fit import doubts, span_of, use_words
 
     given: dict[str, Any] = {}
@@ -104,12 +101,10 @@ def make(
             set_key(given, key, value)
     options = with_settings(to_record(given, TraceOptions, "thyme trace make"), settings)
     given_posts, place = place_of(posts), place_of(out)
+    dataset.check_place(place)
     with Console(stderr=True).status("Making the trace …"):
-
-        def spark() -> Session:
-            return spark_session("trace", master, **suited_to_dataset(dataset.size_bytes(given_posts)))
-
-        write_trace(open_rows(spark, given_posts, POSTS), options, place)
+        spark = spark_session("trace", master, **suited_to_dataset(dataset.size_bytes(given_posts)))
+        write_trace(dataset.read(spark, given_posts, POSTS), options, place)
     outline = read_outline(place)
     _show(outline, f"{place}: a new trace")
     span = span_of(given_posts)
@@ -122,7 +117,7 @@ def make(
 def check(
     trace: Annotated[str, typer.Argument(help="A trace: a CSV file, a Parquet file or a dataset.")],
 ) -> None:
-    """Check a trace, and say how many operations of each kind it has; faults are told with their rows."""
+    """Check a trace, and print how many operations of each kind it has; errors name the row."""
     _show(_checked(trace), f"{trace}: a valid trace")
 
 
@@ -133,8 +128,7 @@ def example(
     seed: Annotated[int, typer.Option(help="Decides all that is drawn.")] = 1,
 ) -> None:
     """Write a small trace to begin with: a third ask for a tag, everybody posts once, all within a minute."""
-    from thyme.sim.example_trace import example_operations
-    from thyme.sim.traces import write_csv
+    from thyme.sim.traces import example_operations, write_csv
 
     operations = example_operations(users, seed)
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -1,35 +1,55 @@
-"""`thyme put`, `sub`, `get`, `rm`, `ls`, `peers`: one thing each, asked of the node that runs on this device."""
+"""`thyme put`, `sub`, `get`, `rm`, `ls`, `peers`: operations of the node that runs on this device.
+
+They print objects as lines and tables, and a progress bar on a terminal.
+"""
 
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from datetime import datetime
+from io import BytesIO
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 
-from thyme.cli.verb_lines import bar, object_line, objects_table, size_text
 from thyme.model.errors import InputError
+from thyme.model.terminal import printable
 
+if TYPE_CHECKING:
+    from thyme.live.views import ObjectView
+
+CLICK_ERROR: Any = typer.BadParameter.__mro__[2]
+"""The base class of click's errors; some releases of typer carry their own copy of click."""
 Control = Annotated[str, typer.Option(help="Speak to the daemon of this name, or whose socket has this path.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object per line.")]
 Last = Annotated[str, typer.Option(help="Only what was published in the last while, such as 10m, and from now on.")]
+BAR_CHARS = 30
+SHOW_S = 0.1
+"""Seconds between two updates of a progress bar."""
+SUMMARY_CHARS = 60
 
 
 def put(
-    file: Annotated[str, typer.Argument(help="What to store; - is standard input.")],
+    file: Annotated[str, typer.Argument(help="What to store; - is standard input. With --text, the object's name.")],
     tags: Annotated[str, typer.Option(help="The tags it is found by, such as goal,final.")],
     name: Annotated[str, typer.Option(help="Its name among this node's objects; the file's unless given.")] = "",
     summary: Annotated[str, typer.Option(help="What subscribers see of it; its name unless given.")] = "",
+    text: Annotated[str | None, typer.Option(help="Store this text instead of a file.")] = None,
     as_json: Json = False,
     control: Control = "",
 ) -> None:
     """Store a file under tags, and notify whoever subscribed to them."""
     client = _client(control)
     words = [tag.strip() for tag in tags.split(",") if tag.strip()]
-    if file == "-":
+    if text is not None:
+        content = text.encode()
+        stored = client.insert(BytesIO(content), len(content), name or file, words, summary or text[:SUMMARY_CHARS])
+    elif file == "-":
         if not name:
             raise InputError("what comes from standard input needs a name: thyme put - --name NAME --tags …")
         stored = client.insert(sys.stdin.buffer, None, name, words, summary or name, bar("put", name))
@@ -39,7 +59,7 @@ def put(
         with path.open("rb") as data:
             size_bytes = path.stat().st_size
             stored = client.insert(data, size_bytes, called, words, summary or called, bar("put", called))
-    print(msgspec.json.encode(stored).decode() if as_json else f"{stored.key}  {size_text(stored.size_bytes)}")
+    _show(stored if as_json else f"{printable(stored.key)}  {size_text(stored.size_bytes)}")
 
 
 def sub(
@@ -48,6 +68,7 @@ def sub(
     past: Annotated[bool, typer.Option("--past", help="Only what is there already; then end.")] = False,
     future: Annotated[bool, typer.Option("--future", help="Only what is published from now on.")] = False,
     count: Annotated[int, typer.Option(min=0, help="End after so many matches; 0 does not end.")] = 0,
+    confirm: Annotated[bool, typer.Option("--confirm", help="First print when the subscription is in place.")] = False,
     as_json: Json = False,
     control: Control = "",
 ) -> None:
@@ -55,7 +76,9 @@ def sub(
     shown = 0
     with suppress(KeyboardInterrupt):
         for kind, said in _client(control).listen(query, **_frame(last, past, future)):
-            if kind == "notified":
+            if kind == "subscribed" and confirm:
+                _show(said if as_json else f"subscribed to {said['query']}")
+            elif kind == "notified":
                 _show(said if as_json else object_line(said["object"]))
                 shown += 1
                 if shown == count:
@@ -65,6 +88,7 @@ def sub(
 def get(
     key: Annotated[str, typer.Argument(help="NAME@NODE as ls and sub show it, or a NAME that only one object has.")],
     output: Annotated[str, typer.Option("-o", "--output", help="The file to write; - is standard output.")] = "",
+    as_json: Json = False,
     control: Control = "",
 ) -> None:
     """Retrieve an object that this node was notified of, or found with ls, to a file."""
@@ -82,16 +106,24 @@ def get(
     if not output and path.exists():
         raise InputError(f"{path} exists already; name another file with -o FILE, or -o {path} to replace it")
     size_bytes = client.retrieve_to(whole, path, progress)
-    print(f"{path}  {size_text(size_bytes)}")
+    _show(
+        {"key": whole, "file": str(path), "size_bytes": size_bytes}
+        if as_json
+        else f"{printable(path)}  {size_text(size_bytes)}"
+    )
 
 
 def rm(
     key: Annotated[str, typer.Argument(help="An object of this node, by its key or name.")],
+    as_json: Json = False,
     control: Control = "",
 ) -> None:
     """Delete one of this node's own objects everywhere."""
     client = _client(control)
-    client.delete(client.key_of(key))
+    whole = client.key_of(key)
+    client.delete(whole)
+    if as_json:
+        _show({"deleted": whole})
 
 
 def ls(
@@ -114,19 +146,23 @@ def ls(
 
 def peers(as_json: Json = False, control: Control = "") -> None:
     """List who is in range."""
-    for peer in _client(control).peers():
+    client = _client(control)
+    here = client.peers()
+    for peer in here:
         _show(peer if as_json else f"{peer.node}  {peer.address}")
+    for note in () if here else client.status().notes:
+        print(f"thyme: {note}", file=sys.stderr)
 
 
 def _client(control: str) -> Any:
     from thyme.live.daemon.client import Client
-    from thyme.live.daemon.places import control_path
+    from thyme.live.daemon.paths import control_path
 
     return Client(control_path(control))
 
 
 def _frame(last: str, past: bool, future: bool) -> dict[str, float | str]:
-    from thyme.live.node.operations.periods import span_s
+    from thyme.live.node.arguments import span_s
 
     if future and (last or past):
         raise InputError("--future leaves out what --last and --past ask for; give one or the other")
@@ -137,3 +173,79 @@ def _frame(last: str, past: bool, future: bool) -> dict[str, float | str]:
 
 def _show(what: Any) -> None:
     print(what if isinstance(what, str) else msgspec.json.encode(what).decode(), flush=True)
+
+
+VERBS = {each.__name__: each for each in (put, sub, get, rm, ls, peers)}
+
+
+def run_verb(words: Sequence[str], control: Path) -> None:
+    """Run a line of a node's shell: one of the verbs, on the node with this control socket."""
+    if words[0] == "help":
+        print("\n".join([*(f"{name:8}{each.__doc__}" for name, each in VERBS.items()), "quit    Leave."]), flush=True)
+        return
+    if words[0] not in VERBS:
+        raise InputError(f"there is no verb {words[0]!r}; expected one of {', '.join(VERBS)}, help or quit")
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command()(VERBS[words[0]])
+    confirm = ["--confirm"] if words[0] == "sub" else []
+    try:
+        typer.main.get_command(app).main(
+            [*words[1:], *confirm, "--control", str(control)], prog_name=words[0], standalone_mode=False
+        )
+    except CLICK_ERROR as error:
+        raise InputError(f"{words[0]}: {error.format_message()}; {words[0]} --help shows how it is used") from error
+
+
+def size_text(size_bytes: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if size_bytes < 1_000:
+            return f"{size_bytes:.0f} {unit}" if unit == "B" else f"{size_bytes:.1f} {unit}"
+        size_bytes /= 1_000
+    return f"{size_bytes:.1f} TB"
+
+
+def object_line(said: dict[str, Any]) -> str:
+    """One match: publication time, key, size, tags and summary."""
+    return "  ".join(_cells(said))
+
+
+def objects_table(objects: Iterable[ObjectView]) -> str:
+    rows = [_cells({name: getattr(each, name) for name in each.__struct_fields__}) for each in objects]
+    widths = [max((len(row[i]) for row in rows), default=0) for i in range(5)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+
+
+def _cells(said: dict[str, Any]) -> list[str]:
+    at = datetime.fromtimestamp(said["published_s"]).strftime("%Y-%m-%d %H:%M:%S")
+    summary = " ".join((said["summary_text"] or "").split())
+    shown = printable(summary)[:SUMMARY_CHARS]
+    tags = printable(",".join(said["tags"]))
+    return [at, printable(said["key"]), size_text(said["size_bytes"]), tags, f'"{shown}"' if shown else ""]
+
+
+def bar(verb: str, name: str) -> Callable[[int, int], None] | None:
+    """A function that draws how much of an object is done, on standard error; none if that is not a terminal."""
+    if not sys.stderr.isatty():
+        return None
+    began_s = time.monotonic()
+    drawn_s = began_s
+
+    def draw(done_bytes: int, size_bytes: int) -> None:
+        nonlocal drawn_s
+        now_s, ended = time.monotonic(), 0 < size_bytes <= done_bytes
+        if now_s - drawn_s < SHOW_S and not (ended and drawn_s > began_s):
+            return
+        drawn_s = now_s
+        share = done_bytes / size_bytes if size_bytes else 0.0
+        full = "█" * round(BAR_CHARS * share)
+        speed = size_text(done_bytes / max(now_s - began_s, SHOW_S))
+        sys.stderr.write(
+            f"\r{verb} {printable(name)} {full:░<{BAR_CHARS}} {share:4.0%} of {size_text(size_bytes)}, {speed}/s\x1b[K"
+        )
+        if ended:
+            sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
+
+    return draw

@@ -7,7 +7,7 @@ from typing import Annotated, cast
 import msgspec
 import typer
 
-from thyme.approaches.walks.methods import Method
+from thyme.approaches.walks.options import Method
 from thyme.cli.settings import Settings, with_settings
 from thyme.papers.walks.limits import MAX_GRAPH_DRAWS, RADIUS
 from thyme.papers.walks.readings import WalkOptions, answers, parse_reading
@@ -16,10 +16,10 @@ _READINGS = "; ".join(f"{field}: {' | '.join(values)}" for field, values in answ
 
 
 def walks(
-    nodes: Annotated[int, typer.Option(help="Nodes of each network.")] = 1000,
-    initiators: Annotated[int, typer.Option(help="Publishers and subscribers that start a walk.")] = 10,
-    networks: Annotated[int, typer.Option(help="Connected networks to draw.")] = 100,
-    draws: Annotated[int, typer.Option(help="Draws of initiators on each network.")] = 1,
+    nodes: Annotated[int, typer.Option(min=2, help="Nodes of each network.")] = 1000,
+    initiators: Annotated[int, typer.Option(min=2, help="Publishers and subscribers that start a walk.")] = 10,
+    networks: Annotated[int, typer.Option(min=1, help="Connected networks to draw.")] = 100,
+    draws: Annotated[int, typer.Option(min=1, help="Draws of initiators on each network.")] = 1,
     pure: Annotated[bool, typer.Option("--pure", help="Pure random walks instead of directional ones.")] = False,
     reading: Annotated[str, typer.Option(help=f"Answers to what the paper leaves open. {_READINGS}")] = "default",
     method: Annotated[str, typer.Option(help="Cost of a step: neighbourhood (3), second (2), weights (1).")] = (

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from rich.console import Console, Group
     from rich.table import Table
 
-    from thyme.live.shell.spools import Following
-    from thyme.pipeline.watch.stream import Watched
+    from thyme.live.node.logs.following import Following
+    from thyme.pipeline.watch.stream import Watched, WatchPlaces
     from thyme.pipeline.watch.windows import WatchOptions, WindowFigures
 
 CALENDAR_FROM_S = 1_000_000_000.0
@@ -43,6 +43,10 @@ def watch(
         float, typer.Option("--every", metavar="SECONDS", help="How often the logs are looked at.")
     ] = 2.0,
     last: Annotated[int, typer.Option("--last", min=1, help="How many windows to show, the newest ones.")] = 5,
+    sink: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the windows as Parquet, too.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep how far the logs were read, to go on after a restart.")
+    ] = None,
     master: Master = "",
     conf: Conf = None,
 ) -> None:
@@ -59,21 +63,27 @@ def watch(
       thyme watch 127.0.0.1:9101 127.0.0.1:9102
 
       thyme watch logs --once --window 30 --slide 30
+
+      thyme watch logs --sink windows --checkpoint watch
     """
     places = _places(where)
     from rich.console import Console
 
+    from thyme.pipeline.watch.stream import WatchPlaces
     from thyme.pipeline.watch.windows import WatchOptions
 
+    kept = WatchPlaces(sink, checkpoint)
     options = WatchOptions(window_s, slide_s, late_s, every_s)
     console = Console(highlight=False)
     if isinstance(places, Path):
-        _watch_folder(console, places, options, master, once, last)
+        _watch_folder(console, places, options, master, once, last, kept)
         return
-    from thyme.live.shell.spools import Following
+    if checkpoint is not None:
+        raise InputError("--checkpoint: what nodes tell cannot be read again; watch a folder of logs")
+    from thyme.live.node.logs.following import Following
 
     with TemporaryDirectory(prefix="thyme-follow-") as spool, Following(places, Path(spool)) as following:
-        _watch_folder(console, Path(spool), options, master, once, last, following)
+        _watch_folder(console, Path(spool), options, master, once, last, kept, following)
 
 
 def _watch_folder(
@@ -83,9 +93,10 @@ def _watch_folder(
     master: str,
     once: bool,
     last: int,
+    kept: WatchPlaces,
     following: Following | None = None,
 ) -> None:
-    """Watch a folder: that of a person, or the spool of nodes that are followed."""
+    """Watch a folder of logs: a given one, or the one that logs of remote nodes are copied to."""
     from rich.console import Console, Group
     from rich.live import Live
 
@@ -101,16 +112,16 @@ def _watch_folder(
         following.catch_up()
     if once:
         with Console(stderr=True).status("Reading the logs on Spark …"):
-            watched = watch_once(folder, options, master)
+            watched = watch_once(folder, options, master, kept)
         console.print(shown(watched))
         return
     over = (lambda: following.over) if following is not None else (lambda: False)
     with suppress(KeyboardInterrupt), Live("Starting Spark …", console=console, auto_refresh=False) as live:
-        watch_on(folder, options, lambda watched: live.update(shown(watched), refresh=True), master, over)
+        watch_on(folder, options, lambda watched: live.update(shown(watched), refresh=True), master, over, kept)
 
 
 def _followed(following: Following) -> Iterator[str]:
-    """What there is to say of nodes that are followed."""
+    """Problems with nodes whose logs are followed."""
     for node in following.nodes:
         told = [f"{node.greeting.forgotten:,} events of its past forgotten"] if node.greeting.forgotten else []
         if node.left:

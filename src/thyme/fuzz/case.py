@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,8 +11,8 @@ import msgspec
 from thyme.approaches.interface import Capabilities
 from thyme.approaches.registry import find_approach
 from thyme.fuzz.crowd import Crowd
+from thyme.fuzz.observer import ObservedOperation
 from thyme.fuzz.play import Evidence
-from thyme.fuzz.watch import Asked
 from thyme.fuzz.worlds import World
 from thyme.model.ids import ObjectKey, SubscriptionKey
 from thyme.model.operations import Operation
@@ -30,19 +31,19 @@ class ObjectCase(msgspec.Struct):
     """An object whose insertion was asked for, and its deletion if that was."""
 
     operation: Operation
-    inserted: Asked
+    inserted: ObservedOperation
     published_s: float
     """On its owner's clock."""
-    deleted: Asked | None = None
+    deleted: ObservedOperation | None = None
 
 
 class SubscriptionCase(msgspec.Struct):
     operation: Operation
-    made: Asked
-    revoked: Asked | None = None
+    made: ObservedOperation
+    revoked: ObservedOperation | None = None
 
     def holds(self, published_s: float) -> bool:
-        """Whether the instant lies in the frame, [start, end)."""
+        """Whether the instant is in the time frame, [start, end)."""
         start_s, end_s = self.operation.start_s, self.operation.end_s
         return (start_s is None or published_s >= start_s) and (end_s is None or published_s < end_s)
 
@@ -58,14 +59,16 @@ class Case:
         self.full_queues = bool(world.given["radio"].get("queue_frames", 0))
         disk = world.given.get("disk", {})
         self._undo_s = 2.0 * (disk.get("commit_s", 0.0) + disk.get("answer_s", 0.0))
-        """What a device has written down lasts after this at the latest: the batch before it, and its own."""
+        """Latest time until a device's write is durable: the batch before it, and its own."""
         self.capabilities: Capabilities = find_approach(world.given["approach"]).capabilities
         self.servers = set(range(world.given["nodes"], self.crowd.nodes)) if self.capabilities.needs_server else set()
+        self.reached: Counter[str] = Counter()
+        """How often each state that a promise is about occurred."""
         self.objects: dict[ObjectKey, ObjectCase] = {}
         self.subscriptions: dict[SubscriptionKey, SubscriptionCase] = {}
         self._gather({(one.kind, one.object, one.subscription): one for one in evidence.asked}, world)
 
-    def _gather(self, asked: dict[Any, Asked], world: World) -> None:
+    def _gather(self, asked: dict[Any, ObservedOperation], world: World) -> None:
         for operation in world.operations:
             key, name = operation.object_key, operation.subscription_key
             is_object = operation.kind in (OperationKind.INSERT, OperationKind.DELETE)
@@ -86,19 +89,19 @@ class Case:
                     pass
 
     def undone(self, node: int, at_s: float) -> bool:
-        """Whether a crash may have taken back what a device wrote down then."""
+        """Whether a crash may have undone a device's write of that time."""
         return self._undo_s > 0.0 and self.crowd.went_off(node, at_s, at_s + self._undo_s)
 
     @property
     def keeps_everything(self) -> bool:
-        """Whether the approach promises to keep, find and serve what was acknowledged, and its settings let it.
+        """Whether the approach promises to keep, find and serve acknowledged objects, and its settings allow it.
 
-        DRIP, SocialCast and the walks promise none of that; the papers' configuration of Thyme-DCS leaves undone what
-        it takes; with one request or retrieval at a time, or with radio queues that overflow, much is refused.
+        DRIP, SocialCast and the walks promise none of that; the papers' configuration of Thyme-DCS has no repair; with
+        one request or retrieval at a time, or with overflowing radio queues, much is refused.
         """
         declared = self.capabilities
         bounded = "pending" in self.settings.get("retry", {}) or "fetches" in self.settings.get("contents", {})
-        able = declared.answers_past and declared.deletes and not declared.delivers_contents
+        able = declared.answers_past and not declared.past_is_best_effort and not declared.delivers_contents
         return able and not (self.settings.get("paper", False) or bounded or self.full_queues)
 
     @property
@@ -111,8 +114,9 @@ class Case:
         return bool(self.settings.get("paper", False))
 
     def whole(self, node: int, from_s: float, to_s: float) -> bool:
-        """Whether the crowd was settled: nothing in the way, nobody switched, and everybody who was on, servers
-        included, was joined to `node` by lasting links."""
+        """Whether the crowd was settled: no fault, no node switched on or off, and lasting links connected all nodes
+        that were on, including servers, to `node`.
+        """
         crowd = self.crowd
         if crowd.disturbed(from_s, to_s) or crowd.switched(from_s, to_s):
             return False

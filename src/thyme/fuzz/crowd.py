@@ -1,9 +1,10 @@
-"""The crowd as the judge sees it: who was on, who could hear whom, and when something was in the way.
+"""The crowd as the judge sees it: which nodes were on, which were in range of each other, and when faults were in
+force.
 
-Two nodes are joined over a time if a chain of links joins them and every link of it lasted all that time, with both its
-ends on and within range at each look. Thyme-DCS passes messages only between cells that touch (FGCS §4.3), so for it
-they have to be in such cells, too; but its routes follow from where people are, so a chain at each look is enough,
-whichever links it has. Faults count as in the way everywhere while they last.
+Two nodes are connected over a time span if a path of links connects them and every link on it lasted the whole span:
+both its ends on and within range in each sample. Routes of Thyme-DCS follow from positions, so for it links between
+adjacent cells, which are always in range (FGCS §4.3), need not last: a path in each sample is enough. A fault counts as
+affecting every node while it lasts.
 """
 
 from __future__ import annotations
@@ -15,19 +16,19 @@ from numpy.typing import NDArray
 
 from thyme.sim.faults import Rule
 from thyme.world.churn import Churn
-from thyme.world.mobility.movement import Movement
+from thyme.world.movement import Movement
 
 LOOK_S = 1.0
-"""Between two looks at who is within range."""
+"""Between two samples of which nodes are in range."""
 
 
 class Crowd:
-    """Where everybody was and whether they were on, at any time."""
+    """Positions and on/off states of all nodes, at any time."""
 
     def __init__(
         self, movement: Movement, churn: Churn, faults: Sequence[Rule], range_m: float, cell_m: float | None = None
     ) -> None:
-        """`cell_m`: the side of the cells, where only those that touch have links."""
+        """`cell_m`: the side of the cells, where links between those that touch need not last."""
         self._movement = movement
         self._faults = faults
         self._range_m = range_m
@@ -35,7 +36,7 @@ class Crowd:
         self.nodes = movement.nodes
         self._changes = churn.changes
         self._absent = set(churn.starts_off())
-        self._links: dict[int, NDArray[np.bool_]] = {}
+        self._links: dict[int, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
         self.speed_mps = float(np.hypot(movement.vx_mps, movement.vy_mps).max(initial=0.0))
         self.walks = self.speed_mps > 0.0
 
@@ -44,11 +45,11 @@ class Crowd:
         return any(rule.from_s < to_s and rule.to_s > from_s for rule in self._faults)
 
     def switched(self, from_s: float, to_s: float) -> bool:
-        """Whether anybody went on or off."""
+        """Whether a node went on or off."""
         return any(from_s <= change.at_s <= to_s for change in self._changes)
 
     def forgot(self, from_s: float, to_s: float) -> bool:
-        """Whether anybody lost what they had stored."""
+        """Whether a node lost its store."""
         return any(
             from_s <= change.at_s <= to_s and not change.on and not change.keeps_store for change in self._changes
         )
@@ -69,31 +70,34 @@ class Crowd:
         return all(self.on_throughout(node, from_s, to_s) for node in range(self.nodes))
 
     def joined(self, node: int, from_s: float, to_s: float) -> set[int]:
-        """Everybody who is joined to `node` over this time, itself included; nobody if it was not on."""
+        """All nodes connected to `node` over this time span, including itself; none if it was not on."""
         on = np.array([self.on_throughout(one, from_s, to_s) for one in range(self.nodes)])
         if not on[node]:
             return set()
         present = on[:, None] & on[None, :]
-        looks = [present & self._links_at(look) for look in range(int(from_s / LOOK_S), int(to_s / LOOK_S) + 2)]
+        looks = [self._links_at(look) for look in range(int(from_s / LOOK_S), int(to_s / LOOK_S) + 2)]
+        lasting = present & np.logical_and.reduce([links for links, _ in looks])
         if self._cell_m is None:
-            return _around(node, np.logical_and.reduce(looks))
-        return set.intersection(*(_around(node, links) for links in looks))
+            return _around(node, lasting)
+        return set.intersection(*(_around(node, lasting | (present & touching)) for _, touching in looks))
 
-    def _links_at(self, look: int) -> NDArray[np.bool_]:
+    def _links_at(self, look: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Pairs of nodes within range, and which of those pairs are in adjacent cells."""
         links = self._links.get(look)
         if links is None:
             places = self._movement.positions(look * LOOK_S)
             away_m = np.hypot(*(places[:, None, :] - places[None, :, :]).transpose(2, 0, 1))
-            links = away_m <= self._range_m
+            in_range = away_m <= self._range_m
+            touching = in_range
             if self._cell_m is not None:
                 cells = np.floor(places / self._cell_m)
-                links &= (np.abs(cells[:, None, :] - cells[None, :, :]) <= 1.0).all(axis=2)
-            self._links[look] = links
+                touching = in_range & (np.abs(cells[:, None, :] - cells[None, :, :]) <= 1.0).all(axis=2)
+            links = self._links[look] = (in_range, touching)
         return links
 
 
 def _around(node: int, links: NDArray[np.bool_]) -> set[int]:
-    """Whoever a chain of links joins to `node`."""
+    """All nodes that a path of links connects to `node`."""
     reached = np.zeros(len(links), dtype=np.bool_)
     reached[node] = True
     while True:

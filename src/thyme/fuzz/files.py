@@ -17,7 +17,7 @@ MAX_VIOLATIONS_TOLD = 8
 
 
 def write_world(world: World, folder: Path, violations: Sequence[Violation] = ()) -> Path:
-    """The folder's scenario; what was found stands at its head."""
+    """The folder's scenario; the finding is in its header."""
     folder.mkdir(parents=True, exist_ok=True)
     told = [f"# {one.promise} at {one.at_s:.2f} s: {one.text}" for one in violations[:MAX_VIOLATIONS_TOLD]]
     if len(violations) > MAX_VIOLATIONS_TOLD:

@@ -1,8 +1,8 @@
 """Playing a world: the run itself, and the evidence that the judge needs.
 
-Evidence is what users and stores said to each other (`Watch`), every frame that was sent, what each node held at the
-end, and what became of names that were used twice. The run is the one that `thyme simulate` makes of the same scenario
-and trace; names are tried again only after it has ended.
+Evidence is what users and stores said to each other (`StoreObserver`), every frame that was sent, what each node held
+at the end, and what became of names that were used twice. The run is the one that `thyme simulate` makes of the same
+scenario and trace; names are tried again only after it has ended.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 from thyme.approaches.interface import ReactiveStore
 from thyme.approaches.registry import find_approach
 from thyme.fuzz.crowd import Crowd
-from thyme.fuzz.watch import CONTENT, Asked, Told, Watch
+from thyme.fuzz.observer import CONTENT, NotifiedOf, ObservedOperation, StoreObserver
 from thyme.fuzz.worlds import World
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
@@ -30,22 +30,22 @@ STORM_FRAMES_PER_NODE_S = 400
 
 
 class Held(msgspec.Struct, frozen=True):
-    """What one node that is on had at the end: its contents by name, and its own count of each thing."""
+    """The final state of a node that is on: its contents by name, and its own counters."""
 
     contents: tuple[str, ...]
     counts: dict[str, int]
 
 
 class Evidence(msgspec.Struct):
-    """What a run showed. `broken` is the exception that ended it early, if one did."""
+    """The evidence of a run. `broken` is the exception that ended it early, if one did."""
 
     crowd: Crowd
-    told: list[Told]
-    asked: list[Asked]
+    told: list[NotifiedOf]
+    asked: list[ObservedOperation]
     held: dict[int, Held]
     skews_s: list[float]
     frames: list[tuple[float, int, str]] = []
-    """When, by whom, and what: messages that are no control traffic."""
+    """Time, sender and type of every message that is not control traffic."""
     kept_anywhere: frozenset[str] = frozenset()
     """Contents that some node has, on or off."""
     names_taken_again: list[str] = []
@@ -60,9 +60,9 @@ class _Storm(Exception):
 def play(world: World) -> Evidence:
     """Run a world and gather the evidence."""
     scenario = world.scenario()
-    watch = Watch()
-    run = Run(scenario, world.operations, watch.stand_before)
-    watch.follow(run)
+    observer = StoreObserver()
+    run = Run(scenario, world.operations, observer.stand_before)
+    observer.follow(run)
     run.world.keep_frames()
     assert isinstance(scenario.radio, DiscModel), "worlds are played on discs, whose reach the judge knows"
     cell_m = scenario.area().cell_m if find_approach(scenario.approach).capabilities.needs_positions else None
@@ -71,7 +71,7 @@ def play(world: World) -> Evidence:
     evidence = Evidence(crowd, [], [], {}, skews_s)
     control: set[str] = set()
     try:
-        events = run.go(_storm_watch(run)).events
+        events = run.go(_storm_check(run)).events
         pairs = zip(events["kind"].to_pylist(), events["name"].to_pylist(), strict=True)
         control = {name for kind, name in pairs if kind == "control"}
     except _Storm:
@@ -82,13 +82,13 @@ def play(world: World) -> Evidence:
     evidence.held = {int(node): _held(run, node, store) for node, store in sorted(run.stores.items())}
     disks = [host.store for host in run.world.hosts]
     evidence.kept_anywhere = frozenset(name for disk in disks for name, _ in disk.items(CONTENT))
-    evidence.told, evidence.asked = list(watch.told), list(watch.asked)
+    evidence.told, evidence.asked = list(observer.told), list(observer.asked)
     if not evidence.broken and evidence.storm_s < 0.0:
         evidence.names_taken_again = _try_names_again(run, evidence.asked)
     return evidence
 
 
-def _storm_watch(run: Run) -> Callable[[float], None]:
+def _storm_check(run: Run) -> Callable[[float], None]:
     sent = 0
     most = STORM_FRAMES_PER_NODE_S * run.movement.nodes
 
@@ -123,7 +123,7 @@ def _held(run: Run, node: int, store: ReactiveStore) -> Held:
     return Held(tuple(name for name, _ in disk.items(CONTENT)), counts)
 
 
-def _try_names_again(run: Run, asked: list[Asked]) -> list[str]:
+def _try_names_again(run: Run, asked: list[ObservedOperation]) -> list[str]:
     """Insert and subscribe once more under every name that was acknowledged, at nodes that kept their store; a name
     that is accepted is reported. `done` is of no interest: the rule is checked at once."""
     accepted: list[str] = []

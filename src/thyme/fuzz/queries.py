@@ -11,7 +11,7 @@ _SPELLINGS = {"and": "&", "&&": "&", "or": "|", "||": "|", "not": "!"}
 
 
 def is_true(query: str, tags: Container[str]) -> bool:
-    """Whether an object with these tags is what the query asks for."""
+    """Whether an object with these tags matches the query."""
     pieces = [_SPELLINGS.get(piece.lower(), piece) for piece in _PIECES.findall(query)]
     value = _either(pieces, tags)
     assert not pieces, f"the judge cannot read {query!r} from {pieces[0]!r} on"

@@ -1,4 +1,4 @@
-"""What remains when everything was done: names stay used, nodes hold what is live and no more, and the air is quiet."""
+"""What remains at the end: names stay used, nodes hold live objects only, and there is little traffic."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from thyme.fuzz.case import Case, Judgement, ObjectCase, SubscriptionCase, Viola
 from thyme.model.records import OperationKind
 
 FORGOTTEN_S = 40.0
-"""What was deleted, revoked or has ended is gone after this, at nodes that were on and settled all the while."""
+"""Deleted, revoked or expired state is gone after this time, at nodes that were on and settled throughout."""
 QUIET_S = 20.0
-"""How long the air is listened to, at the end of the run."""
+"""How long traffic is counted, at the end of the run."""
 QUIET_AFTER_S = 60.0
 """From this long after the last operation, switch or fault on, a crowd is quiet …"""
 QUIET_FRAMES_PER_NODE_S = 1.0
-"""… which is at most so many frames per node and second that are no beacons and no routing …"""
+"""… which is at most this many frames per node and second, without beacons and routing …"""
 WALKING_FRAMES_PER_NODE_S = 5.0
-"""… or so many where people walk, since they carry things from cell to cell …"""
+"""… or this many if people walk, since nodes then transfer state from cell to cell …"""
 WALKING_MPS = 6.0
-"""… at up to this speed; who runs faster crosses more cells, and may send as many times more …"""
+"""… at up to this speed; faster nodes cross more cells, and may send proportionally more …"""
 SMALL_PARTS = 2.0
-"""… and so many times that if contents travel in the smallest parts, of which an object has twelve times as many."""
+"""… and this factor more if contents travel in the smallest parts: an object then has twelve times as many."""
 _OBJECTS = ("objects", "metadata")
 
 
@@ -40,7 +40,7 @@ def judge_remains(case: Case) -> Judgement:
 
 
 def _judge_contents(case: Case, node: int) -> Judgement:
-    """A copy that somebody retrieved stays theirs."""
+    """A retrieved copy stays with the node that retrieved it."""
     mine = [one for one in case.evidence.asked if one.kind is OperationKind.RETRIEVE and one.node == node]
     fetched = {str(one.object) for one in mine if one.ok}
     for key, thing in case.objects.items():
@@ -66,7 +66,7 @@ def _judge_counts(case: Case, node: int) -> Judgement:
 
 
 def _is_forgotten(case: Case, one: ObjectCase) -> bool:
-    """Whether nobody should hold the object any more: its deletion was acknowledged long enough ago."""
+    """Whether no node should hold the object any more: its deletion was acknowledged long enough ago."""
     return one.deleted is not None and one.deleted.ok and one.deleted.ended_s <= case.end_s - FORGOTTEN_S
 
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
-from thyme.fuzz.case import Violation
+from thyme.fuzz.case import Case, Violation
 from thyme.fuzz.judge import PROMISES, judge
 from thyme.fuzz.play import play
 from thyme.fuzz.shrink import shrink
@@ -32,6 +32,9 @@ class Verdict(msgspec.Struct, frozen=True):
     """Asked for, retrievals and requests for more included."""
     told: int
     violations: tuple[Violation, ...]
+    reached: dict[str, int] = {}
+    """Pairs of a subscription and an object that were judged to the end of the run, by which came first and whether a
+    fault or a switch was in the way."""
 
     def breaks(self) -> tuple[str, ...]:
         """The promises that were broken, in their order."""
@@ -51,9 +54,10 @@ class Finding(msgspec.Struct, frozen=True):
 
 def judge_world(world: World) -> Verdict:
     evidence = play(world)
-    violations = tuple(judge(world, evidence))
-    given = world.given
-    return Verdict(given["approach"], given["seed"], len(evidence.asked), len(evidence.told), violations)
+    case = Case(world, evidence)
+    violations = tuple(judge(case))
+    approach, seed = world.given["approach"], world.given["seed"]
+    return Verdict(approach, seed, len(evidence.asked), len(evidence.told), violations, dict(case.reached))
 
 
 def judge_seed(which: tuple[str, int]) -> Verdict:
@@ -98,6 +102,14 @@ def table_of(verdicts: Sequence[Verdict]) -> list[dict[str, int | str]]:
         row["broken"] = sum(bool(verdict.violations) for verdict in own)
         rows.append(row | {promise: broken[promise] for promise in PROMISES})
     return rows
+
+
+def reached_by(verdicts: Sequence[Verdict]) -> dict[str, Counter[str]]:
+    """By approach: how often each state was reached."""
+    reached: dict[str, Counter[str]] = {}
+    for verdict in verdicts:
+        reached.setdefault(verdict.approach, Counter()).update(verdict.reached)
+    return reached
 
 
 def _in_processes(work: Callable[[Given], Answer], given: Sequence[Given], jobs: int) -> Iterator[Answer]:

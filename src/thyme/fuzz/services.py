@@ -4,8 +4,8 @@ and retrieved."""
 from __future__ import annotations
 
 from thyme.fuzz.case import Case, Judgement, ObjectCase, SubscriptionCase, Violation
+from thyme.fuzz.observer import ObservedOperation
 from thyme.fuzz.queries import is_true
-from thyme.fuzz.watch import Asked
 from thyme.model.chunks import content_digest
 from thyme.model.ids import ObjectKey
 from thyme.model.objects import InStore, size_of
@@ -14,11 +14,13 @@ from thyme.model.records import OperationKind
 ENDS_S = 60.0
 """An operation ends within this, with one outcome: four tries take 30 s. A retrieval may try many sources."""
 SETTLED_S = 20.0
-"""A crowd is settled when nothing happened to it for so long: a period of DSDV, and some."""
+"""A crowd is settled when nothing happened for this long: a little more than a period of DSDV."""
 ACKNOWLEDGED_S = 10.0
-"""An insertion acknowledged so long before a subscription belongs to its past."""
+"""An insertion acknowledged this long before a subscription belongs to its past."""
 FOUND_S = 45.0
-"""Past matches are told within this, page after page."""
+"""Past matches are notified within this time, page after page."""
+TOLD_S = 50.0
+"""In a crowd that was settled for this long, every active subscription was notified of every live object."""
 WALKERS_MISS = 0.1
 """Of a crowd that walks, this share of operations may fail and of matches may be missed, and one of each."""
 _SERVED = (
@@ -38,14 +40,15 @@ def judge_services(case: Case) -> Judgement:
     if case.keeps_everything:
         yield from _judge_serving(case)
         yield from _judge_finding(case)
+        yield from _judge_telling(case)
         yield from _judge_keeping(case)
 
 
-def _what(asked: Asked) -> str:
+def _what(asked: ObservedOperation) -> str:
     return f"{asked.kind.value} of {asked.object or asked.subscription} by node {asked.node} at {asked.at_s:.2f} s"
 
 
-def _judge_end(case: Case, asked: Asked) -> Judgement:
+def _judge_end(case: Case, asked: ObservedOperation) -> Judgement:
     if asked.refused:
         return
     by_s = asked.at_s + ENDS_S
@@ -56,7 +59,7 @@ def _judge_end(case: Case, asked: Asked) -> Judgement:
         yield Violation("ends", by_s, f"{_what(asked)} never ended")
 
 
-def _judge_retrieval(case: Case, asked: Asked) -> Judgement:
+def _judge_retrieval(case: Case, asked: ObservedOperation) -> Judgement:
     assert asked.object is not None
     thing = case.objects.get(asked.object)
     if asked.refused or asked.failure is None or thing is None:
@@ -118,20 +121,65 @@ def _judge_finding(case: Case) -> Judgement:
 
 
 def _searched_in_peace(case: Case, subscription: SubscriptionCase) -> bool:
-    """Whether everybody was on and in reach while it was answered, nobody had ever lost their store, and each page that
-    was asked for came."""
+    """Whether all nodes were on and connected while it was answered, no node had ever lost its store, and each
+    requested page came.
+    """
     made = subscription.made
     from_s, to_s = made.at_s - SETTLED_S, made.at_s + FOUND_S
     if not made.ok or to_s > case.end_s or case.crowd.forgot(0.0, to_s):
         return False
     if subscription.revoked is not None and subscription.revoked.at_s < to_s:
         return False
-    pages = [
-        one for one in case.evidence.asked if one.kind is OperationKind.MORE and one.subscription == made.subscription
-    ]
-    if not all(page.ok for page in pages) or not case.crowd.all_on(from_s, to_s):
+    if not _pages_came(case, subscription) or not case.crowd.all_on(from_s, to_s):
         return False
     return case.whole(made.node, from_s, to_s)
+
+
+def _judge_telling(case: Case) -> Judgement:
+    """At the end of a run that ends settled, every active subscription has been notified of every acknowledged,
+    matching object that was not deleted, whichever came first, and whatever faults there were before.
+    """
+    due_s = case.end_s - TOLD_S
+    if case.crowd.forgot(0.0, case.end_s) or not case.crowd.all_on(due_s, case.end_s):
+        return
+    told = {(one.subscription, one.object) for one in case.evidence.told}
+    judged, missed = 0, []
+    for key, subscription in case.subscriptions.items():
+        if not _stands_to_the_end(case, subscription, due_s):
+            continue
+        for name, thing in case.objects.items():
+            inserted, made = thing.inserted, subscription.made
+            if thing.deleted is not None or not inserted.ok or inserted.ended_s > due_s:
+                continue
+            matches = is_true(subscription.operation.query, thing.operation.tags)
+            if not matches or not subscription.holds(thing.published_s):
+                continue
+            judged += 1
+            case.reached["object first" if inserted.at_s < made.at_s else "subscription first"] += 1
+            later_s = max(inserted.ended_s, made.ended_s)
+            if case.crowd.disturbed(later_s - SETTLED_S, later_s) or case.crowd.switched(later_s - SETTLED_S, due_s):
+                case.reached["due in a fault or a switch"] += 1
+            if (key, name) not in told:
+                text = f"subscription {key} of {made.at_s:.2f} s was never told of {name}, inserted at "
+                missed.append(Violation("tells", case.end_s, f"{text}{inserted.at_s:.2f} s"))
+    if missed and not _forgiven(case, judged, len(missed)):
+        yield from missed
+
+
+def _stands_to_the_end(case: Case, subscription: SubscriptionCase, due_s: float) -> bool:
+    """Whether it was accepted in time, was not revoked, its frame is open, all pages came, and all can be reached."""
+    made, frame_end_s = subscription.made, subscription.operation.end_s
+    if not made.ok or made.ended_s > due_s or subscription.revoked is not None:
+        return False
+    if frame_end_s is not None and frame_end_s <= case.end_s:
+        return False
+    return _pages_came(case, subscription) and case.whole(made.node, due_s, case.end_s)
+
+
+def _pages_came(case: Case, subscription: SubscriptionCase) -> bool:
+    name = subscription.made.subscription
+    pages = [one for one in case.evidence.asked if one.kind is OperationKind.MORE and one.subscription == name]
+    return all(page.ok for page in pages)
 
 
 def _is_past_match(subscription: SubscriptionCase, thing: ObjectCase) -> bool:
@@ -144,7 +192,7 @@ def _is_past_match(subscription: SubscriptionCase, thing: ObjectCase) -> bool:
 
 
 def _judge_keeping(case: Case) -> Judgement:
-    """An acknowledged object that was never deleted is with somebody, on or off, if nobody ever lost their store."""
+    """Some node, on or off, has each acknowledged object that was never deleted, if no node ever lost its store."""
     if case.crowd.forgot(0.0, case.end_s):
         return
     for key, thing in case.objects.items():

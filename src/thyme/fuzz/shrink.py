@@ -102,7 +102,7 @@ def _with_fewer_nodes(world: World) -> Iterator[World]:
 
 
 def _with_nodes(world: World, nodes: int) -> World:
-    """The same with so many nodes: those above go, and servers, which come after the crowd, move down."""
+    """The same with this many nodes: higher numbers are removed, and servers, which follow the crowd, move down."""
     old: int = world.given["nodes"]
     changes = [
         {**change, "node": change["node"] - old + nodes if change["node"] >= old else change["node"]}
@@ -114,7 +114,7 @@ def _with_nodes(world: World, nodes: int) -> World:
 
 
 def _moved(world: World, node: int, to: int) -> World:
-    """What one node does is done by another, and their switches are exchanged."""
+    """Exchange two nodes: their operations and their switches."""
     swap = {node: to, to: node}
     operations = [
         msgspec.structs.replace(one, node=NodeId(to)) if one.node == node else one for one in world.operations

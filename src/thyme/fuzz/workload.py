@@ -1,7 +1,7 @@
 """What the people of a random world do: a valid trace with every operation that a trace can hold.
 
 Tags are few, so that much matches; in half of the worlds one tag is hot. Some worlds are wound up before they end:
-everything is deleted and unsubscribed. Near the end a few people search the whole past (`census`), which shows what
+everything is deleted and unsubscribed. Near the end a few people search the whole past, which shows what
 was lost. Retrievals and requests for more follow from notifications.
 """
 

@@ -3,7 +3,7 @@
 A world is small (8 to 25 people, two to three minutes) and may have several troubles at once: frames that are lost,
 people who switch off, crash or walk, a venue that is cut in two or jammed, clocks that differ, radio queues that are
 full, settings at their bounds. The scenario is kept as the table that a TOML file would hold, so that it can be shrunk
-key by key and written as it is; this module and `settings` are the only ones that know how a scenario is spelled.
+key by key and written as it is; no other module knows how a scenario is spelled.
 """
 
 from __future__ import annotations
@@ -14,18 +14,86 @@ from typing import Any
 import msgspec
 
 from thyme.approaches.registry import find_approach
-from thyme.fuzz.settings import draw_settings
 from thyme.fuzz.workload import draw_operations
 from thyme.model.operations import Operation
 from thyme.sim.scenario import Scenario, scenario_of
 from thyme.world.venue import venue_for
 
 JOINED_S = 10.0
-"""Everybody who is there at the start has joined by then."""
+"""All nodes that are on at the start have joined by then."""
 FIRST_OPERATION_S = 35.0
-"""Routes are known by then: DSDV tells its table every 15 s."""
+"""Routes are known by then: DSDV sends its table every 15 s."""
 SETTLED_S = 65.0
-"""Every run goes on for so long after its last operation: past four tries (30 s), and past a reminder."""
+"""Every run continues for this long after its last operation: past four tries (30 s), and past a reminder."""
+_SHARED: tuple[tuple[str, tuple[Any, ...]], ...] = (
+    ("limits.own_subscriptions", (1, 3)),
+    ("retry.pending", (1, 4)),
+)
+_PARTS: tuple[tuple[str, tuple[Any, ...]], ...] = (
+    ("contents.part_bytes", (100,)),
+    ("contents.window", (1,)),
+    ("contents.fetches", (1,)),
+)
+_BOUNDS: dict[str, tuple[tuple[str, tuple[Any, ...]], ...]] = {
+    "es": (*_SHARED, *_PARTS, ("past_matches", (1, 2, 100)), ("routing", ("ondemand",))),
+    "ls": (
+        *_SHARED,
+        *_PARTS,
+        ("past_matches", (1, 2, 100)),
+        ("routing", ("ondemand",)),
+        ("matches_per_notification", (1,)),
+    ),
+    "dcs": (
+        *_SHARED,
+        *_PARTS,
+        ("past_matches", (1, 2, 100)),
+        ("replicas_in_cell", (1, 2)),
+        ("sure_members", (0, 1)),
+        ("replication_list", (1, 2)),
+        ("active_replication", (False,)),
+        ("undelivered", (1,)),
+        ("paper", (True,)),
+    ),
+    "drip": (
+        *_SHARED,
+        ("relay", ("sf",)),
+        ("passing", ("copies",)),
+        ("known_events", (0, 2)),
+        ("catch_up_events", (1,)),
+        ("past_matches", (1,)),
+        ("memory_events", (1, 5)),
+        ("events_per_ability", (1.0,)),
+        ("brokers", (4, 30)),
+        ("content_bytes", (100,)),
+    ),
+    "socialcast": (
+        ("limits.own_subscriptions", (1, 3)),
+        ("routing", ("none", "epidemic", "prophet", "spray")),
+        ("copies", (1, 8)),
+        ("ttl_hops", (1, 0)),
+        ("lifetime_s", (30.0,)),
+        ("memory_ids", (1, 5)),
+        ("buffer_copies", (1, 5)),
+        ("handover", ("link",)),
+        ("paper", (True,)),
+        ("pending_handovers", (1,)),
+    ),
+    "walks": (
+        *_SHARED,
+        *_PARTS,
+        ("walker.pure", (True,)),
+        ("walker.eager_steps", (0,)),
+        ("settle_s", (0.0, 5.0)),
+        ("published", (1,)),
+        ("paper", (True,)),
+        ("link_tries", (1,)),
+    ),
+}
+_ALWAYS: dict[str, dict[str, Any]] = {
+    "drip": {"likely_brokers": 1, "copies": 1},
+    "socialcast": {"period_s": 5.0},
+}
+"""Small crowds in short worlds: three brokers, and a shorter period."""
 
 
 class World(msgspec.Struct, frozen=True):
@@ -56,7 +124,7 @@ def draw_world(approach: str, seed: int) -> World:
         "nodes": nodes,
         "approach": approach,
         "seed": seed,
-        "settings": draw_settings(approach, draws),
+        "settings": _settings(approach, draws),
         "venue": {"width_m": venue.width_m, "height_m": venue.height_m},
         "time": {"join_from_s": 0.0, "join_to_s": JOINED_S, "until_s": until_s},
         "users": {"ask_more_after_s": 0.2},
@@ -151,3 +219,14 @@ def _fault(draws: Random, width_m: float, height_m: float, end_s: float) -> dict
         case _:
             fault["delay_s"] = draws.choice((0.05, 0.5, 3.0))
     return fault
+
+
+def _settings(approach: str, draws: Random) -> dict[str, Any]:
+    """A few settings at a bound, 1 where one is allowed, off where something can be; in most worlds none."""
+    settings: dict[str, Any] = dict(_ALWAYS.get(approach, {}))
+    bounds = _BOUNDS.get(approach, ())
+    for key, values in draws.sample(bounds, min(len(bounds), draws.choice((0, 0, 0, 1, 2, 3)))):
+        section, _, name = key.rpartition(".")
+        table = settings.setdefault(section, {}) if section else settings
+        table[name] = draws.choice(values)
+    return settings

@@ -1,31 +1,32 @@
 """The gallery as a program: a node, its page, and the way from one gallery to another.
 
-The page listens on this machine only; with `share` it listens on the network as well, for phones beside it, which get
-the token in the address that they scan. The token opens everything, so the address is for those who may do everything.
+The page listens on this machine only; with `share` it listens on the network as well, where phones enter as guests with
+the key in the address that they scan. The token, which opens everything, is only in the host's own address.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import msgspec
 import psutil
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import Message, Receive, Scope, Send
 
 from thyme.gallery.forms import NewGallery
 from thyme.gallery.galleries import CELL_M, Galleries
-from thyme.gallery.handlers import Handlers
-from thyme.gallery.library import Library
+from thyme.gallery.handlers import Handlers, gallery_endpoints
 from thyme.gallery.limits import GalleryOptions
-from thyme.gallery.pages import is_page, page_routes
-from thyme.gallery.sharing import Sharing
-from thyme.gallery.table import gallery_endpoints
-from thyme.gallery.traffic import TrafficSums
+from thyme.gallery.sessions import Session, Sessions
 from thyme.live.http.endpoints import Endpoint
-from thyme.live.http.forms import NewSubscription
 from thyme.live.http.guard import kept_token
 from thyme.live.http.interface import NodeInterface
 from thyme.live.http.server import TOKEN_FILE, HttpServer
@@ -35,6 +36,29 @@ from thyme.model.geometry import Point
 LOCAL, EVERYWHERE = "127.0.0.1", "0.0.0.0"
 QUICK = {"join_wait_s": 0.5, "settle_s": 1.0, "past_matches": 24}
 """A person waits for the node to join, and a page of the past fills a screen."""
+STATIC = Path(__file__).parent / "static"
+CONTENT_POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' blob:",
+        "connect-src 'self'",
+        "manifest-src 'self'",
+        "worker-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types thyme",
+    ]
+)
+HEADERS = {"content-security-policy": CONTENT_POLICY, "cache-control": "no-cache"}
+AT_THE_ROOT = {
+    "/": ("index.html", "text/html"),
+    "/sw.js": ("sw.js", "text/javascript"),
+    "/manifest.webmanifest": ("manifest.webmanifest", "application/manifest+json"),
+}
 
 
 class ApplicationOptions(msgspec.Struct, frozen=True):
@@ -48,7 +72,7 @@ class ApplicationOptions(msgspec.Struct, frozen=True):
     gallery: NewGallery | None = None
     by: str = ""
     subscribe: str = ""
-    """A query to subscribe to when there is no subscription yet."""
+    """A query to subscribe to when a gallery is opened for the first time."""
     leave_s: float = 3.0
     """How long leaving waits for others to take over what this node held for them."""
     demo: bool = False
@@ -56,7 +80,7 @@ class ApplicationOptions(msgspec.Struct, frozen=True):
 
 
 class Application:
-    """Runs until it is stopped; `opened` is told whenever a gallery is open."""
+    """Runs until it is stopped; `opened` is called whenever a gallery is open."""
 
     def __init__(self, options: ApplicationOptions, opened: Callable[[Application], None] = lambda _: None) -> None:
         self.options = options
@@ -68,7 +92,7 @@ class Application:
         self._port, self._listen = options.port, options.listen
         self.token = kept_token(options.folder / TOKEN_FILE)
         self.node: Node | None = None
-        self.sharing: Sharing | None = None
+        self.sessions: Sessions | None = None
 
     @property
     def page(self) -> str:
@@ -76,10 +100,10 @@ class Application:
         return f"http://{LOCAL}:{self._port}/#token={self.token}"
 
     @property
-    def shared_page(self) -> str:
-        """… and on the network, if it is shared there."""
+    def guest_page(self) -> str:
+        """The address on the network where guests enter, if the page is shared there."""
         host = own_addresses()[0] if self.options.share and own_addresses() else ""
-        return f"http://{host}:{self._port}/#token={self.token}" if host else ""
+        return f"http://{host}:{self._port}/#guest={self.sessions.key}" if host and self.sessions else ""
 
     async def run(self) -> None:
         while True:
@@ -91,7 +115,6 @@ class Application:
         folder = options.folder / "galleries" / namespace.folder
         grid = namespace.settings["grid"]
         middle = Point(min(grid["width_m"], CELL_M) / 2, min(grid["height_m"], CELL_M) / 2)
-        traffic = TrafficSums()
         node = Node(
             store=folder / "store",
             namespace=namespace.invitation(),
@@ -99,13 +122,12 @@ class Application:
             peers=options.peers,
             settings=QUICK,
             position=options.position or middle,
-            log_to=traffic,
             leave_s=options.leave_s,
         )
         async with AsyncExitStack() as stack:
             await node.open()
             stack.push_async_callback(node.close)
-            server = self._server(node, folder, traffic, stack)
+            server = self._server(node, folder, stack)
             await stack.enter_async_context(server)
             await node.connect(options.peers)
             await node.join()
@@ -114,25 +136,25 @@ class Application:
                 self._listen = node.address
             self._opened(self)
             await node.device.joined.wait()
-            if options.subscribe and not node.subscriptions():
-                assert server.interface is not None, "the server is open"
-                await server.interface.subscriptions.add(NewSubscription(options.subscribe))
+            assert self.sessions is not None, "the server is open"
+            await self.sessions.welcome(options.subscribe)
             await self._switch.wait()
             await asyncio.sleep(SWITCH_S)
 
-    def _server(self, node: Node, folder: Path, traffic: TrafficSums, stack: AsyncExitStack) -> HttpServer:
+    def _server(self, node: Node, folder: Path, stack: AsyncExitStack) -> HttpServer:
         options = self.options
 
         def endpoints(interface: NodeInterface) -> list[Endpoint]:
-            library = Library(folder, options.limits.photos)
-            sharing = self.sharing = Sharing(node, library, options.limits, interface.events)
-            stack.push_async_callback(sharing.end)
-            if options.by and not sharing.shelf.by:
-                sharing.shelf.call_me(options.by)
-            handlers = Handlers(
-                interface, sharing, self.galleries, traffic, lambda: self.shared_page, demo=options.demo
-            )
+            sessions = self.sessions = Sessions(interface, options.folder, folder, options.limits)
+            stack.push_async_callback(sessions.end)
+            if options.by and not sessions.host.sharing.photos.by:
+                sessions.call(sessions.host, options.by)
+            handlers = Handlers(interface, sessions, self.galleries, lambda: self.guest_page, demo=options.demo)
             return gallery_endpoints(handlers)
+
+        def admit(headers: Headers, method: str, path: str) -> Session | None:
+            assert self.sessions is not None, "the server is open"
+            return self.sessions.admit(headers, method, path)
 
         return HttpServer(
             node,
@@ -143,11 +165,12 @@ class Application:
             more_endpoints=endpoints,
             more_routes=page_routes(),
             public=is_page,
+            admit=admit,
         )
 
 
 SWITCH_S = 0.2
-"""For the answer to whoever asked for another gallery."""
+"""For the answer to a request for another gallery."""
 
 
 def own_addresses() -> list[str]:
@@ -158,3 +181,32 @@ def own_addresses() -> list[str]:
             if address.family == socket.AF_INET and not address.address.startswith("127."):
                 found.append((name.startswith(("docker", "br-", "veth", "virbr", "tun")), address.address))
     return [address for _, address in sorted(found)]
+
+
+def page_routes() -> list[BaseRoute]:
+    """The page and its parts, as files: nothing comes from elsewhere, and nothing is run that is not one of them."""
+    single = [Route(path, _file(*named), methods=["GET"]) for path, named in AT_THE_ROOT.items()]
+    return [*single, Mount("/static", _Files(directory=STATIC))]
+
+
+def is_page(method: str, path: str) -> bool:
+    """The shell of the page holds nothing of anybody's, so it needs no token."""
+    return method in ("GET", "HEAD") and (path in AT_THE_ROOT or path.startswith("/static/"))
+
+
+def _file(name: str, media_type: str) -> Callable[[Request], Awaitable[Response]]:
+    async def give(_: Request) -> Response:
+        return FileResponse(STATIC / name, media_type=media_type, headers=HEADERS)
+
+    return give
+
+
+class _Files(StaticFiles):
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                ours = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                message["headers"] = [*message["headers"], *ours]
+            await send(message)
+
+        await super().__call__(scope, receive, send_guarded)

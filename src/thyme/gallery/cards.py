@@ -43,7 +43,7 @@ def card_bytes(name: str, by: str, width: int, height: int, thumb: bytes) -> byt
 
 
 def read_card(summary: bytes, fallback: str, options: GalleryOptions) -> Card:
-    """The card of whatever somebody sent."""
+    """The card of any received summary."""
     try:
         card = _decoder.decode(summary)
     except (msgspec.MsgspecError, ValueError):

@@ -3,50 +3,59 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
+from thyme.approaches.interface import Failure
 from thyme.gallery import pictures
+from thyme.gallery.collection import Collection, line_of, metadata_of
 from thyme.gallery.photos import Photo, PhotoView, State
-from thyme.gallery.shelf import Shelf, line_of, metadata_of
 from thyme.live.failures import OperationError
 from thyme.model.errors import InputError
+from thyme.model.objects import Metadata
 
 PROGRESS_S = 0.2
 """Between two tellings of a download's progress."""
 
 
 class Downloads:
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
-        self._turns = asyncio.Semaphore(shelf.options.downloads)
+    def __init__(self, collection: Collection) -> None:
+        self._photos = collection
+        self._turns = asyncio.Semaphore(collection.options.downloads)
 
     def download(self, name: str) -> PhotoView:
-        photo = self._shelf.in_state(name, State.NEW, State.LATER, State.FAILED, State.DOWNLOADING)
+        photo = self._photos.in_state(name, State.NEW, State.LATER, State.FAILED, State.DOWNLOADING)
         if photo.state is State.DOWNLOADING:
-            return self._shelf.view(photo)
+            return self._photos.view(photo)
         started = msgspec.structs.replace(photo, state=State.DOWNLOADING, error="")
-        self._shelf.start(self._download(started))
-        return self._shelf.changed(started)
+        self._photos.start(self._download(started))
+        return self._photos.changed(started)
 
     async def _download(self, photo: Photo) -> None:
         metadata = metadata_of(photo)
         assert metadata is not None, "only what somebody published is downloaded"
-        arrived = self._shelf.library.original(photo.id).with_suffix(".arriving")
+        arrived = self._photos.library.original(photo.id).with_suffix(".arriving")
         try:
-            if metadata.size_bytes > self._shelf.options.photo_bytes:
+            if metadata.size_bytes > self._photos.options.photo_bytes:
                 raise InputError(
-                    f"the photo has {metadata.size_bytes} bytes; at most {self._shelf.options.photo_bytes}"
+                    f"the photo has {metadata.size_bytes} bytes; at most {self._photos.options.photo_bytes}"
                 )
             async with self._turns:
-                await self._shelf.node.retrieve_to(metadata, arrived, self._progress_of(photo))
-            looked = await self._shelf.in_thread(lambda: self._take(photo.id, arrived))
+                await self._photos.node.retrieve_to(metadata, arrived, self._progress_of(photo))
+            looked = await self._photos.in_thread(lambda: self._take(photo.id, arrived))
         except (InputError, OperationError, OSError) as error:
-            self._shelf.changed(msgspec.structs.replace(photo, state=State.FAILED, error=line_of(error)))
+            if (
+                isinstance(error, OperationError)
+                and error.reason == Failure.NOT_FOUND
+                and await self._is_deleted(metadata)
+            ):
+                self._photos.gone(photo.id, photo.by)
+                return
+            self._photos.changed(msgspec.structs.replace(photo, state=State.FAILED, error=line_of(error)))
         else:
-            self._shelf.changed(
+            self._photos.changed(
                 msgspec.structs.replace(
                     photo,
                     state=State.DOWNLOADED,
@@ -57,15 +66,27 @@ class Downloads:
                 )
             )
         finally:
-            self._shelf.have.pop(photo.id, None)
+            self._photos.have.pop(photo.id, None)
             arrived.unlink(missing_ok=True)
 
+    async def _is_deleted(self, metadata: Metadata) -> bool:
+        """Whether the nodes that match subscriptions no longer know the photo: then it was deleted."""
+        at_s = metadata.published_s
+        try:
+            found = await self._photos.node.find(_query(metadata.tags), start=at_s - 1.0, end=at_s + 1.0)
+        except (InputError, OperationError):
+            return False
+        return all(one.key != metadata.key for one in found)
+
     def _take(self, photo_id: str, arrived: Path) -> pictures.Looked:
-        looked = pictures.look(arrived, self._shelf.options)
+        looked = pictures.look(arrived, self._photos.options)
         pictures.make_shown(
-            arrived, self._shelf.library.thumb(photo_id), self._shelf.library.view(photo_id), self._shelf.options
+            arrived,
+            self._photos.library.thumb(photo_id),
+            self._photos.library.view(photo_id),
+            self._photos.options,
         )
-        arrived.replace(self._shelf.library.original(photo_id))
+        arrived.replace(self._photos.library.original(photo_id))
         return looked
 
     def _progress_of(self, photo: Photo) -> Callable[[int, int], None]:
@@ -74,9 +95,15 @@ class Downloads:
 
         def tell(have_bytes: int, size_bytes: int) -> None:
             nonlocal due_s
-            self._shelf.have[photo.id] = have_bytes
+            self._photos.have[photo.id] = have_bytes
             if loop.time() >= due_s:
                 due_s = loop.time() + PROGRESS_S
-                self._shelf.tell(photo)
+                self._photos.tell(photo)
 
         return tell
+
+
+def _query(tags: Sequence[str]) -> str:
+    """All of the tags, quoted."""
+    quoted = [tag.replace("\\", "\\\\").replace('"', '\\"') for tag in tags]
+    return " & ".join(f'"{tag}"' for tag in quoted)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import msgspec
 
 from thyme.gallery.photos import PhotoView
-from thyme.live.http.forms import Held, SubscriptionView
+from thyme.live.views import StatusView, SubscriptionView
 
 
 class Me(msgspec.Struct, frozen=True):
     node: str
     by: str
+    guest_of: str | None = None
+    """The host's name, which may be empty; None for the host."""
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -26,7 +28,7 @@ class GalleryView(msgspec.Struct, frozen=True):
     closed: bool
     current: bool
     nearby: bool = False
-    """Heard of from a neighbour, and not joined yet."""
+    """Announced by a neighbour, and not joined yet."""
 
 
 class StateView(msgspec.Struct, frozen=True):
@@ -51,6 +53,12 @@ class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Publication(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tags: tuple[str, ...]
     keep_location: bool = False
+
+
+class Entering(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    key: str
+    """Of the invitation to guests."""
+    name: str
 
 
 class NewName(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,8 +93,8 @@ class Code(msgspec.Struct, frozen=True):
 class InviteView(msgspec.Struct, frozen=True):
     page: Code | None
     """This device's page, for phones beside it; only if it is shared on the network."""
-    gallery: Code
-    """The invitation, for others' own nodes."""
+    gallery: Code | None
+    """The invitation, for others' own nodes; guests are not shown it."""
 
 
 class Flow(msgspec.Struct, frozen=True):
@@ -94,19 +102,14 @@ class Flow(msgspec.Struct, frozen=True):
     size_bytes: int
 
 
-class NodeStatus(msgspec.Struct, frozen=True):
-    approach: str
-    address: str
-    joined: bool
-    up_s: float
-    peers: int
-    held: tuple[Held, ...]
+class NodeStatus(StatusView, frozen=True, kw_only=True):
+    """The node's state, and what only the gallery knows."""
+
     sent: Flow
     received: Flow
     forwarded: Flow
     dropped: Flow
     library_bytes: int
     free_bytes: int
-    memory_bytes: int
     radio_joules: float
     """Modelled: what a radio at 54 Mb/s would have spent on these bytes."""

@@ -16,8 +16,8 @@ import msgspec
 
 from thyme.drafts import write_file
 from thyme.gallery.forms import GalleryView, NewGallery
-from thyme.live.http.faults import Fault, not_found
-from thyme.live.link.meeting.directory import Entry
+from thyme.live.failures import Fault, not_found
+from thyme.live.link.directory import Entry
 from thyme.live.trust.namespaces import Namespace, namespace_of
 from thyme.model.errors import InputError
 
@@ -43,7 +43,7 @@ def settings_for(width_m: float, height_m: float) -> dict[str, Any]:
 
 
 def gallery_namespace(asked: NewGallery) -> Namespace:
-    """The namespace that somebody described or was invited to."""
+    """The namespace of a description or an invitation."""
     if asked.invitation:
         namespace = Namespace.invited(asked.invitation.strip())
         if namespace.approach not in ("", APPROACH):
@@ -62,8 +62,9 @@ def gallery_namespace(asked: NewGallery) -> Namespace:
 
 
 def with_area(name: str, asked: NewGallery) -> NewGallery:
-    """Cells are shared by those who agree on the area, so one that is not the usual is part of the name: whoever comes
-    by the name alone has it from there."""
+    """Devices share cells only if they use the same area, so an unusual area is part of the name: a device that joins
+    by name alone reads it from there.
+    """
     if said := _AREA.search(name):
         width_m, height_m = float(said[1]), float(said[2])
     else:
@@ -74,7 +75,7 @@ def with_area(name: str, asked: NewGallery) -> NewGallery:
 
 
 class Galleries:
-    """What is remembered in a folder; `changed` is told when another gallery is to be current."""
+    """The galleries remembered in a folder; `changed` is called when the current gallery changes."""
 
     def __init__(self, folder: Path, first: NewGallery | None = None) -> None:
         self._file = folder / FILE
@@ -107,8 +108,9 @@ class Galleries:
         return [*(self._view(each) for each in self._known.values()), *near]
 
     def add(self, asked: NewGallery) -> GalleryView:
-        """Create or join, which is the same: whoever has the same name and passphrase, or an invitation, is in.
-        What is not the usual area is said by the name."""
+        """Create or join, which is the same: everyone with the same name and passphrase, or an invitation, is a member.
+        An unusual area is part of the name.
+        """
         namespace = gallery_namespace(asked)
         if len(self._known) >= MAX_GALLERIES and namespace.name not in self._known:
             raise Fault(409, "full", f"this device knows {MAX_GALLERIES} galleries, which is all there can be")

@@ -91,7 +91,7 @@ class Library:
         return self._files / f"{name}.view.webp"
 
     def word(self, name: str, default: str = "") -> str:
-        """A small thing to remember, such as what its user is called."""
+        """A small value to remember, such as the user's name."""
         row = self._database.execute("SELECT value FROM words WHERE name = ?", (name,)).fetchone()
         return str(row[0]) if row else default
 

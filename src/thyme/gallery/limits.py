@@ -24,8 +24,13 @@ class GalleryOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How long a deletion waits for second thoughts."""
     archived: AtLeastOne = 500
     """Photos in one archive."""
-    suggestions: AtLeastOne = 24
-    """Tags that are suggested."""
+    guests: AtLeastOne = 100
+    """Guests that one device serves."""
+    guest_name_chars: AtLeastOne = 20
+    guest_bytes: AtLeastOne = 500 * 2**20
+    """What a guest's photos and downloads may take on the host's disk."""
+    guest_uploads_per_minute: AtLeastOne = 60
+    guest_subscriptions: AtLeastOne = 20
 
 
 EVERY_PHOTO = "photo"

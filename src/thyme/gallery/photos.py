@@ -34,7 +34,11 @@ TABS = {
 }
 """Where each is shown (Thyme FGCS §7.4); what was dismissed, nowhere."""
 HERE = (State.PRIVATE, State.PUBLISHING, State.PUBLISHED, State.DELETING, State.DOWNLOADED)
-"""Those whose file is on this device."""
+"""Photos whose file is on this device."""
+OWN = (State.PRIVATE, State.PUBLISHING, State.PUBLISHED, State.DELETING)
+"""Those of the person whose library it is."""
+OFFERED = (State.NEW, State.LATER, State.FAILED, State.DOWNLOADING)
+"""Those of others that were not downloaded."""
 
 
 class Photo(msgspec.Struct, frozen=True):

@@ -26,7 +26,7 @@ THUMB_FORMATS = ("AVIF", "WEBP", "JPEG")
 MEDIA_TYPES = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp", "GIF": "image/gif", "AVIF": "image/avif"}
 SUFFIXES = {"JPEG": ".jpg", "PNG": ".png", "WEBP": ".webp", "GIF": ".gif"}
 MAX_THUMB_SIDE_PX = 512
-"""Of a thumbnail that somebody else sent: a few bytes can unfold to gigabytes."""
+"""Of a received thumbnail: a few bytes can decompress to gigabytes."""
 _SMALL_SIDES_PX = (256, 208, 160, 120, 88, 64)
 _SMALL_QUALITIES = (48, 38, 30, 22)
 _ORIENTATION = 0x0112
@@ -104,7 +104,7 @@ def small_picture(file: Path, most_bytes: int) -> bytes:
 
 
 def thumb_type(data: bytes) -> str:
-    """The media type of a thumbnail that somebody sent, or nothing if it is not one that can be shown safely."""
+    """The media type of a received thumbnail, or nothing if it cannot be shown safely."""
     try:
         with opened(BytesIO(data), THUMB_FORMATS, MAX_THUMB_SIDE_PX**2) as image:
             return MEDIA_TYPES[image.format or ""]

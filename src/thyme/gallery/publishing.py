@@ -10,68 +10,67 @@ import msgspec
 from thyme.drafts import write_file
 from thyme.gallery import pictures
 from thyme.gallery.cards import card_bytes, plain, thumb_room
+from thyme.gallery.collection import Collection, line_of
 from thyme.gallery.limits import EVERY_PHOTO
 from thyme.gallery.photos import Photo, PhotoView, State
-from thyme.gallery.shelf import Shelf, line_of
-from thyme.model.errors import InputError
 from thyme.model.objects import Metadata
 from thyme.model.tags import normalise_tags
 
 
 class Publishing:
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, collection: Collection) -> None:
+        self._photos = collection
 
     async def add(self, file: Path, name: str) -> PhotoView:
         """A file of this device becomes a private photo; the file is moved here."""
-        photo_id, options = self._shelf.library.new_id(), self._shelf.options
-        here = self._shelf.library.original(photo_id)
+        photo_id, options = self._photos.library.new_id(), self._photos.options
+        here = self._photos.library.original(photo_id)
 
         def take() -> pictures.Looked:
             looked = pictures.look(file, options)
-            pictures.make_shown(file, self._shelf.library.thumb(photo_id), self._shelf.library.view(photo_id), options)
+            pictures.make_shown(
+                file, self._photos.library.thumb(photo_id), self._photos.library.view(photo_id), options
+            )
             file.replace(here)
             return looked
 
-        looked = await self._shelf.in_thread(take)
+        looked = await self._photos.in_thread(take)
         shown = plain(Path(name).stem, options.name_chars) or "photo"
         photo = Photo(
             id=photo_id,
             state=State.PRIVATE,
             name=shown,
-            by=self._shelf.by,
+            by=self._photos.by,
             tags=(),
-            at_s=self._shelf.node.now(),
+            at_s=self._photos.node.now(),
             size_bytes=here.stat().st_size,
             width=looked.width,
             height=looked.height,
             kind=looked.kind,
             orientation=looked.orientation,
         )
-        return self._shelf.changed(photo)
+        return self._photos.changed(photo)
 
     def label(self, name: str, tags: Sequence[str]) -> PhotoView:
         """Note the tags that a private photo will be published with."""
-        photo = self._shelf.in_state(name, State.PRIVATE)
-        return self._shelf.changed(msgspec.structs.replace(photo, tags=normalise_tags(tags)))
+        photo = self._photos.in_state(name, State.PRIVATE)
+        return self._photos.changed(msgspec.structs.replace(photo, tags=normalise_tags(tags)))
 
     async def publish(self, name: str, tags: Sequence[str], keep_location: bool) -> PhotoView:
-        photo = self._shelf.in_state(name, State.PRIVATE)
+        photo = self._photos.in_state(name, State.PRIVATE)
         given = normalise_tags([*photo.tags, *tags])
-        if not any(tag != EVERY_PHOTO for tag in given):
-            raise InputError("give at least one tag, so that others can find the photo")
-        self._shelf.changed(msgspec.structs.replace(photo, state=State.PUBLISHING, tags=given, by=self._shelf.by))
+        self._photos.changed(msgspec.structs.replace(photo, state=State.PUBLISHING, tags=given, by=self._photos.by))
         try:
             metadata, thumb = await self._insert(photo, normalise_tags([*given, EVERY_PHOTO]), keep_location)
         except BaseException as error:
             failed = msgspec.structs.replace(photo, tags=given, error=line_of(error))
-            self._shelf.changed(failed)
+            self._photos.changed(failed)
             raise
         published = msgspec.structs.replace(
             photo,
             state=State.PUBLISHED,
             tags=metadata.tags,
-            by=self._shelf.by,
+            by=self._photos.by,
             at_s=metadata.published_s,
             size_bytes=metadata.size_bytes,
             key=str(metadata.key),
@@ -79,10 +78,10 @@ class Publishing:
             thumb=thumb,
             error="",
         )
-        return self._shelf.changed(published)
+        return self._photos.changed(published)
 
     async def _insert(self, photo: Photo, tags: Sequence[str], keep_location: bool) -> tuple[Metadata, bytes]:
-        library, by = self._shelf.library, self._shelf.by
+        library, by = self._photos.library, self._photos.by
         here = library.original(photo.id)
 
         def prepare() -> bytes:
@@ -91,6 +90,6 @@ class Publishing:
                 write_file(here, pictures.cleaned(here, looked))
             return pictures.small_picture(library.thumb(photo.id), thumb_room(photo.name, by))
 
-        thumb = await self._shelf.in_thread(prepare)
+        thumb = await self._photos.in_thread(prepare)
         card = card_bytes(photo.name, by, photo.width, photo.height, thumb)
-        return await self._shelf.node.insert(photo.id, here, tags, card), thumb
+        return await self._photos.node.insert(photo.id, here, tags, card), thumb

@@ -7,88 +7,100 @@ Photos are added and published (`publishing`), notified of, postponed, dismissed
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
 from thyme.gallery import pictures
 from thyme.gallery.cards import read_card
+from thyme.gallery.collection import Collection, line_of, metadata_of
 from thyme.gallery.downloads import Downloads
 from thyme.gallery.library import Library
 from thyme.gallery.limits import GalleryOptions
-from thyme.gallery.photos import Photo, PhotoView, State
+from thyme.gallery.photos import OFFERED, Photo, PhotoView, State
 from thyme.gallery.publishing import Publishing
-from thyme.gallery.shelf import Shelf, line_of, metadata_of
-from thyme.live.failures import OperationError
+from thyme.live.failures import Fault, OperationError
 from thyme.live.http.events import Events
-from thyme.live.http.faults import Fault
 from thyme.live.node.node import Node
-from thyme.live.node.operations.notifications import Notice
+from thyme.live.node.notifications import Notice
 from thyme.model.errors import InputError
 
 
 class Sharing:
-    """One gallery on one node."""
+    """One person's part of a gallery on a node."""
 
-    def __init__(self, node: Node, library: Library, options: GalleryOptions, events: Events) -> None:
+    def __init__(
+        self, node: Node, library: Library, options: GalleryOptions, events: Events, thread: ThreadPoolExecutor
+    ) -> None:
         self.node, self.library, self.options = node, library, options
-        self.shelf = Shelf(node, library, options, events)
-        self.publishing, self.downloads = Publishing(self.shelf), Downloads(self.shelf)
+        self.photos = Collection(node, library, options, events, thread)
+        self.deleted: Callable[[str], None] = self.forget
+        """Called with the key of a publication that was deleted everywhere."""
+        self.publishing, self.downloads = Publishing(self.photos), Downloads(self.photos)
         self._undo: dict[str, asyncio.TimerHandle] = {}
-        self._heard_before, node.on_notice = node.on_notice, self._heard
 
     async def end(self) -> None:
-        self.node.on_notice = self._heard_before
         for timer in self._undo.values():
             timer.cancel()
-        await self.shelf.end()
+        await self.photos.end()
 
     def postpone(self, name: str) -> PhotoView:
-        photo = self.shelf.in_state(name, State.NEW, State.LATER)
-        return self.shelf.changed(msgspec.structs.replace(photo, state=State.LATER))
+        photo = self.photos.in_state(name, State.NEW, State.LATER)
+        return self.photos.changed(msgspec.structs.replace(photo, state=State.LATER))
 
     def dismiss(self, name: str) -> None:
-        photo = self.shelf.in_state(name, State.NEW, State.LATER, State.FAILED)
-        self.shelf.changed(msgspec.structs.replace(photo, state=State.DISMISSED, thumb=b""))
+        photo = self.photos.in_state(name, State.NEW, State.LATER, State.FAILED)
+        self.photos.changed(msgspec.structs.replace(photo, state=State.DISMISSED, thumb=b""))
 
     def remove(self, name: str) -> PhotoView | None:
         """A private or downloaded photo leaves this device at once; a publication leaves the crowd, but for now it can
         be undone."""
-        photo = self.shelf.in_state(name, State.PRIVATE, State.DOWNLOADED, State.PUBLISHED)
+        photo = self.photos.in_state(name, State.PRIVATE, State.DOWNLOADED, State.PUBLISHED)
         if photo.state is State.PUBLISHED:
             loop = asyncio.get_running_loop()
-            self._undo[name] = loop.call_later(self.options.undo_s, lambda: self.shelf.start(self._delete(name)))
-            return self.shelf.changed(msgspec.structs.replace(photo, state=State.DELETING))
+            self._undo[name] = loop.call_later(self.options.undo_s, lambda: self.photos.start(self._delete(name)))
+            return self.photos.changed(msgspec.structs.replace(photo, state=State.DELETING))
         if photo.state is State.DOWNLOADED:  # what was here is known, and is not offered again
-            self.shelf.changed(msgspec.structs.replace(photo, state=State.DISMISSED, thumb=b""))
+            self.photos.changed(msgspec.structs.replace(photo, state=State.DISMISSED, thumb=b""))
         else:
-            self.shelf.gone(name)
+            self.photos.gone(name)
         return None
 
     def undo(self, name: str) -> PhotoView:
-        photo = self.shelf.in_state(name, State.DELETING)
+        photo = self.photos.in_state(name, State.DELETING)
         timer = self._undo.pop(name, None)
         if timer is None:
             raise Fault(409, "late", "the deletion has been sent already")
         timer.cancel()
-        return self.shelf.changed(msgspec.structs.replace(photo, state=State.PUBLISHED))
+        return self.photos.changed(msgspec.structs.replace(photo, state=State.PUBLISHED))
 
     async def _delete(self, name: str) -> None:
         self._undo.pop(name, None)
-        photo = self.shelf.in_state(name, State.DELETING)
+        photo = self.photos.in_state(name, State.DELETING)
         metadata = metadata_of(photo)
         assert metadata is not None, "only publications are deleted"
         try:
             await self.node.delete(metadata.key.oid)
         except (InputError, OperationError) as error:
-            self.shelf.changed(msgspec.structs.replace(photo, state=State.PUBLISHED, error=line_of(error)))
+            self.photos.changed(msgspec.structs.replace(photo, state=State.PUBLISHED, error=line_of(error)))
         else:
-            self.shelf.gone(name)
+            self.photos.gone(name)
+            self.deleted(str(metadata.key))
 
-    def _heard(self, notice: Notice) -> None:
-        if self._heard_before is not None:
-            self._heard_before(notice)
+    def published(self) -> list[Photo]:
+        return [photo for photo in self.library.photos() if photo.state in (State.PUBLISHED, State.DELETING)]
+
+    def forget(self, key: str) -> None:
+        """The publisher deleted a photo: it disappears here unless it was downloaded."""
+        photo = self.library.of_key(key)
+        if photo is not None and photo.state in OFFERED:
+            self.photos.gone(photo.id, photo.by)
+
+    def notified(self, notice: Notice) -> None:
         metadata = notice.metadata
-        if metadata.key.owner == self.node.id or self.library.of_key(str(metadata.key)) is not None:
+        is_own = metadata.key.owner == self.node.id and self.library.get(metadata.key.oid) is not None
+        if is_own or self.library.of_key(str(metadata.key)) is not None:
             return
         card = read_card(metadata.summary, metadata.key.oid, self.options)
         photo = Photo(
@@ -106,4 +118,4 @@ class Sharing:
             thumb=card.thumb,
             thumb_type=pictures.thumb_type(card.thumb) if card.thumb else "",
         )
-        self.shelf.changed(photo)
+        self.photos.changed(photo)

@@ -1,8 +1,8 @@
-"""Take out of a photo's file what it says about where and by whom it was taken, without touching the picture.
+"""Remove from a photo's file where and by whom it was taken, without changing the picture.
 
-JPEG, PNG and WebP are runs of segments or chunks; those with EXIF, XMP and IPTC data, previews and comments are left
-out, and of EXIF only the orientation is put back, which the picture needs. What cannot be read as such a run is
-refused, and what follows the picture is left out, so nothing slips through by being odd.
+JPEG, PNG and WebP are sequences of segments or chunks. Those with EXIF, XMP and IPTC data, previews and comments are
+removed; of EXIF only the orientation is put back, which the picture needs. A file that cannot be parsed is refused, and
+data after the picture is removed, so malformed files leak nothing.
 """
 
 from __future__ import annotations

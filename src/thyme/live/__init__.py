@@ -1,9 +1,9 @@
 """The live runtime: the same approaches as in the simulator, on real devices over UDP.
 
 `link` moves frames between neighbours, `node` is a device with its clock, log and user, `store` its disk, `trust` its
-keys and namespaces; `shell` is what a person types and reads, `blocking` a node for scripts, `http` a node for programs
-in any language, `daemon` one that several programs share, `crowd` plays a trace on many nodes of one process. The names
-below are fetched when they are first used: who only speaks to a daemon needs no node.
+keys and namespaces; `shell` is a node in a terminal, `blocking` a node for scripts, `http` a node for programs in any
+language, `daemon` one that several programs share, `views` its state as JSON, `emulation` a crowd of processes on one
+machine. The names below are imported when they are first used: a client of a daemon needs no node.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from thyme.live.blocking import SyncNode, SyncNotifications
-    from thyme.live.failures import OperationError
-    from thyme.live.link.meeting.peers import Presence
+    from thyme.live.failures import OperationError, ReaderTooSlow
+    from thyme.live.link.peers import Presence
     from thyme.live.node.node import Node
-    from thyme.live.node.operations.notifications import Notice, Notifications
-    from thyme.live.node.operations.presences import Presences
+    from thyme.live.node.notifications import Notice, Notifications, Presences
     from thyme.live.node.spaces import Spaces
 
 _ROOMS = {
     "Node": "node.node",
-    "Notice": "node.operations.notifications",
-    "Notifications": "node.operations.notifications",
+    "Notice": "node.notifications",
+    "Notifications": "node.notifications",
     "OperationError": "failures",
-    "Presence": "link.meeting.peers",
-    "Presences": "node.operations.presences",
+    "Presence": "link.peers",
+    "ReaderTooSlow": "failures",
+    "Presences": "node.notifications",
     "Spaces": "node.spaces",
     "SyncNode": "blocking",
     "SyncNotifications": "blocking",
@@ -38,6 +38,7 @@ __all__ = [
     "OperationError",
     "Presence",
     "Presences",
+    "ReaderTooSlow",
     "Spaces",
     "SyncNode",
     "SyncNotifications",

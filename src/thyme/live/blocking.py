@@ -1,4 +1,4 @@
-"""A node for scripts: the operations of `Node`, each of which returns when it has ended.
+"""A node for scripts: the operations of `Node`, as blocking calls.
 
     with thyme.SyncNode(1, store="memory") as node:
         node.insert("first", "3-3!", ["goal"])
@@ -17,13 +17,13 @@ import threading
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Future
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
-from thyme.live.node.node import Node
-from thyme.live.node.operations.given import Given, Wanted, Which
-from thyme.live.node.operations.notifications import Notice, Notifications
-from thyme.live.node.operations.periods import Instant, Span, span_s
-from thyme.live.node.operations.retrievals import Progress
+from thyme.live.node.arguments import Given, Instant, NodeOptions, Span, Wanted, Which, span_s
+from thyme.live.node.node import NOT_GIVEN, Node
+from thyme.live.node.notifications import Notice, Notifications
+from thyme.live.node.retrievals import Progress
+from thyme.live.store.folders import Place
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, SubscriptionKey
@@ -41,7 +41,7 @@ class _Loop:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, Answer]) -> Answer:
-        """Wait for work in the loop; whoever stops waiting (Ctrl-C) has given it up."""
+        """Wait for a coroutine on the loop; cancel it if the wait is interrupted (Ctrl-C)."""
         if not self._thread.is_alive() or threading.current_thread() is self._thread:
             work.close()
             raise InputError("the node is closed, or is asked from within its own thread")
@@ -77,12 +77,16 @@ class SyncNotifications:
 
     @property
     def remaining(self) -> int:
-        """Past matches that are known of and were not told yet."""
+        """Known past matches that were not delivered yet."""
         return self._loop.run(_called(lambda: self._stream.remaining))
 
     def more(self, most: int = 0) -> int:
         """Ask for the next past matches, or for a stream of up to `most`; how many are left after them."""
         return self._loop.run(self._stream.more(most))
+
+    def close(self) -> None:
+        """End the subscription, if it has not ended."""
+        self._loop.run(self._stream.aclose())
 
     def __iter__(self) -> Self:
         return self
@@ -97,9 +101,9 @@ class SyncNotifications:
 class SyncNode:
     """A `Node` whose operations block. It runs from its making until `close`, or within `with`."""
 
-    def __init__(self, node: int | None = None, **options: Any) -> None:
+    def __init__(self, node: int | None = None, *, store: Place = None, **options: Unpack[NodeOptions]) -> None:
         """The options are those of `Node`."""
-        self._node = Node(node, **options)
+        self._node = Node(node, store=store, **options)
         self._loop = _Loop()
         try:
             self._loop.run(self._node.__aenter__())
@@ -132,14 +136,14 @@ class SyncNode:
 
     def insert(
         self,
-        oid: str,
-        data: Given,
-        tags: Iterable[str],
+        name: Given,
+        data: Given = NOT_GIVEN,
+        tags: Iterable[str] = (),
         summary: bytes | str = b"",
         *,
         replicate: bool | None = None,
     ) -> Metadata:
-        return self._loop.run(self._node.insert(oid, data, tags, summary, replicate=replicate))
+        return self._loop.run(self._node.insert(name, data, tags, summary, replicate=replicate))
 
     def place(self, x_m: float, y_m: float) -> None:
         """The device is here now."""
@@ -179,11 +183,11 @@ class SyncNode:
         return self._loop.run(self._node.retrieve_to(what, path, progress))
 
     def peers(self) -> dict[NodeId, str]:
-        """Who is in range now, by number, with their addresses."""
+        """Peers in range now: their addresses, by node number."""
         return self._loop.run(_called(self._node.device.neighbours))
 
     def known(self) -> list[Metadata]:
-        """Objects that this node inserted or was notified of, in that order."""
+        """Objects that this node inserted or was notified of, oldest first."""
         return self._loop.run(_called(self._node.known))
 
 

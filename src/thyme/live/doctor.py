@@ -1,8 +1,9 @@
 """The doctor: why two devices do not see each other.
 
-It listens and greets for a few seconds as a node of the namespace would, under a key of its own, and says what it
-found: interfaces, whether multicast leaves and comes back, who announces itself and who answers, other namespaces,
-other versions, clocks, and whether somebody else has this device's key. What a link would warn of is a finding, too.
+It listens and greets for a few seconds as a node of the namespace would, under a key of its own, and reports:
+interfaces, whether multicast is sent and received, nodes that announce themselves and nodes that answer, other
+namespaces, other versions, clocks, and whether another device has this device's key. Warnings of the link are findings,
+too.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from random import Random
 
 import msgspec
 
-from thyme.live.link.addresses import ANY_6, Address, address_text, has_ipv6
+from thyme.live.link.addresses import ANY_6, Address, address_text
 from thyme.live.link.crowd_time import CrowdTime
 from thyme.live.link.frames import Kind, unpack
+from thyme.live.link.link import LinkOptions
 from thyme.live.link.sealing import FrameError, Seal
-from thyme.live.link.udp import LinkOptions, UdpLink
+from thyme.live.link.sockets import has_ipv6
+from thyme.live.link.udp import UdpLink
 from thyme.live.node.clock import Clock
 from thyme.live.trust.identity import Identity
 from thyme.live.trust.namespaces import Namespace
@@ -36,7 +39,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class _Warnings(logging.Handler):
-    """What the link says about those it hears."""
+    """Reports of the link about the nodes it receives from."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -72,12 +75,13 @@ class Doctor:
         )
         self._link.acquaintance.approach = approach
         self._link.acquaintance.time = CrowdTime(Clock().now)
+        self._link.finding.directory.expect(namespace)
         self._echoes: set[str] = set()
         self._announced: dict[NodeId, str] = {}
         self._unread: dict[str, str] = {}
         """Why announcements could not be read, and from where one came."""
         self._seal = Seal(namespace.number, namespace.frame_key)
-        self._link.finding.overhear = self._note
+        self._link.finding.on_announcement = self._note
 
     async def examine(self, peers: Iterable[Address], listen_s: float = LISTEN_S) -> list[Finding]:
         warnings = _Warnings()
@@ -103,7 +107,7 @@ class Doctor:
         try:
             frame = unpack(self._seal.open(data))
         except FrameError as error:
-            if not self._link.finding.directory.hear(data):
+            if not self._link.finding.directory.receive(data):
                 self._unread.setdefault(str(error), address[0])
             return
         if frame.sender == self._me:

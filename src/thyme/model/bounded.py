@@ -1,7 +1,6 @@
-"""A mapping that never outgrows its maximum: what is remembered of messages, walks and peers.
+"""A mapping with a maximum size: what is remembered of messages, walks and peers.
 
-Whatever a node is told could go on for ever, so each memory has a named maximum, and the entry that came first makes
-room for the newest. Where setting a key again must make it the newest, the memory is made with `renewing`.
+A full mapping drops its oldest entry for a new one. With `renewing`, setting a key again makes it the newest.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 _FEW = 64
 _SHARE = 16
-"""A dict keeps the places of what was removed, and looks at all of them to find its first entry: where 100,000 things
-are remembered, at as many. When they are more than a few, and this share of the maximum, they are cleared away."""
+"""A dict keeps the slots of removed entries and scans them to find its first entry: up to 100,000 in a memory of that
+size. When there are more than `_FEW` of them, and more than this share of the maximum, the dict is rebuilt."""
 
 
 class Bounded(dict[K, V]):
-    """At most `maximum` entries in the order in which they came. `evicted` counts those that made room, and `parting`
-    hears of each."""
+    """At most `maximum` entries in insertion order. `evicted` counts those that were dropped for new ones; `parting` is
+    called with each."""
 
     __slots__ = ("_gaps", "evicted", "maximum", "parting", "renewing")
 
@@ -40,8 +39,8 @@ class Bounded(dict[K, V]):
             self._make_room()
 
     def add(self, key: K, value: V) -> bool:
-        """Set a key unless it is there; whether it was not. The key is looked for once, where hashing it is most of the
-        work."""
+        """Set a key unless it is there; whether it was added. Looks the key up once, since hashing it is most of
+        the work."""
         count = len(self)
         dict.setdefault(self, key, value)
         if len(self) == count:

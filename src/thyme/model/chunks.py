@@ -1,14 +1,13 @@
-"""Chunks: how the bytes of an object are told from other bytes, as a whole and piece by piece.
+"""Chunks: how the content of an object is verified, as a whole and in parts.
 
 A content is divided into chunks of one size, the last one shorter. The digest of a content of one chunk is its SHA-256;
-that of a larger one is the SHA-256 of its list, the SHA-256 of each chunk in turn. So whoever knows the digest and the
-size can check the list, and with the list each chunk by itself, whoever it came from. How many chunks there are follows
-from the size, so a list is never taken for a content.
+that of a larger one is the SHA-256 of its list, the SHA-256 of each chunk in turn. With the digest and the size, a node
+can verify the list, and with the list each chunk, from any source. The number of chunks follows from the size, so a
+list cannot pass for a content.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import sha256
 
@@ -16,7 +15,7 @@ CHUNK_BYTES = 128 * 1024
 """Held in memory until it is checked; the list of 1 GB takes 256 kB."""
 DIGEST_BYTES = 32
 LATEST = 16
-"""Contents of one chunk whose digests are at hand: 2 MB at most."""
+"""Contents of one chunk whose digests are cached: 2 MB at most."""
 
 
 def content_digest(data: bytes) -> bytes:
@@ -30,7 +29,7 @@ def content_digest(data: bytes) -> bytes:
 
 @lru_cache(maxsize=LATEST)
 def _chunk_digest(data: bytes) -> bytes:
-    """Who inserts, keeps, replicates and hands over a content asks for its digest at each of these."""
+    """Cached: inserting, storing, replicating and handing over a content each ask for its digest."""
     return sha256(data).digest()
 
 
@@ -56,12 +55,8 @@ def root_of(listed: bytes) -> bytes:
     return sha256(listed).digest()
 
 
-def chunk_digests(listed: bytes) -> Iterator[bytes]:
-    return (listed[at : at + DIGEST_BYTES] for at in range(0, len(listed), DIGEST_BYTES))
-
-
 class ChunkDigests:
-    """The digests of a content that comes piece by piece, in order."""
+    """The digests of a content that arrives piece by piece, in order."""
 
     def __init__(self) -> None:
         self._ended: list[bytes] = []

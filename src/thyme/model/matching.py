@@ -1,4 +1,4 @@
-"""The matching index: what a broker knows, and who has to be told (Thyme FGCS §3).
+"""The matching index: what a broker stores, and which subscribers it must notify (Thyme FGCS §3).
 
 It joins the stored objects and the standing subscriptions. An insertion gives the subscriptions to notify, a
 subscription the newest matching objects and how many there are. A deleted object stays known as deleted, so that
@@ -43,12 +43,10 @@ DEFAULT_LIMITS = MatchingLimits()
 
 
 class MatchingIndex:
-    """Objects and subscriptions that find each other."""
+    """Stored objects and standing subscriptions."""
 
     def __init__(self, limits: MatchingLimits = DEFAULT_LIMITS) -> None:
         self.limits = limits
-        self.refused_objects = 0
-        self.refused_subscriptions = 0
         self._stored = StoredObjects()
         self._standing = StandingSubscriptions(self._stored.count)
         self._tombstones: Bounded[ObjectKey, None] = Bounded(limits.tombstones)
@@ -96,7 +94,6 @@ class MatchingIndex:
         if subscription.key in self._standing:
             return False
         if len(self._standing) >= self.limits.subscriptions:
-            self.refused_subscriptions += 1
             raise IndexFull(
                 f"subscription {subscription.key} does not fit: {self.limits.subscriptions} are kept at most"
             )
@@ -147,10 +144,6 @@ class MatchingIndex:
         """In insertion order."""
         return iter(self._standing)
 
-    @property
-    def evicted_tombstones(self) -> int:
-        return self._tombstones.evicted
-
     def tombstones(self) -> Iterator[ObjectKey]:
         """In the order of their deletion."""
         return iter(self._tombstones)
@@ -169,5 +162,4 @@ class MatchingIndex:
 
     def _admit_object(self, key: ObjectKey) -> None:
         if len(self._stored) >= self.limits.objects:
-            self.refused_objects += 1
             raise IndexFull(f"object {key} does not fit: {self.limits.objects} are kept at most")

@@ -18,7 +18,7 @@ from thyme.model.ids import CellId, NodeId, ObjectKey
 from thyme.model.tags import normalise_tags
 
 MAX_DATA_BYTES = 2**40
-"""The list of chunks of such an object takes 256 MB; before that, the disk decides."""
+"""The list of chunks of such an object takes 256 MB; usually the disk is full before."""
 MAX_TRACE_BYTES = 16 * 1024 * 1024
 """Of an object in a trace: a large photo or a short clip. A simulation holds all contents in memory."""
 MAX_SUMMARY_BYTES = 2 * 1024

@@ -169,7 +169,7 @@ class Left(msgspec.Struct, frozen=True):
 
 
 class EnergyUsed(msgspec.Struct, frozen=True):
-    """Joules spent in one radio state (`name`) over `seconds_s`; written once per node and state."""
+    """Joules spent in one radio state (`name`) over `milliseconds`; written once per node and state."""
 
     name: str
     joules: float

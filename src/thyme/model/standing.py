@@ -21,9 +21,9 @@ from thyme.model.queries import Conjunction
 from thyme.model.subscriptions import Subscription
 
 _FIRST_REVIEW = 16
-"""Objects with a tag from which on it is worth asking whether its interests wait in the wrong place."""
+"""Number of objects of a tag from which on its interests may be worth moving."""
 _STALE_ENDS = 64
-"""Ends of subscriptions that are gone for which it is not worth rebuilding the heap."""
+"""Ends of removed subscriptions for which rebuilding the heap is not worth it."""
 
 
 class _Interest(msgspec.Struct):
@@ -52,7 +52,8 @@ class _Interest(msgspec.Struct):
             self.ending_s = frame.end_s
 
     def collect(self, at_s: float, found: dict[int, Subscription]) -> None:
-        """Add those whose frame contains the instant; written out, since this is where insertions spend time."""
+        """Add those whose time frame contains this time; written out, since insertions spend most of their time
+        here."""
         if self.always:
             found.update(self.always)
         if self.started_s <= at_s < self.ending_s:
@@ -97,7 +98,7 @@ class StandingSubscriptions:
         return None if standing is None else standing.subscription
 
     def add(self, subscription: Subscription) -> None:
-        """Let it stand; its key is new."""
+        """Add a subscription with a new key."""
         serial, frame = self._next_serial, subscription.frame
         self._next_serial += 1
         self._by_key[subscription.key] = _Standing(serial, subscription)
@@ -121,7 +122,7 @@ class StandingSubscriptions:
         return True
 
     def expire(self, now_s: float) -> list[Subscription]:
-        """Remove and give those whose frame has ended, by end and then by age."""
+        """Remove and return those whose time frame has ended, by end and then by age."""
         expired = []
         while self._ends and self._ends[0][0] <= now_s:
             _, serial, key = heappop(self._ends)
@@ -134,8 +135,8 @@ class StandingSubscriptions:
     def matching(self, metadata: Metadata) -> list[Subscription]:
         """Those that the object matches, each once, grouped by interest.
 
-        The order is a matter of what was stored before and in which order, and of nothing else; sorting would
-        cost more than all the rest where many match.
+        The order depends only on the earlier operations and their order; sorting would cost more than everything else
+        where many match.
         """
         tags, at_s = metadata.tags, metadata.published_s
         found: dict[int, Subscription] = {}
@@ -151,7 +152,7 @@ class StandingSubscriptions:
         return list(found.values())
 
     def _arouse(self, conjunction: Conjunction) -> _Interest:
-        """A new interest, put under its anchor."""
+        """A new interest, stored under its anchor."""
         for tag in conjunction.positive:
             self._wanted[tag] = self._wanted.get(tag, 0) + 1
         interest = _Interest(conjunction, self._rarest(conjunction.positive), {}, {})
@@ -179,7 +180,7 @@ class StandingSubscriptions:
         return positive[0] if positive else None
 
     def _review(self, tag: str, waiting: dict[Conjunction, _Interest]) -> None:
-        """At each doubling of a tag's objects, move what waits under it to the tags that are rarer by now."""
+        """At each doubling of a tag's objects, move its interests to tags that are rarer by now."""
         objects = self._objects_with(tag)
         if objects < _FIRST_REVIEW or objects & (objects - 1):
             return

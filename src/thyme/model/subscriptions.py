@@ -42,8 +42,8 @@ class Subscription(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return False
 
     def chosen(self, objects: Sequence[Metadata]) -> Sequence[Metadata]:
-        """Those that match, in their order. Of many that came together most are asked for by one tag, at whatever time:
-        then they are looked through without a call for each."""
+        """Those that match, in order. Most subscriptions are to one tag at any time; these take no call per
+        object."""
         if len(objects) == 1:
             return objects if self.matches(objects[0]) else ()
         only, frame = self.conjunctions[0], self.frame

@@ -1,53 +1,43 @@
-"""What DRIP's and SocialCast's evaluations count as delivered, and how much could have been (the ground truth of both).
+"""What DRIP's and SocialCast's evaluations count as delivered, and how much could have been.
 
-Both count pairs of a message and a subscriber other than its publisher, where subscriptions come before messages, last
-to the end, and ask for any of some tags, of which a message has one.
+Both count pairs of a published event and a subscriber that has not published it itself. The pipeline's ground truth
+says which subscriptions want an event.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from thyme.model.operations import Operation
-from thyme.model.queries import parse_query
 from thyme.model.records import OperationKind
-
-MAX_KNOWN_QUERIES = 4_096
-"""Of which the tags are remembered; runs of an evaluation have the same few."""
-
-
-def expected_deliveries(operations: Sequence[Operation]) -> int:
-    """How many pairs there are."""
-    wanted = wanted_by(operations)
-    published = [operation for operation in operations if operation.kind == OperationKind.INSERT]
-    return sum(len(wanted.get(operation.tags[0], set()) - {operation.node}) for operation in published)
+from thyme.pipeline.truth.expected import Truth
+from thyme.sim.traces import table_from_operations
 
 
-def wanted_by(operations: Sequence[Operation]) -> dict[str, set[int]]:
-    """Who asks for each tag."""
-    wanted: dict[str, set[int]] = {}
-    for operation in operations:
-        if operation.kind == OperationKind.SUBSCRIBE:
-            for tag in _tags(operation.query):
-                wanted.setdefault(tag, set()).add(operation.node)
-    return wanted
+def expected_pairs(operations: Sequence[Operation]) -> set[tuple[str, int]]:
+    """The names of events, each with the nodes that should be notified: those that subscribe to it and have not
+    published it. Nodes that publish the same event use the same name.
+    """
+    truth = Truth(table_from_operations(operations))
+    objects, subscriptions = len(truth.objects.keys), len(truth.subscriptions.keys)
+    found, asking = np.divmod(np.arange(objects * subscriptions), max(1, subscriptions))
+    wanted = truth.judge(asking, found)
+    names = [key.rpartition("@")[0] for key in truth.objects.keys.to_pylist()]
+    nodes = [int(key.rpartition("@")[2]) for key in truth.subscriptions.keys.to_pylist()]
+    pairs = {(names[one], nodes[who]) for one, who in zip(found[wanted].tolist(), asking[wanted].tolist(), strict=True)}
+    return pairs - {(one.oid, int(one.node)) for one in operations if one.kind == OperationKind.INSERT}
 
 
 def deliveries(events: pa.Table, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """These columns of what subscribers were notified of, without a publisher's own."""
+    """These columns of the notifications, without publishers' own objects."""
     rows = rows_of(events, "notified").select(["object", "subscription", *columns]).to_pylist()
     return [row for row in rows if row["object"].split("@")[1] != row["subscription"].split("@")[1]]
 
 
 def rows_of(events: pa.Table, kind: str) -> pa.Table:
     return events.filter(pc.equal(events["kind"], kind))
-
-
-@lru_cache(maxsize=MAX_KNOWN_QUERIES)
-def _tags(query: str) -> frozenset[str]:
-    return frozenset(parse_query(query).tags())

@@ -1,4 +1,4 @@
-"""What one of the papers' evaluations gave, and how it is kept: `metrics.csv`, figures and a report, as of any study.
+"""The results of one paper's evaluation, and their files: `metrics.csv`, figures and a report, as of any study.
 
 The other papers ask other questions than which approach to choose, so their report begins with how many of the paper's
 statements came out here, and goes on with figures, numbers, settings and what failed.
@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
-from importlib.metadata import version
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +17,8 @@ from thyme.drafts import write_file
 from thyme.study.claims import Claim, agreement, those_tested
 from thyme.study.figures.pictures import Picture, write_pictures
 from thyme.study.folder import FIGURES, METRICS_FILE, REPORT_FILE
-from thyme.study.report.pages import Cell, Row, figure, folded, page, section, table
-from thyme.study.report.report import FailedRun, claims_section, failures_section
+from thyme.study.report.pages import Cell, Row, Table, render_page
+from thyme.study.report.tables import FailedRun, claims_table, failures_table
 from thyme.study.results import Summary, readable, summary_of, tidy_csv, tidy_row
 from thyme.study.wording import NOTHING, duration, span
 
@@ -71,33 +68,20 @@ def answer_of(evaluated: Evaluated) -> str:
 
 
 def render_evaluated(name: str, title: str, evaluated: Evaluated, settings: Mapping[str, Any], took_s: float) -> str:
-    masthead = f'<p class="brand">Thyme · evaluation {escape(name)}</p><h1>{escape(title)}</h1>'
     played = evaluated.runs - len(evaluated.failed)
-    lead = f"{played:,} of {evaluated.runs:,} runs were played or found; {duration(took_s)} this time."
-    answer = (
-        f'<section class="answer"><p class="eyebrow">The answer</p><h2>{escape(answer_of(evaluated))}</h2>'
-        f"<p>{escape(lead)}</p></section>\n"
+    return render_page(
+        "evaluation.html",
+        title=title,
+        brand=f"evaluation {name}",
+        question="",
+        answer=answer_of(evaluated),
+        lead=f"{played:,} of {evaluated.runs:,} runs were played or found; {duration(took_s)} this time.",
+        claims=claims_table(evaluated.claims),
+        pictures=evaluated.pictures,
+        numbers=_numbers(evaluated.measured),
+        failures=failures_table(evaluated.failed, evaluated.runs),
+        settings=json.dumps(settings, indent=2, ensure_ascii=False),
     )
-    body = "".join(
-        [
-            answer,
-            claims_section(evaluated.claims),
-            _pictures(evaluated.pictures),
-            _numbers(evaluated.measured),
-            failures_section(evaluated.failed, evaluated.runs),
-            section("Settings", folded("All of them", json.dumps(settings, indent=2, ensure_ascii=False))),
-        ]
-    )
-    footer = f"Made by Thyme {escape(version('thyme'))}. All numbers of this page are in {METRICS_FILE} beside it."
-    css = files("thyme.study.report").joinpath("report.css").read_text("utf-8")
-    return page(f"{title} – Thyme", css, masthead, body, footer)
-
-
-def _pictures(pictures: Sequence[Picture]) -> str:
-    if not pictures:
-        return ""
-    drawn = "".join(map(figure, pictures))
-    return section("Figures", f'<div class="figures">{drawn}</div>')
 
 
 def _ends(summary: Summary) -> str:
@@ -106,7 +90,7 @@ def _ends(summary: Summary) -> str:
     return span(f"{summary.low:.4g}", f"{summary.high:.4g}")
 
 
-def _numbers(measured: Sequence[Measurement]) -> str:
+def _numbers(measured: Sequence[Measurement]) -> Table:
     rows = [
         Row(
             (
@@ -123,6 +107,4 @@ def _numbers(measured: Sequence[Measurement]) -> str:
     lead = "Means over the runs of each point, and the interval that holds the median run with 95 %; of few runs, all."
     if left > 0:
         lead += f" {left:,} more are in {METRICS_FILE}."
-    listed = table(["where", "metric", "mean", "interval", "runs"], rows) if rows else ""
-    folded_away = f"<details><summary>All {len(rows):,} of them</summary>{listed}</details>"
-    return section("Numbers", folded_away, lead) if rows else ""
+    return Table("Numbers", ["where", "metric", "mean", "interval", "runs"], rows, lead)

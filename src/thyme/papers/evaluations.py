@@ -17,16 +17,15 @@ import msgspec
 
 from thyme.model.errors import InputError
 from thyme.papers.evaluated import Evaluated, write_evaluated
-from thyme.pipeline.runs.sweep import SweepProgress
+from thyme.pipeline.runs.sweep import OnProgress
 from thyme.study.folder import RUNS, take_folder
 
 MIN_ANALYSED = 4
 """Nodes of the smallest crowd whose messages are counted."""
-Watch = Callable[[SweepProgress], None]
 
 
 SOCIAL_READING = {"memory_ids": 100, "ttl_hops": 10, "drift": 0.0003, "error_bound": 0.5, "handover": "link"}
-"""What the paper leaves open, as the literal reading has it; a key that is given goes before a named reading's."""
+"""What the paper leaves open, as the default reading has it; a key that is given goes before a named reading's."""
 
 
 class Evaluation(msgspec.Struct, frozen=True):
@@ -34,10 +33,10 @@ class Evaluation(msgspec.Struct, frozen=True):
 
     title: str
     settings: dict[str, Any]
-    run: Callable[[Path, dict[str, Any], str, Watch], Evaluated]
+    run: Callable[[Path, dict[str, Any], str, OnProgress], Evaluated]
 
 
-def _drip(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Evaluated:
+def _drip(out: Path, settings: dict[str, Any], master: str, watch: OnProgress) -> Evaluated:
     from thyme.papers.drip.evaluation import run_evaluation
 
     return run_evaluation(
@@ -46,7 +45,7 @@ def _drip(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Eva
     )  # fmt: skip
 
 
-def _socialcast(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Evaluated:
+def _socialcast(out: Path, settings: dict[str, Any], master: str, watch: OnProgress) -> Evaluated:
     from thyme.papers.socialcast.evaluation import run_evaluation
     from thyme.papers.socialcast.points import READINGS
 
@@ -56,12 +55,11 @@ def _socialcast(out: Path, settings: dict[str, Any], master: str, watch: Watch) 
     changed = {key: settings[key] for key in SOCIAL_READING if settings[key] != SOCIAL_READING[key]}
     reading = msgspec.structs.replace(READINGS[named], **changed)
     return run_evaluation(
-        out, settings["repetitions"], settings["figures"], settings["engine"], reading, master, settings["first_seed"],
-        watch,
+        out, settings["repetitions"], settings["figures"], reading, master, settings["first_seed"], watch
     )  # fmt: skip
 
 
-def _walks(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Evaluated:
+def _walks(out: Path, settings: dict[str, Any], master: str, watch: OnProgress) -> Evaluated:
     from thyme.papers.walks.batch import PAPER_INITIATORS, BatchOptions, Columns
     from thyme.papers.walks.evaluation import compare_readings, compared_counts, write_evaluation, write_readings
     from thyme.papers.walks.readings import WalkOptions, parse_reading
@@ -107,7 +105,7 @@ def _walks(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Ev
     return Evaluated(tuple(claims), (), (), overlays)
 
 
-def _analysis(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Evaluated:
+def _analysis(out: Path, settings: dict[str, Any], master: str, watch: OnProgress) -> Evaluated:
     from thyme.papers.thyme.evaluation import thyme_analysis
 
     wrong = [size for size in settings["sizes"] if not isinstance(size, int) or size < MIN_ANALYSED]
@@ -117,7 +115,7 @@ def _analysis(out: Path, settings: dict[str, Any], master: str, watch: Watch) ->
     return thyme_analysis(out, tuple(settings["sizes"]), settings["topologies"], master, watch)
 
 
-def _devices(out: Path, settings: dict[str, Any], master: str, watch: Watch) -> Evaluated:
+def _devices(out: Path, settings: dict[str, Any], master: str, watch: OnProgress) -> Evaluated:
     from thyme.papers.thyme.devices.evaluation import run_evaluation
 
     return run_evaluation(
@@ -145,9 +143,8 @@ EVALUATIONS: dict[str, Evaluation] = {
         {
             "repetitions": 20,
             "figures": ["3", "4", "5", "6", "7", "8", "9", "10"],
-            "engine": "compiled",
             "first_seed": 1,
-            "reading": "literal",
+            "reading": "default",
             **SOCIAL_READING,
         },
         _socialcast,
@@ -188,7 +185,7 @@ EVALUATIONS: dict[str, Evaluation] = {
 
 
 def run_evaluation(
-    name: str, out: Path, changes: Mapping[str, Any], master: str, watch: Watch, fresh: bool = False
+    name: str, out: Path, changes: Mapping[str, Any], master: str, watch: OnProgress, fresh: bool = False
 ) -> Evaluated:
     """Run one of the evaluations; keys that it does not have, or of another type, are refused. The folder
     has to be new, empty or one that a study has made; what was played there before is played again if `fresh`."""

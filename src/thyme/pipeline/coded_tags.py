@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -14,7 +13,7 @@ import pyarrow.compute as pc
 Ints = npt.NDArray[np.int64]
 
 
-class CodedTags(msgspec.Struct, frozen=True, dict=True):
+class CodedTags(msgspec.Struct, frozen=True):
     """The tags of lists, one list after the other: `codes` are places in `names`, which are in order, and `lists` tells
     which list each belongs to; `number` lists there are."""
 
@@ -22,25 +21,6 @@ class CodedTags(msgspec.Struct, frozen=True, dict=True):
     codes: Ints
     lists: Ints
     number: int
-
-    @cached_property
-    def lengths(self) -> Ints:
-        return np.bincount(self.lists, minlength=self.number)
-
-    def pairs(self) -> tuple[Ints, Ints, Ints]:
-        """Two different tags of one list, in both orders, and in how many lists they are."""
-        lengths = self.lengths[self.lists]
-        starts = np.repeat(np.cumsum(self.lengths) - self.lengths, self.lengths)
-        first = np.repeat(np.arange(len(self.codes)), lengths)
-        within = np.arange(len(first)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        second = np.repeat(starts, lengths) + within
-        both = self.codes[first] * max(1, len(self.names)) + self.codes[second]
-        found, times = np.unique(both[self.codes[first] != self.codes[second]], return_counts=True)
-        return found // max(1, len(self.names)), found % max(1, len(self.names)), times
-
-    def to_lists(self) -> pa.ListArray:
-        offsets = np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int32)
-        return pa.ListArray.from_arrays(pa.array(offsets), self.names.take(pa.array(self.codes)))
 
 
 def coded_tags(given: pa.ChunkedArray) -> CodedTags:

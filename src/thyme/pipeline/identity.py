@@ -10,14 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 from functools import cache
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from thyme import __version__
 from thyme.pipeline.manifest import read_manifest
-from thyme.places import Place, Remote
+from thyme.places import Place
 from thyme.sources import Sources, own_sources
 
 _DIGEST_BYTES = 8
@@ -39,28 +38,14 @@ def bytes_identity(data: bytes) -> str:
 
 
 def dataset_identity(path: Place) -> str:
-    """The content of a dataset's files, whatever they are called and whenever they were written; in a store, as its
-    list of files tells it."""
-    if isinstance(path, Remote):
-        return listed_identity(path)
-    digests = sorted(_file_digest(file) for file in path.rglob("*") if file.is_file() and file.name[0] not in "._")
-    return identity_of(digests)
-
-
-def listed_identity(path: Place) -> str:
-    """The content of a dataset's files as its list of files tells it, which is the same in a folder and in a store."""
-    return identity_of(sorted(file.digest for file in read_manifest(path).files.values()))
+    """The content of a dataset's files as its manifest tells it, whatever they are called."""
+    return identity_of(sorted(file.content or file.digest for file in read_manifest(path).files.values()))
 
 
 @cache
 def code_identity(*entries: str, sources: Sources | None = None) -> str:
     """The version of the package, and the sources and data files that these modules can reach."""
     sources = sources or own_sources()
-    digest = hashlib.blake2b(version("thyme").encode(), digest_size=_DIGEST_BYTES)
+    digest = hashlib.blake2b(__version__.encode(), digest_size=_DIGEST_BYTES)
     digest.update(sources.digest(sources.reach(entries)))
     return digest.hexdigest()
-
-
-def _file_digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "blake2b").hexdigest()

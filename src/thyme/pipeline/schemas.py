@@ -6,6 +6,8 @@ the pipeline adds what tells several traces or runs in one dataset apart.
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
@@ -19,6 +21,7 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    TimestampType,
 )
 
 from thyme.model.operations import TRACE_COLUMNS
@@ -30,6 +33,7 @@ _TYPES: dict[str, tuple[DataType, pa.DataType]] = {
     "float64": (DoubleType(), pa.float64()),
     "bool": (BooleanType(), pa.bool_()),
     "binary": (BinaryType(), pa.binary()),
+    "timestamp": (TimestampType(), pa.timestamp("us", "UTC")),
     "list<string>": (ArrayType(StringType()), pa.list_(pa.string())),
 }
 
@@ -38,7 +42,7 @@ Columns = tuple[tuple[str, str], ...]
 POST_COLUMNS: Columns = (
     ("id", "string"),
     ("author", "string"),
-    ("at_s", "float64"),
+    ("at", "timestamp"),
     ("text", "string"),
     ("tags", "list<string>"),
 )
@@ -49,7 +53,6 @@ REJECTED_COLUMNS: Columns = (
     ("record", "string"),
 )
 EXPECTED_COLUMNS: Columns = (("trace", "string"), ("subscription", "string"), ("expected", "int64"))
-PAIR_COLUMNS: Columns = (("trace", "string"), ("subscription", "string"), ("object", "string"))
 METRIC_COLUMNS: Columns = (("run", "string"), ("metric", "string"), ("value", "float64"))
 SUMMARY_COLUMNS: Columns = (
     ("metric", "string"),
@@ -74,7 +77,6 @@ REJECTED = spark_schema(REJECTED_COLUMNS)
 TRACE = spark_schema(TRACE_COLUMNS)
 EVENTS = spark_schema((("run", "string"), *EVENT_COLUMNS))
 EXPECTED = spark_schema(EXPECTED_COLUMNS)
-PAIRS = spark_schema(PAIR_COLUMNS)
 METRICS = spark_schema(METRIC_COLUMNS)
 SUMMARIES = spark_schema(SUMMARY_COLUMNS)
 
@@ -83,3 +85,14 @@ def conform(frame: DataFrame, schema: StructType, *extra: str | Column) -> DataF
     """Exactly the columns of the schema, with its types, after any `extra` ones (the keys of a dataset)."""
     columns = [sf.col(field.name).cast(field.dataType).alias(field.name) for field in schema.fields]
     return frame.select(*extra, *columns)
+
+
+def timestamps(at_s: npt.NDArray[np.float64]) -> pa.Array:
+    """Seconds since 1970 as timestamps."""
+    micros = np.rint(np.nan_to_num(at_s) * 1e6).astype(np.int64)
+    return pa.array(micros).cast(pa.timestamp("us", "UTC"))
+
+
+def seconds(at: Column) -> Column:
+    """A timestamp as seconds since 1970."""
+    return sf.unix_micros(at) / 1e6

@@ -15,20 +15,21 @@ from thyme.host import Host
 from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, TrafficKind
-from thyme.routing.hearing import Ear
+from thyme.routing.broadcasts import BroadcastHandler
 from thyme.routing.layer import Deliver
-from thyme.routing.seen import SeenTable
+from thyme.routing.tables import SeenTable
 from thyme.wire.codec import DecodeError
 from thyme.wire.flooding import Flooded
 from thyme.wire.message import Message
+
+AWAITED_ECHOES = 200
+"""Own messages whose first echo is listened for; beyond them, not for that of the oldest."""
 
 
 class FloodingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     jitter_s: float = 0.05
     """Longest random wait before sending on; 802.11's own contention window is far shorter than a frame."""
     hop_limit: int = 64
-    awaited_echoes: int = 200
-    """Own messages whose first echo is listened for."""
     memory: int = 20_000
     """Flooded messages remembered, to send each on only once."""
 
@@ -45,7 +46,7 @@ class Flooding:
             self._options.memory, parting=lambda seen, _: self._table.forget(*seen)
         )
         self._numbers = host.random.getrandbits(40) << 20
-        self._echoes: Bounded[int, Callable[[], None]] = Bounded(self._options.awaited_echoes)
+        self._echoes: Bounded[int, Callable[[], None]] = Bounded(AWAITED_ECHOES)
         self.hops = 0
         """How many hops the message now being delivered has travelled."""
 
@@ -84,16 +85,10 @@ class Flooding:
         self._deliver(message.origin, payload)
         return True
 
-    def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
-        """For flooded messages, to be told together with others who hear them."""
+    def broadcast_handlers(self, kind: type[Message]) -> tuple[BroadcastHandler, ...]:
         if kind is not Flooded:
             return ()
-        from thyme.routing.seeing import find_new_together
-
-        return (Ear(find_new_together, self._table.address, self._hear_alone),)
-
-    def _hear_alone(self, sender: NodeId, message: Flooded, *_: object) -> None:
-        self.receive(sender, message)
+        return (BroadcastHandler(self._table, lambda sender, message, *_: self.receive(sender, message)),)
 
     def _remember(self, message: Flooded) -> None:
         """An own message whose echo is awaited is news once more."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Protocol as Interface
 
 from thyme.model.ids import NodeId
-from thyme.routing.hearing import Ear
+from thyme.routing.broadcasts import BroadcastHandler
 from thyme.wire.message import Message
 
 Deliver = Callable[[NodeId, Message], None]
@@ -32,8 +32,9 @@ class UnicastRouter(Layer, Interface):
     def send(self, to: NodeId, message: Message, failed: Callable[[], None] | None = None) -> None:
         """Best effort; `failed` is called if this node finds out that it cannot be done."""
 
-    def roomy(self) -> bool:
+    def has_room(self) -> bool:
         """Whether packets that wait for a route leave room for more. Whoever can wait asks before they send."""
 
-    def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
-        """How frames of a kind may be told to many nodes at once instead of by `receive`; nothing if they may not."""
+    def broadcast_handlers(self, kind: type[Message]) -> tuple[BroadcastHandler, ...]:
+        """How broadcasts of a type are handled at many nodes with one call instead of by `receive`; empty if they are
+        not."""

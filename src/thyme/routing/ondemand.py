@@ -1,15 +1,20 @@
-"""On-demand routes: a way is looked for when a message needs it, and kept while it works.
+"""On-demand routes: a route is searched when a message needs it, and kept while it works.
 
-After AODV: a request for a target is flooded, every node on its way learns the way back, the target (or a node
-with a fresh route) answers along that way, and packets follow. Sequence numbers keep routes free of loops: a
-route is replaced only by a newer one, or by a shorter one of the same age. A link that gives up invalidates every
-route over it and tells those who used them. DRIP asks for "lightweight on-demand" routes to brokers (§IV), and
-Thyme-LS may use them in place of DSDV.
+After AODV: a request for a target is flooded, every node on its path learns the reverse route, the target (or a node
+with a fresh route) answers along it, and packets follow. Sequence numbers keep routes free of loops: a route is
+replaced only by a newer one, or by a shorter one of the same age. A link failure invalidates every route over the link
+and is reported to the nodes that used them, so a route may live long (`route_life_s`). DRIP asks for "lightweight
+on-demand" routes to brokers (§IV); Thyme-ES and Thyme-LS use them unless DSDV is set.
+
+In a crowd most rebroadcasts of a request reach no new node. A node that received `enough_copies` of a request while it
+waited to rebroadcast it does not. That may cut off nodes behind it, so all nodes rebroadcast the second request of an
+origin.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 
 import msgspec
 
@@ -17,25 +22,33 @@ from thyme.host import Host, Timer
 from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, TrafficKind
-from thyme.routing.hearing import Ear
+from thyme.routing.broadcasts import BroadcastHandler
 from thyme.routing.layer import Deliver
 from thyme.wire.codec import DecodeError
 from thyme.wire.message import Message
 from thyme.wire.ondemand import Routed, RouteError, RouteReply, RouteRequest
 
+AGAIN_S = 10.0
+"""A second request of one origin for one target within this time is a retry: the first one failed."""
+MAX_ROUTES = 10_000
+"""Most routes kept; the one learned first is dropped."""
+REPLY_WAIT_S = 1.0
+"""How long one search may take; doubled with every further try."""
+
 
 class OnDemandOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    route_life_s: float = 10.0
-    """A route unused for this long is looked for again."""
-    reply_wait_s: float = 1.0
-    """How long one search may take; doubled with every further try."""
+    route_life_s: float = 300.0
+    """A route unused for this long is looked for again. A route that has broken is noticed when it is used."""
     tries: int = 3
     reroutes: int = 2
     """How often a packet whose first link gave up looks for another way before its sender is told."""
     jitter_s: float = 0.02
     hop_limit: int = 64
-    queue_per_target: int = 20
-    """Packets that wait for one target's route; the oldest gives way."""
+    enough_copies: int = 3
+    """A node that has heard so many copies of a request does not repeat it; 0 to repeat every request."""
+    queue_per_target: int = 2_048
+    """Packets that wait for one target's route; the oldest gives way. Twice the subscriptions of a node, which one
+    insert can match."""
     memory: int = 20_000
     """Route requests remembered, to pass each on only once."""
 
@@ -64,15 +77,18 @@ class OnDemandRouter:
         self._host = host
         self._deliver = deliver
         self._options = options or OnDemandOptions()
-        self._routes: dict[NodeId, Route] = {}
+        self._routes: Bounded[NodeId, Route] = Bounded(MAX_ROUTES)
         self._searches: dict[NodeId, _Search] = {}
-        self._seen: Bounded[tuple[NodeId, int], None] = Bounded(self._options.memory)
+        self._seen: Bounded[tuple[NodeId, int], int] = Bounded(self._options.memory)
+        """Requests, and the number of copies received of each."""
+        self._asked_s: Bounded[tuple[NodeId, NodeId], float] = Bounded(self._options.memory, renewing=True)
+        """When a request of an origin for a target was last received."""
         self._requests = host.random.getrandbits(30) << 20
         # A sequence number that grows across restarts, so that neighbours' old routes never look newer.
         self._sequence = int(host.now() * 1000.0)
 
     def start(self) -> None:
-        """Routes are made on demand; nothing runs before the first one is asked for."""
+        """Routes are made on demand; nothing runs before the first request."""
 
     def route_to(self, target: NodeId) -> Route | None:
         route = self._routes.get(target)
@@ -90,12 +106,12 @@ class OnDemandRouter:
         else:
             self._dispatch(Routed(self._host.node, to, 0, codec.encode(message)), failed, reroutes)
 
-    def roomy(self) -> bool:
+    def has_room(self) -> bool:
         return not self._searches or all(
             2 * len(search.waiting) < self._options.queue_per_target for search in self._searches.values()
         )
 
-    def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
+    def broadcast_handlers(self, kind: type[Message]) -> tuple[BroadcastHandler, ...]:
         return ()
 
     def receive(self, sender: NodeId, message: Message) -> bool:
@@ -113,7 +129,7 @@ class OnDemandRouter:
         return True
 
     def _dispatch(self, packet: Routed, failed: Failed, reroutes: int) -> None:
-        """Pass a packet on, or look for a route first; `reroutes` links may still give up on it."""
+        """Forward a packet, or search a route first; `reroutes` is the number of link failures left."""
         to = packet.target
         if self.route_to(to):
             self._pass_on(packet, failed, reroutes)
@@ -134,7 +150,7 @@ class OnDemandRouter:
         if search.tries >= self._options.tries:
             self._give_up(target)
             return
-        search.timer = self._host.after(self._options.reply_wait_s * 2**search.tries, lambda: self._request(target))
+        search.timer = self._host.after(REPLY_WAIT_S * 2**search.tries, lambda: self._request(target))
         search.tries += 1
         self._requests += 1
         self._sequence += 1
@@ -159,9 +175,14 @@ class OnDemandRouter:
                 failed()
 
     def _on_request(self, sender: NodeId, request: RouteRequest) -> None:
-        if (request.origin, request.number) in self._seen or request.origin == self._host.node:
+        key = (request.origin, request.number)
+        if key in self._seen or request.origin == self._host.node:
+            self._seen[key] = self._seen.get(key, 0) + 1
             return
         self._remember(request)
+        now_s, asked = self._host.now(), (request.origin, request.target)
+        again = now_s - self._asked_s.get(asked, -inf) < AGAIN_S
+        self._asked_s[asked] = now_s
         self._learn(request.origin, sender, request.hops + 1, request.origin_sequence)
         if request.target == self._host.node:
             self._sequence = max(self._sequence + 1, request.target_sequence)
@@ -176,7 +197,13 @@ class OnDemandRouter:
         if request.hops + 1 < request.hop_limit:
             onward = msgspec.structs.replace(request, hops=request.hops + 1)
             delay_s = self._host.random.uniform(0.0, self._options.jitter_s)
-            self._host.after(delay_s, lambda: self._host.broadcast(onward))
+            self._host.after(delay_s, lambda: self._repeat(onward, again))
+
+    def _repeat(self, request: RouteRequest, again: bool) -> None:
+        """Rebroadcast a request, unless enough neighbours have done so."""
+        enough = self._options.enough_copies
+        if again or not enough or self._seen.get((request.origin, request.number), 0) < enough:
+            self._host.broadcast(request)
 
     def _on_reply(self, sender: NodeId, reply: RouteReply) -> None:
         self._learn(reply.target, sender, reply.hops + 1, reply.target_sequence)
@@ -208,7 +235,7 @@ class OnDemandRouter:
         if packet.hops + 1 >= self._options.hop_limit:
             self._drop("hop limit")
             return
-        # A node on the way whose route has just expired looks for a new one itself: the packet is worth a search.
+        # An intermediate node whose route has just expired searches a new one itself.
         onward = msgspec.structs.replace(packet, hops=packet.hops + 1)
         self._dispatch(onward, None, self._options.reroutes)
 
@@ -265,7 +292,7 @@ class OnDemandRouter:
         return route.sequence if route else -1
 
     def _remember(self, request: RouteRequest) -> None:
-        self._seen[(request.origin, request.number)] = None
+        self._seen[(request.origin, request.number)] = 1
 
     def _drop(self, reason: str) -> None:
         self._host.record(Counted(TrafficKind.DROPPED, "Routed", reason=reason))

@@ -1,8 +1,8 @@
-"""A simulated disk: a `Store` whose commits take time, so that a crash may hit before, during or after one.
+"""A simulated disk: a `Store` whose commits take time, so that a crash may happen before, during or after one.
 
-As on a device (`live.store`), changes are seen at once and gathered, one batch of them is under way at a time, and a
-batch lasts as a whole or not at all: `commit_s` after it began. Whoever waits for it is told `answer_s` later. A crash
-takes back what does not last yet, and nobody is told any more.
+As on a device (`live.store`), changes are visible at once and collected in batches, one batch is written at a time, and
+it becomes durable as a whole, `commit_s` after the write started. Callbacks that wait for it run `answer_s` later. A
+crash undoes what is not durable yet and drops the waiting callbacks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from thyme.model.queries import Query
 from thyme.model.settings.bounds import NotNegative
 from thyme.sim.engine import Engine
 
-Told = Callable[[], None]
+Callback = Callable[[], None]
 
 
 class DiskSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,14 +40,14 @@ class DiskSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class _Batch:
     def __init__(self) -> None:
         self.changes: list[tuple[str, tuple[Any, ...]]] = []
-        """What was done to the store: the name of the method, and what it was given."""
+        """The changes of the store: the method's name and its arguments."""
         self.awaited = False
-        """Whether something has to wait until this lasts."""
-        self.after: list[Told] = []
+        """Whether a callback waits until this is durable."""
+        self.after: list[Callback] = []
 
 
 class SimulatedDisk(MemoryStore):
-    """What a device's protocols see; `lasting` is what a crash leaves."""
+    """The store that a device's protocols see; `lasting` is what survives a crash."""
 
     def __init__(self, engine: Engine, section: DiskSection) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class SimulatedDisk(MemoryStore):
         super().remove(kind, key)
         self._change("remove", (kind, key))
 
-    def write(self, key: str, offset: int, part: bytes, written: Told | None = None) -> None:
+    def write(self, key: str, offset: int, part: bytes, written: Callback | None = None) -> None:
         super().write(key, offset, part)
         self._change("write", (key, offset, part), awaited=written is None)
         if written is not None:
@@ -76,7 +76,7 @@ class SimulatedDisk(MemoryStore):
         super().discard(key)
         self._change("discard", (key,))
 
-    def commit(self, done: Told) -> None:
+    def commit(self, done: Callback) -> None:
         if self._gathered.awaited:
             self._gathered.after.append(done)
         elif self._under_way is not None and self._under_way.awaited:
@@ -85,7 +85,7 @@ class SimulatedDisk(MemoryStore):
             done()
 
     def crash(self) -> None:
-        """The device is off: what does not last is gone, and so is whoever waited for it."""
+        """The device is off: changes that are not durable are lost, with their callbacks."""
         self._life += 1
         self._gathered, self._under_way = _Batch(), None
         self.become(self.lasting)
@@ -109,8 +109,8 @@ class SimulatedDisk(MemoryStore):
             self._under_way = None
             if self._gathered.changes:
                 self._begin()
-            for told in batch.after:
-                told()
+            for callback in batch.after:
+                callback()
 
         self._later(self._section.commit_s, last)
 
@@ -125,8 +125,8 @@ class SimulatedDisk(MemoryStore):
 
 
 class DurableAnswers:
-    """A store as its user sees it: an answer comes when all that the operation stored lasts. Whatever is not named here
-    goes straight through."""
+    """A store as its user sees it: an operation is answered when everything that it stored is durable. All other
+    methods are passed through."""
 
     def __init__(self, store: ReactiveStore) -> None:
         self._store = store

@@ -1,28 +1,28 @@
 """The engine: what happens next, and at what time.
 
-Actions at the same instant run in the order in which they were asked for (`agenda`), so a run depends on nothing but
-its inputs. The radio keeps its own queue, which may be compiled; the engine lets it run up to
-its own next action and hands over what the radio has to tell.
+Actions at the same instant run in the order in which they were asked for, so a run depends on nothing but its inputs.
+The radio keeps its own queue, which may be compiled; the engine lets it run up to its own next action and hands over
+what the radio has to tell.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from heapq import heappop, heappush
+from math import inf
 from typing import Protocol
-
-from thyme.sim.agenda import Agenda
 
 Action = Callable[[], None]
 
 
 class Alive(Protocol):
-    """Whoever asks for actions that are its own: those of an earlier life are nobody's."""
+    """The owner of an action; actions of an earlier life do not run."""
 
     life: int
 
 
 class _Nobody:
-    """Asks for what happens in any case."""
+    """The owner of actions that run in any case."""
 
     life = 0
 
@@ -31,7 +31,7 @@ _NOBODY = _Nobody()
 
 
 class EngineTimer:
-    """An action on the engine's agenda; cancelling leaves the entry there, empty."""
+    """A scheduled action; a cancelled one stays in the queue, empty."""
 
     __slots__ = ("action", "life", "owner")
 
@@ -51,18 +51,15 @@ class Engine:
     def __init__(self) -> None:
         self.now_s = 0.0
         self.actions = 0
-        self.order = 0
-        """How many actions were asked for."""
-        self._agenda: Agenda[EngineTimer] = Agenda()
-        self.next = self._agenda.next
-        """When the next action is due, and its number among all that were asked for; infinity if there is none."""
+        self._order = 0
+        self._queue: list[tuple[float, int, EngineTimer]] = []
 
     def at(self, time_s: float, action: Action, owner: Alive = _NOBODY) -> EngineTimer:
         if time_s < self.now_s:
             raise ValueError(f"an action at {time_s} s was asked for at {self.now_s} s; time does not run backwards")
         timer = EngineTimer(action, owner)
-        self.order += 1
-        self._agenda.put(time_s, self.order, timer)
+        self._order += 1
+        heappush(self._queue, (time_s, self._order, timer))
         return timer
 
     def after(self, delay_s: float, action: Action, owner: Alive = _NOBODY) -> EngineTimer:
@@ -70,11 +67,14 @@ class Engine:
 
     def next_s(self) -> float:
         """When the next action is due; infinity if there is none."""
-        return self.next()[0]
+        queue = self._queue
+        while queue and queue[0][2].action is None:
+            heappop(queue)
+        return queue[0][0] if queue else inf
 
     def step(self) -> None:
         """Run the next action; there must be one."""
-        time_s, timer = self._agenda.take()
+        time_s, _, timer = heappop(self._queue)
         action, timer.action = timer.action, None
         if action is not None:
             # What the radio told last may lie a propagation delay later.

@@ -16,7 +16,7 @@ import msgspec
 from thyme.model.errors import InputError
 from thyme.sim.engine import Engine
 from thyme.wire.message import Message
-from thyme.world.mobility.movement import Movement
+from thyme.world.movement import Movement
 
 
 class Pass(msgspec.Struct, frozen=True):

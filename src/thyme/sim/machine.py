@@ -10,24 +10,35 @@ from bisect import bisect_right
 from collections.abc import Callable
 from math import inf
 from random import Random
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from thyme.host import MemoryStore, Timer
 from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
 from thyme.model.records import LogRecord
-from thyme.sim.audience import Ears
 from thyme.sim.disk import DiskSection, SimulatedDisk
+from thyme.sim.engine import Engine
+from thyme.sim.reception import Handlers
+from thyme.sim.recorder import Recorder
 from thyme.wire.message import Message
 from thyme.wire.signing import Codec
-from thyme.world.mobility.movement import Leg
-
-if TYPE_CHECKING:
-    from thyme.sim.simulation import Frame, Simulation
+from thyme.world.movement import Leg, Movement
 
 Receive = Callable[[NodeId, Message], None]
 Failed = Callable[[], None] | None
 _EVERYBODY = NodeId(-1)
+
+
+class World(Protocol):
+    """What a host needs from its simulation."""
+
+    engine: Engine
+    recorder: Recorder
+    movement: Movement
+
+    def send(self, sender: int, to: int, message: Message, failed: Failed) -> None: ...
+    def changed(self, node: NodeId) -> None:
+        """A node was switched on or off."""
 
 
 class SimulatedHost:
@@ -44,8 +55,8 @@ class SimulatedHost:
         "_recorder",
         "_seed",
         "_simulation",
+        "broadcast_handlers",
         "codec",
-        "ears",
         "life",
         "node",
         "random",
@@ -54,7 +65,7 @@ class SimulatedHost:
         "store",
     )
 
-    def __init__(self, simulation: Simulation, node: NodeId, seed: int, codec: Codec) -> None:
+    def __init__(self, simulation: World, node: NodeId, seed: int, codec: Codec) -> None:
         self._simulation = simulation
         self._engine = simulation.engine
         self._recorder = simulation.recorder
@@ -72,28 +83,28 @@ class SimulatedHost:
         self._leg_from_s = self._leg_to_s = inf
         self._place = Point(0.0, 0.0)
         self.receive: Receive | None = None
-        self.ears: Ears | None = None
+        self.broadcast_handlers: Handlers | None = None
 
     def have_disk(self, section: DiskSection) -> None:
         """What is stored lasts when it was committed, which takes time: frames wait for it."""
         self._disk = section
         self.lose_store()
 
-    def begin_life(self, receive: Receive, ears: Ears = lambda kind: ()) -> None:
-        """The node is on; `receive` is told what it hears, unless it has `ears` for it."""
+    def begin_life(self, receive: Receive, broadcast_handlers: Handlers = lambda kind: ()) -> None:
+        """The node is on; `receive` is called with frames for which there are no `broadcast_handlers`."""
         self.receive = receive
-        self.ears = ears
+        self.broadcast_handlers = broadcast_handlers
         self._simulation.changed(self.node)
 
     def end_life(self) -> None:
         self.life += 1
-        self.receive = self.ears = None
+        self.receive = self.broadcast_handlers = None
         self._simulation.changed(self.node)
         if isinstance(self.store, SimulatedDisk):
             self.store.crash()
 
     def lose_store(self) -> None:
-        """The device is gone for good, and with it what it kept."""
+        """The device is removed for good, with its store."""
         self.store = MemoryStore() if self._disk is None else SimulatedDisk(self._engine, self._disk)
 
     def now(self) -> float:
@@ -111,7 +122,7 @@ class SimulatedHost:
         return leg.vx_mps != 0.0 or leg.vy_mps != 0.0
 
     def _present_leg(self) -> Leg:
-        """The leg of the movement that this node is on; it is asked for far more often than it changes."""
+        """The node's current movement leg, cached: it is read far more often than it changes."""
         now_s = self._engine.now_s
         if self._leg_from_s <= now_s < self._leg_to_s:
             return self._leg
@@ -129,16 +140,11 @@ class SimulatedHost:
         self.unicast(_EVERYBODY, message)
 
     def unicast(self, to: NodeId, message: Message, failed: Failed = None) -> None:
-        """Nobody hears of what a crash could still undo."""
+        """Frames wait until what they depend on is committed, so that a crash cannot undo it."""
         if self._disk is None:
             self._simulation.send(self.node, to, message, failed)
         else:
             self.store.commit(lambda: self._simulation.send(self.node, to, message, failed))
-
-    @property
-    def waits(self) -> bool:
-        """Whether a frame has to wait until what was stored before it is durable."""
-        return self._disk is not None
 
     def alone(self) -> bool:
         return False
@@ -152,10 +158,3 @@ class SimulatedHost:
 
     def record(self, event: LogRecord) -> None:
         self._recorder.record(self._engine.now_s, self.node, event)
-
-    def hear(self, sender: int, frame: Frame) -> None:
-        if self.receive is not None:
-            received = frame.kind.received
-            received.counts[self.node] += 1
-            received.sizes[self.node] += frame.size_bytes
-            self.receive(NodeId(sender), frame.message)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
+from itertools import accumulate
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from thyme.model.records import EVENT_COLUMNS, Counted, LogRecord, Row
@@ -25,8 +26,8 @@ _FLOATS = ("at_s", "value")
 
 
 class Tally:
-    """By node: how many, and how many bytes. Whoever counts every frame may do so in the columns themselves, for the
-    nodes for which there is room."""
+    """Count and bytes by node. Code that counts every frame may write to the columns directly, for the nodes that they
+    have room for."""
 
     __slots__ = ("counts", "sizes")
 
@@ -46,14 +47,14 @@ class Tally:
         self.sizes[node] += size_bytes
 
     def rows(self) -> Iterator[tuple[int, int, int]]:
-        """Node, how many and how many bytes, of all who have counted any."""
+        """Node, count and bytes, of all nodes with a count."""
         for node, (count, size_bytes) in enumerate(zip(self.counts, self.sizes, strict=True)):
             if count:
                 yield node, count, size_bytes
 
 
 class Recorder:
-    """Collects log records in the order in which they happened."""
+    """Collects log records in order."""
 
     def __init__(self) -> None:
         self._texts: dict[str, int] = {}
@@ -75,15 +76,11 @@ class Recorder:
         self.tally(traffic, name, reason).add(node, count, size_bytes)
 
     def tally(self, traffic: str, name: str, reason: str = "") -> Tally:
-        """The sums of one kind of traffic, for whoever counts much of it; good until `table` is called."""
+        """The sums of one kind of traffic, for callers that count often; valid until `table` is called."""
         tally = self._traffic.get((traffic, name, reason))
         if tally is None:
             tally = self._traffic[(traffic, name, reason)] = Tally()
         return tally
-
-    def count_as(self, traffic: str, name: str, tally: Tally) -> None:
-        """What goes into a tally counts as another kind of traffic, too."""
-        self._traffic[(traffic, name, "")] = tally
 
     def table(self, end_s: float) -> pa.Table:
         """Everything recorded, as an Arrow table with `EVENT_SCHEMA`. Traffic rows carry the end of the run."""
@@ -94,14 +91,10 @@ class Recorder:
             row = Row(traffic, name=name, count=count, size_bytes=size_bytes, reason=reason)
             self._append(end_s, node, row)
         self._traffic.clear()
-        texts = pa.array(list(self._texts), type=pa.string())
-        columns: dict[str, pa.Array] = {}
-        for name, codes in self._strings.items():
-            indices = pa.array(np.frombuffer(codes, dtype=np.int32)) if codes else pa.array([], pa.int32())
-            columns[name] = pa.DictionaryArray.from_arrays(indices, texts).cast(pa.string())
-        for group, dtype in ((self._ints, np.int64), (self._floats, np.float64)):
-            for name, values in group.items():
-                columns[name] = pa.array(np.array(values, dtype=dtype))
+        texts = _text_column(list(self._texts))
+        columns = {name: texts.take(_column(codes, pa.int32())) for name, codes in self._strings.items()}
+        columns |= {name: _column(values, pa.int64()) for name, values in self._ints.items()}
+        columns |= {name: _column(values, pa.float64()) for name, values in self._floats.items()}
         return pa.table([columns[name] for name in EVENT_SCHEMA.names], schema=EVENT_SCHEMA)
 
     def _append(self, at_s: float, node: int, row: Row) -> None:
@@ -127,3 +120,14 @@ class Recorder:
         if code is None:
             code = self._texts[str(text)] = len(self._texts)
         return code
+
+
+def _column(values: array[Any], kind: pa.DataType) -> pa.Array:
+    """A copy of an array as a column, made of its memory: `pyarrow.array` would import pandas."""
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values.tobytes())])
+
+
+def _text_column(texts: list[str]) -> pa.Array:
+    encoded = [text.encode() for text in texts]
+    ends = array("i", accumulate(map(len, encoded), initial=0))
+    return pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends.tobytes()), pa.py_buffer(b"".join(encoded)))

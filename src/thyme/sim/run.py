@@ -1,4 +1,4 @@
-"""One run: a scenario and a trace in, the table of what happened out."""
+"""One run: takes a scenario and a trace, returns the table of events."""
 
 from __future__ import annotations
 
@@ -12,27 +12,29 @@ import pyarrow as pa
 from thyme.approaches.interface import ReactiveStore
 from thyme.approaches.registry import find_approach
 from thyme.approaches.user import Numbers, User
+from thyme.host import Timer
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
-from thyme.model.records import Left, Stored
+from thyme.model.records import Left, LogRecord, Stored
 from thyme.routing.cells.grid import Grid
 from thyme.sim.disk import DurableAnswers
 from thyme.sim.energy import record_energy
+from thyme.sim.engine import Engine
 from thyme.sim.radios.radio import Radio
+from thyme.sim.recorder import Recorder
 from thyme.sim.scenario import Scenario
 from thyme.sim.simulation import Simulation
-from thyme.sim.surroundings import SimulatedSurroundings
 from thyme.world.churn import Churn, Present
 from thyme.world.contacts.table import Contacts
-from thyme.world.mobility.mobility import Crowd
-from thyme.world.mobility.movement import Leg, Movement, movement_of_legs
+from thyme.world.mobility.model import Crowd
+from thyme.world.movement import Leg, Movement, movement_of_legs
 from thyme.world.streams import stream
 
 
 class Result(msgspec.Struct, frozen=True):
-    """What a run leaves behind."""
+    """The results of a run."""
 
     scenario: Scenario
     events: pa.Table
@@ -41,8 +43,30 @@ class Result(msgspec.Struct, frozen=True):
     actions: int
 
 
+class SimulatedSurroundings:
+    """The `UserContext` of the user of one node. Unlike timers of their device, a user's plans outlive its crashes."""
+
+    def __init__(self, node: NodeId, engine: Engine, recorder: Recorder) -> None:
+        self._node = node
+        self._engine = engine
+        self._recorder = recorder
+
+    def now(self) -> float:
+        return self._engine.now_s
+
+    def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
+        return self._engine.after(delay_s, action)
+
+    @property
+    def recording(self) -> bool:
+        return True
+
+    def record(self, event: LogRecord) -> None:
+        self._recorder.record(self._engine.now_s, self._node, event)
+
+
 def movement_for(scenario: Scenario) -> Movement:
-    """The crowd's movement, and after it the servers, which stand on the long middle line of the area."""
+    """The movement of the crowd and of the servers, which are placed on the long middle line of the area."""
     crowd = scenario.movement.make(_crowd(scenario))
     servers = scenario.server_nodes
     if not servers:
@@ -75,12 +99,12 @@ def radio_for(scenario: Scenario, movement: Movement) -> Radio:
 
 
 def contacts_in(scenario: Scenario, movement: Movement, range_m: float) -> Contacts | None:
-    """Who is in reach of whom and when, where the movement model can tell beforehand."""
+    """The contacts between nodes, if the movement model can compute them in advance."""
     return scenario.movement.contacts(_crowd(scenario), movement, range_m)
 
 
 class Run:
-    """A scenario set up and ready to go."""
+    """A scenario set up to run."""
 
     def __init__(
         self,
@@ -88,7 +112,7 @@ class Run:
         operations: Iterable[Operation] = (),
         seen_by_user: Callable[[ReactiveStore], ReactiveStore] | None = None,
     ) -> None:
-        """`seen_by_user` puts something between each user and the store of their device, for whoever looks on."""
+        """`seen_by_user` wraps the store of each user's device, for observers."""
         self.scenario = scenario
         self._seen_by_user = seen_by_user
         self.movement = movement_for(scenario)
@@ -119,7 +143,7 @@ class Run:
         self._schedule(operations)
 
     def go(self, progress: Callable[[float], None] | None = None, until_s: float | None = None) -> Result:
-        """To the scenario's end, or for whoever wants only the beginning, to an earlier one."""
+        """Run to the scenario's end, or to an earlier time."""
         until_s = self.scenario.time.until_s if until_s is None else until_s
         self.world.run(until_s, progress)
         self._close(until_s)
@@ -149,7 +173,7 @@ class Run:
         self.radio.switch(max(self.world.engine.now_s, self.radio.now_s), node, True)
         store = self._approach.make(host, self._settings)
         self.stores[NodeId(node)] = store
-        host.begin_life(store.receive, store.ears)
+        host.begin_life(store.receive, store.broadcast_handlers)
         store.start()
         host.after(joins_after_s, store.join)
         if self.scenario.disk.takes_time:
@@ -181,7 +205,7 @@ class Run:
 
 
 def check_operation(operation: Operation, scenario: Scenario) -> None:
-    """A trace has to fit its scenario: what nobody plays would count as lost."""
+    """Check that a trace fits its scenario: operations of missing nodes would count as lost."""
     if not 0 <= operation.node < scenario.nodes:
         raise InputError(
             f"operation {operation.operation} is by node {operation.node}, "
@@ -201,5 +225,5 @@ def check_end(last: str, at_s: float, scenario: Scenario) -> None:
 def simulate(
     scenario: Scenario, operations: Iterable[Operation] = (), progress: Callable[[float], None] | None = None
 ) -> Result:
-    """Play a trace on a scenario."""
+    """Run a trace on a scenario."""
     return Run(scenario, operations).go(progress)

@@ -13,22 +13,24 @@ from typing import Annotated, Any
 
 import msgspec
 
-from thyme.approaches.registry import find_approach
+from thyme.approaches.deciding import CrowdKind, Needs, decide, reach_of
+from thyme.approaches.registry import APPROACHES, find_approach
 from thyme.approaches.user import UserOptions
 from thyme.model.errors import InputError
-from thyme.model.settings import Source, check_bounds, model_of, read_toml, set_key, to_record
+from thyme.model.settings import SettingsSource, check_bounds, model_of, read_toml, set_key, to_record
 from thyme.model.settings.bounds import AtLeastOne, NotNegative, Positive
 from thyme.sim.disk import DiskSection
 from thyme.sim.faults import Rule
-from thyme.sim.fitting import check_fit
 from thyme.sim.radios.models import DiscModel, RadioModel
-from thyme.world.churn import ChurnModel, NoChurn
-from thyme.world.mobility.models import MovementModel, Static
+from thyme.world.churn import Alternate, ChurnModel, Crash, Join, Leave, NoChurn
+from thyme.world.movement_models import Community, MovementModel, Places, Static, Waypoint
 from thyme.world.venue import Venue, paper_venue, venue_for
 
 AUTO = "auto"
 MAX_NODES = 100_000
 PAPER_SIZES = (16, 36, 64, 100, 144, 196)
+WIFI_RANGES_M = {"thyme": 113.0, "def": 51.0, "p27": 100.0}
+"""About how far the profiles of the 802.11g radio reach."""
 
 
 class VenueSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -105,7 +107,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 f'[movement] model = "{model_of(self.movement)}" knows no positions; use it with [radio] model = "disc"'
             )
         find_approach(self.approach).configure(self.settings)
-        check_fit(self.approach, self.movement)
+        _check_fit(self.approach, self.movement)
 
     @property
     def server_nodes(self) -> tuple[int, ...]:
@@ -132,16 +134,14 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return venue_for(self.nodes, section.nodes_per_cell, section.cell_m)
 
 
-def scenario_of(given: Mapping[str, Any], where: str | Source) -> Scenario:
+def scenario_of(given: Mapping[str, Any], where: str | SettingsSource) -> Scenario:
     """Check what a person gave; errors name the place and the key."""
     if given.get("approach") != AUTO:
         return to_record(given, Scenario, where)
-    from thyme.sim.crowd_kind import decided
-
     if given.get("settings"):
         raise InputError('approach = "auto" takes no settings; name the approach that they are of')
     left_open = to_record({key: value for key, value in given.items() if key != "approach"}, Scenario, where)
-    return msgspec.structs.replace(left_open, approach=decided(left_open))
+    return msgspec.structs.replace(left_open, approach=_decided(left_open))
 
 
 def load_scenario(path: Path, changes: Mapping[str, Any] | None = None) -> Scenario:
@@ -163,3 +163,72 @@ def resolve_beside(table: Any, key: str, folder: Path) -> None:
         table = table.get(section) if isinstance(table, dict) else None
     if isinstance(table, dict) and isinstance(table.get(last), str) and table[last]:
         table[last] = str(folder / table[last])
+
+
+def misfit(approach: str, movement: MovementModel) -> str:
+    """Why an approach cannot run with a movement model; empty if it can."""
+    if movement.knows_places:
+        return ""
+    found = find_approach(approach)
+    if found.capabilities.needs_positions:
+        return f"{found.title} has to know where people are"
+    if found.capabilities.needs_server:
+        return f"{found.title} needs a place for its server"
+    return ""
+
+
+def _check_fit(approach: str, movement: MovementModel) -> None:
+    reason = misfit(approach, movement)
+    if reason:
+        fitting = [name for name in APPROACHES if not misfit(name, movement)]
+        raise InputError(
+            f'{reason}, and [movement] model = "{model_of(movement)}" tells only who meets whom; '
+            f"approaches that fit: {', '.join(fitting)}"
+        )
+
+
+def _decided(scenario: Scenario) -> str:
+    """The approach of `approach = "auto"`: what the decision map has for such a crowd, without a server, with past
+    matches and deletes."""
+    kind = crowd_of(scenario)
+    if kind is None:
+        raise InputError('approach = "auto": how people of this movement stand and walk is not known; name an approach')
+    return decide(kind, Needs(positions=scenario.movement.knows_places)).approach
+
+
+def crowd_of(scenario: Scenario, questions: float = 1.0) -> CrowdKind | None:
+    """The crowd as the decision map describes crowds; None if it is unknown how people move. `questions` are
+    subscriptions per person and hour."""
+    walking = _walking(scenario)
+    if walking is None:
+        return None
+    return CrowdKind(_reach(scenario), walking, _switching(scenario), questions)
+
+
+def _reach(scenario: Scenario) -> float:
+    radio, area = scenario.radio, scenario.area()
+    range_m = radio.range_m if isinstance(radio, DiscModel) else WIFI_RANGES_M[radio.profile]
+    return reach_of(scenario.nodes, area.width_m * area.height_m, range_m)
+
+
+def _walking(scenario: Scenario) -> float | None:
+    match scenario.movement:
+        case Static() | Places():
+            return 0.0
+        case Waypoint():
+            return scenario.movement.mobile_fraction
+        case Community():
+            return 1.0
+        case _:
+            return None
+
+
+def _switching(scenario: Scenario) -> float:
+    match scenario.churn:
+        case NoChurn():
+            return 0.0
+        case Alternate() | Leave() | Crash() | Join():
+            named = len(scenario.churn.nodes) / scenario.nodes
+            return min(1.0, named or scenario.churn.fraction)
+        case _:
+            return 0.0

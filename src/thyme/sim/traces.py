@@ -12,13 +12,16 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from random import Random
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from thyme.model.errors import InputError
+from thyme.model.ids import NodeId
 from thyme.model.operations import MAX_TRACE_OPERATIONS, TRACE_COLUMNS, Operation
+from thyme.model.records import OperationKind
 from thyme.places import Place, arrow_path, for_arrow, place_of
 from thyme.sim.trace_rules import faults_of
 
@@ -30,6 +33,10 @@ _NAMES = tuple(name for name, _ in TRACE_COLUMNS)
 _NEEDED = ("at_s", "node", "kind")
 _TYPES = {"int64": pa.int64(), "float64": pa.float64(), "string": pa.string(), "list<string>": pa.list_(pa.string())}
 TRACE_SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in TRACE_COLUMNS])
+EXAMPLE_TAGS = ("goal", "food", "music")
+EXAMPLE_FIRST_S, EXAMPLE_ASKED_S, EXAMPLE_LAST_S = 62.0, 75.0, 112.0
+"""In the example, all have joined by the first; most ask before the posts come."""
+EXAMPLE_MIN_USERS = 2
 
 
 def read_trace(path: Place | str) -> list[Operation]:
@@ -149,3 +156,25 @@ def _csv_operations(reader: csv.DictReader[str], path: Path) -> Iterator[Operati
             yield msgspec.convert(fields, Operation, strict=False)
         except msgspec.ValidationError as error:
             raise InputError(f"{path}, row {number}: {error}") from error
+
+
+def example_operations(users: int, seed: int = 1) -> list[Operation]:
+    """A small trace to begin with: in one minute, a third of the users ask for a tag each and everybody posts once."""
+    if users < EXAMPLE_MIN_USERS:
+        raise InputError(f"users is {users}; expected at least {EXAMPLE_MIN_USERS}")
+    draws = Random(f"{seed}/example trace")
+    drawn: list[tuple[float, int, str]] = []
+    for node in range(users):
+        if node % 3 == 0:
+            drawn.append((round(draws.uniform(EXAMPLE_FIRST_S, EXAMPLE_ASKED_S), 3), node, "ask"))
+        drawn.append((round(draws.uniform(EXAMPLE_FIRST_S, EXAMPLE_LAST_S), 3), node, "post"))
+    found = []
+    for number, (at_s, node, what) in enumerate(sorted(drawn)):
+        tag = draws.choice(EXAMPLE_TAGS)
+        if what == "ask":
+            found.append(Operation(number, at_s, NodeId(node), OperationKind.SUBSCRIBE, sid=0, query=tag))
+        else:
+            text = f"{tag}, seen by {node}"
+            insert = Operation(number, at_s, NodeId(node), OperationKind.INSERT, oid="first", tags=(tag,), text=text)
+            found.append(insert)
+    return found

@@ -1,4 +1,4 @@
-"""A new study from a few questions: how many people, where, how they move and go, what matters, which posts.
+"""A new study from a few questions: what is shared, how many people, where, how they move and go, what matters most.
 
 The answers become a study file with comments, which says in its own words what can be changed and how. A file that
 this writes is a complete example of the format (docs/studies.md).
@@ -11,13 +11,19 @@ from typing import Literal
 
 import msgspec
 
-from thyme.approaches.deciding import Matters
+from thyme.approaches.deciding import Priority
 from thyme.approaches.registry import APPROACHES
 from thyme.model.errors import InputError
+from thyme.model.objects import MAX_TRACE_BYTES
 
+Contents = Literal["messages", "photos", "videos"]
 Movement = Literal["stand", "some", "walk"]
 Going = Literal["stay", "leave", "switch"]
 MAX_PEOPLE = 100_000
+SIZES_BYTES: dict[Contents, int] = {"messages": 0, "photos": 100_000, "videos": 2_000_000}
+"""Default size of contents."""
+SHARES: dict[Contents, float] = {"photos": 0.2, "videos": 0.05}
+"""How many of the posts are a photo or a video; the others are messages."""
 MOVEMENTS: dict[Movement, str] = {
     "stand": 'movement = { model = "static" }',
     "some": 'movement = { model = "waypoint", min_speed_mps = 0.5, max_speed_mps = 1.5, mobile_fraction = 0.5 }',
@@ -30,21 +36,28 @@ GOINGS: dict[Going, str] = {
 }
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """What somebody said about their crowd."""
+class CrowdDescription(msgspec.Struct, frozen=True):
+    """A person's description of their crowd."""
 
     name: str = "crowd"
+    contents: Contents = "photos"
+    size_bytes: int = 0
+    """How large a photo or a video is; 0 takes the usual size."""
     people: int = 36
     width_m: float | None = None
     height_m: float | None = None
     movement: Movement = "stand"
     going: Going = "stay"
     server: bool = True
-    matters: Matters = "battery"
+    priority: Priority = "traffic"
     posts: str = ""
     """The folder of a dataset of posts; generated ones if empty."""
 
     def __post_init__(self) -> None:
+        if self.size_bytes and self.contents == "messages":
+            raise InputError("--size: messages are as long as the posts; leave it out, or share photos or videos")
+        if not 0 <= self.size_bytes <= MAX_TRACE_BYTES:
+            raise InputError(f"--size {self.size_bytes}: expected at most {MAX_TRACE_BYTES:,} bytes")
         if not 2 <= self.people <= MAX_PEOPLE:
             raise InputError(f"--people {self.people}: expected from 2 to {MAX_PEOPLE:,}")
         if (self.width_m is None) != (self.height_m is None):
@@ -62,13 +75,13 @@ def parse_venue(text: str) -> tuple[float, float]:
         raise InputError(f"--venue {text}: expected two sides in metres, such as 200x100") from None
 
 
-def approaches_for(asked: Asked) -> list[str]:
-    """The approaches that can play what was asked: servers only where somebody brings one."""
+def approaches_for(asked: CrowdDescription) -> list[str]:
+    """The approaches that can run the described workload: those with servers only if there is a server."""
     fitting = [name for name, one in APPROACHES.items() if asked.server or not one.capabilities.needs_server]
     return [name for name in fitting if APPROACHES[name].capabilities.answers_past]
 
 
-def study_text(asked: Asked) -> str:
+def study_text(asked: CrowdDescription) -> str:
     """The study file."""
     if asked.width_m is None or asked.height_m is None:
         venue = "# venue = { width_m = 200.0, height_m = 100.0 }   # without it, about two people per 40 m × 40 m"
@@ -90,14 +103,18 @@ title = "Which way of sharing fits {asked.people} people?"
 topologies = 3
 repetitions = 1
 
-# What decides among dependable approaches: "battery" (least traffic), "soon" or "arrival" (everything arrives).
-matters = "{asked.matters}"
+# What decides among dependable approaches: "delivery" (notifications that arrive), "delay" (time until they do),
+# "battery" (energy) or "traffic" (bytes sent).
+priority = "{asked.priority}"
 
-# Beside this crowd, a few neighbours of it are played (walking, leaving, twice the people, …), and the report says in
-# which the answer tips over. `scenes = []` leaves them out; [[scenes]] names others:
-# [[scenes]]
+# A few variations of this crowd are played too (walking, leaving, twice the people, other contents, …), and the report
+# says in which of them the answer changes. `variations = []` leaves them out; [[variations]] names others:
+# [[variations]]
 # name = "half the frames lost"
 # scenario.faults = [{{ kind = "loss", probability = 0.5 }}]
+
+# What people share.
+{_contents(asked)}
 
 [posts]
 {posts}
@@ -116,6 +133,18 @@ radio = {{ model = "disc" }}   # ideal, and quick to play; "wifi" is 802.11g wit
 # [grid]
 # nodes = [16, 36, 64]
 """
+
+
+def _contents(asked: CrowdDescription) -> str:
+    if asked.contents == "messages":
+        return '[trace.sizes]\nkind = "text"   # or "photos", with size_bytes and share: how many posts are one'
+    size_bytes = asked.size_bytes or SIZES_BYTES[asked.contents]
+    return f"""\
+[trace.sizes]
+kind = "photos"   # large contents, alone or among texts; "text" shares texts only
+size_bytes = {size_bytes:_}
+largest_bytes = {min(MAX_TRACE_BYTES, 10 * size_bytes):_}
+share = {SHARES[asked.contents]}   # of the posts; the others are texts"""
 
 
 def _approach(name: str) -> str:

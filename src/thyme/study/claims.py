@@ -4,7 +4,7 @@
 or a ratio, and has to hold wherever it was measured: a number that is said to be equal holds within its tolerance;
 where the paper leaves that open, within TOLERANCE_SHARE (of shares) or TOLERANCE_OTHER (of anything else, relative), or
 if the 95 % interval covers it. A `Trend` is a direction from the first place of a line to its last. A statement for
-which nothing was run is not tested.
+which nothing was run is not tested. An `Expectation` says which part of a study tests a claim.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Literal
 
 import msgspec
 
-from thyme.study.results import Summary
+from thyme.study.results import Axis, Results, Summary
 from thyme.study.wording import round_share, share
 
 TOLERANCE_SHARE = 0.02
@@ -150,3 +150,36 @@ def agreement(claims: Iterable[Claim]) -> str:
 
 def _mean(found: Found) -> float:
     return found.mean if isinstance(found, Summary) else found
+
+
+class Expectation(msgspec.Struct, frozen=True):
+    """`approach` and `against` are titles as the study calls them."""
+
+    claim: Claim
+    approach: str
+    metric: str
+    at: float | None = None
+    """The place on the axis; every place if none is given."""
+    against: str = ""
+    """The approach that this one's metric is compared with, as a ratio."""
+
+
+def judge_study(expectations: Sequence[Expectation], results: Results, axis: Axis) -> list[Claim]:
+    """Every claim, with what the study gave."""
+    return [_judge_one(expected, results, axis) for expected in expectations]
+
+
+def _judge_one(expected: Expectation, results: Results, axis: Axis) -> Claim:
+    line = _line(results, axis, expected.approach, expected.metric)
+    if expected.at is not None:
+        line = {x: summary for x, summary in line.items() if x == expected.at}
+    if not expected.against:
+        return expected.claim.judged_by_rule(list(line.values()))
+    other = _line(results, axis, expected.against, expected.metric)
+    ratios = [line[x].mean / other[x].mean for x in line if x in other and other[x].mean > 0.0]
+    return expected.claim.judged_by_rule(ratios)
+
+
+def _line(results: Results, axis: Axis, approach: str, metric: str) -> dict[float, Summary]:
+    places = axis.series.get(approach, {})
+    return {x: found for x, point in sorted(places.items()) if (found := results.get(point, metric))}

@@ -26,7 +26,7 @@ class Compared(msgspec.Struct, frozen=True):
     second: str
     equal: bool
     apart: bool
-    """Whether each mean lies outside the other's interval; single runs are apart if they are not equal."""
+    """Whether each mean is outside the other's interval; single runs differ if they are not equal."""
 
 
 class Comparison(msgspec.Struct, frozen=True):

@@ -1,7 +1,7 @@
-"""The decision map: made from a study of all six approaches, told on a page, and what it says of another study's crowd.
+"""The decision map: made from a study of all six approaches, written to a page, and applied to another study's crowd.
 
 The map itself and the rule that reads it belong to the approaches (`thyme.approaches.deciding`), so that a device can
-ask it too; here it is written anew from the results of the preset `six`.
+use it too; this module rewrites it from the results of the preset `six`.
 """
 
 from __future__ import annotations
@@ -12,23 +12,21 @@ from collections.abc import Mapping
 
 import msgspec
 
-from thyme.approaches.deciding import CrowdKind, Decision, Line, Needs, decide, table
-from thyme.approaches.registry import APPROACHES
+from thyme.approaches.deciding import CrowdKind, Decision, Line, Needs, Workload, decide, fits, table
+from thyme.approaches.registry import APPROACHES, find_approach
 from thyme.model.errors import InputError
-from thyme.sim.crowd_kind import crowd_of
-from thyme.sim.scenario import Scenario
+from thyme.sim.scenario import Scenario, crowd_of
 from thyme.study.plan import Plan, PlannedRun
 from thyme.study.results import tidy_cell
 from thyme.study.wording import duration, listed, round_share, size
+from thyme.world.churn import Crash, Leave
 
 ORIGIN = ("seed", "commit", "date")
 """Where the map comes from, on every line of it."""
-ANYTHING = Needs(server=True, past=False, deletes=False)
-"""Whoever competes may: what they cannot do shows in what they bring."""
 
 
 def kind_of(run: PlannedRun) -> CrowdKind | None:
-    """A planned run's crowd as the map knows crowds; None where it is not known how people stand or move."""
+    """The crowd of a planned run as a kind of crowd on the map; None if its layout or movement is unknown."""
     if run.trace.file:
         return None
     rates = run.trace.options.rates
@@ -55,18 +53,20 @@ def table_text(plan: Plan, metrics: str, commit: str, date: str) -> str:
         told.add(key)
         if key not in means:
             raise InputError(f"the study has no result for {point}; play it to its end first")
-        line = _line(kind, names[point.approach], means[key], run.scenario)
+        workload: Workload = "all" if run.trace.options.rates.always_share else "future"
+        line = _line(kind, workload, names[point.approach], means[key], run.scenario)
         cells = [*msgspec.structs.astuple(kind), *msgspec.structs.astuple(line)[1:]]
         writer.writerow([*map(_cell, cells), plan.definition.seed, commit, date])
     return sink.getvalue()
 
 
-def _line(kind: CrowdKind, approach: str, means: Mapping[str, float], scenario: Scenario) -> Line:
+def _line(kind: CrowdKind, workload: Workload, approach: str, means: Mapping[str, float], scenario: Scenario) -> Line:
     minutes = scenario.time.until_s / 60.0
     return Line(
         kind,
+        workload,
         approach,
-        means["all.success"],
+        means["all.success"] if workload == "all" else _success_without_deletes(means),
         means["recall"],
         means.get("notification.latency_s.p50"),
         means.get("notification.latency_s.p95"),
@@ -74,6 +74,13 @@ def _line(kind: CrowdKind, approach: str, means: Mapping[str, float], scenario: 
         means["energy.node_joules.mean"] / minutes,
         means["load.gini"],
     )
+
+
+def _success_without_deletes(means: Mapping[str, float]) -> float:
+    """The success rate without deletes: the map does not require them, so an approach may refuse them."""
+    deletes = means.get("delete.issued", 0.0)
+    succeeded = means["all.success"] * means["all.issued"] - means.get("delete.success", 0.0) * deletes
+    return succeeded / (means["all.issued"] - deletes)
 
 
 def _cell(value: object) -> str:
@@ -88,7 +95,7 @@ def crowd_words(kind: CrowdKind) -> str:
 
 
 def best_words(decision: Decision) -> str:
-    names = [APPROACHES[line.approach].title for line in decision.best]
+    names = [APPROACHES[line.approach].full_title for line in decision.best]
     best = decision.best[0]
     brought = f"{round_share(best.success)} succeed, {round_share(best.recall)} arrive"
     if not decision.dependable:
@@ -105,5 +112,10 @@ def prior_words(plan: Plan) -> str:
     lines = [line for line in table() if line.approach in names]
     if kind is None or not lines:
         return ""
-    decision = decide(kind, ANYTHING, plan.definition.matters, lines)
-    return f"The map of all six approaches has, for the crowd most like this one: {best_words(decision)}."
+    needs = Needs(server=any(find_approach(name).capabilities.needs_server for name in names))
+    if not any(fits(line.approach, needs) for line in lines):
+        return ""
+    decision = decide(kind, needs, plan.definition.priority, lines)
+    how = "for this crowd" if len(decision.places) == 1 else f"between {len(decision.places)} crowds around this one"
+    leaving = ", who leaves counted as switched off" if isinstance(plan.runs[0].scenario.churn, Leave | Crash) else ""
+    return f"The map of all six approaches has, {how}{leaving}: {best_words(decision)}."

@@ -14,8 +14,9 @@ INTRODUCTION = """\
 # Which approach where
 
 All six approaches on the same posts and people, from a dense hall to a sparse campus: 20 people, 720 s, the ideal radio
-of 113 m, one run of each ({origin}). [`decision.csv`](data/decision.csv) has the figures;
-`thyme study --preset six` plays it again (144 runs; some three minutes on two cores), and this page is printed
+of 113 m, one run of each ({origin}).
+[`decision.csv`](data/decision.csv) has the figures;
+`thyme study --preset six` plays it again (288 runs), and this page is printed
 by `thyme study map`. Ask it for your own crowd: `thyme study map --reach 20 --walking 0.5`.
 
 <picture><source media="(max-width: 640px)" srcset="figures/decision_narrow.png">
@@ -24,8 +25,9 @@ by `thyme study map`. Ask it for your own crowd: `thyme study map --reach 20 --w
 The same table is the rule of `approach = "auto"` in scenarios (`thyme.approaches.deciding.decide`) and the prior that
 every study tells beside its answer. Live nodes are not asked: all of a namespace run the approach that its invitation
 names. An approach is dependable where 95 % of operations succeed and 90 % of the expected
-notifications arrive, those about what was there before included. Among dependable ones the map takes the one that sends
-least; those that send less than half as much again cannot be told apart by one run.
+notifications arrive.{counted} Among dependable ones the map takes the one that sends
+least; those that send less than half as much again cannot be told apart by one run. Between crowds of the map, figures
+are interpolated linearly along each axis.
 
 What it does not tell: how approaches do in larger crowds on real Wi-Fi, where what is flooded collides: from 64 people
 on, Thyme-DCS sends least there and brings most ([evaluation.md](evaluation.md)). Nor large objects, nor hours. A study
@@ -33,12 +35,27 @@ of your own crowd does. "SC" in the figure is SocialCast, which is slow (half wi
 """
 
 
+ASKED_FOR = {"all": "past and future", "future": "future"}
+COUNTED = """ In the last column nobody asks for the past or deletes, and
+neither is counted: it has a workload of its own."""
+NOT_COUNTED = """ The last column counts the past too: its own
+workload, without the past and deletes, was not played for this table."""
+
+
 def decision_page() -> str:
     lines = table()
     text = files("thyme.approaches").joinpath(TABLE).read_text("utf-8")
-    first = next(csv.DictReader(text.splitlines()))
-    origin = f"commit `{first['commit']}`, seed {first['seed']}, {first['date']}"
-    parts = [INTRODUCTION.format(origin=origin), "## What each needs\n", _needs(), "## The best in each crowd\n"]
+    rows = list(csv.DictReader(text.splitlines()))
+    origins = dict.fromkeys(
+        f"{ASKED_FOR[row['workload']]}: commit `{row['commit']}`, seed {row['seed']}, {row['date']}" for row in rows
+    )
+    counted = COUNTED if any(line.workload == "future" for line in lines) else NOT_COUNTED
+    parts = [
+        INTRODUCTION.format(origin="; ".join(origins), counted=counted),
+        "## What each needs\n",
+        _needs(),
+        "## The best in each crowd\n",
+    ]
     parts += [_best(lines), "## All figures\n", _figures(lines)]
     return "\n".join(parts)
 
@@ -47,8 +64,9 @@ def _needs() -> str:
     rows = ["| approach | server | positions | answers for the past | deletes |", "|---|---|---|---|---|"]
     for approach in APPROACHES.values():
         can = approach.capabilities
-        told = (can.needs_server, can.needs_positions, can.answers_past, can.deletes)
-        words = ("needs one" if told[0] else "none", "needs them" if told[1] else "none", *map(_yes, told[2:]))
+        past = "as far as it is in reach" if can.past_is_best_effort else _yes(can.answers_past)
+        server = "needs one" if can.needs_server else "none"
+        words = (server, "needs them" if can.needs_positions else "none", past, _yes(can.deletes))
         rows.append(f"| {approach.title} | {' | '.join(words)} |")
     return "\n".join(rows) + "\n"
 
@@ -79,12 +97,12 @@ def _told(decision: Decision) -> str:
 
 def _figures(lines: tuple[Line, ...]) -> str:
     header = (
-        "| others in reach | walking | on and off | questions an hour | approach | succeed | arrive | half within "
-        "| 95 % within | sent per person and minute | J per person and minute | uneven load (Gini) |"
+        "| others in reach | walking | on and off | questions an hour | asked for | approach | succeed | arrive "
+        "| half within | 95 % within | sent per person and minute | J per person and minute | uneven load (Gini) |"
     )
-    rows = [header, "|---" * 12 + "|"]
+    rows = [header, "|---" * 13 + "|"]
     for kind in places_of(lines):
-        for line in lines:
+        for line in sorted(lines, key=lambda line: line.workload):
             if line.kind == kind:
                 rows.append(_figures_row(line))
     return "\n".join(rows) + "\n"
@@ -97,6 +115,7 @@ def _figures_row(line: Line) -> str:
         round_share(kind.walking),
         round_share(kind.switching),
         f"{kind.questions:g}",
+        ASKED_FOR[line.workload],
         APPROACHES[line.approach].title,
         f"{line.success:.1%}",
         f"{line.recall:.1%}",

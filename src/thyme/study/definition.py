@@ -17,12 +17,12 @@ from typing import Any
 
 import msgspec
 
-from thyme.approaches.deciding import Matters
+from thyme.approaches.deciding import Priority
 from thyme.approaches.registry import APPROACHES, find_approach
 from thyme.model.errors import InputError
-from thyme.model.settings import Source, read_toml, set_key, to_record
+from thyme.model.settings import SettingsSource, read_toml, set_key, to_record
 from thyme.sim.scenario import Scenario, resolve_beside
-from thyme.study.scenes import Leaving, Scene, check_scenes
+from thyme.study.variations import Leaving, Variation, check_variations
 
 MAX_RUNS = 100_000
 MAX_COPIES = 1_000
@@ -55,7 +55,7 @@ class PostsChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class StudyDefinition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
-    """Of its folder; a study file is called as the file is, if it does not say otherwise."""
+    """Of its folder; by default the name of the study file."""
     title: str = ""
     """The report's heading."""
     question: str = ""
@@ -78,12 +78,13 @@ class StudyDefinition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     repetitions: int = 1
     """How often on each."""
     leaving: Leaving = "drawn"
-    """Who leaves where the scenario lets nodes leave: a random share, or those who publish (Thyme FGCS §9.3.2)."""
-    scenes: tuple[Scene, ...] | None = None
-    """Beside the scene that was asked, others that show where the answer tips over; if not given, the usual
+    """Which nodes leave where the scenario lets nodes leave: a random share, or the publishers (Thyme FGCS §9.3.2)."""
+    variations: tuple[Variation, ...] | None = None
+    """Crowds in which one assumption is different, which show where the answer changes; if not given, the usual
     neighbours of the scenario, and with an empty list none."""
-    matters: Matters = "battery"
-    """What decides among approaches that are dependable: little traffic, soon notified, or everything arrives."""
+    priority: Priority = "traffic"
+    """What decides among dependable approaches: delivery (notifications that arrive), delay (time until they do),
+    battery (energy that radios use) or traffic (bytes that they send)."""
 
     def __post_init__(self) -> None:
         if not self.approaches:
@@ -99,7 +100,7 @@ class StudyDefinition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for key, values in self.grid.items():
             _check_grid(key, values)
             runs *= len(values)
-        check_scenes(self.scenes or ())
+        check_variations(self.variations or ())
         if runs > MAX_RUNS:
             raise InputError(f"the study has {runs} runs; expected at most {MAX_RUNS}")
 
@@ -113,13 +114,13 @@ def _check_grid(key: str, values: Sequence[Any]) -> None:
         raise InputError(f"[grid] {key}: give at least one value")
     if any(value in values[:i] for i, value in enumerate(values)):
         raise InputError(f"[grid] {key}: a value occurs twice in {values}")
-    if key in {"approach", "topology", "repetition", "seed", "scene"}:
+    if key in {"approach", "topology", "repetition", "seed", "variation"}:
         raise InputError(f"[grid] {key}: use approaches, topologies, repetitions or seed of the study instead")
 
 
 OWN_PRESETS = files("thyme.study").joinpath("presets")
 Presets = Sequence[Traversable]
-"""Folders of studies as TOML files; who starts a study says which there are."""
+"""Folders of studies as TOML files; the caller that starts a study lists them."""
 
 
 def presets(folders: Presets = (OWN_PRESETS,)) -> dict[str, str]:
@@ -157,7 +158,7 @@ def load_study(path: Path, changes: Mapping[str, Any] | None = None) -> StudyDef
     return _definition(given, changes, source)
 
 
-def _definition(given: dict[str, Any], changes: Mapping[str, Any] | None, source: Source) -> StudyDefinition:
+def _definition(given: dict[str, Any], changes: Mapping[str, Any] | None, source: SettingsSource) -> StudyDefinition:
     given = copy.deepcopy(given)
     for key, value in (changes or {}).items():
         narrow(given, key, value)

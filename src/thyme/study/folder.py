@@ -1,7 +1,7 @@
 """The folder of a study, or of a paper's evaluation: what is where in it, and whose it is.
 
 A folder is used if it is new or empty, or if `study.json` says that a study was made there before; then `fresh` removes
-what that study computed, and nothing else. Nobody's other files are ever mixed with a study's, or deleted.
+what that study computed, and nothing else. Other files are never mixed with a study's, or deleted.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ STUDY_FILE = "study.json"
 METRICS_FILE = "metrics.csv"
 REPORT_FILE = "report.html"
 REPORT_STAMP = ".report"
-POSTS, TRACES, RUNS, METRICS, FIGURES = "posts", "traces", "runs", "metrics", "figures"
-COMPUTED_FOLDERS = (POSTS, TRACES, RUNS, METRICS, FIGURES)
+POSTS, TRACES, EXPECTED, RUNS, METRICS, FIGURES = "posts", "traces", "expected", "runs", "metrics", "figures"
+COMPUTED_FOLDERS = (POSTS, TRACES, EXPECTED, RUNS, METRICS, FIGURES)
 COMPUTED_FILES = (METRICS_FILE, REPORT_FILE, REPORT_STAMP)
 
 

@@ -1,7 +1,7 @@
 """From the runs of a study to its metrics: the truth of each run, the metrics of each run, and those of each point.
 
-Where nobody comes or goes, the truth is that of the trace, whoever played it; with churn, that of the operations that
-were issued in the run.
+Without churn, the truth follows from the trace and is the same for all approaches; with churn, it follows from the
+operations that were issued in the run.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from thyme.pipeline.identity import code_identity, identity_of
-from thyme.pipeline.metrics.finished import PlayedRuns, write_point_metrics, write_run_metrics
+from thyme.pipeline.metrics.writing import PlayedRuns, write_expected, write_point_metrics, write_run_metrics
 from thyme.pipeline.runs.run import RunSpec
 from thyme.pipeline.runs.sweep import RunOutcome
 from thyme.pipeline.spark import dataset
 from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.places import Place
-from thyme.study.folder import METRICS, RUNS
+from thyme.study.folder import EXPECTED, METRICS, RUNS
 from thyme.study.plan import Plan, PlannedRun
 from thyme.study.results import Results, Summary
 from thyme.study.shown_metrics import DECIDING
@@ -39,14 +39,19 @@ def provide_metrics(
     if not played:
         notes.detail = "no run to measure"
         return Results(plan, {})
-    identity = identity_of([(point, run) for point, _, run in played], code_identity(write_run_metrics.__module__))
+    code = code_identity(write_run_metrics.__module__)
+    paths = {trace.stored.identity: trace.stored.place for trace in traces}
+    expected = out / EXPECTED / identity_of(sorted(paths), code)
+    if not dataset.kept(expected, notes.damage.append):
+        notes.working(f"expected of {len(paths)} traces")
+        write_expected(session.spark, paths, expected)
+    identity = identity_of([(point, run) for point, _, run in played], code)
     of_runs, of_points = out / METRICS / identity / "runs", out / METRICS / identity / "points"
     if not dataset.kept(of_points, notes.damage.append):
         notes.working(f"of {len(played)} runs")
         if not dataset.kept(of_runs, notes.damage.append):
-            paths = {trace.stored.identity: trace.stored.place for trace in traces}
-            write_run_metrics(session.spark, out / RUNS, _played_runs(played, paths), of_runs)
-        write_point_metrics(session.need, of_runs, [(run, point) for point, _, run in played], of_points)
+            write_run_metrics(session.spark, out / RUNS, _played_runs(played, paths), expected, of_runs)
+        write_point_metrics(session.spark, of_runs, [(run, point) for point, _, run in played], of_points)
     summaries = _read(of_points)
     points, metrics = {point for point, _ in summaries}, {metric for _, metric in summaries}
     notes.detail = f"{len(metrics)} metrics at {len(points)} points"

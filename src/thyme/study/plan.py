@@ -1,6 +1,6 @@
 """The plan of a study: every point of its grid and every run, with its scenario and the trace that it plays.
 
-A point is an approach, a scene and one value of each grid key; the scenes beside the one that was asked are played at
+A point is an approach, a variation and one value of each grid key; the variations are played at
 the first value of each key. Runs of a point differ in topology and repetition. Traces belong to the crowd and not to
 the approach, so all approaches play the same ones: as many users as there are nodes, unless the study says otherwise.
 """
@@ -21,27 +21,27 @@ from thyme.pipeline.posts.generate import PostOptions
 from thyme.pipeline.traces.trace import TraceOptions
 from thyme.sim.scenario import Scenario, scenario_of
 from thyme.study.definition import ApproachChoice, StudyDefinition
-from thyme.study.scenes import ASKED, Leaving, Scene, neighbours
+from thyme.study.variations import ASKED, Leaving, Variation, usual_variations
 
 TRACE_PREFIX = "trace."
-SCENE_COLUMN = "scene"
+VARIATION_COLUMN = "variation"
 
 
 class Point(msgspec.Struct, frozen=True):
-    """What one figure's dot or one table's line stands for."""
+    """The run settings behind one dot of a figure or one line of a table."""
 
     approach: str
     values: dict[str, Any]
-    scene: str = ""
+    variation: str = ""
     """Empty in a study that has only one."""
 
     @property
     def asked(self) -> bool:
-        return self.scene in ("", ASKED)
+        return self.variation in ("", ASKED)
 
     def columns(self) -> dict[str, Any]:
-        scene = {SCENE_COLUMN: self.scene} if self.scene else {}
-        return {"approach": self.approach} | scene | self.values
+        variation = {VARIATION_COLUMN: self.variation} if self.variation else {}
+        return {"approach": self.approach} | variation | self.values
 
     def __str__(self) -> str:
         return ", ".join(
@@ -75,9 +75,9 @@ class Plan(msgspec.Struct, frozen=True):
 
     @property
     def columns(self) -> list[str]:
-        """What tells points apart, besides the approach."""
-        scene = [SCENE_COLUMN] if any(point.scene for point in self.points) else []
-        return [*scene, *self.definition.grid]
+        """The values that distinguish points, besides the approach."""
+        variation = [VARIATION_COLUMN] if any(point.variation for point in self.points) else []
+        return [*variation, *self.definition.grid]
 
     @property
     def needs_posts(self) -> bool:
@@ -92,46 +92,50 @@ def make_plan(definition: StudyDefinition) -> Plan:
     where = f"study {definition.name}"
     posts = to_record({"seed": definition.seed} | definition.posts.generate, PostOptions, where, ("posts", "generate"))
     places = [dict(zip(definition.grid, values, strict=True)) for values in product(*definition.grid.values())]
-    scenes = _scenes(definition, places[0], where)
+    variations = _variations(definition, places[0], where)
     points: list[Point] = []
     runs: list[PlannedRun] = []
-    staged: list[tuple[dict[str, Any], Scene | None]] = [(named, None) for named in places]
-    staged.extend((places[0], scene) for scene in scenes)
-    for named, scene in staged:
+    staged: list[tuple[dict[str, Any], Variation | None]] = [(named, None) for named in places]
+    staged.extend((places[0], variation) for variation in variations)
+    for named, variation in staged:
         for choice in definition.approaches:
-            points.append(Point(choice.title, named, scene.name if scene else ASKED if scenes else ""))
-            runs.extend(_runs_of(definition, choice, named, scene, len(points) - 1, f"{where}, {points[-1]}"))
+            points.append(Point(choice.title, named, variation.name if variation else ASKED if variations else ""))
+            runs.extend(_runs_of(definition, choice, named, variation, len(points) - 1, f"{where}, {points[-1]}"))
     return Plan(definition, posts, tuple(points), tuple(runs))
 
 
-def _scenes(definition: StudyDefinition, named: Mapping[str, Any], where: str) -> tuple[Scene, ...]:
-    """Those of the study, or the neighbours of its first place."""
-    if definition.scenes is not None:
-        return definition.scenes
+def _variations(definition: StudyDefinition, named: Mapping[str, Any], where: str) -> tuple[Variation, ...]:
+    """Those of the study, or the usual ones of its first place."""
+    if definition.variations is not None:
+        return definition.variations
     scenario, trace = _settings_of(definition, definition.approaches[0], named, None, where)
-    return neighbours(scenario, not trace.file)
+    return usual_variations(scenario, None if trace.file else trace.options.sizes)
 
 
 def _runs_of(
     definition: StudyDefinition,
     choice: ApproachChoice,
     named: Mapping[str, Any],
-    scene: Scene | None,
+    variation: Variation | None,
     point: int,
     where: str,
 ) -> Iterator[PlannedRun]:
-    scenario, trace = _settings_of(definition, choice, named, scene, where)
-    leaving = (scene and scene.leaving) or definition.leaving
-    copies = (scene.topologies, 1) if scene else (definition.topologies, definition.repetitions)
+    scenario, trace = _settings_of(definition, choice, named, variation, where)
+    leaving = (variation and variation.leaving) or definition.leaving
+    copies = (variation.topologies, 1) if variation else (definition.topologies, definition.repetitions)
     for topology, repetition in product(*map(range, copies)):
         placed = msgspec.structs.replace(scenario, topology=topology, repetition=repetition)
         yield PlannedRun(point, placed, trace, leaving)
 
 
 def _settings_of(
-    definition: StudyDefinition, choice: ApproachChoice, named: Mapping[str, Any], scene: Scene | None, where: str
+    definition: StudyDefinition,
+    choice: ApproachChoice,
+    named: Mapping[str, Any],
+    variation: Variation | None,
+    where: str,
 ) -> tuple[Scenario, TraceChoice]:
-    """The scenario and the trace of one approach at one place of the grid, in one scene."""
+    """The scenario and the trace of one approach at one place of the grid, in one variation."""
     given: dict[str, Any] = copy.deepcopy(definition.scenario)
     given.setdefault("seed", definition.seed)
     given |= {"name": definition.name, "approach": choice.name}
@@ -143,9 +147,9 @@ def _settings_of(
                 set_key(trace_given, key.removeprefix(TRACE_PREFIX), value)
             else:
                 set_key(given, key, value, Scenario)
-    if scene is not None:
-        given |= copy.deepcopy(scene.scenario)
-        trace_given |= copy.deepcopy(scene.trace)
+    if variation is not None:
+        given |= copy.deepcopy(variation.scenario)
+        trace_given |= copy.deepcopy(variation.trace)
     scenario = scenario_of(given, where)
     return scenario, _trace_choice(trace_given, scenario.nodes, where)
 

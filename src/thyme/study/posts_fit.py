@@ -24,7 +24,7 @@ MANY_PER_MINUTE = 30.0
 MIN_EVENT_S = 60.0
 """Shorter than this no event is proposed to be."""
 MIN_QUESTIONED = 20
-"""Below so many posts nobody expects a workload."""
+"""Fewer posts than this are too few for a workload."""
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -42,9 +42,9 @@ class Span(msgspec.Struct, frozen=True):
 def span_of(path: Place) -> Span:
     """Of a dataset of posts; those that were rejected are no part of it."""
     posts, first_s, last_s = 0, float("inf"), float("-inf")
-    for batch in dataset.open_files(path).to_batches(columns=["at_s"]):
+    for batch in dataset.open_files(path).to_batches(columns=["at"]):
         if batch.num_rows:
-            ends = pc.min_max(batch["at_s"]).as_py()
+            ends = {end: when.timestamp() for end, when in pc.min_max(batch["at"]).as_py().items()}
             posts, first_s, last_s = posts + batch.num_rows, min(first_s, ends["min"]), max(last_s, ends["max"])
     return Span(posts, first_s, last_s) if posts else Span(0, 0.0, 0.0)
 

@@ -1,8 +1,8 @@
-"""A replay: where everybody was, what they did, who reached whom, and what was sent, instant by instant.
+"""A replay: positions, activities, links and messages of a run, in steps.
 
-Reads what `thyme simulate` left behind. A shot is one instant; a replay is a row of them, as a page that a browser
-plays by itself (no other file, no network) or as pictures. Beacons and the like are no shot's concern in pictures:
-there are so many that nothing else could be seen.
+Reads the output of `thyme simulate`. A snapshot is one instant; a replay is a sequence of them, as a self-contained
+page for a browser or as pictures. Pictures leave out beacons and other control traffic, which would hide everything
+else.
 """
 
 from __future__ import annotations
@@ -22,36 +22,43 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from thyme.model.errors import InputError
+from thyme.model.operations import Operation
+from thyme.model.records import OperationKind
 from thyme.wire.codec import MODULES
 from thyme.wire.message import Message
-from thyme.world.mobility.movement import Leg, Movement, movement_of_legs
+from thyme.world.movement import Leg, Movement, movement_of_legs
 
-MAX_SHOTS = 2_000
-MAX_MESSAGES_PER_SHOT = 400
+MAX_SNAPSHOTS = 2_000
+MAX_MESSAGES_PER_SNAPSHOT = 400
 MAX_LINKED_NODES = 30
-"""In larger crowds a picture of who reaches whom hides everything else."""
+"""In larger crowds the lines between nodes in range hide everything else."""
 NOTIFIED = "was told of"
-DEED_COLUMNS = ["at_s", "node", "kind", "name", "operation", "object", "subscription", "reason"]
+ACTIVITY_COLUMNS = ["at_s", "node", "kind", "name", "operation", "object", "subscription", "reason"]
 
-DEEDS = {"insert": "posted", "delete": "deleted", "subscribe": "asked", "unsubscribe": "no longer asks"}
-"""What issuing an operation means to whoever looks on; of a retrieval, its end counts."""
+ACTIVITY_NAMES = {
+    "insert": "posted",
+    "delete": "deleted",
+    "subscribe": "asked for",
+    "unsubscribe": "no longer asks for",
+}
+"""Operations in a reader's words, shown when they are issued; a retrieval is shown when it ends."""
 
 
 @dataclass(frozen=True)
-class Deed:
-    """Somebody did something, or something happened to them."""
+class Activity:
+    """A person did something, or was notified."""
 
     at_s: float
     node: int
     what: str
     about: str
-    """The object, or the subscription."""
+    """Name of the object or the subscription."""
     owner: int
-    """Who published the object; below 0 if it is none."""
+    """The publisher of the object; below 0 if there is none."""
 
 
 @dataclass(frozen=True)
-class Shot:
+class Snapshot:
     at_s: float
     places: NDArray[np.float64]
     links: NDArray[np.int64]
@@ -61,41 +68,41 @@ class Shot:
 
 
 class Replay:
-    """A run that can be looked at."""
+    """A run to look at."""
 
     def __init__(
-        self, movement: Movement, summary: dict[str, Any], frames: list[dict[str, Any]], deeds: list[Deed]
+        self, movement: Movement, summary: dict[str, Any], frames: list[dict[str, Any]], activities: list[Activity]
     ) -> None:
         self.movement = movement
         self.summary = summary
         self.until_s = float(summary["scenario"]["time"]["until_s"])
         self._frames = frames
         self._frame_times = np.array([frame["at_s"] for frame in frames])
-        self.deeds = deeds
-        self._told = [deed for deed in deeds if deed.what == NOTIFIED]
-        self._told_times = np.array([deed.at_s for deed in self._told])
+        self.activities = activities
+        self._notified = [activity for activity in activities if activity.what == NOTIFIED]
+        self._notified_times = np.array([activity.at_s for activity in self._notified])
 
-    def shots(self, from_s: float, to_s: float, step_s: float, range_m: float) -> list[Shot]:
+    def snapshots(self, from_s: float, to_s: float, step_s: float, range_m: float) -> list[Snapshot]:
         times = np.arange(from_s, to_s + step_s / 2.0, step_s)
-        if len(times) > MAX_SHOTS:
-            raise InputError(f"{len(times)} pictures are too many, at most {MAX_SHOTS}; choose a larger --step")
-        return [self._shot(float(at_s), step_s, range_m) for at_s in times]
+        if len(times) > MAX_SNAPSHOTS:
+            raise InputError(f"{len(times)} pictures are too many, at most {MAX_SNAPSHOTS}; choose a larger --step")
+        return [self._snapshot(float(at_s), step_s, range_m) for at_s in times]
 
-    def _shot(self, at_s: float, step_s: float, range_m: float) -> Shot:
+    def _snapshot(self, at_s: float, step_s: float, range_m: float) -> Snapshot:
         places = self.movement.positions(at_s)
         off = self._off(at_s)
         pairs = cKDTree(places).query_pairs(range_m, output_type="ndarray")
         on = ~np.isin(pairs, off).any(axis=1)
         low, high = np.searchsorted(self._frame_times, (at_s, at_s + step_s))
-        sent = self._frames[low : min(high, low + MAX_MESSAGES_PER_SHOT)]
-        first, last = np.searchsorted(self._told_times, (at_s, at_s + step_s))
-        return Shot(
+        sent = self._frames[low : min(high, low + MAX_MESSAGES_PER_SNAPSHOT)]
+        first, last = np.searchsorted(self._notified_times, (at_s, at_s + step_s))
+        return Snapshot(
             at_s,
             places,
             pairs[on],
             [(frame["sender"], frame["to"], frame["message"]) for frame in sent],
             off,
-            [deed.node for deed in self._told[first:last]],
+            [activity.node for activity in self._notified[first:last]],
         )
 
     def _off(self, at_s: float) -> list[int]:
@@ -121,33 +128,56 @@ def load_replay(folder: Path) -> Replay:
     movement = movement_of_legs(summary["width_m"], summary["height_m"], ways)
     frame_file = folder / "frames.parquet"
     frames = pq.read_table(frame_file).to_pylist() if frame_file.exists() else []
-    return Replay(movement, summary, frames, deeds_of(pq.read_table(folder / "events.parquet", columns=DEED_COLUMNS)))
+    return Replay(
+        movement, summary, frames, activities_of(pq.read_table(folder / "events.parquet", columns=ACTIVITY_COLUMNS))
+    )
 
 
-def deeds_of(events: pa.Table) -> list[Deed]:
-    """What people did and what they were told, of all events, in the order of time."""
+def activities_of(events: pa.Table, operations: Sequence[Operation] = ()) -> list[Activity]:
+    """Activities and notifications, ordered by time. Objects and subscriptions are named by their tags and queries if
+    the operations are given, otherwise numbered.
+    """
+    objects, questions = _names_of(operations)
     wanted = pc.is_in(events["kind"], pa.array(["issued", "succeeded", "failed", "notified"]))
-    found: list[Deed] = []
-    objects: dict[int, str] = {}
-    for row in events.select(DEED_COLUMNS).filter(wanted).to_pylist():
+    found: list[Activity] = []
+    keys: dict[int, str] = {}
+    for row in events.select(ACTIVITY_COLUMNS).filter(wanted).to_pylist():
         kind, name = row["kind"], row["name"]
-        about = row["object"] or objects.get(row["operation"], "")
-        if not about and row["subscription"]:
-            about = f"question {row['subscription'].partition('@')[0]}"
+        key = row["object"] or keys.get(row["operation"], "")
         what = {"notified": NOTIFIED, "failed": f"failed to {name} ({row['reason']})"}.get(kind, "")
         if kind == "issued":
-            objects[row["operation"]] = about
-            what = DEEDS.get(name, "")
+            keys[row["operation"]] = key
+            what = ACTIVITY_NAMES.get(name, "")
         elif kind == "succeeded" and name == "retrieve":
             what = "got"
         if what:
-            owner = about.rpartition("@")[2]
-            found.append(Deed(row["at_s"], row["node"], what, about, int(owner) if owner.isdigit() else -1))
-    return sorted(found, key=lambda deed: deed.at_s)
+            number = key.rpartition("@")[2]
+            owner = int(number) if number.isdigit() else -1
+            if key:
+                about = objects.setdefault(key, f"post {len(objects) + 1}")
+                about += f" of person {owner}" if owner != row["node"] else ""
+            else:
+                asked = row["subscription"] or ""
+                about = questions.setdefault(asked, f"question {len(questions) + 1}") if asked else ""
+            found.append(Activity(row["at_s"], row["node"], what, about, owner))
+    return sorted(found, key=lambda activity: activity.at_s)
+
+
+def _names_of(operations: Sequence[Operation]) -> tuple[dict[str, str], dict[str, str]]:
+    """Names of the objects and the subscriptions of these operations."""
+    objects, questions = {}, {}
+    for one in operations:
+        if one.kind is OperationKind.INSERT:
+            objects[str(one.object_key)] = " ".join(
+                ["a photo" if one.size_bytes else "a text", *map("#{}".format, one.tags)]
+            )
+        elif one.kind is OperationKind.SUBSCRIBE:
+            questions[f"{one.sid}@{one.node}"] = f"“{one.query}”"
+    return objects, questions
 
 
 def control_names() -> set[str]:
-    """Messages of routing and the like, which are shown only if asked for."""
+    """Types of control messages, such as routing's, which are hidden by default."""
     found: dict[str, bool] = {}
     for module in MODULES:
         for kind in vars(module).values():
@@ -157,23 +187,23 @@ def control_names() -> set[str]:
 
 
 def write_pictures(
-    run: Replay, shots: Sequence[Shot], target: Path, cell_m: float, drawn: Callable[[], None] = lambda: None
+    run: Replay, snapshots: Sequence[Snapshot], target: Path, cell_m: float, drawn: Callable[[], None] = lambda: None
 ) -> None:
-    """An animated GIF of all shots, or a PNG of the last one."""
+    """An animated GIF of all snapshots, or a PNG of the last one."""
     from PIL import Image
 
     if target.suffix == ".png":
-        Image.open(_draw(run, shots[-1], cell_m)).save(target)
+        Image.open(_draw(run, snapshots[-1], cell_m)).save(target)
         drawn()
         return
     pictures = []
-    for shot in shots:
-        pictures.append(Image.open(_draw(run, shot, cell_m)).convert("P", palette=Image.Palette.ADAPTIVE))
+    for snapshot in snapshots:
+        pictures.append(Image.open(_draw(run, snapshot, cell_m)).convert("P", palette=Image.Palette.ADAPTIVE))
         drawn()
     pictures[0].save(target, save_all=True, append_images=pictures[1:], duration=120, loop=0)
 
 
-def _draw(run: Replay, shot: Shot, cell_m: float) -> BytesIO:
+def _draw(run: Replay, snapshot: Snapshot, cell_m: float) -> BytesIO:
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -188,21 +218,23 @@ def _draw(run: Replay, shot: Shot, cell_m: float) -> BytesIO:
             axes.axvline(x, color="#e6e9ef", lw=0.8, zorder=0)
         for y in np.arange(0.0, movement.height_m + 0.1, cell_m):
             axes.axhline(y, color="#e6e9ef", lw=0.8, zorder=0)
-    places = shot.places
+    places = snapshot.places
     if movement.nodes <= MAX_LINKED_NODES:
-        axes.add_collection(LineCollection([places[pair] for pair in shot.links], colors="#dfe4ee", lw=0.5, zorder=1))
+        axes.add_collection(
+            LineCollection([places[pair] for pair in snapshot.links], colors="#dfe4ee", lw=0.5, zorder=1)
+        )
     control = control_names()
-    said = [(sender, to) for sender, to, name in shot.messages if name not in control]
+    said = [(sender, to) for sender, to, name in snapshot.messages if name not in control]
     heard = [(sender, to) for sender, to in said if to >= 0]
     axes.add_collection(LineCollection([places[list(pair)] for pair in heard], colors="#e4572e", lw=1.2, zorder=2))
     talking = sorted({sender for sender, to in said if to < 0})
     axes.scatter(places[talking, 0], places[talking, 1], s=120, facecolors="none", edgecolors="#f3a712", zorder=3)
-    colours = ["#b0b7c3" if i in shot.off else "#2e86ab" for i in range(movement.nodes)]
-    for node in shot.notified:
+    colours = ["#b0b7c3" if i in snapshot.off else "#2e86ab" for i in range(movement.nodes)]
+    for node in snapshot.notified:
         colours[node] = "#3fa34d"
     axes.scatter(places[:, 0], places[:, 1], s=22, c=colours, zorder=4)
     axes.set(xlim=(0.0, movement.width_m), ylim=(0.0, movement.height_m), aspect="equal", xlabel="m", ylabel="m")
-    axes.set_title(f"{run.summary['scenario']['approach']}, {movement.nodes} nodes, {shot.at_s:.0f} s", fontsize=10)
+    axes.set_title(f"{run.summary['scenario']['approach']}, {movement.nodes} nodes, {snapshot.at_s:.0f} s", fontsize=10)
     picture = BytesIO()
     figure.savefig(picture, format="png", bbox_inches="tight")
     plt.close(figure)

@@ -12,22 +12,22 @@ import msgspec
 import numpy as np
 
 from thyme.approaches.registry import find_approach
-from thyme.study.replay import NOTIFIED, Replay, Shot, control_names
+from thyme.study.replay import NOTIFIED, Replay, Snapshot, control_names
 
-MAX_TOLD_DEEDS = 20_000
-"""Of what people did, the page has so much."""
-
-
-def write_page(run: Replay, shots: Sequence[Shot], target: Path, cell_m: float, range_m: float) -> None:
-    target.write_text(page_of(run, shots, cell_m, range_m), "utf-8")
+MAX_ACTIVITIES = 20_000
+"""Activities on the page; later ones are left out."""
 
 
-def page_of(run: Replay, shots: Sequence[Shot], cell_m: float, range_m: float, kind: str = "") -> str:
-    """One page with everything in it; of the kind `film`, what fits into another page."""
+def write_page(run: Replay, snapshots: Sequence[Snapshot], target: Path, cell_m: float, range_m: float) -> None:
+    target.write_text(page_of(run, snapshots, cell_m, range_m), "utf-8")
+
+
+def page_of(run: Replay, snapshots: Sequence[Snapshot], cell_m: float, range_m: float, kind: str = "") -> str:
+    """One self-contained page; the kind `film` is for embedding in another page."""
     scenario = run.summary["scenario"]
-    names = sorted({name for shot in shots for _, _, name in shot.messages})
+    names = sorted({name for snapshot in snapshots for _, _, name in snapshot.messages})
     control = control_names()
-    whats = sorted({deed.what for deed in run.deeds})
+    whats = sorted({activity.what for activity in run.activities})
     data: dict[str, Any] = {
         "width": run.movement.width_m,
         "height": run.movement.height_m,
@@ -38,20 +38,20 @@ def page_of(run: Replay, shots: Sequence[Shot], cell_m: float, range_m: float, k
         "whats": whats,
         "told": NOTIFIED,
         "deeds": [
-            [round(deed.at_s, 2), deed.node, whats.index(deed.what), deed.about, deed.owner]
-            for deed in run.deeds[:MAX_TOLD_DEEDS]
+            [round(activity.at_s, 2), activity.node, whats.index(activity.what), activity.about, activity.owner]
+            for activity in run.activities[:MAX_ACTIVITIES]
         ],
         "shots": [
             {
-                "t": round(shot.at_s, 2),
-                "p": np.round(shot.places, 1).ravel().tolist(),
-                "m": [[sender, to, names.index(name)] for sender, to, name in shot.messages],
-                "off": shot.off,
+                "t": round(snapshot.at_s, 2),
+                "p": np.round(snapshot.places, 1).ravel().tolist(),
+                "m": [[sender, to, names.index(name)] for sender, to, name in snapshot.messages],
+                "off": snapshot.off,
             }
-            for shot in shots
+            for snapshot in snapshots
         ],
     }
-    title = f"{scenario['name']}: {find_approach(scenario['approach']).title}, {scenario['nodes']} people"
+    title = f"{scenario['name']}: {find_approach(scenario['approach']).full_title}, {scenario['nodes']} people"
     template = Template((Path(__file__).parent / "replay.html").read_text("utf-8"))
     shown = msgspec.json.encode(data).decode().replace("</", "<\\/")
     return template.substitute(title=escape(title), data=shown, kind=escape(kind))

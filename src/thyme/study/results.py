@@ -14,7 +14,7 @@ from math import isfinite, sqrt
 import msgspec
 
 from thyme.pipeline.metrics.intervals import rank_of
-from thyme.study.plan import SCENE_COLUMN, Plan, Point
+from thyme.study.plan import VARIATION_COLUMN, Plan, Point
 
 SUMMARY_NAMES = ("metric", "mean", "deviation", "low", "high", "runs")
 
@@ -33,7 +33,7 @@ class Summary(msgspec.Struct, frozen=True):
     runs: int
 
     def covers(self, value: float) -> bool:
-        """Whether a value lies in the interval."""
+        """Whether a value is in the interval."""
         return self.low is not None and self.high is not None and self.low <= value <= self.high
 
     @property
@@ -125,7 +125,7 @@ class Axis(msgspec.Struct, frozen=True):
     series: dict[str, dict[float, int]]
     """For each series' name, the point at each value."""
     labels: tuple[str, ...] = ()
-    """Where values only number the places: what each place is called."""
+    """Where values only number the places: the name of each place."""
 
     @property
     def is_line(self) -> bool:
@@ -133,8 +133,8 @@ class Axis(msgspec.Struct, frozen=True):
 
 
 def axis_of(plan: Plan) -> Axis:
-    """Of the scene that was asked, along the first key of the grid that has several numbers, or the first that has one;
-    with none, all points stand at one place."""
+    """Of the crowd that was asked about, along the first grid key with several numbers, or the first with one; without
+    any, all points are at one place."""
     grid = plan.definition.grid
     numeric = [key for key, values in grid.items() if _numbers(values)]
     key = next((key for key in numeric if len(grid[key]) > 1), next(iter(numeric), ""))
@@ -148,16 +148,16 @@ def axis_of(plan: Plan) -> Axis:
     return Axis(key, values, series)
 
 
-def scene_axis(plan: Plan) -> Axis | None:
-    """The scenes side by side, at the first value of each grid key; None if there is only the one that was asked."""
-    scenes = tuple(dict.fromkeys(point.scene for point in plan.points))
-    if len(scenes) < 2:
+def variation_axis(plan: Plan) -> Axis | None:
+    """The variations side by side, at the first value of each grid key; None if a study has none."""
+    variations = tuple(dict.fromkeys(point.variation for point in plan.points))
+    if len(variations) < 2:
         return None
     series: dict[str, dict[float, int]] = {}
     for number, point in enumerate(plan.points):
         if not point.asked or point.values == plan.points[0].values:
-            series.setdefault(point.approach, {})[float(scenes.index(point.scene))] = number
-    return Axis(SCENE_COLUMN, tuple(map(float, range(len(scenes)))), series, scenes)
+            series.setdefault(point.approach, {})[float(variations.index(point.variation))] = number
+    return Axis(VARIATION_COLUMN, tuple(map(float, range(len(variations)))), series, variations)
 
 
 def _numbers(values: Iterable[object]) -> bool:

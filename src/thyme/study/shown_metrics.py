@@ -14,7 +14,8 @@ RECALL = "recall"
 NOTIFICATION_LATENCY = "notification.latency_s.p50"
 LATE_NOTIFICATION = "notification.latency_s.p95"
 AIR_BYTES = "phy_sent.bytes"
-DECIDING = (SUCCESS, RECALL, NOTIFICATION_LATENCY, AIR_BYTES)
+ENERGY = "energy.node_joules.mean"
+DECIDING = (SUCCESS, RECALL, NOTIFICATION_LATENCY, AIR_BYTES, ENERGY)
 """What the answer rests on."""
 OPERATIONS = ("insert", "delete", "subscribe", "unsubscribe", "retrieve")
 
@@ -53,7 +54,7 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 def is_share(metric: str) -> bool:
-    """Whether a metric lies between 0 and 1 and reads as a percentage."""
+    """Whether a metric is between 0 and 1 and shown as a percentage."""
     return metric.split(".")[-1] in {"success", "recall", "delivery", "coverage", "share"}
 
 
@@ -83,7 +84,7 @@ SHOWN_METRICS: tuple[Shown, ...] = (
             "had to send again.", COSTS),
     Shown("given_up.frames", "Frames given up by the link", "frames", "Unicast frames that no retry brought "
             "through.", COSTS),
-    Shown("energy.node_joules.mean", "Energy", "joules per node", "What a radio used in the whole run, listening "
+    Shown(ENERGY, "Energy", "joules per node", "What a radio used in the whole run, listening "
             "included.", COSTS, unit="J"),
     Shown("load.gini", "Uneven load", "0: all alike, 1: one bears all", "How unequally the bytes on the air "
             "fall on devices (Gini's coefficient).", COSTS),

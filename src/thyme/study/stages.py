@@ -22,15 +22,15 @@ class StageReport(msgspec.Struct, frozen=True):
 
 
 class Watcher(Protocol):
-    """Whoever wants to see how far a study is."""
+    """Receives the progress of a study."""
 
     def stage(self, report: StageReport) -> None: ...
 
     def sweep(self, progress: SweepProgress) -> None: ...
 
 
-class Silence:
-    """A watcher that does not look."""
+class NoWatcher:
+    """A watcher that ignores progress."""
 
     def stage(self, report: StageReport) -> None:
         pass
@@ -40,7 +40,7 @@ class Silence:
 
 
 class Stages:
-    """Runs stages one after the other, tells the watcher, and remembers how long each took."""
+    """Runs stages one after the other, reports them to the watcher, and records how long each took."""
 
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher

@@ -1,14 +1,13 @@
 """The study: posts → traces → sweep → metrics → figures → report, in one folder.
 
-Every stage leaves a dataset or files named by what went into it, so a study that was interrupted goes on where it
-stopped, and one that is run again with nothing changed only looks. Runs that failed are tried again by the next call.
+Every stage leaves a dataset or files named by what went into it, so an interrupted study continues where it stopped,
+and an unchanged one computes nothing. The next call retries failed runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib.metadata import version
 from itertools import chain
 
 import msgspec
@@ -17,23 +16,24 @@ from thyme.pipeline.identity import code_identity, identity_of
 from thyme.pipeline.runs.run import RunSpec
 from thyme.pipeline.runs.simulations import sweep_runs
 from thyme.pipeline.runs.sweep import RunOutcome
-from thyme.pipeline.spark.lazy_session import LazySession, Session
+from thyme.pipeline.spark.lazy_session import Frame, LazySession, Session, read_csv
 from thyme.places import Place, place_of, write_file
+from thyme.study.animation import Animation, animation_of
+from thyme.study.claims import Expectation, judge_study
 from thyme.study.decision import prior_words
 from thyme.study.definition import StudyDefinition
-from thyme.study.expectations import Expectation, judge_study
 from thyme.study.figures.chosen import draw
 from thyme.study.figures.pictures import write_pictures
-from thyme.study.film import Film, film_of
 from thyme.study.folder import FIGURES, METRICS_FILE, REPORT_FILE, REPORT_STAMP, RUNS, take_folder
 from thyme.study.metrics import provide_metrics
 from thyme.study.plan import Plan, make_plan
 from thyme.study.posts_fit import Span, doubts
 from thyme.study.report.assumptions import assumptions
 from thyme.study.report.headline import Headline, headline
-from thyme.study.report.report import Expense, FailedRun, Report, describe_run, failure_words, render
+from thyme.study.report.report import Report, describe_run, failure_words, render
+from thyme.study.report.tables import Expense, FailedRun
 from thyme.study.results import Results, axis_of
-from thyme.study.stages import Silence, StageNotes, Stages, Watcher
+from thyme.study.stages import NoWatcher, StageNotes, Stages, Watcher
 from thyme.study.workload import PlayedTrace, provide_posts, provide_traces, run_specs
 
 BRIEF_POSTS = 100_000
@@ -55,6 +55,10 @@ class StudyResult(msgspec.Struct, frozen=True):
     doubts: tuple[str, ...] = ()
     """What is odd about how the posts are used."""
 
+    def frame(self, spark: Session) -> Frame:
+        """The results as a Spark DataFrame, with the columns of `metrics.csv`."""
+        return read_csv(spark, self.metrics)
+
 
 def run_study(
     definition: StudyDefinition,
@@ -69,12 +73,12 @@ def run_study(
     plan = make_plan(definition)
     out = place_of(out)
     take_folder(out, definition, fresh)
-    watcher = watcher or Silence()
+    watcher = watcher or NoWatcher()
     stages = Stages(watcher)
     session = LazySession(f"thyme study {definition.name}", master, brief=_is_brief(plan))
     try:
         with stages.stage("posts") as notes:
-            posts = provide_posts(plan, out, notes)
+            posts = provide_posts(plan, out, session, notes)
         with stages.stage("traces") as notes:
             traces = provide_traces(plan, posts, out, session, notes)
         specs = run_specs(plan, traces)
@@ -89,10 +93,10 @@ def run_study(
     span = posts.span()
     questioned = tuple(_doubts(span, traces)) if span is not None and definition.posts.dataset else ()
     with stages.stage("report") as notes:
-        film = partial(_film, plan, answer, specs, outcomes)
+        animation = partial(_animation, plan, answer, specs, outcomes)
         _provide_report(
             plan, results, answer, outcomes, traces, expectations, stages, session.master, out, notes, span, questioned,
-            film,
+            animation,
         )  # fmt: skip
     failures = tuple(failure_words(plan, _failures(plan, outcomes)))
     return StudyResult(
@@ -131,7 +135,7 @@ def _provide_report(
     notes: StageNotes,
     span: Span | None,
     questioned: tuple[str, ...],
-    film: Callable[[], Film | None],
+    animation: Callable[[], Animation | None],
 ) -> None:
     failed = tuple(_failures(plan, outcomes))
     identity = identity_of(plan.definition, results.csv(), failed, list(expectations), code_identity(__name__))
@@ -141,29 +145,33 @@ def _provide_report(
         return
     notes.working("drawing")
     axis = axis_of(plan)
-    shelves = draw(results, axis, expectations, traces)
-    drawn = [*chain.from_iterable(shelf.pictures for shelf in shelves.values())]
+    groups = draw(results, axis, expectations, traces)
+    drawn = [*chain.from_iterable(group.pictures for group in groups.values())]
     write_pictures(drawn, out / FIGURES)
     claims = tuple(judge_study(expectations, results, axis))
     seconds = sum(outcome.seconds for outcome in outcomes)
-    expense = Expense(tuple(stages.reports), len(outcomes), seconds, master, version("thyme"))
+    expense = Expense(tuple(stages.reports), len(outcomes), seconds, master)
     assumed = tuple(assumptions(plan, traces, span))
     page = render(
-        Report(plan, results, answer, shelves, claims, failed, expense, assumed, prior_words(plan), questioned, film())
+        Report(
+            plan, results, answer, groups, claims, failed, expense, assumed, prior_words(plan), questioned, animation()
+        )
     )
     write_file(out / REPORT_FILE, page.encode())
     write_file(stamp, identity.encode())
     notes.detail = f"{REPORT_FILE} and {len(drawn)} figures"
 
 
-def _film(plan: Plan, answer: Headline, specs: Sequence[RunSpec], outcomes: Sequence[RunOutcome]) -> Film | None:
+def _animation(
+    plan: Plan, answer: Headline, specs: Sequence[RunSpec], outcomes: Sequence[RunOutcome]
+) -> Animation | None:
     """Of the approach that the answer names first, where it was asked for first and played to its end."""
     if not answer.choices:
         return None
     chosen = answer.choices[0].chosen
     table = zip(plan.runs, specs, outcomes, strict=True)
     spec = next(spec for run, spec, outcome in table if run.point == chosen.point and outcome.ok)
-    return film_of(chosen.approach, spec)
+    return animation_of(chosen.approach, spec)
 
 
 def _doubts(span: Span, traces: Sequence[PlayedTrace]) -> list[str]:

@@ -22,7 +22,7 @@ def share(value: float) -> str:
 
 
 def round_share(value: float) -> str:
-    """A percentage that is a whole number, such as a limit that somebody set."""
+    """A percentage that is a whole number, such as a configured limit."""
     return f"{value:.0%}"
 
 
@@ -59,7 +59,7 @@ def listed(names: Sequence[str], last: str) -> str:
 
 
 def proportion(low: float, high: float, equal: float) -> str:
-    """How much something is beside something else, of which it is these two multiples at the ends."""
+    """Compares two quantities in words, from the lowest and the highest ratio between them."""
     if 1.0 - equal <= low and high <= 1.0 + equal:
         return "about as much"
     if high <= 1.0:
@@ -97,7 +97,7 @@ AXES: Mapping[str, str] = {
     "switching": "share of devices switched off and on",
     "questions": "questions per person and hour",
 }
-"""What a grid key is called under an axis and over a column."""
+"""Label of a grid key, for an axis or a column."""
 
 
 def axis_title(key: str) -> str:

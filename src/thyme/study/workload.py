@@ -16,10 +16,8 @@ from thyme.pipeline.runs.run import RunSpec
 from thyme.pipeline.schemas import POSTS
 from thyme.pipeline.spark import dataset
 from thyme.pipeline.spark.lazy_session import LazySession
-from thyme.pipeline.spark.stored_rows import open_rows
 from thyme.pipeline.traces.outline import TraceOutline, read_outline
-from thyme.pipeline.traces.trace import TooFewAuthors, TraceOptions
-from thyme.pipeline.traces.writing import write_trace
+from thyme.pipeline.traces.trace import TooFewAuthors, TraceOptions, write_trace
 from thyme.places import Place, place_of
 from thyme.sim.run import check_end
 from thyme.sim.scenario import Scenario
@@ -30,8 +28,8 @@ from thyme.study.plan import Plan, TraceChoice
 from thyme.study.posts_fit import Span, span_of
 from thyme.study.stages import StageNotes
 
-Damaged = Callable[[str], None]
-"""Hears of a dataset that is not as it was written."""
+OnDamaged = Callable[[str], None]
+"""Called when a dataset differs from what was written."""
 
 
 class Posts(msgspec.Struct, frozen=True):
@@ -44,14 +42,14 @@ class Posts(msgspec.Struct, frozen=True):
 
 
 class PlayedTrace(msgspec.Struct, frozen=True):
-    """A trace of the study: where it is kept, and what is told of it. Only those who play it read its operations."""
+    """A trace of the study: its location and summary. Only the runs read its operations."""
 
     choice: TraceChoice
     stored: StoredTrace
     outline: TraceOutline
 
 
-def provide_posts(plan: Plan, out: Place, notes: StageNotes) -> Posts:
+def provide_posts(plan: Plan, out: Place, session: LazySession, notes: StageNotes) -> Posts:
     """The study's dataset of posts, or generated ones."""
     if not plan.needs_posts:
         notes.detail = "not needed, the trace is a file"
@@ -61,14 +59,14 @@ def provide_posts(plan: Plan, out: Place, notes: StageNotes) -> Posts:
         path = place_of(given)
         if not dataset.exists(path):
             raise InputError(f"posts.dataset: {path} is not a dataset of posts; make one with `thyme posts ingest`")
-        dataset.check(path)
+        dataset.check(path, session.spark)
         notes.detail = f"from {path}"
         return Posts(path, dataset_identity(path))
     identity = identity_of(plan.posts, code_identity(write_posts.__module__))
     path = out / POSTS_FOLDER / identity
     if not dataset.kept(path, notes.damage.append):
         notes.working(f"writing {plan.posts.posts} posts")
-        write_posts(plan.posts, path)
+        write_posts(session.spark, plan.posts, path)
     notes.detail = f"{plan.posts.posts} generated"
     return Posts(path, identity)
 
@@ -88,7 +86,7 @@ def provide_traces(plan: Plan, posts: Posts, out: Place, session: LazySession, n
     return found
 
 
-def _given_trace(choice: TraceChoice, out: Place, working: Callable[[], None], damaged: Damaged) -> PlayedTrace:
+def _given_trace(choice: TraceChoice, out: Place, working: Callable[[], None], damaged: OnDamaged) -> PlayedTrace:
     """A file's trace, as a dataset of the study's own."""
     operations = read_trace(choice.file)
     path = out / TRACES / pack_trace(operations).identity
@@ -104,10 +102,10 @@ def _made_trace(
     out: Place,
     session: LazySession,
     working: Callable[[], None],
-    damaged: Damaged,
+    damaged: OnDamaged,
     beside: bool,
 ) -> PlayedTrace:
-    """`beside`: only for scenes beside the one that was asked, for which posts of too few people are dealt out."""
+    """`beside`: only for variations, for which posts of too few people are dealt out."""
 
     def place(options: TraceOptions) -> Place:
         return out / TRACES / identity_of(posts.identity, options, code_identity(write_trace.__module__))
@@ -116,8 +114,8 @@ def _made_trace(
         path = place(options)
         if not dataset.kept(path, damaged):
             working()
-            rows = open_rows(lambda: session.spark, posts.path, POSTS)
-            write_trace(rows, options, path, made_from=f"posts {posts.identity}")
+            frame = dataset.frame_of(session.spark, posts.path, POSTS)
+            write_trace(frame, options, path, made_from=f"posts {posts.identity}")
         return path
 
     dealt = msgspec.structs.replace(choice.options, authors="deal")
@@ -140,7 +138,7 @@ def _played(choice: TraceChoice, path: Place) -> PlayedTrace:
 
 
 def run_specs(plan: Plan, traces: Sequence[PlayedTrace]) -> list[RunSpec]:
-    """The sweep's table: each planned run with its trace, and with the publishers as those who leave if so asked."""
+    """The table of the sweep: each planned run with its trace, and with publishers as leaving nodes if configured."""
     by_choice = {msgspec.json.encode(trace.choice): trace for trace in traces}
     specs = []
     for run in plan.runs:

@@ -1,8 +1,8 @@
-"""What the nodes and cells of Thyme-DCS say to each other (tags 100–129; Thyme FGCS §6).
+"""Messages between the nodes and cells of Thyme-DCS (tags 98–129; Thyme FGCS §6).
 
-Requests to a cell are answered with `CellAnswer`, which names the cell that was meant, since one request may go to
-several. `CellState` is how anything that a cell's members must all know is passed on: to the rest of the cell after
-a request, to a node that joins, to the proxy of a cell that empties, to a member that missed something.
+A cell answers a request with `CellAnswer`, which names the cell, since one request may go to several. `CellState`
+carries the shared state of a cell: to its other members after a request, to a joining node, to the proxy of a cell that
+empties, to a member that missed something.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Held(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Part(msgspec.Struct, frozen=True, array_like=True):
-    """The share of a subscription that one cell evaluates: the conjunctions whose keys hash to `home`, and where
-    the subscriber was at `told_s`, by its own clock (§6.4). The cell has known it since `since_s`."""
+    """One cell's share of a subscription: the conjunctions whose keys hash to `home`, and the subscriber's cell at
+    `told_s`, by its own clock (§6.4). The cell has known it since `since_s`."""
 
     home: CellId
     subscription: Subscription
@@ -38,14 +38,14 @@ class Part(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Deleted(msgspec.Struct, frozen=True, array_like=True):
-    """An object that its owner deleted, as the cell `home` has to know it."""
+    """A deleted object, as stored for the cell `home`."""
 
     home: CellId
     key: ObjectKey
 
 
 class Revoked(msgspec.Struct, frozen=True, array_like=True):
-    """A subscription that its subscriber ended, as the cell `home` has to know it."""
+    """A revoked subscription, as stored for the cell `home`."""
 
     home: CellId
     key: SubscriptionKey
@@ -64,9 +64,9 @@ class DeleteMetadata(Message, frozen=True, tag=101):
 
 
 class SubscribePart(Message, frozen=True, tag=102):
-    """A subscription's conjunctions for one cell; `past` matches are wanted at once. Its subscriber was in `cell` at
-    `told_s`, by its own clock. If it is made `again`, since the cell does not know it any more, and has ended
-    meanwhile, only its matches are wanted."""
+    """A subscription's conjunctions for one cell; `past` matches are wanted at once. The subscriber was in `cell` at
+    `told_s`, by its own clock. With `again`, the cell had lost the subscription; if it has ended meanwhile, only its
+    matches are wanted."""
 
     request: int
     subscription: Subscription
@@ -82,13 +82,12 @@ class UnsubscribePart(Message, frozen=True, tag=103):
 
 
 class CellAnswer(Message, frozen=True, tag=104):
-    """The request to `cell` was carried out, or refused with a reason. `spread` tells of tags that this cell shares
-    with others: (tag, number of cells), and `past` how many past matches of a subscription it has."""
+    """The request to `cell` was carried out, or refused with a reason. `past` is the number of past matches of a
+    subscription."""
 
     request: int
     cell: CellId
     refusal: str = ""
-    spread: tuple[tuple[str, int], ...] = ()
     past: int = 0
 
 
@@ -108,18 +107,15 @@ class PastOf(Message, frozen=True, tag=106):
 
 class LocationUpdate(Message, frozen=True, tag=107):
     """`node` is in `cell` now: for its subscriptions, and for the objects it holds as a passive replica (§6.2.3,
-    §6.4.3 merged). What was published from `since_s` on may have missed it."""
+    §6.4.3 merged)."""
 
     node: NodeId
     cell: CellId
     told_s: float
     subscriptions: tuple[SubscriptionKey, ...]
     objects: tuple[ObjectKey, ...]
-    since_s: float | None = None
     request: int = -1
-    """If not negative: answer me."""
-    passed_on: bool = False
-    """By a cell that shares a hot tag with this one: it goes no further."""
+    """Not negative: request an acknowledgement with this number."""
 
 
 class ReplicaAdded(Message, frozen=True, tag=108):
@@ -127,13 +123,11 @@ class ReplicaAdded(Message, frozen=True, tag=108):
 
     key: ObjectKey
     replica: Replica
-    passed_on: bool = False
-    """By a cell that shares a hot tag with this one: it goes no further."""
 
 
 class CellState(Message, frozen=True, tag=109):
-    """Things to know. `request` asks for a `CellAnswer` if it is not negative. An object without its data is to be
-    fetched from the sender."""
+    """State to add. A `request` that is not negative asks for a `CellAnswer`. An object without data is to be fetched
+    from the sender."""
 
     held: tuple[Held, ...] = ()
     parts: tuple[Part, ...] = ()
@@ -141,9 +135,9 @@ class CellState(Message, frozen=True, tag=109):
     revoked: tuple[Revoked, ...] = ()
     objects: tuple[DataObject, ...] = ()
     keepers: tuple[NodeId, ...] = ()
-    """Where only some members are to keep `objects`: who. Empty: all of them."""
-    spread: tuple[tuple[str, int], ...] = ()
-    """Hot tags of this cell, and over how many cells each is spread."""
+    """The members that keep `objects`; empty for all members."""
+    late: bool = False
+    """Whether the receiver may have lacked this for long, so that the notifying node may not have known it either."""
     request: int = -1
 
 
@@ -157,8 +151,8 @@ class JoinCell(Message, frozen=True, tag=110):
 
 
 class JoinedState(Message, frozen=True, tag=111):
-    """The answer to a `JoinCell`: message `index` of the `messages` of a page, which ends with item `last`; whether
-    there is `more` after it."""
+    """The answer to a `JoinCell`: message `index` of the `messages` of a page that ends with item `last`; `more` if
+    another page follows."""
 
     request: int
     index: int
@@ -177,15 +171,15 @@ class TakeBack(Message, frozen=True, tag=113):
 
 
 class Released(Message, frozen=True, tag=114):
-    """To the members of a cell that stood in for `home`: it no longer does. What was given away is summed up in a few
-    bytes: who held something else has to give that away, too."""
+    """To the members of a cell that was proxy for `home`: it no longer is. A few bytes are a checksum of what was
+    handed over; a member that holds something else hands that over, too."""
 
     home: CellId
     summary: bytes
 
 
 class WhoKeeps(Message, frozen=True, tag=115):
-    """A proxy asks, by sending this towards `home`, whether it is still the one."""
+    """Sent by a proxy towards `home`: asks whether it is still the proxy."""
 
     home: CellId
     asker: CellId
@@ -205,7 +199,7 @@ class Buckets(Message, frozen=True, tag=117):
 
 
 class BucketItems(Message, frozen=True, tag=118):
-    """The answer: which items the sender holds in the buckets that differ; `reply` asks for the same back."""
+    """The answer: the sender's items in the buckets that differ; `reply` asks for the receiver's list."""
 
     buckets: tuple[int, ...]
     items: bytes
@@ -213,24 +207,14 @@ class BucketItems(Message, frozen=True, tag=118):
 
 
 class ItemsWanted(Message, frozen=True, tag=119):
-    """Send me these items."""
+    """A request for these items."""
 
     items: bytes
 
 
-class SpreadInsert(Message, frozen=True, tag=120):
-    """An insertion that the cell `home` passes on to another cell of a hot tag; the answer goes to the owner, in
-    `home`'s name."""
-
-    request: int
-    metadata: Metadata
-    owner_cell: CellId
-    home: CellId
-
-
 class Unknown(Message, frozen=True, tag=121):
     """The answer to a `LocationUpdate`: the cell does not know these objects and subscriptions (it may have been empty
-    meanwhile); their owner and subscriber should send them again."""
+    meanwhile); their owner or subscriber should send them again."""
 
     cell: CellId
     objects: tuple[ObjectKey, ...]
@@ -238,15 +222,15 @@ class Unknown(Message, frozen=True, tag=121):
 
 
 class WhoHolds(Message, frozen=True, tag=122):
-    """To a cell that keeps an object's metadata: where are its replicas now?"""
+    """A request for the current replicas of an object, to a cell that stores its metadata."""
 
     request: int
     key: ObjectKey
 
 
 class HeldBy(Message, frozen=True, tag=123):
-    """The answer: the metadata with its replication list, or None if the cell does not know the object; who answers, if
-    it has the object itself; and whether the object was deleted."""
+    """The answer: the metadata with its replication list, or None if the cell does not know the object; the answering
+    node, if it has the object; and whether the object was deleted."""
 
     request: int
     metadata: Metadata | None
@@ -255,36 +239,91 @@ class HeldBy(Message, frozen=True, tag=123):
 
 
 class Silent(Message, frozen=True, tag=124):
-    """To the rest of a cell: the subscribers of these were not found for so long that they have failed (§6.4.3)."""
+    """To the other members of a cell: these subscribers were not found for so long that they count as failed
+    (§6.4.3)."""
 
     keys: tuple[SubscriptionKey, ...]
 
 
 class PartFor(Message, frozen=True, tag=125):
-    """Where only some members keep an object: one that does not passes a question for a part of it on to one that
-    should, who answers `node` in `cell`."""
+    """Where only some members keep an object: a member without it forwards a request for a part of it to one that
+    should have it, which answers `node` in `cell`."""
 
     request: PartRequest
     node: NodeId
     cell: CellId
 
 
+class KeepCopy(Message, frozen=True, tag=99):
+    """From an object's owner: keep a copy of its content, because there are too few."""
+
+    metadata: Metadata
+
+
+class DropCopy(Message, frozen=True, tag=98):
+    """From an object's owner: the object was deleted, remove the copy."""
+
+    key: ObjectKey
+
+
 class SureState(Message, frozen=True, tag=127):
-    """Things to know, of which whoever is told says that it holds them."""
+    """State to add; the receiver answers with `Confirmed`."""
 
     request: int
     state: CellState
 
 
 class Confirmed(Message, frozen=True, tag=128):
-    """The answer to all these: what they told is held here."""
+    """The answer to these requests: their state was added."""
 
     requests: tuple[int, ...]
 
 
+class Span(msgspec.Struct, frozen=True, array_like=True):
+    """The objects published from one time until before another, with a checksum of their numbers."""
+
+    from_s: float
+    to_s: float
+    sum: int
+
+
+class Listed(msgspec.Struct, frozen=True, array_like=True):
+    """The numbers of all objects of a span."""
+
+    span: Span
+    numbers: bytes
+
+
+class CompareHint(Message, frozen=True, tag=112):
+    """To a subscriber: these cells may have matches of these subscriptions that it was not notified of."""
+
+    shares: tuple[tuple[CellId, SubscriptionKey], ...]
+
+
+class Compare(Message, frozen=True, tag=120):
+    """From a subscriber in `cell`: checksums of its notified matches of the receiver's share of a subscription, and the
+    numbers of objects to notify it of. The answer is a `CellAnswer` if the cell has the same, else `Compared`."""
+
+    request: int
+    subscription: Subscription
+    cell: CellId
+    spans: tuple[Span, ...]
+    wanted: bytes = b""
+
+
+class Compared(Message, frozen=True, tag=129):
+    """The spans in which `cell` differs: all its objects of a span, or its checksums of the span's parts."""
+
+    request: int
+    cell: CellId
+    key: SubscriptionKey
+    listed: tuple[Listed, ...]
+    spans: tuple[Span, ...]
+
+
 class Wanted(Message, frozen=True, tag=126):
-    """To everybody: who has this object? Asked by `node`, who is in `cell`, for the `times`-th time. It came `hops`
-    hops."""
+    """Flooded: a request for the holders of an object, sent by `node` in `cell` for the `times`-th time; it has
+    travelled `hops` hops."""
 
     request: int
     times: int

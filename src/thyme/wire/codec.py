@@ -1,7 +1,7 @@
 """The bytes of a message: one version byte, then the record as a MessagePack array that starts with its tag.
 
-Whatever arrives from outside and cannot be read is a `DecodeError`, and nothing else. The list of modules below
-is the only list of messages: a new message module is added here.
+Undecodable input always raises `DecodeError`, and nothing else. The list of modules below is the only list of messages:
+a new message module is added here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from thyme.wire.message import Message
 
 VERSION = 1
 MAX_FRAME_BYTES = 60_000
-"""Below the largest UDP datagram with room for headers; larger contents travel in parts."""
+"""Below the largest UDP datagram, with room for headers; larger contents are sent in parts."""
 
 MODULES: tuple[ModuleType, ...] = (
     flooding,

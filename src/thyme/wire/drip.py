@@ -1,18 +1,19 @@
-"""What the nodes of DRIP say to each other (tags 140–159).
+"""Messages of DRIP (tags 140–159).
 
-Broker broadcasts (`Presence`) and the bootstrap (`Existing`) are control traffic; everything else carries what a
-user asked for. Events travel whole, with their content. What brokers say to each other crosses the border of their
-regions over a bridge node, and is answered the same way back.
+Broker broadcasts (`Presence`) and the bootstrap (`Existing`) are control traffic; everything else carries users' data.
+Events are sent whole, with their content. Messages between brokers cross the border of their regions over a bridge
+node, and so do the answers.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from thyme.model.ids import NodeId
+from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.objects import DataObject
 from thyme.model.subscriptions import Subscription
 from thyme.wire.message import Message
+from thyme.wire.storage import Tombstone
 
 NOBODY = NodeId(-1)
 
@@ -32,23 +33,25 @@ class Interest(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CarriedEvent(msgspec.Struct, frozen=True, array_like=True):
-    """An event between brokers: the brokers that it is still to be brought to, if its receiver is a carrier."""
+    """An event between brokers, with the brokers that a carrier still has to bring it to."""
 
     event: DataObject
     destinations: tuple[NodeId, ...] = ()
 
 
 class Existing(Message, frozen=True, tag=140):
-    """The bootstrap: nodes and how able they are, of one `epoch`; who is `asking` is new and wants to be told."""
+    """The bootstrap: nodes and their capability, of one `epoch`; an `asking` sender is new and wants an answer.
+    `sample` names more nodes, to estimate the size of the crowd."""
 
     control = True
     epoch: int
     entries: tuple[tuple[NodeId, float], ...]
     asking: bool = False
+    sample: tuple[NodeId, ...] = ()
 
 
 class Presence(Message, frozen=True, tag=141):
-    """A broker's periodic broadcast, passed on hop by hop (DRIP §IV-B); `attached` is the local broker of whoever
+    """A broker's periodic broadcast, forwarded hop by hop (DRIP §IV-B); `attached` is the local broker of the node that
     sends this frame."""
 
     control = True
@@ -62,10 +65,10 @@ class Presence(Message, frozen=True, tag=141):
 
 
 class Registration(Message, frozen=True, tag=142):
-    """A node's subscriptions, to its local broker. `known` numbers events that it need not be told of again.
+    """A node's subscriptions, to its local broker. `known` numbers events that it already has.
 
-    It has everything that arrived at this broker in the life of this `region`, up to the number `after`. Up to the
-    number `sifted`, if that is above, `known` names all that it has of what the broker offered.
+    It has everything that arrived at this broker, during this `region`, up to the number `after`. Up to the number
+    `sifted`, if that is higher, `known` lists all it has of the broker's offers.
     """
 
     request: int
@@ -77,10 +80,11 @@ class Registration(Message, frozen=True, tag=142):
 
 
 class Registered(Message, frozen=True, tag=143):
-    """The answer: matching events of the broker's memory, of which `left` more wait; not `ok` from a non-broker.
+    """The answer: matching events of the broker's memory, `left` more to follow; not `ok` from a node that is no
+    broker.
 
-    What arrived up to the number `reached` has been told with this. Where many wait, no event is in the answer but
-    their numbers are `offers`, up to the arrival `offered`.
+    It covers all arrivals up to the number `reached`. If many events wait, the answer has no events but their numbers
+    (`offers`), up to the arrival `offered`.
     """
 
     request: int
@@ -138,14 +142,15 @@ class Relay(Message, frozen=True, tag=149):
     interests: tuple[Interest, ...] = ()
     events: tuple[CarriedEvent, ...] = ()
     offers: tuple[int, ...] = ()
-    """Numbers of events that the source could hand over."""
+    """Numbers of events that the source could send."""
+    deleted: tuple[Tombstone, ...] = ()
 
     def forwarded_by(self, sender: int) -> bool:
         return self.source != sender
 
 
 class RelayReceived(Message, frozen=True, tag=150):
-    """The answer to a `Relay`. `region` names the target's region, and with it the target's life."""
+    """The answer to a `Relay`. `region` identifies the target's region, and with it the target's restart."""
 
     number: int
     source: NodeId
@@ -156,3 +161,21 @@ class RelayReceived(Message, frozen=True, tag=150):
 
     def forwarded_by(self, sender: int) -> bool:
         return self.bridge == sender
+
+
+class Deletion(Message, frozen=True, tag=151):
+    """An owner deletes an object, to its local broker; answered by `Published`."""
+
+    request: int
+    key: ObjectKey
+
+
+class RegionDeletion(Message, frozen=True, tag=152):
+    """A deletion flooded within one region."""
+
+    region: int
+    deleted: Tombstone
+    hops: int
+
+    def forwarded_by(self, sender: int) -> bool:
+        return self.hops > 0

@@ -7,24 +7,10 @@ every message pays for its version, tag and length.
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
-
 from thyme.model.ids import NodeId
 from thyme.wire.message import Message
 
-_LAYOUT = struct.Struct("!III")
-ENTRY_BYTES = _LAYOUT.size
-
-
-class Entry(NamedTuple):
-    """Over the advertiser, `destination` is `hops` away from whoever hears this. An odd sequence number
-    says that the destination is lost."""
-
-    destination: NodeId
-    hops: int
-    sequence: int
+ENTRY_BYTES = 12
 
 
 class TableUpdate(Message, frozen=True, tag=60):
@@ -45,14 +31,3 @@ class Carried(Message, frozen=True, tag=61):
 
     def forwarded_by(self, sender: int) -> bool:
         return self.hops > 0
-
-
-def pack(entries: Iterable[Entry]) -> bytes:
-    return b"".join(_LAYOUT.pack(*entry) for entry in entries)
-
-
-def unpack(packed: bytes) -> Iterator[Entry]:
-    """The entries; a tail that is no whole entry is the sender's mistake and ignored."""
-    whole = len(packed) - len(packed) % ENTRY_BYTES
-    for destination, hops, sequence in _LAYOUT.iter_unpack(memoryview(packed)[:whole]):
-        yield Entry(NodeId(destination), hops, sequence)

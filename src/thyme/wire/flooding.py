@@ -7,7 +7,7 @@ from thyme.wire.message import Message
 
 
 class Flooded(Message, frozen=True, tag=1):
-    """A message for everybody: `origin` and `number` name it, `hops` counts how far it came."""
+    """A message for all nodes, identified by `origin` and `number`; `hops` counts the hops so far."""
 
     origin: NodeId
     number: int

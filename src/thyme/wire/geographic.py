@@ -12,22 +12,25 @@ ANY_NODE = NodeId(-1)
 
 
 class Detour(msgspec.Struct, frozen=True, array_like=True):
-    """The way around a void: the cell where greedy ended, the far end of the first edge taken from there, and
-    the cell that the packet was in before this one. Where the first edge leads nowhere, the tour is over, and
-    the packet only has to go to its entry."""
+    """A detour around a void: the cell where greedy forwarding ended, the first edge of the face that the packet
+    follows (from `face` to `first`), and the packet's previous cell. `crossed` is the other end of the edge at `face`
+    that crosses the line from the entry to the target, where the packet entered this face; on the first face it is the
+    entry. If the first edge leads nowhere, the tour is over and the packet only has to return to its entry."""
 
     entry: CellId
+    face: CellId
     first: CellId
     previous: CellId
+    crossed: CellId
 
     @property
     def over(self) -> bool:
-        return self.first == self.entry
+        return self.first == self.face
 
 
 class Heading(msgspec.Struct, frozen=True, array_like=True):
-    """One destination of a packet: a cell, or a node in a cell, with the detour it is on. A heading that is
-    `beside` treats its cell as empty, and so ends at the proxy even if the cell has nodes."""
+    """One destination of a packet: a cell, or a node in a cell, and its current detour. With `beside`, routing treats
+    the cell as empty, so the packet ends at the proxy even if the cell has nodes."""
 
     cell: CellId
     node: NodeId = ANY_NODE
@@ -51,7 +54,7 @@ class CellPacket(Message, frozen=True, tag=75):
 
 
 class CellBroadcast(Message, frozen=True, tag=76):
-    """For every node in `cell`; whoever else hears it throws it away."""
+    """For every node in `cell`; other receivers drop it."""
 
     cell: CellId
     origin_cell: CellId
@@ -64,3 +67,17 @@ class NodeAbsent(Message, frozen=True, tag=77):
     number: int
     node: NodeId
     cell: CellId
+
+
+def makes_sense(packet: CellPacket, cells: int, max_headings: int) -> bool:
+    """Whether all cells named in a packet exist on a grid of so many cells; nodes drop packets where they do not."""
+    headings = packet.headings
+    if not 0 < len(headings) <= max_headings or packet.hops < 0 or not 0 <= packet.origin_cell < cells:
+        return False
+    for heading in headings:
+        if not 0 <= heading.cell < cells:
+            return False
+        detour = heading.detour
+        if detour is not None and not all(0 <= cell < cells for cell in msgspec.structs.astuple(detour)):
+            return False
+    return True

@@ -1,5 +1,4 @@
-"""What neighbours in Thyme-LS say to each other to know the same subscriptions, and notifications that are acknowledged
-(tags 40–49)."""
+"""Messages of Thyme-LS (tags 40–49): anti-entropy between neighbours, and acknowledged notifications."""
 
 from __future__ import annotations
 
@@ -11,14 +10,14 @@ from thyme.wire.storage import Revocation
 
 
 class KnownDigest(Message, frozen=True, tag=40):
-    """What the sender knows, summed up in a few bytes and said to whoever is in range, now and then."""
+    """A digest of the subscriptions that the sender knows, broadcast from time to time."""
 
     control = True
     digest: bytes
 
 
 class KnownBuckets(Message, frozen=True, tag=41):
-    """The same by bucket: the neighbour knows something else."""
+    """The same per bucket, sent to a neighbour whose digest differs."""
 
     digests: bytes
 
@@ -31,7 +30,7 @@ class KnownItems(Message, frozen=True, tag=42):
 
 
 class KnownWanted(Message, frozen=True, tag=43):
-    """Send me what has these numbers."""
+    """A request for the items with these numbers."""
 
     items: bytes
 
@@ -52,6 +51,6 @@ class Told(Message, frozen=True, tag=45):
 
 
 class Met(Message, frozen=True, tag=46):
-    """Flooded: two neighbours hear each other who did not before, so somebody may be in reach again."""
+    """Flooded: there is a new link between two nodes, so that other nodes may be reachable again."""
 
     control = True

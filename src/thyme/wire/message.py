@@ -1,8 +1,8 @@
 """What every message is: a frozen record with a number of its own on the wire.
 
 A message class gives its tag, unique in all of Thyme (each module of this room states its range), and says
-whether it is control traffic (routing and beacons) or carries something that a user asked for. It also knows whether
-who sends it only passes it on: hosts count forwarding by that, so that all approaches are measured by one ruler.
+whether it is control traffic (routing and beacons) or carries something that a user asked for. It also says whether its
+sender forwards it for others: hosts count forwarded messages by that, in the same way for all approaches.
 """
 
 from __future__ import annotations
@@ -18,6 +18,6 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=0):
     control: ClassVar[bool] = False
 
     def forwarded_by(self, sender: int) -> bool:
-        """Whether `sender` passes on what somebody else began, and is not who it was addressed to. Who answers, or
-        addresses something anew (a server, a cell, a broker), sends on its own account; control is control."""
+        """Whether `sender` forwards a message of another node that was not addressed to it. A node that answers, or
+        sends on to new destinations (a server, a cell, a broker), does not; control traffic is never forwarded."""
         return False

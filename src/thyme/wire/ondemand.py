@@ -7,7 +7,7 @@ from thyme.wire.message import Message
 
 
 class RouteRequest(Message, frozen=True, tag=10):
-    """Who knows the way to `target`? Flooded; every node that hears it learns the way back to `origin`."""
+    """Flooded: a request for a route to `target`; every node that receives it learns the route back to `origin`."""
 
     control = True
     origin: NodeId
@@ -20,7 +20,7 @@ class RouteRequest(Message, frozen=True, tag=10):
 
 
 class RouteReply(Message, frozen=True, tag=11):
-    """The way to `target`, sent back hop by hop to `origin`."""
+    """The route to `target`, sent back hop by hop to `origin`."""
 
     control = True
     origin: NodeId

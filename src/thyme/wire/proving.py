@@ -1,12 +1,12 @@
 """Proofs of a node's own objects, made when somebody first needs one.
 
-A neighbour whom an owner itself tells of its object knows from the link who speaks, and most objects are told to nobody
-else. So an object is signed when it is first told to somebody who could not know: a member of a cell that is to keep
-it, a broker, a subscriber some hops away. Those that were inserted together are then signed together, whichever of them
-is needed first, by one signature with a way to it for each (`trees`); and so are the others of one message.
+A neighbour that gets an object from its owner knows the sender from the link, and most objects go no further. So an
+object is signed when it is first sent to a node that cannot know the owner this way: a member of a cell that stores it,
+a broker, a subscriber some hops away. Objects that were inserted together are then signed together, by one signature
+over a hash tree, with a path to its root for each (`trees`); and so are the other objects of one message.
 
-The proof is put into the object where it lies, and nothing else is ever changed in one. A copy that was made before, or
-comes back from the store, is without it, and gets it when it is told.
+The proof is written into the metadata in memory; nothing else in it ever changes. A copy that was made before, or is
+read from the store, lacks the proof and gets it when it is sent.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ PUBLIC_BYTES, SIGNATURE_BYTES = 32, 64
 PROOF_BYTES = PUBLIC_BYTES + SIGNATURE_BYTES
 """A public key, and a signature by it."""
 MOST_PROOF_BYTES = PROOF_BYTES + 1 + MAX_STEPS * HASH_BYTES
-"""The same with the way to what was signed."""
+"""The same, with the path to the signed root."""
 MAX_COMPANY = 4_096
-"""Objects of which is remembered with which others they were inserted; beyond, those of one message are signed
-together …"""
+"""Objects for which is remembered which others were inserted with them. Beyond that, only the objects of one message
+are signed together."""
 MAX_PROOFS = 4_096
-"""… and proofs that were made because another object's was needed; beyond, one is made again."""
+"""Proofs that were made together with another object's and are kept until they are needed."""
 
 
 class Notary(Interface):
-    """Proves and judges. Its memory of proofs is its own matter."""
+    """Makes and verifies proofs."""
 
     checked: int
     """How many signatures it has verified so far, or tried to."""
 
     def speaks_for(self, node: NodeId) -> bool:
-        """Whether what this node says can be proved here."""
+        """Whether this notary has the key of this node."""
 
     def prove(self, statement: Statement) -> bytes:
-        """The proof of this node's own statement, or of another's that was believed; nothing if there is none."""
+        """The proof of this node's own statement, or of another node's that was verified; empty if there is none."""
 
     def prove_objects(self, objects: Sequence[Statement]) -> list[bytes]:
         """Proofs of some of this node's own objects, by as few signatures as possible."""
 
     def believe(self, said: Sequence[tuple[Statement, bytes]]) -> bool:
-        """Whether the authors of all these statements said so, by the proof of each; proofs are kept for those who
-        hear of it later."""
+        """Whether all these statements have valid proofs by their authors; the proofs are kept, to be sent on with the
+        statements."""
 
 
 def lacks_proof(metadata: Metadata) -> bool:
@@ -69,12 +69,12 @@ class Proving:
         """By what they prove."""
 
     def introduce(self, objects: Sequence[Metadata]) -> None:
-        """They are about to be inserted together."""
+        """These objects are inserted together."""
         for metadata in objects:
             self._company[metadata.key] = objects
 
     def prove(self, objects: Iterable[Metadata]) -> None:
-        """Put the proof into each of this node's own that has none."""
+        """Add the proof to each of this node's own objects that has none."""
         mine = self._notary.speaks_for
         lacking = [(one, object_statement(one)) for one in objects if lacks_proof(one) and mine(one.key.owner)]
         if not lacking:
@@ -95,8 +95,8 @@ class Proving:
                 msgspec.structs.force_setattr(metadata, "seal", metadata.seal + proofs[statement.said])
 
     def _proofs_of_company(self, key: ObjectKey) -> dict[bytes, bytes]:
-        """Those of all that were inserted together with an object, unless they were made before. What was drafted under
-        its name may be something else, which was refused."""
+        """Proofs of all objects that were inserted together with this one, unless they were made before. An object that
+        was refused may have had this key, with another content."""
         company = self._company.get(key, ())
         for metadata in company:
             self._company.pop(metadata.key, None)

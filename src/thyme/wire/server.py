@@ -1,4 +1,4 @@
-"""What Thyme-ES clients and their server say to each other (tags 30–39); answers are those of `storage`.
+"""Messages between clients and servers of Thyme-ES (tags 30–39); answers are those of `storage`.
 
 A content that fits one part travels with its insertion; the server fetches a larger one from its owner, part by part.
 """
@@ -34,7 +34,7 @@ class UnsubscribeRequest(Message, frozen=True, tag=33):
 
 
 class Relayed(Message, frozen=True, tag=34):
-    """One server tells another what it was asked by `client`."""
+    """A server forwards a request of `client` to another server."""
 
     client: NodeId
     payload: bytes

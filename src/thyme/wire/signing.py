@@ -1,11 +1,11 @@
 """Signing: messages with the proofs of what they say.
 
-A machine that signs has a `Notary`, who proves this node's own statements and judges others'. A message is encoded with
-the proof of each statement in it: one's own, made then, or the one that came with it, since whoever believed a
-statement keeps its proof for those who hear of it later. A message with a statement that is not proved cannot be read.
-So what is signed is verified once, where it is first acted on, however many members passed it on. An object that its
-owner itself tells a subscriber needs no signature where the link knows who speaks: it goes no further (`LAST`). So an
-object is signed when it is first told to anybody else (`proving`).
+A host that signs has a `Notary`, which proves this node's own statements and verifies those of others. A message is
+encoded with the proof of each statement in it: a new one for an own statement, else the one that it came with. A
+message with a statement that has no valid proof is not decoded. So a statement is verified once by each node that acts
+on it, however many nodes forwarded it. An object that its owner sends directly to a subscriber needs no signature where
+the link identifies the sender, since it goes no further (`LAST`); it is signed when it is first sent to any other node
+(`proving`).
 
 A signed message has another version byte, the length of its proofs, the proofs in the order of the statements, and the
 message. Where nothing is signed, and in messages without statements, the bytes are those of `codec`.
@@ -34,33 +34,33 @@ _LENGTH_BYTES = 2
 
 
 class Forged(DecodeError):
-    """The message says something that its author did not sign."""
+    """The message holds a statement without a valid signature of its author."""
 
 
 class Codec(Interface):
-    """How a machine turns messages into bytes and back; what cannot be read or believed is a DecodeError."""
+    """How a host encodes and decodes messages; DecodeError for bytes that are no message or have no valid proof."""
 
     speaker: NodeId | None
-    """The neighbour that surely said what is being read; the link that knows says so."""
+    """The authenticated sender of the frame that is being decoded, set by the link."""
     checked: int
-    """How many signatures have been verified so far, or tried to: asked for with every frame."""
+    """How many signatures have been checked so far."""
 
     @property
     def signs(self) -> bool:
-        """Whether what is said has proofs."""
+        """Whether messages carry proofs."""
 
     def encode(self, message: Message) -> bytes:
-        """For whoever gets it, on whatever way."""
+        """For any receiver, over any number of hops."""
 
     def encode_for_neighbour(self, message: Message) -> bytes:
-        """For one whom it reaches from this node itself, by a frame to it alone."""
+        """For a neighbour that gets it from this node directly, by unicast."""
 
     def decode(self, frame: bytes) -> Message: ...
     def insert_together(self, objects: Sequence[Metadata]) -> None:
-        """Objects of this node's own that are about to be inserted: if one is to be signed, all are."""
+        """Own objects that are inserted together: they are signed together."""
 
     def missing_bytes(self, metadata: Metadata) -> int:
-        """What is still to be added to an object before others see it, at most."""
+        """The size of the proof that is still to be added to an object, at most."""
 
 
 class PlainCodec:
@@ -153,7 +153,7 @@ def split_proofs(frame: bytes) -> tuple[bytes, bytes]:
 
 
 class Charging:
-    """A simulated notary: proofs take their room, and everybody is believed."""
+    """A simulated notary: proofs have their true size and are always valid."""
 
     checked = 0
 
@@ -172,7 +172,7 @@ class Charging:
         return proofs
 
     def believe(self, said: Sequence[tuple[Statement, bytes]]) -> bool:
-        """What has no proof was said by its owner itself."""
+        """A statement without a proof came from its owner directly."""
         return all(not proof or len(proof) >= PROOF_BYTES for _, proof in said)
 
 

@@ -1,9 +1,9 @@
-"""What SocialCast nodes say to their neighbours (tags 160–179; SocialCast §III, Fig. 1).
+"""Messages between neighbours in SocialCast (tags 160–179; SocialCast §III, Fig. 1).
 
-A control message tells who its sender is as a carrier and as a subscriber; a data message carries an object whole,
-for its receiver to read, to carry, or both. A copy that is to be carried on is offered, accepted and released, so
-that it is never in two places (`approaches.socialcast.handovers`). Messages are told apart by a 63-bit digest of
-their key, so that the last λ of them fit a control message whatever objects are called.
+A control message describes its sender as a carrier and as a subscriber; a data message carries a whole object, for its
+receiver to read, to carry, or both. A copy to be carried is offered, accepted and released, so that it is never in two
+places (`approaches.socialcast.handovers`). A message is identified by a 63-bit digest of its key, so that the last λ of
+them fit a control message whatever the names of the objects.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from thyme.model.ids import ObjectKey
 from thyme.model.normal_forms import Conjunction
 from thyme.model.objects import Metadata
 from thyme.wire.message import Message
+from thyme.wire.storage import Tombstone
 
 Topic = tuple[str, ...]
-"""The positive tags of a conjunction, sorted: what utilities are about."""
+"""The positive tags of a conjunction, sorted; utilities refer to these."""
 
 UNIT = 1_000
 """Utilities travel as thousandths."""
@@ -45,6 +46,8 @@ class Control(Message, frozen=True, tag=160):
     utilities: tuple[int, ...]
     elsewhere: int
     received: tuple[int, ...]
+    deleted: tuple[int, ...] = ()
+    """The latest deleted objects that the sender knows of, by their identifiers."""
 
 
 class Data(Message, frozen=True, tag=161):
@@ -63,8 +66,7 @@ class Data(Message, frozen=True, tag=161):
 
 
 class Offer(Message, frozen=True, tag=162):
-    """An object to read, and copies of it to carry once they are released. No two offers of a node have the same
-    number."""
+    """An object to read, and copies of it to carry once they are released. Offer numbers of a node are unique."""
 
     data: Data
     number: int
@@ -74,20 +76,29 @@ class Offer(Message, frozen=True, tag=162):
 
 
 class Accept(Message, frozen=True, tag=163):
-    """To the sender of an offer: it was received, and its copies are kept aside."""
+    """To the sender of an offer: it was received, and its copies are reserved."""
 
     control = True
     number: int
 
 
 class Release(Message, frozen=True, tag=164):
-    """To who accepted an offer: its copies are no longer here, carry them."""
+    """To the node that accepted an offer: the sender has dropped its copies; carry them."""
 
     control = True
     number: int
 
 
+class Deletions(Message, frozen=True, tag=165):
+    """Deleted objects, to a neighbour that does not know of the deletions."""
+
+    deleted: tuple[Tombstone, ...]
+
+    def forwarded_by(self, sender: int) -> bool:
+        return all(one.key.owner != sender for one in self.deleted)
+
+
 def identifier(key: ObjectKey) -> int:
-    """The number by which nodes remember a message."""
+    """The number that identifies a message."""
     digest = blake2b(f"{key.owner}/{key.oid}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1

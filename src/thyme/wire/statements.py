@@ -1,12 +1,12 @@
-"""Statements: what somebody says that others act on, and who has to have said it.
+"""Statements: the parts of messages that only their author may make, and that are signed.
 
-An object is its owner's, a subscription its subscriber's, and only they end them. Here stands which messages carry such
-statements and as which bytes each is signed; the same statement has the same bytes in all messages and approaches.
-What changes on the way (replicas, places, hops) is no part of a statement. The proof of an object travels in its
-metadata (`Metadata.seal`), those of all others beside the message that carries them (`signing`).
+Only the owner may insert or delete an object, and only the subscriber may make or end a subscription. This module lists
+which messages carry such statements, and the bytes of each that are signed; a statement has the same bytes in all
+messages and approaches. What changes on the way (replicas, positions, hops) is not part of it. The proof of an object
+is in its metadata (`Metadata.seal`), that of any other statement beside the message (`signing`).
 
-Not signed, because their approaches let others say them: adverts of directional walks, which relays sum up; where a
-subscriber is (`LocationUpdate`); that a subscriber has failed (`Silent`).
+Not signed, because other nodes may send them on behalf of the author: adverts of directional walks, which relays sum
+up; where a subscriber is (`LocationUpdate`); that a subscriber has failed (`Silent`).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Statement(msgspec.Struct, frozen=True, gc=False):
     author: NodeId
     said: bytes
     is_object: bool = False
-    """Whether its proof travels with what it is about."""
+    """Whether its proof is in the metadata of the object."""
 
 
 def object_statement(metadata: Metadata) -> Statement:
-    """This is mine, and these are its bytes."""
+    """That the author owns this object, with this content."""
     key, digest = metadata.key, metadata.seal[:DIGEST_BYTES]
     said = ("object", key, metadata.tags, metadata.summary, metadata.published_s, metadata.size_bytes, digest)
     return Statement(key.owner, _encode(said), True)
@@ -78,6 +78,10 @@ def _of_interests(interests: Iterable[drip.Interest]) -> Iterator[Statement]:
     return (interest_statement(one) for one in interests if one.subscriptions is not None)
 
 
+def _of_deletions(deleted: Iterable[storage.Tombstone]) -> Iterator[Statement]:
+    return (deletion_statement(one.key) for one in deleted)
+
+
 def _objects_of_state(state: cells.CellState) -> Iterator[Metadata]:
     yield from (held.metadata for held in state.held)
     yield from _described(state.objects)
@@ -98,11 +102,15 @@ STATEMENTS: dict[type[Message], Callable[[Any], Iterable[Statement]]] = {
     cells.DeleteMetadata: lambda m: (deletion_statement(m.key),),
     cells.SubscribePart: lambda m: (subscription_statement(m.subscription),),
     cells.UnsubscribePart: lambda m: (end_statement(m.key),),
+    cells.DropCopy: lambda m: (deletion_statement(m.key),),
     cells.CellState: _of_state,
     cells.JoinedState: lambda m: _of_state(m.state),
     cells.SureState: lambda m: _of_state(m.state),
     drip.Registration: lambda m: _of_interests((m.interest,)),
-    drip.Relay: lambda m: _of_interests(m.interests),
+    drip.Relay: lambda m: (*_of_interests(m.interests), *_of_deletions(m.deleted)),
+    drip.Deletion: lambda m: (deletion_statement(m.key),),
+    drip.RegionDeletion: lambda m: (deletion_statement(m.deleted.key),),
+    socialcast.Deletions: lambda m: _of_deletions(m.deleted),
 }
 """What a message says besides of objects, in its order."""
 
@@ -112,7 +120,7 @@ OBJECTS: dict[type[Message], Callable[[Any], Iterable[Metadata]]] = {
     local.Told: lambda m: m.matches,
     server.InsertRequest: lambda m: (m.metadata,),
     cells.InsertMetadata: lambda m: (m.metadata,),
-    cells.SpreadInsert: lambda m: (m.metadata,),
+    cells.KeepCopy: lambda m: (m.metadata,),
     cells.CellNotification: lambda m: m.matches,
     cells.PastOf: lambda m: m.piece.matches,
     cells.HeldBy: lambda m: () if m.metadata is None else (m.metadata,),

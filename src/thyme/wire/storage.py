@@ -1,4 +1,4 @@
-"""What the Thyme approaches ES, LS and DCS say to each other (tags 20–29).
+"""Messages that Thyme-ES, LS and DCS share (tags 20–29).
 
 Requests carry the number that their sender gave them (`request`), and answers repeat it. Contents travel in
 parts: a request for a part names its offset, a reply carries the part and the size of the whole.
@@ -6,11 +6,20 @@ parts: a request for a part names its offset, a reply carries the part and the s
 
 from __future__ import annotations
 
+import msgspec
+
 from thyme.model.ids import ObjectKey, SubscriptionKey
 from thyme.model.matching import Cursor
 from thyme.model.objects import Metadata
 from thyme.model.subscriptions import Subscription
 from thyme.wire.message import Message
+
+
+class Tombstone(msgspec.Struct, frozen=True, array_like=True):
+    """An object that its owner deleted; no copy of it comes after `until_s`."""
+
+    key: ObjectKey
+    until_s: float
 
 
 class Subscribed(Message, frozen=True, tag=20):

@@ -1,9 +1,9 @@
-"""Statements signed together: one signature over the root of a tree of hashes (Merkle), and a way to it for each.
+"""Statements signed together: one signature over the root of a hash tree (Merkle), and a path to it for each.
 
-A way is a byte whose bits say on which side its hash lies at each step, and then the hash on the other side of each. So
-every statement still has a proof of its own, which needs none of the others. The hashes of statements and those within
-the tree are made apart, so neither is taken for the other. They have 128 bits: who wants to pass something off as
-signed has to hit one that the signer made.
+A path is a byte whose bits say on which side the hash is at each step, then the sibling hash of each step. So each
+statement has a proof of its own, independent of the others. Leaves and inner nodes are hashed with different
+personalisation, so neither can pass for the other. Hashes have 128 bits: a forger needs a second preimage of one that
+the signer made.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ MOST = 2**MAX_STEPS
 """Statements of one tree."""
 _LEAF = blake2b(digest_size=HASH_BYTES, person=b"thyme leaf")
 _WITHIN = blake2b(digest_size=HASH_BYTES, person=b"thyme within")
-"""To be copied, which takes half as long as to begin one."""
+"""Copied for each use, which takes half as long as creating one."""
 _NOBODY = bytes(HASH_BYTES)
-"""Beside the last one of an odd number."""
+"""The sibling of the last of an odd number of hashes."""
 
 
 def leaf(said: bytes) -> bytes:
@@ -35,7 +35,7 @@ def _joined(left: bytes, right: bytes) -> bytes:
 
 
 def grown(leaves: Sequence[bytes]) -> tuple[bytes, list[bytes]]:
-    """The root of some leaves, and the way of each to it."""
+    """The root of some leaves, and the path of each to it."""
     assert 0 < len(leaves) <= MOST, "as many as a byte can tell apart"
     steps: list[list[bytes]] = []
     level = list(leaves)
@@ -52,9 +52,9 @@ def grown(leaves: Sequence[bytes]) -> tuple[bytes, list[bytes]]:
 
 
 class KnownTree:
-    """The hashes of one author's tree that lead to its root, as far as ways to it were seen. Whoever looks at all of
-    its leaves makes about one hash for each, and not one for every step of each; of two that lie side by side the
-    second needs none, since the way of the first says what its own has to be."""
+    """The hashes of one author's tree that were verified by earlier paths to its root. Verifying all leaves takes about
+    one hash per leaf instead of one per step; the second of two siblings needs none, since the path of the first
+    contains its hash."""
 
     __slots__ = ("_author", "_known", "_steps", "root")
 
@@ -68,7 +68,7 @@ class KnownTree:
 
     @classmethod
     def by(cls, author: int, leaf: bytes, way: bytes) -> KnownTree | None:
-        """The one to whose root a way leads from a leaf; None if it is no way."""
+        """The tree to whose root a path leads from a leaf; None if it is not a valid path."""
         steps, rest = divmod(len(way) - 1, HASH_BYTES)
         if rest or not 0 <= steps <= MAX_STEPS or way[0] >> steps:
             return None
@@ -78,7 +78,7 @@ class KnownTree:
         return tree
 
     def leads(self, author: int, leaf: bytes, way: bytes) -> bool:
-        """Whether this is the way of a leaf of it."""
+        """Whether this is a path from a leaf to its root."""
         steps, known = self._steps, self._known
         if author != self._author or len(way) != 1 + steps * HASH_BYTES or way[0] >> steps:
             return False
@@ -93,8 +93,8 @@ class KnownTree:
 
 
 def _climbed(known: Mapping[int, bytes], at: int, leaf: bytes, way: bytes) -> tuple[dict[int, bytes], int, bytes]:
-    """The steps of a way up to what is known, or the root: what is seen on them, the number there, and what it has to
-    be."""
+    """Follow a path up to a known node, or the root: the nodes seen on it, the number of the last, and its expected
+    value."""
     seen: dict[int, bytes] = {}
     found, begins = leaf, 1
     while at > 1 and at not in known:

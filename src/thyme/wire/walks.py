@@ -1,7 +1,7 @@
-"""What directional random walks say (tags 180–199).
+"""Messages of directional random walks (tags 180–199).
 
-A walk is named by when and by whom it was begun; names order walks, the older first. Subscriptions travel as
-the cells of a Bloom filter that they set, never as queries.
+A walk is identified by its start time and its first node; identifiers order walks, the older first. Subscriptions are
+sent as the cells of a Bloom filter that they set, never as queries.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ class WalkName(msgspec.Struct, frozen=True, array_like=True, order=True):
 
 
 class Advert(msgspec.Struct, frozen=True, array_like=True):
-    """A subscription, since when it stands, and the cells that each of its conjunctions sets; `revoked` if it is
-    no more, and when its time frame ends. Of two adverts of a subscription the one that its subscriber told later
-    counts."""
+    """A subscription: its start, the filter cells of each of its conjunctions, whether it was `revoked`, and the end of
+    its time frame. Of two adverts of a subscription, the one that its subscriber sent later counts."""
 
     key: SubscriptionKey
     cells: tuple[tuple[int, ...], ...]
@@ -34,8 +33,8 @@ class Advert(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Token(msgspec.Struct, frozen=True, array_like=True):
-    """What a walker carries: its walk, how far it is, the step at which it rests once its overlay was met, and the
-    last attempt in which a younger overlay was in its way."""
+    """A walker's state: its walk, its step, the step at which it stops after meeting an overlay, and the last attempt
+    that a younger overlay blocked."""
 
     walk: WalkName
     attempt: int = 1
@@ -45,7 +44,7 @@ class Token(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Probe(Message, frozen=True, tag=180):
-    """The walk's last node asks who is around, at its `step` in its `attempt`; the walker came from `before`."""
+    """The walk's last node asks for its neighbours, at its `step` in its `attempt`; the walker came from `before`."""
 
     control: ClassVar[bool] = True
     walk: WalkName
@@ -55,11 +54,11 @@ class Probe(Message, frozen=True, tag=180):
 
 
 class Offer(Message, frozen=True, tag=181):
-    """A neighbour answers `to`. Whoever overhears it knows from now on that the sender is beside the walk.
+    """A neighbour answers `to`. Nodes that overhear it know that the sender is beside the walk.
 
-    `marked` of its neighbours are beside the walk (with weight (1): were beside `before`), and `second` are known
-    to be in the second neighbourhood. `overlay` is the oldest walk that the sender is connected to, if any;
-    `visited` says that this attempt of the walk has been there.
+    `marked` of its neighbours are beside the walk (with weight (1): were beside `before`), and `second` are known to be
+    in the second neighbourhood. `overlay` is the oldest walk that the sender is connected to, if any; `visited` if this
+    attempt of the walk has been there.
     """
 
     control: ClassVar[bool] = True
@@ -74,7 +73,7 @@ class Offer(Message, frozen=True, tag=181):
 
 
 class WalkerMoved(Message, frozen=True, tag=182):
-    """The walker goes to the receiver, which becomes part of the walk."""
+    """The walker moves to the receiver, which becomes part of the walk."""
 
     control: ClassVar[bool] = True
     token: Token
@@ -82,7 +81,7 @@ class WalkerMoved(Message, frozen=True, tag=182):
 
 
 class WalkerReturned(Message, frozen=True, tag=183):
-    """The walker found no way on and goes back; `pruned` if the sender leaves the walk."""
+    """The walker found no next node and goes back; `pruned` if the sender leaves the walk."""
 
     control: ClassVar[bool] = True
     token: Token
@@ -113,7 +112,7 @@ class Advertised(Message, frozen=True, tag=186):
 
 
 class Event(Message, frozen=True, tag=187):
-    """A published object on its way along the walks, to whoever may want it or to one subscription alone."""
+    """A published object, forwarded along the walks to all that may match it, or to one subscription alone."""
 
     metadata: Metadata
     hops: int
@@ -124,7 +123,7 @@ class Event(Message, frozen=True, tag=187):
 
 
 class Fetch(Message, frozen=True, tag=188):
-    """A request for a part of an object, back along the way that its event came; `way` is how to answer."""
+    """A request for a part of an object, sent back along the event's path; `way` is the path of the answer."""
 
     key: ObjectKey
     way: tuple[NodeId, ...]
@@ -158,7 +157,7 @@ class Unlinked(Message, frozen=True, tag=190):
 
 
 class Rested(Message, frozen=True, tag=191):
-    """The receiver's overlay was met: its walker, wherever it is, may soon rest."""
+    """The receiver's walk met an overlay: its walker, wherever it is, may soon stop."""
 
     control: ClassVar[bool] = True
     overlay: WalkName
@@ -173,6 +172,6 @@ class Beside(Message, frozen=True, tag=192):
 
 
 class Present(Message, frozen=True, tag=193):
-    """The sender is still there, and counts on the receiver as its way to the oldest walk."""
+    """Keep-alive: the sender uses the receiver as its path to the oldest walk."""
 
     control: ClassVar[bool] = True

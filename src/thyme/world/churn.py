@@ -45,14 +45,6 @@ class Churn(msgspec.Struct, frozen=True):
             first.setdefault(change.node, change.on)
         return tuple(sorted(node for node, on in first.items() if on))
 
-    def is_on(self, node: int, at_s: float) -> bool:
-        """Whether `node` is on at `at_s` (a change holds from its own instant on)."""
-        own = [change for change in self.changes if change.node == node]
-        past = [change for change in own if change.at_s <= at_s]
-        if past:
-            return past[-1].on
-        return not (own and own[0].on)
-
 
 class Present(msgspec.Struct, frozen=True):
     """Who is there: as many nodes as users (servers are not drawn), from when all have joined until the end."""

@@ -7,10 +7,10 @@ from typing import Any
 
 from lone_cell import LoneCell
 
-from thyme.approaches.dcs.asking.subscriber import Subscriber
 from thyme.approaches.dcs.cell_requests import CellRequests
-from thyme.approaches.dcs.objects.copies import Copies
-from thyme.approaches.dcs.objects.locations import Locations
+from thyme.approaches.dcs.copies import Copies
+from thyme.approaches.dcs.locations import Locations
+from thyme.approaches.dcs.subscriber import Subscriber
 from thyme.approaches.interface import Outcome
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import CellId, SubscriptionKey

@@ -128,17 +128,19 @@ def test_a_cell_that_empties_leaves_its_keys_to_its_proxy(tmp_path: Path) -> Non
 
 
 def test_two_clusters_that_meet_become_one(tmp_path: Path) -> None:
-    world = CellWorld(tmp_path, [(0, 0), (1, 0), (2, 0), (3, 0), (4, 0)], until_s=5000.0)
-    world.switch_off(2)
+    world = CellWorld(tmp_path, [(c, 0) for c in range(7)], until_s=5000.0)
+    for node in (2, 3, 4):
+        world.switch_off(node)
     world.wait(10.0)
-    tag = world.tag_of(4, 0)
+    tag = world.tag_of(6, 0)
     world.subscribe(0, tag, wait_s=60.0)
     assert world.outcomes[-1].ok, "the cluster of two keeps it for the cell beyond"
-    world.insert(3, "photo", tag)
+    world.insert(5, "photo", tag)
     assert world.names() == []
-    world.switch_on(2, wait_s=120.0)
-    assert [n for n in range(5) if world.store(n).cell.holdings.index.subscription_count] == [4]
-    world.insert(3, "second", tag)
+    for node in (2, 3, 4):
+        world.switch_on(node, wait_s=60.0)
+    assert [n for n in range(7) if world.store(n).cell.holdings.index.subscription_count] == [6]
+    world.insert(5, "second", tag)
     assert "second" in world.names()
 
 
@@ -203,28 +205,6 @@ def test_a_grid_is_needed(tmp_path: Path) -> None:
     world = CellWorld(tmp_path, ROW)
     with pytest.raises(InputError, match=r"grid\.width_m"):
         approach.make(world.store(0).host, approach.configure({}))
-
-
-def test_a_hot_tag_is_spread_over_several_cells_and_loses_nothing(tmp_path: Path) -> None:
-    crowd = [(c, r) for c in range(4) for r in range(2)]
-    world = CellWorld(tmp_path, crowd, {"spread_load": 5, "spread_cells": 4, "past_matches": 100})
-    world.subscribe(0, "goal")
-    for i in range(40):
-        world.insert(i % 8, f"o{i}", "goal", wait_s=2.0)
-    assert sorted(world.names(0)) == sorted(f"o{i}" for i in range(40))
-    loads = [world.store(n).cell.holdings.index.object_count for n in range(8)]
-    assert sum(load > 4 for load in loads) >= 2, "other cells carry their share"
-    assert max(loads) < 30
-    world.subscribe(7, "goal")
-    assert sorted(world.names(7)) == sorted(f"o{i}" for i in range(40)), "the past is found wherever it is"
-    world.delete(3, "o35")
-    key = world.subscribe(5, "goal")
-    assert sorted(world.names(5)) == sorted(f"o{i}" for i in range(40) if i != 35)
-    world.unsubscribe(5, key.sid)
-    world.insert(1, "last", "goal")
-    assert "last" in world.names(0)
-    assert "last" not in world.names(5)
-    assert all(outcome.ok for outcome in world.outcomes)
 
 
 LONG_ROW = [(c, 0) for c in range(6) for _ in range(2)]
@@ -303,6 +283,5 @@ def test_what_two_cells_kept_apart_is_notified_when_it_meets(tmp_path: Path) -> 
     world.switch_off(2)
     world.wait(10.0)
     world.insert(1, "photo", tag)
-    assert world.names() == [], "the subscription is with the node that is off, the object with the proxy"
     world.switch_on(2, wait_s=60.0)
-    assert world.names() == ["photo"]
+    assert world.names() == ["photo"], "the subscription was with the node that was off, the object with the proxy"

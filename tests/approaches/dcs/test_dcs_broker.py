@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from lone_cell import ALL, HERE, LoneCell, metadata_of, part_of, subscription_of
 
-from thyme.approaches.dcs.asking.broker import Broker
-from thyme.approaches.dcs.asking.notifier import MATCHES_PER_MESSAGE, Notifier
+from thyme.approaches.dcs.broker import Broker
 from thyme.approaches.dcs.cell import Mode
-from thyme.approaches.dcs.members.learning import Learning
-from thyme.approaches.dcs.objects.copies import Copies
-from thyme.approaches.dcs.objects.replicas import Replicas
+from thyme.approaches.dcs.copies import Copies
+from thyme.approaches.dcs.learning import Learning
+from thyme.approaches.dcs.notifier import MATCHES_PER_MESSAGE, Notifier
+from thyme.approaches.dcs.replicas import Replicas
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import CellId
 from thyme.model.matching import Cursor, MatchingLimits
@@ -20,12 +20,12 @@ from thyme.wire.cells import (
     CellAnswer,
     CellNotification,
     CellState,
+    CompareHint,
     Deleted,
     DeleteMetadata,
     Held,
     InsertMetadata,
     PastOf,
-    Revoked,
     SubscribePart,
     UnsubscribePart,
 )
@@ -223,35 +223,6 @@ def test_what_comes_for_an_empty_cell_is_kept_under_its_name_and_answered_in_it(
     assert [answer.cell for _, answer in lone.take(CellAnswer)] == [3]
 
 
-def test_the_other_cells_of_a_hot_tag_are_told_of_subscriptions_revocations_and_deletions() -> None:
-    lone = brokered(sure_members=0)
-    tag = lone.tag()
-    lone.cell.holdings.spread_tag(tag, 4)
-    subscription = subscription_of(tag)
-    lone.arrive(SubscribePart(1, subscription, HERE, 5, 2.0), origin=8)
-    assert [copy.past for _, copy in lone.take(SubscribePart)] == [0]
-    lone.take(CellState)
-    lone.arrive(UnsubscribePart(2, subscription.key), origin=8)
-    lone.arrive(DeleteMetadata(3, metadata_of("photo", tag).key))
-    elsewhere = [state for to, state in lone.take(CellState) if to != ALL]
-    cells = {lone.cell.grid.cell_for(tag, share) for share in range(4)} - {HERE}
-    assert {revoked.home for state in elsewhere for revoked in state.revoked} == cells
-    assert {deleted.home for state in elsewhere for deleted in state.deleted} == cells
-
-
-def test_they_are_told_also_if_this_cell_had_heard_of_it_from_another() -> None:
-    lone = brokered(sure_members=0)
-    tag = lone.tag()
-    lone.cell.holdings.spread_tag(tag, 4)
-    photo, subscription = metadata_of("photo", tag), subscription_of(tag)
-    lone.cell.holdings.delete(Deleted(HERE, photo.key))
-    lone.cell.holdings.parts.revoke(Revoked(HERE, subscription.key))
-    lone.arrive(DeleteMetadata(3, photo.key))
-    assert any(state.deleted for _, state in lone.take(CellState))
-    lone.arrive(UnsubscribePart(4, subscription.key), origin=8)
-    assert any(state.revoked for _, state in lone.take(CellState))
-
-
 @pytest.mark.parametrize("mode", [mode for mode in Mode if mode is not Mode.MEMBER])
 def test_who_is_not_a_member_serves_nobody(mode: Mode) -> None:
     lone = brokered()
@@ -268,7 +239,7 @@ def test_the_place_of_the_subscriber_comes_with_the_subscription() -> None:
     assert lone.cell.holdings.parts.place_of(subscription.key) == 3
 
 
-def test_who_answered_a_page_of_the_past_makes_up_for_what_it_did_not_know_then() -> None:
+def test_a_subscriber_compares_if_a_page_of_the_past_may_have_lacked_something() -> None:
     lone = LoneCell()
     notifier = Notifier(lone.cell)
     learning = Learning(lone.cell, notifier, Replicas(lone.cell, Copies(lone.host)))
@@ -280,4 +251,5 @@ def test_who_answered_a_page_of_the_past_makes_up_for_what_it_did_not_know_then(
     lone.arrive(MoreRequest(7, subscription, None, 10), origin=8)
     lone.sent.clear()
     learning.learn(CellState(held=(Held(HERE, metadata_of("passed over", tag, at_s=5.0)),)))
-    assert [message.keys for _, message in lone.take(CellNotification)] == [(subscription.key,)]
+    lone.wait(4.0)
+    assert [message.shares for _, message in lone.take(CompareHint)] == [((HERE, subscription.key),)]

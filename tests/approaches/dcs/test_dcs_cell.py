@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 from lone_cell import HERE, LoneCell, metadata_of
 
-from thyme.approaches.dcs.cell import Cell, Mode
-from thyme.approaches.dcs.objects.copies import Copies
-from thyme.approaches.dcs.objects.replicas import Replicas
+from thyme.approaches.dcs.cell import Cell, Event, Mode
+from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.options import CellStorageOptions
-from thyme.approaches.dcs.turns import Turn
+from thyme.approaches.dcs.replicas import Replicas
 from thyme.model.errors import InputError
 from thyme.model.ids import CellId
 from thyme.routing.cells.addresses import Form
@@ -18,7 +17,7 @@ from thyme.wire.geographic import CellPacket
 
 
 def test_a_turn_is_told_to_all_in_the_order_in_which_they_asked() -> None:
-    turn: Turn[[int]] = Turn()
+    turn: Event[[int]] = Event()
     told: list[tuple[str, int]] = []
     turn.then(lambda value: told.append(("first", value)))
     turn.then(lambda value: told.append(("second", value)))
@@ -53,7 +52,7 @@ def told_directly(lone: LoneCell) -> list[int | None]:
 
 
 def test_who_fell_silent_a_moment_ago_is_still_told_of_every_change() -> None:
-    lone = LoneCell(sure_s=5.0)
+    lone = LoneCell()
     lone.net.add(6, lone.host.place.x_m, lone.host.place.y_m).on = False
     lone.hear(6, 7)
     lone.hear(8, cell=3)

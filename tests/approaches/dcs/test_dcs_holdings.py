@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lone_cell import HERE, LoneCell, metadata_of, part_of, replica, subscription_of
 
-from thyme.approaches.dcs.kept.holdings import Holdings, homes_in
-from thyme.approaches.dcs.kept.items import joined
-from thyme.approaches.dcs.objects.replication import with_replica
+from thyme.approaches.dcs.holdings import Holdings, homes_in
+from thyme.approaches.dcs.items import joined
+from thyme.approaches.dcs.keys import with_replica
 from thyme.model.ids import CellId, NodeId, ObjectKey
 from thyme.model.objects import Metadata, Replica
 from thyme.wire.cells import WHOLE_CELL, CellState, Deleted, Held, Revoked
@@ -31,7 +31,6 @@ NEWS = st.one_of(
     st.builds(
         lambda i, home: CellState(revoked=(Revoked(home, subscription_of("goal", i).key),)), st.integers(0, 4), HOMES
     ),
-    st.builds(lambda i: CellState(spread=((f"tag{i}", 3),)), st.integers(0, 2)),
 )
 
 
@@ -45,8 +44,6 @@ def told(holdings: Holdings, states: Iterable[CellState]) -> Holdings:
             holdings.delete(deleted)
         for revoked in state.revoked:
             holdings.parts.revoke(revoked)
-        for tag, cells in state.spread:
-            holdings.spread_tag(tag, cells)
     return holdings
 
 
@@ -66,7 +63,7 @@ def test_members_that_were_told_the_same_hold_the_same_in_whatever_order(news: l
 @given(st.lists(NEWS, max_size=20))
 def test_who_is_given_the_state_of_another_holds_the_same(news: list[CellState]) -> None:
     giver = told(empty(), news)
-    taker = told(empty(), joined(giver.common_state(), 300, PLAIN.missing_bytes))
+    taker = told(empty(), joined(giver.state(), PLAIN.missing_bytes, 300))
     assert taker.digests.buckets() == giver.digests.buckets()
     assert taker.homes() == giver.homes()
 
@@ -90,8 +87,7 @@ def test_released_homes_leave_nothing_behind_and_what_was_kept_for_others_is_sti
 ) -> None:
     holdings = told(empty(), news)
     others = [other for other in holdings.homes() if other != home]
-    hot = [CellState(spread=((tag, cells),)) for tag, cells in holdings.spread.items()]
-    kept = [*hot, *holdings.state(others)]
+    kept = list(holdings.state(others))
     holdings.release([home])
     assert holdings.homes() == others
     assert holdings.digests.buckets() == told(empty(), kept).digests.buckets()
@@ -176,7 +172,6 @@ def test_objects_that_only_some_members_keep_are_neither_compared_nor_handed_ove
         nothing = holdings.digests.beacon()
         holdings.put_object(metadata_of("photo", "goal"), b"data")
         assert (holdings.digests.beacon() != nothing) is common
-        assert bool(list(holdings.common_state())) is common
         assert list(holdings.state()), "a proxy gets them all the same"
 
 
@@ -184,12 +179,12 @@ def test_objects_that_only_some_members_keep_are_neither_compared_nor_handed_ove
 def test_joined_states_lose_nothing_and_none_but_a_single_item_exceeds_its_size(
     news: list[CellState], size: int
 ) -> None:
-    batches = joined(news, size, PLAIN.missing_bytes)
-    for field in ("held", "parts", "deleted", "revoked", "spread"):
+    batches = joined(news, PLAIN.missing_bytes, size)
+    for field in ("held", "parts", "deleted", "revoked"):
         assert [x for b in batches for x in getattr(b, field)] == [x for b in news for x in getattr(b, field)]
     empty_bytes = len(msgspec.msgpack.encode(CellState()))
     for batch in batches:
-        items = sum(len(getattr(batch, field)) for field in ("held", "parts", "deleted", "revoked", "spread"))
+        items = sum(len(getattr(batch, field)) for field in ("held", "parts", "deleted", "revoked"))
         assert items == 1 or len(msgspec.msgpack.encode(batch)) <= size + empty_bytes
 
 

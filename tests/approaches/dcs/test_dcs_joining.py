@@ -9,12 +9,13 @@ import pytest
 from cell_world import CellWorld
 from lone_cell import HERE, LoneCell, metadata_of
 
-from thyme.approaches.dcs.asking.notifier import Notifier
 from thyme.approaches.dcs.cell import Mode
-from thyme.approaches.dcs.members.joining import Joining
-from thyme.approaches.dcs.members.learning import Learning
-from thyme.approaches.dcs.objects.copies import Copies
-from thyme.approaches.dcs.objects.replicas import Replicas
+from thyme.approaches.dcs.copies import Copies
+from thyme.approaches.dcs.items import PAGE_MESSAGES
+from thyme.approaches.dcs.joining import Joining
+from thyme.approaches.dcs.learning import Learning
+from thyme.approaches.dcs.notifier import Notifier
+from thyme.approaches.dcs.replicas import Replicas
 from thyme.model.ids import CellId
 from thyme.routing.cells.addresses import Form
 from thyme.wire.cells import Held, JoinCell, JoinedState
@@ -63,7 +64,7 @@ def test_a_large_state_comes_in_pages_each_after_the_one_before_has_arrived() ->
     pages = 0
     while not joiner.joined:
         page = page_for(joiner, giver)
-        assert len(page) <= joiner.cell.options.page_messages + 1
+        assert len(page) <= PAGE_MESSAGES + 1
         give(joiner, page)
         pages += 1
         assert pages < 50

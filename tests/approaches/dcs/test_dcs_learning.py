@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from lone_cell import HERE, OTHER, LoneCell, metadata_of, part_of, subscription_of
 
-from thyme.approaches.dcs.asking.notifier import Notifier
-from thyme.approaches.dcs.members.learning import Learning
-from thyme.approaches.dcs.objects.copies import Copies
-from thyme.approaches.dcs.objects.replicas import Replicas
+from thyme.approaches.dcs.copies import Copies
+from thyme.approaches.dcs.learning import Learning
+from thyme.approaches.dcs.notifier import Notifier
+from thyme.approaches.dcs.replicas import Replicas
 from thyme.model.ids import NodeId
 from thyme.model.objects import DataObject
 from thyme.routing.cells.addresses import Form
-from thyme.wire.cells import CellAnswer, CellNotification, CellState, Deleted, Held, Revoked
+from thyme.wire.cells import CellAnswer, CellState, CompareHint, Deleted, Held, Revoked
 from thyme.wire.storage import PartReply, PartRequest
 
 
@@ -32,26 +34,36 @@ def test_news_that_another_member_has_answered_for_is_only_learnt() -> None:
     assert lone.sent == [], "whoever answered has notified"
 
 
-def test_who_answered_a_subscription_makes_up_for_an_older_object_it_did_not_know() -> None:
+def hinted(lone: LoneCell) -> list[Any]:
+    lone.wait(4.0)
+    return [key for _, hint in lone.take(CompareHint) for _, key in hint.shares]
+
+
+def test_a_subscriber_compares_when_an_object_comes_that_is_older_than_its_subscription() -> None:
     lone, learner = learning()
     lone.cell.holdings.parts.put(part_of(SUBSCRIPTION, told_s=9.0))
-    learner.subscribed.remember(SUBSCRIPTION.key, 9.0)
     learner.learn(CellState(held=(NEWS,)))
-    assert [to for to, _ in lone.take(CellNotification)] == [[(OTHER, 8)]]
-    learner.learn(CellState(held=(NEWS,)))
-    assert lone.sent == [], "once"
+    assert hinted(lone) == [SUBSCRIPTION.key]
     learner.learn(CellState(held=(Held(HERE, metadata_of("later", "goal", at_s=10.0)),)))
-    assert lone.sent == [], "of what came after the subscription, whoever answered the insertion told"
+    assert hinted(lone) == [], "of what came after the subscription, whoever answered the insertion told"
 
 
-def test_who_answered_an_insertion_makes_up_for_an_older_subscription_it_did_not_know() -> None:
+def test_a_subscriber_compares_when_its_subscription_comes_after_an_object_that_is_younger() -> None:
     lone, learner = learning()
     lone.cell.holdings.put(NEWS)
-    learner.inserted.remember(OBJECT.key, 5.0)
     learner.learn(CellState(parts=(part_of(subscription_of("goal", 1), told_s=6.0),)))
-    assert lone.sent == [], "a later subscription was answered with the past"
+    assert hinted(lone) == [], "a later subscription was answered with the past"
     learner.learn(CellState(parts=(part_of(SUBSCRIPTION, told_s=4.0),)))
-    assert [message.matches for _, message in lone.take(CellNotification)] == [(OBJECT,)]
+    assert hinted(lone) == [SUBSCRIPTION.key]
+
+
+def test_a_subscriber_compares_when_a_member_had_to_repair_an_old_object() -> None:
+    lone, learner = learning()
+    lone.cell.holdings.parts.put(part_of(SUBSCRIPTION, told_s=1.0))
+    lone.wait(30.0)
+    for late, at_s in ((False, 5.0), (True, 29.0), (True, 6.0)):
+        learner.learn(CellState(held=(Held(HERE, metadata_of(f"o{at_s}", "goal", at_s=at_s)),), late=late))
+        assert hinted(lone) == ([SUBSCRIPTION.key] if late and at_s < 20.0 else [])
 
 
 def test_whoever_gives_what_was_deleted_is_told_so_and_nobody_else() -> None:
@@ -73,15 +85,6 @@ def test_whoever_gives_what_was_deleted_is_told_so_and_nobody_else() -> None:
     assert lone.take(CellState) == []
 
 
-def test_what_was_answered_is_remembered_across_a_restart() -> None:
-    lone, learner = learning()
-    learner.subscribed.remember(SUBSCRIPTION.key, 9.0)
-    again = LoneCell()
-    again.host.store = lone.host.store
-    back = Learning(again.cell, Notifier(again.cell), Replicas(again.cell, Copies(again.host)))
-    assert back.subscribed.get(SUBSCRIPTION.key, 0.0) == 9.0
-
-
 def test_deletions_and_revocations_win_over_what_comes_with_them() -> None:
     lone, learner = learning()
     learner.learn(
@@ -101,22 +104,23 @@ def test_keys_handed_over_by_another_cell_are_matched_answered_and_told_to_the_o
     lone.hear(1)
     handed = CellState(parts=(part_of(SUBSCRIPTION, home=3),), request=7)
     lone.arrive(handed, target=3)
-    assert lone.kinds() == ["CellNotification", "CellState", "CellAnswer"], "answered when the others were told"
+    assert lone.kinds() == ["CellState", "CellAnswer"], "answered when the others were told"
     assert lone.take(CellAnswer) == [([(OTHER, 9)], CellAnswer(7, HERE))], "by the cell that has them now"
     assert lone.take(CellState) == [([(HERE, 1)], CellState(parts=handed.parts))]
-    assert [message.matches for _, message in lone.take(CellNotification)] == [(OBJECT,)]
+    assert hinted(lone) == [SUBSCRIPTION.key]
+    lone.hear(1)
     lone.arrive(handed, target=3)
-    assert lone.take(CellNotification) == [], "sent twice, matched once"
+    assert hinted(lone) == [], "sent twice, matched once"
 
 
-def test_who_took_over_a_subscription_makes_up_for_an_older_object_it_did_not_know() -> None:
+def test_a_subscriber_compares_when_who_took_over_its_subscription_learns_of_an_object_late() -> None:
     """A proxy answered it, and only another member of this cell knew the object then."""
     lone, learner = learning()
-    lone.wait(9.0)
+    lone.wait(19.0)
     lone.arrive(CellState(parts=(part_of(SUBSCRIPTION),), request=3))
-    assert lone.take(CellNotification) == []
-    learner.learn(CellState(held=(NEWS,)))
-    assert [message.matches for _, message in lone.take(CellNotification)] == [(OBJECT,)]
+    assert hinted(lone) == []
+    learner.learn(CellState(held=(NEWS,), late=True))
+    assert hinted(lone) == [SUBSCRIPTION.key]
 
 
 def test_a_broadcast_of_another_member_is_not_answered() -> None:

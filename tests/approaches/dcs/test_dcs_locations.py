@@ -7,7 +7,6 @@ from math import inf
 from lone_cell import HERE, OTHER, metadata_of, replica, subscription_of
 from lone_user import User
 
-from thyme.approaches.dcs.cell import Mode
 from thyme.model.ids import CellId, ObjectKey
 from thyme.routing.cells.addresses import Form
 from thyme.wire.cells import (
@@ -103,40 +102,6 @@ def test_an_update_on_the_way_is_repeated_until_it_is_answered_and_said_again_if
     user.take(LocationUpdate)
     user.cell.settled(False)
     assert [update.cell for _, update in user.take(LocationUpdate)] == [OTHER]
-
-
-def test_what_is_said_before_a_node_has_joined_does_not_keep_it_from_catching_up() -> None:
-    user = User()
-    user.subscribe(user.tag(1))
-    user.hear(7)
-    user.cell.place = OTHER
-    user.cell.crossed()
-    user.take(LocationUpdate)
-    user.cell.settled(False)
-    assert [update.since_s for _, update in user.take(LocationUpdate)] == [0.0]
-
-
-def test_who_was_away_says_since_when_and_repeats_it_until_it_is_answered() -> None:
-    for catch_up in (True, False):
-        user = User(catch_up=catch_up, near_cells=0)
-        user.subscribe(user.tag(1))
-        user.wait(10.0)
-        user.hear(7)
-        user.wait(1.0)
-        user.cell.settled(True)
-        ((_, update),) = user.take(LocationUpdate)
-        assert update.since_s == (10.0 if catch_up else None)
-        user.wait(2.5)
-        assert len(user.take(LocationUpdate)) == (1 if catch_up else 0)
-
-
-def test_what_is_heard_on_the_way_does_not_count_as_having_been_there() -> None:
-    user = User()
-    user.subscribe(user.tag(1))
-    user.cell.mode = Mode.MOVING
-    user.hear(7)
-    user.cell.settled(True)
-    assert [update.since_s for _, update in user.take(LocationUpdate)] == [None]
 
 
 def test_a_cell_that_lost_its_members_is_reminded_of_this_nodes_subscriptions_and_objects_until_it_answers() -> None:

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from lone_cell import HERE, LoneCell, metadata_of
 
-from thyme.approaches.dcs.asking.notifier import Notifier
 from thyme.approaches.dcs.cell import Cell, Mode
-from thyme.approaches.dcs.members.learning import Learning
-from thyme.approaches.dcs.members.membership import Membership
-from thyme.approaches.dcs.members.repair import Repair
-from thyme.approaches.dcs.objects.copies import Copies
-from thyme.approaches.dcs.objects.replicas import Replicas
+from thyme.approaches.dcs.copies import Copies
+from thyme.approaches.dcs.learning import Learning
+from thyme.approaches.dcs.membership import Membership
+from thyme.approaches.dcs.notifier import Notifier
+from thyme.approaches.dcs.repair import Repair
+from thyme.approaches.dcs.replicas import Replicas
 from thyme.model.geometry import Point
 from thyme.model.ids import CellId
 from thyme.model.records import Joined

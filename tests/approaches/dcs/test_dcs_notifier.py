@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from lone_cell import HERE, OTHER, LoneCell, metadata_of, part_of, subscription_of
 
-from thyme.approaches.dcs.asking.notifier import KEYS_PER_MESSAGE, MATCHES_PER_MESSAGE, Notifier
-from thyme.model.ids import CellId, NodeId
-from thyme.wire.cells import CellNotification, Held
+from thyme.approaches.dcs.notifier import KEYS_PER_MESSAGE, Notifier
+from thyme.model.ids import NodeId
+from thyme.wire.cells import CellNotification, CompareHint
 
 PHOTO = metadata_of("photo", "goal")
 
@@ -59,8 +58,8 @@ def test_a_subscriber_whose_place_is_not_known_is_not_told() -> None:
     assert lone.sent == []
 
 
-def test_what_a_moved_subscriber_missed_is_kept_until_it_says_where_it_is() -> None:
-    lone, notifier = notifying(0, 1, resend_s=0.0)
+def test_as_in_the_papers_what_a_moved_subscriber_missed_is_kept_until_it_says_where_it_is() -> None:
+    lone, notifier = notifying(0, 1, reconcile=False)
     notifier.notify(keys(lone), PHOTO)
     lone.nack(11)
     lone.sent.clear()
@@ -75,8 +74,8 @@ def test_what_a_moved_subscriber_missed_is_kept_until_it_says_where_it_is() -> N
     assert lone.sent == [], "once"
 
 
-def test_a_silent_subscriber_is_taken_to_have_failed_in_the_end() -> None:
-    lone, notifier = notifying(0, resend_s=0.0, undelivered_s=30.0)
+def test_as_in_the_papers_a_silent_subscriber_is_taken_to_have_failed_in_the_end() -> None:
+    lone, notifier = notifying(0, reconcile=False, undelivered_s=30.0)
     notifier.notify(keys(lone), PHOTO)
     lone.nack(10)
     lone.wait(31.0)
@@ -86,23 +85,8 @@ def test_a_silent_subscriber_is_taken_to_have_failed_in_the_end() -> None:
     assert lone.sent == []
 
 
-def test_a_nack_may_be_due_to_the_way_so_it_is_tried_again_ever_later_as_long_as_it_is_waited_for() -> None:
-    lone, notifier = notifying(0, resend_s=5.0, undelivered_s=20.0)
-    notifier.notify(keys(lone), PHOTO)
-    for before_s, tries in ((4.9, 2), (9.9, 3)):
-        lone.nack(10)
-        lone.wait(before_s)
-        assert len(lone.sent) == tries - 1
-        lone.wait(0.2)
-        assert len(lone.sent) == tries
-    lone.nack(10)
-    lone.wait(60.0)
-    assert len(lone.sent) == 3
-    assert lone.dropped() == ["subscriber is silent"]
-
-
-def test_only_so_many_undelivered_notifications_are_kept() -> None:
-    lone, notifier = notifying(0, resend_s=0.0, undelivered=2)
+def test_as_in_the_papers_only_so_many_undelivered_notifications_are_kept() -> None:
+    lone, notifier = notifying(0, reconcile=False, undelivered=2)
     for i in range(3):
         notifier.notify(keys(lone), metadata_of(f"o{i}", "goal"))
         lone.nack(10)
@@ -124,30 +108,27 @@ def test_a_nack_of_something_else_is_no_concern_of_the_notifier() -> None:
     assert lone.sent == []
 
 
-def test_who_catches_up_is_told_of_all_that_matches() -> None:
+def test_who_was_not_found_is_told_to_compare_ever_later_until_that_reaches_it() -> None:
     lone, notifier = notifying(0)
-    index = lone.cell.holdings.index
-    (subscription,) = index.subscriptions()
-    notifier.catch_up(subscription, CellId(1))
-    assert lone.sent == [], "nothing matches"
-    for i in range(MATCHES_PER_MESSAGE + 1):
-        index.insert(metadata_of(f"o{i}", "goal", at_s=float(i)))
-    notifier.catch_up(subscription, CellId(1))
-    told = lone.take(CellNotification)
-    assert {cell for to, _ in told for cell, _ in to} == {1}
-    assert sum(len(message.matches) for _, message in told) == MATCHES_PER_MESSAGE + 1
+    notifier.notify(keys(lone), PHOTO)
+    for before_s in (4.9, 9.9, 19.9, 39.9, 59.9, 59.9):
+        lone.nack(10)
+        lone.sent.clear()
+        lone.wait(before_s)
+        assert lone.sent == []
+        lone.wait(0.2)
+        assert [sent.message.shares for sent in lone.sent if isinstance(sent.message, CompareHint)] == [
+            ((HERE, keys(lone)[0]),)
+        ]
+    lone.sent.clear()
+    lone.wait(200.0)
+    assert lone.sent == [], "the last one came through"
 
 
-def test_a_subscriber_catches_up_with_all_there_is_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("thyme.approaches.dcs.asking.notifier.MOST_CAUGHT_UP", 4)
-    lone = LoneCell()
-    notifier = Notifier(lone.cell)
-    subscription = subscription_of("goal")
-    lone.cell.holdings.parts.put(part_of(subscription))
-    for i in range(10):
-        lone.cell.holdings.put(Held(HERE, metadata_of(f"o{i}", "goal", at_s=float(i))))
-    notifier.catch_up(subscription, OTHER)
-    told = [len(message.matches) for _, message in lone.take(CellNotification)]
-    assert told == [4], "the most recent at once"
-    lone.wait(5.0)
-    assert sum(len(message.matches) for _, message in lone.take(CellNotification)) == 6, "then all the others"
+def test_who_was_not_found_is_told_to_compare_when_it_says_where_it_is() -> None:
+    lone, notifier = notifying(0)
+    notifier.notify(keys(lone), PHOTO)
+    lone.nack(10)
+    lone.cell.holdings.parts.move_subscriber(keys(lone)[0], OTHER, 5.0)
+    notifier.moved(NodeId(10))
+    assert [to for to, _ in lone.take(CompareHint)] == [[(OTHER, 10)]]

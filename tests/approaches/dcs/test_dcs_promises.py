@@ -12,14 +12,12 @@ from small_world import SmallWorld
 from thyme.approaches.dcs.store import CellStorage
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
-from thyme.model.ids import CellId, NodeId, ObjectKey
-from thyme.model.objects import Replica
+from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
 from thyme.sim.faults import Rule
 from thyme.sim.run import Run
 from thyme.sim.scenario import scenario_of
-from thyme.wire.cells import ReplicaAdded
 
 THREE = [(0, 0), (1, 0), (2, 0)]
 
@@ -165,29 +163,6 @@ def test_deleted_contents_do_not_come_back_though_broadcasts_are_lost(tmp_path: 
     world.wait(60.0)
     assert world.keepers("photo") == []
     assert world.retrieve(4, metadata) is None
-
-
-def test_two_hot_cells_that_are_shares_of_each_other_pass_nothing_back_and_forth(tmp_path: Path) -> None:
-    world = CellWorld(tmp_path, [(c, r) for c in range(4) for r in range(2)], {"spread_load": 5, "spread_cells": 4})
-    grid = world.store(0).cell.grid
-    first, second = CellId(1), CellId(6)
-
-    def tag_shared(home: CellId, other: CellId) -> str:
-        tags = (f"tag{i}" for i in range(10_000))
-        return next(
-            t for t in tags if grid.cell_for(t) == home and other in {grid.cell_for(t, share) for share in range(1, 4)}
-        )
-
-    hot = {tag_shared(first, second): first, tag_shared(second, first): second}
-    for node in range(8):
-        for tag, home in hot.items():
-            if world.store(node).cell.id == home:
-                world.store(node).cell.holdings.spread_tag(tag, 4)
-    before = world.packets()
-    added = ReplicaAdded(ObjectKey("unknown", NodeId(0)), Replica(NodeId(0), CellId(0)))
-    world.store(0).cell.router.send_to_cell(first, added)
-    world.wait(5.0)
-    assert world.packets() - before < 60
 
 
 def test_searches_of_the_past_neither_pile_up_in_cells_nor_use_up_a_nodes_subscriptions(tmp_path: Path) -> None:

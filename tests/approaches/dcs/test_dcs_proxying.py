@@ -8,13 +8,13 @@ import msgspec
 import pytest
 from lone_cell import ALL, HERE, OTHER, PROXY, LoneCell, metadata_of, part_of, subscription_of
 
-from thyme.approaches.dcs.asking.notifier import Notifier
 from thyme.approaches.dcs.cell import Mode
 from thyme.approaches.dcs.cell_requests import CellRequests
-from thyme.approaches.dcs.members.learning import Learning
-from thyme.approaches.dcs.members.proxying import Proxying
-from thyme.approaches.dcs.objects.copies import Copies
-from thyme.approaches.dcs.objects.replicas import Replicas
+from thyme.approaches.dcs.copies import Copies
+from thyme.approaches.dcs.learning import Learning
+from thyme.approaches.dcs.notifier import Notifier
+from thyme.approaches.dcs.proxying import Proxying
+from thyme.approaches.dcs.replicas import Replicas
 from thyme.model.ids import CellId
 from thyme.routing.cells.addresses import Form
 from thyme.wire.beacons import NOTE

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lone_cell import HERE, LoneCell, metadata_of
 
-from thyme.approaches.dcs.asking.notifier import Notifier
-from thyme.approaches.dcs.members.learning import Learning
-from thyme.approaches.dcs.members.repair import MAX_ITEMS, Repair
-from thyme.approaches.dcs.objects.copies import Copies
-from thyme.approaches.dcs.objects.replicas import Replicas
+from thyme.approaches.dcs.copies import Copies
+from thyme.approaches.dcs.learning import Learning
+from thyme.approaches.dcs.notifier import Notifier
+from thyme.approaches.dcs.repair import MAX_ITEMS, Repair
+from thyme.approaches.dcs.replicas import Replicas
 from thyme.routing.cells.addresses import Form
 from thyme.wire.cells import BucketItems, Buckets, CellState, Deleted, Held, ItemsWanted
 

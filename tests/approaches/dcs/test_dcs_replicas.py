@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
+from cell_world import CellWorld
 from lone_cell import ALL, HERE, OTHER, LoneCell, metadata_of, replica
 
 from thyme.approaches.dcs.cell import Mode
-from thyme.approaches.dcs.objects.copies import Copies
-from thyme.approaches.dcs.objects.replicas import Replicas
+from thyme.approaches.dcs.copies import Copies
+from thyme.approaches.dcs.replicas import Replicas
 from thyme.approaches.interface import Failure, Outcome
+from thyme.approaches.requests import RetryOptions
 from thyme.model.ids import CellId, NodeId
 from thyme.model.objects import Content, DataObject
 from thyme.routing.cells.addresses import Arrival, Form
@@ -306,3 +309,31 @@ def test_where_only_some_keep_an_object_a_member_that_does_not_passes_the_questi
         keeper.hear(6, 7)
         keeper.arrive(request, form=form)
         assert keeper.kinds() == ["PartReply"]
+
+
+def test_a_large_content_is_kept_by_a_few_devices_and_not_by_all_members(tmp_path: Path) -> None:
+    world = CellWorld(tmp_path, [(0, 0)] * 6)
+    metadata = world.insert(0, "photo", "goal", data=b"x" * 50_000, wait_s=20.0)
+
+    def holders() -> list[int]:
+        return [node for node in range(6) if world.store(node).cell.contents.has(metadata.key)]
+
+    assert holders() == [0], "whoever retrieves it first keeps it"
+    assert world.retrieve(1, metadata, wait_s=20.0) is not None
+    world.wait(300.0)
+    assert len(holders()) == 3
+    assert {0, 1} <= set(holders())
+    world.delete(0, "photo")
+    assert holders() == [1], "only who retrieved it still has it"
+
+
+def test_parts_that_arrived_are_kept_when_the_next_source_is_asked() -> None:
+    keeper = Keeper(retry=RetryOptions(timeout_s=0.5, retries=0), lookups=0)
+    data = b"x" * 4_800
+    keeper.retrieve(replica(20, 1), replica(21, 3), data=data)
+    first = keeper.take(PartRequest)
+    for _, request in first[:3]:
+        part = data[request.offset : request.offset + request.size]
+        keeper.arrive(PartReply(request.request, request.key, True, request.offset, len(data), part), form=Form.NODE)
+    keeper.wait(1.0)
+    assert [offset for _, offset in keeper.asked()] == [first[3][1].offset], "only what is missing is asked for again"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from lone_cell import HERE, OTHER, metadata_of, subscription_of
+from lone_cell import HERE, metadata_of, subscription_of
 from lone_user import User
 
-from thyme.approaches.dcs.keys import other_cells_of
 from thyme.approaches.interface import Failure, Outcome, StoreLimits
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import CellId, SubscriptionKey
@@ -43,13 +42,6 @@ def test_one_refusal_refuses_the_whole_request() -> None:
     user.requests.ask([CellId(1), CellId(3)], lambda n: InsertMetadata(n, metadata_of("a", "b")), user.outcomes.append)
     user.answer(user.take(InsertMetadata)[0][1].request, 1, refusal="full")
     assert [outcome.failure for outcome in user.outcomes] == [Failure.REFUSED]
-
-
-def test_hot_tags_are_learnt_from_answers_and_only_so_many_are_remembered() -> None:
-    user = User(spread_memory=2)
-    for i in range(3):
-        user.answer(99, 1, spread=((f"tag{i}", 3),))
-    assert user.requests.hot == {"tag1": 3, "tag2": 3}
 
 
 def test_each_conjunction_goes_to_the_cell_of_its_key_and_the_revocation_follows() -> None:
@@ -134,35 +126,6 @@ def test_pieces_and_answers_that_overtake_each_other_are_put_in_order_and_nothin
     user.wait(1.0)
     assert user.notified == ["o4", "o3", "o2", "o1"]
     assert user.take(MoreRequest) == []
-
-
-def test_the_cells_that_share_a_hot_tag_are_asked_for_their_past() -> None:
-    user = User()
-    tag = user.tag(1)
-    user.subscribe(tag)
-    (_, part) = user.take(SubscribePart)[0]
-    user.answer(part.request, 1, spread=((tag, 4),))
-    user.wait(0.2)
-    others = {user.cell.grid.cell_for(tag, share) for share in range(4)} - {1}
-    assert {to[0][0] for to, _ in user.take(MoreRequest)} == others
-
-
-def test_a_cell_that_shares_a_hot_tag_is_asked_for_that_too_if_it_has_a_share_of_its_own() -> None:
-    user = User()
-    hot = next(tag for i in range(10_000) if other_cells_of(user.cell.grid, tag := f"hot{i}", 2) == [OTHER])
-    key = user.subscribe(f"{hot} | {user.tag(OTHER)}")
-    number = user.take(SubscribePart)[0][1].request
-    own = PastMatches(key, (metadata_of("own", user.tag(OTHER), at_s=1.0),), None, 0)
-    user.arrive(PastOf(OTHER, own), form=Form.NODE)
-    user.answer(number, OTHER, past=1)
-    user.answer(number, user.cell.grid.cell_for(hot), spread=((hot, 2),))
-    user.wait(0.2)
-    ((to, question),) = user.take(MoreRequest)
-    assert (to, question.cursor) == ([(OTHER, None)], None)
-    assert {tag for c in question.subscription.conjunctions for tag in c.positive} == {hot, user.tag(OTHER)}
-    shared = PastMatches(key, (metadata_of("shared", hot, at_s=2.0),), None, 0, question.request, True)
-    user.arrive(PastOf(OTHER, shared), form=Form.NODE)
-    assert sorted(user.notified) == ["own", "shared"]
 
 
 def test_a_search_of_the_past_makes_room_for_others_and_an_ended_one_has_nothing_to_revoke() -> None:

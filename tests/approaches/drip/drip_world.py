@@ -19,7 +19,7 @@ from thyme.sim.faults import Rule
 from thyme.sim.radios.disc.options import DiscOptions
 from thyme.sim.radios.disc.radio import DiscRadio
 from thyme.sim.simulation import Simulation
-from thyme.world.mobility.movement import Leg, Movement, movement_of_legs
+from thyme.world.movement import Leg, Movement, movement_of_legs
 
 Place = tuple[float, float]
 SETTLED_S = 20.0
@@ -53,7 +53,10 @@ class DripWorld:
         radio = DiscRadio(self.movement, DiscOptions(range_m=100.0), seed)
         self.simulation = Simulation(self.movement, radio, seed)
         self.options = DripOptions(
-            brokers=k or max(len(brokers), likely + copies + 1), likely_brokers=likely, copies=copies, **settings
+            brokers=max(len(brokers), likely + copies + 1) if k is None else k,
+            likely_brokers=likely,
+            copies=copies,
+            **settings,
         )
         self._rank = {node: 1_000.0 - i for i, node in enumerate(brokers)}
         self.nodes: dict[int, Drip] = {}

@@ -270,7 +270,7 @@ def test_the_epidemic_asks_a_new_broker_first_which_events_it_lacks() -> None:
     ("settings", "said"),
     [
         ({"brokers": 9, "likely_brokers": 5, "copies": 4}, r"5 \+ 4 is not below brokers = 9.*l \+ m < k"),
-        ({"brokers": 0}, "brokers is 0"),
+        ({"brokers": -1}, "brokers is -1"),
         ({"copies": 0}, "copies is 0"),
         ({"likely_brokers": 0}, "likely_brokers is 0"),
         ({"exponent": 1.0}, "exponent is 1.*above 1"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from drip_world import FAST, DripWorld, line
 
@@ -16,7 +17,7 @@ from thyme.model.objects import Content, DataObject, Metadata
 from thyme.model.queries import parse_query
 from thyme.model.subscriptions import Subscription
 from thyme.wire.drip import Interest
-from thyme.world.mobility.movement import movement_of_legs, walk
+from thyme.world.movement import movement_of_legs, walk
 
 THREE = (1, 4, 7)
 """Brokers in a line of nine: regions 0–2, 3–5 and 6–8."""
@@ -211,10 +212,10 @@ def test_what_drip_cannot_do_is_declared_and_refused(world: DripWorld) -> None:
     drip = world.nodes[0]
     assert drip.capabilities.stores
     assert drip.capabilities.answers_past
-    assert not drip.capabilities.deletes
+    assert drip.capabilities.past_is_best_effort
     world.insert(0, "o", "goal")
-    with pytest.raises(InputError, match="cannot delete"):
-        drip.delete("o", world.outcomes.append)
+    with pytest.raises(InputError, match="only the owner can delete"):
+        drip.delete("other", world.outcomes.append)
     with pytest.raises(InputError, match="at most 1000 bytes"):
         drip.insert("large", bytes(1_001), ["goal"], b"", world.outcomes.append)
     with pytest.raises(InputError, match="immutable"):
@@ -223,6 +224,23 @@ def test_what_drip_cannot_do_is_declared_and_refused(world: DripWorld) -> None:
         drip.insert("untagged", b"", [], b"", world.outcomes.append)
     with pytest.raises(InputError, match="no subscription 9"):
         drip.unsubscribe(9, world.outcomes.append)
+
+
+def test_what_its_owner_deleted_is_forgotten_by_brokers_and_subscribers_and_told_to_nobody_else(
+    world: DripWorld,
+) -> None:
+    world.subscribe(8, "goal")
+    metadata = world.insert(0, "o", "goal")
+    assert world.names() == ["o"]
+    world.nodes[0].delete("o", world.outcomes.append)
+    world.wait(30.0)
+    world.subscribe(4, "goal")
+    assert world.names() == ["o"]
+    assert all(outcome.ok for outcome in world.outcomes)
+    found: list[Failure] = []
+    world.nodes[8].retrieve(metadata, lambda outcome, data: found.append(outcome.failure))
+    assert found == [Failure.NOT_FOUND]
+    assert all(drip.broker.memory.event(metadata.key) is None for drip in world.nodes.values() if drip.broker)
 
 
 def test_subscriptions_and_brokers_events_survive_a_restart(world: DripWorld) -> None:
@@ -242,6 +260,7 @@ def test_subscriptions_and_brokers_events_survive_a_restart(world: DripWorld) ->
 
 def test_the_least_wanted_and_oldest_events_give_way() -> None:
     world = DripWorld(line(2), (0,), k=3, memory_events=3)
+    world.wait(100.0)  # none of them is new
     memory = Memory(world.simulation.hosts[1], DripOptions(memory_events=3))
     wanted = Subscription.to_query(SubscriptionKey(0, NodeId(5)), parse_query("goal"), TimeFrame.always())
     memory.learn(Interest(NodeId(5), 1.0, 1.0, (NodeId(0),), (wanted,)))
@@ -253,6 +272,30 @@ def test_the_least_wanted_and_oldest_events_give_way() -> None:
     assert names == [None, None, None, "old", "late", "new", "newer"]
     assert memory.knows(ObjectKey("old", NodeId(9)))
     assert memory.event(ObjectKey("old", NodeId(9))) is None
+
+
+def test_a_full_broker_keeps_the_newest_events_whether_anybody_asks_for_them_or_not() -> None:
+    world = DripWorld(line(2), (0,), k=3)
+    world.wait(100.0)
+    memory = Memory(world.simulation.hosts[1], DripOptions(memory_events=3))
+    wanted = Subscription.to_query(SubscriptionKey(0, NodeId(5)), parse_query("goal"), TimeFrame.always())
+    memory.learn(Interest(NodeId(5), 1.0, 1.0, (NodeId(0),), (wanted,)))
+    events = [
+        *((f"old{i}", "goal", 1.0 + i) for i in range(3)),
+        *((f"new{i}", "foul", 118.0 + i / 9) for i in range(4)),
+    ]
+    gone = [memory.add(_event(name, tag, at_s)) for name, tag, at_s in events]
+    assert [key.oid if key else None for key in gone] == [None, None, None, "old0", "old1", "old2", "new0"]
+
+
+def test_a_broker_remembers_in_proportion_to_its_ability_if_asked_to() -> None:
+    options = DripOptions(memory_events=100, events_per_ability=10.0)
+    assert [options.memory_of(ability) for ability in (0.01, 1.0, 2.5, 99.0)] == [1, 10, 25, 100]
+    host = DripWorld(line(2), (0,), k=3).simulation.hosts[1]
+    memory = Memory(host, msgspec.structs.replace(options, ability=0.2))
+    for i in range(5):
+        memory.add(_event(f"e{i}", "goal", 1.0 + i))
+    assert [key.oid for key in memory.events()] == ["e3", "e4"]
 
 
 def test_older_news_of_a_subscriber_does_not_replace_newer() -> None:

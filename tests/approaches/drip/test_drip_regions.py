@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thyme.approaches.drip.abilities import detecting_ability, standing_of
-from thyme.approaches.drip.options import DripOptions
+from thyme.approaches.drip.options import DripOptions, advice
 from thyme.model.ids import NodeId
 from thyme.sim.machine import Receive
 from thyme.wire.drip import NOBODY, Presence
 from thyme.wire.message import Message
-from thyme.world.mobility.movement import movement_of_legs, walk
 from thyme.world.mobility.placement import uniform_places
 from thyme.world.mobility.waypoint import DRIP_WALK, random_waypoint
+from thyme.world.movement import movement_of_legs, walk
 
 
 def crowd(seed: int, nodes: int = 40, side_m: float = 400.0) -> list[Place]:
@@ -48,6 +48,28 @@ def test_the_k_most_able_nodes_become_brokers_with_regions_of_their_own() -> Non
     regions = {world.nodes[broker].regions.own_region for broker in world.in_office()}
     assert len(regions) == 4
     assert 0 not in regions
+
+
+def field(nodes: int) -> list[tuple[float, float]]:
+    """Rows of nodes of which each reaches its neighbours."""
+    return [(60.0 * (i % 10), 60.0 * (i // 10)) for i in range(nodes)]
+
+
+@pytest.mark.parametrize(("nodes", "least", "most"), [(8, 5, 5), (30, 5, 5), (100, 7, 14)])
+def test_without_a_number_a_tenth_of_the_crowd_become_brokers_and_five_at_least(
+    nodes: int, least: int, most: int
+) -> None:
+    world = DripWorld(field(nodes), (), likely=2, copies=2, k=0)
+    by_ability = sorted(range(nodes), key=world.ability, reverse=True)
+    brokers = world.in_office()
+    assert least <= len(brokers) <= most
+    assert set(brokers) == set(by_ability[: len(brokers)])
+    assert len({drip.election.best() for drip in world.nodes.values()}) == 1, "all know the same ones"
+
+
+def test_with_a_broker_for_everybody_a_person_is_warned() -> None:
+    assert "makes all of 20 people brokers" in advice(DripOptions(brokers=20), 20)
+    assert advice(DripOptions(brokers=20), 21) == advice(DripOptions(), 2) == ""
 
 
 def test_a_more_able_node_that_joins_later_takes_the_place_of_the_least_able_broker() -> None:

@@ -45,7 +45,7 @@ class SocialWorld:
         given = {
             "nodes": nodes,
             "approach": "socialcast",
-            "settings": settings,
+            "settings": {"period_s": 20.0, "hysteresis": 0.2, **settings},
             "movement": {"model": "contacts", "file": str(file), "begin_s": 0.0},
             "time": {"join_from_s": 0.0, "join_to_s": 0.0, "until_s": END_S},
             "users": {"retrieval": {"probability": 0.0}, "ask_more": False},

@@ -20,7 +20,7 @@ from thyme.host import Host, MemoryStore
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.objects import Metadata
 from thyme.sim.faults import Rule
-from thyme.sim.radios.radio import Happening, Radio, Told
+from thyme.sim.radios.radio import Happening, Radio, RadioReport
 from thyme.sim.run import Run
 from thyme.sim.scenario import scenario_of
 from thyme.wire.socialcast import Data
@@ -46,11 +46,11 @@ class LosingAcknowledgements:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._radio, name)
 
-    def told(self) -> list[Told]:
+    def reports(self) -> list[RadioReport]:
         self._watch()
-        return [self._lose(one) for one in self._radio.told()]
+        return [self._lose(one) for one in self._radio.reports()]
 
-    def _lose(self, one: Told) -> Told:
+    def _lose(self, one: RadioReport) -> RadioReport:
         lost = one.what == Happening.SENT and one.peer >= 0 and self._random.random() < self._probability
         return one._replace(what=int(Happening.GIVEN_UP)) if lost else one
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thyme.approaches.socialcast.kalman import KalmanOptions, Predictor, TrustOptions
+from thyme.approaches.socialcast.utilities import KalmanOptions, Predictor, TrustOptions
 from thyme.model.errors import InputError
 
 samples = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=60)

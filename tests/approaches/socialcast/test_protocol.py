@@ -252,18 +252,15 @@ def test_what_cannot_be_done_is_refused_at_once_and_declared(tmp_path: Path) -> 
     world = SocialWorld(tmp_path, 2, [], content_bytes=10)
     node = world.node(0)
     assert not node.capabilities.stores
-    assert not node.capabilities.answers_past
-    assert not node.capabilities.deletes
+    assert node.capabilities.past_is_best_effort
     with pytest.raises(InputError, match="has 11 bytes"):
         node.insert("large", bytes(11), ["rugby"], b"", world.outcomes.append)
     world.publish(0, "try", "rugby")
     with pytest.raises(InputError, match="immutable"):
         world.publish(0, "try", "rugby")
-    with pytest.raises(InputError, match="cannot delete"):
-        node.delete("try", world.outcomes.append)
+    with pytest.raises(InputError, match="only the owner can delete"):
+        node.delete("other", world.outcomes.append)
     world.until(100.0)
-    with pytest.raises(InputError, match="past"):
-        world.subscribe(0, "rugby", TimeFrame.past(50.0))
     with pytest.raises(InputError, match="no subscription 7"):
         node.unsubscribe(7, world.outcomes.append)
     with pytest.raises(InputError, match="fit a control message"):
@@ -297,3 +294,44 @@ def test_what_cannot_be_done_is_refused_at_once_and_declared(tmp_path: Path) -> 
 def test_settings_outside_their_domain_name_the_bound(settings: dict[str, object], told: str) -> None:
     with pytest.raises(InputError, match=told):
         find_approach("socialcast").configure(settings)
+
+
+def test_a_tombstone_reaches_carriers_that_the_owner_never_meets_and_ends_what_they_carry(tmp_path: Path) -> None:
+    contacts = [(0, 1, 100.0, 160.0), (1, 2, 300.0, 360.0), (0, 1, 500.0, 560.0), (1, 2, 700.0, 760.0)]
+    world = SocialWorld(tmp_path, 4, [*contacts, (2, 3, 900.0, 960.0)], routing="epidemic")
+    metadata = world.publish(0, "try", "rugby")
+    world.until(400.0)
+    assert world.copies(2) == 1
+    world.node(0).delete("try", world.outcomes.append)
+    assert world.copies(0) == 0
+    world.until(800.0)
+    assert world.copies(1) == world.copies(2) == 0
+    world.subscribe(3, "rugby")
+    world.until(1_000.0)
+    assert world.names(3) == []
+    assert metadata.key.oid == "try"
+    with pytest.raises(InputError, match="was inserted by this node before"):
+        world.publish(0, "try", "rugby")
+
+
+def test_a_deletion_that_nobody_met_in_time_does_not_stop_a_copy_and_is_not_undone_by_it(tmp_path: Path) -> None:
+    contacts = [(0, 1, 100.0, 160.0), (1, 2, 300.0, 360.0), (0, 2, 500.0, 560.0), (1, 2, 700.0, 760.0)]
+    world = SocialWorld(tmp_path, 3, contacts, routing="epidemic")
+    world.publish(0, "try", "rugby")
+    world.until(200.0)
+    world.node(0).delete("try", world.outcomes.append)
+    world.subscribe(2, "rugby")
+    world.until(800.0)
+    assert world.names(2) == ["try"], "told by who had not heard of the deletion"
+    assert [world.copies(node) for node in range(3)] == [0, 0, 0]
+
+
+def test_a_search_of_the_past_is_told_of_what_neighbours_carry(tmp_path: Path) -> None:
+    world = SocialWorld(tmp_path, 2, [(0, 1, 0.0, 400.0)])
+    world.publish(0, "try", "rugby")
+    world.until(100.0)
+    world.subscribe(1, "rugby", TimeFrame.past(100.0))
+    world.until(110.0)
+    world.publish(0, "later", "rugby")
+    world.until(200.0)
+    assert world.names(1) == ["try"]

@@ -57,22 +57,19 @@ def test_the_largest_object_fits_a_frame() -> None:
 
 
 def test_a_node_that_knows_many_long_topics_tells_those_that_fit(tmp_path: Path) -> None:
-    options = SocialCastOptions(memory_ids=MAX_MEMORY_IDS)
-    world = SocialWorld(tmp_path, 2, [(0, 1, 0.0, 1000.0)], memory_ids=MAX_MEMORY_IDS)
+    world = SocialWorld(tmp_path, 2, [(0, 1, 0.0, 1000.0)], memory_ids=MAX_MEMORY_IDS, copies=1, hysteresis=1.0)
     long = ["".join(chr(ord("a") + (i >> bit & 1)) for bit in range(8)) + "字" * 60 for i in range(200)]
     for i in range(0, len(long), 10):
         world.subscribe(0, " | ".join(f'"{tag}"' for tag in long[i : i + 10]))
         if i >= 50:
             break
-    for i in range(options.memory_ids):
-        world.node(1)._memory.add((1 << 62) + i)
+    for i in range(MAX_MEMORY_IDS):
+        world.publish(1, f"m{i}", "other")
     world.until(300.0)
-    control = world.node(1)._control()
-    assert len(control.received) == options.memory_ids
-    assert len(control.topics) > 10
-    assert len(encode(control)) <= MAX_FRAME_BYTES
-    room = [tuple(long[i : i + 4]) for i in range(200)]
-    assert 0 < world.node(1)._that_fit(room) < 200
+    frames = world.run.world.frames()
+    assert frames is not None
+    rows = [row for row in frames.to_pylist() if row["message"] == "Control" and row["sender"] == 1]
+    assert 9 * MAX_MEMORY_IDS + 10 * len(long[0].encode()) < rows[-1]["size_bytes"] <= MAX_FRAME_BYTES
 
 
 def test_the_scenario_of_the_docs_page_is_fine() -> None:

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thyme.approaches.socialcast.kalman import KalmanOptions, TrustOptions
 from thyme.approaches.socialcast.neighbours import Neighbour
 from thyme.approaches.socialcast.prophet import Predictabilities, ProphetOptions
-from thyme.approaches.socialcast.utilities import Utilities, UtilityOptions, change_degree
+from thyme.approaches.socialcast.utilities import KalmanOptions, TrustOptions, Utilities, UtilityOptions, change_degree
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.normal_forms import Conjunction

@@ -60,16 +60,29 @@ def test_those_behind_somebody_who_was_off_are_reached_again(tmp_path: Path, ord
     assert sorted(world.names(5)) == ["e1", "e2", "meanwhile"], "what was published meanwhile was sent after"
 
 
-def test_a_publisher_whose_walk_found_nobody_looks_again_with_its_next_event(tmp_path: Path) -> None:
+def test_a_publisher_whose_walk_found_nobody_walks_again(tmp_path: Path) -> None:
     world = SmallWorld(tmp_path, line(4), "walks")
     world.subscribe(0, "goal", wait_s=60.0)
     world.switch_off(2)
     world.wait(60.0)
-    world.insert(3, "unheard", "goal", wait_s=300.0)
-    world.switch_on(2, wait_s=60.0)
+    world.insert(3, "early", "goal", wait_s=300.0)
     assert world.names() == []
-    world.insert(3, "heard", "goal", wait_s=60.0)
-    assert sorted(world.names(0)) == ["heard", "unheard"]
+    world.switch_on(2, wait_s=150.0)
+    assert world.names(0) == ["early"]
+
+
+def test_who_subscribed_alone_and_enters_the_crowd_later_hears_of_what_comes_then(tmp_path: Path) -> None:
+    """Its walk is the oldest, and those of the crowd have ended long ago."""
+    world = SmallWorld(tmp_path, line(4), "walks")
+    world.subscribe(3, "goal", wait_s=0.0)
+    world.switch_off(2)
+    world.wait(120.0)
+    world.subscribe(0, "goal", wait_s=30.0)
+    world.insert(1, "before", "goal", wait_s=300.0)
+    world.switch_on(2, wait_s=150.0)
+    world.insert(1, "after", "goal", wait_s=30.0)
+    assert sorted(world.names(3)) == ["after", "before"]
+    assert nx.is_tree(overlay(world, 4))
 
 
 @pytest.mark.parametrize("seed", range(1, 13))
@@ -94,7 +107,8 @@ def test_a_rebooted_subscriber_and_all_others_get_the_next_event(tmp_path: Path,
 def test_an_overlay_at_rest_says_little(tmp_path: Path) -> None:
     """One frame per node and period, but for the first node of the oldest walk."""
     world = SmallWorld(tmp_path, line(6), "walks")
-    world.subscribe(0, "goal", wait_s=2_000.0)
+    world.subscribe(0, "goal", wait_s=0.0)
+    world.subscribe(5, "goal", wait_s=2_000.0)
     world.run.world.keep_frames()
     world.wait(200.0)
     frames = world.run.world.frames()
@@ -105,7 +119,8 @@ def test_an_overlay_at_rest_says_little(tmp_path: Path) -> None:
 
 def test_without_checks_an_overlay_at_rest_is_silent(tmp_path: Path) -> None:
     world = SmallWorld(tmp_path, line(6), "walks", {"check_s": 0.0})
-    world.subscribe(0, "goal", wait_s=2_000.0)
+    world.subscribe(0, "goal", wait_s=0.0)
+    world.subscribe(5, "goal", wait_s=2_000.0)
     world.run.world.keep_frames()
     world.wait(200.0)
     frames = world.run.world.frames()

@@ -21,7 +21,6 @@ from thyme.approaches.walks.filters import (
     cells_of_tag,
 )
 from thyme.approaches.walks.options import WalkerOptions
-from thyme.approaches.walks.protocol import DirectionalWalks
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
@@ -128,10 +127,10 @@ def test_contents_are_fetched_back_along_the_walks(tmp_path: Path) -> None:
     assert world.last_failure() == Failure.NOT_FOUND
 
 
-def test_the_past_is_refused_at_once(tmp_path: Path) -> None:
-    world = SmallWorld(tmp_path, line(2), "walks")
+def test_the_papers_walks_refuse_the_past_at_once(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(2), "walks", {"paper": True})
     world.wait(5.0)
-    assert not DirectionalWalks.capabilities.answers_past
+    assert not walk_node(world, 0).capabilities.answers_past
     with pytest.raises(InputError, match="must reach into the future"):
         world.subscribe(0, "goal", TimeFrame.past(world.now_s - 1.0))
 
@@ -234,8 +233,8 @@ def test_no_matching_notification_is_lost_on_a_static_connected_overlay(
 
 @pytest.mark.parametrize("network", range(6))
 def test_the_first_event_of_a_publisher_off_the_overlay_reaches_everybody(tmp_path: Path, network: int) -> None:
-    """Nothing but filters decides: the event goes out once the filters of the branch that was met are known."""
-    world = SmallWorld(tmp_path, square(100, network, 0.2), "walks", {"late_s": 0.0})
+    """The event goes out once the filters of the branch that was met are known."""
+    world = SmallWorld(tmp_path, square(100, network, 0.2), "walks")
     world.wait(5.0)
     for node in (0, 20, 40):
         world.subscribe(node, "goal", wait_s=2.0)
@@ -260,13 +259,33 @@ def test_an_event_is_sent_after_to_a_subscriber_whose_walk_meets_late(tmp_path: 
     assert world.retrieve(0, metadata) == b"seen"
 
 
-def test_a_subscription_gets_nothing_that_was_published_before_it(tmp_path: Path) -> None:
-    world = SmallWorld(tmp_path, line(5), "walks")
+def test_a_subscription_of_the_papers_walks_gets_nothing_that_was_published_before_it(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(5), "walks", {"paper": True})
     world.wait(5.0)
     world.insert(0, "before", "goal")
     world.subscribe(4, "goal")
     world.insert(0, "after", "goal")
     assert world.names() == ["after"]
+
+
+def test_a_subscription_is_told_of_earlier_objects_of_its_own_node(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(2), "walks")
+    world.wait(5.0)
+    world.insert(0, "own", "goal")
+    world.subscribe(0, "goal", TimeFrame.past(world.now_s), wait_s=30.0)
+    assert world.names() == ["own"]
+
+
+def test_publishers_answer_for_the_past_and_for_no_more_than_the_latest_of_a_bound(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(5), "walks", {"published": 2})
+    world.wait(5.0)
+    for name in ("a", "b", "c"):
+        world.insert(0, name, "goal", wait_s=30.0)
+    world.delete(0, "b")
+    world.subscribe(4, "goal", TimeFrame.past(world.now_s), wait_s=60.0)
+    assert world.names() == ["c"]
+    world.insert(0, "later", "goal", wait_s=30.0)
+    assert world.names() == ["c"]
 
 
 def test_lonely_walks_slow_down_but_go_on_until_they_meet(tmp_path: Path) -> None:
@@ -288,8 +307,8 @@ def test_pauses_grow_to_a_named_maximum() -> None:
     assert [options.pause_between_attempts_s(attempt) for attempt in (1, 2, 3, 99)] == [3.0, 6.0, 7.0, 7.0]
 
 
-def test_a_walk_that_is_alone_rests_when_it_has_been_everywhere(tmp_path: Path) -> None:
-    world = SmallWorld(tmp_path, line(6), "walks")
+def test_a_walk_of_the_paper_that_is_alone_rests_when_it_has_been_everywhere(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(6), "walks", {"paper": True})
     world.wait(5.0)
     world.subscribe(2, "goal", wait_s=2_000.0)
     assert len(overlay(world, 6)) == 6

@@ -19,7 +19,7 @@ from thyme.papers.drip.points import SF, DripMeasure, DripPoint, drip_points, me
 from thyme.sim.radios.models import DiscModel, WifiModel
 from thyme.sim.recorder import Recorder
 from thyme.sim.run import simulate
-from thyme.world.mobility.models import Static
+from thyme.world.movement_models import Static
 
 
 def small_point(**settings: object) -> DripPoint:
@@ -33,7 +33,7 @@ def small_point(**settings: object) -> DripPoint:
 
 def played(point: DripPoint, seed: int) -> DripMeasure:
     scenario, operations = seeded(point, seed)
-    return measure(simulate(scenario, operations).events, operations, point.x, seed)
+    return measure(simulate(scenario, operations).events, operations, point, seed)
 
 
 def test_the_points_are_the_papers_without_those_that_break_its_bound() -> None:
@@ -81,7 +81,7 @@ def test_coverage_counts_the_brokers_that_have_the_event_when_its_subscriber_get
     recorder.record(10.0, 1, Notified(SubscriptionKey(0, NodeId(1)), event, 0.0))
     recorder.record(15.0, 2, Notified(SubscriptionKey(0, NodeId(2)), event, 5.0))
     events: pa.Table = recorder.table(30.0)
-    found = measure(events, operations, brokers=10, seed=1)
+    found = measure(events, operations, small_point(), seed=1)
     assert (found.delivered, found.ideal) == (1, 1), "the publisher's own subscription does not count"
     assert found.coverage == pytest.approx(0.2)
     assert found.delay_s == pytest.approx(5.0)
@@ -102,7 +102,7 @@ def test_of_an_event_that_several_detect_the_first_object_to_arrive_counts() -> 
     recorder.record(12.0, 3, Notified(SubscriptionKey(0, NodeId(3)), first, 2.0))
     recorder.record(13.0, 2, Notified(SubscriptionKey(0, NodeId(2)), second, 3.0))
     recorder.record(15.0, 2, Notified(SubscriptionKey(0, NodeId(2)), first, 5.0))
-    found = measure(recorder.table(30.0), operations, brokers=10, seed=1)
+    found = measure(recorder.table(30.0), operations, small_point(), seed=1)
     assert (found.delivered, found.ideal) == (1, 1), "who detects it is not told of it"
     assert (found.delay_s, found.coverage, found.step_s) == pytest.approx((3.0, 0.2, 0.5))
 

@@ -9,30 +9,29 @@ import pytest
 from pyspark.sql import SparkSession
 
 from thyme.model.errors import InputError
+from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
 from thyme.papers.evaluations import SOCIAL_READING
+from thyme.papers.point_runs import play_points
 from thyme.papers.socialcast.claims import judge_socialcast
-from thyme.papers.socialcast.evaluation import run_evaluation, run_specs, write_evaluation
+from thyme.papers.socialcast.evaluation import run_evaluation, write_evaluation
 from thyme.papers.socialcast.points import (
-    LITERAL,
+    DEFAULT_READING,
     PREDICTION,
     RANDOM,
     READINGS,
     SocialMeasure,
     SocialPoint,
     measure,
-    measure_compiled,
     paper_scenario,
     socialcast_points,
 )
-from thyme.papers.socialcast.sweep import sweep_social
-from thyme.papers.socialcast.twin.run import SocialRun, contacts_for, play_compiled
 from thyme.papers.socialcast.workload import SocialWorkload, communities_of, social_operations, tag_of
 from thyme.pipeline.runs.sweep import SweepProgress
 from thyme.sim.run import simulate
 from thyme.sim.scenario import Scenario
 from thyme.study.claims import those_tested
-from thyme.world.mobility.models import RecordedContacts
+from thyme.world.movement_models import RecordedContacts
 
 COMMUNITIES = [node // 10 for node in range(100)]
 SHORT = SocialWorkload(interval_s=120.0, from_s=300.0, to_s=500.0)
@@ -104,7 +103,7 @@ def played(point: SocialPoint, seed: int) -> SocialMeasure:
     """One run of a point; the seed decides network, ways, interests and publications alike."""
     scenario = msgspec.structs.replace(point.scenario, seed=seed)
     operations = social_operations(communities_of(scenario), point.workload, scenario.run_seed)
-    return measure(simulate(scenario, operations).events, operations, seed)
+    return measure(simulate(scenario, operations).events, operations, point, seed)
 
 
 def test_a_seeded_run_gives_what_it_always_gave() -> None:
@@ -134,24 +133,22 @@ def test_figures_table_and_claims_come_from_whatever_was_run(tmp_path: Path) -> 
     assert (tmp_path / "socialcast.csv").read_text().count("\n") == 3
 
 
-def test_compiled_runs_on_spark_are_kept_and_are_those_of_the_classes(spark: SparkSession, tmp_path: Path) -> None:
-    table = [(short_point("prediction"), 1), (short_point("none"), 1), (short_point("prediction"), 2)]
-    specs = run_specs(table)
-    # Compiled here and kept, so that Spark's workers need not, each for itself and all at once.
-    play_compiled(specs[0].scenario, specs[0].trace.unpack(), contacts_for(specs[0].scenario))
+def test_runs_on_spark_are_those_of_one_process_and_are_kept(spark: SparkSession, tmp_path: Path) -> None:
+    points = [short_point("prediction"), short_point("none")]
     told: list[SweepProgress] = []
-    runs = sweep_social(lambda: spark, specs, tmp_path, told.append)
-    assert told[-1].done == 3
-    for (point, seed), spec, run in zip(table, specs, runs, strict=True):
-        assert isinstance(run, SocialRun)
-        compiled = measure_compiled(run, spec.trace.unpack(), seed)
-        assert compiled == played(point, seed)
-        assert compiled.delivered > 0
-    assert sweep_social(_nobody, specs, tmp_path) == runs
 
+    def sweep(seeds: range) -> dict[bytes, list[SocialMeasure]]:
+        def seeded(point: SocialPoint, seed: int) -> tuple[Scenario, list[Operation]]:
+            scenario = msgspec.structs.replace(point.scenario, seed=seed)
+            return scenario, social_operations(communities_of(scenario), point.workload, scenario.run_seed)
 
-def _nobody() -> SparkSession:
-    raise AssertionError("runs that are kept need no Spark")
+        return play_points("socialcast", points, seeds, seeded, measure, tmp_path, "local[1]", told.append)[1]
+
+    found = sweep(range(1, 3))
+    assert (told[-1].done, told[-1].reused) == (4, 0)
+    assert found[points[0].key] == [played(points[0], seed) for seed in (1, 2)]
+    assert sweep(range(1, 3)) == found
+    assert told[-1].reused == 4
 
 
 def test_the_deviation_between_runs_is_the_largest_of_all_points() -> None:
@@ -183,25 +180,26 @@ def test_claims_are_judged_by_their_rules() -> None:
 
 def test_an_evaluation_says_what_it_cannot_do(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="figures has '11'"):
-        run_evaluation(tmp_path, 1, ["11"], "compiled", LITERAL, "local[1]")
-    with pytest.raises(InputError, match="engine is 'steam'"):
-        run_evaluation(tmp_path, 1, ["3"], "steam", LITERAL, "local[1]")  # type: ignore[arg-type]
+        run_evaluation(tmp_path, 1, ["11"], DEFAULT_READING, "local[1]")
+    with pytest.raises(InputError, match="repetitions is 0"):
+        run_evaluation(tmp_path, 0, ["3"], DEFAULT_READING, "local[1]")
 
 
 def test_own_messages_do_not_count_as_delivered() -> None:
-    scenario = short_point("prediction").scenario
+    point = short_point("prediction")
+    scenario = point.scenario
     operations = social_operations(
         communities_of(scenario), SocialWorkload(1.0, 1.0, "subscribers", 300.0, 300.0, 500.0), 1
     )
-    result = measure(simulate(scenario, operations).events, operations, 1)
+    result = measure(simulate(scenario, operations).events, operations, point, 1)
     assert 0 < result.delivered <= result.ideal
     assert min(result.hops) >= 1
 
 
 def test_readings_change_what_the_paper_leaves_open_and_nothing_else() -> None:
-    assert msgspec.structs.asdict(LITERAL) == SOCIAL_READING
-    literal, six_hops = socialcast_points(), socialcast_points(reading=READINGS["six hops"])
-    assert [point.series for point in literal] == [point.series for point in six_hops]
+    assert msgspec.structs.asdict(DEFAULT_READING) == SOCIAL_READING
+    usual, six_hops = socialcast_points(), socialcast_points(reading=READINGS["six hops"])
+    assert [point.series for point in usual] == [point.series for point in six_hops]
     hops = {point.figure: point.scenario.settings["ttl_hops"] for point in six_hops}
     assert hops == {"3": 6, "4": 6, "5": 50, "6": 0, "7": 6, "8": 6, "9": 6, "10": 0}
     assert {getattr(point.scenario.movement, "drift", None) for point in six_hops} == {0.0001}

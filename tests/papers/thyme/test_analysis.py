@@ -20,7 +20,6 @@ from thyme.papers.thyme.analysis import (
     hot_spot,
     messages,
     notifications_per_member,
-    total_messages,
 )
 from thyme.papers.thyme.crowds import CrowdOptions, Shared, measure_crowd, measure_shared
 from thyme.papers.thyme.evaluation import counts_of, crowds
@@ -42,6 +41,10 @@ PAPER_COUNTS: list[tuple[ApproachName, list[float]]] = [
     ("ls", [0, 80, 192, 56]),
     ("dcs", [160, 80, 36, 28]),
 ]
+
+
+def total_messages(approach: ApproachName, load: Load) -> float:
+    return sum(messages(approach, cost, load) for cost in Cost)
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,8 @@ import pytest
 from thyme.model.errors import InputError
 from thyme.papers.thyme.claims import PRESETS, expectations_of
 from thyme.sim.radios.models import WifiModel
-from thyme.study.claims import Claim, those_tested
+from thyme.study.claims import Claim, judge_study, those_tested
 from thyme.study.definition import load_preset, presets
-from thyme.study.expectations import judge_study
 from thyme.study.plan import make_plan
 from thyme.study.results import Results, Summary, axis_of
 from thyme.study.shown_metrics import OPERATIONS, SHOWN_METRICS, SUCCESS_PARTS

@@ -18,7 +18,24 @@ from thyme.papers.walks.points import count_outliers, fit_quality
 from thyme.papers.walks.readings import WalkOptions, answers
 from thyme.papers.walks.sweep import WalkSweep
 
-CLAIMS = ["W01", "W01o", "W01s", "W02", "W02a", "W02b", "W02c", "W03d", "W03p", "W04", "W05", "T1", "W06a", "W06b"]
+CLAIMS = [
+    "W01",
+    "W01o",
+    "W01s",
+    "W02",
+    "W02s",
+    "W02a",
+    "W02b",
+    "W02c",
+    "W03d",
+    "W03p",
+    "W04",
+    "W05",
+    "T1",
+    "W06a",
+    "W06b",
+    "W06c",
+]
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""`thyme walks` prints a summary; `thyme bench walks` measures every size and kind."""
+"""`thyme walks` prints a summary; `python -m benchmarks walks` measures every size and kind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from thyme.bench.walks import bench_walks, render
+from benchmarks.walks import bench_walks, render
 from thyme.cli.walks import walks
 from thyme.model.errors import InputError
 from thyme.papers.walks.batch import run_point
@@ -41,7 +41,6 @@ def test_options_reach_the_walks() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--initiators", "1"], "initiators is 1"),
         (["--nodes", "50", "--max-graph-draws", "20"], "radius 0.05 cannot connect 50 nodes: none of 20 placements"),
         (["--reading", "upside-down"], "no answer called 'upside-down'"),
         (["--method", "fastest"], "method is 'fastest'"),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from presence import moving_nodes
 
 from thyme.model.errors import InputError
 from thyme.sim.radios.disc.contacts import ContactReach
@@ -107,7 +108,7 @@ def test_community_mobility_is_a_movement_of_a_scenario() -> None:
     crowd = scenario_of(given, "test")
     movement = movement_for(crowd)
     assert movement.nodes == 20
-    assert movement.moving_nodes(150.0).all()
+    assert moving_nodes(movement, 150.0).all()
     assert radio_for(crowd, movement).airtime_s()["idle"] == [0.0] * 20
     for wrong, told in (
         ({"grit": 5}, "'movement.grit'"),

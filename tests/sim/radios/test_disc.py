@@ -5,15 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.radio.sends import one_by_one
 from thyme.model.errors import InputError
 from thyme.model.records import TrafficKind
 from thyme.sim.radios.disc.neighbours import Neighbours
 from thyme.sim.radios.disc.options import DiscOptions
 from thyme.sim.radios.disc.radio import DiscRadio
-from thyme.sim.radios.radio import Happening, one_by_one
-from thyme.world.mobility.movement import Leg, movement_of_legs
+from thyme.sim.radios.radio import Happening
 from thyme.world.mobility.placement import static, uniform_places
 from thyme.world.mobility.waypoint import Waypoint, random_waypoint
+from thyme.world.movement import Leg, movement_of_legs
 
 
 def line(*xs: float) -> DiscRadio:
@@ -23,7 +24,7 @@ def line(*xs: float) -> DiscRadio:
 def happenings(radio: DiscRadio, until_s: float = 10.0) -> list[tuple[Happening, int, int, int]]:
     told = []
     while radio.advance(until_s):
-        told += [(Happening(what), node, peer, frame) for _, frame, node, peer, what in one_by_one(radio.told())]
+        told += [(Happening(what), node, peer, frame) for _, frame, node, peer, what in one_by_one(radio.reports())]
     return told
 
 
@@ -39,9 +40,9 @@ def test_a_frame_takes_its_airtime_and_the_next_one_waits_for_it() -> None:
     radio.broadcast(1.0, 0, 2, 1000)
     radio.advance(10.0)
     airtime_s = (1000 + 64) * 8 / 6e6
-    assert radio.told()[0].at_s == pytest.approx(1.0 + airtime_s, abs=1e-6)
+    assert radio.reports()[0].at_s == pytest.approx(1.0 + airtime_s, abs=1e-6)
     radio.advance(10.0)
-    assert radio.told()[0].at_s == pytest.approx(1.0 + 2 * airtime_s, abs=1e-6)
+    assert radio.reports()[0].at_s == pytest.approx(1.0 + 2 * airtime_s, abs=1e-6)
 
 
 def test_a_unicast_out_of_range_is_given_up_after_its_retries() -> None:

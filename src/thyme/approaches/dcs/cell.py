@@ -1,51 +1,71 @@
 """A node's view of its cell (Thyme FGCS §4.3, §6.6, §7.3): what all parts of Thyme-DCS share.
 
-Where the node is and which cell it works for, who else works for it, what they hold together, and how to reach a cell,
-a member, or whoever asked. A part is given the cell when it is made, and says at once what it wants to be told: kinds
-of messages (`hear`; `serve` for those that only a member handles) and turns, such as `settled`. `Membership` alone
-changes where the node stands (`mode`, `id`, `place`, `departing`, `stay_s`).
+Where the node is, which cell it works for, which other nodes do, what they hold, and how to send to a cell, a member,
+or the sender of a request. A part registers its handlers when it is made: for message types (`hear`; `serve` for those
+that only a member handles) and for events such as `settled`. Only `Membership` changes `mode`, `id`, `place`,
+`departing` and `stay_s`.
 """
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from math import inf
-from typing import Any, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from thyme.approaches.contents import Contents
-from thyme.approaches.dcs.kept.holdings import Holdings
-from thyme.approaches.dcs.members.rumours import Rumours
+from thyme.approaches.dcs.holdings import Holdings
+from thyme.approaches.dcs.lost_cells import LostCells
 from thyme.approaches.dcs.options import CellStorageOptions
-from thyme.approaches.dcs.turns import Turn
 from thyme.approaches.requests import Requests
 from thyme.host import Host
 from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.ids import CellId, NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
+from thyme.routing.broadcasts import BroadcastHandler
 from thyme.routing.cells.addresses import Arrival
 from thyme.routing.cells.beacons import BeaconEvents, Beacons, Neighbour
 from thyme.routing.cells.geographic import GeographicRouter
 from thyme.routing.cells.grid import Grid
-from thyme.routing.hearing import Ear
+from thyme.routing.tables import CellNumber
 from thyme.wire.beacons import Beacon, parts
 from thyme.wire.cells import CellState
 from thyme.wire.geographic import CellBroadcast, CellPacket
 from thyme.wire.message import Message
 
+Args = ParamSpec("Args")
+
+
+class Event(Generic[Args]):
+    """Calls its handlers in the order of their registration; the order decides what is sent first."""
+
+    __slots__ = ("_actions",)
+
+    def __init__(self) -> None:
+        self._actions: list[Callable[Args, None]] = []
+
+    def then(self, action: Callable[Args, None]) -> None:
+        self._actions.append(action)
+
+    def __call__(self, *args: Args.args, **kwargs: Args.kwargs) -> None:
+        for action in self._actions:
+            action(*args, **kwargs)
+
+
 NOWHERE = CellId(-1)
+SILENT_S = 5.0
+"""How long a silent member is still sent updates: a few beacons may have been lost, and it may be the member that
+remains."""
 MAX_SILENT = 16
-"""Members remembered that fell silent; the oldest makes room."""
+"""Most silent members remembered; the oldest is dropped."""
 MAX_NAMED = 4_096
-"""Subscriptions and copies of which is remembered where cells were told that this node is; of others they are told
-again."""
+"""Subscriptions and copies for which the last announced location is remembered; others are announced again."""
 Kind = TypeVar("Kind", bound=Message)
 
 
 class Mode(StrEnum):
-    """What a node is to its cell."""
+    """A node's role in its cell."""
 
     OUT = "out"
     JOINING = "joining"
@@ -54,7 +74,7 @@ class Mode(StrEnum):
 
 
 _MEMBER = Mode.MEMBER
-"""Asked for again and again, and found at once only here."""
+"""Cached here because it is looked up often."""
 
 
 class Cell:
@@ -62,9 +82,9 @@ class Cell:
 
     __slots__ = (
         "_actions",
+        "_lost_cells",
         "_place",
         "_place_number",
-        "_rumours",
         "_silent",
         "beacons",
         "contents",
@@ -85,12 +105,12 @@ class Cell:
         "populated",
         "regrouped",
         "requests",
+        "returned",
         "router",
         "settled",
         "stay_s",
         "taken",
         "undelivered",
-        "woken",
     )
 
     def __init__(self, host: Host, options: CellStorageOptions) -> None:
@@ -106,28 +126,27 @@ class Cell:
         self.id = NOWHERE
         """The cell this node works for, or the last one it worked for."""
         self._place = NOWHERE
-        self._place_number = array("q", [NOWHERE])
-        """The same, where compiled code finds it."""
+        self._place_number = CellNumber(NOWHERE)
+        """The same, for the reception of broadcasts."""
         self.departing = False
-        """Whether this member is on its way out of the cell, and stays one only until others know what it knows."""
+        """Whether this member is leaving its cell, and stays only until others have its data."""
         self.stay_s = inf
-        """How long this member was going to be of use to the cell when it joined, as its way went."""
+        """How long this member expected to stay when it joined, from its movement."""
         self.holdings = self._nothing_held()
-        self._make_turns()
+        self._make_events()
         self._actions: dict[type[Message], tuple[bool, Callable[[Arrival, Any], None]]] = {}
         self.frames: dict[type[Message], Callable[[NodeId, Any], object]] = {}
-        """What is done with frames of neighbours, by kind."""
+        """Handlers of neighbours' frames, by kind."""
         self._silent: Bounded[NodeId, tuple[CellId, float]] = Bounded(MAX_SILENT, renewing=True)
-        """Who belonged to this cell when it was last heard, and since when it has counted as gone."""
+        """Former members of this cell, and when each of them fell silent."""
         self.named: Bounded[SubscriptionKey | ObjectKey, CellId] = Bounded(MAX_NAMED, renewing=True)
-        """Where the cells that know of a subscription or a copy of this node were last told that it is."""
-        self._rumours = Rumours(host, self.forgotten)
+        """The location of this node last announced to the cells that know a subscription or a copy of it."""
+        self._lost_cells = LostCells(host, self.forgotten)
         events = BeaconEvents(
             vanished=self._on_vanished,
             population_changed=self._on_population,
             digest=self._say,
             heard=self._on_heard,
-            woken=self.woken,
         )
         self.beacons = Beacons(host, self.grid, events, options.beacons, self._takes_part, self._counts_to)
         self.router = GeographicRouter(host, self.grid, self.beacons, self.arrive, self.undelivered, options.routing)
@@ -135,63 +154,62 @@ class Cell:
         self.frames[CellPacket] = self.router.take
         self.frames[CellBroadcast] = self.router.hear
 
-    def _make_turns(self) -> None:
-        self.settled: Turn[[bool]] = Turn()
-        """This node is a member now; True if it found nobody else in the cell."""
-        self.leaving: Turn[[bool]] = Turn()
-        """This node is about to leave the cell it is a member of; True if another member is known to hold all that it
-        holds."""
-        self.crossed: Turn[[]] = Turn()
-        """This node is in another place than before."""
-        self.discarded: Turn[[list[Metadata]]] = Turn()
-        """These objects were kept for another cell, which keeps them itself now."""
-        self.taken: Turn[[CellState]] = Turn()
-        """This node has said to keep what another gave it, who may forget it from now on."""
-        self.heard: Turn[[Neighbour, bytes]] = Turn()
+    def _make_events(self) -> None:
+        self.settled: Event[[bool]] = Event()
+        """This node became a member; True if it found no other members."""
+        self.leaving: Event[[bool]] = Event()
+        """This node is about to leave its cell; True if another member is known to hold all its data."""
+        self.crossed: Event[[]] = Event()
+        """This node changed cells."""
+        self.discarded: Event[[list[Metadata]]] = Event()
+        """These objects were kept for another cell, which now keeps them itself."""
+        self.taken: Event[[CellState]] = Event()
+        """This node confirmed that it keeps what another node gave it; that node may delete its copy."""
+        self.heard: Event[[Neighbour, bytes]] = Event()
         """A neighbour's beacon, and the digest that it carried."""
-        self.woken: Turn[[]] = Turn()
-        """A beacon, when one was waited for (`Beacons.wake`)."""
-        self.regrouped: Turn[[]] = Turn()
-        """Somebody else works for this member's cell now, or no longer does."""
-        self.forgotten: Turn[[CellId]] = Turn()
-        """A cell has lost its members, and perhaps with them all that it was told."""
-        self.populated: Turn[[CellId]] = Turn()
-        """A single member of a cell around is heard: the first, or the one that is left."""
-        self.undelivered: Turn[[NodeId, CellId, int]] = Turn()
+        self.returned: Event[[]] = Event()
+        """This node continues after a pause."""
+        self.regrouped: Event[[]] = Event()
+        """Another node joined or left this member's cell."""
+        self.forgotten: Event[[CellId]] = Event()
+        """A cell lost all its members, and possibly its data."""
+        self.populated: Event[[CellId]] = Event()
+        """A nearby cell has exactly one member in range: its first, or the last one left."""
+        self.undelivered: Event[[NodeId, CellId, int]] = Event()
         """A NACK (§6.6.4): the node, the cell where it was not found, and the number that the send returned."""
 
     @property
     def member(self) -> bool:
-        """Whether this node works for the cell."""
+        """Whether this node is a member of the cell."""
         return self.mode is _MEMBER
 
     @property
     def others(self) -> list[NodeId]:
-        """The other members, as far as they are heard, in the order of their numbers."""
+        """The other members in range, ordered by number."""
         return self.members_of(self.id)
 
     @property
     def leads(self) -> bool:
-        """Whether this node speaks for its cell: the lowest number of those heard."""
+        """Whether this node acts for its cell: it has the lowest number of the members in range."""
         others = self.beacons.nodes_in(self.id)
         return not others or self.host.node < others[0]
 
     def members_of(self, cell: CellId) -> list[NodeId]:
-        """Who works for a cell within reach, without this node."""
+        """The members of a cell within range, without this node."""
         return list(self.beacons.nodes_in(cell))
 
     @property
     def place(self) -> CellId:
-        """The cell this node is in, as far as others are concerned: a member that has just left its cell, and is still
-        needed there, counts to it."""
+        """The cell this node counts towards: a member that just left its cell and is still needed there counts towards
+        it."""
         return self._place
 
     @place.setter
     def place(self, place: CellId) -> None:
-        self._place = self._place_number[0] = place
+        self._place = self._place_number.value = place
 
     def start(self) -> None:
-        """The node is on: find out where, and take up what was held for that cell before a restart."""
+        """The node is on: find its cell, and load what it held for that cell before a restart."""
         self.place = self.beacons.at_position()
         self.discarded(self.holdings.restore(self.place))
         self.attend()
@@ -201,12 +219,12 @@ class Cell:
         self.beacons.stop()
 
     def attend(self) -> None:
-        """Beacons of this cell's members are of interest, until they say that they hold what this node holds."""
+        """Attend to beacons of this cell's members until they hold the same data as this node."""
         own = self.holdings.digests if self.options.repair else None
-        self.beacons.attend(self.id, own, self._rumours.notes)
+        self.beacons.attend(self.id, own, self._lost_cells.notes)
 
     def discard(self) -> None:
-        """What was held for the old cell stays with the old cell (§6.6.3); begin anew where this node is."""
+        """The data of the old cell stays there (§6.6.3); start empty in the new one."""
         old = self.holdings
         old.clear_saved()
         self.holdings = self._nothing_held()
@@ -215,67 +233,65 @@ class Cell:
         self.discarded(list(old.objects()))
 
     def release(self, homes: Iterable[CellId]) -> None:
-        """Another cell keeps from now on what was held for some homes."""
+        """Another cell now keeps what was held for some home cells."""
         self.discarded(self.holdings.release(homes))
 
     def stand_in(self, home: CellId) -> None:
-        """This cell is asked in the place of another one, or for its keys. If it knows nothing of what that one knew,
-        and a cell that would have stood in before this one, or this one itself, has lost its members since it last
-        went round of the other, that may have been lost with them."""
+        """This cell is asked in place of another one, or for its keys. If it has none of that cell's data, and this
+        cell or one that would have stood in before it lost its members since the last exchange with the other cell, the
+        data may be lost."""
         if self.options.reminders and not self.holdings.keeps_for(home):
-            rank, told_s = self.grid.rank(self.id, home), self._rumours.heard_s(home)
-            lost = self._rumours.lost.items()
+            rank, told_s = self.grid.rank(self.id, home), self._lost_cells.heard_s(home)
+            lost = self._lost_cells.lost.items()
             if any(lost_s > told_s and self.grid.rank(cell, home) <= rank for cell, lost_s in lost):
-                self._rumours.start(home)
+                self._lost_cells.start(home)
 
     def hear(self, kind: type[Kind], action: Callable[[Arrival, Kind], None]) -> None:
-        """Have `action` told of messages of a kind, whatever this node is to its cell. One action per kind."""
+        """Register the handler for messages of a type, whatever this node's role. One handler per type."""
         self._listen(kind, action, members_only=False)
 
     def serve(self, kind: type[Kind], action: Callable[[Arrival, Kind], None]) -> None:
-        """As `hear`, while this node is a member: a node that is on the way hears such messages and lets them be."""
+        """As `hear`, but only while this node is a member; moving nodes ignore such messages."""
         self._listen(kind, action, members_only=True)
 
     def overhear(self, kind: type[Kind], action: Callable[[NodeId, Kind], None]) -> None:
-        """Have `action` told of frames of a kind that neighbours address to nobody in particular."""
+        """Register the handler for broadcast frames of a kind."""
         assert kind not in self.frames, f"two parts want {kind.__name__}"
         self.frames[kind] = action
 
-    def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
-        """For frames that many hear and few have to act on."""
+    def broadcast_handlers(self, kind: type[Message]) -> tuple[BroadcastHandler, ...]:
+        """The same for frames that many nodes receive and few handle."""
         if kind is not CellBroadcast:
-            return self.beacons.ears(kind)
-        from thyme.routing.cells.addressed import find_together
-
-        return (Ear(find_together, self._place_number.buffer_info()[0], self._hear_broadcast),)
+            return self.beacons.broadcast_handlers(kind)
+        return (BroadcastHandler(self._place_number, self._hear_broadcast),)
 
     def _hear_broadcast(self, sender: NodeId, message: CellBroadcast, *_: object) -> None:
         self.router.hear(sender, message)
 
     def arrive(self, arrival: Arrival) -> None:
-        """A message has come to its end here."""
+        """Handle a message addressed to this node."""
         members_only, action = self._actions.get(type(arrival.message), (False, None))
         if action is not None and (self.member or not members_only):
             action(arrival, arrival.message)
 
     def answer(self, arrival: Arrival, message: Message) -> None:
-        """To whoever sent what has arrived."""
+        """Answer the sender of a request."""
         self.router.send_to_node(arrival.origin, arrival.origin_cell, message)
 
     def send_to_member(self, node: NodeId, message: Message) -> None:
         self.router.send_to_node(node, self.id, message)
 
     def tell_others(self, message: Message) -> None:
-        """To all other members, once and unacknowledged (§6.6.1)."""
+        """Broadcast to all other members, unacknowledged (§6.6.1)."""
         self.router.broadcast_in_cell(message)
 
     def tell_surely(self, state: CellState, place: CellId | None = None, but: NodeId | None = None) -> None:
-        """To all other members what was or will be acknowledged: to each by a packet that the link acknowledges, unless
-        they are many (`sure_members`). What this node sends afterwards leaves after it. Who fell silent a moment ago
-        may only have been missed, and is told as well. One may be left out, who is told otherwise."""
+        """Send to all other members something that is or will be acknowledged: one acknowledged packet each, unless
+        they are many (`sure_members`). Later messages of this node leave after it. Members that just fell silent are
+        included, since only beacons may have been lost. One member may be excluded, if it learns otherwise."""
         silent: list[NodeId] = []
         if self._silent and (place is None or place == self.id):
-            since_s = self.host.now() - self.options.sure_s
+            since_s = self.host.now() - SILENT_S
             silent = [node for node, (cell, at_s) in self._silent.items() if cell == self.id and at_s > since_s]
         most = self.options.sure_members
         if silent or not most or self.beacons.nodes_in(self._place if place is None else place):
@@ -295,29 +311,28 @@ class Cell:
         return self.mode is _MEMBER
 
     def _say(self) -> bytes:
-        """What this node's beacons say about what it holds, and what goes round; nothing of the former if it is about
-        to leave, for nobody is to rely on it then."""
+        """The digest of what this node holds, and the notes in circulation. The digest is left out if the node is about
+        to leave, so that no other node relies on it."""
         silent = not self.member or self.departing or not self.options.repair
-        return (b"" if silent else self.holdings.digests.beacon()) + self._rumours.say()
+        return (b"" if silent else self.holdings.digests.beacon()) + self._lost_cells.say()
 
     def _on_heard(self, neighbour: Neighbour, said: bytes) -> None:
-        digest, rumours = parts(said) if said else (said, said)
-        if rumours:
-            self._rumours.hear(rumours)
+        digest, notes = parts(said) if said else (said, said)
+        if notes:
+            self._lost_cells.hear(notes)
         self.heard(neighbour, digest)
 
     def _on_vanished(self, neighbour: Neighbour) -> None:
-        """The last member of a cell beside this one that falls silent, and did not say that it leaves, has gone with
-        all that the cell knew."""
+        """The only other member of a cell fell silent without announcing that it leaves: its data is gone."""
         cell = neighbour.cell
         if cell == self.id and neighbour.stationary:
             self._silent[neighbour.node] = (cell, self.host.now())
         if not self.options.reminders or not neighbour.stationary or self.beacons.population(cell):
             return
         if self.member and self.grid.steps(self.id, cell) == 1:
-            self._rumours.start(cell)
+            self._lost_cells.start(cell)
         else:
-            self._rumours.lost[cell] = self.host.now()
+            self._lost_cells.lost[cell] = self.host.now()
 
     def _on_population(self, cell: CellId, count: int) -> None:
         if cell == self.id and self.member:

@@ -19,4 +19,4 @@ def _make(host: Host, settings: CellStorageSettings) -> ReactiveStore:
     return CellStorage(host, settings.as_in_the_papers() if settings.paper else settings)
 
 
-ENTRY = Entry(CellStorage.capabilities, CellStorageSettings, _make)
+ENTRY = Entry(CellStorage.capabilities, CellStorageSettings, _make, {"notify_together": True, "confirmed": True})

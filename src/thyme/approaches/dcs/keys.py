@@ -1,14 +1,14 @@
-"""Where things belong in Thyme-DCS: tags, conjunction keys and replicas as cells and nodes (§6.1, §6.4.1, §6.5)."""
+"""Cells of tags, conjunctions and replicas, and replication lists (Thyme FGCS §6.1, §6.2.3, §6.4.1, §6.5)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from hashlib import blake2b
 from random import Random
 
 from thyme.model.errors import InputError
 from thyme.model.ids import CellId, NodeId, ObjectKey
-from thyme.model.objects import Metadata
+from thyme.model.objects import Metadata, Replica
 from thyme.model.queries import Conjunction
 from thyme.model.subscriptions import Subscription
 from thyme.routing.cells.addresses import Destination
@@ -19,23 +19,6 @@ from thyme.wire.cells import WHOLE_CELL
 def cells_of_tags(grid: Grid, tags: Iterable[str]) -> list[CellId]:
     """The cells that keep an object's metadata, each once."""
     return sorted({grid.cell_for(tag) for tag in tags})
-
-
-def share_of(key: ObjectKey, cells: int) -> int:
-    """Which of a hot tag's cells an object belongs to."""
-    return int.from_bytes(blake2b(str(key).encode(), digest_size=4).digest(), "big") % cells
-
-
-def other_cells_of(grid: Grid, tag: str, cells: int) -> list[CellId]:
-    """The cells over which a hot tag is spread, without the first, which everybody knows."""
-    home = grid.cell_for(tag)
-    shares = dict.fromkeys(grid.cell_for(tag, share) for share in range(1, cells))
-    return [cell for cell in shares if cell != home]
-
-
-def insertion_cells(grid: Grid, metadata: Metadata, hot: Mapping[str, int]) -> list[CellId]:
-    """The cells to insert metadata in: of a tag known to be spread over several, the one of this object's share."""
-    return sorted({grid.cell_for(tag, share_of(metadata.key, hot[tag]) if tag in hot else 0) for tag in metadata.tags})
 
 
 def parts_of(grid: Grid, subscription: Subscription, random: Random) -> dict[CellId, Subscription]:
@@ -69,3 +52,23 @@ def keepers_among(key: ObjectKey, members: Iterable[NodeId], wanted: int) -> lis
         return node != key.owner, blake2b(f"{key}/{node}".encode(), digest_size=8).digest()
 
     return sorted(members, key=weight)[:wanted]
+
+
+def with_replica(replicas: tuple[Replica, ...], replica: Replica, most: int) -> tuple[Replica, ...]:
+    """The most recent entries, and the active replica's first."""
+    active = [entry for entry in replicas if entry.node == WHOLE_CELL]
+    if replica.node == WHOLE_CELL:
+        active = [replica]
+    passive = [entry for entry in replicas if entry.node not in (WHOLE_CELL, replica.node)]
+    if replica.node != WHOLE_CELL:
+        passive.append(replica)
+    room = most - len(active)
+    return tuple(active + (passive[-room:] if room > 0 else []))
+
+
+def merged(known: tuple[Replica, ...], newer: tuple[Replica, ...], most: int) -> tuple[Replica, ...]:
+    """What is known, and of another list what is not."""
+    for replica in newer:
+        if replica not in known:
+            known = with_replica(known, replica, most)
+    return known

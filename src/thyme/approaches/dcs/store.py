@@ -2,8 +2,8 @@
 
 An operation becomes requests to the cells that the tags hash to, and is done when all of them have answered. The parts
 of the node are made here, around the `Cell` that they share: the user's side (`replicas`, `cell_requests`,
-`subscriber`, `locations`) and what is done for the cell (`broker`, `whereabouts`, `learning`, `notifier`, `membership`,
-`repair`, `proxying`, `keepers`). At each turn they act in the order in which they are made.
+`subscriber`, `locations`) and what is done for the cell (`broker`, `learning`, `notifier`, `membership`, `repair`,
+`proxying`, `keepers`). Handlers of one event are called in the order in which the parts are made.
 """
 
 from __future__ import annotations
@@ -13,32 +13,32 @@ from functools import partial
 
 import msgspec
 
-from thyme.approaches.dcs.asking.broker import Broker
-from thyme.approaches.dcs.asking.notifier import Notifier
-from thyme.approaches.dcs.asking.subscriber import Subscriber
-from thyme.approaches.dcs.asking.whereabouts import Whereabouts
+from thyme.approaches.dcs.broker import Broker, LocationUpdates
 from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.dcs.cell_requests import CellRequests
-from thyme.approaches.dcs.kept.holdings import home_of
-from thyme.approaches.dcs.keys import cells_of_tags, insertion_cells
-from thyme.approaches.dcs.members.learning import Learning
-from thyme.approaches.dcs.members.membership import Membership
-from thyme.approaches.dcs.members.proxying import Proxying
-from thyme.approaches.dcs.members.repair import Repair
-from thyme.approaches.dcs.objects.copies import Copies
-from thyme.approaches.dcs.objects.keepers import Keepers
-from thyme.approaches.dcs.objects.locations import Locations
-from thyme.approaches.dcs.objects.replicas import Replicas
+from thyme.approaches.dcs.copies import Copies
+from thyme.approaches.dcs.holdings import home_of
+from thyme.approaches.dcs.keepers import Keepers, LargeCopies
+from thyme.approaches.dcs.keys import cells_of_tags
+from thyme.approaches.dcs.learning import Learning
+from thyme.approaches.dcs.locations import Locations
+from thyme.approaches.dcs.membership import Membership
+from thyme.approaches.dcs.notifier import Notifier
 from thyme.approaches.dcs.options import CellStorageOptions
+from thyme.approaches.dcs.proxying import Proxying
+from thyme.approaches.dcs.reconciliation import ComparisonAnswers, Comparisons
+from thyme.approaches.dcs.repair import Repair
+from thyme.approaches.dcs.replicas import Replicas
+from thyme.approaches.dcs.subscriber import Subscriber
+from thyme.approaches.eviction import Evictable
 from thyme.approaches.interface import Capabilities, Done, Fetched, Notify, Outcome, ReactiveStore
-from thyme.approaches.spares import Spare
 from thyme.host import Host
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Content, Metadata, Replica
 from thyme.model.queries import Query
-from thyme.routing.hearing import Ear
+from thyme.routing.broadcasts import BroadcastHandler
 from thyme.wire.cells import WHOLE_CELL, DeleteMetadata, InsertMetadata
 from thyme.wire.message import Message
 
@@ -57,19 +57,23 @@ class CellStorage(ReactiveStore):
         notifier = Notifier(cell)
         learning = Learning(cell, notifier, self._replicas)
         self._broker = Broker(cell, notifier, learning)
-        self._whereabouts = Whereabouts(cell, notifier)
+        self._location_updates = LocationUpdates(cell, notifier)
         self._repair = Repair(cell)
         self._membership = Membership(cell, learning, self._repair)
         self._requests = CellRequests(cell)
         self._proxying = Proxying(cell, self._requests)
         self._keepers = Keepers(cell, self._requests)
+        self._large = LargeCopies(cell, self._copies, self._replicas, self._replicas.look_up)
         self._subscriber = Subscriber(cell, self._requests, self._begun)
+        self._comparisons = Comparisons(cell, self._requests, self._subscriber)
+        self._comparison_answers = ComparisonAnswers(cell, notifier)
         self._locations = Locations(cell, self._requests, self._subscriber, self._copies)
 
     def start(self) -> None:
         self.cell.start()
         self._membership.start()
         self._proxying.start()
+        self._large.start()
 
     def join(self) -> None:
         self._membership.join()
@@ -91,20 +95,23 @@ class CellStorage(ReactiveStore):
         if action is not None:
             action(sender, message)
 
-    def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
-        return self.cell.ears(kind)
+    def broadcast_handlers(self, kind: type[Message]) -> tuple[BroadcastHandler, ...]:
+        return self.cell.broadcast_handlers(kind)
 
     def _was_inserted(self, key: ObjectKey) -> bool:
         return self._copies.own(key.oid) is not None
 
     def _insert(self, metadata: Metadata, data: Content, done: Done, replicate: bool | None) -> Metadata:
         active = self.cell.options.active_replication if replicate is None else replicate
-        where = Replica(WHOLE_CELL if active else self.node, self.cell.place)
+        large = active and self._large.is_large(metadata)
+        where = Replica(WHOLE_CELL if active and not large else self.node, self.cell.place)
         stored = msgspec.structs.replace(metadata, replicas=(where,))
         ended = _both(done)
         self._replicas.keep_own(stored, data, ended)
-        cells = insertion_cells(self.cell.grid, stored, self._requests.hot)
+        cells = cells_of_tags(self.cell.grid, stored.tags)
         self._requests.ask(cells, partial(InsertMetadata, metadata=stored), ended)
+        if large:
+            self._large.watch(stored)
         return stored
 
     def delete(self, oid: str, done: Done) -> None:
@@ -114,6 +121,7 @@ class CellStorage(ReactiveStore):
         self._expect_room()
         key = metadata.key
         self._replicas.drop_own(key)
+        self._large.deleted(key)
         cells = cells_of_tags(self.cell.grid, metadata.tags)
         home = home_of(metadata)
         if home is not None and home not in cells:
@@ -136,9 +144,9 @@ class CellStorage(ReactiveStore):
     def pause(self, key: ObjectKey) -> None:
         self._replicas.pause(key)
 
-    def spares(self) -> Iterator[Spare]:
-        yield from super().spares()
-        yield from self._replicas.spares()
+    def evictable(self) -> Iterator[Evictable]:
+        yield from super().evictable()
+        yield from self._replicas.evictable()
 
     def _fetching(self, key: ObjectKey) -> bool:
         return self._replicas.fetching(key)

@@ -22,4 +22,8 @@ def standing_of(options: DripOptions, node: int) -> float:
     """What decides whether a node becomes a broker: the k highest do."""
     if options.selection == "random":
         return Random(f"{options.ability_seed}/{node}/standing").random()
+    return ability_of(options, node)
+
+
+def ability_of(options: DripOptions, node: int) -> float:
     return options.ability or detecting_ability(options.ability_seed, node, options.exponent)

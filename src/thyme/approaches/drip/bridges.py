@@ -17,6 +17,9 @@ from thyme.model.ids import NodeId
 from thyme.model.records import Counted, TrafficKind
 from thyme.wire.drip import NOBODY, BridgeStatus, Relay, RelayReceived
 
+BRIDGES_PER_BROKER = 32
+"""Bridges remembered to one broker; a message needs one."""
+
 
 class Bridge:
     """The bridge side of a node: telling its broker, and carrying messages across."""
@@ -89,7 +92,7 @@ class BridgeTable:
             if other != status.other:
                 self.lose(other, bridge)
         bridges = self._bridges.setdefault(status.other, {})
-        if bridge in bridges or len(bridges) < self._options.bridges_per_broker:
+        if bridge in bridges or len(bridges) < BRIDGES_PER_BROKER:
             bridges[bridge] = (status.delay_s, self._now())
 
     def lose(self, other: NodeId, bridge: NodeId) -> None:

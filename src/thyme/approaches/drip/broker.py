@@ -1,8 +1,8 @@
 """A broker: it collects subscriptions and events, matches them, and notifies (DRIP §V-A).
 
 Its members are the subscribers that registered with it. An event that matches a member is flooded in the region; one
-that matches subscribers elsewhere goes to other brokers. A member that registers is told at once of the remembered
-events that match and that it lacks: they may have come before it did.
+that matches subscribers elsewhere goes to other brokers. A member that registers is sent the remembered matching events
+that it lacks at once: they may be older than its registration.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from thyme.approaches.drip.bridges import BridgeTable
-from thyme.approaches.drip.catching_up import answer_to
 from thyme.approaches.drip.cooperation import Cooperation
 from thyme.approaches.drip.following import Following
-from thyme.approaches.drip.memory import Memory
+from thyme.approaches.drip.memory import Memory, event_number
 from thyme.approaches.drip.options import DripOptions
 from thyme.approaches.drip.regions import Regions
 from thyme.approaches.drip.routes import BrokerRoutes
 from thyme.approaches.drip.spreading import Epidemic, MultiCopyMultiDestination, Spreading
+from thyme.approaches.tombstones import Tombstones
 from thyme.host import Host
-from thyme.model.ids import NodeId
+from thyme.model.bounded import Bounded
+from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.objects import DataObject
 from thyme.model.records import Copied
 from thyme.wire.drip import (
@@ -33,6 +34,10 @@ from thyme.wire.drip import (
     Relay,
     RelayReceived,
 )
+from thyme.wire.storage import Tombstone
+
+CATCH_UP_OFFERS = 100
+"""If a node may lack more than `catch_up_events`, so many numbers are offered at once, to learn which it lacks."""
 
 
 class Broker:
@@ -44,13 +49,19 @@ class Broker:
         options: DripOptions,
         regions: Regions,
         routes: BrokerRoutes,
+        tombstones: Tombstones,
         notify: Callable[[DataObject, bool], None],
+        deleted: Callable[[Tombstone], None],
     ) -> None:
-        """`notify(event, in_region)` hands an event to this node's own user, and floods it in the region if so."""
+        """`notify(event, in_region)` delivers an event to this node's own user, and floods it in the region if set;
+        `deleted` is called for deletions from other brokers."""
         self._host = host
         self._options = options
         self._regions = regions
+        self._tombstones = tombstones
         self._notify = notify
+        self._deleted = deleted
+        self._forgotten: Bounded[ObjectKey, None] = Bounded(options.seen_events)
         self.memory = Memory(host, options)
         self.members: dict[NodeId, float] = {}
         self._bridges = BridgeTable(host.now, options.bridges)
@@ -70,6 +81,7 @@ class Broker:
             self._bridges,
             regions,
             routes,
+            tombstones,
             shares_interests=not epidemic,
             crosses_bridges=not epidemic or options.sf_contacts == "bridges",
             interest_life_s=options.interest_life_s,
@@ -82,16 +94,29 @@ class Broker:
         self.cooperation.stop()
 
     def tick(self) -> None:
-        """Forget what fell silent, and talk to whoever can be reached by now."""
+        """Remove silent members, and contact the brokers that can be reached now."""
         now_s = self._host.now()
         self.members = {member: until_s for member, until_s in self.members.items() if until_s > now_s}
         self.memory.expire(now_s)
         self.cooperation.talk()
 
     def unfinished(self) -> list[DataObject]:
-        """Events that others still ought to get."""
+        """Events that other brokers still need."""
         found = (self.memory.event(key) for key in self._spreading.unfinished())
         return [event for event in found if event is not None]
+
+    def forget(self, deleted: Tombstone) -> bool:
+        """An owner deleted an object: its events are no longer kept, spread or accepted. Returns whether that was new
+        here."""
+        key = deleted.key
+        if key in self._forgotten:
+            return False
+        self._forgotten[key] = None
+        if self.memory.event(key) is not None:
+            self.memory.remove(key)
+        self._spreading.drop(key)
+        self.cooperation.talk()
+        return True
 
     def on_publication(self, publication: Publication) -> Published:
         whole = publication.event.whole
@@ -101,7 +126,7 @@ class Broker:
 
     def publish(self, event: DataObject) -> None:
         """Be the source of an event: a node of this region, or this one, detected it."""
-        if self.memory.knows(event.metadata.key):
+        if self.memory.knows(event.metadata.key) or event.metadata.key in self._tombstones:
             return
         self._bring(event, self._take(event), self._options.copies)
         self.cooperation.talk()
@@ -112,7 +137,7 @@ class Broker:
         if subscriber != self._host.node:
             self.members[subscriber] = self._host.now() + self._options.member_life_s
         self.cooperation.talk()
-        return answer_to(registration, self.memory, self._regions.own_region, self._options)
+        return _answer_to(registration, self.memory, self._regions.own_region, self._options)
 
     def on_quit(self, message: Quit) -> None:
         known = self.memory.interest(message.subscriber)
@@ -127,8 +152,10 @@ class Broker:
         self.cooperation.heard_from(relay)
         for interest in relay.interests:
             self._learn(interest)
+        for deleted in relay.deleted:
+            self._deleted(deleted)
         for carried in relay.events:
-            if not carried.event.whole:
+            if not carried.event.whole or carried.event.metadata.key in self._tombstones:
                 continue
             if not self.memory.knows(carried.event.metadata.key):
                 interested = self._take(carried.event)
@@ -141,7 +168,7 @@ class Broker:
         return RelayReceived(relay.number, relay.source, relay.bridge, self._regions.own_region, known)
 
     def _take(self, event: DataObject) -> list[Interest]:
-        """Remember a new event and tell this region; everybody who is interested, here or elsewhere."""
+        """Store a new event and notify this region and all matching subscribers elsewhere."""
         gone = self.memory.add(event)
         if gone is not None:
             self._spreading.drop(gone)
@@ -149,12 +176,12 @@ class Broker:
         interested = self.memory.wanted_by(event.metadata)
         local = [interest for interest in interested if interest.subscriber in self.members]
         self._notify(event, bool(local))
-        # Whoever turns out to have left before the next broadcast may have been beyond the region when it was flooded.
+        # A member that left before the next broadcast may have been outside the region during the flood.
         self._spreading.follow(event.metadata.key, local, here=True)
         return interested
 
     def _bring(self, event: DataObject, interested: Iterable[Interest], copies: int) -> None:
-        """See to it that subscribers elsewhere get it, as far as this broker's own collected subscriptions tell."""
+        """Send it towards matching subscribers elsewhere, as far as this broker knows their subscriptions."""
         if self.memory.event(event.metadata.key) is not None:
             elsewhere = [interest for interest in interested if not self._is_local(interest.subscriber)]
             self._spreading.hold(event.metadata.key, _brokers_of(elsewhere), copies)
@@ -165,7 +192,7 @@ class Broker:
             self._spreading.hold(event.metadata.key, destinations, copies)
 
     def _learn(self, interest: Interest) -> None:
-        """Another broker told of a subscriber: send out what it asks for, if it asks for something new."""
+        """Another broker announced a subscriber: send matching events, if its subscriptions are new."""
         newer, asks_anew = self.memory.learn(interest)
         if newer and interest.brokers[:1] != (self._host.node,):
             self.members.pop(interest.subscriber, None)
@@ -187,3 +214,29 @@ class Broker:
 
 def _brokers_of(interests: Iterable[Interest]) -> list[NodeId]:
     return list(dict.fromkeys(broker for interest in interests for broker in interest.brokers))
+
+
+def _answer_to(registration: Registration, memory: Memory, region: int, options: DripOptions) -> Registered:
+    """The next events that the subscriber lacks, or an offer of many; `region` names this life of the broker.
+
+    A broker numbers events as they arrive, and a subscriber says up to which arrival it has everything, so each is
+    asked about once. If more lie beyond that than one answer holds, their numbers are offered first, and the subscriber
+    names those that it has. Whatever was missed is found as long as the broker remembers it (DRIP §V-A1, §V-A3).
+    """
+    same = registration.region == region
+    after, sifted = (registration.after, registration.sifted) if same else (0, 0)
+    listed = memory.arrived_after(after, registration.interest.subscriptions or ())
+    sifting = sifted > after
+    known = set(registration.known)
+    asked = [arrival for arrival in listed if not sifting or arrival[0] <= sifted]
+    lacking = [(number, key) for number, key in asked if event_number(key) not in known]
+    if not sifting and len(lacking) > options.catch_up_events:
+        offered = lacking[:CATCH_UP_OFFERS]
+        numbers = tuple(event_number(key) for _, key in offered)
+        return Registered(registration.request, True, (), len(lacking), region, after, numbers, offered[-1][0])
+    chosen = lacking[: options.catch_up_events]
+    end = sifted if sifting else memory.arrivals
+    reached = chosen[-1][0] if len(chosen) < len(lacking) else end
+    events = tuple(event for _, key in chosen if (event := memory.event(key)) is not None)
+    left = sum(1 for number, _ in listed if number > reached)
+    return Registered(registration.request, True, events, left, region, reached)

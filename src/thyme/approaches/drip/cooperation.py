@@ -1,12 +1,12 @@
-"""Brokers talk: one at a time, over bridges, about events and subscriptions (DRIP §V-B2, §V-C).
+"""Exchanges between brokers: one at a time, over bridges, of events and subscriptions (DRIP §V-B2, §V-C).
 
-A broker contacts one other broker at a time: it sends one message and awaits the answer before it turns to the next
-broker. Events come first. When there are none to hand over, what subscribers want is exchanged with every broker that
-can be reached, so that it gets to all of them; a broker remembers what each other one has confirmed, and tells it
-only the news: whole subscriptions once, then only where the subscriber is. One that moves among the brokers that the
-other knows as near to it is no news, since events are brought to all of these (§V-A1); or else a lost broadcast, after
-which a subscriber that stands still changes regions, would be told all over the crowd. So that nobody is taken to be
-gone, it is told of again now and then all the same.
+A broker contacts one other broker at a time: it sends one message and waits for the answer before it contacts the next.
+Events come first. When there are none to forward, it exchanges subscriptions with every reachable broker, so that they
+spread to all brokers. A broker remembers what every other broker has confirmed and sends only changes: a whole
+subscription once, then only the subscriber's region. A move between brokers that the other side knows as near the
+subscriber is not sent, since events go to all of these (§V-A1); otherwise one lost broadcast, after which a stationary
+subscriber changes regions, would be announced to the whole crowd. Unchanged subscribers are repeated at intervals, so
+that they do not expire.
 """
 
 from __future__ import annotations
@@ -21,12 +21,16 @@ from thyme.approaches.drip.options import CooperationOptions
 from thyme.approaches.drip.regions import Regions
 from thyme.approaches.drip.routes import BrokerRoutes
 from thyme.approaches.drip.spreading import Handover, Spreading
+from thyme.approaches.tombstones import Tombstones
 from thyme.host import Host, Timer
-from thyme.model.ids import NodeId
+from thyme.model.ids import NodeId, ObjectKey
 from thyme.wire.drip import NOBODY, CarriedEvent, Interest, Relay, RelayReceived
+from thyme.wire.storage import Tombstone
 
+DELETIONS_AT_ONCE = 10
+"""Most entries in one message: with their signatures they fit a frame."""
 RENEWALS = 3
-"""How often a subscriber that stays is told of within the time after which it would be forgotten."""
+"""How often an unchanged subscriber is repeated within its expiry time."""
 _encoder = msgspec.msgpack.Encoder()
 
 
@@ -36,8 +40,12 @@ class _UnderWay(msgspec.Struct):
     timer: Timer | None = None
 
 
+RELAY_BYTES = 1_200
+"""Subscriptions and events in one message, at most: below 802.11's 1500 bytes; a single event always goes."""
+
+
 class Cooperation:
-    """One broker's talk with the others."""
+    """One broker's exchanges with the others."""
 
     def __init__(
         self,
@@ -48,6 +56,7 @@ class Cooperation:
         bridges: BridgeTable,
         regions: Regions,
         routes: BrokerRoutes,
+        tombstones: Tombstones,
         shares_interests: bool,
         crosses_bridges: bool,
         interest_life_s: float,
@@ -59,6 +68,8 @@ class Cooperation:
         self._bridges = bridges
         self._regions = regions
         self._routes = routes
+        self._tombstones = tombstones
+        self._told_deleted: dict[NodeId, set[ObjectKey]] = {}
         self._shares_interests = shares_interests
         self._crosses_bridges = crosses_bridges
         self._renew_s = interest_life_s / RENEWALS if options.moves == "beyond" else 0.0
@@ -82,7 +93,7 @@ class Cooperation:
         return [*adjacent, *(other for other in self._bridges.reachable() if other not in adjacent)]
 
     def talk(self) -> None:
-        """Say the next thing there is to say, unless an answer is awaited."""
+        """Send the next message, unless an answer is pending."""
         while self._under_way is None:
             peers = self.peers()
             if not peers:
@@ -107,19 +118,20 @@ class Cooperation:
         if self._lives.setdefault(peer, answer.region) != answer.region:
             self._lives[peer] = answer.region
             self._told.pop(peer, None)
+            self._told_deleted.pop(peer, None)
             self._spreading.forget_peer(peer)
-        self._knows(peer, under_way.relay.interests)
+        self._knows(peer, under_way.relay)
         if under_way.handover is not None:
             self._spreading.handed_over(under_way.handover, answer.known)
         self.talk()
 
     def heard_from(self, relay: Relay) -> None:
-        """What another broker tells, it knows."""
-        self._knows(relay.source, relay.interests)
+        """Another broker knows what it sends."""
+        self._knows(relay.source, relay)
 
     def _hand_over(self, handover: Handover) -> bool:
         carried: list[CarriedEvent] = []
-        room = self._options.relay_bytes
+        room = RELAY_BYTES
         for key in handover.keys:
             event = self._memory.event(key)
             assert event is not None, "an event that gives way is dropped from what is to be spread"
@@ -134,10 +146,10 @@ class Cooperation:
         return self._send(handover.peer, sent, (), tuple(carried), handover.offers)
 
     def _due_for_exchange(self, peers: list[NodeId]) -> NodeId:
-        if not self._shares_interests:
-            return NOBODY
         now_s = self._host.now()
         for peer in peers:
+            if self._deletions_for(peer):  # at once, before a new subscriber is told of what is gone
+                return peer
             if now_s - self._exchanged_s.get(peer, -self._options.exchange_s) >= self._options.exchange_s:
                 if self._news_for(peer):
                     return peer
@@ -145,7 +157,10 @@ class Cooperation:
         return NOBODY
 
     def _exchange(self, peer: NodeId) -> bool:
-        room = self._options.relay_bytes
+        deleted = self._deletions_for(peer)
+        if deleted:
+            return self._send(peer, None, (), (), deleted=tuple(deleted[:DELETIONS_AT_ONCE]))
+        room = RELAY_BYTES
         chosen: list[Interest] = []
         for interest in self._news_for(peer):
             room -= len(_encoder.encode(interest))
@@ -155,9 +170,15 @@ class Cooperation:
         self._exchanged_s[peer] = self._host.now()
         return self._send(peer, None, tuple(chosen), ())
 
+    def _deletions_for(self, peer: NodeId) -> list[Tombstone]:
+        told = self._told_deleted.get(peer, ())
+        return [one for one in self._tombstones if one.key not in told]
+
     def _news_for(self, peer: NodeId) -> list[Interest]:
         told = self._told.get(peer, {})
-        news = []
+        news: list[Interest] = []
+        if not self._shares_interests:
+            return news
         for interest in self._memory.interests():
             known = told.get(interest.subscriber)
             if known is None or interest.asked_s > known.asked_s:
@@ -167,16 +188,17 @@ class Cooperation:
         return news
 
     def _has_moved(self, known: Interest, now: Interest) -> bool:
-        """Whether a broker that knows this much of a subscriber has to be told where it is."""
+        """Whether a broker with this information about a subscriber needs its new region."""
         if now.moved_s <= known.moved_s:
             return False
         if now.moved_s - known.moved_s >= self._renew_s:
             return True
         return any(local not in known.brokers for local in now.brokers[:1])
 
-    def _knows(self, peer: NodeId, interests: tuple[Interest, ...]) -> None:
+    def _knows(self, peer: NodeId, relay: Relay) -> None:
+        self._told_deleted.setdefault(peer, set()).update(one.key for one in relay.deleted)
         told = self._told.setdefault(peer, {})
-        for interest in interests:
+        for interest in relay.interests:
             known = told.get(interest.subscriber)
             if known is None or (interest.asked_s, interest.moved_s) > (known.asked_s, known.moved_s):
                 told[interest.subscriber] = msgspec.structs.replace(interest, subscriptions=None)
@@ -188,15 +210,16 @@ class Cooperation:
         interests: tuple[Interest, ...],
         events: tuple[CarriedEvent, ...],
         offers: tuple[int, ...] = (),
+        deleted: tuple[Tombstone, ...] = (),
     ) -> bool:
-        """Whether it is on its way; if not, the way to the other broker was lost, and another may be tried."""
+        """Whether the message was sent; if not, the route to the broker was lost, and another broker can be tried."""
         adjacent = peer in self._regions.adjacent_brokers()
         bridge = NOBODY if adjacent else self._bridges.best(peer)
         if not adjacent and self._routes.route_to(bridge) is None:
             self._bridges.lose(peer, bridge)
             return False
         self._numbers += 1
-        relay = Relay(self._numbers, self._host.node, peer, bridge, interests, events, offers)
+        relay = Relay(self._numbers, self._host.node, peer, bridge, interests, events, offers, deleted)
         self._under_way = _UnderWay(relay, handover)
         failed = self._failure_of(relay.number)
         self._under_way.timer = self._host.after(self._options.answer_wait_s, failed)

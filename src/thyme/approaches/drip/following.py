@@ -1,10 +1,10 @@
-"""Subscribers that an event is still on its way to, wherever they move meanwhile (DRIP §V-B2).
+"""Subscribers that an event is being brought to, wherever they move meanwhile (DRIP §V-B2).
 
 The interested brokers of an event are those "whose Voronoi regions the subscribers may be in", and a subscriber's
-nearest brokers change every time it submits its subscriptions. So whoever brings an event to a subscriber learns new
-destinations as the subscriber moves, until its local broker has the event or the event is too old to be followed.
-Which broker is the local one is known late: a subscriber that turns out to have left before the event got there, or
-before the next broadcast told it of its region, still lacks the event.
+nearest brokers change every time it submits its subscriptions. So a broker that brings an event to a subscriber gets
+new destinations as the subscriber moves, until the local broker has the event or the event is too old to be followed.
+The local broker is known late: a subscriber that left before the event arrived, or before the next broadcast announced
+its region, still lacks the event.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from thyme.wire.drip import Interest
 
 
 class _Way(msgspec.Struct):
-    """One event on its way to one subscriber."""
+    """One event being brought to one subscriber."""
 
     too_old_s: float
     told_s: float
@@ -39,7 +39,7 @@ class Following:
         self._locals: dict[NodeId, NodeId] = {}
 
     def begin(self, key: ObjectKey, interests: Iterable[Interest], here: bool) -> None:
-        """The event is to get to these subscribers; `here`: it is being told in the region where they seem to be."""
+        """Follow these subscribers for the event; `here`: it is being flooded in the region where they seem to be."""
         now_s = self._now()
         for interest in interests:
             subscriber = interest.subscriber
@@ -49,7 +49,7 @@ class Following:
             self._locals[subscriber] = interest.brokers[0] if interest.brokers else subscriber
 
     def moved(self, interest: Interest) -> list[ObjectKey]:
-        """The subscriber registered anew: the events that it may still lack."""
+        """The subscriber registered again: returns the events that it may still lack."""
         ways = self._ways.get(interest.subscriber)
         if ways is None:
             return []
@@ -63,14 +63,14 @@ class Following:
         return list(ways)
 
     def arrived(self, key: ObjectKey, broker: NodeId) -> None:
-        """A broker has the event: whoever stays in its region needs it no longer."""
+        """A broker has the event: subscribers that stay in its region no longer need it."""
         for subscriber in self._subscribers.get(key, ()):
             if self._locals[subscriber] == broker:
                 way = self._ways[subscriber][key]
                 way.told_s = min(way.told_s, self._now() + self._settle_s)
 
     def drop(self, key: ObjectKey) -> None:
-        """The event had to give way."""
+        """The event was evicted."""
         for subscriber in list(self._subscribers.get(key, ())):
             self._end(subscriber, key)
 

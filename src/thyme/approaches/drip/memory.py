@@ -1,9 +1,10 @@
-"""A broker's memory: events, and what subscribers everywhere want (DRIP §V-A).
+"""A broker's memory: events, and the interests of all known subscribers (DRIP §V-A).
 
-The memory of events is bounded. When it is full, the event goes that the fewest known subscriptions ask for, and
-among those the one published first: newly published events have priority to stay. Of each subscriber the newest
-`Interest` is kept, whether it registered here or another broker told of it. Events are kept in the host's store,
-so that a broker that was off still has them. They are numbered as they arrive, anew in each life of the broker.
+The event memory is bounded. When it is full, the broker evicts the event with the fewest matching subscriptions, among
+those the oldest. Events of the last `FRESH_S` are evicted only if there are no others, since matching subscriptions may
+still be in transit. For each subscriber the newest `Interest` is kept, whether it registered here or came from another
+broker. Events are kept in the host's store, so that a restarted broker still has them. They are numbered in order of
+arrival, from the start after each restart.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from hashlib import blake2b
 
 import msgspec
 
+from thyme.approaches.drip.abilities import ability_of
 from thyme.approaches.drip.options import DripOptions
 from thyme.host import Host
 from thyme.model.bounded import Bounded
@@ -23,12 +25,14 @@ from thyme.model.subscriptions import Subscription
 from thyme.wire.drip import Interest
 
 KIND = "drip event"
+FRESH_S = 60.0
+"""How long an event counts as new: a dozen exchanges of subscriptions between brokers."""
 _decoder = msgspec.msgpack.Decoder(DataObject)
 
 
 def event_number(key: ObjectKey) -> int:
-    """A short name of an event, for lists of known ones: 53 bits. Among 10,000 events two are called the same once in
-    180 million times."""
+    """A short identifier of an event, for lists of known ones: 53 bits. Among 10,000 events, the chance of a collision
+    is one in 180 million."""
     return int.from_bytes(blake2b(str(key).encode(), digest_size=8).digest(), "big") >> 11
 
 
@@ -38,6 +42,7 @@ class Memory:
     def __init__(self, host: Host, options: DripOptions) -> None:
         self._host = host
         self._options = options
+        self._maximum = options.memory_of(ability_of(options, host.node))
         self._stored = StoredObjects()
         self._standing = StandingSubscriptions(self._stored.count)
         self._contents: dict[ObjectKey, bytes] = {}
@@ -58,7 +63,7 @@ class Memory:
         return sum(len(data) for data in self._contents.values())
 
     def knows(self, key: ObjectKey) -> bool:
-        """Whether the event is here, or was until it had to give way."""
+        """Whether the event is stored here, or was evicted."""
         return key in self._seen
 
     def event(self, key: ObjectKey) -> DataObject | None:
@@ -73,19 +78,26 @@ class Memory:
         return {event_number(key) for key in self._seen}
 
     def add(self, event: DataObject) -> ObjectKey | None:
-        """Remember an event; the one that had to give way for it, if any (it may be the new one itself)."""
+        """Store an event; returns the one evicted for it, if any."""
         self._keep(event)
         self._host.store.put(KIND, str(event.metadata.key), msgspec.msgpack.encode(event))
-        if len(self._stored) <= self._options.memory_events:
+        if len(self._stored) <= self._maximum:
             return None
-        least = min(self._stored, key=lambda metadata: (self.relevance(metadata), metadata.published_s, metadata.key))
-        self._stored.remove(least.key)
-        del self._contents[least.key], self._arrived[least.key]
-        self._host.store.remove(KIND, str(least.key))
+        least = min(self._stored, key=self._worth)
+        self.remove(least.key)
         return least.key
 
+    def remove(self, key: ObjectKey) -> None:
+        self._stored.remove(key)
+        del self._contents[key], self._arrived[key]
+        self._host.store.remove(KIND, str(key))
+
+    def _worth(self, metadata: Metadata) -> tuple[bool, int, float, ObjectKey]:
+        fresh = metadata.published_s > self._host.now() - FRESH_S
+        return fresh, 0 if fresh else self.relevance(metadata), metadata.published_s, metadata.key
+
     def relevance(self, metadata: Metadata) -> int:
-        """How many known subscriptions ask for it."""
+        """How many known subscriptions match it."""
         return len(self._standing.matching(metadata))
 
     def wanted_by(self, metadata: Metadata) -> list[Interest]:
@@ -103,7 +115,7 @@ class Memory:
         return [DataObject(metadata, self._contents[metadata.key]) for metadata in newest[:most]]
 
     def arrived_after(self, number: int, subscriptions: tuple[Subscription, ...]) -> list[tuple[int, ObjectKey]]:
-        """The remembered events that match, by the number of their arrival, above this one."""
+        """The stored matching events with an arrival number above this one."""
         matching = (event.metadata.key for event in self.matches(subscriptions, self._options.memory_events))
         return sorted((self._arrived[key], key) for key in matching if self._arrived[key] > number)
 
@@ -114,7 +126,7 @@ class Memory:
         return list(self._interests.values())
 
     def learn(self, told: Interest) -> tuple[bool, bool]:
-        """Take what is newer; whether it was, and whether the subscriptions themselves are new."""
+        """Store an interest if it is newer; returns whether it was, and whether its subscriptions are new."""
         known = self._interests.get(told.subscriber)
         if known is not None and told.moved_s <= known.moved_s:
             return False, False
@@ -134,7 +146,7 @@ class Memory:
         return True, asks_anew
 
     def expire(self, now_s: float) -> None:
-        """Forget subscribers that never came back."""
+        """Remove subscribers that did not come back in time."""
         for subscriber, known in list(self._interests.items()):
             if known.moved_s < now_s - self._options.interest_life_s:
                 for subscription in known.subscriptions or ():
@@ -151,6 +163,6 @@ class Memory:
 
 
 def forget_events(host: Host) -> None:
-    """A node that is no longer a broker keeps no events."""
+    """Remove all events: this node is no longer a broker."""
     for key, _ in host.store.items(KIND):
         host.store.remove(KIND, key)

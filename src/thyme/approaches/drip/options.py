@@ -27,8 +27,6 @@ class RegionOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A broker not heard for this long (two broadcasts missed) is forgotten."""
     hop_wait_s: float = 0.005
     """Wait before a broadcast is passed on. Equal at every hop, so that delay is proportional to distance (§III c)."""
-    hop_jitter_s: float = 0.0005
-    """Longest random part of that wait: small enough that ten hops never look longer than eleven."""
     hop_limit: int = 32
     neighbour_life_s: float = 5.0
     """How long a neighbour's region is believed after it was last heard; neighbours are heard once a period at least,
@@ -36,20 +34,16 @@ class RegionOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     neighbours: int = 500
     bootstrap_s: float = 5.0
     """How long abilities are exchanged before the most able take office."""
-    gossip_wait_s: float = 0.2
-    """Abilities heard within this time are passed on together."""
-    orphan_s: float = 60.0
-    """A node that has heard no broker for this long calls for a new selection."""
 
     def __post_init__(self) -> None:
         check_longer(self, "regions.", "period_s", "life_s")
-        check_at_least(self, "regions.", 0.0, "hop_wait_s", "hop_jitter_s", "gossip_wait_s")
+        check_at_least(self, "regions.", 0.0, "hop_wait_s")
         if not self.period_s <= self.neighbour_life_s < inf:
             raise InputError(
                 f"regions.neighbour_life_s is {self.neighbour_life_s:g}; expected at least regions.period_s, "
                 f"{self.period_s:g}: between two broadcasts there would be no bridges"
             )
-        check_positive(self, "regions.", "bootstrap_s", "orphan_s")
+        check_positive(self, "regions.", "bootstrap_s")
         check_at_least(self, "regions.", 1, "hop_limit", "neighbours")
 
 
@@ -59,13 +53,12 @@ class BridgeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     status_s: float = 5.0
     life_s: float = 7.5
     """A bridge whose status is older is not used."""
-    bridges_per_broker: int = 32
     crossings: int = 3
     """Neighbours of the other region that a bridge tries for one message."""
 
     def __post_init__(self) -> None:
         check_longer(self, "bridges.", "status_s", "life_s")
-        check_at_least(self, "bridges.", 1, "bridges_per_broker", "crossings")
+        check_at_least(self, "bridges.", 1, "crossings")
 
 
 class CooperationOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -73,8 +66,6 @@ class CooperationOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
     events_per_relay: int = 1
     """Events handed over in one message: the paper describes messages of one event."""
-    relay_bytes: int = 1_200
-    """Subscriptions and events in one message, at most: below 802.11's 1500 bytes; a single event always goes."""
     contact_s: float = 0.0
     """How long handing over an event occupies a broker, at least; 0 is as long as the radio takes."""
     answer_wait_s: float = 0.3
@@ -90,18 +81,27 @@ class CooperationOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """Events whose numbers are offered at once, to learn which of them the other broker lacks."""
 
     def __post_init__(self) -> None:
-        check_at_least(self, "cooperation.", 1, "events_per_relay", "relay_bytes", "offers")
+        check_at_least(self, "cooperation.", 1, "events_per_relay", "offers")
         check_at_least(self, "cooperation.", 0.0, "contact_s", "exchange_s", "follow_s")
         check_positive(self, "cooperation.", "answer_wait_s")
 
 
+PAPER_BROKERS = 20
+"""k of the paper's middle: its evaluation goes from 10 to 40 in 200 nodes (§VI)."""
+MAX_SHARED_BROKERS = 40
+"""Brokers of a crowd whose number follows its size, at most: the most that the paper tried."""
+
+
 class DripOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    brokers: int = 20
-    """k: the evaluation goes from 10 to 40 in 200 nodes (§VI)."""
-    likely_brokers: int = 4
+    paper: bool = False
+    """As in the paper: k = 20 unless `brokers` says otherwise, and the last 20 past matches."""
+    brokers: int = 0
+    """k, or 0 for a share of the crowd, "a small percentage" (§IV): l + m + 1 to 40."""
+    broker_share: float = 0.1
+    likely_brokers: int = 2
     """l: nearest brokers that a node keeps, and to which its events are brought (§VI: 4 or 5)."""
-    copies: int = 3
-    """m: nearby brokers that get a copy to carry (§V-B2)."""
+    copies: int = 2
+    """m: nearby brokers that get a copy to carry (§V-B2: 2 to 6)."""
     relay: Literal["mcmd", "sf"] = "mcmd"
     """Multi-copy-multi-destination, or the baseline SF: epidemic between brokers (§VI-A)."""
     passing: Literal["interested", "copies"] = "interested"
@@ -119,7 +119,10 @@ class DripOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     content_bytes: int = 1_000
     """Contents travel with their event, so they are small."""
     memory_events: int = 500
-    """Events that a broker remembers; the least related and oldest give way (§V-A2)."""
+    """Events that a broker remembers; the least related and oldest give way, those of the last minute stay (§V-A2)."""
+    events_per_ability: float = 0.0
+    """Memory in proportion to ability (§IV-A): a broker remembers so many events per unit of it, `memory_events` at
+    most; 0 if all remember as many."""
     seen_events: int = 10_000
     """Events recognised as known after they were forgotten."""
     interests: int = 10_000
@@ -134,24 +137,27 @@ class DripOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Events that a registration names as received, the latest."""
     catch_up_events: int = 8
     """Events in one answer to a registration; the node registers again for the rest."""
-    catch_up_offers: int = 100
-    """If there are more, so many numbers are offered at once, to learn which of them the node lacks."""
     received_events: int = 10_000
     """Events that a subscriber recognises among those offered."""
-    past_matches: int = 20
+    past_matches: int = 500
     """Events of its memory that a broker sends out for one new subscription."""
-    flood_jitter_s: float = 0.01
     flood_memory: int = 5_000
+    """Floods in a region that are remembered, to pass each on only once."""
     regions: RegionOptions = RegionOptions()
     bridges: BridgeOptions = BridgeOptions()
     cooperation: CooperationOptions = CooperationOptions()
     retry: RetryOptions = RetryOptions()
-    routes: OnDemandOptions = OnDemandOptions(hop_limit=12, tries=1, reroutes=1)
+    routes: OnDemandOptions = OnDemandOptions(
+        route_life_s=10.0, hop_limit=12, tries=1, reroutes=1, enough_copies=0, queue_per_target=20
+    )
     limits: StoreLimits = StoreLimits()
 
     def __post_init__(self) -> None:
-        check_at_least(self, "", 1, "brokers", "likely_brokers", "copies")
-        if self.likely_brokers + self.copies >= self.brokers:
+        check_at_least(self, "", 1, "likely_brokers", "copies")
+        check_at_least(self, "", 0, "brokers", "events_per_ability")
+        if not 0.0 < self.broker_share <= 1.0:
+            raise InputError(f"broker_share is {self.broker_share:g}; expected a share above 0, up to 1")
+        if 0 < self.brokers <= self.likely_brokers + self.copies:
             raise InputError(
                 f"likely_brokers + copies = {self.likely_brokers} + {self.copies} is not below brokers = "
                 f"{self.brokers}; DRIP needs l + m < k: choose more brokers, or fewer copies or likely brokers"
@@ -161,7 +167,32 @@ class DripOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if not 0.0 <= self.ability < inf:
             raise InputError(f"ability is {self.ability:g}; expected a finite, positive number, or 0 to draw one")
         check_at_least(self, "", 1, "memory_events", "seen_events", "interests", "catch_up_events", "past_matches")
-        check_at_least(self, "", 1, "flood_memory", "catch_up_offers", "received_events")
-        check_at_least(self, "", 0, "content_bytes", "known_events", "flood_jitter_s")
+        check_at_least(self, "", 1, "flood_memory", "received_events")
+        check_at_least(self, "", 0, "content_bytes", "known_events")
         check_longer(self, "", "refresh_s", "member_life_s")
         check_longer(self, "", "refresh_s", "interest_life_s")
+
+    def as_in_the_paper(self) -> DripOptions:
+        return msgspec.structs.replace(self, brokers=self.brokers or PAPER_BROKERS, past_matches=20)
+
+    def brokers_of(self, nodes: float) -> int:
+        """k of a crowd of so many."""
+        if self.brokers:
+            return self.brokers
+        return max(self.likely_brokers + self.copies + 1, min(MAX_SHARED_BROKERS, round(self.broker_share * nodes)))
+
+    def memory_of(self, ability: float) -> int:
+        """Events that a broker of this ability remembers."""
+        if self.events_per_ability == 0.0:
+            return self.memory_events
+        return max(1, min(self.memory_events, round(self.events_per_ability * ability)))
+
+
+def advice(options: DripOptions, nodes: int) -> str:
+    """What a person should know who asks for these settings in a crowd of so many."""
+    if options.brokers < nodes:
+        return ""
+    return (
+        f"brokers = {options.brokers} makes all of {nodes} people brokers, who tell each other everything: choose "
+        f"fewer, or leave it out for {options.broker_share:.0%} of the crowd"
+    )

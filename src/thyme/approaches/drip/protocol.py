@@ -10,7 +10,7 @@ What the paper is silent about and what was chosen is in the docs page of this a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from thyme.approaches.drip.abilities import standing_of
 from thyme.approaches.drip.bridges import Bridge
@@ -21,9 +21,10 @@ from thyme.approaches.drip.options import DripOptions
 from thyme.approaches.drip.regions import Regions
 from thyme.approaches.drip.routes import BrokerRoutes
 from thyme.approaches.drip.subscriber import Subscriber
+from thyme.approaches.eviction import Evictable
 from thyme.approaches.interface import Capabilities, Done, Fetched, Notify, Outcome, ReactiveStore
 from thyme.approaches.requests import Requests
-from thyme.approaches.spares import Spare
+from thyme.approaches.tombstones import LIFE_S, Tombstones
 from thyme.host import Host, Timer
 from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
@@ -36,11 +37,13 @@ from thyme.model.subscriptions import Subscription
 from thyme.wire.drip import (
     NOBODY,
     BridgeStatus,
+    Deletion,
     Existing,
     Presence,
     Publication,
     Published,
     Quit,
+    RegionDeletion,
     RegionEvent,
     Registered,
     Registration,
@@ -48,15 +51,23 @@ from thyme.wire.drip import (
     RelayReceived,
 )
 from thyme.wire.message import Message
+from thyme.wire.storage import Tombstone
+
+FLOOD_JITTER_S = 0.01
+"""Longest random wait before a flood in a region is passed on, so that neighbours do not send at once."""
+ORPHAN_S = 60.0
+"""A node that has heard no broker for this long calls for a new selection."""
 
 
 class Drip(ReactiveStore):
     """One node of DRIP."""
 
-    capabilities = Capabilities(delivers_contents=True, deletes=False)
+    capabilities = Capabilities(past_is_best_effort=True, delivers_contents=True)
 
     def __init__(self, host: Host, options: DripOptions | None = None) -> None:
         self.options = options or DripOptions()
+        if self.options.paper:
+            self.options = self.options.as_in_the_paper()
         super().__init__(host, self.options.limits)
         standing = standing_of(self.options, host.node)
         timing = self.options.regions
@@ -64,12 +75,11 @@ class Drip(ReactiveStore):
         self.regions = Regions(
             host, self.routes, timing, self.options.likely_brokers, standing, self._on_moved, self._on_met_broker
         )
-        self.election = Election(
-            host, self.options.brokers, standing, timing.bootstrap_s, timing.gossip_wait_s, self._on_elected
-        )
+        self.election = Election(host, self.options.brokers_of, standing, timing.bootstrap_s, self._on_elected)
         self.bridge = Bridge(host, self.regions, self.routes, self.options.bridges)
+        self.tombstones = Tombstones(host, self.options.limits.deletions)
         self._requests = Requests(host, self.options.retry)
-        self.subscriber = Subscriber(host, self.options, self.regions, self.routes, self._requests)
+        self.subscriber = Subscriber(host, self.options, self.regions, self.routes, self._requests, self.tombstones)
         self.broker: Broker | None = None
         self._flooded: Bounded[tuple[int, ObjectKey], None] = Bounded(self.options.flood_memory)
         self._timer: Timer | None = None
@@ -104,6 +114,8 @@ class Drip(ReactiveStore):
                 self.election.hear(message)
             case RegionEvent():
                 self._on_region_event(message)
+            case RegionDeletion():
+                self._on_region_deletion(message)
             case Relay():
                 self._on_relay(sender, message, direct=True)
             case RelayReceived():
@@ -132,7 +144,19 @@ class Drip(ReactiveStore):
         return metadata
 
     def delete(self, oid: str, done: Done) -> None:
-        raise InputError("DRIP cannot delete: the copies of an event at other brokers do not come back")
+        key = ObjectKey(oid, self.node)
+        if not self.subscriber.contents.has(key):
+            raise InputError(f"this node has no object {oid!r} to delete; only the owner can delete an object")
+        self._expect_room()
+        self._names.use(oid)
+        self._drop_deleted(Tombstone(key, self.host.now() + LIFE_S))
+        self._ask_broker(lambda number: Deletion(number, key), self._begun(done))
+
+    def _drop_deleted(self, deleted: Tombstone) -> bool:
+        """Forget a deleted object, and that there may be copies of it on their way; whether this is news."""
+        news = self.tombstones.add(deleted.key, deleted.until_s)
+        self.subscriber.contents.drop(deleted.key)
+        return news
 
     def subscribe(
         self, query: Query, frame: TimeFrame, notify: Notify, done: Done, *, sid: int | None = None
@@ -162,7 +186,7 @@ class Drip(ReactiveStore):
         self.subscriber.inbox.get(sid)
         done(Outcome())
 
-    def spares(self) -> Iterator[Spare]:
+    def evictable(self) -> Iterator[Evictable]:
         return self.subscriber.contents.delivered(self.node, self.subscriber.contents.drop)
 
     def remaining(self, sid: int) -> int:
@@ -179,12 +203,15 @@ class Drip(ReactiveStore):
             yield "members", len(self.broker.members), 0
 
     def _publish(self, event: DataObject, done: Done) -> None:
+        self._ask_broker(lambda number: Publication(number, event), done)
+
+    def _ask_broker(self, request: Callable[[int], Message], done: Done) -> None:
         """To the local broker, whoever it is at each try."""
 
         def send(number: int) -> None:
             broker = self.regions.local_broker
             if broker != NOBODY:
-                self.routes.send_searching(broker, Publication(number, event))
+                self.routes.send_searching(broker, request(number))
 
         self._requests.begin(send, done)
 
@@ -201,12 +228,14 @@ class Drip(ReactiveStore):
                 self._requests.resolve(request, Outcome())
             case Registered() | Published():
                 self.regions.forget(origin)
-            case Registration() | Publication() | Quit() | BridgeStatus():
+            case Registration() | Publication() | Deletion() | Quit() | BridgeStatus():
                 self._on_broker_message(origin, message)
             case _:
                 self._drop(message, "not expected")
 
-    def _on_broker_message(self, origin: NodeId, message: Registration | Publication | Quit | BridgeStatus) -> None:
+    def _on_broker_message(
+        self, origin: NodeId, message: Registration | Publication | Deletion | Quit | BridgeStatus
+    ) -> None:
         broker = self.broker
         match message:
             case Registration(request):
@@ -215,6 +244,10 @@ class Drip(ReactiveStore):
             case Publication(request):
                 reply = broker.on_publication(message) if broker else Published(request, False)
                 self.routes.send(origin, reply)
+            case Deletion(request, key):
+                if broker:
+                    self._on_deleted(Tombstone(key, self.host.now() + LIFE_S))
+                self.routes.send(origin, Published(request, broker is not None))
             case Quit() if broker:
                 broker.on_quit(message)
             case BridgeStatus() if broker:
@@ -242,14 +275,28 @@ class Drip(ReactiveStore):
 
     def _on_region_event(self, message: RegionEvent) -> None:
         flooded = (message.region, message.event.metadata.key)
-        if flooded in self._flooded:
+        if flooded in self._flooded or message.event.metadata.key in self.tombstones:
             return
         self._flooded[flooded] = None
         self.subscriber.deliver(message.event, message.hops + 1)
         if message.region == self.regions.region and message.hops + 1 < self.options.regions.hop_limit:
             onward = RegionEvent(message.region, message.event, message.hops + 1)
-            wait_s = self.host.random.uniform(0.0, self.options.flood_jitter_s)
+            wait_s = self.host.random.uniform(0.0, FLOOD_JITTER_S)
             self.host.after(wait_s, lambda: self.host.broadcast(onward))
+
+    def _on_region_deletion(self, message: RegionDeletion) -> None:
+        news = self._drop_deleted(message.deleted)
+        if news and message.region == self.regions.region and message.hops + 1 < self.options.regions.hop_limit:
+            onward = RegionDeletion(message.region, message.deleted, message.hops + 1)
+            wait_s = self.host.random.uniform(0.0, FLOOD_JITTER_S)
+            self.host.after(wait_s, lambda: self.host.broadcast(onward))
+
+    def _on_deleted(self, deleted: Tombstone) -> None:
+        """The broker side learnt of a deletion: its region is told, and so are the brokers that it talks to."""
+        assert self.broker is not None
+        self._drop_deleted(deleted)
+        if self.broker.forget(deleted):
+            self.host.broadcast(RegionDeletion(self.regions.own_region, deleted, 0))
 
     def _on_brokered(self, event: DataObject, in_region: bool) -> None:
         """The broker side got a new event."""
@@ -261,7 +308,9 @@ class Drip(ReactiveStore):
     def _on_elected(self) -> None:
         """This node became a broker, or is one no longer."""
         if self.election.in_office:
-            self.broker = Broker(self.host, self.options, self.regions, self.routes, self._on_brokered)
+            self.broker = Broker(
+                self.host, self.options, self.regions, self.routes, self.tombstones, self._on_brokered, self._on_deleted
+            )
             self.regions.take_office()
             return
         former, self.broker = self.broker, None
@@ -289,12 +338,13 @@ class Drip(ReactiveStore):
         """Once per period: forget what fell silent, and do what is due."""
         self._timer = self.host.after(self.options.regions.period_s, self._tick)
         self.regions.expire()
+        self.tombstones.expire(self.host.now())
         self.subscriber.refresh()
         if self.broker is not None:
             self.broker.tick()
         elif self.regions.local_broker == NOBODY:
             now_s = self.host.now()
-            if now_s - self._orphan_since_s >= self.options.regions.orphan_s:
+            if now_s - self._orphan_since_s >= ORPHAN_S:
                 self._orphan_since_s = now_s
                 self.election.begin_anew()
 

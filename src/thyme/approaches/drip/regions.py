@@ -36,6 +36,10 @@ class Nearby(msgspec.Struct):
     heard_s: float
 
 
+HOP_JITTER_S = 0.0005
+"""Longest random part of `hop_wait_s`, of 5 ms: small enough that ten hops never look longer than eleven."""
+
+
 class Regions:
     """One node's view of the regions; `moved(old, new)` is called when its local broker changes, and `met_broker` when
     this node is a broker and another one came into range."""
@@ -114,7 +118,7 @@ class Regions:
         self._routes.learn_from_broadcast(presence.broker, sender, presence.hops + 1, presence.sequence)
         self._choose()
         if presence.hops + 1 < self._options.hop_limit:
-            wait_s = self._options.hop_wait_s + self._host.random.uniform(0.0, self._options.hop_jitter_s)
+            wait_s = self._options.hop_wait_s + self._host.random.uniform(0.0, HOP_JITTER_S)
             self._host.after(wait_s, lambda: self._pass_on(presence))
 
     def forget(self, broker: NodeId) -> None:

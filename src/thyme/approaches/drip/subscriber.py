@@ -1,10 +1,10 @@
-"""A node's own side of DRIP: its subscriptions, where they are registered, and the events it was told of (§V-A).
+"""A node's own side of DRIP: its subscriptions, their registration, and the events it received (§V-A).
 
-A node keeps a copy of its subscriptions. When its local broker changes, it sends a Quit to the former one and
-registers with the new one; it also registers when its subscriptions change, and now and then with the same broker,
-because a Quit may get lost. A registration names the events received lately, and its answer brings the others that
-the broker remembers (`catching_up`), in several rounds if there are many. Nodes that never subscribed do not register:
-they have nothing to tell. Nor do those whose subscriptions were revoked or have ended, once a broker knows it.
+A node keeps a copy of its subscriptions. When its local broker changes, it sends a Quit to the former one and registers
+with the new one. It also registers when its subscriptions change, and periodically with the same broker, because a Quit
+may get lost. A registration names the events received recently, and its answer has the others that the broker
+remembers, in several rounds if there are many. Nodes that never subscribed do not register, and neither do those whose
+subscriptions were revoked or have ended, once a broker knows it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from thyme.approaches.drip.routes import BrokerRoutes
 from thyme.approaches.inbox import Inbox
 from thyme.approaches.interface import Done, Outcome
 from thyme.approaches.requests import Requests
+from thyme.approaches.tombstones import Tombstones
 from thyme.host import Host
 from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
@@ -30,20 +31,27 @@ class Subscriber:
     """The subscriptions of one node and their registration."""
 
     def __init__(
-        self, host: Host, options: DripOptions, regions: Regions, routes: BrokerRoutes, requests: Requests
+        self,
+        host: Host,
+        options: DripOptions,
+        regions: Regions,
+        routes: BrokerRoutes,
+        requests: Requests,
+        tombstones: Tombstones,
     ) -> None:
         self._host = host
         self._options = options
         self._regions = regions
         self._routes = routes
         self._requests = requests
+        self._tombstones = tombstones
         self.contents = Contents(host)
         self.inbox: Inbox[NodeId] = Inbox(host, options.limits.own_subscriptions, options.limits.notified_memory)
         self._asked_s = host.now() if len(self.inbox) else -1.0
         self._moved_s = -1.0
         self._received: Bounded[int, None] = Bounded(options.received_events)
-        for key in self.inbox.told_to_all():
-            # What only one of two subscriptions was told of may be new to the other.
+        for key in self.inbox.delivered_to_any():
+            # An event delivered for only one of two subscriptions may be new to the other.
             self._received[event_number(key)] = None
         self._reached = Registered(0, True)
         self._round = 0
@@ -51,19 +59,19 @@ class Subscriber:
         self._waiting: list[Done] = []
 
     def asks_more(self, done: Done) -> None:
-        """There is a new subscription, and all that brokers remember may be news to it."""
+        """There is a new subscription: any event that brokers remember may match it."""
         self._received.clear()
         self._reached = Registered(0, True)
         self.changed(done)
 
     def changed(self, done: Done) -> None:
-        """The subscriptions are others now: tell the broker, then call `done`."""
+        """The set of subscriptions changed: inform the broker, then call `done`."""
         self._asked_s = self._host.now()
         self._waiting.append(done)
         self.register()
 
     def moved(self, old: NodeId) -> None:
-        """The local broker is another one."""
+        """The local broker changed."""
         if self._asked_s < 0.0:
             return
         if old not in (NOBODY, self._host.node):
@@ -75,7 +83,7 @@ class Subscriber:
             self.register()
 
     def register(self) -> None:
-        """Register with the local broker, and keep trying; an earlier registration is no longer waited for."""
+        """Register with the local broker, with retries; this supersedes an earlier registration."""
         self._round += 1
         this = self._round
 
@@ -96,7 +104,7 @@ class Subscriber:
             self.deliver(event, 0)
         latest = answer.request == self._latest
         if latest:
-            # An earlier one spoke for other subscriptions.
+            # An earlier one had other subscriptions.
             self._reached = answer
         self._requests.resolve(answer.request, Outcome())
         if answer.left and latest:
@@ -105,8 +113,10 @@ class Subscriber:
             self.register()
 
     def deliver(self, event: DataObject, hops: int) -> bool:
-        """Notify the user if some subscription matches; whether one did for the first time."""
+        """Notify the user if a subscription matches; returns whether one did for the first time."""
         metadata = event.metadata
+        if metadata.key in self._tombstones:
+            return False
         matching = [own.subscription for own in self.inbox if own.subscription.matches(metadata)]
         if not matching:
             return False
@@ -131,7 +141,7 @@ class Subscriber:
             self._routes.send(broker, registration)
 
     def _known(self) -> tuple[int, ...]:
-        """What was received of what the broker offered, or else lately."""
+        """The events received, of the broker's offer or else recently."""
         if self._reached.offers:
             return tuple(number for number in self._reached.offers if number in self._received)
         latest = islice(reversed(self._received), self._options.known_events)

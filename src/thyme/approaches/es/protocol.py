@@ -14,6 +14,7 @@ import msgspec
 from thyme.approaches.bounds import check_at_least
 from thyme.approaches.contents import ContentOptions, Contents, Fetches
 from thyme.approaches.es.server import NO_REQUEST, Server
+from thyme.approaches.eviction import Evictable
 from thyme.approaches.inbox import Inbox
 from thyme.approaches.interface import (
     Capabilities,
@@ -27,7 +28,6 @@ from thyme.approaches.interface import (
 )
 from thyme.approaches.pager import Pager
 from thyme.approaches.requests import Requests, RetryOptions
-from thyme.approaches.spares import Spare
 from thyme.host import Host
 from thyme.model.bounded import Bounded
 from thyme.model.chunks import CHUNK_BYTES
@@ -38,7 +38,7 @@ from thyme.model.objects import Content, Metadata
 from thyme.model.queries import Query
 from thyme.model.records import Joined
 from thyme.model.subscriptions import Subscription
-from thyme.routing.hearing import Ear
+from thyme.routing.broadcasts import BroadcastHandler
 from thyme.routing.layer import Deliver, UnicastRouter
 from thyme.wire.message import Message
 from thyme.wire.server import DeleteRequest, InsertRequest, SubscribeRequest, UnsubscribeRequest
@@ -110,8 +110,8 @@ class ExternalStorage(ReactiveStore):
     def receive(self, sender: NodeId, message: Message) -> None:
         self._router.receive(sender, message)
 
-    def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
-        return self._router.ears(kind)
+    def broadcast_handlers(self, kind: type[Message]) -> tuple[BroadcastHandler, ...]:
+        return self._router.broadcast_handlers(kind)
 
     def _was_inserted(self, key: ObjectKey) -> bool:
         return self.host.store.get(OWN_OBJECT, key.oid) is not None
@@ -179,10 +179,10 @@ class ExternalStorage(ReactiveStore):
     def pause(self, key: ObjectKey) -> None:
         self._fetches.pause(key)
 
-    def spares(self) -> Iterator[Spare]:
-        yield from super().spares()
+    def evictable(self) -> Iterator[Evictable]:
+        yield from super().evictable()
         if self._server:
-            yield from self._server.spares()
+            yield from self._server.evictable()
 
     def _fetching(self, key: ObjectKey) -> bool:
         return self._fetches.fetching(key)
@@ -198,8 +198,8 @@ class ExternalStorage(ReactiveStore):
     def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
         return self._inbox.resume(notify)
 
-    def roomy(self) -> bool:
-        return self._router.roomy()
+    def has_room(self) -> bool:
+        return self._router.has_room()
 
     def stored(self) -> Iterable[tuple[str, int, int]]:
         return self._server.stored() if self._server else ()

@@ -17,10 +17,10 @@ import msgspec
 
 from thyme.approaches.contents import Contents, Fetches
 from thyme.approaches.ends import LINGERING_S, Ends
+from thyme.approaches.eviction import Evictable, Rank
 from thyme.approaches.interface import Outcome
 from thyme.approaches.marks import Marks
 from thyme.approaches.past import answer_in_pieces
-from thyme.approaches.spares import Rank, Spare
 from thyme.host import Host
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
@@ -88,12 +88,12 @@ class Server:
         subscriptions = [len(msgspec.msgpack.encode(s)) for s in self._index.subscriptions()]
         yield "subscriptions", len(subscriptions), sum(subscriptions)
 
-    def spares(self) -> Iterator[Spare]:
+    def evictable(self) -> Iterator[Evictable]:
         """Clients rely on their server: nothing but what is too old, and that is gone for good."""
         for metadata in self._index.objects():
             if metadata.key.owner != self._host.node:
                 drop = partial(self._let_go, metadata.key)
-                yield Spare(metadata.key, Rank.SOLE, metadata.size_bytes, metadata.published_s, drop)
+                yield Evictable(metadata.key, Rank.SOLE, metadata.size_bytes, metadata.published_s, drop)
 
     def receive(self, client: NodeId, message: Message, *, relayed: bool = False) -> bool:
         """Carry out a request; False if the message is none."""

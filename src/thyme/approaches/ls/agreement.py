@@ -1,11 +1,11 @@
-"""Agreement: neighbours who know different subscriptions find out and tell each other (anti-entropy).
+"""Agreement: neighbours that know different subscriptions detect it and exchange them (anti-entropy).
 
-A flood may miss a node, and two groups that meet have joined long ago (Thyme FGCS §5 hands subscriptions over to those
-who join, and to nobody else). So every node says, every other second, four bytes that sum up what it knows. One whose
-neighbour's bytes differ twice in a row, a flood having had the time to arrive, sends it the digests of its buckets; the
-neighbour lists what it has in those that differ, and each gives the other what it lacks. Whoever learns something
-passes it on to its own neighbours at once, so that news crosses a group in the time of a flood. Of two neighbours the
-one with the lower number begins.
+A flood may miss a node, and two groups that meet may both have joined long ago (Thyme FGCS §5 only hands subscriptions
+over to joining nodes). So every node broadcasts a four-byte checksum of what it knows every other second. If a
+neighbour's checksum differs twice in a row, which leaves a flood time to arrive, the node sends it the digests of its
+buckets; the neighbour lists its items in the buckets that differ, and each sends what the other lacks. A node forwards
+what it learned to its own neighbours at once, so that changes cross a group as fast as a flood. Of two neighbours, the
+one with the lower number starts.
 """
 
 from __future__ import annotations
@@ -16,45 +16,45 @@ import msgspec
 
 from thyme.approaches.bounds import check_at_least
 from thyme.approaches.digests import pack, unpack
-from thyme.approaches.ls.concord import Concord
 from thyme.approaches.ls.joining import in_batches
 from thyme.approaches.ls.known import Known
 from thyme.host import Host, Timer
 from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
 from thyme.model.subscriptions import Subscription
-from thyme.routing.hearing import Ear
+from thyme.routing.broadcasts import BroadcastHandler
+from thyme.routing.tables import ALWAYS, IF_DIFFERENT, DigestTable
 from thyme.wire.local import KnownBuckets, KnownDigest, KnownItems, KnownNews, KnownWanted
 from thyme.wire.message import Message
 from thyme.wire.storage import Revocation
 
 News = tuple[list[Subscription], list[Revocation]]
 ABSENT_HELLOS = 2.5
-"""A neighbour that has missed so many times to say what it knows, and does again, is met anew."""
+"""A neighbour that missed so many broadcasts in a row, and sends again, counts as newly met."""
 MAX_ITEMS = 120
-"""Items listed in one message; a larger difference is made good in several rounds."""
+"""Most items listed in one message; a larger difference takes several rounds."""
+DIFFERING_S = 1.0
+"""A difference first seen less than this ago may be a flood that is still arriving."""
+NEWS_BYTES = 1_200
+"""News is sent in frames of about this size: below 802.11's 1500 bytes."""
 
 
 class AgreementOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hello_s: float = 2.0
     """How often a node says what it knows, in about eight bytes; 0 for never, as in the paper. Two such times and an
     exchange pass until neighbours agree again."""
-    differing_s: float = 1.0
-    """A neighbour whose digest was first seen to differ less than this ago may just be hearing a flood."""
     jitter_s: float = 0.05
     """Longest random wait before news is passed on."""
-    news_bytes: int = 1_200
-    """News is sent in frames of about this size."""
     neighbours: int = 500
     """Neighbours whose digests differ that are remembered."""
 
     def __post_init__(self) -> None:
-        check_at_least(self, "ls.agreement.", 0.0, "hello_s", "differing_s", "jitter_s")
-        check_at_least(self, "ls.agreement.", 1, "news_bytes", "neighbours")
+        check_at_least(self, "ls.agreement.", 0.0, "hello_s", "jitter_s")
+        check_at_least(self, "ls.agreement.", 1, "neighbours")
 
 
 class Agreement:
-    """One node's part in everybody knowing the same."""
+    """Keeps one node's subscriptions in agreement with its neighbours'."""
 
     def __init__(
         self,
@@ -64,8 +64,8 @@ class Agreement:
         learn: Callable[[KnownNews], News],
         met: Callable[[], None] | None = None,
     ) -> None:
-        """`learn` takes news in and gives back what of it was new here; `met` is told of neighbours that were not heard
-        before, or not for a while."""
+        """`learn` stores received items and returns the new ones; `met` is called for neighbours that are new or were
+        silent for a while."""
         self._host = host
         self._options = options
         self._known = known
@@ -73,24 +73,18 @@ class Agreement:
         self._differs_since_s: Bounded[NodeId, float] = Bounded(options.neighbours)
         self._met = met
         self._heard_s: Bounded[NodeId, float] = Bounded(options.neighbours)
-        self._concord = Concord(known.digests.address)
+        self._table = DigestTable(known.digests.sum)
         self._timer: Timer | None = None
 
     def listen(self) -> None:
-        """From now on what neighbours say matters, and even that they say the same if somebody wants to know whom this
-        node meets."""
-        self._concord.listen(self._met is not None or len(self._differs_since_s) > 0)
+        """Handle neighbours' checksums from now on, even equal ones if `met` is wanted."""
+        all_of_them = self._met is not None or len(self._differs_since_s) > 0
+        self._table.handle_digests(ALWAYS if all_of_them else IF_DIFFERENT)
 
-    def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
-        """For digests, to be told together with others who hear them."""
+    def broadcast_handlers(self, kind: type[Message]) -> tuple[BroadcastHandler, ...]:
         if kind is not KnownDigest:
             return ()
-        from thyme.approaches.ls.comparing import compare_together
-
-        return (Ear(compare_together, self._concord.address, self._hear_digest),)
-
-    def _hear_digest(self, sender: NodeId, message: KnownDigest, *_: object) -> None:
-        self._on_digest(sender, message.digest)
+        return (BroadcastHandler(self._table, lambda sender, message, *_: self._on_digest(sender, message.digest)),)
 
     def start(self) -> None:
         if self._options.hello_s > 0.0:
@@ -135,7 +129,7 @@ class Agreement:
         now_s = self._host.now()
         since_s = self._differs_since_s.setdefault(sender, now_s)
         self.listen()
-        if now_s - since_s >= self._options.differing_s and self._host.node < sender:
+        if now_s - since_s >= DIFFERING_S and self._host.node < sender:
             self._differs_since_s[sender] = now_s
             self._host.unicast(sender, KnownBuckets(self._known.digests.buckets()))
 
@@ -152,7 +146,7 @@ class Agreement:
             self._host.unicast(to, KnownItems(tuple(chosen), pack(items)))
 
     def _on_items(self, sender: NodeId, buckets: tuple[int, ...], items: bytes) -> None:
-        """Ask for what is not known here, and give what is not known there."""
+        """Request what this node lacks, and send what the neighbour lacks."""
         theirs = list(unpack(items))
         wanted = [item for item in theirs if item not in self._known.digests]
         if wanted:
@@ -178,8 +172,8 @@ class Agreement:
             self._host.broadcast(news)
 
     def _divided(self, subscriptions: list[Subscription], revoked: list[Revocation]) -> list[KnownNews]:
-        """Revocations go first, and with the first subscriptions."""
+        """Revocations are sent first, together with the first subscriptions."""
         if not subscriptions and not revoked:
             return []
-        batches = in_batches(subscriptions, self._options.news_bytes)
+        batches = in_batches(subscriptions, NEWS_BYTES)
         return [KnownNews(batch, tuple(revoked) if i == 0 else ()) for i, batch in enumerate(batches)]

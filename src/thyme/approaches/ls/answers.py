@@ -1,9 +1,9 @@
-"""Answers: an owner's past matches on their way to whoever subscribed (Thyme FGCS §5).
+"""Answers: an owner sends its past matches to the subscriber (Thyme FGCS §5).
 
-Everybody who hears a flooded subscription and has matches answers it. Each waits for a random moment first, or all
-would speak in one voice and collide on their way. An answer that could not leave its owner, for want of a link or a
-route, is sent again a few times while the subscription stands: a subscriber cannot ask anew an owner that it never
-heard of. What is lost further on is lost, as in the paper.
+Every node that receives a flooded subscription and has matches answers it, after a random delay, since simultaneous
+answers would collide. An answer that could not leave its owner, for lack of a link or a route, is retried a few times
+while the subscription is active: a subscriber cannot ask an owner that it does not know. Later losses are final, as in
+the paper.
 """
 
 from __future__ import annotations
@@ -18,34 +18,36 @@ from thyme.model.ids import SubscriptionKey
 from thyme.routing.layer import UnicastRouter
 from thyme.wire.storage import PastMatches
 
+AGAIN_S = 0.5
+"""An answer that could not leave its owner is sent again after this, then twice, then three times as long."""
+
 
 class AnswerOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     jitter_s: float = 0.1
-    """Longest random wait before a subscription is answered; within `collect_s`, so that nobody is told later."""
+    """Longest random delay before a subscription is answered; less than `collect_s`, so that no answer is late because
+    of it."""
     retries: int = 3
-    """How often an answer that could not leave its owner is sent again …"""
-    again_s: float = 0.5
-    """… and after how long: after this, then twice, then three times as long."""
+    """Retries of an answer that could not leave its owner."""
 
     def __post_init__(self) -> None:
-        check_at_least(self, "ls.answers.", 0.0, "jitter_s", "again_s")
+        check_at_least(self, "ls.answers.", 0.0, "jitter_s")
         check_at_least(self, "ls.answers.", 0, "retries")
 
 
 class Answers:
-    """What one owner sends to subscribers that it has heard of."""
+    """The answers that one owner sends to subscribers."""
 
     def __init__(
         self, host: Host, options: AnswerOptions, router: UnicastRouter, stands: Callable[[SubscriptionKey], bool]
     ) -> None:
-        """`stands` says whether a subscription is still known."""
+        """`stands` returns whether a subscription is still known."""
         self._host = host
         self._options = options
         self._router = router
         self._stands = stands
 
     def send(self, pieces: Sequence[PastMatches]) -> None:
-        """Soon, all pieces one after the other."""
+        """After a random delay, send all pieces one after the other."""
         wait_s = self._host.random.uniform(0.0, self._options.jitter_s)
 
         def send_all() -> None:
@@ -60,6 +62,6 @@ class Answers:
 
         def failed() -> None:
             if tries < self._options.retries:
-                self._host.after((tries + 1) * self._options.again_s, lambda: self._send(piece, tries + 1))
+                self._host.after((tries + 1) * AGAIN_S, lambda: self._send(piece, tries + 1))
 
         self._router.send(piece.key.subscriber, piece, failed)

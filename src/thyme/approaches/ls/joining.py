@@ -1,9 +1,9 @@
 """Joining Thyme-LS: a node asks its neighbours for the subscriptions it missed (Thyme FGCS §5).
 
-All neighbours hear the request; a coin toss picks the few who answer, after a random wait each, so that the answers
-neither flood the neighbourhood nor collide. A node that hears no answer in all its tries takes itself to be alone.
-The coin's bias is the wanted number of answers over the neighbours heard of late. Long answers are split over
-several frames.
+All neighbours receive the request; each answers with a probability, after a random delay, so that the answers neither
+flood the neighbourhood nor collide. The probability is the wanted number of answers divided by the number of recent
+neighbours. A node that receives no answer in all its tries considers itself alone. Long answers are split over several
+frames.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from thyme.host import Host, Timer
 from thyme.model.ids import NodeId
 from thyme.model.records import Joined
 from thyme.model.subscriptions import Subscription
-from thyme.routing.heard import HeardTable
-from thyme.routing.hearing import Ear
+from thyme.routing.broadcasts import BroadcastHandler
+from thyme.routing.tables import HeardTable
 from thyme.wire.message import Message
 from thyme.wire.storage import JoinReply, JoinRequest, Revocation
 
@@ -76,14 +76,12 @@ class Joining:
     def heard(self, sender: NodeId) -> None:
         self._heard.note(sender, self._host.now())
 
-    def ear(self) -> Ear:
-        """To be told of many frames at once that somebody was heard."""
-        from thyme.routing.noting import note_together
-
-        return Ear(note_together, self._heard.address, lambda sender, *_: self.heard(sender))
+    def broadcast_handler(self) -> BroadcastHandler:
+        """Note that a frame of a neighbour was received."""
+        return BroadcastHandler(self._heard, lambda sender, *_: self.heard(sender))
 
     def silent_since(self, at_s: float) -> bool:
-        """Whether no neighbour has been heard since `at_s`."""
+        """Whether no frame of a neighbour was received since `at_s`."""
         return self._heard.count_since(at_s) == 0
 
     def receive(self, sender: NodeId, message: Message) -> None:

@@ -1,20 +1,24 @@
-"""The subscriptions that a node of Thyme-LS knows, its own and all others', and those it knows to be revoked.
+"""The subscriptions that a node of Thyme-LS knows, its own and all others', and the known revocations.
 
-They are in the host's store, so that a node that was off still knows what it knew, and what it has matched already
-(Thyme FGCS §9.3.2: only subscriptions "of which it was unaware" are matched). A subscription is forgotten when its time
-frame has ended, and so is a search of the past, of which nobody needs to hear later. The digests are of what everybody
-should know now: subscriptions whose frames have not ended, and revocations.
+They are in the host's store, so that a restarted node still has them and knows which ones it has matched (Thyme FGCS
+§9.3.2: only subscriptions "of which it was unaware" are matched). A subscription is removed when its time frame has
+ended; so is a search of the past, which nodes that join later do not need. The digests cover what every node should
+know now: subscriptions whose time frames have not ended, and revocations.
+
+All nodes keep the same revocations: recent ones by the subscriber's clock, and the latest if there are too many. So
+neighbours that compare their state agree, and a forgotten item does not return from another node.
 """
 
 from __future__ import annotations
+
+from bisect import bisect_left, insort
 
 import msgspec
 
 from thyme.approaches.digests import Digests, item_number
 from thyme.approaches.ends import LINGERING_S, Ends
-from thyme.approaches.ls.revocations import Revocations
 from thyme.host import Host
-from thyme.model.ids import SubscriptionKey
+from thyme.model.ids import NodeId, SubscriptionKey
 from thyme.model.matching import IndexFull, MatchingIndex
 from thyme.model.records import Counted, TrafficKind
 from thyme.model.subscriptions import Subscription
@@ -22,10 +26,63 @@ from thyme.wire.storage import Revocation
 
 KIND = "known subscription"
 _decoder = msgspec.msgpack.Decoder(Subscription)
+REVOKED = "revoked subscription"
+_instant = msgspec.msgpack.Decoder(float)
+
+
+class Revocations:
+    """A bounded, stored map, ordered by time."""
+
+    def __init__(self, host: Host, maximum: int, life_s: float) -> None:
+        self._host = host
+        self._maximum = maximum
+        self._life_s = life_s
+        self._at_s = {_key(name): _instant.decode(value) for name, value in host.store.items(REVOKED)}
+        self._order = sorted((at_s, key) for key, at_s in self._at_s.items())
+
+    def __contains__(self, key: SubscriptionKey) -> bool:
+        return key in self._at_s
+
+    def __len__(self) -> int:
+        return len(self._at_s)
+
+    def all(self) -> list[Revocation]:
+        """The earliest first."""
+        return [(key, at_s) for at_s, key in self._order]
+
+    def add(self, key: SubscriptionKey, at_s: float) -> list[Revocation] | None:
+        """Store one; returns those that it replaces or evicts, or None if it is not new."""
+        known_s = self._at_s.get(key)
+        if known_s is not None and known_s >= at_s:
+            return None
+        gone = [] if known_s is None else [self._remove(known_s, key)]
+        self._at_s[key] = at_s
+        insort(self._order, (at_s, key))
+        self._host.store.put(REVOKED, str(key), msgspec.msgpack.encode(at_s))
+        gone += self.forget_old()
+        return None if (key, at_s) in gone else gone
+
+    def forget_old(self) -> list[Revocation]:
+        gone = []
+        while self._order and (len(self._order) > self._maximum or self._order[0][0] < self._host.now() - self._life_s):
+            gone.append(self._remove(*self._order[0]))
+        return gone
+
+    def _remove(self, at_s: float, key: SubscriptionKey) -> Revocation:
+        del self._at_s[key]
+        del self._order[bisect_left(self._order, (at_s, key))]
+        self._host.store.remove(REVOKED, str(key))
+        return key, at_s
+
+
+def _key(name: str) -> SubscriptionKey:
+    """The key encoded in this text."""
+    sid, _, subscriber = name.partition("@")
+    return SubscriptionKey(int(sid), NodeId(int(subscriber)))
 
 
 class Known:
-    """What stands in the index, and the revocations."""
+    """The subscriptions in the index, and the revocations."""
 
     def __init__(self, host: Host, index: MatchingIndex, revoked_memory: int, revoked_s: float) -> None:
         self.digests = Digests()
@@ -37,7 +94,7 @@ class Known:
         self._ends = Ends(host, self._forget, LINGERING_S)
 
     def load(self) -> None:
-        """After a restart: what was known before."""
+        """After a restart: load the stored items."""
         for revocation in self._revocations.all():
             self._list(_number_revoked(revocation), revocation)
         for _, value in self._host.store.items(KIND):
@@ -47,7 +104,7 @@ class Known:
         return key in self._revocations or self._index.subscription(key) is not None
 
     def add(self, subscription: Subscription) -> bool:
-        """Keep it; False if it is known, was revoked, or there is no room."""
+        """Store it; False if it is known, was revoked, or there is no room."""
         if subscription.key in self:
             return False
         try:
@@ -59,7 +116,7 @@ class Known:
         return True
 
     def revoke(self, key: SubscriptionKey, at_s: float) -> bool:
-        """Whether that was news."""
+        """Store a revocation; returns whether it was new."""
         gone = self._revocations.add(key, at_s)
         self._ends.unwatch(key)
         self._forget(key)
@@ -71,7 +128,7 @@ class Known:
         return True
 
     def to_hand_over(self) -> tuple[list[Subscription], list[Revocation]]:
-        """What somebody who joins must know: subscriptions that have not ended, and revocations."""
+        """What a joining node needs: subscriptions that have not ended, and revocations."""
         self.forget_old()
         now_s = self._host.now()
         return [one for one in self._index.subscriptions() if not one.frame.ended(now_s)], self._revocations.all()

@@ -10,7 +10,7 @@ from thyme.approaches.interface import StoreLimits
 from thyme.approaches.ls.agreement import AgreementOptions
 from thyme.approaches.ls.answers import AnswerOptions
 from thyme.approaches.ls.joining import JoinOptions
-from thyme.approaches.ls.tellings import TellingOptions
+from thyme.approaches.ls.notification_queues import NotificationQueueOptions
 from thyme.approaches.requests import RetryOptions
 from thyme.routing.flooding import FloodingOptions
 
@@ -28,7 +28,7 @@ class LocalStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     contents: ContentOptions = ContentOptions()
     join: JoinOptions = JoinOptions()
     agreement: AgreementOptions = AgreementOptions()
-    telling: TellingOptions = TellingOptions()
+    telling: NotificationQueueOptions = NotificationQueueOptions()
     flooding: FloodingOptions = FloodingOptions()
     limits: StoreLimits = StoreLimits()
     known_subscriptions: int = 100_000

@@ -35,8 +35,8 @@ from thyme.approaches.ls.agreement import Agreement, News
 from thyme.approaches.ls.answers import Answers
 from thyme.approaches.ls.joining import Joining
 from thyme.approaches.ls.known import Known
+from thyme.approaches.ls.notification_queues import MET_JITTER_S, NotificationQueues
 from thyme.approaches.ls.options import LocalStorageOptions
-from thyme.approaches.ls.tellings import Tellings
 from thyme.approaches.pager import Pager
 from thyme.approaches.past import answer_in_pieces
 from thyme.approaches.requests import Requests
@@ -48,8 +48,8 @@ from thyme.model.matching import Cursor, MatchingIndex, MatchingLimits
 from thyme.model.objects import Content, Metadata
 from thyme.model.queries import Query
 from thyme.model.subscriptions import Subscription
+from thyme.routing.broadcasts import BroadcastHandler
 from thyme.routing.flooding import Flooding
-from thyme.routing.hearing import Ear
 from thyme.routing.layer import Deliver, UnicastRouter
 from thyme.wire.local import Met, Told
 from thyme.wire.message import Message
@@ -67,6 +67,10 @@ from thyme.wire.storage import (
 
 MetadataDecoder = msgspec.msgpack.Decoder(Metadata)
 RouterFactory = Callable[[Host, Deliver], UnicastRouter]
+
+
+RETRY_JITTER_S = 0.5
+"""Longest random delay before a flood is repeated: floods that started at the same time have collided."""
 
 
 class LocalStorage(ReactiveStore):
@@ -100,7 +104,7 @@ class LocalStorage(ReactiveStore):
         )
         telling = self.options.telling
         most = self.options.matches_per_notification
-        self._tellings = Tellings(host, telling, self._index, self._router.send, most) if telling.sure else None
+        self._queues = NotificationQueues(host, telling, self._index, self._router.send, most) if telling.sure else None
         self._met_s = -inf
         self._agreement = Agreement(
             host,
@@ -115,8 +119,8 @@ class LocalStorage(ReactiveStore):
         for _, value in self.host.store.items("object"):
             self._index.insert(MetadataDecoder.decode(value))
         self._known.load()
-        if self._tellings is not None:
-            self._tellings.load()
+        if self._queues is not None:
+            self._queues.load()
 
     def join(self) -> None:
         self._joining.start()
@@ -134,9 +138,11 @@ class LocalStorage(ReactiveStore):
             return
         self._joining.receive(sender, message)
 
-    def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
-        more = self._flooding.ears(kind) or self._router.ears(kind) or self._agreement.ears(kind)
-        return (self._joining.ear(), *more) if more else ()
+    def broadcast_handlers(self, kind: type[Message]) -> tuple[BroadcastHandler, ...]:
+        for layer in (self._flooding, self._router, self._agreement):
+            if handlers := layer.broadcast_handlers(kind):
+                return (self._joining.broadcast_handler(), *handlers)
+        return ()
 
     def _was_inserted(self, key: ObjectKey) -> bool:
         return self._index.get(key) is not None or self._index.deleted(key)
@@ -174,7 +180,7 @@ class LocalStorage(ReactiveStore):
         return subscription.key
 
     def _next_sid(self) -> int:
-        """A number that others do not know either: this node may have lost its store."""
+        """A number that no node knows, even if this node has lost its store."""
         number = self._inbox.next_sid()
         while SubscriptionKey(number, self.node) in self._known:
             number += 1
@@ -214,8 +220,8 @@ class LocalStorage(ReactiveStore):
     def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
         return self._inbox.resume(notify)
 
-    def roomy(self) -> bool:
-        return self._router.roomy() and (self._tellings is None or self._tellings.roomy())
+    def has_room(self) -> bool:
+        return self._router.has_room() and (self._queues is None or self._queues.has_room())
 
     def stored(self) -> Iterable[tuple[str, int, int]]:
         sizes = [metadata.size_bytes for metadata in self._index.objects()]
@@ -230,11 +236,15 @@ class LocalStorage(ReactiveStore):
             return
         since_s = self.host.now()
 
+        waits_s = [self.options.flooding.jitter_s]
+
         def send(number: int) -> None:
-            self._flooding.flood(message, lambda: self._echoed(number))
+            wait_s = self.host.random.uniform(0.0, waits_s[-1])
+            waits_s.append(RETRY_JITTER_S)
+            self.host.after(wait_s, lambda: self._flooding.flood(message, lambda: self._echoed(number)))
 
         def ended(outcome: Outcome) -> None:
-            # With nobody in range there is nobody to tell: whoever comes will ask on joining.
+            # With no neighbour in range there is no one to flood to; a node that joins later asks for it.
             done(Outcome() if self._joining.silent_since(since_s) else outcome)
 
         self._echoes.begin(send, ended)
@@ -261,7 +271,7 @@ class LocalStorage(ReactiveStore):
         return new
 
     def _answer(self, subscription: Subscription, limit: int) -> None:
-        """Send the newest of this node's matches to whom they are for, if there are any."""
+        """Send the newest of this node's matches to the subscriber, if there are any."""
         pieces = list(self._past(subscription, None, limit))
         if pieces[0].matches and subscription.key.subscriber == self.node:
             self._send_pieces(pieces)
@@ -287,13 +297,13 @@ class LocalStorage(ReactiveStore):
     def _notify(self, key: SubscriptionKey, metadata: Metadata) -> None:
         if key.subscriber == self.node:
             self._inbox.accept(key, metadata)
-        elif self._tellings is not None:
-            self._tellings.tell(key, metadata)
+        elif self._queues is not None:
+            self._queues.tell(key, metadata)
         else:
             self._router.send(key.subscriber, Notification(key, (metadata,)))
 
     def _on_met(self) -> None:
-        """A neighbour is heard that was not: say so to everybody, unless somebody else does."""
+        """A new neighbour is in range: announce it, unless another node does."""
         met_s = self.host.now()
 
         def say() -> None:
@@ -301,12 +311,12 @@ class LocalStorage(ReactiveStore):
                 self._flooding.flood(Met())
                 self._try_all()
 
-        self.host.after(self.host.random.uniform(0.0, self.options.telling.met_jitter_s), say)
+        self.host.after(self.host.random.uniform(0.0, MET_JITTER_S), say)
 
     def _try_all(self) -> None:
         self._met_s = self.host.now()
-        if self._tellings is not None:
-            self._tellings.meet()
+        if self._queues is not None:
+            self._queues.meet()
 
     def _on_told(self, origin: NodeId, message: Told) -> None:
         self._inbox.accept_all(message.key, message.matches)
@@ -314,14 +324,14 @@ class LocalStorage(ReactiveStore):
             self._router.send(origin, Acknowledged(message.request))
 
     def _on_message(self, origin: NodeId, message: Message) -> None:
-        if self._tellings is not None:
-            self._tellings.heard_of(origin)
+        if self._queues is not None:
+            self._queues.heard_of(origin)
         match message:
             case Told():
                 self._on_told(origin, message)
             case Acknowledged(request):
-                if self._tellings is not None:
-                    self._tellings.acknowledged(request)
+                if self._queues is not None:
+                    self._queues.acknowledged(request)
             case Notification(key, matches):
                 self._inbox.accept_all(key, matches)
             case PastMatches():
@@ -337,7 +347,8 @@ class LocalStorage(ReactiveStore):
                 self._joining.receive(origin, message)
 
     def _learn(self, subscriptions: tuple[Subscription, ...], revoked: tuple[Revocation, ...]) -> News:
-        """What neighbours know; what of it was new. An own subscription that others still hold is revoked anew."""
+        """Store items of a neighbour; returns the new ones. An own subscription that is over but still known to others
+        is revoked again."""
         gone = [(key, at_s) for key, at_s in revoked if self._known.revoke(key, at_s)]
         added = []
         for subscription in subscriptions:

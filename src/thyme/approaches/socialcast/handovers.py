@@ -79,6 +79,8 @@ class Offers:
 
     def releases_for(self, node: NodeId) -> list[tuple[int, float]]:
         """Releases to send again now that this node was heard: number, and until when it waits for it."""
+        if not self._undelivered:
+            return []
         now_s = self._host.now()
         found = [(number, until_s) for number, (to, until_s) in self._undelivered.items() if to == node]
         for number, _ in found:

@@ -24,14 +24,27 @@ APART_LIFETIMES = 5.0
 class Neighbour:
     """One neighbour: its interests, its scores as a carrier, and which messages it has."""
 
-    __slots__ = ("_control", "_given", "_matches", "_of_tag", "_of_tags", "_received_as_told", "heard_s", "node",
-                 "received", "topics", "wanted")  # fmt: skip
+    __slots__ = (
+        "_control",
+        "_given",
+        "_matches",
+        "_of_tag",
+        "_of_tags",
+        "_received_as_told",
+        "deleted",
+        "heard_s",
+        "node",
+        "received",
+        "topics",
+        "wanted",
+    )  # fmt: skip
 
     def __init__(self, node: NodeId, control: Control, now_s: float, given_ids: int = 0) -> None:
         self.node = node
         self.wanted: tuple[Wanted, ...] = ()
         self.topics: tuple[Topic, ...] = ()
         self.received: set[int] = set()
+        self.deleted: set[int] = set()
         self._received_as_told: tuple[int, ...] = ()
         self._given: Bounded[int, None] = Bounded(given_ids)
         self._matches: dict[tuple[str, ...], tuple[Wanted, ...]] = {}
@@ -42,6 +55,8 @@ class Neighbour:
         self._control = control
         self._of_tag: dict[str, int] | None = None
         self._of_tags: list[tuple[Topic, int]] = []
+        if control.deleted:
+            self.deleted.update(control.deleted)
         if control.received is not self._received_as_told:
             self._received_as_told = control.received
             self.received = {*control.received, *self._given}

@@ -8,8 +8,9 @@ says so. The paper's Fig. 2 disagrees with its text in places; the text is follo
 
 A copy changes hands in three steps (`handovers`), so that a lost acknowledgement cannot make two of one.
 
-Beyond the paper: subscriptions are queries over several tags with a time frame, and the full query is checked on
-both sides; a publisher may set a time limit besides the hops; γ may follow the conditions.
+Beyond the paper: an owner may delete a message; the tombstone goes to everybody who is met, and where it is known the
+message is neither told nor carried any more. Subscriptions are queries over several tags with a time frame, and the
+full query is checked on both sides; a publisher may set a time limit besides the hops; γ may follow the conditions.
 """
 
 from __future__ import annotations
@@ -17,19 +18,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 from math import inf
+from random import Random
 
 import msgspec
 
+from thyme.approaches.eviction import Evictable
 from thyme.approaches.inbox import Inbox
 from thyme.approaches.interface import Capabilities, Done, Fetched, Notify, Outcome, ReactiveStore
 from thyme.approaches.socialcast.buffers import Buffer, Held, Memory
 from thyme.approaches.socialcast.handovers import Handovers
 from thyme.approaches.socialcast.neighbours import Neighbour, Neighbourhood
 from thyme.approaches.socialcast.options import SocialCastOptions
-from thyme.approaches.socialcast.routers import Handover
-from thyme.approaches.socialcast.selection import router_of, score_of
-from thyme.approaches.socialcast.shelf import Shelf
-from thyme.approaches.spares import Spare
+from thyme.approaches.socialcast.prophet import Predictabilities
+from thyme.approaches.socialcast.readable import ReadableContents
+from thyme.approaches.socialcast.routers import (
+    BestCarrier,
+    Epidemic,
+    Handover,
+    Prophet,
+    RandomCarrier,
+    Router,
+    SprayAndWait,
+)
+from thyme.approaches.socialcast.utilities import CarrierScore, Utilities
+from thyme.approaches.tombstones import Tombstones
 from thyme.host import Host, Timer
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
@@ -39,29 +51,40 @@ from thyme.model.queries import Query
 from thyme.model.records import Counted, Joined, Sampled, TrafficKind
 from thyme.model.subscriptions import Subscription
 from thyme.wire.message import Message
-from thyme.wire.socialcast import UNIT, Accept, Control, Data, Offer, Release, Topic, Wanted, identifier
+from thyme.wire.socialcast import UNIT, Accept, Control, Data, Deletions, Offer, Release, Topic, Wanted, identifier
 
 BUFFERED = "buffered copies"
+DELETIONS_TOLD = 100
+"""Deleted objects that a control message names, the latest."""
+DELETIONS_AT_ONCE = 20
+"""Deletions that a neighbour is sent in one message, the latest that it does not know of: with their signatures about
+3 kB."""
+
+NEIGHBOUR_LIFETIME_PERIODS = 1.05
+"""A neighbour not heard for longer is gone; everybody speaks once per period."""
 
 
 class SocialCast(ReactiveStore):
     """One node of SocialCast."""
 
-    capabilities = Capabilities(stores=False, answers_past=False, delivers_contents=True, deletes=False)
+    capabilities = Capabilities(stores=False, past_is_best_effort=True, delivers_contents=True)
 
     def __init__(self, host: Host, options: SocialCastOptions | None = None) -> None:
         self.options = options or SocialCastOptions()
+        if self.options.paper:
+            self.options = self.options.as_in_the_paper()
         super().__init__(host, self.options.limits)
         limits = self.options.limits
         self.buffer = Buffer(host, self.options.buffer_copies)
         self._inbox: Inbox[NodeId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
-        self.shelf = Shelf(host, self.options.contents, self.options.read_s)
+        self.readable = ReadableContents(host, self.options.contents, self.options.read_s)
+        self._tombstones = Tombstones(host, limits.deletions)
         self._memory = Memory(self.options.memory_ids)
-        lifetime_s = self.options.period_s * self.options.neighbour_lifetime_periods
+        lifetime_s = self.options.period_s * NEIGHBOUR_LIFETIME_PERIODS
         near = self._neighbourhood = Neighbourhood(lifetime_s, self.options.neighbours, self.options.given_ids)
         self.handovers = Handovers(host, self.options, self.buffer, near.lose, near.take_back)
-        self.score = score_of(self.options)
-        self._router = router_of(self.options, self.score, host.random)
+        self.score = _score_of(self.options)
+        self._router = _router_of(self.options, self.score, host.random)
         self._wanted: tuple[Wanted, ...] = ()
         self._timer: Timer | None = None
         self._sampled_s = 0.0
@@ -89,6 +112,8 @@ class SocialCast(ReactiveStore):
                 self._on_offer(sender, message)
             case Accept():
                 self.handovers.on_accept(sender, message.number)
+            case Deletions():
+                self._on_deletions(message)
             case Release():
                 self._on_release(sender, message.number)
             case _:
@@ -104,21 +129,22 @@ class SocialCast(ReactiveStore):
         *,
         replicate: bool | None = None,
         drafted: Metadata | None = None,
+        again: bool = False,
         expires_s: float | None = None,
     ) -> Metadata:
         """As any store's; `expires_s` is the instant from which this message is of no use (a concert has begun),
         instead of the lifetime that the settings give it."""
         if expires_s is not None and not self.host.now() < expires_s < inf:
             raise InputError(f"expires_s is {expires_s:g}; expected a time after now, {self.host.now():g}")
-        metadata = super().insert(oid, data, tags, summary, done, replicate=replicate, drafted=drafted)
+        metadata = super().insert(oid, data, tags, summary, done, replicate=replicate, drafted=drafted, again=again)
         if expires_s is not None:
             # Copies leave at a turn, so all of them are still here.
             self.buffer.limit(identifier(metadata.key), expires_s)
-            self.shelf.limit(metadata.key, expires_s)
+            self.readable.limit(metadata.key, expires_s)
         return metadata
 
     def _was_inserted(self, key: ObjectKey) -> bool:
-        return key in self.shelf
+        return key in self.readable
 
     def _check_insertion(self, metadata: Metadata, data: Content) -> None:
         if metadata.size_bytes > self.options.content_bytes:
@@ -132,7 +158,7 @@ class SocialCast(ReactiveStore):
         assert isinstance(data, bytes), "larger ones are refused"
         lifetime_s = self.options.lifetime_of(metadata.tags)
         expires_s = metadata.published_s + lifetime_s if lifetime_s > 0.0 else None
-        self.shelf.keep(metadata, data, expires_s)
+        self.readable.keep(metadata, data, expires_s)
         self._memory.add(identifier(metadata.key))
         copies = tuple(range(self._copies_for(metadata.tags)))
         published = Data(metadata, data, 0, copies, expires_s)
@@ -142,13 +168,38 @@ class SocialCast(ReactiveStore):
         return metadata
 
     def delete(self, oid: str, done: Done) -> None:
-        raise InputError("SocialCast cannot delete: copies that are on their way do not come back (see lifetime_s)")
+        key = ObjectKey(oid, self.node)
+        if key not in self.readable:
+            raise InputError(f"this node has no object {oid!r} to delete; only the owner can delete an object")
+        held = self.buffer.get(identifier(key))
+        self._names.use(oid)
+        self._tombstones.add(key, held.expires_s if held else None)
+        self._drop_deleted(key)
+        done(Outcome())
+
+    def _on_deletions(self, message: Deletions) -> None:
+        for one in message.deleted:
+            if self._tombstones.add(one.key, one.until_s):
+                self._drop_deleted(one.key)
+
+    def _drop_deleted(self, key: ObjectKey) -> None:
+        self.readable.drop(key)
+        id_ = identifier(key)
+        held = self.buffer.get(id_)
+        for copy in list(held.copies) if held else ():
+            self.buffer.remove(id_, copy)
+
+    def _pass_on_deletions(self, present: Iterable[Neighbour]) -> None:
+        known = {identifier(one.key): one for one in self._tombstones}
+        for neighbour in present:
+            lacking = [id_ for id_ in known if id_ not in neighbour.deleted][-DELETIONS_AT_ONCE:]
+            if lacking:
+                neighbour.deleted.update(lacking)
+                self.host.unicast(neighbour.node, Deletions(tuple(known[id_] for id_ in lacking)))
 
     def subscribe(
         self, query: Query, frame: TimeFrame, notify: Notify, done: Done, *, sid: int | None = None
     ) -> SubscriptionKey:
-        if frame.ended(self.host.now()):
-            raise InputError("SocialCast does not answer for the past: the time frame has ended already")
         number = self._inbox.next_sid() if sid is None else sid
         subscription = Subscription.to_query(SubscriptionKey(number, self.node), query, frame)
         size_bytes = len(msgspec.msgpack.encode(_wanted([own.subscription for own in self._inbox] + [subscription])))
@@ -174,14 +225,14 @@ class SocialCast(ReactiveStore):
 
     def retrieve(self, metadata: Metadata, done: Fetched) -> None:
         """From what came with the notification; nobody else is asked."""
-        self.shelf.deliver(metadata, done)
+        self.readable.deliver(metadata, done)
 
     def more(self, sid: int, done: Done, most: int = 0) -> None:
         self._inbox.get(sid)
         done(Outcome())
 
-    def spares(self) -> Iterator[Spare]:
-        return self.shelf.spares()
+    def evictable(self) -> Iterator[Evictable]:
+        return self.readable.evictable()
 
     def remaining(self, sid: int) -> int:
         return self._inbox.get(sid).remaining
@@ -192,7 +243,7 @@ class SocialCast(ReactiveStore):
     def stored(self) -> Iterable[tuple[str, int, int]]:
         yield "copies", len(self.buffer), self.buffer.size_bytes
         yield "copies on offer", *self.handovers.on_offer()
-        yield "contents", len(self.shelf), 0
+        yield "contents", len(self.readable), 0
         yield "subscriptions", len(self._inbox), len(msgspec.msgpack.encode(self._wanted))
 
     def _turn(self) -> None:
@@ -206,7 +257,13 @@ class SocialCast(ReactiveStore):
         self.host.broadcast(self._control())
         self._sample(now_s)
         self.handovers.settle_overdue()
-        self.shelf.expire(now_s)
+        self.readable.expire(now_s)
+        if len(self._tombstones):
+            self._tombstones.expire(now_s)
+            for held in self.buffer:
+                if held.metadata.key in self._tombstones:  # a hand-over was taken back
+                    self._drop_deleted(held.metadata.key)
+            self._pass_on_deletions(present.values())
         if len(self.buffer) == 0:
             return
         self.buffer.expire(now_s)
@@ -217,12 +274,16 @@ class SocialCast(ReactiveStore):
                 tags = held.metadata.tags
                 if tags not in takers:
                     takers[tags] = [neighbour for neighbour in present.values() if neighbour.matches(tags)]
-                self._disseminate(held, takers[tags])
+                handovers = self._router.handovers(held)
+                if handovers or takers[tags]:
+                    self._disseminate(held, handovers, takers[tags])
 
     def _control(self) -> Control:
         topics, utilities, elsewhere = self.score.table()
         kept = self._that_fit(topics)
-        return Control(self._wanted, tuple(topics[:kept]), tuple(utilities[:kept]), elsewhere, self._memory.told())
+        deleted = tuple(identifier(one.key) for one in self._tombstones)[-DELETIONS_TOLD:]
+        told = self._memory.told()
+        return Control(self._wanted, tuple(topics[:kept]), tuple(utilities[:kept]), elsewhere, told, deleted)
 
     def _that_fit(self, topics: list[Topic]) -> int:
         """How many topics fit the control message: all of them, unless tags are very long."""
@@ -233,10 +294,10 @@ class SocialCast(ReactiveStore):
                 return count
         return len(topics)
 
-    def _disseminate(self, held: Held, takers: list[Neighbour]) -> None:
+    def _disseminate(self, held: Held, handovers: Iterable[Handover], takers: list[Neighbour]) -> None:
         lacking = [one for one in takers if held.id not in one.received]
         hops = min(held.copies.values()) if lacking else 0
-        for handover in self._router.handovers(held):
+        for handover in handovers:
             self._hand_over(held, handover)
         for neighbour in lacking:
             if held.id not in neighbour.received and neighbour.wants(held.metadata):
@@ -274,6 +335,8 @@ class SocialCast(ReactiveStore):
         data = self.handovers.released(sender, number)
         if data is None:
             self._drop("Release", "not kept aside")
+        elif data.metadata.key in self._tombstones:
+            self._drop("Release", "deleted")
         elif data.expires_s is not None and data.expires_s <= self.host.now():
             self._drop("Release", "expired")
         else:
@@ -299,6 +362,9 @@ class SocialCast(ReactiveStore):
         id_ = identifier(data.metadata.key)
         self._memory.add(id_)
         self._neighbourhood.has(sender, id_)
+        if data.metadata.key in self._tombstones:
+            self._drop("Data", "deleted")
+            return False
         if data.expires_s is not None and data.expires_s <= self.host.now():
             self._drop("Data", "expired")
             return False
@@ -321,7 +387,8 @@ class SocialCast(ReactiveStore):
         for held in self.buffer:
             self._deliver(held.data(0), min(held.copies.values()))
         for data in self.handovers:
-            if data.expires_s is None or data.expires_s > now_s:
+            gone = data.metadata.key in self._tombstones
+            if not gone and (data.expires_s is None or data.expires_s > now_s):
                 self._deliver(data, data.hops)
 
     def _deliver(self, data: Data, hops: int) -> None:
@@ -329,16 +396,16 @@ class SocialCast(ReactiveStore):
         metadata = data.metadata
         owned = metadata.key.owner == self.node
         wanted = any(own.subscription.matches(metadata) for own in self._inbox)
-        if wanted and not owned and metadata.key not in self.shelf:
-            self.shelf.keep(metadata, data.content, data.expires_s)
+        if wanted and not owned and metadata.key not in self.readable:
+            self.readable.keep(metadata, data.content, data.expires_s)
         if wanted:
             for own in self._inbox:
                 self._inbox.accept(own.subscription.key, metadata, hops)
 
     def _announce_interests(self) -> None:
-        """Interests as the next control message tells them: of the subscriptions whose time frame has not ended."""
+        """Interests as the next control message tells them: of subscriptions that are not over."""
         now_s = self.host.now()
-        open_still = [own.subscription for own in self._inbox if not own.subscription.frame.ended(now_s)]
+        open_still = [own.subscription for own in self._inbox if own.over_s() > now_s]
         wanted = _wanted(open_still)
         if wanted != self._wanted:
             self._wanted = wanted
@@ -366,3 +433,21 @@ class SocialCast(ReactiveStore):
 def _wanted(subscriptions: Iterable[Subscription]) -> tuple[Wanted, ...]:
     found = (Wanted(one, subscription.frame) for subscription in subscriptions for one in subscription.conjunctions)
     return tuple(dict.fromkeys(found))
+
+
+def _score_of(options: SocialCastOptions) -> CarrierScore:
+    return Predictabilities(options.prophet) if options.routing == "prophet" else Utilities(options.utilities)
+
+
+def _router_of(options: SocialCastOptions, score: CarrierScore, random: Random) -> Router:
+    match options.routing:
+        case "prediction":
+            return BestCarrier(score, round(UNIT * options.hysteresis))
+        case "none":
+            return RandomCarrier(random)
+        case "epidemic":
+            return Epidemic()
+        case "spray":
+            return SprayAndWait()
+        case "prophet":
+            return Prophet(score)

@@ -4,21 +4,96 @@ Two attributes are sampled once per period: whether a subscriber of the topic is
 neighbours has changed. A Kalman predictor each says what they will be next, and their weighted sum is the utility.
 An attribute whose predictions have been too wrong lately counts for nothing: the node then does not put itself
 forward. The paper leaves open what follows from a lack of trust.
+
+The predictor is the scalar one of the appendix. The state is a random walk that is seen through noise: Y = X + W with W
+of variance R, X' = X + V with V of variance Q. (The appendix's scalar model writes Q for the former and R for the
+latter; its general model and its recursion have them as here.) The variance of the prediction, and so the gain, does
+not depend on what is observed: predictors that observe at the same instants can share one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import isclose
+from math import inf, isclose
 from typing import Protocol
 
 import msgspec
 
-from thyme.approaches.socialcast.kalman import KalmanOptions, Predictor, TrustOptions
 from thyme.approaches.socialcast.neighbours import Neighbour
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.wire.socialcast import UNIT, Topic
+
+
+class KalmanOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The paper does not give the two noises; `docs/approaches/socialcast.md` shows what depends on them."""
+
+    state_noise: float = 0.01
+    """Q: how much the true value may change from one sample to the next."""
+    observation_noise: float = 0.1
+    """R: how far a sample may be from the true value."""
+    first_estimate: float = 0.0
+    first_variance: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.first_estimate <= 1.0:
+            raise InputError(f"kalman: first_estimate is {self.first_estimate:g}; expected a value from 0 to 1")
+        if not 0.0 <= self.state_noise < inf:
+            raise InputError(f"kalman: state_noise (Q) is {self.state_noise:g}; expected a finite number, Q ≥ 0")
+        if not 0.0 < self.observation_noise < inf:
+            raise InputError(
+                f"kalman: observation_noise (R) is {self.observation_noise:g}; expected a finite number, R > 0"
+            )
+        if not 0.0 <= self.first_variance < inf:
+            raise InputError(f"kalman: first_variance is {self.first_variance:g}; expected a finite number, at least 0")
+
+
+class TrustOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The predictability component: a prediction is trusted while its mean absolute error stays within a bound."""
+
+    error_bound: float = 0.3
+    """Samples of 0 and 1 drawn at random, 1 with probability p, are predicted with an error of 2p(1 − p): this bound
+    distrusts them unless p is below 0.18 or above 0.82. 0.5 and more trusts them all."""
+    memory_samples: int = 50
+    """Over how many samples the error is averaged, with weights that fall off exponentially."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.error_bound <= 1.0:
+            raise InputError(f"trust: error_bound is {self.error_bound:g}; expected a value from 0 to 1")
+        if self.memory_samples < 1:
+            raise InputError(f"trust: memory_samples is {self.memory_samples}; expected at least 1")
+
+
+class Predictor:
+    """Predicts the next value of one attribute from those seen so far, all from 0 to 1, as predictions then are."""
+
+    __slots__ = ("_noise", "_weight", "error", "estimate", "variance")
+
+    def __init__(self, kalman: KalmanOptions, trust: TrustOptions) -> None:
+        self.estimate = kalman.first_estimate
+        """X̂: what the next sample is predicted to be."""
+        self.variance = kalman.first_variance
+        """Ω: the variance of that prediction."""
+        self.error = 0.0
+        """Mean absolute error of the predictions so far."""
+        self._noise = (kalman.observation_noise, kalman.state_noise)
+        self._weight = 1.0 / trust.memory_samples
+
+    @property
+    def gain(self) -> float:
+        """How far the next sample moves the estimate."""
+        return self.variance / (self.variance + self._noise[0])
+
+    def observe(self, value: float) -> None:
+        gain, variance = self.gain, self.variance
+        self.follow(value, gain)
+        self.variance = variance + self._noise[1] - gain * variance
+
+    def follow(self, value: float, gain: float) -> None:
+        """Observe with the gain of a predictor that has observed as often as the node has had turns."""
+        surprise = value - self.estimate
+        self.error += self._weight * (abs(surprise) - self.error)
+        self.estimate += gain * surprise
 
 
 class UtilityOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,8 +151,9 @@ class Utilities:
         for topic in near:
             if topic not in self._colocation:
                 self._learn(topic)
+        gain = self._connectivity.gain
         for topic, predictor in self._colocation.items():
-            predictor.observe(1.0 if topic in near else 0.0)
+            predictor.follow(1.0 if topic in near else 0.0, gain)
         self._connectivity.observe(change_degree(self._before, now))
         self._before = now
 
@@ -113,5 +189,5 @@ class Utilities:
             known = self._colocation
             del known[min(known, key=lambda one: known[one].estimate)]
         options = self._options
-        self._colocation[topic] = Predictor(options.kalman, options.trust, self._connectivity.variance)
+        self._colocation[topic] = Predictor(options.kalman, options.trust)
         self._compound = [known for known in self._colocation if len(known) != 1]

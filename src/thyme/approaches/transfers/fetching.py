@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Generic
 
+from thyme.approaches.drafts import KIND, MAX_DRAFTS, drop_draft, key_of_draft
 from thyme.approaches.interface import Failure, Fetched, Outcome
 from thyme.approaches.requests import Requests
-from thyme.approaches.transfers.drafts import KIND, MAX_DRAFTS, drop_draft, key_of_draft
 from thyme.approaches.transfers.supplies import Source, TransferOptions
-from thyme.approaches.transfers.transfer import Means, Transfer
-from thyme.model.errors import InputError
+from thyme.approaches.transfers.transfer import Transfer, TransferContext
+from thyme.host import StoreFull
 from thyme.model.ids import ObjectKey
 from thyme.model.objects import MAX_DATA_BYTES, Metadata
 from thyme.wire.storage import PartReply, PartRequest
@@ -32,7 +32,7 @@ class Transfers(Generic[Source]):
         progress: Progress | None,
     ) -> None:
         self._host = host = requests.host
-        self._means = Means(host, requests, ask, options, lambda: max(part_bytes, host.part_bytes()))
+        self._context = TransferContext(host, requests, ask, options, lambda: max(part_bytes, host.part_bytes()))
         self._progress = progress
         self._transfers: dict[ObjectKey, Transfer[Source]] = {}
 
@@ -46,12 +46,12 @@ class Transfers(Generic[Source]):
             done(Outcome(Failure.REFUSED), b"")
             return
         self._make_room(key)
-        transfer = Transfer(self._means, metadata, sources, partial(self._tell, key), partial(self._ended, key))
+        transfer = Transfer(self._context, metadata, sources, partial(self._tell, key), partial(self._ended, key))
         transfer.waiting.append(done)
         self._transfers[key] = transfer
         try:
             transfer.begin()
-        except InputError:  # there is no room for it
+        except StoreFull:
             self._transfers.pop(key, None)
             raise
 

@@ -16,6 +16,10 @@ import msgspec
 from thyme.model.settings.bounds import AtLeastOne, Count, Positive
 
 Source = TypeVar("Source")
+FIRST_WINDOW = 4
+"""Parts asked of one source at first, as of small contents."""
+LONGEST_PATIENCE_S = 4.0
+"""A part is asked for again after this time at the most, however slow its source has been."""
 
 
 class TransferOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -23,15 +27,11 @@ class TransferOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     sources: AtLeastOne = 4
     """Asked at once."""
-    first_window: AtLeastOne = 4
-    """Parts asked of one source at first, as of small contents."""
     window: AtLeastOne = 64
     chunks: AtLeastOne = 16
     """In memory, under way or on their way to the disk: 2 MB."""
     patience_s: Positive = 0.5
-    """A part is asked for again after this time at the least …"""
-    longest_patience_s: Positive = 4.0
-    """… and at the most."""
+    """A part is asked for again after this time at the least, and after `LONGEST_PATIENCE_S` at the most."""
     rounds: Count = 5
     """How often sources that gave something and fell silent are asked anew before the next chunk arrives."""
     rest_s: Positive = 2.0
@@ -55,7 +55,7 @@ class Supply(Generic[Source]):
     def __init__(self, source: Source, options: TransferOptions) -> None:
         self.source = source
         self._options = options
-        self.window = float(options.first_window)
+        self.window = float(FIRST_WINDOW)
         self.under_way = 0
         self.chunk: Chunk | None = None
         """The one whose parts are asked for next."""
@@ -73,7 +73,7 @@ class Supply(Generic[Source]):
     @property
     def patience_s(self) -> float:
         expected_s = self._smooth_s + 4.0 * self._spread_s
-        return min(max(2.0 * expected_s, self._options.patience_s), self._options.longest_patience_s)
+        return min(max(2.0 * expected_s, self._options.patience_s), LONGEST_PATIENCE_S)
 
     def answered(self, took_s: float) -> None:
         """A part came, so long after it was asked for, and was asked for once."""

@@ -17,13 +17,12 @@ from typing import Generic
 
 import msgspec
 
+from thyme.approaches.drafts import Draft
 from thyme.approaches.interface import Failure, Fetched, Outcome
 from thyme.approaches.requests import Requests
-from thyme.approaches.transfers.drafts import Draft
 from thyme.approaches.transfers.supplies import Chunk, Source, Supply, TransferOptions
-from thyme.host import Host
+from thyme.host import Host, StoreFull
 from thyme.model.chunks import chunk_range, list_bytes
-from thyme.model.errors import InputError
 from thyme.model.objects import InStore, Metadata
 from thyme.model.records import Counted, TrafficKind
 from thyme.wire.storage import PartReply, PartRequest
@@ -46,7 +45,7 @@ class _Part(msgspec.Struct, Generic[Source], eq=False):
     again: bool = False
 
 
-class Means(msgspec.Struct, Generic[Source], frozen=True):
+class TransferContext(msgspec.Struct, Generic[Source], frozen=True):
     """What a node's transfers share."""
 
     host: Host
@@ -61,7 +60,7 @@ class Transfer(Generic[Source]):
 
     def __init__(
         self,
-        means: Means[Source],
+        context: TransferContext[Source],
         metadata: Metadata,
         sources: Sequence[Source],
         progress: Progress,
@@ -70,19 +69,19 @@ class Transfer(Generic[Source]):
         self.metadata = metadata
         self.waiting: list[Fetched] = []
         """Who wants to know when it has ended."""
-        self._means = means
-        self._host = means.host
+        self._context = context
+        self._host = context.host
         self._progress = progress
         self._ended = ended
-        self._step = means.part_bytes()
-        self._draft = Draft(means.host.store, metadata)
+        self._step = context.part_bytes()
+        self._draft = Draft(context.host.store, metadata)
         self._sources = deque(sources)
         self._giving: list[Source] = []
         """Those that gave something …"""
         self._silent: list[Source] = []
         """… and fell silent."""
         self._resting = False
-        self._rounds = means.options.rounds
+        self._rounds = context.options.rounds
         self._supplies: list[Supply[Source]] = []
         self._parts: dict[int, _Part[Source]] = {}
         self._todo: deque[int] = deque()
@@ -111,16 +110,16 @@ class Transfer(Generic[Source]):
     def on_reply(self, reply: PartReply) -> None:
         part = self._parts[reply.request]
         if not reply.found or reply.total_bytes != self.metadata.size_bytes:
-            self._means.requests.resolve(reply.request, Outcome(Failure.NOT_FOUND))
+            self._context.requests.resolve(reply.request, Outcome(Failure.NOT_FOUND))
         elif reply.offset != part.offset or len(reply.part) != part.size:
-            self._means.requests.resolve(reply.request, Outcome(Failure.DAMAGED))
+            self._context.requests.resolve(reply.request, Outcome(Failure.DAMAGED))
         else:
             at = part.offset - part.chunk.begins
             part.chunk.data[at : at + part.size] = reply.part
             part.chunk.left_bytes -= part.size
             if not part.again:
                 part.supply.answered(self._host.now() - part.asked_s)
-            self._means.requests.resolve(reply.request, Outcome())
+            self._context.requests.resolve(reply.request, Outcome())
 
     def _look_for_chunks(self) -> None:
         """The list is known: which chunks lack?"""
@@ -153,8 +152,8 @@ class Transfer(Generic[Source]):
         if not self._todo and not self._held and not self._checking:
             self._end(Outcome())
             return
-        while self._todo and self._sources and len(self._supplies) < self._means.options.sources:
-            self._supplies.append(Supply(self._sources.popleft(), self._means.options))
+        while self._todo and self._sources and len(self._supplies) < self._context.options.sources:
+            self._supplies.append(Supply(self._sources.popleft(), self._context.options))
         for supply in list(self._supplies):
             while self._may_ask(supply) and self._chunk_for(supply):
                 self._ask(supply)
@@ -163,13 +162,13 @@ class Transfer(Generic[Source]):
 
     def _may_ask(self, supply: Supply[Source]) -> bool:
         """At least one request is under way, however many others there are."""
-        return supply.open and not supply.gone and (self._means.requests.room > 0 or not self._parts)
+        return supply.open and not supply.gone and (self._context.requests.room > 0 or not self._parts)
 
     def _chunk_for(self, supply: Supply[Source]) -> bool:
         """Whether there is something to ask this source for."""
         if supply.chunk is not None and supply.chunk.unasked:
             return True
-        if not self._todo or self._held >= self._means.options.chunks:
+        if not self._todo or self._held >= self._context.options.chunks:
             return False
         number, size_bytes = self._todo.popleft(), self.metadata.size_bytes
         begins, length = (size_bytes, list_bytes(size_bytes)) if number == LIST else chunk_range(number, size_bytes)
@@ -194,7 +193,7 @@ class Transfer(Generic[Source]):
             else:
                 numbers.append(number)
                 self._parts[number] = part
-            self._means.ask(supply.source, PartRequest(number, self.metadata.key, offset, size))
+            self._context.ask(supply.source, PartRequest(number, self.metadata.key, offset, size))
 
         def ended(outcome: Outcome) -> None:
             self._parts.pop(numbers[0], None)
@@ -208,7 +207,7 @@ class Transfer(Generic[Source]):
             self._go_on()
 
         supply.under_way += 1
-        self._means.requests.begin(send, ended, supply.patience_s)
+        self._context.requests.begin(send, ended, supply.patience_s)
 
     def _complete(self, supply: Supply[Source], chunk: Chunk) -> None:
         """All parts of a chunk are there: write it, if it is what it should be."""
@@ -220,7 +219,7 @@ class Transfer(Generic[Source]):
         supply.chunks.remove(chunk)
         if supply.source not in self._giving:
             self._giving.append(supply.source)
-        self._rounds = self._means.options.rounds
+        self._rounds = self._context.options.rounds
         data = bytes(chunk.data)
         chunk.data = bytearray()
         if chunk.number == LIST:
@@ -233,7 +232,7 @@ class Transfer(Generic[Source]):
     def _write(self, begins: int, data: bytes) -> None:
         try:
             self._host.store.write(str(self.metadata.key), begins, data, lambda: self._written(len(data)))
-        except InputError:  # the disk is full
+        except StoreFull:
             self._end(Outcome(Failure.REFUSED))
 
     def _written(self, size_bytes: int) -> None:
@@ -249,7 +248,7 @@ class Transfer(Generic[Source]):
         self._failure = failure
         self._supplies.remove(supply)
         for number in [number for number, part in self._parts.items() if part.supply is supply]:
-            self._means.requests.resolve(number, Outcome(Failure.CANCELLED))
+            self._context.requests.resolve(number, Outcome(Failure.CANCELLED))
         self._held -= len(supply.chunks)
         self._todo.extendleft(chunk.number for chunk in reversed(supply.chunks))
         if returns and supply.source in self._giving:
@@ -269,14 +268,14 @@ class Transfer(Generic[Source]):
             self._silent.clear()
             self._go_on()
 
-        self._host.after(self._means.options.rest_s, ask_anew)
+        self._host.after(self._context.options.rest_s, ask_anew)
 
     def _end(self, outcome: Outcome) -> None:
         if self.over:
             return
         self.over = True
         for number in list(self._parts):
-            self._means.requests.resolve(number, Outcome(Failure.CANCELLED))
+            self._context.requests.resolve(number, Outcome(Failure.CANCELLED))
         self._ended(outcome)
         content = InStore(self.metadata.size_bytes, self.metadata.digest) if outcome.ok else b""
         for done in self.waiting:

@@ -1,14 +1,14 @@
 """The branches of one overlay node: its neighbours along the walks, and the subscriptions behind each of them.
 
-A subscription is known once and belongs to the branch over which it was told last (or to this node itself): a
-subscriber that walks again tells it anew, and what is told later counts. Each branch has a counting filter of what is
-behind it; the cells of each subscription are kept too, because a node that joins the overlay later has to be told of
-them. That a subscriber has revoked one is remembered, because an advert that was told before may still be on its way.
-(What is revoked because a branch is gone may be told again by others: it is as old as its advert.)
+A subscription is stored once and belongs to the branch that advertised it last (or to this node): a subscriber that
+walks again advertises it again, and the latest advert counts. Each branch has a counting filter of the subscriptions
+behind it; the filter cells of each subscription are kept too, because a node that joins the overlay later needs them.
+Revocations by the subscriber are remembered, because an older advert may still be in transit. (A subscription that was
+revoked because its branch is gone may be advertised again by others, with the age of its advert.)
 
-Only so many subscriptions are told apart, because the filters are there to save that (walks paper §III). A branch
-behind which there are more is taken to want everything, which a filter that full nearly says anyway, and this node
-tells the others so in its own name. Nothing that is wanted gets lost by it.
+The number of subscriptions stored separately is bounded, because the filters exist to save that memory (walks paper
+§III). A branch with more is treated as matching everything, which so full a filter nearly does anyway, and this node
+advertises that under its own name. No wanted object is lost.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from thyme.model.ids import NodeId, SubscriptionKey
 from thyme.wire.walks import Advert
 
 EVERYTHING = -1
-"""The number of what a node advertises in its own name for branches that want everything; no subscription has it."""
+"""The number under which a node advertises that a branch matches everything; no subscription uses it."""
 
 
 class Branches:
@@ -58,7 +58,7 @@ class Branches:
         return True
 
     def drop(self, neighbour: NodeId) -> list[Advert]:
-        """Forgets a branch; the revocations of what was behind it."""
+        """Remove a branch; returns the revocations of the subscriptions behind it."""
         self._filters.pop(neighbour, None)
         gone = [advert for source, advert in self._known.values() if source == neighbour]
         for advert in gone:
@@ -69,7 +69,7 @@ class Branches:
         return [msgspec.structs.replace(advert, revoked=True) for advert in gone]
 
     def learn(self, source: NodeId, advert: Advert) -> Advert | None:
-        """Takes in what a branch (or this node itself) advertised; what others are to be told of it, if it was news."""
+        """Store an advert of a branch (or of this node); returns what to forward to the others if it was new."""
         known = self._known.get(advert.key)
         revoked_s = self._revoked_s.get(advert.key, -inf)
         if advert.told_s < revoked_s:
@@ -94,30 +94,30 @@ class Branches:
         return advert
 
     def expire(self, now_s: float) -> None:
-        """Forgets subscriptions whose time frame has ended; everybody does so by itself."""
+        """Remove subscriptions whose time frame has ended; every node does so by itself."""
         for known in list(self._known.values()):
             if known[1].end_s is not None and known[1].end_s <= now_s:
                 self._forget(known)
 
     def adverts_for(self, neighbour: NodeId) -> list[Advert]:
-        """All that is not behind that neighbour."""
+        """All subscriptions that are not behind that neighbour."""
         told = [advert for source, advert in self._known.values() if source != neighbour]
         summary = [advert for source, advert in self._everything.items() if source != neighbour]
         return [*told, *summary[-1:]]
 
     def way_to(self, subscription: SubscriptionKey) -> NodeId | None:
-        """The branch behind which a subscription is, if it is known."""
+        """The branch of a subscription, if known."""
         known = self._known.get(subscription)
         return known[0] if known is not None else None
 
     def matching(self, tags: tuple[str, ...], but: NodeId) -> list[NodeId]:
-        """The branches where somebody may want an object with these tags."""
+        """The branches that may match an object with these tags."""
         return [
             n for n, behind in self._filters.items() if n != but and (n in self._everything or behind.may_match(tags))
         ]
 
     def _want_everything(self, source: NodeId, advert: Advert) -> Advert | None:
-        """The branch wants everything from now on; what others are to be told, the first time."""
+        """Treat the branch as matching everything; returns what to advertise, the first time."""
         if source in self._everything or source not in self._filters:
             return None
         key = SubscriptionKey(EVERYTHING, self._node)

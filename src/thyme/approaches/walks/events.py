@@ -1,29 +1,33 @@
-"""What a node remembers of events: which way each came, and to whom its own are still owed.
+"""A node's memory of events: the path each came by, and the subscriptions its own objects were sent to.
 
-An event takes, once, all branches where somebody may want it. A publisher may not know everybody by then: the walks of
-two that publish and subscribe at the same time have not met yet. So it keeps its last events in mind, and when it
-hears of a subscription that was made before one of them, it sends that one after, to this subscription alone. So it
-does when it had lost sight of a subscription, or the subscriber tells it anew, because a path broke: what went out
-before may be lost, and what was not is dropped by the subscriber. Subscriptions made later get nothing: the walks keep
-no past.
+An event is forwarded once, along all branches that may match it. Its publisher does not know all subscriptions by then:
+some come later, and walks that start at the same time have not met yet. So it keeps its own objects, over restarts too.
+When it learns of a subscription whose time frame includes one of them, it sends that object to this subscription alone.
+It does so again when it had lost the subscription, or when the subscriber advertises it again because a path broke: the
+earlier event may be lost, and the subscriber drops duplicates.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import inf
 
 import msgspec
 
 from thyme.approaches.walks.branches import EVERYTHING
 from thyme.approaches.walks.filters import ANY_OBJECT, FilterOptions, cells_of_tag
+from thyme.host import Host
 from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
 from thyme.wire.walks import Advert
 
+KIND = "walks object"
+_decoder = msgspec.msgpack.Decoder(Metadata)
+
 
 class Passages:
-    """Over which branch each event came, the latest `maximum` of them."""
+    """The branch that each event came by, for the latest `maximum` events."""
 
     def __init__(self, maximum: int) -> None:
         self._came_over: Bounded[ObjectKey, NodeId] = Bounded(maximum)
@@ -36,11 +40,11 @@ class Passages:
         return self._came_over.get(key)
 
     def note(self, key: ObjectKey, source: NodeId) -> None:
-        """An event came by; the first way it came is the way back."""
+        """An event passed; its first branch is the way back."""
         self._came_over.setdefault(key, source)
 
     def spread(self, key: ObjectKey, source: NodeId) -> bool:
-        """An event came to be spread; False if it was before."""
+        """An event to forward; False if it was already."""
         self.note(key, source)
         if key in self._spread:
             return False
@@ -48,53 +52,68 @@ class Passages:
         return True
 
 
-class _Sent(msgspec.Struct):
+class _Published(msgspec.Struct):
     metadata: Metadata
     cells: tuple[tuple[int, ...], ...]
-    to: dict[SubscriptionKey, float]
-    """When each subscription that it went to had last been told."""
-
-    def may_match(self, advert: Advert) -> bool:
-        return any(cells in self.cells for cells in advert.cells)
 
 
 class Outbox:
-    """A publisher's last events, and the subscriptions that they went to."""
+    """A publisher's own objects, in the host's store, and the subscriptions that each was sent to."""
 
-    def __init__(self, filters: FilterOptions, maximum: int, late_s: float) -> None:
+    def __init__(self, host: Host, filters: FilterOptions, maximum: int) -> None:
+        self._host = host
         self._filters = filters
-        self._late_s = late_s
-        self._sent: Bounded[ObjectKey, _Sent] = Bounded(maximum)
+        self._objects: Bounded[ObjectKey, _Published] = Bounded(maximum, parting=self._part)
+        self._of_cells: dict[tuple[int, ...], dict[ObjectKey, None]] = {}
+        self._sent_s: dict[SubscriptionKey, dict[ObjectKey, float]] = {}
+        """For each object and subscription: the time of the last advert when the object was sent."""
+        for _, value in host.store.items(KIND):
+            self._keep(_decoder.decode(value))
+
+    def __len__(self) -> int:
+        return len(self._objects)
 
     def add(self, metadata: Metadata, known: Iterable[Advert]) -> None:
-        """An event went out when these subscriptions were known."""
-        cells = tuple(cells_of_tag(tag, self._filters) for tag in (*metadata.tags, ANY_OBJECT))
-        sent = self._sent[metadata.key] = _Sent(metadata, cells, {})
-        sent.to.update((advert.key, advert.told_s) for advert in known if sent.may_match(advert))
+        """An object is sent while these subscriptions are known."""
+        cells = self._keep(metadata)
+        self._host.store.put(KIND, str(metadata.key), msgspec.msgpack.encode(metadata))
+        for advert in known:
+            if any(one in cells for one in advert.cells):
+                self._sent_s.setdefault(advert.key, {})[metadata.key] = advert.told_s
 
     def drop(self, key: ObjectKey) -> None:
-        self._sent.pop(key, None)
+        published = self._objects.pop(key, None)
+        if published is not None:
+            self._part(key, published)
 
     def lost_sight_of(self, subscriptions: Iterable[SubscriptionKey]) -> None:
-        """The way to them is no more, perhaps since before the last events went out."""
-        gone = set(subscriptions)
-        for sent in self._sent.values():
-            for key in gone & sent.to.keys():
-                del sent.to[key]
+        """The path to these subscriptions broke, perhaps before the last objects were sent."""
+        for key in subscriptions:
+            self._sent_s.pop(key, None)
 
-    def recent(self, now_s: float) -> bool:
-        """Whether there are events that somebody may still be owed."""
-        return any(now_s - sent.metadata.published_s <= self._late_s for sent in self._sent.values())
-
-    def owed(self, advert: Advert, now_s: float) -> list[Metadata]:
-        """The events that this subscription should have had; each is given out once per time that it was told."""
-        found: list[Metadata] = []
+    def owed(self, advert: Advert) -> list[Metadata]:
+        """The objects that this subscription may match and was not sent, in order of insertion; each is returned once
+        per advert."""
         if advert.revoked or advert.key.sid == EVERYTHING:
-            return found
-        for sent in self._sent.values():
-            published_s = sent.metadata.published_s
-            stood = advert.since_s <= published_s and now_s - published_s <= self._late_s
-            if stood and sent.to.get(advert.key, -1.0) < advert.told_s and sent.may_match(advert):
-                sent.to[advert.key] = advert.told_s
-                found.append(sent.metadata)
+            return []
+        sent_s = self._sent_s.setdefault(advert.key, {})
+        keys = {key for cells in advert.cells for key in self._of_cells.get(cells, ())}
+        found = [self._objects[key].metadata for key in keys if sent_s.get(key, -inf) < advert.told_s]
+        found = [metadata for metadata in found if metadata.published_s >= advert.since_s]
+        found.sort(key=lambda metadata: (metadata.published_s, metadata.key))
+        sent_s.update((metadata.key, advert.told_s) for metadata in found)
         return found
+
+    def _keep(self, metadata: Metadata) -> tuple[tuple[int, ...], ...]:
+        cells = tuple(cells_of_tag(tag, self._filters) for tag in (*metadata.tags, ANY_OBJECT))
+        self._objects[metadata.key] = _Published(metadata, cells)
+        for one in cells:
+            self._of_cells.setdefault(one, {})[metadata.key] = None
+        return cells
+
+    def _part(self, key: ObjectKey, published: _Published) -> None:
+        self._host.store.remove(KIND, str(key))
+        for cells in published.cells:
+            self._of_cells[cells].pop(key, None)
+        for sent_s in self._sent_s.values():
+            sent_s.pop(key, None)

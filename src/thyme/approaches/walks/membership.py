@@ -1,16 +1,16 @@
-"""Which walk a node is on, and the oldest walk that its part of the overlay hangs on.
+"""The walk that a node is on, and the oldest walk that its part of the overlay is connected to.
 
-Many walks run at once here, where the paper starts them one by one, so its rule becomes: a walk ends at the first
-node whose overlay is older than itself, and passes by younger ones. Each overlay has one walker, that of its oldest
-walk, and only the walker makes links between overlays, always to an older one. So the whole is a tree that
-hangs on the oldest walk, and nothing needs to be agreed on.
+Many walks run at once here, where the paper starts them one by one, so its rule becomes: a walk ends at the first node
+whose overlay is older than itself, and passes younger ones. Each overlay has one walker, that of its oldest walk, and
+only the walker links overlays, always to an older one. So the overlay is a tree rooted at the oldest walk, and no
+agreement is needed.
 
-The broker at which a walk ends first tells it of all subscriptions on its side and then that it is anchored. Both
-go on along the walk in this order, so when the initiator learns that its walk is anchored, it knows the filters of
-the branch that it met. The word that an overlay was met goes the other way, until it has caught up with the walker.
+The broker at which a walk ends first sends it all subscriptions on its side and then that it is anchored. Both travel
+along the walk in this order, so when the initiator learns that its walk is anchored, it has the filters of the branch
+that it met. The message that an overlay was met travels the other way, until it reaches the walker.
 
-Both the walker and the word tell each node its `anchor`, the branch towards the oldest walk. Whoever loses that is cut
-off with all that hangs on it (`upkeep`).
+Both the walker and this message set each node's `anchor`, the branch towards the oldest walk. A node that loses it is
+cut off with everything behind it (`upkeep`).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from thyme.wire.walks import Advert, Anchored, Rested, Unlinked, WalkName, Walks
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What the approach does for its walks.
+class WalkCallbacks:
+    """Callbacks of the approach.
 
-    `send(branch, message)` goes along the overlay with retries, `tell(branch, adverts)` says which subscriptions are
-    not behind that branch, `hear(branch, adverts)` takes in which ones are, `forget(branch)` drops a branch with all
-    that is behind it, `lose(branch)` is told that it is no longer a way to the oldest walk, `settled()` hears that the
-    walk that began here (or the walker that is here) goes no further for now, and `may_leave()` says whether this node
-    may be pruned.
+    `send(branch, message)` sends along the overlay with retries, `tell(branch, adverts)` advertises the subscriptions
+    that are not behind that branch, `hear(branch, adverts)` stores those that are, `forget(branch)` removes a branch
+    with everything behind it, `lose(branch)` reports that it no longer leads to the oldest walk, `settled()` reports
+    that the walk that started here (or the walker that is here) goes no further for now, `may_leave()` returns whether
+    this node may be pruned, and `begin_anew()` replaces the walk by a new one.
     """
 
     send: Callable[[NodeId, Message], None]
@@ -43,6 +43,7 @@ class Surroundings:
     lose: Callable[[NodeId], None]
     settled: Callable[[], None]
     may_leave: Callable[[], bool]
+    begin_anew: Callable[[], None]
 
 
 class Membership:
@@ -51,7 +52,7 @@ class Membership:
     `not_met(broker)` is called back when a meeting came to nothing, `was_met(overlay)` when this overlay was met.
     """
 
-    def __init__(self, host: Host, branches: Branches, around: Surroundings, patience_s: float) -> None:
+    def __init__(self, host: Host, branches: Branches, around: WalkCallbacks, patience_s: float) -> None:
         self._host = host
         self._branches = branches
         self._around = around
@@ -108,7 +109,7 @@ class Membership:
         self._host.after(self._patience_s, lose_patience)
 
     def unlink(self, broker: NodeId) -> None:
-        """If this is the node that the walk was to end at: it is gone, or is on no walk any more."""
+        """If the walk was to end at this node: it is gone, or is no longer on a walk."""
         if self._meeting == broker:
             self._meeting = None
             self._around.forget(broker)
@@ -119,11 +120,11 @@ class Membership:
             self._host.unicast(sender, Unlinked())
             return
         if sender == self.anchor:
-            # It has lost the oldest walk since and looks for it here, where it is looked for there.
+            # It has lost the oldest walk and searches for it here, while this node searches for it there.
             self._around.lose(sender)
             return
         if sender in self._branches:
-            # It was cut off unheard and comes anew: what was behind it then may be there no more, and it tells what is.
+            # It was cut off unnoticed and returns: its subscriptions may have changed, and it sends the current ones.
             self._around.forget(sender)
         self._branches.add(sender)
         self._around.tell(sender, self._branches.adverts_for(sender))
@@ -145,7 +146,7 @@ class Membership:
             self._around.settled()
 
     def _on_rested(self, sender: NodeId, overlay: WalkName) -> None:
-        """Pass the word on along the overlay, once."""
+        """Forward the message along the overlay, once."""
         if self._rested == overlay or self.overlay != overlay:
             return
         self._rested = overlay

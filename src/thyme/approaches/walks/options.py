@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Literal, get_args
 
 import msgspec
 
@@ -11,8 +11,24 @@ from thyme.approaches.contents import ContentOptions
 from thyme.approaches.interface import StoreLimits
 from thyme.approaches.requests import RetryOptions
 from thyme.approaches.walks.filters import FilterOptions
-from thyme.approaches.walks.methods import Method, check_weights
 from thyme.model.errors import InputError
+
+Method = Literal["neighbourhood", "second", "weights"]
+"""Cost (3), cost (2) and weight (1)."""
+MAX_WEIGHT = 1_000_000.0
+"""Of alpha, beta and the penalty: costs stay far from where floating-point numbers run out."""
+
+ADVERTS_PER_FRAME = 50
+"""Subscriptions told to a branch in one frame."""
+
+
+def check_weights(alpha: float, beta: float) -> None:
+    """The weights of cost (2): none negative, one of them positive."""
+    for name, weight in (("alpha", alpha), ("beta", beta)):
+        if not 0.0 <= weight <= MAX_WEIGHT:
+            raise InputError(f"{name} is {weight}: a weight lies between 0 and {MAX_WEIGHT:.0f}")
+    if alpha + beta == 0.0:
+        raise InputError("alpha + beta is 0: one of the two weights has to be positive")
 
 
 class WalkerOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,9 +60,6 @@ class WalkerOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Rounds in all: while younger walks are in its way, a walk tries again."""
     rest_s: float = 10.0
     """Before the second attempt, twice as long before each further one; also the patience for a broker's answer."""
-    walks_remembered: int = 64
-    """Walks whose marks and visits a node remembers; the oldest known goes first."""
-    adverts_per_frame: int = 50
 
     def __post_init__(self) -> None:
         if self.method not in get_args(Method):
@@ -55,7 +68,6 @@ class WalkerOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         check_positive(self, "walker.", "offer_window_s", "rest_s", "slow_step_s", "longest_pause_s")
         check_at_least(self, "walker.", 0, "steps_after_met", "eager_steps")
         check_at_least(self, "walker.", 1, "lonely_steps", "attempts", "shut_attempts")
-        check_at_least(self, "walker.", 1, "walks_remembered", "adverts_per_frame")
 
     def pause_s(self, step: int) -> float:
         """How long a walker that has come so far waits before its next step."""
@@ -68,22 +80,20 @@ class WalkerOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DirectionalWalksOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    paper: bool = False
+    """As the paper has it: subscriptions are on the future alone, and a walk that found nobody is not repeated."""
     walker: WalkerOptions = WalkerOptions()
     filters: FilterOptions = FilterOptions()
     settle_s: float = 30.0
     """How long a first operation waits for its walk to meet another before it goes ahead."""
-    late_s: float = 600.0
-    late_events: int = 64
-    """A publisher keeps its last events in mind for so long: a subscription that was made before one of them but
-    becomes known only now, because the walks had not met yet, still gets it."""
+    published: int = 10_000
+    """Own objects that a publisher sends to subscriptions that become known later, the latest."""
     link_tries: int = 3
     link_retry_s: float = 0.5
     """A frame along the overlay is given up, and its branch dropped, after so many tries."""
     check_s: float = 20.0
     """How often a node of the overlay tells its branch towards the oldest walk that it is there; 0 for never, as in the
     paper, whose nodes do not fail."""
-    again_s: float = 2.0
-    """Who was cut off walks again within so long: those beyond it have heard of it by then."""
     subscriptions_known: int = 1_000
     """Subscriptions that a node of the overlay tells apart; a branch with more behind it gets every event. A filter of
     1,024 cells with 1,000 different tags in it says hardly less."""
@@ -93,6 +103,6 @@ class DirectionalWalksOptions(msgspec.Struct, frozen=True, forbid_unknown_fields
     limits: StoreLimits = StoreLimits()
 
     def __post_init__(self) -> None:
-        check_at_least(self, "", 0.0, "settle_s", "late_s", "check_s", "again_s")
+        check_at_least(self, "", 0.0, "settle_s", "check_s")
         check_positive(self, "", "link_retry_s")
-        check_at_least(self, "", 1, "link_tries", "late_events", "subscriptions_known", "events_remembered")
+        check_at_least(self, "", 1, "link_tries", "published", "subscriptions_known", "events_remembered")

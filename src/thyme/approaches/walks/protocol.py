@@ -6,8 +6,8 @@ counting filter per branch (branches.py), and where walks meet, these decide whi
 subscriber checks the event against its whole query. Contents stay with their publisher and are fetched back
 along the way that the event came.
 
-Where the paper is silent: nothing is stored for later subscribers, so only the future is answered, but an event still
-goes to those who had subscribed before it and become known only afterwards (events.py). Broken paths are walked again
+Where the paper is silent: publishers answer for the past, with their own objects, as soon as they hear of a
+subscription (events.py). A walk that found nobody is repeated (walker.py). Broken paths are walked again
 (upkeep.py): a branch that is gone is dropped with all that was behind it; what is cut off from the oldest walk
 dissolves, and those of it who have subscriptions, or events that somebody may be owed, begin a walk.
 """
@@ -15,11 +15,12 @@ dissolves, and those of it who have subscriptions, or events that somebody may b
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import inf
 
 import msgspec
 
 from thyme.approaches.contents import Contents, Fetches
-from thyme.approaches.inbox import Inbox
+from thyme.approaches.inbox import ENDED_S, Inbox
 from thyme.approaches.interface import (
     Capabilities,
     Done,
@@ -32,8 +33,8 @@ from thyme.approaches.requests import Requests
 from thyme.approaches.walks.branches import EVERYTHING, Branches
 from thyme.approaches.walks.events import Outbox, Passages
 from thyme.approaches.walks.filters import cells_of_conjunctions
-from thyme.approaches.walks.membership import Membership, Surroundings
-from thyme.approaches.walks.options import DirectionalWalksOptions
+from thyme.approaches.walks.membership import Membership, WalkCallbacks
+from thyme.approaches.walks.options import ADVERTS_PER_FRAME, DirectionalWalksOptions
 from thyme.approaches.walks.upkeep import Upkeep
 from thyme.approaches.walks.walker import Walker
 from thyme.host import Host
@@ -48,25 +49,31 @@ from thyme.wire.message import Message
 from thyme.wire.storage import PartReply, PartRequest
 from thyme.wire.walks import Advert, Advertised, Event, Fetch, Fetched, Present, Unlinked
 
-SINCE = "walks subscription since"
+ASKED = "walks subscription asked"
+"""When a subscription was made, by its number."""
+
+AGAIN_S = 2.0
+"""Who was cut off walks again within so long: those beyond it have heard of it by then."""
 
 
 class DirectionalWalks(ReactiveStore):
     """One node of the walks' overlay."""
 
-    capabilities = Capabilities(answers_past=False)
+    capabilities = Capabilities(past_is_best_effort=True)
 
     def __init__(self, host: Host, options: DirectionalWalksOptions | None = None) -> None:
         self.options = options or DirectionalWalksOptions()
         super().__init__(host, self.options.limits)
+        if self.options.paper:
+            self.capabilities = Capabilities(answers_past=False)
         limits = self.options.limits
         self._inbox: Inbox[NodeId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
-        self._inbox.removed = lambda sid: host.store.remove(SINCE, str(sid))
+        self._inbox.removed = lambda sid: host.store.remove(ASKED, str(sid))
         self._contents = Contents(host)
         self._requests = Requests(host, self.options.retry)
         self._fetches: Fetches[NodeId] = Fetches(self._requests, self._ask, self.options.contents, self._tell_progress)
         self.branches = Branches(host.node, self.options.filters, self.options.subscriptions_known)
-        around = Surroundings(
+        around = WalkCallbacks(
             self._send,
             self._tell,
             self._on_advertised,
@@ -74,28 +81,30 @@ class DirectionalWalks(ReactiveStore):
             self._lose,
             self._settle,
             lambda: not self._takes_part,
+            self._dissolve,
         )
         walking = self.options.walker
         self.membership = Membership(host, self.branches, around, walking.rest_s)
-        self.walker = Walker(host, self.branches, self.membership, walking, around)
+        self.walker = Walker(host, self.branches, self.membership, walking, around, repeats=not self.options.paper)
         self._upkeep = Upkeep(host, self.branches, self.membership, self.options.check_s, self._send, self._lose)
         self._takes_part = len(self._inbox) > 0
         self._settled = False
         self._waiting: list[tuple[Event | None, Done]] = []
         self._passages = Passages(self.options.events_remembered)
-        self._outbox = Outbox(self.options.filters, self.options.late_events, self.options.late_s)
+        self._outbox = Outbox(host, self.options.filters, self.options.published)
         self.forwarded = 0
         self.dead_ends = 0
 
     def start(self) -> None:
-        """Nothing is sent before somebody asks: nodes that take no part stay silent."""
+        """Nothing is sent before the first operation: nodes that take no part stay silent."""
 
     def join(self) -> None:
         self.host.record(Joined())
         self._upkeep.start()
         for own in self._inbox:
             self._stand(own.subscription)
-        if len(self._inbox):
+        if len(self._inbox) or len(self._outbox):
+            self._takes_part = True
             self._enter()
 
     def stop(self) -> None:
@@ -115,7 +124,7 @@ class DirectionalWalks(ReactiveStore):
             case Advertised() | Event() | Fetch() | Present() if sender not in self.branches:
                 self.host.unicast(sender, Unlinked())
             case Present() if sender == self.membership.anchor:
-                # Each takes the other for its way to the oldest walk.
+                # Each uses the other as its path to the oldest walk.
                 self._lose(sender)
             case Advertised(adverts):
                 self._on_advertised(sender, adverts)
@@ -148,13 +157,13 @@ class DirectionalWalks(ReactiveStore):
     def subscribe(
         self, query: Query, frame: TimeFrame, notify: Notify, done: Done, *, sid: int | None = None
     ) -> SubscriptionKey:
-        if frame.ended(self.host.now()):
-            raise InputError("directional walks keep nothing for later: the time frame must reach into the future")
+        if frame.ended(self.host.now()) and not self.capabilities.answers_past:
+            raise InputError("the paper's walks keep nothing for later: the time frame must reach into the future")
         number = self._inbox.next_sid() if sid is None else sid
         subscription = Subscription.to_query(SubscriptionKey(number, self.node), query, frame)
         self._expect_room()
         self._inbox.add(subscription, notify)
-        self.host.store.put(SINCE, str(number), msgspec.msgpack.encode(self.host.now()))
+        self.host.store.put(ASKED, str(number), msgspec.msgpack.encode(self.host.now()))
         self._stand(subscription)
         self._when_settled(None, self._begun(done))
         return subscription.key
@@ -198,20 +207,25 @@ class DirectionalWalks(ReactiveStore):
         yield "events at a dead end", self.dead_ends, 0
 
     def _stand(self, subscription: Subscription) -> None:
-        """Advertise an own subscription until its time frame ends."""
-        self._advertise(self._advert(subscription))
-        end_s = subscription.frame.end_s
-        if end_s is not None:
-            self.host.after(max(0.0, end_s - self.host.now()), lambda: self._end(subscription))
+        """Advertise an own subscription until its time frame ends, or until publishers had the time to answer."""
+        advert = self._advert(subscription)
+        self._advertise(advert)
+        if advert.end_s is not None:
+            self.host.after(max(0.0, advert.end_s - self.host.now()), lambda: self._end(subscription))
 
     def _end(self, subscription: Subscription) -> None:
         self._advertise(self._advert(subscription, revoked=True))
 
     def _advert(self, subscription: Subscription, *, revoked: bool = False) -> Advert:
         cells = cells_of_conjunctions(subscription.conjunctions, self.options.filters)
-        since = self.host.store.get(SINCE, str(subscription.key.sid))
-        since_s = msgspec.msgpack.decode(since, type=float) if since else self.host.now()
-        return Advert(subscription.key, cells, since_s, revoked, self.host.now(), subscription.frame.end_s)
+        stored = self.host.store.get(ASKED, str(subscription.key.sid))
+        now_s = self.host.now()
+        asked_s = msgspec.msgpack.decode(stored, type=float) if stored else now_s
+        start_s, end_s = subscription.frame.start_s, subscription.frame.end_s
+        since_s = asked_s if self.options.paper else -inf if start_s is None else start_s
+        if end_s is not None:
+            end_s = max(end_s, asked_s + ENDED_S)
+        return Advert(subscription.key, cells, since_s, revoked, now_s, end_s)
 
     def _enter(self) -> None:
         if self.membership.walk is None:
@@ -220,7 +234,7 @@ class DirectionalWalks(ReactiveStore):
             self.host.after(self.options.settle_s, self._settle)
 
     def _when_settled(self, event: Event | None, done: Done) -> None:
-        """Go ahead once this node's walk has met another, or is known to be alone."""
+        """Continue once this node's walk has met another, or is known to be alone."""
         self._takes_part = True
         self._waiting.append((event, done))
         walk = self.membership.walk
@@ -253,12 +267,11 @@ class DirectionalWalks(ReactiveStore):
         for branch in self.branches:
             if branch != source:
                 self._tell(branch, news)
-        if source != self.node:
-            self._send_after(news)
+        self._send_after(news)
 
     def _without_own(self, source: NodeId, adverts: Sequence[Advert]) -> Sequence[Advert]:
-        """Nobody tells this node what it subscribes to. Where it is known with a subscription that it has no more, the
-        revocation was lost: say it again."""
+        """Drop adverts of this node's own subscriptions. If one is advertised that has ended, its revocation was
+        lost: send it again."""
         own = [one for one in adverts if one.key.subscriber == self.node and one.key.sid != EVERYTHING]
         if not own:
             return adverts
@@ -269,16 +282,15 @@ class DirectionalWalks(ReactiveStore):
         return [one for one in adverts if one not in own]
 
     def _send_after(self, news: Iterable[Advert]) -> None:
-        """Own events that should have gone to subscriptions that become known only now."""
+        """Own events for subscriptions that become known only now."""
         for advert in news:
-            for metadata in self._outbox.owed(advert, self.host.now()):
+            for metadata in self._outbox.owed(advert):
                 self._on_late(self.node, Event(metadata, 0, advert.key))
 
     def _tell(self, branch: NodeId, adverts: Sequence[Advert]) -> None:
-        """Tell a branch of subscriptions that are not behind it."""
-        step = self.options.walker.adverts_per_frame
-        for i in range(0, len(adverts), step):
-            self._send(branch, Advertised(tuple(adverts[i : i + step])))
+        """Advertise to a branch the subscriptions that are not behind it."""
+        for i in range(0, len(adverts), ADVERTS_PER_FRAME):
+            self._send(branch, Advertised(tuple(adverts[i : i + ADVERTS_PER_FRAME])))
 
     def _on_event(self, source: NodeId, event: Event) -> None:
         metadata = event.metadata
@@ -293,7 +305,7 @@ class DirectionalWalks(ReactiveStore):
             self.dead_ends += 1
 
     def _on_late(self, source: NodeId, event: Event) -> None:
-        """An event for one subscription goes the way to it."""
+        """An event for one subscription follows the path to it."""
         assert event.to is not None
         self._passages.note(event.metadata.key, source)
         if event.to.subscriber == self.node:
@@ -322,7 +334,7 @@ class DirectionalWalks(ReactiveStore):
             self._tell(other, revoked)
 
     def _lose(self, branch: NodeId, told: bool = False) -> None:
-        """A branch is gone (or told so): do without what was behind it, or dissolve if that was the oldest walk."""
+        """A branch is gone, or says so: remove what was behind it, or dissolve if it led to the oldest walk."""
         if branch not in self.branches:
             return
         cut_off = branch == self.membership.anchor
@@ -335,16 +347,17 @@ class DirectionalWalks(ReactiveStore):
             self.walker.lost(branch)
 
     def _dissolve(self) -> None:
-        """Leave the overlay, tell those who hang on this node, and walk again soon if there is a reason to."""
+        """Leave the overlay, inform the nodes that depend on this one, and walk again soon if there is a reason."""
         for branch in self.branches:
             self.host.unicast(branch, Unlinked())
             self._outbox.lost_sight_of(advert.key for advert in self.branches.drop(branch))
         self.walker.leave()
         for own in self._inbox:
-            if not own.subscription.frame.ended(self.host.now()):
-                self.branches.learn(self.node, self._advert(own.subscription))
-        if len(self._inbox) or self._waiting or self._outbox.recent(self.host.now()):
-            self.host.after(self.host.random.uniform(0.0, self.options.again_s), self._enter)
+            advert = self._advert(own.subscription)
+            if advert.end_s is None or advert.end_s > self.host.now():
+                self.branches.learn(self.node, advert)
+        if len(self._inbox) or self._waiting or len(self._outbox):
+            self.host.after(self.host.random.uniform(0.0, AGAIN_S), self._enter)
 
     def _ask(self, owner: NodeId, request: PartRequest) -> None:
         self._on_fetch(self.node, Fetch(request.key, (), request.request, request.offset, request.size))

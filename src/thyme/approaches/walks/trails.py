@@ -16,6 +16,9 @@ from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
 from thyme.wire.walks import Beside, Offer, Probe, WalkName
 
+WALKS_REMEMBERED = 64
+"""Walks whose marks and visits a node remembers; the oldest known goes first."""
+
 
 class Trail(msgspec.Struct):
     """One walk as a node knows it: since which step which neighbours are beside it, and the node's own visits."""
@@ -33,7 +36,7 @@ class Trails:
 
     def __init__(self, options: WalkerOptions) -> None:
         self._options = options
-        self._trails: Bounded[WalkName, Trail] = Bounded(self._options.walks_remembered)
+        self._trails: Bounded[WalkName, Trail] = Bounded(WALKS_REMEMBERED)
 
     def of(self, walk: WalkName) -> Trail:
         trail = self._trails.get(walk)

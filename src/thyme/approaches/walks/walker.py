@@ -10,7 +10,9 @@ of Algorithm 1, if that is 0), or until it has been everywhere and found nobody.
 walks tries again: the youngest of them can only be stopped by an older one, so some walk always gets on.
 
 A walker that is lost with the node that it went to is taken back by the one that it came from, unless its walk has met
-another already. One that found nobody looks again when this node has something new to say.
+another already. A walk that found nobody is repeated: its node may have come among others since. If these are on
+younger walks, which may have ended long ago, it is given up for a new one, which is younger still and ends at the first
+of them.
 """
 
 from __future__ import annotations
@@ -20,10 +22,10 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from thyme.approaches.walks.branches import Branches
-from thyme.approaches.walks.membership import Membership, Surroundings
-from thyme.approaches.walks.options import WalkerOptions
+from thyme.approaches.walks.membership import Membership, WalkCallbacks
+from thyme.approaches.walks.options import ADVERTS_PER_FRAME, WalkerOptions
 from thyme.approaches.walks.trails import Trails
-from thyme.host import Host
+from thyme.host import Host, Timer
 from thyme.model.ids import NodeId
 from thyme.wire.message import Message
 from thyme.wire.walks import Beside, Offer, Probe, Token, WalkerMoved, WalkerReturned, WalkName
@@ -32,17 +34,29 @@ OFFERS = 0.8
 """The share of an offer window in which offers are sent; what is overheard then is said in the rest of it."""
 
 
+GIVES_UP_AT = 2
+"""From this attempt on, a walk that met nobody and has younger ones in its way gives way to a new one: in the first,
+the others may still be under way, and end here."""
+
+
 class Walker:
     """The walker while it is here, and this node's answers while it is near."""
 
     def __init__(
-        self, host: Host, branches: Branches, membership: Membership, options: WalkerOptions, around: Surroundings
+        self,
+        host: Host,
+        branches: Branches,
+        membership: Membership,
+        options: WalkerOptions,
+        around: WalkCallbacks,
+        repeats: bool = True,
     ) -> None:
         self._host = host
         self._branches = branches
         self._membership = membership
         self._options = options
         self._around = around
+        self._repeats = repeats
         self._trails = Trails(options)
         self._offers: dict[NodeId, Offer] = {}
         self._token: Token | None = None  # while the walker is here
@@ -50,6 +64,7 @@ class Walker:
         self._before: NodeId | None = None
         self._gone_to: NodeId | None = None
         self._rests = False
+        self._repetition: Timer | None = None
         membership.not_met = self._try_another
         membership.was_met = self._was_met
 
@@ -78,6 +93,12 @@ class Walker:
         if self._rests and self._unmet():
             assert self._held is not None
             self._arrive(replace(self._held, attempt=self._held.attempt + 1), None)
+
+    def _look_again_later(self) -> None:
+        if self._repetition is not None:
+            self._repetition.cancel()
+        if self._repeats:
+            self._repetition = self._host.after(self._options.longest_pause_s, self.look_again)
 
     def _unmet(self) -> bool:
         walk = self._held.walk if self._held is not None else None
@@ -206,7 +227,7 @@ class Walker:
             self._around.forget(to)
         new = self._branches.add(to)
         adverts = self._branches.adverts_for(to) if new else []
-        first = self._options.adverts_per_frame
+        first = ADVERTS_PER_FRAME
         self._token = None
         self._gone_to = to
 
@@ -265,9 +286,13 @@ class Walker:
 
     def _exhausted(self, token: Token) -> None:
         """There is no way that this attempt has not tried, and none back."""
+        if self._repeats and token.shut_in == token.attempt >= GIVES_UP_AT and self._unmet():
+            self._around.begin_anew()
+            return
         alone = token.attempt - token.shut_in >= self._options.attempts
         if alone or token.attempt >= self._options.shut_attempts:
             self._rest()
+            self._look_again_later()
             return
         self._token = self._held = replace(token, attempt=token.attempt + 1)
         self._later(self._options.pause_between_attempts_s(token.attempt), self._begin_again)

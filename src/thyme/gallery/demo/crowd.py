@@ -36,9 +36,9 @@ PEOPLE = ("Ana", "Tiago", "Mariana", "Luís", "Sofia", "Chen", "Amara")
 EVENT = "festival"
 PAUSE_S = (2.0, 6.0)
 MOST_PHOTOS = 400
-"""After so many, the crowd only looks on: nobody's disk is to be filled by a demonstration."""
+"""After this many, the crowd posts no more, so that a demonstration does not fill the disk."""
 AT_FIRST = 4
-"""So many photos are posted at once, and kept ready."""
+"""This many photos are posted at once, and kept ready."""
 GREET_S = 0.3
 QUALITY = 86
 HOLDERS = {"join_wait_s": 0.5, "settle_s": 1.0}
@@ -140,5 +140,5 @@ async def live(invitation: str, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    logging.getLogger("thyme.live").setLevel(logging.ERROR)  # that emulated people leave at once is nobody's worry
+    logging.getLogger("thyme.live").setLevel(logging.ERROR)  # emulated people may leave without handing over
     run(live(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else Random().getrandbits(32)))

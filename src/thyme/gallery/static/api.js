@@ -35,12 +35,18 @@ function answer(status, text) {
   throw new Refused(status, said?.error || { kind: "unknown", message: `HTTP ${status}` });
 }
 
-// The token comes in the address's fragment, which no server sees, and becomes a cookie that no script sees.
+// The host's token and the key of an invitation come in the address's fragment, which is not sent with requests. The token
+// becomes a cookie that no script sees. The key is given back: whoever has no session yet enters with it as a guest.
 export async function enter() {
-  const token = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (!token) return;
+  const given = new URLSearchParams(location.hash.slice(1));
+  const token = given.get("token");
+  const key = given.get("guest") || sessionStorage.getItem("guest");
+  if (given.get("guest")) sessionStorage.setItem("guest", key);
+  if (given.get("guest")) history.replaceState(null, "", location.pathname + location.search);
+  if (!token) return key;
   history.replaceState(null, "", location.pathname + location.search);
   await fetch("/v1/session", { method: "POST", headers: { Authorization: `Bearer ${token}` } });
+  return null;
 }
 
 export async function enterWith(token) {

@@ -1,6 +1,6 @@
 // The page: a bar above, four tabs, and what is behind them.
 
-import { enter, enterWith } from "./api.js";
+import { ask, enter, enterWith } from "./api.js";
 import { bellDialog } from "./bell.js";
 import { galleriesDialog, inviteDialog, profileDialog } from "./dialogs.js";
 import { button, el, icon, setCloseWord } from "./dom.js";
@@ -8,9 +8,9 @@ import { gridView } from "./grid.js";
 import { watchNotices } from "./notices.js";
 import { mapView } from "./places.js";
 import { addFiles, filePicker, publishDialog, selectionBar } from "./publish.js";
-import { follow, fresh, load, on, shown, state, tell } from "./state.js";
+import { follow, fresh, isGuest, load, on, shown, state, tell } from "./state.js";
 import { statusView } from "./status.js";
-import { t } from "./words.js";
+import { reason, t } from "./words.js";
 
 const TABS = { private: "lock", publications: "up", downloads: "download", available: "inbox" };
 const root = document.getElementById("app");
@@ -20,15 +20,16 @@ function frame() {
   const [files, camera] = [filePicker(false), filePicker(true)];
   const search = el("input", { type: "search", placeholder: t("search"), "aria-label": t("search"), "data-name": "search", oninput: (event) => { state.search = event.target.value; tell("filter"); } });
   const bell = el("button", { type: "button", class: "button only-icon bell", "data-name": "bell", onclick: bellDialog }, icon("bell"), el("span", { class: "count", "aria-hidden": "true" }));
-  const name = el("button", { type: "button", class: "gallery-name", "data-name": "galleries", onclick: galleriesDialog }, el("img", { src: "/static/icon.svg", alt: "", width: 30, height: 30 }), el("span", {}), icon("swap"));
+  const name = el("button", { type: "button", class: "gallery-name", "data-name": "galleries", disabled: isGuest(), onclick: galleriesDialog }, el("img", { src: "/static/icon.svg", alt: "", width: 30, height: 30 }), el("span", {}), !isGuest() && icon("swap"));
   const where = el("span", { class: "where", "data-name": "people" });
   const menu = (key, sign, action) => button(t(key), { icon: sign, quiet: true, name: key, onclick: action });
   const header = el("header", { class: "bar" }, name, where, el("label", { class: "search" }, icon("search"), search), bell,
-    menu("map", "map", () => { location.hash = "map"; }), menu("status", "pulse", () => { location.hash = "status"; }), menu("invite", "qr", inviteDialog), menu("profile", "people", () => profileDialog()));
+    menu("map", "map", () => { location.hash = "map"; }), !isGuest() && menu("status", "pulse", () => { location.hash = "status"; }), menu("invite", "qr", inviteDialog), menu("profile", "people", () => profileDialog()));
   const tabs = el("nav", { class: "tabs", "aria-label": t("app") }, Object.entries(TABS).map(([tab, sign]) => el("a", { href: `#${tab}`, "data-tab": tab }, icon(sign), el("span", { class: "word", text: t(tab) }), el("span", { class: "count" }))));
   const add = el("div", { class: "adding" }, files, camera,
     button(t("take_photo"), { icon: "camera", quiet: true, kind: "round", name: "take", onclick: () => camera.click() }),
-    button(t("add_photos"), { icon: "plus", kind: "primary", name: "add", onclick: () => files.click() }));
+    button(t("share_photos"), { icon: "share", kind: "primary sharing", name: "share", onclick: () => files.click() }),
+    button(t("add_photos"), { icon: "plus", kind: "primary keeping", name: "add", onclick: () => files.click() }));
   const banner = el("p", { class: "banner", role: "status" });
   const main = el("main", { id: "main", tabindex: "-1" });
   const selection = el("div", { class: "selecting" });
@@ -49,8 +50,8 @@ function frame() {
     name.setAttribute("aria-label", `${state.gallery.name}: ${t("galleries")}`);
     where.textContent = state.people ? t("people", { n: state.people }) : t("alone");
     where.classList.toggle("some", state.people > 0);
-    banner.textContent = !state.online ? t("offline") : state.demo ? t("demo") : "";
-    banner.hidden = state.online && !state.demo;
+    banner.textContent = !state.online ? t("offline") : isGuest() ? t("guest_of", { who: state.me.guest_of || t("somebody") }) : state.demo ? t("demo") : "";
+    banner.hidden = !banner.textContent;
     banner.classList.toggle("bad", !state.online);
   };
   let counting = 0;
@@ -82,8 +83,10 @@ function route({ main, tabs }) {
 }
 
 function emptyActions(view) {
-  if (view === "available" || view === "downloads") return button(t("subscribe"), { icon: "bell", kind: "primary", onclick: bellDialog });
-  return button(t("add_photos"), { icon: "plus", kind: "primary", onclick: () => root.querySelector("input[data-name=files]").click() });
+  const everything = state.subscriptions.some(({ query }) => query === state.every);
+  if ((view === "available" || view === "downloads") && !everything) return button(t("subscribe"), { icon: "bell", kind: "primary", onclick: bellDialog });
+  const words = view === "private" ? "add_photos" : "share_photos";
+  return button(t(words), { icon: view === "private" ? "plus" : "share", kind: "primary", onclick: () => root.querySelector("input[data-name=files]").click() });
 }
 
 function dropping() {
@@ -110,6 +113,25 @@ function locked() {
   root.replaceChildren(el("main", {}, form));
 }
 
+// Who scanned an invitation chooses a name, and has a session of their own from then on.
+function entrance(key) {
+  const name = el("input", { id: "guest", maxlength: 20, autocomplete: "nickname", required: true, "data-name": "guest" });
+  const wrong = el("p", { class: "error", role: "alert" });
+  const form = el("form", { class: "locked" }, el("img", { src: "/static/icon.svg", alt: "", width: 64, height: 64 }), el("h1", { text: t("welcome") }), el("p", { text: t("guest_welcome") }),
+    el("div", { class: "field" }, el("label", { for: "guest", text: t("your_name") }), name), wrong, el("button", { class: "button primary", type: "submit", "data-name": "enter" }, el("span", { text: t("guest_enter") })));
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    try {
+      await ask("POST", "/v1/gallery/enter", { key, name: name.value });
+      location.reload();
+    } catch (error) {
+      wrong.textContent = reason(error);
+    }
+  });
+  root.replaceChildren(el("main", {}, form));
+  name.focus();
+}
+
 function keys(event) {
   if (event.target.closest("input, textarea, select, dialog") || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "/") root.querySelector("input[type=search]")?.focus();
@@ -121,14 +143,14 @@ function keys(event) {
 
 async function begin() {
   setCloseWord(t("close"));
-  await enter();
+  const key = await enter();
   let after;
   for (;;) {
     try {
       after = await load();
       break;
     } catch (error) {
-      if (error.status === 401) return locked();
+      if (error.status === 401) return key ? entrance(key) : locked();
       root.replaceChildren(el("main", {}, el("p", { class: "empty", text: t("offline") })));
       await new Promise((resolve) => setTimeout(resolve, 1500));
     }
@@ -139,7 +161,7 @@ async function begin() {
   addEventListener("keydown", keys);
   watchNotices();
   follow(after);
-  if (!state.me.by) profileDialog(t("welcome"));
+  if (!state.me.by && !isGuest()) profileDialog(t("welcome"));
   register();
 }
 

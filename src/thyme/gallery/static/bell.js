@@ -40,8 +40,8 @@ function row(subscription) {
     icon("bell"),
     el("div", {}, el("strong", { text: query === state.every ? t("everything") : query }), el("span", { class: "faint", text: [when || t("frame_always"), count].join(" · ") })),
     el("span", { class: "spring" }),
-    remaining > 0 && button(t("more"), { kind: "small", name: "more", onclick: () => again(() => ask("POST", `/v1/subscriptions/${sid}/more`)) }),
-    button(t("unsubscribe"), { kind: "small", name: "unsubscribe", onclick: () => again(() => ask("DELETE", `/v1/subscriptions/${sid}`), t("unsubscribed")) }));
+    remaining > 0 && button(t("more"), { kind: "small", name: "more", onclick: () => again(() => ask("POST", `/v1/gallery/subscriptions/${sid}/more`)) }),
+    button(t("unsubscribe"), { kind: "small", name: "unsubscribe", onclick: () => again(() => ask("DELETE", `/v1/gallery/subscriptions/${sid}`), t("unsubscribed")) }));
 }
 
 function form() {
@@ -61,7 +61,7 @@ function form() {
     if (words === null) return;
     const time = frame === "interval" ? t("frame_words_interval", { start: clock(line.start()), end: clock(line.end()) }) : t(`frame_words_${frame}`);
     explained.className = "explained";
-    explained.textContent = t("query_either", { ways: `${words}, ${time}` });
+    explained.textContent = input.value.trim() === state.every ? t("query_all", { time }) : t("query_either", { ways: `${words}, ${time}` });
   }
   let timer = 0;
   let asked = 0;
@@ -76,9 +76,9 @@ function form() {
     const turn = ++asked;
     timer = setTimeout(async () => {
       try {
-        const read = await ask("GET", `/v1/query?text=${encodeURIComponent(text)}`);
+        const read = await ask("GET", `/v1/gallery/query?text=${encodeURIComponent(text)}`);
         if (turn !== asked) return;
-        words = read.query === state.every ? t("everything").toLocaleLowerCase() : inWords(read);
+        words = inWords(read);
         explain();
       } catch (error) {
         if (turn !== asked) return;
@@ -109,7 +109,7 @@ function form() {
     else body.frame = frame;
     go.disabled = true;
     try {
-      await ask("POST", "/v1/subscriptions", body);
+      await ask("POST", "/v1/gallery/subscriptions", body);
       input.value = "";
       check();
       say(t("subscribed"), { kind: "good" });

@@ -3,11 +3,11 @@
 import { ask } from "./api.js";
 import { button, dialog, el, icon, svg } from "./dom.js";
 import { complain, say } from "./notices.js";
-import { state, tell } from "./state.js";
-import { chooseLanguage, language, reason, t } from "./words.js";
+import { isGuest, state, tell } from "./state.js";
+import { chooseLanguage, language, reason, size, t } from "./words.js";
 import { messages } from "./messages.js";
 
-const LANGUAGES = { en: "English", pt: "Português" };
+const LANGUAGES = { en: "English", pt: "Português", es: "Español", fr: "Français" };
 
 export function qrCode(rows, label) {
   const side = rows.length + 8;
@@ -23,11 +23,41 @@ export async function inviteDialog() {
   } catch (error) {
     return complain(error);
   }
-  const copy = (text) => button(t("copy"), { kind: "small", onclick: () => navigator.clipboard?.writeText(text).then(() => say(t("copied"))) });
+  const copy = (text) => button(t("copy"), { kind: "small", name: "copy", onclick: async () => say(t((await copyText(text)) ? "copied" : "copy_by_hand"), { stay: 6000 }) });
   const part = (title, more, code) => el("section", { class: "code" }, el("h3", { text: title }), code && qrCode(code.rows, title), el("p", { class: "faint", text: more }), code && el("div", { class: "row" }, el("code", { text: code.text }), copy(code.text)));
   dialog(t("invite"), el("div", { class: "codes" },
     part(t("invite_page"), codes.page ? t("invite_page_more") : t("invite_page_off"), codes.page),
-    part(t("invite_gallery"), t("invite_gallery_more"), codes.gallery)), { wide: true, name: "invite" });
+    codes.gallery && part(t("invite_gallery"), t("invite_gallery_more"), codes.gallery)), { wide: true, name: "invite" });
+}
+
+// Browsers give scripts the clipboard on https and on this machine only; elsewhere a selection is copied.
+async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const field = el("textarea", { class: "copying", readonly: true });
+    field.value = text;
+    (document.querySelector("dialog[open]") || document.body).append(field);
+    field.select();
+    const done = document.execCommand("copy");
+    field.remove();
+    return done;
+  }
+}
+
+async function guestsOf() {
+  const list = el("div", { class: "subscriptions", "data-name": "guests" });
+  const render = async () => {
+    const guests = await ask("GET", "/v1/gallery/guests");
+    list.replaceChildren(...(guests.length ? guests.map((guest) => el("div", { class: "subscription" }, icon("people"),
+      el("div", {}, el("strong", { text: guest.name }), el("span", { class: "faint", text: `${t("guest_published", { n: guest.published })} · ${size(guest.size_bytes)}` })),
+      el("span", { class: "spring" }),
+      button(t("guest_remove"), { kind: "small", name: "remove-guest", onclick: () => ask("DELETE", `/v1/gallery/guests/${guest.id}`).then(() => { say(t("guest_removed", { name: guest.name })); return render(); }).catch(complain) })))
+      : [el("p", { class: "faint", text: t("guests_none") })]));
+  };
+  await render().catch(complain);
+  return el("section", {}, el("h3", { text: t("guests") }), list);
 }
 
 export async function galleriesDialog() {
@@ -67,13 +97,15 @@ export async function galleriesDialog() {
 }
 
 export function profileDialog(title = t("profile")) {
-  const name = el("input", { id: "by", maxlength: state.limits.by_chars, value: state.me.by, autocomplete: "nickname", "data-name": "by" });
+  const name = el("input", { id: "by", maxlength: isGuest() ? 20 : state.limits.by_chars, value: state.me.by, autocomplete: "nickname", "data-name": "by" });
   const tongue = el("select", { id: "language", onchange: () => chooseLanguage(tongue.value) }, Object.keys(messages).map((tag) => el("option", { value: tag, text: LANGUAGES[tag] || tag })));
   tongue.value = language;
   const form = el("form", {}, el("div", { class: "field" }, el("label", { for: "by", text: t("your_name") }), name, el("p", { class: "faint", text: t("your_name_hint") })),
     el("div", { class: "field" }, el("label", { for: "language", text: t("language") }), tongue),
     el("div", { class: "row end" }, el("button", { class: "button primary", type: "submit", "data-name": "save-me" }, el("span", { text: t("save") }))));
-  const box = dialog(title, form, { name: "profile" });
+  const guests = el("div", {});
+  if (!isGuest()) guestsOf().then((section) => guests.append(section));
+  const box = dialog(title, el("div", {}, form, guests), { name: "profile" });
   name.focus();
   form.addEventListener("submit", async (event) => {
     event.preventDefault();

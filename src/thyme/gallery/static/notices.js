@@ -83,6 +83,7 @@ function announce(photo) {
 }
 
 export function watchNotices() {
+  on("deleted", ({ photo, by }) => say(t("deleted_by", { who: by || t("somebody"), name: photo.name }), { stay: 6000 }));
   on("photo", ({ photo, before }) => {
     if (photo && !before && photo.state === "new") announce(photo);
     if (photo && photo.state !== "new") place().querySelector(`.arrival[data-id="${CSS.escape(photo.id)}"]`)?.remove();

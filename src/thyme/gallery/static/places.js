@@ -3,11 +3,12 @@
 import { ask } from "./api.js";
 import { el, svg } from "./dom.js";
 import { complain } from "./notices.js";
-import { on, state } from "./state.js";
-import { number, t } from "./words.js";
+import { isGuest, on, state } from "./state.js";
+import { list, number, t } from "./words.js";
 
 const SIDE = 100;
 const REFRESH_MS = 2000;
+const NAMED = 6;  // people in a cell whose names fit
 
 export function cellsOf(map, { copies = null, small = false, chosen = null } = {}) {
   const cells = [];
@@ -16,7 +17,8 @@ export function cellsOf(map, { copies = null, small = false, chosen = null } = {
     const here = map.people.filter((person) => person.cell === cell);
     const whole = copies?.cells.includes(cell);
     const single = copies ? copies.node_cells.filter((other) => other === cell).length : 0;
-    const words = [t("standing", { n: here.length }), here.some((one) => one.me) && t("you"), whole && t("whole_cell"), single > 0 && t("one_copy", { n: single })].filter(Boolean).join(", ");
+    const names = here.filter((one) => one.name && !one.me).map((one) => one.name);
+    const words = [`${t("standing", { n: here.length })}${names.length ? ` (${list(names)})` : ""}`, here.some((one) => one.me) && t("you"), whole && t("whole_cell"), single > 0 && t("one_copy", { n: single })].filter(Boolean).join(", ");
     const label = t("i_am_here", { column: column + 1, row: row + 1, people: words });
     cells.push(
       svg("g", { class: `cell ${whole ? "whole" : single ? "single" : ""}`, transform: `translate(${column * SIDE} ${row * SIDE})`, ...(chosen ? { tabindex: 0, role: "button", "aria-label": label, onclick: () => chosen(column, row), onkeydown: (event) => (event.key === "Enter" || event.key === " ") && chosen(column, row) } : {}) },
@@ -32,7 +34,9 @@ export function cellsOf(map, { copies = null, small = false, chosen = null } = {
 function dot(person, i, n) {
   const around = n > 1 ? 20 + Math.min(12, n) : 0;
   const angle = (i / n) * 2 * Math.PI - Math.PI / 2;
-  return svg("circle", { class: `person ${person.me ? "me" : ""} ${person.still ? "" : "walks"}`, cx: SIDE / 2 + Math.cos(angle) * around, cy: SIDE / 2 + Math.sin(angle) * around, r: person.me ? 9 : 7 });
+  const [x, y] = [SIDE / 2 + Math.cos(angle) * around, SIDE / 2 + Math.sin(angle) * around];
+  return svg("g", {}, svg("circle", { class: `person ${person.me ? "me" : ""} ${person.still ? "" : "walks"}`, cx: x, cy: y, r: person.me ? 9 : 7 }),
+    person.name && !person.me && n <= NAMED && svg("text", { class: "named", x, y: y + 17, "text-anchor": "middle" }, person.name.slice(0, 12)));
 }
 
 export function mapView() {
@@ -55,7 +59,7 @@ export function mapView() {
       if (place.contains(document.activeElement) && document.activeElement.closest("g")) return;
       if (!map.columns) return place.replaceChildren(el("p", { text: t("map_none") }));
       hint.textContent = t("map_hint", { metres: number(map.cell_m) });
-      place.replaceChildren(cellsOf(map, { copies, chosen: move }));
+      place.replaceChildren(cellsOf(map, { copies, chosen: isGuest() ? null : move }));
     } catch (error) {
       if (error.kind !== "offline") complain(error);
     }

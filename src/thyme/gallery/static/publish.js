@@ -11,13 +11,14 @@ const AT_ONCE = 2;
 export function filePicker(camera) {
   const input = el("input", { type: "file", accept: "image/jpeg,image/png,image/webp,image/gif", multiple: !camera, capture: camera ? "environment" : null, hidden: true, "data-name": camera ? "camera" : "files", "aria-label": t("add_photos") });
   input.addEventListener("change", () => {
-    addFiles([...input.files]);
+    addFiles([...input.files], state.view !== "private");
     input.value = "";
   });
   return input;
 }
 
-export async function addFiles(files) {
+// Photos are shared at once, with the tag that all photos have; in the tab of private photos they stay private.
+export async function addFiles(files, share = state.view !== "private") {
   if (!files.length) return;
   const total = files.reduce((sum, file) => sum + file.size, 0) || 1;
   const sent = new Map();
@@ -39,6 +40,7 @@ export async function addFiles(files) {
         });
         put(photo);
         added.push(photo.id);
+        if (share) put(await ask("POST", `/v1/gallery/photos/${photo.id}/publish`, { tags: [] }));
       } catch (error) {
         say(t("upload_failed", { name: one.name, why: reason(error) }), { kind: "bad", stay: 9000 });
       }
@@ -49,8 +51,8 @@ export async function addFiles(files) {
   await Promise.all(Array.from({ length: AT_ONCE }, work));
   toast.remove();
   if (added.length) {
-    say(t("upload_done", { n: added.length }), { kind: "good", action: () => tell("publish", added), label: t("publish") });
-    if (state.view !== "private") location.hash = "private";
+    if (share) say(t("shared_done", { n: added.length }), { kind: "good", action: () => { location.hash = "publications"; }, label: t("publications") });
+    else say(t("upload_done", { n: added.length }), { kind: "good", action: () => tell("publish", added), label: t("publish") });
   }
 }
 
@@ -112,11 +114,6 @@ export function publishDialog(ids) {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const given = tags.tags();
-    if (!given.length && !photos.every((photo) => photo.tags.length)) {
-      wrong.textContent = t("needs_tag");
-      tags.input.focus();
-      return;
-    }
     go.disabled = true;
     bar.hidden = false;
     let done = 0;

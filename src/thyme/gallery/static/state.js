@@ -3,7 +3,7 @@
 import { ask } from "./api.js";
 
 export const state = {
-  gallery: { name: "", closed: false }, me: { node: "", by: "" }, photos: new Map(), subscriptions: [], tags: [],
+  gallery: { name: "", closed: false }, me: { node: "", by: "", guest_of: null }, photos: new Map(), subscriptions: [], tags: [],
   every: "photo", limits: {}, demo: false, skew: 0, view: "available", chosen: new Set(), search: "", online: false, people: 0,
 };
 
@@ -37,7 +37,7 @@ export async function load() {
 
 export function follow(after) {
   source?.close();
-  source = new EventSource(`/v1/events?after=${encodeURIComponent(after)}`);
+  source = new EventSource(`/v1/gallery/events?after=${encodeURIComponent(after)}`);
   let broke = false;
   source.onopen = async () => {
     if (broke) {
@@ -52,7 +52,11 @@ export function follow(after) {
     if (source.readyState === EventSource.CLOSED) setTimeout(reconnect, 1000);
   };
   source.addEventListener("photo", (event) => put(JSON.parse(event.data)));
-  source.addEventListener("photo gone", (event) => drop(JSON.parse(event.data).id));
+  source.addEventListener("photo gone", (event) => {
+    const { id, deleted_by: by } = JSON.parse(event.data);
+    if (by && state.photos.get(id)) tell("deleted", { photo: state.photos.get(id), by });
+    drop(id);
+  });
   source.addEventListener("notified", () => soon("subscriptions", refreshSubscriptions));
   source.addEventListener("unsubscribed", () => soon("subscriptions", refreshSubscriptions));
   source.addEventListener("peer", () => soon("people", countPeople));
@@ -62,7 +66,8 @@ export function follow(after) {
 async function reconnect() {
   try {
     follow(await load());
-  } catch {
+  } catch (error) {
+    if (error.status === 401) return location.reload();  // the host has ended this session
     setTimeout(reconnect, 1500);
   }
 }
@@ -89,12 +94,12 @@ function soon(name, action) {
 }
 
 export async function refreshSubscriptions() {
-  state.subscriptions = await ask("GET", "/v1/subscriptions");
+  state.subscriptions = await ask("GET", "/v1/gallery/subscriptions");
   tell("subscriptions");
 }
 
 async function countPeople() {
-  state.people = (await ask("GET", "/v1/peers")).length;
+  state.people = await ask("GET", "/v1/gallery/people");
   tell("online");
 }
 
@@ -106,5 +111,7 @@ export function shown(view = state.view) {
 }
 
 const text = (photo) => [photo.name, photo.by, ...photo.tags].join(" ").toLocaleLowerCase();
+
+export const isGuest = () => state.me.guest_of !== null;
 
 export const fresh = () => [...state.photos.values()].filter((photo) => photo.state === "new");

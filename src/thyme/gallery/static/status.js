@@ -23,7 +23,7 @@ export function statusView() {
       card(t("status_held"), now.held.map((held) => [t(`held_${held.name}`), `${number(held.count)} · ${size(held.size_bytes)}`])),
       card(t("status_traffic"), [[t("sent"), flow(now.sent)], [t("received"), flow(now.received)], [t("forwarded"), flow(now.forwarded)], [t("dropped"), flow(now.dropped)], [t("energy"), t("joules", { n: number(now.radio_joules, 2) })]]),
       card(t("status_storage"), [[t("library"), size(now.library_bytes)], [t("free"), size(now.free_bytes)], [t("memory"), size(now.memory_bytes)]]),
-      card(t("status_node"), [[t("in_range"), number(now.peers)], [t("uptime"), t("minutes", { n: number(now.up_s / 60) })], [t("address"), now.address], [t("approach"), now.approach], [t("id"), state.me.node]]),
+      card(t("status_node"), [[t("in_range"), number(now.peers)], [t("uptime"), t("minutes", { n: number((now.now_s - now.started_s) / 60) })], [t("address"), now.address], [t("approach"), now.approach], [t("id"), state.me.node]]),
     );
   }
   draw();

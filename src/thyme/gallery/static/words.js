@@ -17,8 +17,8 @@ export function t(key, values = {}) {
 // What the node said of an error, in the reader's language as far as there are words for it.
 export function told(message) {
   if (language === "en" || !message) return message;
-  const [pattern, words] = said[language].find(([each]) => each.test(message)) || [];
-  return pattern ? message.replace(pattern, words) : t("node_said", { text: message });
+  const [pattern, words] = said.find(([each]) => each.test(message)) || [];
+  return pattern ? message.replace(pattern, words[language]) : t("node_said", { text: message });
 }
 
 export function reason(error) {

@@ -9,19 +9,19 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from thyme.live.daemon.client import Client, Status
-from thyme.live.daemon.connection import NoDaemon
+from thyme.live.daemon.client import Client, NoDaemon
+from thyme.live.views import StatusView
 from thyme.model.errors import InputError
 
 PROGRAM = "from thyme.cli.main import run; run()"
 START_S = 30.0
-"""How long a node may take until it answers, on a slow and busy device."""
+"""Startup timeout of a node, for a slow and busy device."""
 LOOK_S = 0.05
 SHOWN_BYTES = 2_000
 """Of the end of its log, when it did not start."""
 
 
-def start(arguments: Sequence[str], control: Path, log: Path) -> Status:
+def start(arguments: Sequence[str], control: Path, log: Path) -> StatusView:
     """Run `thyme` with these arguments in the background; how its node is, once it answers."""
     with suppress(NoDaemon):
         running = Client(control).status()

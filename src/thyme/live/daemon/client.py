@@ -1,11 +1,13 @@
-"""A client of a daemon: what commands and scripts ask a node that runs already."""
+"""A client of a running node: HTTP over its control socket, with the standard library alone, so that a command starts
+quickly."""
 
 from __future__ import annotations
 
 import http.client
 import os
+import socket
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import quote, urlencode
@@ -13,55 +15,19 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from thyme.drafts import drafted
-from thyme.live.daemon.connection import CrowdFailed, ask, ask_json
-from thyme.live.daemon.places import control_path
+from thyme.live.daemon.paths import control_path, expect_own
+from thyme.live.failures import CrowdFailed, Problem, Refusal, error_of
+from thyme.live.views import ObjectView, PeerView, StatusView
 from thyme.model.errors import InputError
 
 PIECE_BYTES = 262_144
 POLL_S = 0.1
-"""Between two looks at how far a retrieval is, or whether a node has gone."""
+"""Polling interval of a retrieval's progress, or of a node's end."""
 STOP_S = 20.0
 """Longer than a node takes its time to leave."""
 Progress = Callable[[int, int], None]
 """(bytes done, bytes in all; 0 if unknown)"""
-
-
-class Object(msgspec.Struct, frozen=True):
-    key: str
-    name: str
-    owner: str
-    own: bool
-    tags: tuple[str, ...]
-    summary_text: str | None
-    published_s: float
-    size_bytes: int
-
-
-class Match(msgspec.Struct, frozen=True):
-    subscription: int
-    delay_s: float
-    object: Object
-
-
-class Peer(msgspec.Struct, frozen=True):
-    node: str
-    address: str
-
-
-class Status(msgspec.Struct, frozen=True):
-    node: str
-    approach: str
-    address: str
-    version: str
-    joined: bool
-    started_s: float
-    now_s: float
-    peers: int
-    subscriptions: int
-    objects: int
-    memory_bytes: int
-    position: tuple[float, float] = (0.0, 0.0)
-    """Metres from the area's south-west corner."""
+CONNECT_S = 10.0
 
 
 class Client:
@@ -70,8 +36,8 @@ class Client:
     def __init__(self, path: Path | None = None) -> None:
         self.path = path or control_path()
 
-    def status(self) -> Status:
-        return msgspec.convert(self._ask("GET", "/v1/status"), Status)
+    def status(self) -> StatusView:
+        return msgspec.convert(self._ask("GET", "/v1/status"), StatusView)
 
     def stop(self) -> None:
         """Let the node leave, and wait until it has."""
@@ -86,19 +52,19 @@ class Client:
         """The device is here now."""
         self._ask("PUT", "/v1/position", {"x_m": x_m, "y_m": y_m})
 
-    def peers(self) -> list[Peer]:
-        return msgspec.convert(self._ask("GET", "/v1/peers"), list[Peer])
+    def peers(self) -> list[PeerView]:
+        return msgspec.convert(self._ask("GET", "/v1/peers"), list[PeerView])
 
-    def objects(self) -> list[Object]:
-        """What the node inserted or was notified of."""
-        found: list[Object] = []
-        while page := msgspec.convert(self._ask("GET", f"/v1/objects?skip={len(found)}"), list[Object]):
+    def objects(self) -> list[ObjectView]:
+        """Objects that the node inserted or was notified of."""
+        found: list[ObjectView] = []
+        while page := msgspec.convert(self._ask("GET", f"/v1/objects?skip={len(found)}"), list[ObjectView]):
             found += page
         return found
 
-    def found(self, query: str, **frame: float | str) -> list[Object]:
-        """What matches and is there now."""
-        return msgspec.convert(self._ask("GET", f"/v1/found?{urlencode({'query': query, **frame})}"), list[Object])
+    def found(self, query: str, **frame: float | str) -> list[ObjectView]:
+        """Matching objects that exist now."""
+        return msgspec.convert(self._ask("GET", f"/v1/found?{urlencode({'query': query, **frame})}"), list[ObjectView])
 
     def listen(self, query: str, **frame: float | str) -> Iterator[tuple[str, Any]]:
         """Events of a subscription that ends with this iteration: their kinds and what they say."""
@@ -113,19 +79,19 @@ class Client:
         tags: Iterable[str],
         summary: str = "",
         progress: Progress | None = None,
-    ) -> Object:
-        """Insert what a stream gives, of which the size may be unknown."""
+    ) -> ObjectView:
+        """Insert the contents of a stream; its size may be unknown."""
         asked = urlencode([("name", name), ("summary", summary), *(("tag", tag) for tag in tags)])
         headers = {} if size_bytes is None else {"Content-Length": str(size_bytes)}
         pieces = _pieces(data, size_bytes or 0, progress)
         with ask(self.path, "POST", f"/v1/objects?{asked}", pieces, headers) as answer:
-            return msgspec.json.decode(answer.read(), type=Object)
+            return msgspec.json.decode(answer.read(), type=ObjectView)
 
     def delete(self, key: str) -> None:
         self._ask("DELETE", f"/v1/objects/{quote(key)}")
 
     def key_of(self, text: str) -> str:
-        """The key that was meant: `NAME@NODE`, or a name that only one known object has."""
+        """Resolve a key: `NAME@NODE`, or a name that only one known object has."""
         if "@" in text:
             return text
         keys = [each.key for each in self.objects() if each.name == text]
@@ -191,3 +157,62 @@ def _events(answer: http.client.HTTPResponse) -> Iterator[tuple[str, Any]]:
             kind = value.decode()
         elif name == b"data":
             data = value
+
+
+class NoDaemon(InputError):
+    """No daemon answers."""
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: Path) -> None:
+        super().__init__("node")
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(CONNECT_S)
+        self.sock.connect(os.fspath(self._path))
+        self.sock.settimeout(None)
+
+
+def ask(
+    path: Path,
+    method: str,
+    target: str,
+    body: bytes | Iterable[bytes] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> http.client.HTTPResponse:
+    """The answer of the node whose control socket is at `path`, to be read and closed. An iterable goes in chunks."""
+    connection = _UnixConnection(path)
+    try:
+        expect_own(path)
+        chunked = body is not None and not isinstance(body, bytes) and "Content-Length" not in (headers or {})
+        sent = {**(headers or {}), **({"Transfer-Encoding": "chunked"} if chunked else {}), "Connection": "close"}
+        connection.request(method, target, body=body, headers=sent, encode_chunked=chunked)
+        answer = connection.getresponse()
+    except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError) as error:
+        connection.close()
+        raise NoDaemon(f"no node runs here ({path}); start one with: thyme node start --background") from error
+    except (OSError, http.client.HTTPException) as error:
+        connection.close()
+        raise NoDaemon(f"the node at {path} does not answer: {error}") from error
+    if answer.status >= http.client.BAD_REQUEST:
+        raise _error(answer)
+    return answer
+
+
+def ask_json(path: Path, method: str, target: str, given: Any = None) -> Any:
+    body = None if given is None else msgspec.json.encode(given)
+    headers = {"Content-Type": "application/json"} if body is not None else {}
+    with ask(path, method, target, body, headers) as answer:
+        read = answer.read()
+    return msgspec.json.decode(read) if read else None
+
+
+def _error(answer: http.client.HTTPResponse) -> Exception:
+    with answer:
+        read = answer.read()
+    try:
+        return error_of(msgspec.json.decode(read, type=Refusal).error)
+    except msgspec.MsgspecError:
+        return error_of(Problem("request", f"the node answered {answer.status} {answer.reason}"))

@@ -1,17 +1,87 @@
-"""A node without a terminal: it says where it is, and runs until a signal or a program asks it to leave."""
+"""A node that programs share: its HTTP interface on a control socket, an address of this machine, or both; and a node
+without a terminal, which runs until a signal or a program asks it to leave."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
 
-from thyme.live.daemon.doors import Doors, Opened, opened
+import msgspec
+
+from thyme.live.daemon.paths import expect_own
 from thyme.live.node.node import Node
 
+PRIVATE = 0o700
 
-async def serve(node: Node, doors: Doors) -> None:
-    """Run a node to its end, with its doors open."""
+
+class HttpAccess(msgspec.Struct, frozen=True):
+    """Addresses of a node's interfaces."""
+
+    control: Path | None = None
+    http: str = ""
+    """host:port; nowhere unless given."""
+    folder: Path | None = None
+    """Keeps the token, uploads and contents; without it, they go with the node."""
+
+
+class Here(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Metres from the south-west corner of the area."""
+
+    x_m: float
+    y_m: float
+
+
+class Ending(msgspec.Struct, frozen=True):
+    process: int
+    """It has ended when this process has."""
+
+
+class Served(msgspec.Struct, frozen=True):
+    control: str
+    address: str
+    token: str
+
+
+@asynccontextmanager
+async def served(node: Node, access: HttpAccess, stop: Callable[[], object]) -> AsyncIterator[Served | None]:
+    """While this is entered, programs can speak to the node; one that asks for its end has `stop` called."""
+    if access.control is None and not access.http:
+        yield None
+        return
+    from thyme.live.http.endpoints import Endpoint
+    from thyme.live.http.interface import NodeInterface
+    from thyme.live.http.server import HttpServer
+
+    async def end(_: Any, __: None) -> Ending:
+        stop()
+        return Ending(os.getpid())
+
+    async def place(_: Any, here: Here) -> None:
+        node.place(here.x_m, here.y_m)
+
+    def more(_: NodeInterface) -> list[Endpoint]:
+        return [
+            Endpoint("POST", "/v1/stop", end, "Leave and end", gives=Ending),
+            Endpoint("PUT", "/v1/position", place, "Say where the device is now", takes=Here, status=204),
+        ]
+
+    if access.control is not None:
+        access.control.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
+        expect_own(access.control.parent)
+    server = HttpServer(node, listen=access.http, unix=access.control, folder=access.folder, more_endpoints=more)
+    async with server:
+        control = "" if access.control is None else str(access.control)
+        yield Served(control, server.address, server.token if server.address else "")
+
+
+async def serve(node: Node, access: HttpAccess) -> None:
+    """Run a node to its end, with its HTTP interface."""
     leave = asyncio.Event()
     loop = asyncio.get_running_loop()
     signals = (signal.SIGINT, signal.SIGTERM)
@@ -20,8 +90,8 @@ async def serve(node: Node, doors: Doors) -> None:
     try:
         await node.open()
         try:
-            async with opened(node, doors, leave.set) as open_doors:
-                _say(node, open_doors)
+            async with served(node, access, leave.set) as reached:
+                _say(node, reached)
                 await node.connect(node.options.peers)
                 await _until(leave, node)
         finally:
@@ -46,11 +116,11 @@ async def _until(leave: asyncio.Event, node: Node) -> None:
         await asyncio.gather(joining, leaving, return_exceptions=True)
 
 
-def _say(node: Node, doors: Opened | None) -> None:
+def _say(node: Node, reached: Served | None) -> None:
     lines = [f"node {node.id} ({node.options.approach}) listens on {node.address}"]
-    if doors is not None and doors.control:
-        lines.append(f"programs of this user reach it at {doors.control}")
-    if doors is not None and doors.address:
-        lines.append(f"programs with its token reach it at {doors.address}")
+    if reached is not None and reached.control:
+        lines.append(f"programs of this user reach it at {reached.control}")
+    if reached is not None and reached.address:
+        lines.append(f"programs with its token reach it at {reached.address}")
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()

@@ -1,1 +1,1 @@
-"""A crowd of real processes on one machine, in an emulated area: who hears whom follows from where they stand."""
+"""A crowd of real processes on one machine, in an emulated area: positions decide which nodes are in range."""

@@ -1,7 +1,7 @@
-"""The air between processes of one machine: a socket for every ordered pair of nodes, where one finds the other.
+"""The emulated network between processes of one machine: a socket for every ordered pair of nodes.
 
-Node i knows node j by the address of the air's socket (i, j). What i sends there leaves by the socket (j, i), where
-j hears of i, if the area lets it through and when its delay has passed. The nodes are unchanged and know nothing of it.
+Node i sends to node j at the address of socket (i, j). The datagram leaves from socket (j, i), which is i's address for
+j, if the area lets it through and after its delay. The nodes are unchanged and do not know about it.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ import asyncio
 import socket
 from collections import Counter
 
-from thyme.live.emulation.area import Area
-from thyme.live.emulation.medium import Medium
+from thyme.live.emulation.area import Area, Medium
 from thyme.live.link.addresses import Address
 
 LOCAL = "127.0.0.1"
@@ -29,7 +28,7 @@ class Air:
         self._sockets: dict[tuple[int, int], socket.socket] = {}
         self._addresses: dict[int, Address] = {}
         self.carried: Counter[tuple[int, int]] = Counter()
-        """Datagrams that got through, by who sent them to whom, since somebody last looked."""
+        """Delivered datagrams per (sender, receiver) since the last reading."""
         self.datagrams = self.lost = 0
         self.medium = Medium(area.options.medium)
         self.late_s = 0.0
@@ -49,7 +48,7 @@ class Air:
         self._sockets.clear()
 
     def peers_of(self, node: int) -> list[str]:
-        """Where a node finds all others."""
+        """Addresses of all other nodes, as one node uses them."""
         places = (each.getsockname() for (one, _), each in self._sockets.items() if one == node)
         return [f"{host}:{port}" for host, port in places]
 
@@ -72,7 +71,7 @@ class Air:
         for _ in range(READ_PER_TURN):
             try:
                 data, sender = end.recvfrom(MAX_DATAGRAM_BYTES)
-            except OSError:  # there is no more, or whoever was sent to has gone
+            except OSError:  # there is no more, or the receiver has gone
                 return
             if sender == self._addresses.get(one):
                 self._carry(data, one, other)

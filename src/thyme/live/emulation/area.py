@@ -1,7 +1,10 @@
-"""The area of an emulated crowd: where everybody stands, and which datagrams get through.
+"""The area of an emulated crowd: positions of the nodes, which datagrams get through, and the shared channel.
 
-The rules are few and each says no by itself: who is out of range is not heard, neither is who stands on the other side
-of a cut or whose link was cut by hand, and of the rest a part is lost by chance.
+A datagram is lost if its ends are out of range, on two sides of a cut, or on a link that was cut by hand; of the rest,
+a share is lost by chance. The channel is an access point's: one frame at a time. A datagram is as many frames as it
+needs, and each goes over the channel twice, to the access point and from it. What is sent while the channel is busy
+waits, and what would wait for too long is lost. A node sends a broadcast to each of its peers, one copy after the
+other; on a channel that all hear, these are one frame.
 """
 
 from __future__ import annotations
@@ -11,9 +14,76 @@ from random import Random
 
 import msgspec
 
-from thyme.live.emulation.medium import MediumOptions
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
+from thyme.model.settings.bounds import AtLeastOne, NotNegative, Positive
+
+BITS_PER_MEGABIT = 1e6
+
+TOGETHER_S = 0.002
+"""Datagrams of one size that a node sends to different peers within this time are copies of one."""
+
+
+class MediumOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    rate_mbps: NotNegative = 0.0
+    """Of the channel; 0: unlimited."""
+    frame_s: NotNegative = 0.0002
+    """Overhead of a frame: channel access, preamble and acknowledgement of 802.11."""
+    frame_bytes: AtLeastOne = 1_472
+    """Payload of one frame."""
+    passes: AtLeastOne = 2
+    """How often each frame is sent: by the device and by the access point."""
+    queue_s: Positive = 0.5
+    """Datagrams that would wait longer are lost."""
+
+    def airtime_s(self, size_bytes: int) -> float:
+        """Channel time of a datagram."""
+        frames = -(-max(size_bytes, 1) // self.frame_bytes)
+        return self.passes * (frames * self.frame_s + 8.0 * size_bytes / (self.rate_mbps * BITS_PER_MEGABIT))
+
+
+class _Copies(msgspec.Struct):
+    """A datagram that may be on its way to several."""
+
+    size_bytes: int
+    sent_s: float
+    ends_s: float
+    to: set[int]
+
+
+class Medium:
+    """One channel."""
+
+    def __init__(self, options: MediumOptions) -> None:
+        self._options = options
+        self._free_s = 0.0
+        self._last: dict[int, _Copies] = {}
+        self.busy_s = 0.0
+        """How long the channel was busy."""
+
+    def turn_s(self, now_s: float, sender: int, to: int, size_bytes: int) -> float | None:
+        """Delay until a datagram has been sent; None if it is lost because the queue is full."""
+        options = self._options
+        if not options.rate_mbps:
+            return 0.0
+        last = self._last.get(sender)
+        if (
+            last is not None
+            and last.size_bytes == size_bytes
+            and to not in last.to
+            and now_s - last.sent_s <= TOGETHER_S
+        ):
+            last.to.add(to)
+            return max(0.0, last.ends_s - now_s)
+        begins_s = max(now_s, self._free_s)
+        if begins_s - now_s > options.queue_s:
+            return None
+        airtime_s = options.airtime_s(size_bytes)
+        self.busy_s += airtime_s
+        self._free_s = begins_s + airtime_s
+        self._last[sender] = _Copies(size_bytes, now_s, self._free_s, {to})
+        return self._free_s - now_s
+
 
 MAX_NODES = 64
 """Each pair of nodes needs two sockets of its own, and each node a process."""
@@ -26,9 +96,9 @@ class AirOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     range_m: float = 113.0
     """The papers': nodes of neighbouring cells of 40 m hear each other."""
     loss: float = 0.01
-    """Part of the datagrams that is lost although everybody is in range."""
+    """Share of datagrams that is lost although both ends are in range."""
     delay_s: float = 0.002
-    """What a datagram takes, and …"""
+    """Delay of a datagram, and …"""
     jitter_s: float = 0.001
     """… up to how much more, drawn uniformly."""
     medium: MediumOptions = MediumOptions()
@@ -54,7 +124,7 @@ class Area:
         self.options = options
         self.places = places
         self.cut_at_m: float | None = None
-        """Who stands west of it and who stands east of it do not hear each other."""
+        """Nodes west of it and nodes east of it do not receive each other's frames."""
         self.cut_links: set[tuple[int, int]] = set()
         self._random = Random(f"{seed}/air")
 
@@ -70,7 +140,7 @@ class Area:
         return link in self.cut_links
 
     def hears(self, one: int, other: int) -> bool:
-        """Whether two nodes hear each other, chance aside."""
+        """Whether two nodes are in range of each other, apart from random loss."""
         a, b = self.places[one], self.places[other]
         if self.cut_at_m is not None and (a.x_m < self.cut_at_m) != (b.x_m < self.cut_at_m):
             return False
@@ -79,7 +149,7 @@ class Area:
         return a.distance_m(b) <= self.options.range_m
 
     def delay_s(self, one: int, other: int) -> float | None:
-        """How long a datagram takes from one to the other; None if it does not get there."""
+        """Delay of a datagram between two nodes; None if it is lost."""
         if not self.hears(one, other) or self._random.random() < self.options.loss:
             return None
         return self.options.delay_s + self.options.jitter_s * self._random.random()

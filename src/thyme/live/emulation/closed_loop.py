@@ -72,7 +72,7 @@ class ClosedLoop:
         try:
             with self._meter.issuing(kind.value):
                 self._issue(kind)
-        except InputError:  # a subscription that was told of while it ended, for example
+        except InputError:  # for example a notification of a subscription that has just ended
             self._ended("")
 
     def _choices(self) -> list[OperationKind]:

@@ -1,8 +1,8 @@
-"""The map of an emulated crowd in a browser: who stands where and hears whom, what they hold and what flies about; and
-what a person does to them by clicking.
+"""The map of an emulated crowd in a browser: positions, links, stored objects and traffic, and what a person does to
+the nodes by clicking.
 
-A page, a stream of events (twice a second, the whole picture), and one address for deeds. All need the token that is in
-the address of the page: whoever can open it can kill processes of this user.
+A page, a stream of events (twice a second, the whole picture), and one address for actions. All need the token in the
+page's address: anyone who can open it can kill processes of this user.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import asyncio
 import hmac
 import socket
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from secrets import token_urlsafe
 from typing import Any
@@ -29,13 +29,13 @@ from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 
 PICTURE_EVERY_S = 0.5
-MAX_DEED_BYTES = 10_000
+MAX_ACTION_BYTES = 10_000
 SHOWN_LINES = 8
 STATIC = Path(__file__).parent / "static"
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:"
 
 
-class Deed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class MapAction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a person does: `kill` or `start` a node, `move` it, cut or mend a `link`, `cut` the area or `mend` it."""
 
     do: str
@@ -52,12 +52,14 @@ class Map:
         self._stage = stage
         self.token = token_urlsafe(16)
         self.lines: list[str] = []
-        """What has happened, for people."""
+        """Messages for people about recent events."""
+        self.ended = asyncio.Event()
+        """Set when the map is taken down, which ends its streams."""
         self._starting: set[asyncio.Task[None]] = set()
         routes = [
             Route("/", self._page),
             Route("/events", self._events),
-            Route("/deeds", self._deed, methods=["POST"]),
+            Route("/deeds", self._act_on_request, methods=["POST"]),
             *(Route(f"/{name}", self._file) for name in ("map.js", "map.css")),
         ]
         self.application = Starlette(routes=routes)
@@ -91,32 +93,34 @@ class Map:
             "lines": self.lines,
         }
 
-    def act(self, deed: Deed) -> None:
+    def act(self, action: MapAction) -> None:
         stage = self._stage
-        for node in {"link": (deed.node, deed.other), "cut": (), "mend": ()}.get(deed.do, (deed.node,)):
+        for node in {"link": (action.node, action.other), "cut": (), "mend": ()}.get(action.do, (action.node,)):
             if not 0 <= node < len(stage.members):
                 raise InputError(f"there is no node {node}")
-        match deed.do:
+        match action.do:
             case "kill":
-                stage.kill(deed.node)
+                stage.kill(action.node)
             case "start":
-                task = asyncio.ensure_future(stage.start(deed.node))
+                task = asyncio.ensure_future(stage.start(action.node))
                 self._starting.add(task)
                 task.add_done_callback(self._starting.discard)
             case "move":
-                stage.move(deed.node, Point(deed.x_m, deed.y_m))
+                stage.move(action.node, Point(action.x_m, action.y_m))
             case "link":
-                stage.area.cut_link(deed.node, deed.other)
+                stage.area.cut_link(action.node, action.other)
             case "cut":
-                stage.area.cut_at_m = deed.x_m
+                stage.area.cut_at_m = action.x_m
             case "mend":
                 stage.area.cut_at_m = None
                 stage.area.cut_links.clear()
             case _:
-                raise InputError(f"there is no deed {deed.do!r}")
-        whom = "" if deed.node < 0 else f" node {deed.node}" + (f" and {deed.other}" if deed.other >= 0 else "")
-        if deed.do != "move":
-            self.tell(f"{stage.now():.0f} s: {deed.do}{whom}, by hand")
+                raise InputError(f"there is no deed {action.do!r}")
+        target = (
+            "" if action.node < 0 else f" node {action.node}" + (f" and {action.other}" if action.other >= 0 else "")
+        )
+        if action.do != "move":
+            self.tell(f"{stage.now():.0f} s: {action.do}{target}, by hand")
 
     def _allowed(self, request: Request) -> bool:
         return hmac.compare_digest(request.query_params.get("token", "").encode(), self.token.encode())
@@ -136,18 +140,19 @@ class Map:
         return StreamingResponse(self._pictures(), media_type="text/event-stream")
 
     async def _pictures(self) -> AsyncIterator[bytes]:
-        while True:
+        while not self.ended.is_set():
             yield b"data: %s\n\n" % msgspec.json.encode(self.picture())
-            await asyncio.sleep(PICTURE_EVERY_S)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.ended.wait(), PICTURE_EVERY_S)
 
-    async def _deed(self, request: Request) -> Response:
+    async def _act_on_request(self, request: Request) -> Response:
         if not self._allowed(request):
             return PlainTextResponse("no", 403)
         try:
             body = await request.body()
-            if len(body) > MAX_DEED_BYTES:
+            if len(body) > MAX_ACTION_BYTES:
                 raise InputError("the request is too large")
-            self.act(msgspec.json.decode(body, type=Deed))
+            self.act(msgspec.json.decode(body, type=MapAction))
         except (InputError, msgspec.MsgspecError) as error:
             return PlainTextResponse(str(error), 400)
         return Response(status_code=204)
@@ -168,6 +173,7 @@ async def shown(stage: Stage, listen: str) -> AsyncIterator[tuple[Map, str]]:
     try:
         yield chart, f"http://{host}:{bound.getsockname()[1]}/?token={chart.token}"
     finally:
+        chart.ended.set()
         server.should_exit = True
         await asyncio.gather(serving, return_exceptions=True)
 

@@ -1,7 +1,7 @@
-"""A member of an emulated crowd: one process with one device and its user, who plays the operations it is told.
+"""A member of an emulated crowd: one process with one device and its user, who carries out the operations it receives.
 
-It is the user of the simulator on the device of a live node; what happens goes to a log of its own, with the records
-of a simulation. It ends when it is told to, or when nobody is there any more to tell it.
+It is the simulator's user on the device of a live node; events go to a log of its own, with the records of a
+simulation. It ends on request, or when the process that started it is gone.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from thyme.approaches.user import FIRST_REACTION, Numbers, User
 from thyme.live.emulation.closed_loop import ClosedLoop
-from thyme.live.emulation.errands import Errands
 from thyme.live.emulation.meter import Meter
 from thyme.live.emulation.orders import (
+    Did,
     Fetch,
     Issue,
     Leave,
@@ -41,9 +41,48 @@ from thyme.live.emulation.orders import (
 from thyme.live.loop import run
 from thyme.live.node.clock import Clock
 from thyme.live.node.device import Device
-from thyme.live.store.places import open_store
+from thyme.live.node.host import LiveHost
+from thyme.live.store.folders import open_store
 from thyme.model.ids import NodeId, SubscriptionKey
 from thyme.model.objects import Metadata
+
+
+class SingleObjects:
+    """Single objects that this member was ordered to share or to fetch, and how long that took."""
+
+    def __init__(self, user: User, host: LiveHost, say: Callable[[Any], None]) -> None:
+        self._user = user
+        self._host = host
+        self._say = say
+        self._notified: dict[str, Metadata] = {}
+        self._wanted: set[str] = set()
+
+    def told(self, metadata: Metadata) -> None:
+        """The user was notified."""
+        self._notified[metadata.key.oid] = metadata
+        if metadata.key.oid in self._wanted:
+            self._wanted.discard(metadata.key.oid)
+            self._retrieve(metadata)
+
+    def share(self, order: Share) -> None:
+        content = order.oid.encode().ljust(order.size_bytes, b".")[: order.size_bytes]
+        number, ended = self._user.numbers.take(), self._timed(order.oid)
+        self._user.insert(number, order.oid, content, (order.tag,), b"", ended, order.replicate)
+
+    def fetch(self, order: Fetch) -> None:
+        known = self._notified.get(order.oid)
+        if known is None:
+            self._wanted.add(order.oid)
+        else:
+            self._retrieve(known)
+
+    def _retrieve(self, metadata: Metadata) -> None:
+        self._user.retrieve(self._user.numbers.take(), metadata, self._timed(metadata.key.oid))
+
+    def _timed(self, oid: str) -> Callable[[str], None]:
+        began_s = self._host.now()
+        return lambda failure: self._say(Did(oid, self._host.now() - began_s, failure))
+
 
 STATE_EVERY_S = 0.5
 REACTIONS = 1_000_000
@@ -64,18 +103,18 @@ class Member:
         self._life = life
         self._meter: Meter | None = None
         self._loop: ClosedLoop | None = None
-        self._errands = Errands(self._user, self._device.host, say)
+        self._objects = SingleObjects(self._user, self._device.host, say)
 
     def _told(self, key: SubscriptionKey, matches: Sequence[tuple[Metadata, float]]) -> None:
         self._notified += len(matches)
         for metadata, _ in matches:
-            self._errands.told(metadata)
+            self._objects.told(metadata)
             if self._loop is not None:
                 self._loop.told(metadata)
 
     async def live(self, orders: asyncio.Queue[Order | None]) -> None:
         await self._device.open()
-        self._user.take(self._device.store)
+        self._user.take(self._device.approach)
         if self._life.tail_s:
             self._meter = Meter(self._device.host, self._life.tail_s)
         say(Listens(*self._device.address))
@@ -100,9 +139,9 @@ class Member:
             case Stand():
                 self._device.host.place(order.place, moving=order.moving)
             case Share():
-                self._errands.share(order)
+                self._objects.share(order)
             case Fetch():
-                self._errands.fetch(order)
+                self._objects.fetch(order)
             case _ if self._meter is not None:
                 self._use(order, self._meter)
 
@@ -124,9 +163,9 @@ class Member:
             await asyncio.sleep(STATE_EVERY_S)
 
     def state(self) -> State:
-        store = self._device.store
-        cell = getattr(getattr(store, "cell", None), "place", None)
-        held = {name: count for name, count, _ in store.stored()}
+        approach = self._device.approach
+        cell = getattr(getattr(approach, "cell", None), "place", None)
+        held = {name: count for name, count, _ in approach.stored()}
         neighbours = tuple(sorted(int(node) for node in self._device.neighbours()))
         return State(self._device.joined.is_set(), cell, neighbours, held, self._notified, self._user.busy)
 

@@ -1,12 +1,13 @@
-"""A meter on a device of Thyme-DCS: what it computes, sends and hears, told apart by what that is for.
+"""A meter on a device of Thyme-DCS: its computing time, sent and received frames, by purpose.
 
 The purposes are those of Thyme FGCS §10.3.3: *issuing* operations of one's own, *processing* requests that come to the
 cell, *maintaining* the cell's state after another member has processed one, and *running*, which is everything else:
-beacons, repair, joining. A message says what it is for; what is sent while it is handled, or by a timer that was set
-meanwhile, is for the same. The processor's time outside of handlers (sockets, seals, the event loop) is not told apart.
+beacons, repair, joining. The type of a message gives its purpose; messages sent while it is handled, or by a timer set
+meanwhile, have the same purpose. CPU time outside of handlers (sockets, encryption, the event loop) is not split by
+purpose.
 
-The radio counts as awake from every frame that it sends, and every unicast that it hears, for a moment (`awake_s`);
-broadcasts come when a radio that saves power listens anyway.
+The radio counts as awake for a moment (`awake_s`) after every frame that it sends and every unicast that it receives;
+broadcasts arrive when a power-saving radio listens anyway.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ _purpose: ContextVar[Purpose] = ContextVar("purpose", default=IDLE)
 
 
 class Tally(msgspec.Struct):
-    """What was done for one purpose."""
+    """Work for one purpose."""
 
     count: int = 0
     """Operations issued, requests processed, changes learnt."""
@@ -78,7 +79,7 @@ class Tally(msgspec.Struct):
 
 
 class Account(msgspec.Struct, frozen=True):
-    """What a meter counted since it was last reset, by "role/kind"."""
+    """Counters since the last reset, by "role/kind"."""
 
     seconds: float
     cpu_s: float
@@ -156,7 +157,7 @@ class Meter:
 
 
 def purpose_of(message: Message, under_way: str) -> tuple[Purpose, bool]:
-    """What a message is for, at whoever hears it while waiting for the end of an operation; and whether it counts."""
+    """Purpose of a message at a receiver that waits for the end of an operation; and whether it counts."""
     inner = _inside(message)
     if type(inner) in REQUESTS:
         return (PROCESSING, REQUESTS[type(inner)]), True

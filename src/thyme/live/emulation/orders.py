@@ -1,4 +1,4 @@
-"""What an emulated crowd and its members say to each other: lines of JSON over pipes."""
+"""Messages between an emulated crowd and its members: lines of JSON over pipes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thyme.model.operations import Operation
 
 
 class Life(msgspec.Struct, frozen=True):
-    """What a member is told when it is started."""
+    """The configuration that a member receives at its start."""
 
     device: DeviceOptions
     store: str
@@ -25,7 +25,7 @@ class Life(msgspec.Struct, frozen=True):
     users: UserOptions
     seed: int
     tail_s: float = 0.0
-    """How long the meter takes the radio to be awake after a frame; 0: there is no meter."""
+    """How long the meter counts the radio as awake after a frame; 0: no meter."""
 
 
 class Meet(msgspec.Struct, frozen=True, tag="meet"):
@@ -56,7 +56,7 @@ class Rest(msgspec.Struct, frozen=True, tag="rest"):
 
 
 class ReadMeter(msgspec.Struct, frozen=True, tag="read"):
-    """Say what the meter has counted, and begin anew."""
+    """Report the meter's counters, and reset them."""
 
 
 class Share(msgspec.Struct, frozen=True, tag="share"):
@@ -87,13 +87,13 @@ class Listens(msgspec.Struct, frozen=True, tag="listens"):
 
 
 class State(msgspec.Struct, frozen=True, tag="state"):
-    """How a member is, told now and then."""
+    """A member's state, reported periodically."""
 
     joined: bool
     cell: int | None
     neighbours: tuple[int, ...]
     held: dict[str, int]
-    """What it holds, for itself and others: how many of what."""
+    """Stored items by type, for itself and others."""
     notified: int
     busy: bool
 

@@ -1,6 +1,7 @@
 """The stage: starts the members of an emulated crowd, hands them their operations, and kills, moves and cuts them.
 
-Each member is a process. Killing one is SIGKILL, with no goodbye; reviving starts it anew on the store that it left.
+Each member is a process. Killing one is SIGKILL, with no goodbye; reviving starts it anew on the store that it left. A
+crowd has two sockets for each pair of nodes, more open files than a process is usually allowed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ import msgspec
 from thyme.approaches.user import UserOptions
 from thyme.live.emulation.air import Air
 from thyme.live.emulation.area import Area
-from thyme.live.emulation.open_files import allow_crowd
 from thyme.live.emulation.orders import (
     Did,
     Issue,
@@ -34,12 +34,36 @@ from thyme.live.emulation.orders import (
     line,
     read_said,
 )
-from thyme.live.link.udp import LinkOptions
+from thyme.live.link.link import LinkOptions
 from thyme.live.node.device import DeviceOptions
-from thyme.live.store.options import DiskOptions
+from thyme.live.store.room import DiskOptions
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 from thyme.model.operations import Operation, RetrievalPolicy
+
+PER_MEMBER = 4
+"""Pipes to and from a member, and what it is started with."""
+SPARE = 100
+"""For everything else: the map, the event loop, libraries."""
+
+
+def allow_crowd(nodes: int) -> None:
+    """Let this process have the files of a crowd; InputError if the system does not."""
+    allow_open_files(nodes * (nodes - 1) + PER_MEMBER * nodes + SPARE)
+
+
+def allow_open_files(wanted: int) -> None:
+    if sys.platform == "win32":  # where there is no such limit
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        raise InputError(f"{wanted:,} open files are needed and {hard:,} allowed (ulimit -Hn); start fewer nodes")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
 
 MEMBER = "thyme.live.emulation.member"
 LOGS, STORES, SAID = "logs", "stores", "members.txt"
@@ -49,14 +73,17 @@ START_S, JOIN_S, LEAVE_S = 60.0, 120.0, 30.0
 LOOK_S = 0.1
 LINE_BYTES = 1_000_000
 
+WALK_MPS = 1.4
+"""How fast people walk who are told to."""
+WALK_EVERY_S = 0.5
+"""Between two steps of theirs."""
+
 
 class StageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     approach: str = "dcs"
     settings: dict[str, Any] = {}
     seed: int = 1
     users: UserOptions = UserOptions(RetrievalPolicy(probability=0.3))
-    walk_mps: float = 1.4
-    walk_every_s: float = 0.5
     link: LinkOptions = LinkOptions()
     tail_s: float = 0.0
     """With a meter on every device: how long a radio is awake after a frame."""
@@ -91,7 +118,7 @@ class Stage:
         self._walking: dict[int, Point] = {}
         self._random = Random(f"{options.seed}/stage")
         self.answered: Callable[[int, Metered | Did], None] | None = None
-        """Told what members say in answer to orders."""
+        """Called with members' answers to orders."""
         (folder / LOGS).mkdir(parents=True)
 
     def now(self) -> float:
@@ -153,7 +180,7 @@ class Stage:
         self.order(node, Meet(tuple(self.air.peers_of(node))))
 
     def order(self, node: int, order: Order) -> None:
-        """Tell a member something; one that is off does not hear it."""
+        """Send an order to a member; one that is off does not receive it."""
         if self.members[node].on:
             self._write(self.members[node], order)
 
@@ -175,9 +202,9 @@ class Stage:
 
     async def walk_on(self) -> None:
         """Keep the walkers walking."""
-        step_m = self.options.walk_mps * self.options.walk_every_s
+        step_m = WALK_MPS * WALK_EVERY_S
         while True:
-            await asyncio.sleep(self.options.walk_every_s)
+            await asyncio.sleep(WALK_EVERY_S)
             for node, goal in self._walking.items():
                 here = self.area.places[node]
                 left_m = here.distance_m(goal)

@@ -1,7 +1,7 @@
-"""A trial: a workload played by an emulated crowd to which things happen, and the events that it leaves.
+"""A trial of an emulated crowd: a workload drawn from a seed, with walkers, kills and a partition.
 
-The folder of a trial has the log and the store of every member, and in the end the events of all as one table, as a
-simulation writes them.
+Users subscribe to what some care about, and share objects. Tags are as unequal as people's interests: the second is
+half as frequent as the first, the third a third.
 """
 
 from __future__ import annotations
@@ -17,10 +17,60 @@ import msgspec
 from thyme.drafts import drafted
 from thyme.live.emulation.area import AirOptions, Area, scattered
 from thyme.live.emulation.stage import Stage, StageOptions
-from thyme.live.emulation.workload import WorkloadOptions, operations_of
 from thyme.live.node.logs.log import read_log
 from thyme.model.errors import InputError
+from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
+from thyme.model.records import OperationKind
+from thyme.model.settings.bounds import NotNegative, Positive
+
+TAGS = ("goal", "crowd", "portugal", "france", "replay", "save", "corner", "card", "final", "anthem")
+
+
+class WorkloadOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    duration_s: Positive = 60.0
+    inserts_per_s: Positive = 2.0
+    """Of the whole crowd."""
+    size_bytes: int = 20_000
+    deletes: NotNegative = 0.05
+    """Part of the objects that their owners delete before the end."""
+    settle_s: NotNegative = 3.0
+    """Between the subscriptions, which come first, and what is shared."""
+
+
+def operations_of(options: WorkloadOptions, nodes: int, begin_s: float, seed: int) -> list[Operation]:
+    """The trace, in order of time, from `begin_s` on."""
+    random = Random(f"{seed}/workload")
+    planned: list[Operation] = []
+    for node in range(nodes):
+        at_s = begin_s + random.uniform(0.0, options.settle_s / 2.0)
+        wanted, unwanted = _tags(random, 2)
+        query = wanted if random.random() < 0.7 else f"{wanted} & !{unwanted}"
+        start_s = None if random.random() < 0.3 else at_s
+        planned.append(Operation(0, at_s, NodeId(node), OperationKind.SUBSCRIBE, sid=0, query=query, start_s=start_s))
+    at_s, count = begin_s + options.settle_s, 0
+    while (at_s := at_s + random.expovariate(options.inserts_per_s)) < begin_s + options.duration_s:
+        node, count = NodeId(random.randrange(nodes)), count + 1
+        tags = tuple(sorted(_tags(random, random.randint(1, 3))))
+        size_bytes = max(1, round(options.size_bytes * random.lognormvariate(-0.5, 1.0)))
+        planned.append(
+            Operation(0, at_s, node, OperationKind.INSERT, oid=f"photo{count}", tags=tags, size_bytes=size_bytes)
+        )
+        if random.random() < options.deletes:
+            gone_s = random.uniform(at_s, begin_s + options.duration_s)
+            planned.append(Operation(0, gone_s, node, OperationKind.DELETE, oid=f"photo{count}"))
+    planned.sort(key=lambda each: each.at_s)
+    return [msgspec.structs.replace(each, operation=number) for number, each in enumerate(planned)]
+
+
+def _tags(random: Random, count: int) -> Sequence[str]:
+    """Different ones, the frequent ones more often."""
+    chosen: dict[str, None] = {}
+    weights = [1.0 / (rank + 1) for rank in range(len(TAGS))]
+    while len(chosen) < count:
+        chosen[random.choices(TAGS, weights)[0]] = None
+    return list(chosen)
+
 
 LEAD_S = 1.0
 """Between the last to join and the first operation."""
@@ -35,7 +85,7 @@ class TrialOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kills: int = 0
     """Members that are killed without a goodbye, evenly over the trial, …"""
     revive_s: float = 10.0
-    """… and start again on their stores after so long; 0: never."""
+    """… and start again on their stores after this time; 0: never."""
     rest_s: float = 5.0
     """For what is under way when the workload ends."""
     cut: tuple[float, float] | None = None

@@ -1,8 +1,8 @@
 """The use case of the papers' devices (Thyme FGCS §10.2): a crowd in two cells whose users work in a closed loop.
 
-First everybody stands by, to see what running costs; then publishers and subscribers, drawn by the seed, use their
-devices; then one fetches objects of growing size from the other cell; last, who shared an object is killed, and the
-object is fetched all the same.
+First all nodes idle, to measure the cost of running; then publishers and subscribers, drawn by the seed, use their
+devices; then one node fetches objects of growing size from the other cell; last, the owner of an object is killed, and
+the object is still fetched.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from thyme.live.emulation.closed_loop import LoopOptions, Role
 from thyme.live.emulation.meter import Account
 from thyme.live.emulation.orders import Did, Fetch, Issue, Loop, Metered, ReadMeter, Rest, Share
 from thyme.live.emulation.stage import Stage, StageOptions
-from thyme.live.link.carrying.paths import PathOptions
-from thyme.live.link.udp import LinkOptions
+from thyme.live.link.link import LinkOptions
+from thyme.live.link.paths import PathOptions
 from thyme.live.loop import run
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
@@ -32,18 +32,18 @@ from thyme.model.records import OperationKind
 CELL_M = 40.0
 MARGIN_M = 5.0
 WIFI_BYTES = 1_400
-"""Datagrams as they are on Wi-Fi, though everybody is on this machine."""
+"""Datagrams of Wi-Fi's size, though all nodes are on this machine."""
 LOOK_S = 0.05
 ANSWER_S = 60.0
-"""How long an errand may take."""
+"""How long sharing or fetching one object may take."""
 QUIET_S = 20.0
-"""How long to wait for what is under way when users rest."""
+"""Timeout for operations under way when users stop."""
 Holds = Callable[[], bool]
 LARGE, LAST = "large", "last"
 ONCE_BYTES, SEVERAL = 1_000_000, 5
 """Objects from this size on are fetched once, smaller ones several times: one loss doubles their time."""
 CHURN_NODES = 4
-"""Of fewer, nobody would be left in a cell."""
+"""With fewer, a cell could be empty."""
 
 
 class UseCaseOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,7 +67,7 @@ class Fetched(msgspec.Struct, frozen=True):
 
 
 class Played(msgspec.Struct, frozen=True):
-    """What was measured besides the logs."""
+    """Measurements besides the logs."""
 
     begin_s: float
     end_s: float
@@ -168,7 +168,7 @@ class UseCase:
                 self._done[answer.oid] = answer
 
     async def _accounts_of_all(self) -> dict[int, Account]:
-        """What the meters counted since they were last read."""
+        """The meters' counters since the last reading."""
         self._accounts = {}
         for node in range(self._options.nodes):
             self.stage.order(node, ReadMeter())
@@ -190,8 +190,8 @@ class UseCase:
         wanted = [(size, copy) for size in self._options.sizes for copy in range(1 if size >= ONCE_BYTES else SEVERAL)]
         for size_bytes, copy in wanted:
             oid = f"image{size_bytes}-{copy}"
-            failure = (await self._errand(0, Share(oid, LARGE, size_bytes, replicate=False))).failure
-            did = await self._errand(1, Fetch(oid)) if not failure else Did(oid, 0.0, failure)
+            failure = (await self._ordered(0, Share(oid, LARGE, size_bytes, replicate=False))).failure
+            did = await self._ordered(1, Fetch(oid)) if not failure else Did(oid, 0.0, failure)
             fetched.append(Fetched(size_bytes, did.latency_s, did.failure))
         return tuple(fetched)
 
@@ -199,19 +199,19 @@ class UseCase:
         if not self._options.sizes:
             await self._subscribe()
         size_bytes = LoopOptions().size_bytes
-        await self._errand(0, Share(LAST, LARGE, size_bytes, replicate=True))
+        await self._ordered(0, Share(LAST, LARGE, size_bytes, replicate=True))
         await asyncio.sleep(1.0)
         self.stage.kill(0)
-        did = await self._errand(1, Fetch(LAST))
+        did = await self._ordered(1, Fetch(LAST))
         return Fetched(size_bytes, did.latency_s, did.failure)
 
     async def _subscribe(self) -> None:
-        """The second node, in the other cell, will hear of what the first one shares."""
+        """The second node, in the other cell, will be notified of what the first one shares."""
         operation = Operation(0, 0.0, NodeId(1), OperationKind.SUBSCRIBE, sid=1_000_000, query=LARGE)
         self.stage.order(1, Issue(operation))
         await asyncio.sleep(1.0)
 
-    async def _errand(self, node: int, order: Share | Fetch) -> Did:
+    async def _ordered(self, node: int, order: Share | Fetch) -> Did:
         self._done.pop(order.oid, None)
         self.stage.order(node, order)
         try:

@@ -1,8 +1,8 @@
-"""Contents that clients asked for: retrieved to files of a folder, from which they are served in any ranges.
+"""Contents that clients asked for: retrieved to files of a folder, and served from there in any range.
 
-There is at most one retrieval per object, whoever asked for it. It goes on when nobody waits any more, can be paused,
-and asking again after a failure or a pause goes on from what has arrived. The folder is bounded: the files asked for
-longest ago go first.
+There is at most one retrieval per object, however many clients ask for it. It continues when no client waits any more,
+can be paused, and a new request after a failure or a pause continues with the received part. The folder is bounded: the
+least recently requested files are removed first.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
-from thyme.live.failures import OperationError
-from thyme.live.http.faults import Fault
-from thyme.live.http.forms import RetrievalView
-from thyme.live.http.limits import HttpOptions
+from thyme.live.failures import Fault, OperationError
+from thyme.live.http.limits import PROGRESS_S, HttpOptions
 from thyme.live.node.node import Node
+from thyme.live.views import RetrievalView
 from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.ids import ObjectKey
@@ -31,7 +30,7 @@ class Contents:
     """The retrieved contents of one node."""
 
     def __init__(self, node: Node, folder: Path, options: HttpOptions, changed: Changed) -> None:
-        """`changed` is told of every retrieval that begins, gets on or ends."""
+        """`changed` is called when a retrieval begins, advances or ends."""
         self._node = node
         self._folder = folder
         self._options = options
@@ -48,7 +47,7 @@ class Contents:
         return self._states.get(key)
 
     def begin(self, metadata: Metadata) -> RetrievalView:
-        """Have the content here, or on its way."""
+        """Start to retrieve the content, unless it is here or on its way."""
         key = metadata.key
         if self._file(key).exists():
             return self._note(metadata, DONE, metadata.size_bytes)
@@ -61,7 +60,7 @@ class Contents:
         return self._states[key]
 
     async def file(self, metadata: Metadata) -> Path:
-        """Where the content is, once it is here; OperationError or InputError if it cannot be had."""
+        """The file of the content, once it is complete; OperationError or InputError if it cannot be retrieved."""
         file = self._file(metadata.key)
         self.begin(metadata)
         if task := self._tasks.get(metadata.key):
@@ -95,7 +94,7 @@ class Contents:
         def progress(have_bytes: int, size_bytes: int) -> None:
             nonlocal due_s
             if loop.time() >= due_s:
-                due_s = loop.time() + self._options.progress_s
+                due_s = loop.time() + PROGRESS_S
                 self._note(metadata, RUNNING, have_bytes)
 
         try:
@@ -122,7 +121,7 @@ class Contents:
         return self._folder / sha256(str(key).encode()).hexdigest()
 
     def _make_room(self, newest: Path) -> None:
-        """Of the files besides the newest, those asked for longest ago go."""
+        """Remove the least recently requested files, but not the newest."""
         files = [(file.stat().st_mtime, file.stat().st_size, file) for file in self._folder.glob("*") if file.is_file()]
         over = sum(size for _, size, _ in files) - self._options.contents_bytes
         for _, size, file in sorted(files):

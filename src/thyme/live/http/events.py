@@ -1,8 +1,9 @@
 """What happens at a node, as server-sent events.
 
-Every event has a number within this life of the node; the newest are kept, so a stream that broke off goes on behind
-the event that it heard last (`Last-Event-ID`). Who reads too slowly is not waited for: what is no longer kept when it
-gets there is counted, and it is told how many it lost. An id of another life of the node tells everything that is kept.
+Every event has a number within this run of the node. The newest events are kept, so a client that reconnects continues
+after the last event it received (`Last-Event-ID`). The node does not wait for slow readers: events that were dropped
+before a client read them are counted, and the client receives that number. If the id is of another run of the node, all
+kept events are sent.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from typing import Any
 import msgspec
 from starlette.responses import StreamingResponse
 
-from thyme.live.http.faults import Fault
-from thyme.live.http.limits import HttpOptions
+from thyme.live.failures import Fault
+from thyme.live.http.limits import HEARTBEAT_S, HttpOptions
 
 RETRY_MS = 1_000
 LIFE_BYTES = 4
@@ -69,8 +70,9 @@ class Events:
     def response(
         self, after: str | None, wanted: Wanted, ends: Callable[[], bool] = lambda: False
     ) -> StreamingResponse:
-        """A stream of the wanted events behind the one with the id `after`, or of all that are kept without one. It
-        ends when `ends` says so and all were told."""
+        """A stream of the wanted events after the one with the id `after`, or of all kept events without one. It ends
+        when `ends` returns true and all events were sent.
+        """
         if len(self._readers) >= self._options.streams:
             raise Fault(503, "busy", f"{len(self._readers)} streams are open, which is all there can be; close one")
         first = self._first_after(after)
@@ -97,7 +99,7 @@ class Events:
                     return
                 if first == self._next:
                     with suppress(TimeoutError):
-                        async with asyncio.timeout(self._options.heartbeat_s):
+                        async with asyncio.timeout(HEARTBEAT_S):
                             await changed.wait()
                     if not changed.is_set():
                         yield b": still here\n\n"

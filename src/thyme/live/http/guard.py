@@ -15,18 +15,19 @@ from hmac import compare_digest
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from secrets import token_urlsafe
+from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from thyme.live.http.faults import Fault, response_to
+from thyme.live.failures import Fault
+from thyme.live.http.endpoints import response_to
 from thyme.model.errors import InputError
 
 TOKEN_BYTES = 24
 MIN_TOKEN_CHARS, MAX_TOKEN_CHARS = 16, 200
 COOKIE_AGE_S = 400 * 86_400
 """The longest that browsers keep one."""
-SAFE_METHODS = ("GET", "HEAD")
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -51,6 +52,11 @@ def kept_token(file: Path) -> str:
     return token
 
 
+SESSION = "thyme.session"
+Admit = Callable[[Headers, str, str], Any]
+"""Given headers, method and path of a request: its sender; a Fault if it is not allowed."""
+
+
 class Guard:
     """An ASGI application in front of another."""
 
@@ -62,13 +68,15 @@ class Guard:
         names: Iterable[str],
         port: int,
         public: Callable[[str, str], bool] = lambda method, path: False,
+        admit: Admit | None = None,
     ) -> None:
-        """`names` are the hosts that this server is known by; `public` says what needs no token, by method and path."""
+        """`names` are the hosts that this server is known by; `public` says what needs no token, by method and path.
+        `admit` is asked about requests without the token; handlers find what it gives in the scope, as SESSION."""
         self._app = app
         self._token = token.encode()
         self._hosts = {f"{name}:{port}" for name in names} | ({*names} if port == 80 else set())
         self.cookie = f"thyme-{port}"
-        self._public = public
+        self._public, self._admit = public, admit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -77,7 +85,7 @@ class Guard:
         try:
             self._check_site(headers)
             if not self._public(scope["method"], scope["path"]):
-                self._check_token(headers)
+                self._check_token(scope, headers)
         except Fault as fault:
             await response_to(fault)(scope, receive, _with_headers(send))
             return
@@ -99,7 +107,7 @@ class Guard:
         ):
             raise Fault(403, "origin", "another site cannot drive this node")
 
-    def _check_token(self, headers: Headers) -> None:
+    def _check_token(self, scope: Scope, headers: Headers) -> None:
         scheme, _, given = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self._is_token(given.strip()):
             return
@@ -107,7 +115,11 @@ class Guard:
             cookie = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
         except CookieError:
             cookie = None
-        if cookie is None or not self._is_token(cookie.value):
+        if cookie is not None and self._is_token(cookie.value):
+            return
+        if self._admit is not None:
+            scope[SESSION] = self._admit(headers, scope["method"], scope["path"])
+        else:
             raise Fault(401, "token", "give this node's token, as Authorization: Bearer TOKEN")
 
     def _is_token(self, given: str) -> bool:

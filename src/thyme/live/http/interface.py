@@ -6,34 +6,38 @@ The handlers translate and nothing more: an object, subscription or retrieval is
 from __future__ import annotations
 
 import asyncio
-import time
-from importlib.metadata import version
 from pathlib import Path
+from secrets import token_hex
 
-import psutil
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
-from thyme.live.http import forms
-from thyme.live.http.asking import Asking
+from thyme.live import views
+from thyme.live.failures import Fault, not_found
 from thyme.live.http.contents import Contents
+from thyme.live.http.endpoints import WHOLE, Endpoint, Parameter
 from thyme.live.http.events import Event, Events
-from thyme.live.http.faults import Fault, not_found
 from thyme.live.http.limits import HttpOptions
-from thyme.live.http.subscriptions import Subscriptions
-from thyme.live.http.uploads import Uploads, made_up_name
-from thyme.live.node.node import Node
-from thyme.live.node.operations.notifications import Notice
+from thyme.live.http.metrics import MEDIA_TYPE, NodeSums, metrics_text
+from thyme.live.http.subscriptions import ConnectionSubscriptions, Subscriptions
+from thyme.live.http.uploads import Uploads
+from thyme.live.node.arguments import MAX_NAME_CHARS, parse_key
+from thyme.live.node.logs.log import SeveralLogs
+from thyme.live.node.node import NAME_BYTES, Node
+from thyme.live.node.notifications import Notice
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import ObjectKey, SubscriptionKey
-from thyme.model.objects import Metadata
+from thyme.model.objects import MAX_TAGS, Metadata
 from thyme.model.queries import parse_query
 from thyme.model.subscriptions import Subscription
 
+MAX_DIGITS = 18
+"""Of a number in a request."""
+
 
 class NodeInterface:
-    """What clients of one node share. Made when the node is open, ended before it is closed."""
+    """State shared by the clients of one node. Created when the node is open, ended before it is closed."""
 
     def __init__(self, node: Node, folder: Path, options: HttpOptions | None = None) -> None:
         self.node = node
@@ -44,20 +48,24 @@ class NodeInterface:
         self.contents = Contents(
             node, folder / "contents", self.options, lambda view: self.events.put("retrieval", view)
         )
-        self.asking = Asking(node, self.options)
-        self._started_s = time.time()
+        self.listeners = ConnectionSubscriptions(node, self.options)
+        self.sums = NodeSums()
+        self._log_before = node.device.host.log
+        node.device.host.log = SeveralLogs(self._log_before, self.sums)
         self._heard_before, node.on_notice = node.on_notice, self._heard
         self._presences = asyncio.get_running_loop().create_task(self._tell_presences())
 
     async def end(self) -> None:
         self.events.end()
+        self.listeners.end()
         self.node.on_notice = self._heard_before
+        self.node.device.host.log = self._log_before
         self._presences.cancel()
         await asyncio.gather(self._presences, return_exceptions=True)
         await self.contents.end()
 
     def metadata(self, text: str) -> Metadata:
-        key = forms.key_from(text)
+        key = parse_key(text)
         found = next((each for each in self.node.known() if each.key == key), None)
         if found is None:
             raise not_found(f"object {text[:200]} that this node knows of; subscribe to one of its tags first")
@@ -67,73 +75,66 @@ class NodeInterface:
         if self._heard_before is not None:
             self._heard_before(notice)
         self.subscriptions.count(notice.subscription.sid)
-        self.events.put("notified", forms.notice_view(notice, self.node.id), notice.subscription.sid)
+        self.events.put("notified", views.notice_view(notice, self.node.id), notice.subscription.sid)
 
     async def _tell_presences(self) -> None:
         async for presence in self.node.peers():
-            self.events.put("peer", forms.PresenceView(str(presence.node), presence.address, presence.here))
+            self.events.put("peer", views.PresenceView(str(presence.node), presence.address, presence.here))
 
-    async def status(self, _: Request, __: None) -> forms.StatusView:
-        node, device = self.node, self.node.device
-        position = device.host.position()
-        return forms.StatusView(
-            node=str(node.id),
-            approach=node.options.approach,
-            address=node.address,
-            version=version("thyme"),
-            joined=device.joined.is_set(),
-            now_s=node.now(),
-            started_s=self._started_s,
-            position=(position.x_m, position.y_m),
-            peers=len(device.neighbours()),
-            subscriptions=len(node.subscriptions()),
-            objects=len(node.known()),
-            held=tuple(forms.Held(*each) for each in device.store.stored()),
-            memory_bytes=psutil.Process().memory_info().rss,
-            last_event=self.events.last,
-            streams=self.events.streams,
-        )
+    async def status(self, _: Request, __: None) -> views.StatusView:
+        return views.status_view(self.node, self.events.last, self.events.streams)
 
-    async def peers(self, _: Request, __: None) -> list[forms.PeerView]:
-        return [forms.PeerView(str(node), address) for node, address in self.node.device.neighbours().items()]
+    async def metrics(self, _: Request, __: None) -> Response:
+        return Response(metrics_text(self.node, self.sums), media_type=MEDIA_TYPE)
 
-    async def query(self, request: Request, _: None) -> forms.QueryView:
+    async def peers(self, _: Request, __: None) -> list[views.PeerView]:
+        return views.peer_views(self.node)
+
+    async def query(self, request: Request, _: None) -> views.QueryView:
         query = parse_query(request.query_params.get("text", ""))
         key = SubscriptionKey(0, self.node.id)
         subscription = Subscription.to_query(key, query, TimeFrame.always())
         parts = subscription.conjunctions
-        if self.node.device.store.capabilities.needs_positive_literal and not all(part.positive for part in parts):
+        if self.node.device.approach.capabilities.needs_positive_literal and not all(part.positive for part in parts):
             raise InputError("say at least one tag that is wanted; only what is unwanted is not enough to search for")
-        shown = tuple(forms.ConjunctionView(part.positive, part.negative) for part in parts)
-        return forms.QueryView(query.text, query.tags(), shown)
+        shown = tuple(views.ConjunctionView(part.positive, part.negative) for part in parts)
+        return views.QueryView(query.text, query.tags(), shown)
 
-    async def objects(self, request: Request, _: None) -> list[forms.ObjectView]:
+    async def objects(self, request: Request, _: None) -> list[views.ObjectView]:
         known = self.node.known()
-        skip = _whole_number(request, "skip", 0)
-        page = known[skip : skip + min(self.options.listed, _whole_number(request, "limit", self.options.listed))]
-        return [forms.object_view(each, self.node.id) for each in page]
+        asked, listed = request.query_params, self.options.listed
+        skip = whole_number("skip", asked.get("skip", "0"))
+        page = known[skip : skip + min(listed, whole_number("limit", asked.get("limit", str(listed))))]
+        return [views.object_view(each, self.node.id) for each in page]
 
-    async def insert(self, request: Request, _: None) -> forms.ObjectView:
+    async def found(self, request: Request, _: None) -> list[views.ObjectView]:
+        asked = views.subscription_from(request.query_params)
+        frame = views.frame_from(asked, self.node.now())
+        objects = await self.node.find(asked.query, start=frame.start_s, end=frame.end_s)
+        return [views.object_view(each, self.node.id) for each in objects]
+
+    async def insert(self, request: Request, _: None) -> views.ObjectView:
         asked = request.query_params
-        summary = forms.summary_from(asked.get("summary", ""), asked.get("summary_base64", ""))
+        summary = views.summary_from(asked.get("summary", ""), asked.get("summary_base64", ""))
         announced = int(request.headers.get("content-length", "0"))
         file = await self.uploads.plain(request.stream(), announced)
         try:
-            metadata = await self.node.insert(asked.get("name") or made_up_name(), file, asked.getlist("tag"), summary)
+            name = asked.get("name") or token_hex(NAME_BYTES)
+            metadata = await self.node.insert(name, file, asked.getlist("tag"), summary)
         finally:
             file.unlink(missing_ok=True)
         return self.inserted(metadata)
 
-    def inserted(self, metadata: Metadata) -> forms.ObjectView:
-        view = forms.object_view(metadata, self.node.id)
+    def inserted(self, metadata: Metadata) -> views.ObjectView:
+        view = views.object_view(metadata, self.node.id)
         self.events.put("inserted", view)
         return view
 
-    async def object(self, request: Request, _: None) -> forms.ObjectView:
-        return forms.object_view(self.metadata(request.path_params["key"]), self.node.id)
+    async def object(self, request: Request, _: None) -> views.ObjectView:
+        return views.object_view(self.metadata(request.path_params["key"]), self.node.id)
 
     async def delete(self, request: Request, _: None) -> None:
-        key = forms.key_from(request.path_params["key"])
+        key = parse_key(request.path_params["key"])
         self._expect_own(key)
         await self.node.delete(key.oid)
         self.contents.forget(key)
@@ -144,50 +145,50 @@ class NodeInterface:
         file = await self.contents.file(metadata)
         return FileResponse(file, media_type="application/octet-stream", filename=metadata.key.oid.rpartition("/")[2])
 
-    async def begin_upload(self, _: Request, asked: forms.NewUpload) -> forms.UploadView:
+    async def begin_upload(self, _: Request, asked: views.NewUpload) -> views.UploadView:
         if asked.name:
-            self.node.device.store.new_key(asked.name)
+            self.node.device.approach.new_key(asked.name)
         upload = self.uploads.begin(asked)
-        return forms.UploadView(upload.upload, upload.name, 0, upload.size_bytes)
+        return views.UploadView(upload.upload, upload.name, 0, upload.size_bytes)
 
-    async def upload(self, request: Request, _: None) -> forms.UploadView:
+    async def upload(self, request: Request, _: None) -> views.UploadView:
         upload = self.uploads.get(request.path_params["upload"])
-        return forms.UploadView(upload.upload, upload.name, self.uploads.offset(upload), upload.size_bytes)
+        return views.UploadView(upload.upload, upload.name, self.uploads.offset(upload), upload.size_bytes)
 
-    async def go_on_uploading(self, request: Request, _: None) -> forms.UploadView:
+    async def go_on_uploading(self, request: Request, _: None) -> views.UploadView:
         upload = self.uploads.get(request.path_params["upload"])
         given = request.headers.get("upload-offset", "")
-        if not given.isdigit():
+        if not given:
             raise InputError("say where the part begins, with Upload-Offset: NUMBER")
-        here = await self.uploads.add(upload, int(given), request.stream())
+        here = await self.uploads.add(upload, whole_number("Upload-Offset", given), request.stream())
         if here < upload.size_bytes:
-            return forms.UploadView(upload.upload, upload.name, here, upload.size_bytes)
+            return views.UploadView(upload.upload, upload.name, here, upload.size_bytes)
         metadata = await self.node.insert(upload.name, self.uploads.file(upload), upload.tags, upload.summary)
         self.uploads.forget(upload)
-        return forms.UploadView(upload.upload, upload.name, here, upload.size_bytes, self.inserted(metadata))
+        return views.UploadView(upload.upload, upload.name, here, upload.size_bytes, self.inserted(metadata))
 
     async def drop_upload(self, request: Request, _: None) -> None:
         self.uploads.forget(self.uploads.get(request.path_params["upload"]))
 
-    async def subscribe(self, _: Request, asked: forms.NewSubscription) -> forms.SubscriptionView:
+    async def subscribe(self, _: Request, asked: views.NewSubscription) -> views.SubscriptionView:
         return await self.subscriptions.add(asked)
 
-    async def subscribed(self, _: Request, __: None) -> list[forms.SubscriptionView]:
+    async def subscribed(self, _: Request, __: None) -> list[views.SubscriptionView]:
         return self.subscriptions.views()
 
-    async def subscription(self, request: Request, _: None) -> forms.SubscriptionView:
-        return self.subscriptions.view(request.path_params["sid"])
+    async def subscription(self, request: Request, _: None) -> views.SubscriptionView:
+        return self.subscriptions.view(_sid(request))
 
-    async def more(self, request: Request, _: None) -> forms.SubscriptionView:
-        return await self.subscriptions.more(request.path_params["sid"])
+    async def more(self, request: Request, _: None) -> views.SubscriptionView:
+        return await self.subscriptions.more(_sid(request))
 
     async def unsubscribe(self, request: Request, _: None) -> None:
-        sid: int = request.path_params["sid"]
+        sid = _sid(request)
         await self.subscriptions.remove(sid)
         self.events.put("unsubscribed", {"subscription": sid}, sid)
 
     async def notifications(self, request: Request, _: None) -> StreamingResponse:
-        sid: int = request.path_params["sid"]
+        sid = _sid(request)
         self.subscriptions.view(sid)
 
         def wanted(event: Event) -> bool:
@@ -198,22 +199,22 @@ class NodeInterface:
     async def all_events(self, request: Request, _: None) -> StreamingResponse:
         return self.events.response(_last_event(request) or self.events.last, lambda _: True)
 
-    async def retrieve(self, _: Request, asked: forms.NewRetrieval) -> forms.RetrievalView:
+    async def retrieve(self, _: Request, asked: views.NewRetrieval) -> views.RetrievalView:
         return self.contents.begin(self.metadata(asked.key))
 
-    async def retrievals(self, _: Request, __: None) -> list[forms.RetrievalView]:
+    async def retrievals(self, _: Request, __: None) -> list[views.RetrievalView]:
         return self.contents.states()
 
-    async def retrieval(self, request: Request, _: None) -> forms.RetrievalView:
+    async def retrieval(self, request: Request, _: None) -> views.RetrievalView:
         text = request.path_params["key"]
-        state = self.contents.state(forms.key_from(text))
+        state = self.contents.state(parse_key(text))
         if state is None:
             raise not_found(f"retrieval of {text[:200]}")
         return state
 
     async def pause(self, request: Request, _: None) -> None:
         text = request.path_params["key"]
-        if self.contents.pause(forms.key_from(text)) is None:
+        if self.contents.pause(parse_key(text)) is None:
             raise not_found(f"retrieval of {text[:200]}")
 
     def _expect_own(self, key: ObjectKey) -> None:
@@ -225,8 +226,90 @@ def _last_event(request: Request) -> str | None:
     return request.headers.get("last-event-id") or request.query_params.get("after")
 
 
-def _whole_number(request: Request, name: str, default: int) -> int:
-    given = request.query_params.get(name, str(default))
-    if not given.isascii() or not given.isdigit():
-        raise InputError(f"{name} is {given[:40]!r}; expected a whole number")
+def whole_number(name: str, given: str) -> int:
+    if not given.isascii() or not given.isdigit() or len(given) > MAX_DIGITS:
+        raise InputError(f"{name} is {given[:40]!r}; expected a whole number of at most {MAX_DIGITS} digits")
     return int(given)
+
+
+def _sid(request: Request) -> int:
+    return whole_number("the number of a subscription", request.path_params["sid"])
+
+
+def endpoints_of(i: NodeInterface) -> list[Endpoint]:
+    """The table of endpoints: what there is to ask a node for over HTTP."""
+    object_, upload, sid = "/v1/objects/{key:path}", "/v1/uploads/{upload}", "/v1/subscriptions/{sid}"
+    text, number = {"type": "string"}, {"type": "number"}
+    tag = {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1, "maxItems": MAX_TAGS}
+    tags = {
+        "tag": Parameter("the tags, each as a parameter of its own", tag, True),
+        "name": Parameter("the object's name; without it, one is made up", {**text, "maxLength": MAX_NAME_CHARS}),
+    }
+    summary = {"summary": Parameter("what subscribers see, as text …"), "summary_base64": Parameter("… or as bytes")}
+    after = {"Last-Event-ID": Parameter("the event behind which to go on")}
+    offset = {"Upload-Offset": Parameter("how many bytes were sent before", WHOLE, True)}
+    stream, octets = "text/event-stream", "application/octet-stream"
+    asked = {
+        "query": Parameter("which objects", {**text, "minLength": 1}, True),
+        "frame": Parameter("past, future or always", {**text, "enum": ["past", "future", "always"]}),
+        "last_s": Parameter("or: from so many seconds ago on", {**number, "minimum": 0}),
+        "start_s": Parameter("or: seconds since 1970", number),
+        "end_s": Parameter("seconds since 1970", number),
+    }
+    spelling = {"text": Parameter("the query", {**text, "minLength": 1}, True)}
+    page = {"skip": Parameter("how many to leave out", WHOLE), "limit": Parameter("how many to give", WHOLE)}
+    return [
+        Endpoint("GET", "/v1/status", i.status, "How the node is", gives=views.StatusView),
+        Endpoint("GET", "/metrics", i.metrics, "Counters, for Prometheus", gives_type="text/plain"),
+        Endpoint("GET", "/v1/peers", i.peers, "Who is in range", gives=list[views.PeerView]),
+        Endpoint("GET", "/v1/query", i.query, "Check a query", gives=views.QueryView, query=spelling),
+        Endpoint("GET", "/v1/objects", i.objects, "Known objects", gives=list[views.ObjectView], query=page),
+        Endpoint(
+            *("POST", "/v1/objects", i.insert, "Insert an object whose content is the body"),
+            takes_bytes=True, gives=views.ObjectView, status=201, query={**tags, **summary},
+        ),
+        Endpoint("GET", object_, i.object, "An object's metadata", gives=views.ObjectView),
+        Endpoint("DELETE", object_, i.delete, "Delete an own object everywhere", status=204),
+        Endpoint(
+            *("GET", "/v1/contents/{key:path}", i.content, "Retrieve a content, or a range of it"),
+            gives_type=octets, headers={"Range": Parameter("bytes=FIRST-LAST")},
+        ),
+        Endpoint(
+            *("POST", "/v1/uploads", i.begin_upload, "Begin an upload in parts"),
+            takes=views.NewUpload, gives=views.UploadView, status=201,
+        ),
+        Endpoint("GET", upload, i.upload, "How much of an upload is here", gives=views.UploadView),
+        Endpoint(
+            *("PATCH", upload, i.go_on_uploading, "Add a part; with the last one, insert the object"),
+            takes_bytes=True, gives=views.UploadView, headers=offset,
+        ),
+        Endpoint("DELETE", upload, i.drop_upload, "Give an upload up", status=204),
+        Endpoint("GET", "/v1/subscriptions", i.subscribed, "Subscriptions", gives=list[views.SubscriptionView]),
+        Endpoint(
+            *("POST", "/v1/subscriptions", i.subscribe, "Subscribe"),
+            takes=views.NewSubscription, gives=views.SubscriptionView, status=201,
+        ),
+        Endpoint("GET", sid, i.subscription, "A subscription", gives=views.SubscriptionView),
+        Endpoint("DELETE", sid, i.unsubscribe, "Unsubscribe", status=204),
+        Endpoint("POST", f"{sid}/more", i.more, "Ask for the next past matches", gives=views.SubscriptionView),
+        Endpoint(
+            *("GET", f"{sid}/events", i.notifications, "Its notifications, the kept ones first"),
+            gives=views.NoticeView, gives_type=stream, headers=after,
+        ),
+        Endpoint(
+            *("GET", "/v1/found", i.found, "What matches a query and is there now"),
+            gives=list[views.ObjectView], query=asked,
+        ),
+        Endpoint(
+            *("GET", "/v1/notifications", i.listeners.listen, "Subscribe for as long as the connection lasts"),
+            gives=views.NoticeView, gives_type=stream, query=asked,
+        ),
+        Endpoint("GET", "/v1/events", i.all_events, "What happens now", gives_type=stream, headers=after),
+        Endpoint("GET", "/v1/retrievals", i.retrievals, "Retrievals", gives=list[views.RetrievalView]),
+        Endpoint(
+            *("POST", "/v1/retrievals", i.retrieve, "Begin a retrieval, or go on with it"),
+            takes=views.NewRetrieval, gives=views.RetrievalView, status=202,
+        ),
+        Endpoint("GET", "/v1/retrievals/{key:path}", i.retrieval, "How far it is", gives=views.RetrievalView),
+        Endpoint("DELETE", "/v1/retrievals/{key:path}", i.pause, "Pause a retrieval", status=204),
+    ]  # fmt: skip

@@ -1,7 +1,7 @@
 """Serve a node's HTTP interface on the event loop that the node runs on.
 
-On TCP everything goes through the `Guard`; a Unix socket is guarded by the file system: it lies in a folder, and is a
-file, that only its owner may use.
+On TCP everything goes through the `Guard`; a Unix socket is protected by file permissions: only its owner may use it
+and its folder.
 """
 
 from __future__ import annotations
@@ -17,30 +17,29 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Self
 
+import h11
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from thyme.live.http.endpoints import Endpoint, route_of
-from thyme.live.http.faults import answer_error
-from thyme.live.http.forms import SessionView
-from thyme.live.http.guard import Guard, kept_token
-from thyme.live.http.interface import NodeInterface
-from thyme.live.http.limits import HttpOptions
-from thyme.live.http.openapi import document
-from thyme.live.http.table import endpoints_of
+from thyme.live.http.endpoints import Endpoint, answer_error, document, routes_of
+from thyme.live.http.guard import Admit, Guard, kept_token
+from thyme.live.http.interface import NodeInterface, endpoints_of
+from thyme.live.http.limits import UNSENT_S, HttpOptions
 from thyme.live.link.addresses import parse_address
 from thyme.live.node.node import Node
+from thyme.live.views import SessionView
 from thyme.model.errors import InputError
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 BACKLOG = 128
 START_LOOK_S = 0.005
 MAX_SOCKET_PATH_BYTES = 100
-"""What all systems take for the path of a Unix socket."""
+"""Longest path of a Unix socket on all systems."""
 TOKEN_FILE = "http-token"
 
 
@@ -64,14 +63,17 @@ class HttpServer:
         more_endpoints: Callable[[NodeInterface], Iterable[Endpoint]] = lambda _: (),
         more_routes: Sequence[BaseRoute] = (),
         public: Callable[[str, str], bool] = lambda method, path: False,
+        admit: Admit | None = None,
     ) -> None:
         """`listen` is host:port of this machine, `unix` the path of a socket; at least one. `folder` keeps the token,
-        uploads and contents; without it, they go with the server. `names` are further hosts that it is served under."""
+        uploads and contents; without it, they go with the server. `names` are further hosts that it is served under.
+        `admit` says who may come without the token."""
         if not listen and unix is None:
             raise InputError("say where to serve: an address of this machine, or the path of a Unix socket")
         self._node, self._listen, self._unix = node, listen, unix
         self._options = options or HttpOptions()
         self._more_endpoints, self._more_routes, self._public = more_endpoints, more_routes, public
+        self._admit = admit
         self._names = (*LOCAL_NAMES, *names)
         self._given_token = token
         self._temporary = TemporaryDirectory(prefix="thyme-http-") if folder is None else None
@@ -127,11 +129,12 @@ class HttpServer:
         self.address = f"http://{written}:{port}"
         guards: list[Guard] = []
         app = self._application(endpoints, guards)
-        guards.append(Guard(app, token=self.token, names=(*self._names, written), port=port, public=self._is_public))
+        names = (*self._names, written)
+        guards.append(Guard(app, token=self.token, names=names, port=port, public=self._is_public, admit=self._admit))
         return guards[0]
 
     def _is_public(self, method: str, path: str) -> bool:
-        return not path.startswith("/v1/") and path != "/openapi.json" and self._public(method, path)
+        return not path.startswith("/v1/") and path not in ("/openapi.json", "/metrics") and self._public(method, path)
 
     def _application(self, endpoints: list[Endpoint], guards: list[Guard] | None) -> Starlette:
         described = document(endpoints)
@@ -147,13 +150,14 @@ class HttpServer:
             Endpoint("GET", "/openapi.json", openapi, "This document"),
             Endpoint("POST", "/v1/session", session, "Have a cookie in place of the token", gives=SessionView),
         ]
-        routes: list[BaseRoute] = [route_of(each, self._options.json_bytes) for each in (*own, *endpoints)]
+        routes: list[BaseRoute] = [*routes_of((*own, *endpoints), self._options.json_bytes)]
         faults: dict[Any, Any] = {404: answer_error, 405: answer_error, Exception: answer_error}
         return Starlette(routes=[*routes, *self._more_routes], exception_handlers=faults)
 
     async def _serve(self, bound: socket.socket, app: ASGIApp) -> None:
         config = uvicorn.Config(
             app,
+            http=_bounded_protocol(self._options),
             loop="none",
             ws="none",
             lifespan="off",
@@ -161,7 +165,7 @@ class HttpServer:
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            timeout_graceful_shutdown=max(1, round(self._options.unsent_s)),
+            timeout_graceful_shutdown=UNSENT_S,
         )
         server = _Server(config)
         task = asyncio.get_running_loop().create_task(server.serve(sockets=[bound]))
@@ -170,6 +174,50 @@ class HttpServer:
             await asyncio.sleep(START_LOOK_S)
         if task.done():
             await task
+
+
+def _bounded_protocol(options: HttpOptions) -> type[H11Protocol]:
+    """HTTP/1.1 with a limit of connections and a timeout for headers: clients without a token cannot block the server
+    with idle connections.
+    """
+
+    class BoundedProtocol(H11Protocol):
+        _header_timer: asyncio.TimerHandle | None = None
+
+        @property
+        def busy(self) -> bool:
+            return self.cycle is not None and not self.cycle.response_complete
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            opened[self] = None
+            if len(opened) > options.connections:
+                next((each for each in opened if not each.busy), self).transport.abort()
+            self._limit_header()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            opened.pop(self, None)
+            self._end_limit()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.conn.their_state is not h11.IDLE:
+                self._end_limit()
+            elif self._header_timer is None:
+                self._limit_header()
+
+        def _limit_header(self) -> None:
+            self._header_timer = self.loop.call_later(options.header_s, self.transport.abort)
+
+        def _end_limit(self) -> None:
+            if self._header_timer is not None:
+                self._header_timer.cancel()
+                self._header_timer = None
+
+    opened: dict[BoundedProtocol, None] = {}
+    """In the order in which they came."""
+    return BoundedProtocol
 
 
 class _Server(uvicorn.Server):

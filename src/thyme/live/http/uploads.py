@@ -1,8 +1,4 @@
-"""Contents on their way from a client to the node: gathered in files, part by part, then inserted.
-
-A resumable upload is a file and a record of what it will be, in a folder that outlives the node, so a client goes on
-after a broken connection or a restart of either side. A part must begin where the last one ended.
-"""
+"""Uploads: contents from a client, collected in files, part by part, then inserted."""
 
 from __future__ import annotations
 
@@ -15,9 +11,9 @@ from secrets import token_hex
 import msgspec
 
 from thyme.drafts import write_file
-from thyme.live.http.faults import Fault, not_found
-from thyme.live.http.forms import NewUpload, summary_from
-from thyme.live.http.limits import HttpOptions
+from thyme.live.failures import Fault, not_found
+from thyme.live.http.limits import UPLOAD_AGE_S, WRITE_BYTES, HttpOptions
+from thyme.live.views import NewUpload, summary_from
 from thyme.model.errors import InputError
 from thyme.model.objects import check_object
 
@@ -30,10 +26,6 @@ class Upload(msgspec.Struct, frozen=True):
     tags: tuple[str, ...]
     summary: bytes
     size_bytes: int
-
-
-def made_up_name() -> str:
-    return token_hex(NAME_BYTES)
 
 
 class Uploads:
@@ -53,7 +45,7 @@ class Uploads:
         most_bytes = min(most_bytes or self._options.upload_bytes, self._options.upload_bytes)
         if announced > most_bytes:
             raise _too_large(most_bytes)
-        file = self._folder / f"{made_up_name()}.plain"
+        file = self._folder / f"{token_hex(NAME_BYTES)}.plain"
         try:
             await self._append(file, body, 0, most_bytes)
         except BaseException:
@@ -70,7 +62,8 @@ class Uploads:
         summary = summary_from(asked.summary, asked.summary_base64)
         check_object(b"", asked.tags, summary)
         self._make_room()
-        upload = Upload(token_hex(NAME_BYTES), asked.name or made_up_name(), asked.tags, summary, asked.size_bytes)
+        name = asked.name or token_hex(NAME_BYTES)
+        upload = Upload(token_hex(NAME_BYTES), name, asked.tags, summary, asked.size_bytes)
         self.file(upload).touch()
         write_file(self._record(upload.upload), msgspec.json.encode(upload))
         return upload
@@ -118,7 +111,7 @@ class Uploads:
                         raise _too_large(most_bytes)
                     pieces.append(piece)
                     gathered += len(piece)
-                    if gathered >= self._options.write_bytes:
+                    if gathered >= WRITE_BYTES:
                         await asyncio.to_thread(out.writelines, pieces)
                         here, gathered, pieces = here + gathered, 0, []
             finally:
@@ -126,7 +119,7 @@ class Uploads:
         return here + gathered
 
     def _make_room(self) -> None:
-        oldest_s = time.time() - self._options.upload_age_s
+        oldest_s = time.time() - UPLOAD_AGE_S
         records = list(self._folder.glob("*.json"))
         for record in records:
             part = record.with_suffix(".part")

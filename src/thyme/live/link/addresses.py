@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-import socket
-from typing import Any
+from socket import AF_INET, AF_INET6
 
 from thyme.model.errors import InputError
 
 Address = tuple[str, int]
 MAPPED = "::ffff:"
-"""How a socket of IPv6 writes addresses of IPv4."""
+"""How an IPv6 socket writes IPv4 addresses."""
 LOOPBACK = "127.0.0.1:0"
 ANY_6 = "::"
 EVERYWHERE = f"[{ANY_6}]:0"
-"""All addresses of this machine, of IPv4 as well, and a free port."""
+"""All addresses of this machine, also of IPv4, and a free port."""
+GROUP_4 = "239.255.84.72"
+"""Multicast within a site: broadcasts and announcements."""
+GROUP_6 = "ff02::5448"
+"""Multicast on a link: announcements."""
 
 
 def parse_address(text: str, what: str, *, any_port: bool = False) -> Address:
-    """Read `host:port`; `what` names the option in the error. Port 0 (any free one) only where it makes sense."""
+    """Parse `host:port`; `what` names the option in the error. Port 0 (any free one) only where it makes sense."""
     host, separator, port = text.strip().rpartition(":")
     expected = f"{what} {text!r}: expected host:port, such as 127.0.0.1:9001"
     if not separator or not host or not (port.isascii() and port.isdigit()):
@@ -33,47 +35,14 @@ def parse_address(text: str, what: str, *, any_port: bool = False) -> Address:
     return host, int(port)
 
 
-async def resolve(text: str, what: str, family: int, *, any_port: bool = False) -> Address:
-    """The numeric address that datagrams will carry."""
-    host, port = parse_address(text, what, any_port=any_port)
-    loop = asyncio.get_running_loop()
-    try:
-        found = await loop.getaddrinfo(host, port, family=family, type=socket.SOCK_DGRAM)
-    except (OSError, UnicodeError) as error:
-        raise InputError(f"{what} {text!r}: cannot find the address of {host!r}: {error}") from error
-    return str(found[0][4][0]), int(found[0][4][1])
-
-
 def is_local(text: str) -> bool:
-    """Whether an address as people write it is of this machine alone."""
+    """Whether an address as people write it is reachable from this machine alone."""
     host = text.rpartition(":")[0].strip("[]")
     return host == "localhost" or host == "::1" or host.startswith("127.")
 
 
-def has_ipv6() -> bool:
-    """Whether a socket of IPv6 can be had here."""
-    try:
-        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as probe:
-            probe.bind((ANY_6, 0))
-    except OSError:
-        return False
-    return True
-
-
-def plain_address(given: tuple[Any, ...]) -> Address:
-    """An address as a socket gives it: one of IPv4 without what IPv6 adds, and a link-local one with its interface."""
-    if len(given) == 2:
-        return given
-    host, port = str(given[0]), int(given[1])
-    if host.startswith(MAPPED) and "." in host:
-        return host.removeprefix(MAPPED), port
-    if given[3] and "%" not in host:
-        host = f"{host}%{socket.if_indextoname(given[3])}"
-    return host, port
-
-
 def family_of(address: Address) -> int:
-    return socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    return AF_INET6 if ":" in address[0] else AF_INET
 
 
 def address_text(address: Address) -> str:

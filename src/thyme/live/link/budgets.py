@@ -1,11 +1,10 @@
-"""Budgets: how much of this node's time one address may take.
+"""Budgets: rate limits per address (token buckets).
 
-Each address has tokens that come back at a steady rate. A datagram takes one, and half a token for every message in it
-but the first: those need no seal, no mark and no turn of their own, which is more than half of what a message takes.
-Without enough tokens a datagram is dropped before it is read, which costs a tenth of handling it. A unicast that was
-dropped so is repeated by its sender, whose window halves: an eager peer slows down, a hostile one is cut to its rate.
-Acknowledgements are free, they answer our own. One message may have many signatures, which is known when they have been
-verified: for each beyond the first, half a token is taken afterwards, and may be owed.
+A datagram takes one token, and half a token for every message in it but the first: those need no seal, no mark and no
+turn of their own, which is more than half of the cost of a message. Without enough tokens a datagram is dropped before
+it is decoded, at a tenth of the cost. The sender of a dropped unicast retransmits it and halves its window, so an eager
+peer slows down and a hostile one is cut to its rate. Acknowledgements are free. The number of signatures in a message
+is known after verification: each beyond the first takes half a token then, and the balance may become negative.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ MAX_ADDRESSES = 1_000
 
 class BudgetOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     messages_per_s: Positive = 5_000.0
-    """What one peer may send for long if each comes by itself: less than half of what a node handles in all. Of those
-    that travel together, nearly twice as many: even if each brings a signature that has to be verified (55 µs), they
-    take half of a node's time."""
+    """Sustained rate of one address if each message comes by itself: less than half of what a node handles. Several
+    messages in a datagram may be nearly twice as many: even with a signature each (55 µs), they take half of a node's
+    time."""
     burst: AtLeastOne = 2_500
 
 
@@ -33,7 +32,7 @@ FURTHER = 0.5
 
 
 def parcel_cost(messages: int) -> float:
-    """The tokens that a parcel of so many messages takes."""
+    """Tokens for a parcel of so many messages."""
     return 1.0 + FURTHER * max(0, messages - 1)
 
 
@@ -56,12 +55,12 @@ class Budgets:
         return True
 
     def owe(self, address: Address, now_s: float, tokens: float) -> None:
-        """Take tokens for what was done already; at most as many as a burst may be owed."""
+        """Take tokens afterwards; the balance is at least minus one burst."""
         budget = self._at(address, now_s)
         budget.tokens = max(-float(self._options.burst), budget.tokens - tokens)
 
     def _at(self, address: Address, now_s: float) -> _Budget:
-        """What an address has by now."""
+        """The tokens of an address at this time."""
         burst = float(self._options.burst)
         budget = self._budgets.get(address)
         if budget is None:

@@ -1,115 +1,176 @@
-"""The crowd's time: devices whose clocks disagree compare what was published when by one time all the same.
+"""Crowd time: devices whose clocks differ agree on one time, by which published objects are compared.
 
-The papers take clocks to agree (Thyme FGCS §4.2). Those of people do not. So every greeting says what time its sender
-goes by and for how long that time has been in use, and its answer gives back when it was asked: half of what the
-exchange took is the error of the difference. Of two times the one that has been in use for longer holds: a device that
-comes goes by the time of those who are there, and of two crowds that meet the younger goes by the older's. Whoever has
-changed greets its peers, so that a change goes round.
+The papers assume synchronised clocks (Thyme FGCS §4.2); people's devices have none. Every greeting says its sender's
+time and how far that is from the clock of its device. An answer also returns when it was asked for, so that its error
+is half of the round trip. A node keeps the latest reading of each peer and goes by the median of the times of itself
+and its peers, so one wrong clock, one liar or one laptop whose clock stood still in suspend moves nobody else. Of two,
+the later time holds: clocks that are wrong are mostly late. A node that has not joined follows the peers that have.
 
-Before a node has joined, its time jumps; later it jumps forward only, and to go back it runs at half its speed. A
-device whose clock is far off is told, and so are those that it greets.
+A node jumps to the crowd's time before it has joined. Later it jumps forward only if two clocks confirm it: two peers,
+or one peer and the device's own clock. Otherwise, if the difference lasts, its time runs at one and a half or half of
+its speed until it agrees; it jumps back only by more than ten minutes. When most clocks of three or more agree on
+another time, because the first device's was wrong, the crowd approaches it by 2 %. A node without peers returns to its
+own clock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from secrets import randbits
 
 import msgspec
 
+from thyme.model.ids import NodeId
+
 FAR_S = 1.0
-"""A clock that is off by more than this is worth a word to the user."""
+"""A clock that is off by more than this is worth a warning; clocks that differ by less confirm each other."""
 NEAR_S = 0.02
-"""Differences below this, and below the error of the measurement, are left alone."""
+"""A node that has not joined ignores differences below this and the error of the measurement; …"""
 DRIFT_S = 0.25
-"""Clocks of one time that have come apart by more than this are brought together again."""
-SAME_AGE_S = 0.5
-"""Of two times whose ages differ by less than this, the one with the higher number is the older."""
-SLOW = 0.5
-"""How fast time passes while it is ahead."""
-LINEAGE_BITS = 64
+"""… one that has joined, below this."""
+SLEW = 0.5
+"""Seconds per second by which time is changed; at half speed it never goes back."""
+APPROACH = 0.02
+"""The same, while a whole crowd approaches the median of its clocks: slow enough that its members stay together."""
+DOUBT_S = 10.0
+"""How long a difference that no second clock confirms must last before the node follows it."""
+JUMP_BACK_S = 600.0
+"""Further ahead, slewing would take longer than it helps."""
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """What a greeting says about time."""
+    """The time fields of a greeting."""
 
     now_s: float
-    age_s: float
-    """For how long the time that the sender goes by has been in use."""
-    lineage: int
-    """Drawn by who began it."""
+    joined: bool = False
+    """Whether the sender takes part in a crowd."""
     correction_s: float = 0.0
-    """By how much it differs from the clock of the sender's device."""
+    """Offset of its time from its device's clock."""
     asked_s: float = 0.0
-    """The sender's own reading, for the answer to give back."""
+    """When the sender sent it, for the answer to return."""
     echo_s: float = 0.0
-    """In an answer: what was `asked_s` in the question."""
+    """In an answer: `asked_s` of the question."""
+
+
+class _Seen(msgspec.Struct, frozen=True):
+    """A peer's time, relative to this node's monotonic clock."""
+
+    time_s: float
+    device_s: float
+    joined: bool
+    error_s: float
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A node's time was wrong."""
+
+    behind_s: float
+    jumped: bool
 
 
 class CrowdTime:
-    """The time that one node goes by."""
-
-    def __init__(self, clock: Callable[[], float], origin_s: float = 0.0, *, fixed: bool = False) -> None:
-        """`clock` never goes back, and shows 0 at `origin_s`. With `fixed`, all nodes share it, and it is right."""
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        origin_s: float = 0.0,
+        *,
+        device: Callable[[], float] | None = None,
+        fixed: bool = False,
+    ) -> None:
+        """`clock` never goes back, and with `origin_s` shows the device's time at the start; `device` is the device's
+        clock, which people and suspend may change. With `fixed`, all nodes share the clock, and it is right."""
         self._clock = clock
         self._origin_s = origin_s
-        """With the correction."""
+        """Offset of the time from `clock` when no change is under way."""
+        self._device = device or (lambda: clock() + origin_s)
         self._fixed = fixed
-        self._correction_s = 0.0
-        self._ahead_s = 0.0
-        self._ahead_since_s = 0.0
-        self._began_s = clock()
-        self._lineage = randbits(LINEAGE_BITS)
+        self._gap_s = 0.0
+        """Additional offset when the change began; negative if behind."""
+        self._gap_since_s = 0.0
+        self._rate = SLEW
+        self._seen: dict[NodeId, _Seen] = {}
+        self._doubted_s: float | None = None
+        """Since when an unconfirmed difference lasts."""
         self.joined = False
-        """Whether others rely on this node's time never going back."""
+        """Whether others rely on this node's time."""
 
     def now(self) -> float:
-        if not self._ahead_s:
+        if not self._gap_s:
             return self._clock() + self._origin_s
-        return self._clock() + self._origin_s + self._ahead()
+        return self._clock() + self._origin_s + self._gap()
 
     @property
     def correction_s(self) -> float:
-        """By how much the time differs from the device's clock."""
-        return self._correction_s
+        """Offset of the time from the device's clock."""
+        return self.now() - self._device()
 
     def reading(self, asked_s: float, echo_s: float = 0.0) -> Reading:
-        return Reading(self.now(), self._clock() - self._began_s, self._lineage, self._correction_s, asked_s, echo_s)
+        correction_s = 0.0 if self._fixed else self.correction_s
+        return Reading(self.now(), self.joined, correction_s, asked_s, echo_s)
 
-    def is_older(self, other: Reading) -> bool:
-        """Whether a time has been in use for longer than this one."""
-        if self._fixed or other.lineage == self._lineage:
-            return False
-        difference_s = other.age_s - (self._clock() - self._began_s)
-        if abs(difference_s) < SAME_AGE_S:
-            return other.lineage > self._lineage
-        return difference_s > 0.0
+    def newcomers(self) -> list[NodeId]:
+        """Peers that had not joined when they were asked."""
+        return [] if self._fixed else [node for node, seen in self._seen.items() if not seen.joined]
 
-    def follow(self, other: Reading, took_s: float, *, yields: bool) -> float | None:
-        """An answer came, `took_s` after the question: go by its time if that one is older, or if both are one and this
-        node is the one that `yields`. By how much this node's time was surely behind; None if it goes on as before."""
+    def forget(self, node: NodeId) -> None:
+        """The peer has gone."""
+        if self._seen.pop(node, None) is not None and not self._seen:
+            self._decide()
+
+    def compare(self, node: NodeId, other: Reading, took_s: float) -> Change | None:
+        """An answer came, `took_s` after the question; what changes, if anything."""
         if self._fixed or took_s < 0.0:
             return None
-        behind_s = other.now_s + took_s / 2.0 - self.now()
-        if other.lineage == self._lineage:
-            if not yields or abs(behind_s) <= DRIFT_S + took_s:
+        time_s = other.now_s + took_s / 2.0 - self._clock()
+        self._seen[node] = _Seen(time_s, time_s - other.correction_s, other.joined, took_s / 2.0)
+        return self._decide()
+
+    def _decide(self) -> Change | None:
+        mine_s = self.now() - self._clock()
+        device_s = self._device() - self._clock()
+        own = _Seen(mine_s, device_s, self.joined, 0.0)
+        voters = self._voters(own)
+        target = sorted(voters, key=lambda seen: seen.time_s)[len(voters) // 2]
+        behind_s = target.time_s - mine_s
+        tolerance_s = DRIFT_S + 2.0 * target.error_s if self.joined else NEAR_S + target.error_s
+        if abs(behind_s) > tolerance_s:
+            return self._correct(behind_s, target, voters, device_s)
+        self._doubted_s = None
+        devices_s = sorted(seen.device_s for seen in voters)
+        wrong_s = devices_s[len(devices_s) // 2] - mine_s
+        if self.joined and abs(wrong_s) > FAR_S and len(voters) != 2:
+            self._slew(wrong_s, APPROACH if len(voters) > 1 else SLEW)
+        return None
+
+    def _voters(self, own: _Seen) -> list[_Seen]:
+        """The peers whose times count. A new node's own time only breaks ties among nodes that have joined."""
+        joined = [seen for seen in self._seen.values() if seen.joined]
+        if self.joined:
+            return [own, *joined]
+        if joined:
+            return joined if len(joined) % 2 else [own, *joined]
+        return [own, *self._seen.values()]
+
+    def _correct(self, behind_s: float, target: _Seen, voters: list[_Seen], device_s: float) -> Change | None:
+        confirmed = sum(abs(seen.time_s - target.time_s) <= FAR_S for seen in voters)
+        confirmed += abs(device_s - target.time_s) <= FAR_S
+        if not self.joined or (confirmed > 1 and (behind_s > 0.0 or behind_s < -JUMP_BACK_S)):
+            self._origin_s = target.time_s
+            self._gap_s = 0.0
+            return Change(behind_s, True)
+        if confirmed < 2:
+            self._doubted_s = self._clock() if self._doubted_s is None else self._doubted_s
+            if self._clock() - self._doubted_s < DOUBT_S:
                 return None
-        elif not self.is_older(other):
-            return None
-        self._lineage = other.lineage
-        self._began_s = self._clock() - other.age_s - took_s / 2.0
-        if abs(behind_s) <= NEAR_S + took_s / 2.0:
-            return None
-        self._shift(behind_s)
-        return behind_s
+        slewing = bool(self._gap_s and self._gap())
+        self._slew(behind_s, SLEW)
+        return None if slewing else Change(behind_s, False)
 
-    def _shift(self, behind_s: float) -> None:
-        ahead_s = self._ahead()
-        self._correction_s += behind_s + ahead_s
-        self._origin_s += behind_s + ahead_s
-        self._ahead_s = max(0.0, -behind_s) if self.joined else 0.0
-        self._ahead_since_s = self._clock()
+    def _slew(self, behind_s: float, rate: float) -> None:
+        mine_s = self.now() - self._clock()
+        self._origin_s, self._rate = mine_s + behind_s, rate
+        self._gap_s, self._gap_since_s = -behind_s, self._clock()
 
-    def _ahead(self) -> float:
-        """How much of what this time has to go back is left."""
-        return max(0.0, self._ahead_s - (self._clock() - self._ahead_since_s) * SLOW)
+    def _gap(self) -> float:
+        """The remaining part of the change."""
+        left_s = max(0.0, abs(self._gap_s) - (self._clock() - self._gap_since_s) * self._rate)
+        return left_s if self._gap_s > 0.0 else -left_s

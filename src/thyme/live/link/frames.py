@@ -1,9 +1,9 @@
-"""Link frames: what one UDP datagram holds once its seal is broken (`sealing`).
+"""Link frames: the contents of a UDP datagram under its seal (`sealing`).
 
 A header of fixed size (kind, sender, addressee, number), a body, and a mark. The body is encoded messages or a piece of
-one (`parcels`), numbers of frames that arrived, or, in a greeting, who greets (`greetings`). The number names a frame
-among its sender's. The mark shows a peer that the frame comes from whom it names (`sessions`); frames that are not for
-one peer have none.
+one (`parcels`), acknowledged numbers, or an introduction (`greetings`). The number identifies a frame among its
+sender's. Body and mark of a frame to one peer are encrypted by their session (`sessions`), and the mark proves who sent
+it; other frames have none.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MAX_DATAGRAM_BYTES = HEADER_BYTES + MAX_FRAME_BYTES + 3
 
 class Kind(IntEnum):
     HELLO = 1
-    """Here I am; who are you?"""
+    """Who are you?"""
     WELCOME = 2
     """The answer to a hello, or to a welcome that asks back."""
     BROADCAST = 3
@@ -43,9 +43,9 @@ class Kind(IntEnum):
     GOODBYE = 6
     """I leave."""
     FULL = 7
-    """The answer to a hello for which there is no place."""
+    """The answer to a hello when there is no place for another peer."""
     TWIN = 8
-    """Somebody else goes by your id."""
+    """Another node has your id."""
     WIPED = 9
     """You were here before, with another store."""
     PIECE = 10
@@ -57,22 +57,22 @@ class Kind(IntEnum):
     HEARD = 13
     """The answer, by unicast: I do."""
     HERE = 14
-    """By multicast to whoever listens: I am at this port (`discovery`)."""
+    """An announcement by multicast: I am at this port (`finding`)."""
     PEERS = 15
-    """To a peer: others are at these addresses (`gossip`)."""
+    """To a peer: addresses of others (`finding`)."""
 
 
 GREETINGS = (Kind.HELLO, Kind.WELCOME)
-ABOUT = (*GREETINGS, Kind.FULL, Kind.TWIN)
-"""What may come from somebody who is not known yet."""
+GREETING_STATE = (*GREETINGS, Kind.FULL, Kind.TWIN)
+"""Accepted from nodes that have not greeted."""
 DATA = (Kind.BROADCAST, Kind.BROADCAST_PIECE, Kind.PARCEL, Kind.PIECE)
 TO_ALL = (Kind.BROADCAST, Kind.BROADCAST_PIECE, Kind.WHO_HEARS)
-"""What may come by multicast, without a mark."""
+"""Accepted by multicast with the mark of a session alone."""
 _KINDS = {int(kind): kind for kind in Kind}
 _WITH_BODY = frozenset((*GREETINGS, *DATA, Kind.ACK, Kind.HERE, Kind.PEERS))
 
 
-class Frame(msgspec.Struct, frozen=True):
+class Frame(msgspec.Struct):
     kind: Kind
     sender: NodeId
     to: NodeId
@@ -81,13 +81,15 @@ class Frame(msgspec.Struct, frozen=True):
     mark: bytes = NO_MARK
 
     def content(self) -> bytes:
-        """What a mark is made over."""
-        return content_of(self.kind, self.sender, self.to, self.number, self.body)
+        """All but the mark."""
+        return pack_header(self.kind, self.sender, self.to, self.number) + self.body
 
 
-def content_of(kind: Kind, sender: NodeId, to: NodeId, number: int, body: bytes) -> bytes:
-    """That of a frame which nobody else looks at."""
-    return _HEADER.pack(kind, sender, to, number) + body
+pack_header = _HEADER.pack
+"""(kind, sender, to, number)"""
+FRAME_HEADER_BYTES = _HEADER.size
+KIND_AND_NUMBER = (slice(0, 1), slice(_HEADER.size - 8, _HEADER.size))
+"""Their offsets in a header."""
 
 
 def pack(frame: Frame) -> bytes:
@@ -95,7 +97,7 @@ def pack(frame: Frame) -> bytes:
 
 
 def unpack(opened: bytes) -> Frame:
-    """Read what was under a seal; FrameError says in a few fixed words what is wrong with it."""
+    """FrameError says in a few fixed words what is wrong."""
     if len(opened) < _LEAST_BYTES:
         raise FrameError("too short")
     kind, sender, to, number = _HEADER.unpack_from(opened)

@@ -1,25 +1,23 @@
-"""Seals: every datagram names its namespace and is closed by the namespace's key (ChaCha20-Poly1305).
+"""Seals: every datagram names its namespace and is encrypted with the namespace's key (XChaCha20-Poly1305).
 
-A datagram is a magic word, the link's version, the namespace's number, a nonce drawn for it, and the sealed rest. In a
-closed namespace nobody else can read, make or alter it, and it shows nothing but its size and its time. The key of an
-open namespace is known to everybody: there the seal notices accidents, and what members say is guarded by marks
-(`sessions`) and signatures.
+A datagram is a magic word, the link's version, the namespace's number, a random nonce and the sealed rest. Nobody
+outside a closed namespace can read, make or alter it; it shows only its size and its time. Everybody knows the key of
+an open namespace: there the seal detects accidents, and sessions and signatures protect what members say.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from os import urandom
 
-from thyme.live.trust.sodium import NONCE_BYTES, TAG_BYTES, seal, unseal
+from thyme.live.trust.sodium import RANDOM_NONCE_BYTES, TAG_BYTES, seal, unseal
 
 MAGIC = b"TL"
-LINK_VERSION = 7
+LINK_VERSION = 8
 _OUTSIDE = struct.Struct("!2sBQ")
-_SEALED_FROM = _OUTSIDE.size + NONCE_BYTES
+_SEALED_FROM = _OUTSIDE.size + RANDOM_NONCE_BYTES
 SEAL_BYTES = _SEALED_FROM + TAG_BYTES
-MAX_SEALED_BYTES = 65_507
-"""What a UDP datagram holds."""
 
 
 class FrameError(ValueError):
@@ -29,12 +27,14 @@ class FrameError(ValueError):
 class Seal:
     """Of one namespace."""
 
-    def __init__(self, namespace: int, key: bytes) -> None:
+    def __init__(self, namespace: int, key: bytes, entropy: Callable[[int], bytes] = urandom) -> None:
+        """`entropy` draws nonces."""
+        self._entropy = entropy
         self._outside = _OUTSIDE.pack(MAGIC, LINK_VERSION, namespace)
         self._key = key
 
     def close(self, frame: bytes) -> bytes:
-        outside, nonce = self._outside, urandom(NONCE_BYTES)
+        outside, nonce = self._outside, self._entropy(RANDOM_NONCE_BYTES)
         return outside + nonce + seal(frame, outside, nonce, self._key)
 
     def open(self, datagram: bytes) -> bytes:

@@ -1,8 +1,7 @@
-"""The clock of live nodes: the event loop's time, mapped to seconds that all nodes share.
+"""The clock of live nodes: the event loop's time, mapped to seconds since 1970.
 
-A device shows seconds since 1970; that the devices' clocks agree (Thyme FGCS §4.2) is seen to by the link's
-`CrowdTime`. The mapping is made once, so a node's time never jumps when the device's clock is corrected. A crowd in one
-process shares one clock that shows the trace's time, may run faster, and may be held until the next operation.
+The devices' clocks are made to agree by the link's `CrowdTime` (Thyme FGCS §4.2). The mapping is made once, so a node's
+time never jumps when the device's clock is corrected. Members of an emulated crowd share one clock.
 """
 
 from __future__ import annotations
@@ -10,43 +9,34 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from math import inf
-
-from thyme.model.errors import InputError
 
 
 class Clock:
-    """Seconds from `origin_s` on, `speed` of them per second of the event loop. Never goes back."""
+    """Seconds from `origin_s` on. Never goes back."""
 
-    def __init__(self, origin_s: float | None = None, speed: float = 1.0, *, common: bool = False) -> None:
-        """`common`: all nodes of the crowd go by this very clock."""
-        if not 0.0 < speed < inf:
-            raise InputError(f"a clock cannot run at {speed} times the speed of time; give a positive number")
+    def __init__(
+        self, origin_s: float | None = None, *, common: bool = False, device: Callable[[], float] = time.time
+    ) -> None:
+        """`common`: all nodes of the crowd use this very clock. `device` is the device's clock, which may be set."""
         self._loop = asyncio.get_running_loop()
-        self._origin_s = time.time() if origin_s is None else origin_s
-        self._began_s = self._loop.time()
-        self._limit_s = inf
-        self.speed = speed
-        self.common = common or speed != 1.0
+        now_s = device()
+        self._origin_s = (now_s if origin_s is None else origin_s) - self._loop.time()
+        self._device = device
+        self._ahead_s = 0.0 if origin_s is None else origin_s - now_s
+        self.common = common
 
     def now(self) -> float:
-        now_s = self._origin_s + (self._loop.time() - self._began_s) * self.speed
-        return now_s if now_s < self._limit_s else self._limit_s
+        return self._origin_s + self._loop.time()
+
+    def device(self) -> float:
+        """The device's wall clock, which runs during suspend and may be set."""
+        return self._device() + self._ahead_s
 
     def ticks(self) -> tuple[Callable[[], float], float]:
-        """Something that never goes back, and what to add to it for this clock's time: time is asked for many times for
-        each message, and a device's own clock need not be asked itself."""
-        return (self.now, 0.0) if self.common else (self._loop.time, self._origin_s - self._began_s)
-
-    def hold_at(self, limit_s: float) -> None:
-        """Show no later time than this until told otherwise."""
-        assert self.common, "a device's own clock cannot be held"
-        now_s = self.now()
-        self._origin_s, self._began_s = now_s, self._loop.time()
-        self._limit_s = max(limit_s, now_s)
+        """A function that never goes back, and what to add to it for this clock's time. Time is read many times for
+        each message, and reading the event loop's saves a call."""
+        return self._loop.time, self._origin_s
 
     def after(self, delay_s: float, action: Callable[[], None]) -> asyncio.Handle:
-        """Do something when `delay_s` of this clock have passed, not counting time for which it is held."""
-        if delay_s <= 0.0:
-            return self._loop.call_soon(action)
-        return self._loop.call_later(delay_s / self.speed, action)
+        """Run an action when `delay_s` have passed."""
+        return self._loop.call_soon(action) if delay_s <= 0.0 else self._loop.call_later(delay_s, action)

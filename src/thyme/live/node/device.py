@@ -1,7 +1,7 @@
 """A device: a live host, one approach on it, and their life from switching on to leaving.
 
 `open` binds the socket and starts routing, `connect` names the peers, `join` lets the approach take part, `close`
-leaves in an orderly way. A crowd does these one by one for all its devices; `Node` does them at once.
+leaves in an orderly way. Tests and emulated crowds do these one by one; `Node` does them at once.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 from secrets import randbits
 from socket import AF_UNSPEC
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 
-from thyme.approaches.registry import Approach, find_approach
+from thyme.approaches.entry import with_defaults
+from thyme.approaches.registry import find_approach
 from thyme.host import MemoryStore, Store
 from thyme.live.link.addresses import (
     ANY_6,
@@ -26,20 +27,19 @@ from thyme.live.link.addresses import (
     Address,
     address_text,
     family_of,
-    has_ipv6,
     is_local,
     parse_address,
-    resolve,
 )
+from thyme.live.link.directory import SAME_NAME, Entry
 from thyme.live.link.frames import MAX_NODE
-from thyme.live.link.meeting.directory import Entry
-from thyme.live.link.meeting.greetings import LIFE_BITS
-from thyme.live.link.udp import LinkOptions
+from thyme.live.link.greetings import LIFE_BITS
+from thyme.live.link.link import LinkOptions
+from thyme.live.link.sockets import Network, has_ipv6, resolve
 from thyme.live.node.clock import Clock
 from thyme.live.node.host import ORIGIN, LiveHost
 from thyme.live.node.logs.log import FileLog, Log, SeveralLogs
-from thyme.live.node.logs.telling import ToldLog
-from thyme.live.store.options import DiskOptions
+from thyme.live.node.logs.telling import SharedLog
+from thyme.live.store.room import DiskOptions
 from thyme.live.trust.identity import FIRST_DERIVED, GIVEN_IDS, Identity
 from thyme.live.trust.namespaces import DEFAULT_NAME, Namespace, namespace_of
 from thyme.live.trust.notary import Notary
@@ -53,18 +53,10 @@ from thyme.wire.signing import PLAIN, SigningCodec
 logger = logging.getLogger("thyme.live")
 
 LIFE = "life of the store"
-SEARCH_QUEUE = 2_048
-"""Packets that wait for one target's route: twice the subscriptions of a node, which one insert can match."""
-ANSWER_JITTER_S = 0.005
-"""Longest random wait before a subscription is answered. In the simulator it keeps answers of one instant from
-colliding in the air (`ls.answers.jitter_s`, 0.1 s); below a live node there is a network that takes turns by itself,
-and a link that repeats what is lost."""
-
-
 FIND_S = 0.3
-"""How long joining waits for somebody to be discovered."""
-ROOM_LOOK_S = 0.005
-"""Between two looks whether a search for a route has ended."""
+"""How long joining waits to discover a first peer."""
+POLL_S = 0.005
+"""Between two looks whether something that is waited for has happened."""
 
 
 class DeviceOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,12 +68,14 @@ class DeviceOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     passphrase: str = ""
     """Of a closed namespace."""
     listen: str = ""
-    """Where; nothing is everywhere, with a free port, and for a number by hand this machine alone."""
+    """Address to listen on; by default every interface with a free port, or this machine alone for a number given by
+    hand.
+    """
     discover: bool | None = None
-    """Whether this node and others of the network find each other; unless told, where it listens to a network."""
+    """Whether this node discovers others on the network; by default, if it listens to a network."""
     peers: tuple[str, ...] = ()
     only_peers: bool = False
-    """Hear nobody but the listed peers: a topology, on a network where everybody could hear everybody."""
+    """Receive only from the listed peers: a topology, on a network where all nodes are in range."""
     approach: str = "ls"
     settings: dict[str, Any] = {}
     seed: int | None = None
@@ -90,7 +84,7 @@ class DeviceOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A file that says where the device is, and is followed when it changes; then `position` is what it says first."""
     log: str = ""
     tell: str = ""
-    """Where whoever connects is told what happens (`telling`); nowhere unless given."""
+    """Address at which watchers can connect to follow the log (`telling`); off by default."""
     signed: bool = True
     """Whether statements are signed and verified; the same on all nodes."""
     link: LinkOptions = LinkOptions()
@@ -119,20 +113,23 @@ class Device:
         log: Log | None = None,
         identity: Identity | None = None,
         namespace: Namespace | None = None,
+        network: Network | None = None,
     ) -> None:
         self.options = options
         self.identity = identity or Identity.given(options.node)
         self.namespace = namespace or namespace_of(options.namespace, options.passphrase)
-        approach = find_approach(options.approach, "--approach")
-        settings = approach.configure(_for_people(approach, options.settings), "--set")
-        _check_trust(options, settings)
+        found = find_approach(options.approach, "--approach")
+        settings = found.configure(with_defaults(options.settings, found.entry.live_defaults), "--set")
+        refusal = found.entry.wide_ids(settings) if options.node >= GIVEN_IDS else ""
+        if refusal:
+            raise InputError(f"{refusal}, or a node with an --id by hand")
         parse_address(self._listen, "--listen", any_port=True)
         if options.tell:
             parse_address(options.tell, "--tell", any_port=True)
         for peer in options.peers:
             parse_address(peer, "--peer")
         store = MemoryStore() if store is None else store
-        notary = Notary(self.identity, store)
+        notary = Notary(self.identity, store, self.namespace)
         self.host = LiveHost(
             NodeId(options.node),
             clock=clock,
@@ -146,16 +143,16 @@ class Device:
             link=options.link,
             only_listed=options.only_peers,
             discovers=self._discovers,
+            network=network,
         )
         self.host.watch = self._watch
-        self.told: ToldLog | None = None
-        """What watchers are told, if any."""
+        self.told: SharedLog | None = None
+        """The log that is sent to watchers, if any."""
         self.joined = asyncio.Event()
-        self.store = approach.make(self.host, settings)
+        self.approach = found.make(self.host, settings)
         acquaintance = self.host.link.acquaintance
-        acquaintance.life, acquaintance.approach = self._life(), approach.name
-        if not self.namespace.closed:
-            self.host.link.finding.directory.own = Entry(self.namespace.name, approach.name, dict(options.settings))
+        acquaintance.life, acquaintance.approach = self._life(), found.name
+        self.host.link.finding.directory.announce(self.namespace, found.name, dict(options.settings))
 
     @property
     def address(self) -> Address:
@@ -166,11 +163,11 @@ class Device:
         if self.options.log:
             self.host.log = FileLog(Path(self.options.log))
         if self.options.tell:
-            self.told = ToldLog(self.options.node)
+            self.told = SharedLog(self.options.node)
             await self.told.open(self.options.tell)
             self.host.log = SeveralLogs(self.host.log, self.told)
-        self.host.receive = self.store.receive
-        self.store.start()
+        self.host.receive = self.approach.receive
+        self.approach.start()
 
     @property
     def _listen(self) -> str:
@@ -195,29 +192,25 @@ class Device:
 
     async def join(self) -> None:
         """Take part once the listed peers have answered, or anyway when patience ends."""
-        acquaintance = self.host.link.acquaintance
-        waits = [asyncio.ensure_future(event.wait()) for event in (acquaintance.acquainted, acquaintance.refused)]
-        await asyncio.wait(waits, timeout=self.options.greet_patience_s, return_when=asyncio.FIRST_COMPLETED)
-        for wait in waits:
-            wait.cancel()
+        await self.host.link.acquainted(self.options.greet_patience_s)
         await self._find_somebody()
-        if acquaintance.refused.is_set():
+        if self.host.link.acquaintance.refused:
             raise InputError(f"another node also calls itself node {self.host.node}; give each node an id of its own")
         self.host.time.joined = True
-        self.store.join()
+        self.approach.join()
 
     async def _find_somebody(self) -> None:
-        """Who comes to a network asks those who are there what it missed; a moment later it knows them."""
+        """Wait briefly for a first peer: a node that joins a network asks its peers what it missed."""
         if not self._discovers:
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(FIND_S):
                 while not self.neighbours():
-                    await asyncio.sleep(ROOM_LOOK_S)
+                    await asyncio.sleep(POLL_S)
 
     async def close(self, reason: str = "quit") -> None:
-        self.store.stop()
-        for name, count, size_bytes in self.store.stored():
+        self.approach.stop()
+        for name, count, size_bytes in self.approach.stored():
             self.host.record(Stored(name, count, size_bytes))
         self.host.record(Left(reason))
         await self._drain()
@@ -226,14 +219,17 @@ class Device:
             await self.told.end()
 
     async def _drain(self) -> None:
-        """Wait until others have what this node said last, while there are any and within limits; what they do not have
-        is told."""
+        """Wait until others have taken over what this node held for them, if there are any, for at most `leave_s`."""
+        alone = not self.neighbours()
         with suppress(TimeoutError):
             async with asyncio.timeout(self.options.leave_s):
                 await self.host.durable()
-                while self.neighbours() and (self.store.handing_over or self.host.link.unacknowledged):
-                    await asyncio.sleep(ROOM_LOOK_S)
-        if left := self.store.handing_over + self.store.untaken:
+                while self.neighbours() and (self.approach.handing_over or self.host.link.unacknowledged):
+                    await asyncio.sleep(POLL_S)
+        left = self.approach.handing_over + self.approach.untaken
+        if left and alone:
+            logger.info("node %d left with nobody in range: what it held for others stays in its store", self.host.node)
+        elif left:
             logger.warning(
                 "node %d left and could not hand over all that it held for others: %d messages within %g s",
                 self.host.node,
@@ -241,15 +237,19 @@ class Device:
                 self.options.leave_s,
             )
 
-    def roomy(self) -> bool:
-        """Whether what an operation sends finds room on its way."""
-        return self.host.link.roomy and self.store.roomy()
+    def can_send(self) -> bool:
+        """Whether there is room for what an operation sends."""
+        return self.host.link.has_room and self.approach.has_room()
 
-    async def room(self) -> None:
-        """Wait until what an operation sends finds room on its way."""
+    async def wait_to_send(self) -> None:
+        """Wait until there is."""
         await self.host.link.room()
-        while self.host.on and not self.store.roomy():
-            await asyncio.sleep(ROOM_LOOK_S)
+        while self.host.on and not self.approach.has_room():
+            await asyncio.sleep(POLL_S)
+
+    def notes(self) -> list[str]:
+        """What its user should know, in sentences."""
+        return [SAME_NAME] if self.host.link.finding.directory.mistaken() else []
 
     def namespaces_around(self) -> list[Entry]:
         """Open namespaces that nodes near share in."""
@@ -270,37 +270,3 @@ class Device:
         if isinstance(event, Joined):
             self.joined.set()
             self.host.watch = None
-
-
-def _for_people(approach: Approach, settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings given; unless they say otherwise, routes are looked for when they are needed. DSDV, the papers'
-    choice, takes some 15 s to find a newcomer, which is long for a person who just started a node. A search that is
-    under way holds the notifications of any one operation, so that none gives way to another. Notifications are
-    acknowledged, and those of one instant told together, insertions confirmed by another who holds them, and
-    subscriptions answered almost at once, where the approach can do so."""
-    fields = msgspec.structs.fields(approach.settings)
-    if any(field.name == "telling" for field in fields):
-        settings = {**settings, "telling": {"sure": True, **settings.get("telling", {})}}
-    if any(field.name == "answers" for field in fields):
-        settings = {**settings, "answers": {"jitter_s": ANSWER_JITTER_S, **settings.get("answers", {})}}
-    for name in ("notify_together", "confirmed"):
-        if any(field.name == name for field in fields):
-            settings = {name: True, **settings}
-    if any(field.name == "routing" and "ondemand" in get_args(field.type) for field in fields):
-        queue = {"queue_per_target": SEARCH_QUEUE}
-        return {"routing": "ondemand", **settings, "ondemand": {**queue, **settings.get("ondemand", {})}}
-    return settings
-
-
-def _check_trust(options: DeviceOptions, settings: object) -> None:
-    """InputError if a setting does not go with keys or signatures."""
-    if options.node >= GIVEN_IDS and getattr(settings, "routing", "") == "dsdv":
-        raise InputError(
-            "routing=dsdv names nodes by 32 bits, and the number of a key has 62: use routing=ondemand, or a node with "
-            "an --id by hand"
-        )
-    if options.signed and getattr(settings, "spread_load", 0) > 0:
-        raise InputError(
-            "spread_load: cells that share a hot tag put shares of subscriptions together, which their signatures do "
-            "not cover; leave it at 0, or let all nodes do without signatures"
-        )

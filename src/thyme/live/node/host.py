@@ -1,9 +1,9 @@
 """`LiveHost`: one device as a `thyme.host.Host`.
 
 Time is the crowd's (`crowd_time`), randomness the operating system's unless a seed is given, frames are datagrams, and
-what happened goes to a log. The store is in memory unless another is given. A frame leaves when all that was stored
-before it is durable, so nobody hears of something that a crash could still undo. When the device is off, none of its
-timers acts any more.
+what happened goes to a log. The store is in memory unless another is given. A frame is sent when everything stored
+before it is durable, so no peer learns of something that a crash could still undo. When the device is off, its timers
+do not run.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from functools import partial
 from random import Random
 from secrets import randbits
 
-from thyme.host import MemoryStore, Store, Timer
+import msgspec
+
+from thyme.host import MemoryStore, Store, StoreFull, Timer
 from thyme.live.link.crowd_time import CrowdTime
-from thyme.live.link.udp import LinkOptions, UdpLink
+from thyme.live.link.link import LinkOptions
+from thyme.live.link.sockets import Network
+from thyme.live.link.udp import UdpLink
 from thyme.live.node.clock import Clock
 from thyme.live.node.logs.log import Log, NoLog
-from thyme.live.node.soon import Soon
-from thyme.live.store.room import StoreFull
 from thyme.live.trust.identity import Identity
 from thyme.live.trust.namespaces import Namespace
 from thyme.model.geometry import Point
@@ -32,10 +34,61 @@ from thyme.wire.signing import PLAIN, Codec
 
 logger = logging.getLogger("thyme.live")
 
+Action = Callable[[], None]
 Receive = Callable[[NodeId, Message], None]
-Watch = Callable[[LogRecord], None]
+LogCallback = Callable[[LogRecord], None]
 Failed = Callable[[], None] | None
 ORIGIN = Point(0.0, 0.0)
+
+
+ROUNDS = 4
+"""How often deferred actions may defer others before the event loop continues: an insertion into the node's own cell
+does so twice.
+"""
+
+
+class _Deferred(msgspec.Struct, gc=False):
+    action: Action | None
+
+    def cancel(self) -> None:
+        self.action = None
+
+
+class DeferredActions:
+    """Zero-delay callbacks, run in order at the end of this iteration of the event loop.
+
+    An insertion into the node's own cell is a message to itself and an answer to itself: an iteration for each would
+    cost more than the work. Code that starts an operation and waits for such a callback runs them at once.
+    """
+
+    def __init__(self, run: Callable[[Action], None]) -> None:
+        """`run` runs one action."""
+        self._run = run
+        self._loop = asyncio.get_running_loop()
+        self._waiting: list[_Deferred] = []
+
+    def add(self, action: Action) -> _Deferred:
+        if not self._waiting:
+            self._loop.call_soon(self._run_all)
+        deferred = _Deferred(action)
+        self._waiting.append(deferred)
+        return deferred
+
+    def run_now(self) -> None:
+        """Run the deferred actions, and those that they defer."""
+        for _ in range(ROUNDS):
+            if not self._waiting:
+                return
+            self._run_all()
+
+    def _run_all(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for deferred in waiting:
+            if deferred.action is not None:
+                try:
+                    self._run(deferred.action)
+                except Exception as error:
+                    self._loop.call_exception_handler({"message": "a deferred action failed", "exception": error})
 
 
 class LiveHost:
@@ -56,6 +109,7 @@ class LiveHost:
         identity: Identity | None = None,
         namespace: Namespace | None = None,
         discovers: bool = False,
+        network: Network | None = None,
     ) -> None:
         self.node = node
         self.codec = codec
@@ -63,21 +117,23 @@ class LiveHost:
         self.random = Random(f"{randbits(128) if seed is None else seed}/{node}")
         self.store: Store = MemoryStore() if store is None else store
         self.receive: Receive | None = None
-        self.watch: Watch | None = None
-        """Told of every record besides traffic, until it is none."""
+        self.watch: LogCallback | None = None
+        """Called for every record except traffic, unless it is None."""
         self.sending: Callable[[Message], None] | None = None
-        """Told of every message when it is to be sent, before it waits for the disk."""
+        """Called for every message before it is sent, and before it waits for the disk."""
         self.activity = 0
-        """Grows with every message that is sent or heard, besides control."""
+        """Counts the messages sent and received, without control messages."""
         self.log = log or NoLog()
         self._position = position
         self._moving = False
+        self._failed: set[str] = set()
+        """Types of messages that could not be handled: one error is logged for each."""
         self.on = True
-        self.soon = Soon(self._act)
+        self.deferred = DeferredActions(self._run)
         self.link = UdpLink(
             node,
             self.random,
-            self._hear,
+            self._receive,
             self._count,
             link,
             only_listed=only_listed,
@@ -85,8 +141,11 @@ class LiveHost:
             identity=identity,
             namespace=namespace,
             discovers=discovers,
+            network=network,
         )
-        self.time = self.link.acquaintance.time = CrowdTime(*self.clock.ticks(), fixed=self.clock.common)
+        self.time = self.link.acquaintance.time = CrowdTime(
+            *self.clock.ticks(), device=self.clock.device, fixed=self.clock.common
+        )
         self.now = self.time.now
 
     @property
@@ -115,7 +174,7 @@ class LiveHost:
     def unicast(self, to: NodeId, message: Message, failed: Failed = None) -> None:
         if self.sending is not None:
             self.sending(message)
-        told = partial(self._act, failed) if failed else None
+        told = partial(self._run, failed) if failed else None
         self.store.commit(partial(self._send, message, partial(self.link.unicast, to, message, told)))
 
     async def durable(self) -> None:
@@ -140,11 +199,11 @@ class LiveHost:
         return self.link.part_bytes()
 
     def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
-        return self.soon.add(action) if delay_s <= 0.0 else self.clock.after(delay_s, partial(self._act, action))
+        return self.deferred.add(action) if delay_s <= 0.0 else self.clock.after(delay_s, partial(self._run, action))
 
     @property
     def recording(self) -> bool:
-        """Whether anybody wants to know what is recorded now."""
+        """Whether a log or a callback takes records now."""
         return self._logging or self.watch is not None
 
     def record(self, event: LogRecord) -> None:
@@ -160,7 +219,7 @@ class LiveHost:
         await self.link.close()
         self.log.close(self.now())
 
-    def _hear(self, sender: NodeId, message: Message, size_bytes: int) -> None:
+    def _receive(self, sender: NodeId, message: Message, size_bytes: int) -> None:
         if self.receive is None:
             return
         name = type(message).__name__
@@ -169,9 +228,14 @@ class LiveHost:
             self._count(TrafficKind.RECEIVED, name, size_bytes, "")
         try:
             self.receive(sender, message)
+        except StoreFull:
+            self._count(TrafficKind.DROPPED, name, size_bytes, "the store is full")
         except Exception:
-            # A message that reads well may still make no sense; whatever a peer sends, this node goes on.
-            logger.debug("node %d could not handle %s from %d", self.node, name, sender, exc_info=True)
+            # Either an internal error, or a message that was decoded and makes no sense. The node goes on; the first
+            # of each type of message is reported in full.
+            level = logging.DEBUG if name in self._failed else logging.ERROR
+            self._failed.add(name)
+            logger.log(level, "node %d could not handle %s from %d", self.node, name, sender, exc_info=True)
             self._count(TrafficKind.DROPPED, name, size_bytes, "could not be handled")
 
     def _send(self, message: Message, send: Callable[[], int]) -> None:
@@ -184,7 +248,7 @@ class LiveHost:
             self._count(TrafficKind.DROPPED, "record", 0, "the store is full")
             return
         self.activity += not message.control
-        if self._logging:  # most of what happens, and often nobody writes it down
+        if self._logging:  # the most frequent event, and often not logged
             self._count_sent(message, size_bytes)
 
     def _count_sent(self, message: Message, size_bytes: int) -> None:
@@ -199,7 +263,7 @@ class LiveHost:
         if self._logging:
             self.record(Counted(traffic, name, size_bytes=size_bytes, reason=reason))
 
-    def _act(self, action: Callable[[], None]) -> None:
+    def _run(self, action: Action) -> None:
         if self.on:
             try:
                 action()

@@ -8,8 +8,7 @@ from itertools import islice
 
 import msgspec
 
-from thyme.host import Store
-from thyme.model.errors import InputError
+from thyme.host import Store, StoreFull
 from thyme.model.ids import ObjectKey
 from thyme.model.objects import Metadata
 
@@ -65,7 +64,7 @@ class KnownObjects:
         if self._store is not None:
             try:
                 self._store.put(KIND, str(metadata.key), _encode(metadata))
-            except InputError:
+            except StoreFull:
                 return  # the disk is full: it is known until the next restart
 
     def forget(self, key: ObjectKey) -> None:

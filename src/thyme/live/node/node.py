@@ -12,64 +12,70 @@ clock, so that a node that lost its memory does not take up a number that others
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Iterable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
+from secrets import token_hex
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import msgspec
 
 from thyme.approaches.ledger import Ended
 from thyme.approaches.user import BY_HAND, Fetched, Numbers, User
+from thyme.host import Store, Timer
 from thyme.live.failures import OperationError
 from thyme.live.link.addresses import address_text
-from thyme.live.link.meeting.peers import Presence
-from thyme.live.node.clock import Clock
-from thyme.live.node.device import Device
-from thyme.live.node.logs.log import Log
-from thyme.live.node.operations.awaiting import Answer, Asked
-from thyme.live.node.operations.files import copied, written_to
-from thyme.live.node.operations.finding import found
-from thyme.live.node.operations.given import (
+from thyme.live.link.peers import Presence
+from thyme.live.link.sockets import Network
+from thyme.live.node.arguments import (
     Given,
+    Instant,
+    NodeOptions,
+    Span,
     Wanted,
     Which,
     bytes_of,
+    frame_of,
     name_of,
-    namespace_in,
     number_of,
     options_of,
     path_of,
     query_of,
+    span_s,
     wanted_of,
 )
-from thyme.live.node.operations.insertions import Insertion, Insertions
-from thyme.live.node.operations.notifications import Notice, Notifications
-from thyme.live.node.operations.periods import Instant, Span, frame_of, span_s
-from thyme.live.node.operations.presences import Presences
-from thyme.live.node.operations.retrievals import Progress, Retrievals
-from thyme.live.node.operations.tidings import Tidings
-from thyme.live.node.position_file import PositionFile
-from thyme.live.node.running import Means, Place, Running
-from thyme.live.node.surroundings import NodeSurroundings
-from thyme.live.node.whereabouts import Whereabouts
-from thyme.live.store.places import MEMORY, identity_at
+from thyme.live.node.clock import Clock
+from thyme.live.node.device import Device
+from thyme.live.node.host import LiveHost
+from thyme.live.node.insertions import Draft, Insertion, Insertions, digested, forget_unfinished, given_bytes
+from thyme.live.node.logs.log import Log
+from thyme.live.node.notifications import Notice, Notifications, Presences, Streams, read_all
+from thyme.live.node.operations import Answer, Machine, Operation, OperationQueue, Request
+from thyme.live.node.position import Movement, PositionFile
+from thyme.live.node.quota import Quota
+from thyme.live.node.retrievals import Progress, Retrievals, copied, written_to
+from thyme.live.store.disk import DiskStore
+from thyme.live.store.folders import MEMORY, Place, identity_at, open_store
 from thyme.live.trust.identity import Identity
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Content, Metadata, size_of, tags_of
-from thyme.model.records import OperationKind
+from thyme.model.records import LogRecord, OperationKind
 
 SID_CYCLE = 1_000_000
+NOT_GIVEN: Any = object()
+NAME_BYTES = 8
+"""Of a name that is made up, as hexadecimal digits."""
 FIND_WAIT_S = 1.0
 """Longer than approaches collect answers (LS 0.5 s), and than an answer is on its way among neighbours."""
 
 
 class Node:
-    """One live node and its user, who does nothing but what the application asks for."""
+    """One live node and its user, who does only what the application asks for."""
 
     def __init__(
         self,
@@ -79,25 +85,28 @@ class Node:
         identity: Identity | None = None,
         clock: Clock | None = None,
         log_to: Log | None = None,
-        **options: Any,
+        network: Network | None = None,
+        **options: Unpack[NodeOptions],
     ) -> None:
-        """`store` is a folder to keep everything in, by default one of the user's data folder; `"memory"` forgets it at
-        the end. There the node's key lies, from which its number derives; a number given as `node` is for tests, and
-        protects nothing. `options` are those of `DeviceOptions`: namespace, passphrase, listen, peers, approach, …"""
-        namespace, given = namespace_in(options)
-        checked = options_of(node, given)
+        """`store` is a folder for everything the node keeps, by default one in the user's data folder; `"memory"` keeps
+        nothing after the end. It also holds the node's key, from which its number derives; a number given as `node` is
+        for tests, and protects nothing. `network` replaces this machine's network, for simulations.
+        """
+        self.namespace, checked = options_of(node, options)
         self.identity = identity or (identity_at(store) if node is None else Identity.given(node))
-        self.namespace = namespace
         self.options = msgspec.structs.replace(checked, node=self.identity.node)
-        self._means = Means(self.options, self.identity, namespace, store, clock, log_to)
-        self._running: Running | None = None
-        self._tidings = Tidings(self)
-        self._surroundings = NodeSurroundings()
-        self.user = User(self.id, self._surroundings, BY_HAND, Numbers(0), seed=0)
-        self.user.told = self._tidings.notify
+        self._place, self._clock, self._log_to, self._network = store, clock, log_to, network
+        self._device: Device | None = None
+        self._queue: OperationQueue | None = None
+        self._quota: Quota | None = None
+        self._streams = Streams(self)
+        self._current = _CurrentHost()
+        self.user = User(self.id, self._current, BY_HAND, Numbers(0), seed=0)
+        self.user.told = self._streams.notify
         self._next_sid = 0
-        self._insertions, self._retrievals = Insertions(), Retrievals()
-        self._whereabouts = Whereabouts()
+        self._insertions, self._retrievals = Insertions(self.id, self._streams.known), Retrievals()
+        self._movement = Movement()
+        self._opened_s = 0.0
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -115,20 +124,51 @@ class Node:
         await self.close()
 
     async def open(self) -> None:
-        """Listen and forward, without taking part yet."""
-        self._running = await Running.begin(self._means, self._retrievals.__contains__)
-        device = self._running.device
-        self._surroundings.move_to(device.host)
-        device.host.link.watch = self._tidings.notice
-        device.store.progress = self._retrievals.tell
-        if self._means.place != MEMORY:  # what is forgotten with the node, the node itself remembers as long
-            self._tidings.known.keep_in(device.host.store)
-        known = self.user.take(device.store)
-        self._next_sid = max([int(device.host.now()) % SID_CYCLE, *(key.sid + 1 for key in known)])
+        """Listen and forward, without taking part yet. If that fails, nothing stays open."""
+        options = self.options
+        store = open_store(self._place, options.node, options.approach, options.disk, self.namespace)
+        try:
+            device = await self._switched_on(store)
+        except BaseException:
+            await _close(store)
+            raise
+        forget_unfinished(store, self.id)
+        self._device, self._opened_s = device, asyncio.get_running_loop().time()
+        host = device.host
+        together = host.codec.insert_together if host.codec.signs else None
+        machine = Machine(device.can_send, device.wait_to_send, store.commit, host.deferred.run_now, together)
+        self._queue = OperationQueue(options.operations, machine)
+        if isinstance(store, DiskStore):
+            self._quota = Quota(options.disk, store.room, host, device.approach, self._retrievals.__contains__)
+            self._quota.begin()
+        self._current.move_to(host)
+        host.link.watch = self._streams.change
+        device.approach.progress = self._retrievals.tell
+        if self._place != MEMORY:  # what is forgotten with the node, the node itself remembers as long
+            self._streams.known.keep_in(store)
+        known = self.user.take(device.approach)
+        self._next_sid = max([int(host.now()) % SID_CYCLE, *(key.sid + 1 for key in known)])
         for key in known:
-            self._tidings.stream(key, "")
-        if path := self.options.position_file:
-            PositionFile(Path(path).expanduser(), self.place, device.host.after).begin()
+            self._streams.add(key, "")
+        if path := options.position_file:
+            PositionFile(Path(path).expanduser(), self.place, host.after).begin()
+
+    async def _switched_on(self, store: Store) -> Device:
+        device = Device(
+            self.options,
+            store=store,
+            clock=self._clock,
+            log=self._log_to,
+            identity=self.identity,
+            namespace=self.namespace,
+            network=self._network,
+        )
+        try:
+            await device.open()
+        except BaseException:
+            await device.host.close()
+            raise
+        return device
 
     async def connect(self, peers: Iterable[str]) -> None:
         await self.device.connect(peers)
@@ -136,18 +176,31 @@ class Node:
     async def join(self) -> None:
         await self.device.join()
 
+    async def aclose(self) -> None:
+        """Leave; the same as `close`, under the name that `contextlib.aclosing` expects."""
+        await self.close()
+
     async def close(self, reason: str = "quit") -> None:
         """Leave. Operations under way fail, and streams of notifications end."""
-        if self._running is None:
+        if self._device is None:
             return
         self.user.lose()
-        self._tidings.end()
-        running, self._running = self._running, None
-        await running.end(reason)
+        self._streams.end()
+        device, self._device = self._device, None
+        self._queue = self._quota = None
+        await device.close(reason)
+        await _close(device.host.store)
 
     @property
     def device(self) -> Device:
-        return self._open().device
+        if self._device is None:
+            raise InputError(f"node {self.options.node} is not running; use it within `async with`")
+        return self._device
+
+    @property
+    def up_s(self) -> float:
+        """For how long it has been open."""
+        return asyncio.get_running_loop().time() - self._opened_s
 
     @property
     def id(self) -> NodeId:
@@ -159,69 +212,90 @@ class Node:
 
     @property
     def on_notice(self) -> Callable[[Notice], None] | None:
-        """Told of every notification at once, besides the streams."""
-        return self._tidings.on_notice
+        """Called for every notification at once, besides the streams."""
+        return self._streams.on_notice
 
     @on_notice.setter
     def on_notice(self, told: Callable[[Notice], None] | None) -> None:
-        self._tidings.on_notice = told
+        self._streams.on_notice = told
 
     def peers(self) -> Presences:
-        """Who is in range: those who are here now, and then whoever comes and goes."""
+        """Peers in range: first those that are here now, then every arrival and departure."""
         here = [Presence(node, address, True) for node, address in self.device.neighbours().items()]
-        return self._tidings.presences(here)
+        return self._streams.presences(here)
 
     def now(self) -> float:
-        """The crowd's time, in seconds since 1970 by the clock of who was there first; frames are compared in it."""
+        """The crowd's time, in seconds since 1970; time frames are compared in it."""
         return self.device.host.now()
 
     def place(self, x_m: float, y_m: float) -> None:
-        """The device is here now, in metres from the south-west corner of the area. Whoever places it again and again
-        is on the way, and stands still some seconds after the last step."""
-        self._whereabouts.place(self.device.host, x_m, y_m)
+        """Set the device's position, in metres from the south-west corner of the area. A node that keeps changing
+        position counts as moving until some seconds after the last change.
+        """
+        self._movement.place(self.device.host, x_m, y_m)
 
     def known(self) -> list[Metadata]:
-        """Objects that this node inserted or was notified of, in that order."""
-        return self._tidings.known.list()
+        """Objects that this node inserted or was notified of, oldest first."""
+        return self._streams.known.list()
 
     def subscriptions(self) -> list[Notifications]:
-        return list(self._tidings.streams.values())
+        return list(self._streams.subscriptions.values())
 
     async def insert(
         self,
-        oid: str,
-        data: Given,
-        tags: Iterable[str],
+        name: Given,
+        data: Given = NOT_GIVEN,
+        tags: Iterable[str] = (),
         summary: bytes | str = b"",
         *,
         replicate: bool | None = None,
     ) -> Metadata:
-        """Store an object under its tags, and notify whoever subscribed to them. Give bytes, a text, the path of a file
+        """Store an object under its tags, and notify the subscribers of those tags. Give a name and what to store, or
+        only what to store (`insert("3-3!", tags=["goal"])`), and a name is made up: bytes, a text, the path of a file
         (`pathlib.Path`) or a stream of bytes, asynchronous or not; files and streams are never in memory as a whole.
-        `replicate` says for this object whether others keep it, too, where the approach leaves a choice (§7.1)."""
-        oid, listed, shown = name_of(oid), tags_of(tags), bytes_of("summary", summary)
-        self._open().make_room_for(data)
-        if isinstance(data, bytes | str):
-            return await self._insert(oid, bytes_of("content", data), listed, shown, replicate)
-        async with self._insertions.laid(self.device, oid, data) as content:
-            return await self._insert(oid, content, listed, shown, replicate)
+        `replicate` says for this object whether others keep it, too, where the approach leaves a choice (§7.1).
 
-    async def _insert(
-        self, oid: str, content: Content, tags: list[str], summary: bytes, replicate: bool | None
-    ) -> Metadata:
-        known = self._tidings.known
-        insertion = Insertion(self.user, known, oid, content, tags, summary, replicate)
-        try:
-            return await self._open().turns.carry_out(self.user, insertion)
-        except OperationError:
-            known.forget(ObjectKey(oid, self.id))
-            raise
+        Repeating an insertion of the same object succeeds, also after it was cancelled or has failed; one that is
+        cancelled may still be carried out.
+        """
+        if data is NOT_GIVEN:
+            name, data = token_hex(NAME_BYTES), name
+        oid, listed, shown = name_of(name), tags_of(tags), bytes_of("summary", summary)
+        if oid in self._insertions.under_way or self._insertions.before(oid) is not None:
+            return await self._insert_again(Draft(oid, await digested(data), listed, shown), replicate)
+        if self._quota is not None:
+            self._quota.make_room(given_bytes(data))
+        if isinstance(data, bytes | str):
+            return await self._insert(Draft(oid, bytes_of("content", data), listed, shown), replicate)
+        async with self._insertions.laid(self.device, oid, data) as content:
+            return await self._insert(Draft(oid, content, listed, shown), replicate)
+
+    async def _insert(self, draft: Draft, replicate: bool | None, before: Metadata | None = None) -> Metadata:
+        insertion = Insertion(self.user, self._insertions, draft, replicate, before)
+        self._insertions.under_way[draft.oid] = insertion
+        return await self._begin(insertion)
+
+    async def _insert_again(self, draft: Draft, replicate: bool | None) -> Metadata:
+        """Repeat an insertion of the same object: join it, or find it done, or carry it out once more."""
+        while (running := self._insertions.under_way.get(draft.oid)) is not None:
+            if running.draft != draft:
+                raise InputError(f"object {draft.oid!r} is being inserted with other contents; use a new name")
+            await running.join()
+        before = self._insertions.before(draft.oid)
+        if before is None:
+            return await self._insert(draft, replicate)
+        if not draft.describes(before):
+            raise InputError(
+                f"object {draft.oid!r} was inserted by this node before, with other contents; objects are immutable: "
+                "use a new name"
+            )
+        return before if self._insertions.succeeded(draft.oid) else await self._insert(draft, replicate, before)
 
     async def delete(self, oid: str) -> None:
         """Remove one of this node's own objects."""
         user, oid = self.user, name_of(oid)
         await self._carry_out(OperationKind.DELETE, lambda number, ended: user.delete(number, oid, ended))
-        self._tidings.known.forget(ObjectKey(oid, self.id))
+        self._insertions.forget(oid)
 
     async def subscribe(
         self,
@@ -233,13 +307,14 @@ class Node:
         last: Span | None = None,
     ) -> Notifications:
         """Subscribe, and iterate over what matches: ever, or what is published within a frame, or from `start` on,
-        before `end`, or in the `last` ten minutes ("10m") and from now on. If the crowd could not be told, there is no
-        subscription."""
-        user, store = self.user, self.device.store
+        before `end`, or in the `last` ten minutes ("10m") and from now on. If no peer could be reached, there is no
+        subscription.
+        """
+        user, approach = self.user, self.device.approach
         asked, period = query_of(query), frame_of(self.now(), frame, start, end, last)
         key = SubscriptionKey(self._next_sid, self.id)
         self._next_sid += 1
-        stream = self._tidings.stream(key, asked.text)
+        stream = self._streams.add(key, asked.text)
 
         def issue(number: int, ended: Ended) -> None:
             user.subscribe(number, asked, period, key.sid, ended)
@@ -247,12 +322,13 @@ class Node:
         try:
             await self._carry_out(OperationKind.SUBSCRIBE, issue)
         except InputError:
-            self._tidings.drop(key.sid)
+            self._streams.drop(key.sid)
             raise
-        except OperationError:
-            self._tidings.drop(key.sid)
-            if self._running is not None:
-                store.unsubscribe(key.sid, lambda _: None)
+        except (OperationError, asyncio.CancelledError):
+            self._streams.drop(key.sid)
+            if self._device is not None:
+                with suppress(InputError):  # it had not begun
+                    approach.unsubscribe(key.sid, lambda _: None)
             raise
         return stream
 
@@ -270,19 +346,19 @@ class Node:
         begun = frame_of(now_s, None, start, end, last)
         past = TimeFrame(begun.start_s, now_s if begun.end_s is None else min(now_s, begun.end_s))
         async with await self.subscribe(query, past) as matches:
-            return await found(matches, span_s(wait_s))
+            return await read_all(matches, span_s(wait_s))
 
     async def unsubscribe(self, what: Which) -> None:
         user, sid = self.user, number_of(what)
 
         def issue(number: int, ended: Ended) -> None:
             user.unsubscribe(number, sid, ended)
-            self._tidings.drop(sid)
+            self._streams.drop(sid)
 
         await self._carry_out(OperationKind.UNSUBSCRIBE, issue)
 
     async def retrieve(self, what: Wanted, progress: Progress | None = None) -> bytes:
-        """The content of an object of which this node was notified. A large one is better retrieved to a file."""
+        """The content of an object that this node was notified of. Retrieve a large one to a file instead."""
         async with self._retrieved(what, progress) as (key, content):
             if isinstance(content, bytes):
                 return content
@@ -291,9 +367,10 @@ class Node:
             return b"".join(pieces)
 
     async def retrieve_to(self, what: Wanted, path: str | os.PathLike[str], progress: Progress | None = None) -> int:
-        """Write the content of an object to a file, whole or not at all; its size. `progress` is told how many bytes of
-        how many are here, with each chunk of a large one. When it is cancelled or fails, what has arrived stays in the
-        store, and retrieving it again goes on from there, also after a restart."""
+        """Write the content of an object to a file, whole or not at all; its size. `progress` is called with the bytes
+        received and the total, for each chunk of a large one. When it is cancelled or fails, the received part stays in
+        the store, and the next retrieval continues from there, also after a restart.
+        """
         place = path_of(path)
         async with self._retrieved(what, progress) as (key, content):
             await written_to(place, self.device.host.store, key, content)
@@ -305,10 +382,11 @@ class Node:
         """A content that was retrieved, while this is entered."""
         user, device = self.user, self.device
         wanted = wanted_of(what)
-        metadata = wanted if isinstance(wanted, Metadata) else self._tidings.known.get(wanted)
+        metadata = wanted if isinstance(wanted, Metadata) else self._streams.known.get(wanted)
         if metadata is None:
             raise InputError(f"this node was not notified of {what}; subscribe to one of its tags first")
-        self._open().make_room(metadata.size_bytes)
+        if self._quota is not None:
+            self._quota.make_room(metadata.size_bytes)
 
         async def fetch(fetched: Fetched) -> None:
             def issue(number: int, ended: Ended) -> None:
@@ -329,12 +407,34 @@ class Node:
 
     def remaining(self, what: Which) -> int:
         """Past matches of a subscription that can still be asked for with `more`."""
-        return self.device.store.remaining(number_of(what))
+        return self.device.approach.remaining(number_of(what))
 
     async def _carry_out(self, kind: OperationKind, issue: Callable[[int, Ended], Answer]) -> Answer:
-        return await self._open().turns.carry_out(self.user, Asked(kind, issue))
+        return await self._begin(Request(kind, issue))
 
-    def _open(self) -> Running:
-        if self._running is None:
-            raise InputError(f"node {self.options.node} is not running; use it within `async with`")
-        return self._running
+    async def _begin(self, operation: Operation[Answer]) -> Answer:
+        device = self.device
+        assert self._queue is not None, device
+        return await self._queue.carry_out(self.user, operation)
+
+
+class _CurrentHost:
+    """The user's view of the current host, which changes whenever the node is opened."""
+
+    now: Callable[[], float]
+    after: Callable[[float, Callable[[], None]], Timer]
+    record: Callable[[LogRecord], None]
+    _host: LiveHost
+
+    def move_to(self, host: LiveHost) -> None:
+        self._host = host
+        self.now, self.after, self.record = host.now, host.after, host.record
+
+    @property
+    def recording(self) -> bool:
+        return self._host.recording
+
+
+async def _close(store: Store) -> None:
+    if isinstance(store, DiskStore):
+        await store.close()

@@ -1,9 +1,9 @@
-"""The quota of a node: whose contents go when its store is as large as it may be, and what is too old to be kept.
+"""The quota of a node: which contents are removed when its store is full, and which are too old to keep.
 
-The approach says what it could do without (`approaches.spares`), in ranks: first drafts that nobody waits for, then
-passive replicas, then what is kept for others who have it as well, then what came with notifications; within a rank the
-oldest first. What this node's user inserted never goes, nor does to make room what nobody else may have. Each that goes
-is in the log, and the user is told, not more than once a minute. What is in use just now stays.
+The approach ranks what it could do without (`approaches.eviction`): first drafts that nobody waits for, then passive
+replicas, then copies kept for other nodes that have them as well, then contents that came with notifications; within a
+rank the oldest first. Objects that this node's user inserted are never removed, and the only known copy of an object is
+not removed to make room. Each removal is logged, and the user is notified at most once a minute. Contents in use stay.
 """
 
 from __future__ import annotations
@@ -14,23 +14,24 @@ from collections import Counter
 from collections.abc import Callable
 from math import inf
 
+from thyme.approaches.eviction import Evictable, Rank, in_order
 from thyme.approaches.interface import ReactiveStore
-from thyme.approaches.spares import Rank, Spare, in_order
 from thyme.live.node.host import LiveHost
-from thyme.live.store.options import DiskOptions
-from thyme.live.store.room import Room
+from thyme.live.store.room import DiskOptions, Room
+from thyme.model.bounded import Bounded
 from thyme.model.ids import ObjectKey
 from thyme.model.records import Counted, TrafficKind
 
 logger = logging.getLogger("thyme.live")
 
+MAX_AUTHORS = 1_000
 TELL_S = 60.0
 """Between two words to the user about what had to go."""
 FRUITLESS_S = 1.0
 """After nothing was found that could go, it is looked for again not before this."""
 LOOKS_PER_AGE = 10
 LONGEST_LOOK_S = 60.0
-"""How often is looked for what is too old: ten times in the age that is allowed, and every minute."""
+"""Interval of the search for contents that are too old: a tenth of the maximum age, at least every minute."""
 WORDS = {
     Rank.DRAFT: "half-retrieved",
     Rank.REPLICA: "retrieved",
@@ -55,51 +56,79 @@ class Quota:
         self._approach = approach
         self._in_use = in_use
         self._loop = asyncio.get_running_loop()
-        self._fruitless_s = self._told_s = -inf
+        self._fruitless_s = self._told_s = self._warned_s = -inf
+        self._refused_s: Bounded[str, float] = Bounded(MAX_AUTHORS)
         self._gone: Counter[tuple[str, Rank]] = Counter()
         self._gone_bytes = 0
 
     def begin(self) -> None:
         self._room.crowded = self._make_room_in_time
+        self._room.over_share = self._make_room_of
         if self._options.most_age_s:
             self._look()
 
     def make_room(self, size_bytes: int = 0) -> None:
-        """Let go of what may go, until there is room for so much more, or nothing may go any more."""
+        """Remove contents in order of rank until there is this much room, or nothing more may be removed."""
         lacking = self._room.lacking_bytes(size_bytes)
         if lacking <= 0:
             return
-        for spare in in_order(self._spares()):
+        for candidate in in_order(self._evictable()):
             if lacking <= 0:
                 break
-            if spare.rank is not Rank.SOLE:
-                self._let_go(spare, "made room")
-                lacking -= spare.size_bytes
+            if candidate.rank is not Rank.SOLE:
+                self._let_go(candidate, "made room")
+                lacking -= candidate.size_bytes
         if lacking > 0:
             self._fruitless_s = self._loop.time()
         self._tell()
+
+    def _make_room_of(self, author: str, size_bytes: int) -> None:
+        """A node has nearly used its share: its oldest contents that may go make room for its new ones."""
+        now_s = self._loop.time()
+        if now_s < self._refused_s.get(author, -inf) + FRUITLESS_S:
+            return
+        aim_bytes = int(self._room.share_bytes * (1.0 - 2.0 * self._options.headroom))
+        lacking = self._room.held_of[author] + size_bytes - aim_bytes
+        for candidate in in_order(self._evictable()):
+            if lacking > 0 and str(candidate.key.owner) == author and candidate.rank is not Rank.SOLE:
+                self._let_go(candidate, "its author's share is used")
+                lacking -= candidate.size_bytes
+        if self._room.held_of[author] + size_bytes > self._room.share_bytes:
+            self._refuse(author, now_s)
+        self._tell()
+
+    def _refuse(self, author: str, now_s: float) -> None:
+        self._refused_s[author] = now_s
+        if now_s >= self._warned_s + TELL_S:
+            self._warned_s = now_s
+            logger.warning(
+                "node %d refuses new objects of node %s, which has used its share of the store, %d bytes",
+                self._host.node,
+                author,
+                self._room.share_bytes,
+            )
 
     def _make_room_in_time(self, size_bytes: int) -> None:
         if self._loop.time() >= self._fruitless_s + FRUITLESS_S:
             self.make_room(size_bytes)
 
     def _look(self) -> None:
-        """What is too old goes."""
+        """Remove contents that are too old."""
         before_s = self._host.now() - self._options.most_age_s
-        for spare in in_order(self._spares()):
-            if spare.since_s is not None and spare.since_s < before_s:
-                self._let_go(spare, "too old")
+        for candidate in in_order(self._evictable()):
+            if candidate.since_s is not None and candidate.since_s < before_s:
+                self._let_go(candidate, "too old")
         self._tell()
         self._host.after(min(self._options.most_age_s / LOOKS_PER_AGE, LONGEST_LOOK_S), self._look)
 
-    def _spares(self) -> list[Spare]:
-        return [spare for spare in self._approach.spares() if not self._in_use(spare.key)]
+    def _evictable(self) -> list[Evictable]:
+        return [candidate for candidate in self._approach.evictable() if not self._in_use(candidate.key)]
 
-    def _let_go(self, spare: Spare, reason: str) -> None:
-        spare.drop()
-        self._host.record(Counted(TrafficKind.DROPPED, "content", size_bytes=spare.size_bytes, reason=reason))
-        self._gone[(reason, spare.rank)] += 1
-        self._gone_bytes += spare.size_bytes
+    def _let_go(self, candidate: Evictable, reason: str) -> None:
+        candidate.drop()
+        self._host.record(Counted(TrafficKind.DROPPED, "content", size_bytes=candidate.size_bytes, reason=reason))
+        self._gone[(reason, candidate.rank)] += 1
+        self._gone_bytes += candidate.size_bytes
 
     def _tell(self) -> None:
         if not self._gone or self._loop.time() < self._told_s + TELL_S:

@@ -14,12 +14,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import msgspec
 
+from thyme.live.node.arguments import NodeOptions
 from thyme.live.node.node import Node
-from thyme.live.store.places import own_folder
+from thyme.live.store.folders import own_folder
 from thyme.live.trust.choosing import ExpectedCrowd, resolved
 from thyme.live.trust.identity import kept_identity
 from thyme.live.trust.keyring import Keyring
@@ -33,7 +34,7 @@ MAX_SPACES = 16
 class Spaces:
     """One device, and a node for each namespace that it shares in."""
 
-    def __init__(self, folder: str | os.PathLike[str] | None = None, **options: Any) -> None:
+    def __init__(self, folder: str | os.PathLike[str] | None = None, **options: Unpack[NodeOptions]) -> None:
         """`folder` keeps the key, the secrets and a store for each namespace; `options` are those of all nodes."""
         self._folder = own_folder() if folder is None else Path(folder).expanduser()
         self._options = options
@@ -80,13 +81,14 @@ class Spaces:
         made = Namespace.drawn(name) if closed else Namespace.open(name)
         return await self._join(msgspec.structs.replace(made, approach=approach, settings=settings), {})
 
-    async def join(self, text: str, passphrase: str = "", **options: Any) -> Node:
+    async def join(self, text: str, **options: Unpack[NodeOptions]) -> Node:
         """Share in a namespace: by invitation, by name and passphrase, or an open one by its name."""
+        passphrase = options.pop("passphrase", "")
         if text in self.nodes and not passphrase:
             return self.nodes[text]
         namespace = namespace_of(text, passphrase)
-        said = {key: options[key] for key in ("approach", "settings") if key in options}
-        return await self._join(msgspec.structs.replace(namespace, **said), options)
+        named = {key: value for key, value in options.items() if key in ("approach", "settings")}
+        return await self._join(msgspec.structs.replace(namespace, **named), options)
 
     async def leave(self, name: str) -> None:
         """Share no more in it, now or later; its store stays until it is deleted by hand."""
@@ -96,7 +98,7 @@ class Spaces:
             await node.close()
 
     async def shut_out(self, name: str) -> str:
-        """Give a namespace another secret; the new invitation is for all but who is to be out."""
+        """Give a namespace another secret; send the new invitation to everyone except the members to exclude."""
         changed = self.keyring.get(name).changed()
         node = self.nodes.pop(name, None)
         if node is not None:
@@ -107,17 +109,17 @@ class Spaces:
     def invitation(self, name: str) -> str:
         return self.keyring.get(name).invitation()
 
-    async def _join(self, namespace: Namespace, options: dict[str, Any]) -> Node:
+    async def _join(self, namespace: Namespace, options: NodeOptions) -> Node:
         node = await self._enter(namespace, options)
         self.keyring.add(namespace)
         return node
 
-    async def _enter(self, namespace: Namespace, options: dict[str, Any]) -> Node:
+    async def _enter(self, namespace: Namespace, options: NodeOptions) -> Node:
         if namespace.name in self.nodes:
             raise InputError(f"this device shares in namespace {namespace.name!r} already")
         if len(self.nodes) >= MAX_SPACES:
             raise InputError(f"this device shares in {MAX_SPACES} namespaces; leave one of them first")
-        given = {**self._options, **options, "namespace": namespace.invitation()}
+        given: NodeOptions = {**self._options, **options, "namespace": namespace.invitation()}
         node = Node(identity=self.identity, store=self._folder / namespace.folder, **given)
         self.nodes[namespace.name] = await node.__aenter__()
         return node

@@ -1,5 +1,5 @@
 """What a device keeps: a `thyme.host.Store` on disk.
 
-`database` is the file of records, `files` holds large contents, `writing` brings changes to both in one thread, `disk`
-is the store that an approach sees, and `places` says where it lies.
+`database` is the file of records, `journal` their changes, `files` holds large contents, `writing` applies changes to
+them in one thread, `disk` is the store that an approach sees, `room` its limits, and `folders` chooses its folder.
 """

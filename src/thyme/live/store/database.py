@@ -1,8 +1,8 @@
 """The file of records: SQLite with a write-ahead log, written by one thread and read by another.
 
-One process at a time has a folder: it holds a transaction on a second, empty file for as long as it lives. Tables:
-what the store is (whose, of which approach), batches of changed records (`journal`), and contents, of which small ones
-are kept here and large ones are named. A file that cannot be read is set aside and told, and a new one begins.
+One process at a time uses a folder: it holds a transaction on a second, empty file while it runs. Tables: the store's
+owner and approach, batches of changed records (`journal`), and contents (small ones inline, large ones by file name). A
+file that cannot be read is set aside and reported, and a new one is created.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Database:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"cannot keep a store in {folder}: {error.strerror or error}") from error
-        self._hold = _hold(folder)
+        self._hold = hold(folder)
         path = folder / NAME
         try:
             self.writing, self.records, self.journal_bytes = _opened_or_set_aside(path, full)
@@ -58,7 +58,7 @@ class Database:
 
 
 def set_aside(folder: Path, *paths: Path) -> Path:
-    """Move what is damaged out of the way; where it went."""
+    """Set a damaged file aside; its new path."""
     parent = folder / DAMAGED
     parent.mkdir(exist_ok=True)
     aside = parent / str(1 + sum(1 for _ in parent.iterdir()))
@@ -69,7 +69,8 @@ def set_aside(folder: Path, *paths: Path) -> Path:
     return aside
 
 
-def _hold(folder: Path) -> sqlite3.Connection:
+def hold(folder: Path) -> sqlite3.Connection:
+    """What no other process can have at the same time, until it is closed; InputError if one has it."""
     connection = _connect(folder / LOCK)
     try:
         connection.execute("BEGIN EXCLUSIVE")

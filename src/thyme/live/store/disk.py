@@ -2,7 +2,7 @@
 
 Records are kept in memory as well, as the approaches' own tables are; contents are read from the disk. Changes are seen
 at once and gathered; a thread writes one batch of them at a time, so that the event loop never waits for the disk, and
-whatever was changed while it wrote goes with the next batch: the busier the node, the more share one wait.
+changes made meanwhile are in the next batch: the busier the node, the more changes share one sync.
 
 Durability is `full` (what was committed survives a power cut; the default) or `batched` (written every half a second,
 and an answer does not wait: the end of the process loses nothing that was written, a kill or a power cut at most the
@@ -23,14 +23,15 @@ from pathlib import Path
 from thyme.live.store.database import Database
 from thyme.live.store.files import ContentFiles, Stored
 from thyme.live.store.journal import Growth, Records
-from thyme.live.store.options import DiskOptions
-from thyme.live.store.room import Room
+from thyme.live.store.room import DiskOptions, Room
 from thyme.live.store.writing import Batch, Writer, Written, read_inline
 from thyme.model.errors import InputError
 
 logger = logging.getLogger("thyme.live")
 
 Done = Callable[[], None]
+CLOSE_S = 5.0
+"""How long closing waits for the last write."""
 CLOSE_LOOK_S = 0.001
 
 
@@ -38,7 +39,7 @@ class DiskStore:
     """One node's disk. To be opened within the event loop that it serves."""
 
     def __init__(self, folder: Path, about: dict[str, str], options: DiskOptions | None = None) -> None:
-        """`about` says whose store this is; a folder that is somebody else's is refused."""
+        """`about` identifies the owner of the store; the folder of another node is refused."""
         self._options = options or DiskOptions()
         full = self._options.durability == "full"
         self._folder = folder
@@ -52,11 +53,14 @@ class DiskStore:
         except BaseException:
             self._database.close()
             raise
-        self._writer = Writer(self._database.writing, self._files, folder, full=full)
+        self._writer = Writer(self._database.writing, self._files, folder, self._options)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
-        held_bytes = sum(len(value) for records in self._records.values() for value in records.values())
-        held_bytes += sum(stored.size_bytes for stored in self._contents.values())
-        self.room = Room(folder, self._options, held_bytes, self._writer.free_bytes())
+        self.room = Room(folder, self._options, about.get("node", ""), self._writer.free_bytes())
+        for records in self._records.values():
+            for key, value in records.items():
+                self.room.add(key, len(value))
+        for key, stored in self._contents.items():
+            self.room.add(key, stored.size_bytes)
         self._journal = Growth(self._database.journal_bytes)
         self._whole: Records | None = None
         """All records, while the journal is written anew."""
@@ -77,10 +81,11 @@ class DiskStore:
         records = self._records.get(kind)
         if records is None:
             records = self._records[kind] = {}
-        before, room = records.get(key), self.room
+        before = records.get(key)
         if before is None:
-            room.expect(len(value))
-        room.held_bytes += len(value) - len(before or b"")
+            self.room.take(key, len(value))
+        else:
+            self.room.add(key, len(value) - len(before))
         records[key] = value
         self._gathered.put(kind, key, value)
         if self._timer is None and not self._writing:
@@ -92,7 +97,7 @@ class DiskStore:
     def remove(self, kind: str, key: str) -> None:
         value = self._records.get(kind, {}).pop(key, None)
         if value is not None:
-            self.room.held_bytes -= len(value)
+            self.room.add(key, -len(value))
             self._gathered.remove(kind, key)
             self._write_soon()
 
@@ -100,8 +105,8 @@ class DiskStore:
         return iter(list(self._records.get(kind, {}).items()))
 
     def write(self, key: str, offset: int, part: bytes, written: Done | None = None) -> None:
-        self.room.expect(len(part))
-        self.room.held_bytes += max(0, offset + len(part) - self.size(key))
+        self.room.expect(key, len(part))
+        self.room.add(key, max(0, offset + len(part) - self.size(key)))
         self._gathered.write(key, offset, part, written)
         self._write_soon(at_once=written is not None)
 
@@ -118,8 +123,7 @@ class DiskStore:
         return bytes(data) if self.size(key) else b""
 
     def file_of(self, key: str) -> Path | None:
-        """Where all of a content lies, for whoever reads it in another thread; None if it is not in a file, or not
-        yet."""
+        """Path of a complete content, for readers in another thread; None if it is not in a file, or not yet."""
         stored = self._contents.get(key)
         under_way = key in self._gathered.contents or key in self._under_way.contents
         return self._files.path(stored) if stored is not None and stored.file and not under_way else None
@@ -141,7 +145,7 @@ class DiskStore:
     def discard(self, key: str) -> None:
         size_bytes = self.size(key)
         if size_bytes or key in self._contents:
-            self.room.held_bytes -= size_bytes
+            self.room.add(key, -size_bytes)
             self._gathered.discard(key)
             self._write_soon()
 
@@ -156,13 +160,13 @@ class DiskStore:
             done()
 
     async def close(self) -> None:
-        """Write what is left, and let the folder go."""
+        """Write pending changes, and release the folder."""
         if self._timer:
             self._timer.cancel()
             self._timer = None
         if self._gathered and not self._writing:
             self._begin()
-        give_up_s = self._loop.time() + self._options.close_s
+        give_up_s = self._loop.time() + CLOSE_S
         while not self.settled and self._loop.time() < give_up_s:
             await asyncio.sleep(CLOSE_LOOK_S)
         if not self.settled:
@@ -172,7 +176,7 @@ class DiskStore:
         self._database.close()
 
     def _pieces(self, key: str, offset: int, size: int) -> Iterator[tuple[int, bytes]]:
-        """What a content is made of, the oldest first: a part on the disk, then what is not there yet."""
+        """The parts of a content, oldest first: the part on the disk, then those not written yet."""
         changes = [batch.contents.get(key) for batch in (self._under_way, self._gathered)]
         anew = [change is not None and change.anew for change in changes]
         stored = self._contents.get(key)
@@ -192,7 +196,7 @@ class DiskStore:
         return part
 
     def _write_soon(self, *, at_once: bool = False) -> None:
-        """Whoever hands over a large content waits with its next part until this one is written."""
+        """The writer of a large content waits until this part is written before it passes the next one."""
         if at_once and self._timer is not None and not self._writing:
             self._timer.cancel()
             self._timer = None
@@ -212,7 +216,7 @@ class DiskStore:
 
     def _try(self) -> None:
         def written(future: Future[Written]) -> None:
-            with suppress(RuntimeError):  # the loop has ended, and with it whoever wanted to know
+            with suppress(RuntimeError):  # the loop has ended, and nobody waits for the result
                 self._loop.call_soon_threadsafe(self._ended, future)
 
         batch = self._under_way

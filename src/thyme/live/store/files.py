@@ -1,8 +1,8 @@
 """Large contents as files: each named by a hash of its key and a number of its own, so that no name is used twice.
 
-The database says which files count and how long they are, and it says so after they are on the disk: a file that it
-does not name is a leftover of a crash and is removed at the next start. A content that was written at once has a
-digest; it is compared when the content is first read, and a file that does not fit is set aside and told.
+The database lists the valid files and their sizes, and adds a file after it is on the disk: a file that is not listed
+is a leftover of a crash and is removed at the next start. A content that was written in one piece has a digest, which
+is checked when the content is first read; a file that does not match is set aside and reported.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Stored(msgspec.Struct, frozen=True):
 
 
 class OpenFiles:
-    """Files that were read lately: whoever reads one reads it part by part. Used by one thread alone."""
+    """Open files that were read recently: a file is read in several parts. Used by one thread only."""
 
     def __init__(self) -> None:
         self._handles: dict[str, int] = {}
@@ -83,7 +83,11 @@ class ContentFiles:
         """A new file of `before` and then `parts`."""
         self._number += 1
         name = f"{sha256(key.encode()).hexdigest()[:NAME_CHARS]}-{self._number}"
-        self._put(name, [(0, before), *parts] if before else parts, os.O_CREAT | os.O_EXCL, lasting)
+        try:
+            self._put(name, [(0, before), *parts] if before else parts, os.O_CREAT | os.O_EXCL, lasting)
+        except OSError:
+            self.remove(name)
+            raise
         size_bytes = max(offset + len(part) for offset, part in [(0, before), *parts])
         at_once = len(parts) == 1 and not before and parts[0][0] == 0
         return Stored(size_bytes, name, sha256(parts[0][1]).digest() if at_once else None)
@@ -106,7 +110,7 @@ class ContentFiles:
         (self._folder / file).unlink(missing_ok=True)
 
     def read(self, key: str, stored: Stored, offset: int, size: int) -> bytes | None:
-        """A part of a content; None if the file is damaged, which is told."""
+        """A part of a content; None if the file is damaged, which is reported."""
         path = self.path(stored)
         try:
             if stored.file not in self._checked:

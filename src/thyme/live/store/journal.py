@@ -1,8 +1,8 @@
-"""The journal of records: what each batch changed is one row, and the rows in their order are what there is.
+"""The journal of records: each row holds the changes of one batch, and all rows in order give the current records.
 
 All records are in memory while a store is open, so the disk need not find one by its name, and a row for hundreds of
-changes costs about as much as one for a single record. When most of what the rows say is outdated, they make way for
-rows that say what there is now.
+changes costs about as much as one for a single record. When most of the rows are outdated, they are replaced by rows of
+the current records.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Records = dict[str, dict[str, bytes]]
 Names = dict[str, dict[str, None]]
 """Keys by kind."""
 ROW_RECORDS = 1_000
-"""In a row of what there is: others have the interpreter in between."""
+"""Records in a row of the current records: other threads run in between."""
 LEAST_BYTES = 8_000_000
 """A journal up to this size stays as it is."""
 OUTDATED = 2.0
-"""One that is so many times larger than what there is makes way."""
+"""A journal this many times larger than the current records is rewritten."""
 TABLE = "CREATE TABLE batches (number INTEGER PRIMARY KEY, changes BLOB NOT NULL)"
 _ADD = "INSERT INTO batches (changes) VALUES (?)"
 _encode = msgspec.msgpack.Encoder().encode
@@ -30,7 +30,7 @@ _decoder = msgspec.msgpack.Decoder(tuple[Names, Records])
 
 
 def load(connection: sqlite3.Connection) -> tuple[Records, int]:
-    """What there is, and how large the journal is; a DatabaseError if it cannot be read."""
+    """The current records, and the size of the journal; a DatabaseError if it cannot be read."""
     records: Records = {}
     size_bytes = 0
     for (changes,) in connection.execute("SELECT changes FROM batches ORDER BY number"):
@@ -57,7 +57,7 @@ def add(connection: sqlite3.Connection, gone: Names, put: Records) -> int:
 
 
 def replace(connection: sqlite3.Connection, records: Records) -> int:
-    """Write what there is in place of all that was written; how large that is."""
+    """Replace the whole journal by the current records; its new size."""
     connection.execute("DELETE FROM batches")
     return sum(add(connection, {}, {kind: part}) for kind, values in records.items() for part in _parts(values))
 
@@ -83,7 +83,7 @@ def _by_kind(rows: Iterable[tuple[str, str, bytes]]) -> Records:
 
 
 class Growth:
-    """When a journal is worth writing anew. What there is is counted only now and then, as the journal grows."""
+    """When to rewrite a journal. The current records are counted only occasionally, as the journal grows."""
 
     def __init__(self, size_bytes: int) -> None:
         self.size_bytes = size_bytes

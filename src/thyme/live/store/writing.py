@@ -1,13 +1,14 @@
 """Batches: changes that reach the disk together, or not at all.
 
 A batch is written by one thread: first the files of large contents, then everything else (records to the `journal`) and
-which files count in one transaction, and only after that files that count no more are removed. So whenever the process
-ends, what is found is the state after some batch. Parts of a content that can be had again are written without waiting
-for the disk.
+the list of valid files in one transaction, and only then obsolete files are removed. So after a crash at any time, the
+store has the state after some batch. Parts of a content that can be retrieved again are written without a sync.
 """
 
 from __future__ import annotations
 
+import logging
+import os
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -18,7 +19,11 @@ import msgspec
 from thyme.live.store import journal
 from thyme.live.store.files import ContentFiles, Parts, Stored
 from thyme.live.store.journal import Names, Records
+from thyme.live.store.room import DiskOptions
 
+logger = logging.getLogger("thyme.live")
+
+SPARE = "spare"
 INLINE_BYTES = 16_384
 """Contents up to this size are kept in the database: a file of its own costs two more waits for the disk."""
 
@@ -82,18 +87,62 @@ class Written(msgspec.Struct, frozen=True):
     free_bytes: int
 
 
+class Spare:
+    """A file that takes room on the disk until it is needed."""
+
+    def __init__(self, path: Path, options: DiskOptions) -> None:
+        self._path = path
+        self._options = options
+        self._here = path.exists() and path.stat().st_size >= options.spare_bytes
+        self.renew(shutil.disk_usage(path.parent).free)
+
+    def release(self) -> bool:
+        """Whether there was one."""
+        was_here, self._here = self._here, False
+        if was_here:
+            logger.warning("the disk of %s is full: no new contents until there is room again", self._path.parent)
+        self._path.unlink(missing_ok=True)
+        return was_here
+
+    def renew(self, free_bytes: int) -> None:
+        """Take the room again when there is plenty."""
+        size_bytes = self._options.spare_bytes
+        if self._here or not size_bytes or free_bytes < self._options.reserve_bytes + size_bytes:
+            return
+        try:
+            with self._path.open("wb") as file:
+                if hasattr(os, "posix_fallocate"):
+                    os.posix_fallocate(file.fileno(), 0, size_bytes)
+                else:
+                    file.write(bytes(size_bytes))
+            self._here = True
+        except OSError:  # another program took the space
+            self._path.unlink(missing_ok=True)
+
+
 class Writer:
     """Brings batches to the disk. Used by one thread alone."""
 
-    def __init__(self, connection: sqlite3.Connection, files: ContentFiles, folder: Path, *, full: bool) -> None:
-        self._full = full
+    def __init__(self, connection: sqlite3.Connection, files: ContentFiles, folder: Path, options: DiskOptions) -> None:
+        self._full = options.durability == "full"
+        self._spare = Spare(folder / SPARE, options)
         self._connection = connection
         self._files = files
         self._folder = folder
 
     def apply(self, batch: Batch, known: dict[str, Stored], whole: Records | None = None) -> Written:
         """Write a batch. `known` are the contents before it, and `whole` all records after it, if the journal is to be
-        written anew."""
+        written anew. A full disk is given the spare, and tried again."""
+        try:
+            written = self._apply(batch, known, whole)
+        except (OSError, sqlite3.Error):
+            if not self._spare.release():
+                raise
+            written = self._apply(batch, known, whole)
+        self._spare.renew(written.free_bytes)
+        return written
+
+    def _apply(self, batch: Batch, known: dict[str, Stored], whole: Records | None) -> Written:
         outcome: dict[str, Stored | None] = {}
         inline: dict[str, bytes] = {}
         for key, change in batch.contents.items():

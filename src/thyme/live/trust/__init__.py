@@ -1,1 +1,1 @@
-"""Trust: who a node is, what it vouches for, and whose frames it believes (docs/security.md)."""
+"""Trust: a node's identity, the statements it signs, and the frames it accepts (docs/security.md)."""

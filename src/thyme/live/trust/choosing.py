@@ -1,8 +1,9 @@
-"""Which approach a new namespace takes when whoever makes it leaves that open: what the decision map has for the crowd
-that is expected (`approaches.deciding`, docs/decision.md).
+"""The default approach of a new namespace: what the decision map recommends for the expected crowd
+(`approaches.deciding`, docs/decision.md).
 
-It is decided once, by who makes the namespace, and goes out with its invitations: all members run the same. Without an
-area nobody knows where a device is, so an approach of cells is out of the question, and everybody counts as in range.
+It is decided once, by the creator of the namespace, and is part of its invitations: all members run the same approach.
+Without an area the positions of devices are unknown, so approaches with cells are excluded, and all nodes count as in
+range.
 """
 
 from __future__ import annotations

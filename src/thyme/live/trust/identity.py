@@ -5,7 +5,7 @@ bits of a hash of the public key: wide enough that nobody finds a second key for
 carry. So a public key proves its number, and no directory of keys is needed.
 
 A number that was given by hand (below 2³², for tests and emulations) has a key that everybody can compute: such nodes
-speak the same language, and anybody can pose as one of them.
+use the same protocol, and anyone can impersonate them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ GIVEN_IDS = 2**32
 """Numbers that may be given by hand are below this."""
 KEY_FILE = "identity.key"
 MAX_GIVEN_KEYS = 1_024
-MAX_SHARED = 1_024
 
 
 class Identity:
@@ -61,7 +60,7 @@ class Identity:
 
 
 def node_of(public: bytes) -> NodeId:
-    """The number that a public key stands for."""
+    """The node number that derives from a public key."""
     digest = blake2b(public, digest_size=8, person=b"thyme node").digest()
     return NodeId(FIRST_DERIVED + (int.from_bytes(digest, "big") >> 2))
 

@@ -2,12 +2,13 @@
 
 A namespace has a name and a secret, from which the number follows that every datagram carries, and the key by which
 datagrams are sealed. The secret of an open namespace follows from its name: everybody can join, and the key guards
-against accidents only. That of a closed one comes from a passphrase (Argon2id) or is drawn, and is handed on in an
-invitation: a line of text that fits a QR code, with the approach and the area that members go by.
+against accidents only. That of a closed one comes from a passphrase (Argon2id) or is drawn, and is passed on in an
+invitation: a line of text that fits a QR code, with the approach and the area of the namespace.
 """
 
 from __future__ import annotations
 
+import logging
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from functools import lru_cache
 from hashlib import blake2b
@@ -19,16 +20,23 @@ from nacl import pwhash
 
 from thyme.model.errors import InputError
 
+logger = logging.getLogger("thyme.live")
+
 SECRET_BYTES = 32
+CONTEXT_BYTES = 16
 MAX_NAME_CHARS = 64
 DEFAULT_NAME = "thyme"
 SCHEME = "thyme:"
 """How an invitation begins."""
 LEAST_PASSPHRASE_CHARS = 8
+SHORT_PASSPHRASE_CHARS = 16
+"""Below this, a warning: an attacker who recorded a datagram can try passphrases offline."""
+STRETCH_PASSES, STRETCH_BYTES = 4, 128 * 2**20
+"""Of Argon2id: 0.3 s of a laptop's time for each try, and memory that a small board has."""
 MAX_INVITATION_CHARS = 2_000
 """Within what one QR code holds."""
 MAX_DERIVED = 16
-"""Secrets of passphrases that are remembered, since each takes a tenth of a second."""
+"""Secrets of passphrases that are remembered, since each takes long."""
 
 
 class Namespace(msgspec.Struct, frozen=True):
@@ -39,6 +47,8 @@ class Namespace(msgspec.Struct, frozen=True):
     """What members run; nothing if the invitation does not say."""
     settings: dict[str, Any] = {}
     """Of the approach: the area and the size of cells, for one that has cells."""
+    origin: bytes = b""
+    """What signatures named before the secret was changed, and still do."""
 
     def __post_init__(self) -> None:
         if not self.name.strip() or len(self.name) > MAX_NAME_CHARS or not self.name.isprintable():
@@ -46,7 +56,7 @@ class Namespace(msgspec.Struct, frozen=True):
 
     @classmethod
     def open(cls, name: str = DEFAULT_NAME) -> Namespace:
-        """One that everybody can join who knows its name."""
+        """A namespace that everyone can join who knows its name."""
         return cls(name, _derived(name.encode(), b"thyme open"))
 
     @classmethod
@@ -55,6 +65,13 @@ class Namespace(msgspec.Struct, frozen=True):
             raise InputError(
                 f"the passphrase of namespace {name!r} has {len(passphrase)} characters; give at least "
                 f"{LEAST_PASSPHRASE_CHARS}, better four words that nobody would guess"
+            )
+        if len(passphrase) < SHORT_PASSPHRASE_CHARS:
+            logger.warning(
+                "the passphrase of namespace %r is short (%d characters): who records a datagram can guess it. Better "
+                "take four words that nobody would guess, or an invitation (thyme namespace invite)",
+                name,
+                len(passphrase),
             )
         return cls(name, _stretched(name, passphrase), closed=True)
 
@@ -74,18 +91,23 @@ class Namespace(msgspec.Struct, frozen=True):
             namespace = msgspec.convert(msgspec.msgpack.decode(urlsafe_b64decode(coded + b"==")), _Invitation)
         except (ValueError, msgspec.MsgspecError) as error:
             raise InputError(wrong) from error
-        if len(namespace.secret) != SECRET_BYTES:
+        if len(namespace.secret) != SECRET_BYTES or len(namespace.origin) not in (0, CONTEXT_BYTES):
             raise InputError(wrong)
-        return cls(namespace.name, namespace.secret, namespace.closed, namespace.approach, namespace.settings)
+        return cls(*msgspec.structs.astuple(namespace))
 
     def invitation(self) -> str:
-        """What lets somebody in: to be shown to those who may come, and to nobody else."""
-        coded = msgspec.msgpack.encode(_Invitation(self.name, self.secret, self.closed, self.approach, self.settings))
+        """The invitation: a secret to show only to people who may join."""
+        coded = msgspec.msgpack.encode(_Invitation(*msgspec.structs.astuple(self)))
         return SCHEME + urlsafe_b64encode(coded).decode().rstrip("=")
 
     def changed(self) -> Namespace:
-        """The same with a new secret, for all but who is shut out: invite the others again."""
-        return msgspec.structs.replace(self, secret=token_bytes(SECRET_BYTES), closed=True)
+        """The same with a new secret, to exclude members: invite the others again."""
+        return msgspec.structs.replace(self, secret=token_bytes(SECRET_BYTES), closed=True, origin=self.context)
+
+    @property
+    def context(self) -> bytes:
+        """What signatures of members name, also after the secret was changed."""
+        return self.origin or _derived(self.secret, b"thyme signing")[:CONTEXT_BYTES]
 
     @property
     def number(self) -> int:
@@ -98,7 +120,7 @@ class Namespace(msgspec.Struct, frozen=True):
 
     @property
     def folder(self) -> str:
-        """A name for files that tells namespaces apart."""
+        """A file name that is unique to the namespace."""
         plain = "".join(c if c.isalnum() and c.isascii() else "_" for c in self.name)[:24]
         return f"{plain}-{_derived(self.name.encode(), b'thyme folder')[:4].hex()}"
 
@@ -109,6 +131,7 @@ class _Invitation(msgspec.Struct, frozen=True, array_like=True):
     closed: bool
     approach: str = ""
     settings: dict[str, Any] = {}
+    origin: bytes = b""
 
 
 def namespace_of(text: str, passphrase: str = "") -> Namespace:
@@ -126,14 +149,14 @@ def _derived(secret: bytes, purpose: bytes) -> bytes:
 
 @lru_cache(MAX_DERIVED)
 def _stretched(name: str, passphrase: str) -> bytes:
-    """There is nobody to keep a salt for all members, so the name is it."""
+    """No member could keep a salt for all others, so the name is the salt."""
     salt = blake2b(name.encode(), digest_size=pwhash.argon2id.SALTBYTES, person=b"thyme salt").digest()
     return bytes(
         pwhash.argon2id.kdf(
             SECRET_BYTES,
             passphrase.encode(),
             salt,
-            opslimit=pwhash.argon2id.OPSLIMIT_INTERACTIVE,
-            memlimit=pwhash.argon2id.MEMLIMIT_INTERACTIVE,
+            opslimit=STRETCH_PASSES,
+            memlimit=STRETCH_BYTES,
         )
     )

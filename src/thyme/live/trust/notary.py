@@ -1,10 +1,11 @@
-"""The notary of a live node: signs what the node says, and believes what others signed.
+"""The notary of a live node: signs this node's statements, and verifies those of others.
 
-A proof is a public key and a signature by it; where several objects were signed together, followed by the way to what
-was signed (`trees`). The author's number derives from the key (`identity`), so a proof needs no directory. What was
-verified is remembered by a digest, and not verified again: of objects that were signed together, one signature is. The
-proofs of subscriptions, their ends and deletions are kept in the node's store, for whoever hears of them later; those
-of objects are in the objects.
+A proof is a public key and a signature by it; where several objects were signed together, followed by the path to what
+was signed (`trees`). The author's number derives from the key (`identity`), so a proof needs no directory. A signature
+covers the namespace, the author, the purpose of the statement and its contents: a device has one key in all its
+namespaces, and what it says in one must not be accepted in another. A verified proof is cached by its digest and not
+verified again; objects that were signed together need one verification. The proofs of subscriptions, their ends and
+deletions are kept in the node's store, for nodes that learn of them later; those of objects are in the objects.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from hashlib import blake2b
 
 from thyme.host import Store
 from thyme.live.trust.identity import Identity, belongs
+from thyme.live.trust.namespaces import Namespace
 from thyme.live.trust.sodium import PUBLIC_BYTES, is_signed
 from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
@@ -33,9 +35,9 @@ the signature is still known."""
 MANY = 16
 """Signatures in one message that are worth sharing among cores."""
 CORES = min(8, os.cpu_count() or 1)
-CONTEXT = b"thyme statement 1\0"
-"""What signatures are made over begins with this, so that none of them can be taken for something else …"""
-TOGETHER = b"thyme statements 1\0"
+CONTEXT = b"thyme statement 2\0"
+"""Signed bytes begin with this, so that a signature cannot be taken for one of something else …"""
+TOGETHER = b"thyme statements 2\0"
 """… or with this, if it is the root of several statements."""
 
 
@@ -44,8 +46,9 @@ _Claim = tuple[bytes, bytes, bytes]
 
 
 class Notary:
-    def __init__(self, identity: Identity, store: Store) -> None:
+    def __init__(self, identity: Identity, store: Store, namespace: Namespace | None = None) -> None:
         self._identity = identity
+        self._namespace = (namespace or Namespace.open()).context
         self._store = store
         self.checked = 0
         self._verified: Bounded[bytes, None] = Bounded(MAX_VERIFIED)
@@ -60,7 +63,7 @@ class Notary:
         return node == self._identity.node
 
     def prove(self, statement: Statement) -> bytes:
-        name = _name(statement)
+        name = self._name(statement)
         if kept := self._store.get(KIND, name):
             return kept
         if statement.author != self._identity.node:
@@ -70,7 +73,7 @@ class Notary:
         return proof
 
     def _proof(self, statement: Statement) -> bytes:
-        said = _signed_bytes(statement)
+        said = self._signed_bytes(statement)
         proof = self._identity.public + self._identity.sign(said)
         self._verified[_digest(proof, said)] = None  # it comes back, from one's own cell if from nowhere else
         return proof
@@ -82,7 +85,7 @@ class Notary:
         for first in range(0, len(objects), MOST):
             some = objects[first : first + MOST]
             root, ways = grown([leaf(statement.said) for statement in some])
-            text = _root_bytes(some[0].author, root)
+            text = root_bytes(self._namespace, some[0].author, root)
             proof = self._identity.public + self._identity.sign(text)
             self._verified[_digest(proof, text)] = None
             proofs += [proof + way for way in ways]
@@ -97,7 +100,7 @@ class Notary:
             if len(signed) != PROOF_BYTES or (way and not statement.is_object):
                 return False
             if not way:
-                if not self._claim(author, signed, _signed_bytes(statement), claims):
+                if not self._claim(author, signed, self._signed_bytes(statement), claims):
                     return False
                 continue
             hashed = leaf(statement.said)
@@ -105,7 +108,9 @@ class Notary:
                 last, tree = signed, self._trees.get(signed) or trees.get(signed)
             if tree is None:
                 tree = KnownTree.by(author, hashed, way)
-                if tree is None or not self._claim(author, signed, _root_bytes(author, tree.root), claims):
+                if tree is None or not self._claim(
+                    author, signed, root_bytes(self._namespace, author, tree.root), claims
+                ):
                     return False
                 trees[signed] = tree
             elif not tree.leads(author, hashed, way):
@@ -118,7 +123,7 @@ class Notary:
             self._trees[signed] = tree
         for statement, proof in said if claims else ():
             if not statement.is_object:
-                self._keep(_name(statement), proof)
+                self._keep(self._name(statement), proof)
         return True
 
     def _claim(self, author: NodeId, signed: bytes, text: bytes, claims: dict[bytes, _Claim]) -> bool:
@@ -144,6 +149,12 @@ class Notary:
         theirs = [other.result() for other in others]
         return mine and all(theirs)
 
+    def _signed_bytes(self, statement: Statement) -> bytes:
+        return CONTEXT + self._namespace + statement.author.to_bytes(8, "big", signed=True) + statement.said
+
+    def _name(self, statement: Statement) -> str:
+        return blake2b(self._signed_bytes(statement), digest_size=16).hexdigest()
+
     def _keep(self, name: str, proof: bytes) -> None:
         if name not in self._kept:
             self._kept[name] = None
@@ -154,17 +165,10 @@ def _all_signed(claims: Iterable[_Claim]) -> bool:
     return all(is_signed(public, text, signature) for public, text, signature in claims)
 
 
-def _root_bytes(author: NodeId, root: bytes) -> bytes:
-    return TOGETHER + author.to_bytes(8, "big", signed=True) + root
-
-
-def _signed_bytes(statement: Statement) -> bytes:
-    return CONTEXT + statement.author.to_bytes(8, "big", signed=True) + statement.said
+def root_bytes(namespace: bytes, author: NodeId, root: bytes) -> bytes:
+    """What is signed for several objects of an author."""
+    return TOGETHER + namespace + author.to_bytes(8, "big", signed=True) + root
 
 
 def _digest(proof: bytes, said: bytes) -> bytes:
     return blake2b(proof + said, digest_size=16).digest()
-
-
-def _name(statement: Statement) -> str:
-    return blake2b(_signed_bytes(statement), digest_size=16).hexdigest()

@@ -7,13 +7,13 @@ union of records that are tagged by `model`: a new model is one more class in th
 
 from thyme.model.settings.checking import changed, check_bounds, model_of, set_key, to_record
 from thyme.model.settings.describing import Key, Model, Section, keys_of, sections_of
-from thyme.model.settings.reading import Source, parse_setting, parse_settings, read_toml
+from thyme.model.settings.reading import SettingsSource, parse_setting, parse_settings, read_toml
 
 __all__ = [
     "Key",
     "Model",
     "Section",
-    "Source",
+    "SettingsSource",
     "changed",
     "check_bounds",
     "keys_of",

@@ -1,5 +1,4 @@
-"""Checking settings: from tables to records, and from whatever is wrong to one line that says where and what else is
-there.
+"""Checking settings: from tables to records, with one-line errors that say where, and what is allowed there.
 
 Keys and choices are checked before msgspec converts, so that an error can list what exists and guess what was meant.
 A table of a setting with several models may leave out its `model`: it then means that of the default.
@@ -16,7 +15,7 @@ import msgspec
 from msgspec import inspect
 
 from thyme.model.errors import InputError
-from thyme.model.settings.reading import Source, parse_settings
+from thyme.model.settings.reading import SettingsSource, parse_settings
 from thyme.model.settings.types import (
     choices_in,
     default_of,
@@ -44,10 +43,12 @@ _WORDS = {
 }
 
 
-def to_record(given: Mapping[str, Any], record: type[Record], where: str | Source, section: Path = ()) -> Record:
+def to_record(
+    given: Mapping[str, Any], record: type[Record], where: str | SettingsSource, section: Path = ()
+) -> Record:
     """The record that a table describes; errors name the place, the whole key (beginning with that of the table's
     `section`), and what was expected."""
-    source = Source(where) if isinstance(where, str) else where
+    source = SettingsSource(where) if isinstance(where, str) else where
     table = _checked_table(given, record, section, source)
     try:
         return msgspec.convert(table, record, strict=True)
@@ -63,7 +64,7 @@ def changed(record: Record, texts: Iterable[str] | None) -> Record:
     table = msgspec.to_builtins(record)
     for key, value in changes.items():
         set_key(table, key, value, type(record))
-    return to_record(table, type(record), Source("--set", changes=frozenset(changes)))
+    return to_record(table, type(record), SettingsSource("--set", changes=frozenset(changes)))
 
 
 def set_key(table: dict[str, Any], dotted: str, value: Any, record: type[msgspec.Struct] | None = None) -> None:
@@ -129,7 +130,7 @@ def _switch_model(table: dict[str, Any], field: inspect.Field, dotted: str, want
         del table[key]
 
 
-def _checked(value: Any, kind: inspect.Type, default: Any, path: Path, source: Source) -> Any:
+def _checked(value: Any, kind: inspect.Type, default: Any, path: Path, source: SettingsSource) -> Any:
     """A value whose keys and choices exist, with the model filled in where it was left out."""
     if isinstance(value, Mapping):
         if models := models_in(kind):
@@ -151,7 +152,11 @@ def _checked(value: Any, kind: inspect.Type, default: Any, path: Path, source: S
 
 
 def _checked_table(
-    given: Mapping[str, Any], record: type[msgspec.Struct], path: Path, source: Source, models: Models | None = None
+    given: Mapping[str, Any],
+    record: type[msgspec.Struct],
+    path: Path,
+    source: SettingsSource,
+    models: Models | None = None,
 ) -> dict[str, Any]:
     fields = fields_of(record)
     config = record.__struct_config__
@@ -166,7 +171,7 @@ def _checked_table(
     return table
 
 
-def _check_choice(value: Any, choices: Sequence[Any], path: Path, source: Source) -> None:
+def _check_choice(value: Any, choices: Sequence[Any], path: Path, source: SettingsSource) -> None:
     if value not in choices:
         raise InputError(
             f"{source.at(path)}: {'.'.join(path)} is {_shown(value)}; "
@@ -202,7 +207,7 @@ def _meant(given: Any, known: Sequence[Any]) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-def _told(message: str, table: Mapping[str, Any], source: Source, section: Path) -> str:
+def _told(message: str, table: Mapping[str, Any], source: SettingsSource, section: Path) -> str:
     """One line of our own for what msgspec found wrong."""
     match = _TOLD.match(message)
     assert match is not None

@@ -16,7 +16,7 @@ _HEADER = re.compile(r"^\s*\[+\s*([\w.\- ]+?)\s*\]+")
 _ASSIGNMENT = re.compile(r"^\s*([\w\-]+(?:\s*\.\s*[\w\-]+)*)\s*=")
 
 
-class Source(msgspec.Struct, frozen=True):
+class SettingsSource(msgspec.Struct, frozen=True):
     """Where a table comes from, so that an error can say where its key stands."""
 
     name: str
@@ -25,7 +25,7 @@ class Source(msgspec.Struct, frozen=True):
     changes: frozenset[str] = frozenset()
     """Dotted keys that the command line has set; their place is there, not in the file."""
 
-    def with_changes(self, keys: Iterable[str]) -> Source:
+    def with_changes(self, keys: Iterable[str]) -> SettingsSource:
         return msgspec.structs.replace(self, changes=self.changes | frozenset(keys))
 
     def at(self, path: Sequence[str]) -> str:
@@ -57,11 +57,11 @@ def _parts(dotted: str) -> list[str]:
     return [part.strip() for part in dotted.split(".")]
 
 
-def read_toml(path: Path) -> tuple[dict[str, Any], Source]:
+def read_toml(path: Path) -> tuple[dict[str, Any], SettingsSource]:
     """The table of a TOML file, and where its keys stand."""
     try:
         text = path.read_text(encoding="utf-8")
-        return tomllib.loads(text), Source(str(path), text)
+        return tomllib.loads(text), SettingsSource(str(path), text)
     except FileNotFoundError as error:
         raise InputError(f"{path}: there is no such file") from error
     except IsADirectoryError as error:

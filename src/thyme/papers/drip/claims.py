@@ -1,8 +1,8 @@
 """What the DRIP paper states about its evaluation (§VI-B, §V-C), beside what runs of its points gave.
 
-A claim is put as numbers that runs give, and holds or not by the rule that stands beside it here: a trend holds if the
-means of the first and the last point of every line differ that way, a comparison if it holds at every k. Claims whose
-points were not run are not tested.
+A claim is stated in numbers from runs, and holds or not by the rule beside it: a trend holds if the means of the first
+and the last point of every line differ that way, a comparison if it holds at every k. Claims whose points were not run
+are not tested.
 """
 
 from __future__ import annotations

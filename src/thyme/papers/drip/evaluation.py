@@ -8,26 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
-from thyme.model.errors import InputError
 from thyme.papers.drip.claims import judge_drip
 from thyme.papers.drip.figures import analysis_csv, analysis_table, drip_figures, points_csv
 from thyme.papers.drip.points import PASSINGS, DripMeasure, DripPoint, drip_points, measure, seeded
 from thyme.papers.evaluated import Evaluated, Measurement, measurements_at
-from thyme.pipeline.runs.carried import pack_trace
-from thyme.pipeline.runs.run import EVENTS_FILE, RunSpec
-from thyme.pipeline.runs.simulations import sweep_runs
-from thyme.pipeline.runs.sweep import SweepProgress
-from thyme.pipeline.spark.lazy_session import LazySession
-from thyme.study.folder import RUNS
-from thyme.study.report.report import FailedRun
-
-
-def run_spec(point: DripPoint, seed: int) -> RunSpec:
-    """One run of a point, ready for a sweep."""
-    scenario, operations = seeded(point, seed)
-    return RunSpec(scenario, pack_trace(operations))
+from thyme.papers.point_runs import play_points
+from thyme.pipeline.runs.sweep import OnProgress, ignore_progress
+from thyme.study.report.tables import FailedRun
 
 
 def run_evaluation(
@@ -36,33 +23,16 @@ def run_evaluation(
     figures: Iterable[str],
     duration_s: float,
     master: str,
-    watch: Callable[[SweepProgress], None] = lambda progress: None,
+    watch: OnProgress = ignore_progress,
     passing: str = PASSINGS[0],
     radio: str = "disc",
     detectors: float = 1.0,
 ) -> Evaluated:
     """Play what was not played before; write the tables; give what was measured."""
-    if repetitions < 1:
-        raise InputError(f"repetitions is {repetitions}; expected at least 1")
     points = drip_points(figures, duration_s, passing, radio, detectors)
-    unique = list({point.key: point for point in points}.values())
-    table = [(point, seed) for seed in range(1, repetitions + 1) for point in unique]
-    specs = [run_spec(point, seed) for point, seed in table]
-    session = LazySession("thyme drip", master)
-    try:
-        outcomes = sweep_runs(session.need, specs, out / RUNS, watch)
-    finally:
-        session.close()
-    found: dict[bytes, list[DripMeasure]] = {}
-    failed = []
-    for (point, seed), spec, outcome in zip(table, specs, outcomes, strict=True):
-        if outcome.ok:
-            events = pq.read_table(out / RUNS / outcome.run / EVENTS_FILE)
-            found.setdefault(point.key, []).append(measure(events, list(spec.trace.unpack()), point.x, seed))
-        else:
-            what = f"{point.series}, k {point.x}, seed {seed}"
-            failed.append(FailedRun(outcome.run, what, outcome.attempts, outcome.error))
-    return write_evaluation(points, found, out, len(table), failed)
+    seeds = range(1, repetitions + 1)
+    runs, found, failed = play_points("drip", points, seeds, seeded, measure, out, master, watch)
+    return write_evaluation(points, found, out, runs, failed)
 
 
 def write_evaluation(

@@ -45,7 +45,7 @@ class Analysed(msgspec.Struct, frozen=True):
 
 
 def drip_figures(points: Sequence[DripPoint], found: Found) -> list[Picture]:
-    """Every figure of which at least one point was run, and the analysis beside what was measured."""
+    """Every figure with at least one point that was run, and the analysis beside the measurements."""
     layouts: dict[str, tuple[str, str, Read]] = {
         "3a": ("Broker coverage (Figure 3a)", "broker coverage", lambda run: run.coverage),
         "3b": ("Delivery delay (Figure 3b)", "mean delay, s", lambda run: run.delay_s),

@@ -21,7 +21,7 @@ from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
-from thyme.papers.deliveries import deliveries, rows_of, wanted_by
+from thyme.papers.deliveries import deliveries, expected_pairs, rows_of
 from thyme.papers.drip.workload import NumberIntervals, number_intervals
 from thyme.sim.scenario import Scenario, scenario_of
 from thyme.world.mobility.waypoint import DRIP_WALK
@@ -86,7 +86,7 @@ def paper_scenario(duration_s: float = DURATION_S, radio: str = "disc", **settin
         "name": "drip",
         "nodes": 200,
         "approach": "drip",
-        "settings": {"cooperation": {"moves": "all"}, **settings},
+        "settings": {"paper": True, "cooperation": {"moves": "all"}, **settings},
         "venue": {"width_m": 1_000.0, "height_m": 1_000.0},
         "movement": msgspec.to_builtins(DRIP_WALK),
         "radio": RADIOS[radio],
@@ -159,8 +159,8 @@ def seeded(point: DripPoint, seed: int) -> tuple[Scenario, list[Operation]]:
     return scenario, number_intervals(workload)
 
 
-def measure(events: pa.Table, operations: Sequence[Operation], brokers: int, seed: int) -> DripMeasure:
-    """Read the events of a run with `brokers` brokers."""
+def measure(events: pa.Table, operations: Sequence[Operation], point: DripPoint, seed: int) -> DripMeasure:
+    """Read the events of a run."""
     inserts = [operation for operation in operations if operation.kind == OperationKind.INSERT]
     began_s = {operation.oid: operation.at_s for operation in inserts}
     copied_s = _copy_times(events)
@@ -172,33 +172,22 @@ def measure(events: pa.Table, operations: Sequence[Operation], brokers: int, see
     return DripMeasure(
         seed=seed,
         delivered=many,
-        ideal=_expected(operations),
+        ideal=len(expected_pairs(operations)),
         delay_s=sum(at_s - began_s[name] for (name, _), at_s in first_s.items()) / many if many else nan,
-        coverage=sum(holders) / (many * brokers) if many else nan,
+        coverage=sum(holders) / (many * point.x) if many else nan,
         frames=int(sum(sent["count"].to_pylist())),
         step_s=sum(steps) / len(steps) if steps else nan,
     )
 
 
 def _first_deliveries(events: pa.Table, detected: set[tuple[str, NodeId]]) -> dict[tuple[str, int], float]:
-    """When each subscriber was first told of each event that it has not detected itself, by event and node."""
+    """The time of each subscriber's first notification, by event and node; detectors are left out."""
     found: dict[tuple[str, int], float] = {}
     for row in deliveries(events, ["at_s", "node"]):
         pair = row["object"].rpartition("@")[0], NodeId(row["node"])
         if pair not in detected:
             found[pair] = min(row["at_s"], found.get(pair, inf))
     return found
-
-
-def _expected(operations: Sequence[Operation]) -> int:
-    """Pairs of an event and a subscriber that wants it and has not detected it."""
-    detectors: dict[str, set[int]] = {}
-    for operation in operations:
-        if operation.kind == OperationKind.INSERT:
-            detectors.setdefault(operation.oid, set()).add(operation.node)
-    wanted = wanted_by(operations)
-    tags = {operation.oid: operation.tags[0] for operation in operations if operation.kind == OperationKind.INSERT}
-    return sum(len(wanted.get(tags[oid], set()) - nodes) for oid, nodes in detectors.items())
 
 
 def _copy_times(events: pa.Table) -> dict[str, list[float]]:

@@ -1,10 +1,10 @@
 """The number-interval workload of DRIP (§VI-A2): events are numbers from 1 to 100, subscriptions are ranges.
 
-A number is a tag and a range the disjunction of its numbers. Events come as a Poisson process. Who detects one follows
-from abilities: one node, drawn in proportion to them, or every node by itself with such a probability that so many do
-on average ("we determine whether a node in the network detects the event"). Each of these publishes it, under the
-event's name. Each node subscribes with probability one half, to a range whose centre is uniform and whose length is
-normal. Subscriptions are on the future.
+A number is a tag and a range the disjunction of its numbers. Events come as a Poisson process. Detection follows from
+abilities: either one node detects an event, drawn in proportion to them, or every node independently, with a
+probability that gives the configured mean number of detectors ("we determine whether a node in the network detects the
+event"). Each of these publishes it, under the event's name. Each node subscribes with probability one half, to a range
+whose centre is uniform and whose length is normal. Subscriptions are on the future.
 """
 
 from __future__ import annotations

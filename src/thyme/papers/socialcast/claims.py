@@ -1,8 +1,8 @@
 """What the SocialCast paper states about its evaluation (§V), beside what runs of its points gave.
 
-A claim is put as numbers that runs give (means over runs with 95 % intervals), and holds or not by the bounds that
-stand beside it here. A number that is stated holds if the mean is within `NEAR` of it; comparisons hold as they are
-written. Claims whose points were not run are not tested.
+A claim is stated in numbers from runs (means with 95 % intervals), and holds or not by the bounds beside it. A number
+that is stated holds if the mean is within `NEAR` of it; comparisons hold as they are written. Claims whose points were
+not run are not tested.
 """
 
 from __future__ import annotations

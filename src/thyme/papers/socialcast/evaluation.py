@@ -1,130 +1,58 @@
 """SocialCast's evaluation as a whole: a sweep of its points, the table, the figures and the claims, in one folder.
 
-Runs are played by Spark, kept under their identity, and not played again. They are those of the compiled twin unless
-the approach's classes are asked for; both give the same, the latter in some twenty times the time.
+Runs are played by Spark, kept under their identity, and not played again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Literal
 
 import msgspec
-import pyarrow.parquet as pq
 
-from thyme.model.errors import InputError
+from thyme.model.operations import Operation
 from thyme.papers.evaluated import Evaluated, Measurement, measurements_at
+from thyme.papers.point_runs import play_points
 from thyme.papers.socialcast.claims import judge_socialcast
 from thyme.papers.socialcast.figures import points_csv, socialcast_figures
-from thyme.papers.socialcast.points import (
-    Reading,
-    SocialMeasure,
-    SocialPoint,
-    measure,
-    measure_compiled,
-    socialcast_points,
-)
-from thyme.papers.socialcast.sweep import sweep_social
+from thyme.papers.socialcast.points import Reading, SocialMeasure, SocialPoint, measure, socialcast_points
 from thyme.papers.socialcast.workload import communities_of, social_operations
-from thyme.pipeline.runs.carried import PackedTrace, pack_trace
-from thyme.pipeline.runs.run import EVENTS_FILE, RunSpec
-from thyme.pipeline.runs.simulations import sweep_runs
-from thyme.pipeline.runs.sweep import RunOutcome, SweepProgress
-from thyme.pipeline.spark.lazy_session import LazySession
+from thyme.pipeline.runs.sweep import OnProgress, ignore_progress
 from thyme.sim.scenario import Scenario
-from thyme.study.folder import RUNS
-from thyme.study.report.report import FailedRun
+from thyme.study.report.tables import FailedRun
 from thyme.world.mobility.community import Community
-
-Engine = Literal["compiled", "classes"]
-Watch = Callable[[SweepProgress], None]
 
 
 class _Traces:
-    """Traces by what decides them: finding the communities of a network takes a while, and points share networks."""
+    """Scenarios and traces of runs. Finding the communities of a network takes a while, and points share networks."""
 
     def __init__(self) -> None:
         self._communities: dict[bytes, list[int]] = {}
-        self._packed: dict[bytes, PackedTrace] = {}
 
-    def of(self, point: SocialPoint, scenario: Scenario) -> PackedTrace:
+    def seeded(self, point: SocialPoint, seed: int) -> tuple[Scenario, list[Operation]]:
+        scenario = msgspec.structs.replace(point.scenario, seed=seed)
         movement = scenario.movement
         ties = movement.caves if isinstance(movement, Community) else movement
         network = msgspec.json.encode((scenario.nodes, scenario.place_seed, ties))
         if network not in self._communities:
             self._communities[network] = communities_of(scenario)
-        key = network + msgspec.json.encode((scenario.run_seed, point.workload))
-        if key not in self._packed:
-            operations = social_operations(self._communities[network], point.workload, scenario.run_seed)
-            self._packed[key] = pack_trace(operations)
-        return self._packed[key]
-
-
-def run_specs(table: Iterable[tuple[SocialPoint, int]]) -> list[RunSpec]:
-    """One run for each point and seed, ready for a sweep."""
-    traces = _Traces()
-    scenarios = [(point, msgspec.structs.replace(point.scenario, seed=seed)) for point, seed in table]
-    return [RunSpec(scenario, traces.of(point, scenario)) for point, scenario in scenarios]
+        return scenario, social_operations(self._communities[network], point.workload, scenario.run_seed)
 
 
 def run_evaluation(
     out: Path,
     repetitions: int,
     figures: Iterable[str],
-    engine: Engine,
     reading: Reading,
     master: str,
     first_seed: int = 1,
-    watch: Watch = lambda progress: None,
+    watch: OnProgress = ignore_progress,
 ) -> Evaluated:
     """Play what was not played before; write `socialcast.csv`; give what was measured."""
-    if repetitions < 1:
-        raise InputError(f"repetitions is {repetitions}; expected at least 1")
-    if engine not in ("compiled", "classes"):
-        raise InputError(f"engine is {engine!r}; expected compiled or classes")
     points = socialcast_points(tuple(figures), reading)
-    unique = list({point.key: point for point in points}.values())
-    table = [(point, seed) for seed in range(first_seed, first_seed + repetitions) for point in unique]
-    session = LazySession("thyme socialcast", master)
-    play = _with_classes if engine == "classes" else _compiled
-    try:
-        measures = play(session, table, out, watch)
-    finally:
-        session.close()
-    found: dict[bytes, list[SocialMeasure]] = {}
-    failed: list[FailedRun] = []
-    for (point, seed), measured in zip(table, measures, strict=True):
-        if isinstance(measured, SocialMeasure):
-            found.setdefault(point.key, []).append(measured)
-        else:
-            what = f"figure {point.figure}, {point.series}, x {point.x:g}, seed {seed}"
-            failed.append(FailedRun(measured.run, what, measured.attempts, measured.error))
-    return write_evaluation(points, found, out, len(table), failed)
-
-
-def _compiled(
-    session: LazySession, table: Sequence[tuple[SocialPoint, int]], out: Path, watch: Watch
-) -> list[SocialMeasure | RunOutcome]:
-    specs = run_specs(table)
-    runs = sweep_social(session.need, specs, out / RUNS, watch)
-    return [
-        run if isinstance(run, RunOutcome) else measure_compiled(run, spec.trace.unpack(), seed)
-        for (_, seed), spec, run in zip(table, specs, runs, strict=True)
-    ]
-
-
-def _with_classes(
-    session: LazySession, table: Sequence[tuple[SocialPoint, int]], out: Path, watch: Watch
-) -> list[SocialMeasure | RunOutcome]:
-    specs = run_specs(table)
-    outcomes = sweep_runs(session.need, specs, out / RUNS, watch)
-    return [
-        measure(pq.read_table(out / RUNS / outcome.run / EVENTS_FILE), spec.trace.unpack(), seed)
-        if outcome.ok
-        else outcome
-        for (_, seed), spec, outcome in zip(table, specs, outcomes, strict=True)
-    ]
+    seeds = range(first_seed, first_seed + repetitions)
+    runs, found, failed = play_points("socialcast", points, seeds, _Traces().seeded, measure, out, master, watch)
+    return write_evaluation(points, found, out, runs, failed)
 
 
 def write_evaluation(

@@ -66,7 +66,7 @@ STATED: tuple[Stated, ...] = (
 
 
 def socialcast_figures(points: Sequence[SocialPoint], found: Found) -> list[Picture]:
-    """Every figure of which at least one point was run."""
+    """Every figure with at least one point that was run."""
     pictures = []
     for figure in dict.fromkeys(point.figure for point in points):
         own = [point for point in points if point.figure == figure and found.get(point.key)]

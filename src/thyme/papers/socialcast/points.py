@@ -18,12 +18,10 @@ import pyarrow.compute as pc
 from thyme.approaches.socialcast.protocol import BUFFERED
 from thyme.model.errors import InputError
 from thyme.model.operations import Operation
-from thyme.model.records import OperationKind
-from thyme.papers.deliveries import deliveries, expected_deliveries, rows_of
-from thyme.papers.socialcast.twin.run import SocialRun
+from thyme.papers.deliveries import deliveries, expected_pairs, rows_of
 from thyme.papers.socialcast.workload import SocialWorkload
 from thyme.sim.scenario import Scenario, scenario_of
-from thyme.world.mobility.models import Community
+from thyme.world.movement_models import Community
 
 SNAPSHOT_S = 10_000.0
 """When Figure 7 looks into the buffers."""
@@ -54,12 +52,12 @@ def _utilities(weight_colocation: float) -> dict[str, Any]:
 
 
 _SETTINGS: dict[str, Any] = {
+    "paper": True,
     "routing": "prediction",
     "copies": 3,
     "ttl_hops": PAPER_HOPS,
     "memory_ids": 100,
     "handover": "link",
-    "given_ids": 0,
     "utilities": _utilities(0.75),
     "sample_every_s": SNAPSHOT_S,
 }
@@ -124,18 +122,18 @@ class Reading(msgspec.Struct, frozen=True):
     ttl_hops: int = PAPER_HOPS
     """The limit of hops where a figure does not vary it; the paper states none."""
     drift: float = DRIFT
-    """How much every square attracts, whoever is in it; the paper has none, the model's reference code has."""
+    """Attraction of every square regardless of the people in it; the paper has none, the model's reference code has."""
     error_bound: float = ERROR_BOUND
     handover: str = "link"
 
 
-LITERAL = Reading()
-READINGS = {"literal": LITERAL, "six hops": Reading(memory_ids=300, ttl_hops=6, drift=0.0001)}
+DEFAULT_READING = Reading()
+READINGS = {"default": DEFAULT_READING, "six hops": Reading(memory_ids=300, ttl_hops=6, drift=0.0001)}
 """Readings that have a name; docs/approaches/socialcast.md says what each reproduces."""
 
 
 def socialcast_points(
-    figures: Sequence[str] = ("3", "4", "5", "6", "7", "8", "9", "10"), reading: Reading = LITERAL
+    figures: Sequence[str] = ("3", "4", "5", "6", "7", "8", "9", "10"), reading: Reading = DEFAULT_READING
 ) -> list[SocialPoint]:
     """All points of these figures."""
     makers: dict[str, Callable[[], Iterator[SocialPoint]]] = {
@@ -161,7 +159,7 @@ def _read(point: SocialPoint, reading: Reading) -> SocialPoint:
     return msgspec.structs.replace(point, scenario=read)
 
 
-def measure(events: pa.Table, operations: Sequence[Operation], seed: int) -> SocialMeasure:
+def measure(events: pa.Table, operations: Sequence[Operation], point: SocialPoint, seed: int) -> SocialMeasure:
     """Read the events of a run."""
     rows = deliveries(events, ["value", "count"])
     received = rows_of(events, "received")
@@ -172,29 +170,11 @@ def measure(events: pa.Table, operations: Sequence[Operation], seed: int) -> Soc
     return SocialMeasure(
         seed=seed,
         delivered=len(rows),
-        ideal=expected_deliveries(operations),
+        ideal=len(expected_pairs(operations)),
         traffic=int(sum(received["count"].to_pylist())),
         latency_s=sum(row["value"] for row in rows) / len(rows) if rows else float("nan"),
         hops=tuple(row["count"] for row in rows),
         buffered=tuple(int(value) for value in first["value"].to_pylist()),
-    )
-
-
-def measure_compiled(run: SocialRun, operations: Sequence[Operation], seed: int) -> SocialMeasure:
-    """The same of a compiled run."""
-    published = [operation for operation in operations if operation.kind == OperationKind.INSERT]
-    told = zip(run.subscriber, run.message, run.at_s, run.hops, strict=True)
-    rows = [
-        (at_s - published[message].at_s, hops) for node, message, at_s, hops in told if published[message].node != node
-    ]
-    return SocialMeasure(
-        seed=seed,
-        delivered=len(rows),
-        ideal=expected_deliveries(operations),
-        traffic=run.data_received,
-        latency_s=sum(latency_s for latency_s, _ in rows) / len(rows) if rows else float("nan"),
-        hops=tuple(hops for _, hops in rows),
-        buffered=run.buffered,
     )
 
 

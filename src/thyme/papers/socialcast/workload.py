@@ -23,7 +23,7 @@ from thyme.model.records import OperationKind
 from thyme.sim.scenario import Scenario
 from thyme.world.contacts.statistics import time_together
 from thyme.world.files.contacts import read_contacts
-from thyme.world.mobility.models import Community, RecordedContacts
+from thyme.world.movement_models import Community, RecordedContacts
 
 
 class SocialWorkload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -32,7 +32,7 @@ class SocialWorkload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     publishers: float = 0.5
     subscribers: float = 0.5
     chosen: Literal["uniform", "subscribers"] = "uniform"
-    """Who publishes on an interest: anybody, or only those who subscribed to it."""
+    """Which nodes publish on an interest: any node, or only its subscribers."""
     interval_s: float = 60.0
     from_s: float = 3_000.0
     to_s: float = 3_500.0

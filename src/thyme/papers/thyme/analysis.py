@@ -32,7 +32,7 @@ class Cost(StrEnum):
 
 
 class Load(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the formulas are functions of; the paper's letters stand beside each."""
+    """Parameters of the formulas, each with the paper's letter."""
 
     nodes: float
     """n"""
@@ -72,7 +72,7 @@ class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hops: float = 1.0
     """Hops of a point-to-point message per √n."""
     scoped: float | None = None
-    """Transmissions of one dissemination within a cell; c if nothing is said."""
+    """Transmissions of one dissemination within a cell; c by default."""
 
 
 class Shape(msgspec.Struct, frozen=True):
@@ -125,11 +125,6 @@ def messages(approach: ApproachName, cost: Cost, load: Load, scale: Scale = PAPE
     return load.count(cost) * messages_each(approach, cost, load, scale)
 
 
-def total_messages(approach: ApproachName, load: Load, scale: Scale = PAPER_SCALE) -> float:
-    """Table 6: a column's sum, without the hot spot."""
-    return sum(messages(approach, cost, load, scale) for cost in Cost)
-
-
 def hot_spot(approach: ApproachName, load: Load) -> float:
     """Table 6, last row: the most messages that any one node sends, ways of others not counted. In Thyme-ES the
     server pays it; in Thyme-LS and Thyme-DCS it is a bound that several nodes share."""
@@ -143,8 +138,9 @@ def hot_spot(approach: ApproachName, load: Load) -> float:
 
 
 def notifications_per_member(per_cell: float, notifications: float = 100.0) -> float:
-    """Figure 8: messages that each node of a cell sends, on average, to notify so many times. One member handles
-    each match, drawn at random by routing, so the work is shared by all."""
+    """Figure 8: messages that each node of a cell sends, on average, for this number of notifications. One member
+    handles each match, drawn at random by routing, so the work is shared by all.
+    """
     if per_cell <= 0.0:
         raise InputError(f"{per_cell:g} nodes per cell: expected a positive number")
     return notifications / per_cell

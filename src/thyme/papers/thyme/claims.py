@@ -11,9 +11,8 @@ from importlib.resources import files
 
 import msgspec
 
-from thyme.study.claims import Bound, Claim, Trend
+from thyme.study.claims import Bound, Claim, Expectation, Trend
 from thyme.study.definition import OWN_PRESETS, StudyDefinition
-from thyme.study.expectations import Expectation
 from thyme.study.shown_metrics import is_share
 
 PRESETS = (OWN_PRESETS, files("thyme.papers.thyme").joinpath("presets"))

@@ -1,10 +1,10 @@
 """The analytical study's counts, measured: what the operations of Table 6 send in a simulated crowd (Thyme FGCS §8).
 
-The crowd stands still on a unit-disc radio that loses nothing. Its nodes subscribe to one tag each, then somebody else
-inserts an object with that tag, then the subscriber retrieves it. Every frame that a node puts on the air is counted,
-hop by hop: notifications by what is in the frame, the rest to the kind of operation under way. Control traffic
-(beacons, and the search for routes) and joining are counted apart, since the formulas leave them out. Thyme-DCS is
-in the papers' configuration; Thyme-ES and Thyme-LS find routes on demand.
+The crowd does not move, on a unit-disc radio without loss. Its nodes subscribe to one tag each, then another node
+inserts an object with that tag, then the subscriber retrieves it. Every transmitted frame is counted, hop by hop:
+notifications by what is in the frame, the rest to the kind of operation under way. Control traffic (beacons, and the
+search for routes) and joining are counted apart, since the formulas leave them out. Thyme-DCS is in the papers'
+configuration; Thyme-ES and Thyme-LS find routes on demand.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from thyme.wire.geographic import CellBroadcast, CellPacket
 from thyme.wire.message import Message
 from thyme.wire.ondemand import Routed
 from thyme.wire.storage import Notification, PastMatches
-from thyme.world.mobility.movement import Floats, Movement
 from thyme.world.mobility.placement import static, uniform_places
+from thyme.world.movement import Floats, Movement
 from thyme.world.streams import stream
 from thyme.world.venue import Venue, venue_for
 
@@ -157,7 +157,7 @@ class Crowd:
         self.succeeded = 0
         self.notified = 0
         for host, store in zip(self.world.hosts, self.stores, strict=True):
-            host.begin_life(store.receive, store.ears)
+            host.begin_life(store.receive, store.broadcast_handlers)
             store.start()
             host.after(host.random.uniform(0.0, 1.0), store.join)
         self._wait(options.joining_s)
@@ -190,7 +190,7 @@ class Crowd:
 
 
 def places_of(options: CrowdOptions, venue: Venue) -> Floats:
-    """Where the crowd stands: uniform in the venue, or uniform in cells that are filled in turn."""
+    """Positions of the crowd: uniform in the venue, or uniform in cells that are filled in turn."""
     if not options.even:
         return uniform_places(options.nodes, venue.width_m, venue.height_m, options.seed)
     within = np.array([stream(options.seed, "placement", node).random(2) for node in range(options.nodes)])
@@ -255,7 +255,7 @@ SHARED_TAG = "shared"
 
 
 def measure_shared(per_cell: int, notifications: int = 100, seed: int = 1) -> Shared:
-    """A subscriber outside the cell that the tag hashes to, and insertions by everybody outside it in turn."""
+    """A subscriber outside the cell that the tag hashes to, and insertions by all nodes outside it in turn."""
     cells = SHARED_COLUMNS * SHARED_ROWS
     options = CrowdOptions(nodes=cells * per_cell, per_cell=per_cell, seed=seed, gap_s=0.1)
     venue = Venue(SHARED_COLUMNS * 40.0, SHARED_ROWS * 40.0)
@@ -274,4 +274,4 @@ def measure_shared(per_cell: int, notifications: int = 100, seed: int = 1) -> Sh
 
 
 def _ignore(metadata: Metadata) -> None:
-    """The metadata of an insertion that nobody retrieves."""
+    """The metadata of an insertion that no node retrieves."""

@@ -21,10 +21,10 @@ from thyme.papers.thyme.crowds import CrowdOptions, CrowdTraffic, Shared, measur
 from thyme.papers.thyme.figures import Counts, analysis_csv, analysis_table, messages_figure, shared_figure
 from thyme.pipeline.identity import code_identity, identity_of
 from thyme.pipeline.runs.kept_files import KeptFiles, ShortTask
-from thyme.pipeline.runs.sweep import RunOutcome, Watch, sweep, unwatched
+from thyme.pipeline.runs.sweep import OnProgress, RunOutcome, ignore_progress, sweep
 from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.study.folder import RUNS
-from thyme.study.report.report import FailedRun
+from thyme.study.report.tables import FailedRun
 
 OPERATIONS = 40
 PER_CELL = (1, 2, 4, 8, 16)
@@ -87,7 +87,7 @@ def crowds(sizes: Sequence[int], topologies: int, operations: int = OPERATIONS) 
 
 
 def counts_of(measured: Iterable[CrowdTraffic]) -> list[Counts]:
-    """By approach, those of which something was measured."""
+    """The measured counts of each approach, without approaches that were not measured."""
     runs = list(measured)
     per_cell = CrowdOptions().per_cell
     found = (Counts(one, per_cell, tuple(run for run in runs if run.approach == one)) for one in ANALYSED)
@@ -95,7 +95,7 @@ def counts_of(measured: Iterable[CrowdTraffic]) -> list[Counts]:
 
 
 def thyme_analysis(
-    out: Path, sizes: Sequence[int], topologies: int, master: str, watch: Watch = unwatched
+    out: Path, sizes: Sequence[int], topologies: int, master: str, watch: OnProgress = ignore_progress
 ) -> Evaluated:
     """Measure, and write analysis.csv and analysis.md to `out`; gives the counts as metrics, and both figures."""
     counted: list[Counted] = [*crowds(sizes, topologies), *map(CountedCell, PER_CELL)]

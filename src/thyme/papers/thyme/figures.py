@@ -87,7 +87,7 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 def analysis_csv(found: Sequence[Counts]) -> str:
-    """A row per approach, size and cost: what was measured, the paper's formula as it stands, and scaled."""
+    """A row per approach, size and cost: the measurement, the paper's formula, and the formula scaled."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["approach", "nodes", "cost", "measured", "least", "most", "formula", "scaled"])

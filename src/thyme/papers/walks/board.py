@@ -1,9 +1,8 @@
-"""What one overlay under construction remembers: who is on which walk, what is marked, and the trace.
+"""The state of one overlay under construction: the walk of each node, what is marked, and the trace.
 
-A node belongs to the walk that first took it; where a second walk comes in, the node becomes a broker. Only
-the first two walks ever run at the same time, so whatever a walk remembers for itself (where it has been,
-what it marked, its branches) lies in one of two slots, stamped with the walk's number plus one, and is never
-cleared.
+A node belongs to the walk that reached it first; when a second walk reaches it, the node becomes a broker. Only the
+first two walks ever run at the same time, so the state of a walk (its path, its marks, its branches) is in one of two
+slots, stamped with the walk's number plus one, and is never cleared.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ PLACE = np.dtype([("owner", np.int32), ("broker", np.bool_), ("holds", np.bool_)
 # of the walks that marked it as part of N(DRW) and N²(DRW)
 MEMORY = np.dtype([("stepped", np.int32), ("visits", np.int32), ("marked", np.int32), ("marked_second", np.int32)])
 
-# how long a branch's path is, where it stands and where it came from
+# length, position and origin of a branch's path
 BRANCH = np.dtype([("length", np.int32), ("tip", np.int32), ("before", np.int32)])
 
 

@@ -21,7 +21,7 @@ from thyme.papers.walks.figures import MEASURES, boxes_of, summary_csv, walk_fig
 from thyme.papers.walks.readings import WalkOptions, answers, parse_reading
 from thyme.papers.walks.sweep import WalkSweep
 from thyme.study.claims import Claim
-from thyme.study.report.report import FailedRun
+from thyme.study.report.tables import FailedRun
 
 COMPARED_COUNTS = (2, 3, 4, 5, 7, 10, 20, 50, 100, 250, 500)
 

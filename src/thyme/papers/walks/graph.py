@@ -129,7 +129,7 @@ def _find_root(parent: NDArray[np.int32], i: int) -> int:
 
 @compiled
 def _is_connected(x: NDArray[np.float64], y: NDArray[np.float64], radius: float) -> bool:
-    """Whether one part holds all; a node with nobody in range ends the search at once."""
+    """Whether the graph is connected; a node without neighbours ends the search at once."""
     nodes = x.shape[0]
     cells = _cells_across(radius, nodes)
     starts, sorted_nodes = _sort_into_cells(x, y, cells)

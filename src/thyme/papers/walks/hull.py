@@ -1,7 +1,7 @@
 """The largest distance within a set of points, for the depth of an overlay (walks paper, Eq. 5).
 
-The two farthest points lie on the convex hull. Points come sorted by x (then y), so the hull is one pass of
-the monotone chain, and its few corners are compared pair by pair.
+The two farthest points are on the convex hull. Points come sorted by x (then y), so the hull is one pass of the
+monotone chain, and its few corners are compared pair by pair.
 """
 
 from __future__ import annotations

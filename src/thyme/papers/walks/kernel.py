@@ -1,8 +1,8 @@
 """The construction of an overlay on a graph: Algorithms 1 and 2 of the walks paper, compiled.
 
-One hop per turn: the first two walks take turns, and so do the branches of a walk. A walk looks for another
-walk, chooses the next node by its method, steps, or goes back one node when there is nobody new. What the
-paper leaves open comes in as `Rules` (readings.py). No positions are used: only who hears whom.
+One hop per turn: the first two walks take turns, and so do the branches of a walk. A walk looks for another walk,
+chooses the next node by its method, steps, or goes back one node when there is no new one. What the paper leaves open
+is in `Rules` (readings.py). No positions are used, only links.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from thyme.papers.walks.readings import Rules
 
 @compiled
 def choose_next(links: Links, board: Board, rules: Rules, walk: int, branch: int, dice: Dice) -> int:
-    """The candidate of least cost, or nobody; the first step of a walk and every pure step is at random."""
+    """The candidate of least cost, or none; the first step of a walk and every pure step is random."""
     slot = slot_of(walk)
     tip = board.branch[slot, branch].tip
     first = board.branch[slot, branch].before == NOBODY
@@ -63,7 +63,7 @@ def choose_next(links: Links, board: Board, rules: Rules, walk: int, branch: int
 
 @compiled
 def find_walk(links: Links, board: Board, walk: int, node: int) -> int:
-    """The first neighbour that is part of another walk, or nobody."""
+    """The first neighbour that is part of another walk, or none."""
     for v in beside(links, node):
         if is_elsewhere(board, walk, v):
             return int(v)

@@ -50,12 +50,12 @@ class Points:
         """The initiator counts that all sizes have."""
         return sorted(set.intersection(*(set(self.counts(nodes)) for nodes in self.sizes)))
 
-    def growth(self, pure: bool) -> list[tuple[float, float, float]]:
+    def growth(self, pure: bool, shared: bool = False) -> list[tuple[float, float, float]]:
         """Per size: active nodes per unit of ln(initiators), R² of that, and R² of a straight line, up to where
-        half of the nodes are initiators."""
+        half of the nodes are initiators, or over the initiator counts that all sizes have."""
         found = []
         for nodes in self.sizes:
-            counts = [i for i in self.counts(nodes) if i <= nodes // 2]
+            counts = self.shared_counts() if shared else [i for i in self.counts(nodes) if i <= nodes // 2]
             active = np.array([self.active[nodes, i, pure] for i in counts])
             slope, by_log = fit_quality(np.log(counts), active)
             found.append((slope, by_log, fit_quality(np.array(counts, np.float64), active)[1]))

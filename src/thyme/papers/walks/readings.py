@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, get_args, get_type_hints
 
 import msgspec
 
-from thyme.approaches.walks.methods import MAX_WEIGHT, Method, check_weights
+from thyme.approaches.walks.options import MAX_WEIGHT, Method, check_weights
 from thyme.model.errors import InputError
 from thyme.papers.walks.limits import MAX_BRANCHES
 

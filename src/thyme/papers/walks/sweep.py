@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from thyme.papers.walks.batch import DEFAULT_BATCH, PAPER_INITIATORS, BatchOptions, Columns, run_network
 from thyme.pipeline.identity import code_identity, identity_of
 from thyme.pipeline.runs.kept_files import KeptFiles, ShortTask
-from thyme.pipeline.runs.sweep import RunOutcome, Watch, sweep, unwatched
+from thyme.pipeline.runs.sweep import OnProgress, RunOutcome, ignore_progress, sweep
 from thyme.pipeline.schemas import arrow_schema
 from thyme.pipeline.spark.lazy_session import LazySession
 
@@ -64,7 +64,7 @@ def sweep_walks(
     counts: Mapping[int, Sequence[int]] = PAPER_INITIATORS,
     batch: BatchOptions = DEFAULT_BATCH,
     master: str = "",
-    watch: Watch = unwatched,
+    watch: OnProgress = ignore_progress,
 ) -> WalkSweep:
     """Both kinds of walks on every network of every size in `counts`, which says which numbers of initiators each size
     gets; runs are kept in `folder`, and those that are there are not played again."""

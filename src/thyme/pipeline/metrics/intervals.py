@@ -27,8 +27,3 @@ def rank_of(runs: int) -> int:
         below += comb(tabled, k)
         k += 1
     return k if runs == tabled else max(1, k * runs // tabled)
-
-
-def confidence_of(runs: int) -> float:
-    """How surely the interval of so many runs holds the median."""
-    return 1.0 - 2.0 * sum(comb(runs, i) for i in range(rank_of(runs))) / 2**runs if runs > 1 else 0.0

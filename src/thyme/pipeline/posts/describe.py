@@ -14,7 +14,7 @@ import numpy.typing as npt
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from thyme.pipeline.schemas import POSTS, conform
+from thyme.pipeline.schemas import POSTS, conform, seconds
 from thyme.pipeline.traces.trace import busiest_start_s
 
 WINDOW_S = 10_800.0
@@ -59,7 +59,7 @@ class PostStatistics(msgspec.Struct, frozen=True):
 
 def describe_posts(posts: DataFrame) -> PostStatistics:
     """The statistics of posts that have at least one tag among them."""
-    posts = conform(posts, POSTS).persist()
+    posts = conform(posts, POSTS).withColumn("at_s", seconds(sf.col("at"))).persist()
     try:
         start_s = busiest_start_s(posts.where(sf.size("tags") > 0), WINDOW_S)
         whole = _one(

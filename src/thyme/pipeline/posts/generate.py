@@ -2,31 +2,57 @@
 
 What real posts show and these repeat: a few head tags and a Zipf tail in which new tags keep appearing; about
 half of the people post once, and activity falls with rank by a power below one; a user returns to few tags of
-their own; bursts; short texts. The options and the seed determine the posts; they are drawn in blocks of a
-fixed size, so five million of them need little memory.
+their own; bursts; short texts. The options and the seed determine the posts. Tasks draw them in blocks of a fixed
+size, so that a cluster and a laptop give the same rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 
 from thyme.model.errors import InputError
 from thyme.pipeline.chance import uniforms
 from thyme.pipeline.posts.bursts import BurstOptions, Floats, MatchClock, draw_times, intensity
-from thyme.pipeline.posts.vocabulary import HEAD_TAGS, cut_text, tag_name, text_stream
-from thyme.pipeline.schemas import POST_COLUMNS, arrow_schema
+from thyme.pipeline.schemas import POST_COLUMNS, POSTS, arrow_schema, timestamps
 from thyme.pipeline.spark import dataset
+from thyme.pipeline.spark.arrow import map_arrow
+from thyme.pipeline.spark.driver import described
 from thyme.places import Place
 
 Ints = npt.NDArray[np.int64]
 
+HEAD_TAGS = ("euro2016", "porfra", "por", "fra")
+"""The event, the match code and the two teams: what most posts of a match carry."""
+
+_KNOWN_TEXT = (
+    "final goal football portugal france ronaldo griezmann paris stadium fans win match live vamos allez team "
+    "uefa euro trophy penalty extratime referee corner save goalkeeper halftime fulltime kickoff captain injury "
+    "yellowcard offside crowd anthem fanzone champions proud history legend celebration"
+)
+_SPOKEN_TEXT = (
+    "what a night the ball is in and we are all here with you come on they play so well oh no not again this "
+    "team never gives up look at that just wow my heart cannot take it who would have thought great pass "
+    "through the middle he runs alone shoots over the bar so close now everybody sings louder than before "
+    "where do you watch it we watch in the square next to the river thousands of people flags everywhere one "
+    "more time please half an hour to go nerves of steel unbelievable save what was he thinking clear foul "
+    "from behind same story every year still dreaming best seats in the house"
+)
+_KNOWN = tuple(_KNOWN_TEXT.split())
+_WORDS = tuple(_SPOKEN_TEXT.split())
+_SYLLABLES = tuple(onset + nucleus for onset in "bdfgklmnprstvz" for nucleus in "aeiou")
+_STREAM_CHARS = 200_000
+
 BLOCK_POSTS = 100_000
-MAX_POSTS = 50_000_000
+MAX_POSTS = 100_000_000
 MAX_TAG_RANK = 10_000_000
 _TWITTER_EPOCH_MS = 1_288_834_974_657
 _SCHEMA = arrow_schema(POST_COLUMNS)
@@ -67,26 +93,55 @@ class PostOptions(msgspec.Struct, frozen=True):
             raise InputError("expected a tail slope above 1 and a rank exponent between 0 and 1")
 
 
-def generate_posts(options: PostOptions) -> Iterator[pa.Table]:
-    """The posts in time order, block by block."""
+def generate_posts(spark: SparkSession, options: PostOptions) -> DataFrame:
+    """The posts, block by block: each block is a partition, and the same rows on any cluster."""
+    blocks = -(-options.posts // BLOCK_POSTS)
+    return map_arrow(spark.range(0, blocks, 1, blocks), _GenerateBlocks(options), POSTS)
+
+
+def write_posts(spark: SparkSession, options: PostOptions, path: Place) -> Place:
+    """Generate into a dataset."""
+    posts = generate_posts(spark, options).withColumn("day", sf.to_date("at").cast("string"))
+    with described(spark, "posts", f"generate {options.posts:,} posts"):
+        return dataset.write_once(posts, path, by=["day"])
+
+
+def post_blocks(options: PostOptions, numbers: Iterable[int] | None = None) -> Iterator[pa.Table]:
+    """Some blocks of the posts, or all, each in time order."""
+    setting = _setting(options)
+    for block in range(-(-options.posts // BLOCK_POSTS)) if numbers is None else numbers:
+        part = slice(block * BLOCK_POSTS, (block + 1) * BLOCK_POSTS)
+        random = np.random.default_rng([options.seed, 1, block])
+        yield _block(options, part.start, setting.at_s[part], setting.authors[part], setting.text, random)
+
+
+class _GenerateBlocks(msgspec.Struct, frozen=True):
+    """Turns batches of block numbers into posts."""
+
+    options: PostOptions
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for block in post_blocks(self.options, batch["id"].to_pylist()):
+                yield from block.to_batches()
+
+
+class _Setting(NamedTuple):
+    """What all blocks share: the time and author of each post, and running text."""
+
+    at_s: Floats
+    authors: Ints
+    text: str
+
+
+@lru_cache(1)
+def _setting(options: PostOptions) -> _Setting:
+    """Drawn once per process: times and authors of all posts take 16 bytes a post."""
     setting = np.random.default_rng([options.seed, 0])
     rate = intensity(options.clock, options.bursts, setting)
     at_s = np.round(options.start_s + draw_times(options.posts, rate, setting), 3)
     authors = setting.permutation(_authors(options))
-    stream = text_stream(setting)
-    for block, first in enumerate(range(0, options.posts, BLOCK_POSTS)):
-        part = slice(first, first + BLOCK_POSTS)
-        random = np.random.default_rng([options.seed, 1, block])
-        yield _block(options, first, at_s[part], authors[part], stream, random)
-
-
-def write_posts(options: PostOptions, path: Place, progress: Callable[[int], None] = lambda done: None) -> Place:
-    """Generate into a dataset (one Parquet file per block); `progress` is told how many posts are done."""
-    with dataset.drafting(path) as draft:
-        for number, block in enumerate(generate_posts(options)):
-            draft.add(block, number)
-            progress(block.num_rows)
-    return path
+    return _Setting(at_s, authors, text_stream(setting))
 
 
 def _authors(options: PostOptions) -> Ints:
@@ -133,7 +188,7 @@ def _block(
         {
             "id": [str(one) for one in ids.tolist()],
             "author": [f"fan{author:06d}" for author in authors.tolist()],
-            "at_s": at_s,
+            "at": timestamps(at_s),
             "text": texts,
             "tags": tags,
         },
@@ -172,3 +227,31 @@ def _tail_rank(options: PostOptions, uniform: Floats) -> Ints:
     edge = len(HEAD_TAGS) + 0.5
     ranks = np.floor(edge * (1.0 - uniform) ** (-1.0 / (options.tail_slope - 1.0)) + 0.5)
     return np.clip(ranks, len(HEAD_TAGS) + 1, MAX_TAG_RANK).astype(np.int64)
+
+
+def tag_name(rank: int) -> str:
+    """The name of the tag of a rank, from 1: head tags, then known words, then made-up ones."""
+    if rank <= len(HEAD_TAGS):
+        return HEAD_TAGS[rank - 1]
+    rank -= len(HEAD_TAGS) + 1
+    if rank < len(_KNOWN):
+        return _KNOWN[rank]
+    rest = rank - len(_KNOWN)
+    name = ""
+    for _ in range(3):
+        rest, digit = divmod(rest, len(_SYLLABLES))
+        name += _SYLLABLES[digit]
+    return name if rest == 0 else f"{name}{rest}"
+
+
+def text_stream(random: np.random.Generator) -> str:
+    """A long run of words, from which the texts of posts are cut."""
+    drawn = random.integers(0, len(_WORDS), _STREAM_CHARS // 4)
+    return " ".join(_WORDS[index] for index in drawn)[:_STREAM_CHARS]
+
+
+def cut_text(stream: str, offset: int, length: int) -> str:
+    """Whole words from the stream, of about this length."""
+    start = stream.find(" ", offset % (len(stream) - 400)) + 1
+    cut = stream.rfind(" ", start, start + max(length + 3, 20))
+    return stream[start:cut]

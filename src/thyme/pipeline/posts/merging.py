@@ -1,7 +1,6 @@
-"""One post of all its copies, and one spelling of a tag: what is left to do once every file has been read.
+"""One post of all its copies, and one spelling of a tag.
 
-Most posts are met once. Those that are not are found by their ids alone, and only they are brought together; all
-others go from where they were read to where they are kept.
+Most posts occur once. Those that do not are found by their ids alone, and only they are grouped and merged.
 """
 
 from __future__ import annotations
@@ -11,80 +10,65 @@ import unicodedata
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
-from thyme.pipeline.schemas import POSTS, conform
 from thyme.pipeline.spark.arrow import column_function, from_arrow
 from thyme.pipeline.spark.keeping import keep
 
 MAX_SPELLINGS = 200_000
-MAX_LIGHT_KEYS = 1_000_000
-"""Up to so many ids that are met again are sent to where the posts are."""
 OWNER_SIGN = "~"
-_KEY = ["id", "owner"]
 _TAGS = StructType([StructField("tag", StringType())])
 
 
-class Copies(msgspec.Struct, frozen=True):
-    """Ids that are met more than once (`keys`: how many; `surplus`: copies beyond the first)."""
-
-    frame: DataFrame
-    keys: int
-    surplus: int
-
-
-def find_copies(posts: DataFrame) -> Copies:
-    """The ids, with their owners, of posts that were read several times."""
-    times = posts.groupBy(*_KEY).agg(sf.count("*").alias("times")).where(sf.col("times") > 1)
-    repeated = keep(times)
-    row = repeated.agg(sf.count("*").alias("keys"), sf.sum("times").alias("times")).collect()[0]
-    return Copies(repeated.select(*_KEY), row["keys"], (row["times"] or 0) - row["keys"])
-
-
-def distinct_posts(posts: DataFrame, copies: Copies, owned: bool) -> DataFrame:
+def distinct_posts(posts: DataFrame) -> DataFrame:
     """Each post once, with the longest text, the earliest time and the tags of all copies. Where copies name the author
     differently, the last by spelling is taken: a name rather than a number. Posts of different owners that share an id
     get their owner added to it."""
-    whole = posts
-    if copies.keys:
-        keys = sf.broadcast(copies.frame) if copies.keys <= MAX_LIGHT_KEYS else copies.frame
-        single = posts.join(keys, on=_KEY, how="left_anti")
-        merged = _merged(posts.join(keys, on=_KEY, how="left_semi"))
-        whole = single.unionByName(merged)
-    return conform(_told_apart(whole, posts) if owned else whole, POSTS)
-
-
-def _merged(posts: DataFrame) -> DataFrame:
+    repeated = keep(posts.groupBy("id").agg(sf.count("*").alias("times")).where(sf.col("times") > 1).select("id"))
+    if not repeated.count():
+        return posts
+    single = posts.join(repeated, on="id", how="left_anti")
     longest = sf.struct(sf.length("text").alias("length"), "text")
-    merged = posts.groupBy(*_KEY).agg(
-        sf.max(longest).alias("best"),
-        sf.max("author").alias("author"),
-        sf.min("at_s").alias("at_s"),
-        sf.array_sort(sf.array_distinct(sf.flatten(sf.collect_list("tags")))).alias("tags"),
+    merged = (
+        posts.join(repeated, on="id", how="left_semi")
+        .groupBy("id", "owner")
+        .agg(
+            sf.max(longest).alias("best"),
+            sf.max("author").alias("author"),
+            sf.min("at").alias("at"),
+            sf.array_sort(sf.array_distinct(sf.flatten(sf.collect_list("tags")))).alias("tags"),
+        )
     )
-    named = merged.select("id", "author", "at_s", sf.col("best.text").alias("text"), "tags", "owner")
-    return named.sortWithinPartitions(*_KEY)
+    shared = (sf.count("*").over(Window.partitionBy("id")) > 1) & (sf.col("owner") != "")
+    name = sf.when(shared, sf.concat_ws(OWNER_SIGN, "id", "owner")).otherwise(sf.col("id"))
+    told_apart = merged.withColumn("name", name)
+    return single.unionByName(
+        told_apart.select(
+            sf.col("name").alias("id"), "author", "at", sf.col("best.text").alias("text"), "tags", "owner"
+        )
+    )
 
 
-def _told_apart(whole: DataFrame, posts: DataFrame) -> DataFrame:
-    owners = posts.select(*_KEY).distinct().groupBy("id").agg(sf.count("*").alias("owners"))
-    shared = owners.where(sf.col("owners") > 1).select("id", sf.lit(True).alias("shared"))
-    joined = whole.join(shared, on="id", how="left")
-    ambiguous = sf.col("shared") & (sf.col("owner") != "")
-    return joined.withColumn("id", sf.when(ambiguous, sf.concat_ws(OWNER_SIGN, *_KEY)).otherwise(sf.col("id")))
+def with_counted_ids(posts: DataFrame) -> DataFrame:
+    """Stored posts with the ids that they were read with, and the tags as they were spelled."""
+    sign = sf.concat(sf.lit(OWNER_SIGN), "owner")
+    read = sf.expr("left(id, length(id) - length(owner) - 1)")
+    told_apart = (sf.col("owner") != "") & sf.endswith(sf.col("id"), sign)
+    return posts.withColumns(
+        {"id": sf.when(told_apart, read).otherwise(sf.col("id")), "tags": sf.coalesce("spelled", "tags")}
+    ).drop("spelled")
 
 
 def merge_accents(posts: DataFrame) -> DataFrame:
-    """Tags that differ in accents only get the spelling that is used most."""
-    used = keep(posts.select(sf.explode("tags").alias("tag")).groupBy("tag").agg(sf.count("*").alias("uses")))
-    accented = used.where(~sf.col("tag").rlike(r"^[\x00-\x7F]*$"))
-    spellings = _most_used(accented.orderBy(sf.desc("uses"), "tag").limit(MAX_SPELLINGS), used)
+    """Tags that differ in accents only get the spelling that is used most; `spelled` keeps how they were spelled."""
+    spellings = _most_used(posts.select(sf.explode("tags").alias("tag")))
     if not spellings:
-        return posts
-    respelled = column_function(_Respelled(spellings), "array<string>")
-    return posts.withColumn("tags", respelled(sf.col("tags")))
+        return posts.withColumn("spelled", sf.lit(None).cast("array<string>"))
+    respelled = posts.withColumn("now", column_function(_Respelled(spellings), "array<string>")(sf.col("tags")))
+    changed = sf.when(sf.col("tags") != sf.col("now"), sf.col("tags"))
+    return respelled.withColumns({"spelled": changed, "tags": sf.col("now")}).drop("now")
 
 
 def plain(tag: str) -> str:
@@ -93,21 +77,26 @@ def plain(tag: str) -> str:
     return unicodedata.normalize("NFC", "".join(one for one in parts if not unicodedata.combining(one)))
 
 
-def _most_used(accented: DataFrame, used: DataFrame) -> dict[str, str]:
-    tags = accented.toArrow().to_pylist()
-    candidates = sorted({plain(row["tag"]) for row in tags})
+def _most_used(tags: DataFrame) -> dict[str, str]:
+    """The spelling to use instead of others. Only accented tags, and what they are without accents, are counted."""
+    accented = _uses(tags.where(~sf.col("tag").rlike(r"^[\x00-\x7F]*$")))
+    candidates = sorted({plain(tag) for tag in accented})
     if not candidates:
         return {}
-    names = from_arrow(used.sparkSession, pa.table({"tag": candidates}), _TAGS)
-    bare = used.join(names, on="tag", how="inner").toArrow().to_pylist()
+    names = sf.broadcast(from_arrow(tags.sparkSession, pa.table({"tag": candidates}), _TAGS))
     groups: dict[str, dict[str, int]] = {}
-    for row in [*tags, *bare]:
-        groups.setdefault(plain(row["tag"]), {})[row["tag"]] = row["uses"]
+    for tag, uses in (accented | _uses(tags.join(names, on="tag", how="left_semi"))).items():
+        groups.setdefault(plain(tag), {})[tag] = uses
     spellings = {}
     for group in groups.values():
         best = min(group, key=lambda tag: (-group[tag], tag))
         spellings.update({tag: best for tag in group if tag != best})
     return spellings
+
+
+def _uses(tags: DataFrame) -> dict[str, int]:
+    counted = tags.groupBy("tag").agg(sf.count("*").alias("uses")).orderBy(sf.desc("uses"), "tag").limit(MAX_SPELLINGS)
+    return {row["tag"]: row["uses"] for row in counted.toArrow().to_pylist()}
 
 
 class _Respelled(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from thyme.model.operations import Operation
-from thyme.pipeline.identity import bytes_identity, listed_identity
+from thyme.pipeline.identity import bytes_identity, dataset_identity
 from thyme.pipeline.manifest import data_files
 from thyme.places import Place
 from thyme.sim.traces import operations_from_table
@@ -76,7 +76,7 @@ def pack_trace(operations: Iterable[Operation]) -> PackedTrace:
 
 def stored_trace(place: Place, operations: int) -> StoredTrace:
     """A trace with so many operations whose files have been compared with their list."""
-    return StoredTrace(listed_identity(place), operations, place)
+    return StoredTrace(dataset_identity(place), operations, place)
 
 
 @lru_cache(UNPACKED)

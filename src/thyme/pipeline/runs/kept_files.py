@@ -17,6 +17,10 @@ class ShortTask(msgspec.Struct, frozen=True):
     data: bytes
     weight: int = 1
 
+    @property
+    def title(self) -> str:
+        return self.run
+
     def pack(self) -> bytes:
         return self.data
 

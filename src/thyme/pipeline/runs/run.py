@@ -35,9 +35,6 @@ EVENTS_FILE = "events.parquet"
 RUN_FILE = "run.json"
 SIMULATION = "thyme.sim.run"
 """The module that plays a run."""
-EFFORT = {"drip": 3}
-"""Approaches whose runs take so many times as long as those of the others: long runs are begun first, so that no core
-waits for the last one."""
 _SCENARIO = msgspec.msgpack.Decoder(Scenario)
 
 
@@ -50,7 +47,7 @@ class RunSpec(msgspec.Struct, frozen=True):
     @property
     def weight(self) -> int:
         """What the run costs compared with others, roughly: every operation may reach every node."""
-        each = EFFORT.get(self.scenario.approach, 1)
+        each = find_approach(self.scenario.approach).entry.relative_cost
         return each * self.scenario.nodes * (self.trace.operations + self.scenario.nodes)
 
 
@@ -160,4 +157,4 @@ def read_events(spark: SparkSession, folder: Place, runs: Sequence[str]) -> Data
     """The events of finished runs in one frame, with the column `run`."""
     if not runs:
         return spark.createDataFrame([], EVENTS)
-    return conform(read_files(spark, (folder / run / EVENTS_FILE for run in runs)), EVENTS)
+    return conform(read_files(spark, (folder / run / EVENTS_FILE for run in runs), EVENTS), EVENTS)

@@ -20,7 +20,7 @@ from thyme.pipeline.runs.run import (
     run_identity,
     run_seconds,
 )
-from thyme.pipeline.runs.sweep import RunOutcome, Watch, sweep, unwatched
+from thyme.pipeline.runs.sweep import OnProgress, RunOutcome, ignore_progress, sweep
 from thyme.places import Place, Remote, place_of, whole_place
 from thyme.sim.scenario import Scenario
 
@@ -32,7 +32,7 @@ def sweep_runs(
     spark: Callable[[], SparkSession],
     specs: Sequence[RunSpec],
     folder: Place,
-    watch: Watch = unwatched,
+    watch: OnProgress = ignore_progress,
     tell: Callable[[str], None] = lambda damage: None,
 ) -> list[RunOutcome]:
     """Play every run that has no whole output in `folder` yet; one outcome for each spec, in their order. `tell` hears
@@ -100,6 +100,11 @@ class _Simulation(msgspec.Struct, frozen=True):
 
     run: str
     spec: RunSpec
+
+    @property
+    def title(self) -> str:
+        scenario = self.spec.scenario
+        return ", ".join(word for word in (scenario.approach, scenario.name, f"{scenario.nodes} nodes") if word)
 
     @property
     def weight(self) -> int:

@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 
 from thyme.pipeline.schemas import arrow_schema, spark_schema
 from thyme.pipeline.spark.arrow import from_arrow, map_arrow
-from thyme.pipeline.spark.driver import cores_of
+from thyme.pipeline.spark.driver import cores_of, described
 from thyme.pipeline.spark.given import MASTER
 from thyme.pipeline.spark.session import is_local
 
@@ -35,6 +35,7 @@ JOBS_PER_CORE = 2
 MAX_JOBS = 512
 WATCH_EVERY_S = 0.5
 MAX_ERROR_CHARS = 4_000
+STAGE = "runs"
 TRIES, SPARKS_TRIES = "spark.task.maxFailures", 4
 SHARES_PER_CORE = 8
 """Tasks are put together into one job until it holds this part of the work of a core: so all cores end together."""
@@ -54,6 +55,10 @@ class Task(Protocol):
     @property
     def run(self) -> str:
         """Its identity: tasks of one name are one task."""
+
+    @property
+    def title(self) -> str:
+        """What it is, in a few words."""
 
     @property
     def weight(self) -> int:
@@ -107,11 +112,11 @@ class SweepProgress(msgspec.Struct, frozen=True):
     """How much of the work is done, from 0 to 1, where a larger task counts more."""
 
 
-Watch = Callable[[SweepProgress], None]
+OnProgress = Callable[[SweepProgress], None]
 
 
-def unwatched(progress: SweepProgress) -> None:
-    """Nobody looks."""
+def ignore_progress(progress: SweepProgress) -> None:
+    """Do nothing with it."""
 
 
 def sweep(
@@ -120,7 +125,7 @@ def sweep(
     play: Play,
     keeping: Keeping,
     per_job: int = 1,
-    watch: Watch = unwatched,
+    watch: OnProgress = ignore_progress,
     keep_there: KeepThere | None = None,
 ) -> list[RunOutcome]:
     """Play every task that is not kept yet, at most `per_job` in one job; one outcome for each row of the table, in its
@@ -213,9 +218,11 @@ class _Sweep:
         self._keep_there = keep_there
         self._keeping = keeping
         self._stop = threading.Event()
+        self._numbers: dict[str, int] = {}
 
-    def go(self, todo: Sequence[Task], per_job: int, tally: _Tally, watch: Watch) -> None:
+    def go(self, todo: Sequence[Task], per_job: int, tally: _Tally, watch: OnProgress) -> None:
         cores = cores_of(self._spark)
+        self._numbers = {task.run: number for number, task in enumerate(todo, 1)}
         jobs = jobs_of(todo, per_job, cores)
         pool = ThreadPoolExecutor(min(len(jobs), JOBS_PER_CORE * cores, MAX_JOBS), "sweep")
         try:
@@ -273,10 +280,18 @@ class _Sweep:
             player = _Player(self._play, _carried(job), self._keep_there)
             table = pa.Table.from_pylist(rows, schema=arrow_schema(_TASKS))
             frame = from_arrow(self._spark, table, spark_schema(_TASKS)).coalesce(1)
-            found = map_arrow(frame, player, spark_schema(_ANSWERS)).toArrow()
+            with described(self._spark, STAGE, self._title(job)):
+                found = map_arrow(frame, player, spark_schema(_ANSWERS)).toArrow()
             return [_Answer(**row) for row in found.to_pylist()]
         except Exception as error:
             return [_Answer(task.run, describe_error(error), lost=True) for task in job]
+
+    def _title(self, job: Sequence[Task]) -> str:
+        """Such as `run 12 of 28: Thyme-DCS, everybody walks`."""
+        first, total = self._numbers[job[0].run], len(self._numbers)
+        if len(job) == 1:
+            return f"run {first} of {total}: {job[0].title}"
+        return f"runs {first} to {first + len(job) - 1} of {total}: {job[0].title} and others"
 
 
 def _carried(job: Sequence[Task]) -> dict[str, bytes]:

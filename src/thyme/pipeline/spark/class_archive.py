@@ -8,35 +8,24 @@ that does not fit. It is a file in the user's cache, of some 180 MB, which may b
 
 from __future__ import annotations
 
-import hashlib
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-import pyspark
+import pyarrow as pa
+from pyspark import SparkContext
+from pyspark.sql import Window
+from pyspark.sql import functions as sf
 
 from thyme.drafts import drafted
-from thyme.pipeline.spark.java import Java, cache_folder, find_java
+from thyme.pipeline.schemas import METRIC_COLUMNS, METRICS, arrow_schema
+from thyme.pipeline.spark.arrow import from_arrow, map_arrow, map_groups
+from thyme.pipeline.spark.java import QUIET, archive_of, find_java
+from thyme.pipeline.spark.session import JAVA_OPTIONS, brief_work, spark_session
 
-QUIET = "-Xlog:disable -Xlog:all=error:stderr"
-"""Java would tell on standard output which classes it does not keep."""
 EXIT_PATIENCE_S = 300.0
 """Writing takes Java some seconds after its work is done."""
-
-
-def ready_classes(java: Java) -> str:
-    """Options with which this Java starts from the archive, if there is one."""
-    archive = archive_of(java)
-    return f"-XX:SharedArchiveFile={archive} -Xshare:auto {QUIET}" if archive.is_file() else ""
-
-
-def archive_of(java: Java) -> Path:
-    """Where the archive of this Java and this Spark is, or would be."""
-    jars = Path(pyspark.__file__).parent / "jars"
-    stamp = jars.stat().st_mtime_ns if jars.is_dir() else 0
-    what = f"{java.home}\n{java.version}\n{jars}\n{stamp}\n{pyspark.__version__}"
-    return cache_folder() / f"spark-classes-{hashlib.blake2b(what.encode(), digest_size=8).hexdigest()}.jsa"
 
 
 def make_archive() -> Path:
@@ -51,10 +40,6 @@ def make_archive() -> Path:
 
 
 def _write(draft: Path) -> None:
-    from pyspark import SparkContext
-
-    from thyme.pipeline.spark.session import JAVA_OPTIONS, brief_work, spark_session
-
     options = brief_work()
     options[JAVA_OPTIONS] += f" -XX:ArchiveClassesAtExit={draft} {QUIET}"
     spark = spark_session("classes", "local[2]", **options)
@@ -67,13 +52,6 @@ def _write(draft: Path) -> None:
 
 
 def _do_a_little_of_everything(spark: Any, folder: str) -> None:
-    import pyarrow as pa
-    from pyspark.sql import Window
-    from pyspark.sql import functions as sf
-
-    from thyme.pipeline.schemas import METRIC_COLUMNS, METRICS, arrow_schema
-    from thyme.pipeline.spark.arrow import from_arrow, map_arrow, map_groups
-
     rows = pa.table([["a", "b"], ["x", "y"], [1.0, 2.0]], schema=arrow_schema(METRIC_COLUMNS))
     frame = map_groups(map_arrow(from_arrow(spark, rows, METRICS), _same, METRICS), ["run"], _same, METRICS)
     ranked = frame.withColumn("rank", sf.row_number().over(Window.partitionBy("run").orderBy("value")))

@@ -50,7 +50,6 @@ WORKERS_NEED = (
     "platformdirs",
     "psutil",
     "pyarrow",
-    "rbloom",
     "scipy",
 )
 """What tasks import, besides Spark's own."""
@@ -108,7 +107,7 @@ def check_packages(address: str) -> None:
     if missing:
         raise InputError(
             f"--master {shown(address)}: Spark Connect needs {', '.join(missing)}, which this Python has not; "
-            "install Thyme with the extra `connect` (pip install 'thyme[connect]')"
+            "install Thyme with the extra `connect` (pip install 'thyme-crowd[connect]')"
         )
 
 

@@ -1,47 +1,193 @@
 """Datasets: folders of Parquet that are written once and never change, in a file system or in a store.
 
-One that is there was complete (`spark.drafting`). What became of it since is checked by its manifest
+In a file system a dataset is drafted beside its place and moved there when it is whole; what killed jobs left beside it
+is removed. In a store nothing can be moved: objects are written where they belong, and their list, without which nobody
+takes them for a dataset, comes last. So one that is there was complete. Damage since then is found by its manifest
 (`pipeline.manifest`): `kept` for those who can make it again, `read` for those who cannot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import errno
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+import msgspec
 import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from thyme.drafts import drafted, drop_leftovers
 from thyme.model.errors import InputError
-from thyme.pipeline.manifest import MANIFEST, damage_of, data_files
+from thyme.pipeline.manifest import (
+    MANIFEST,
+    KeptFile,
+    Manifest,
+    damage_of,
+    data_files,
+    describe_file,
+    read_manifest,
+    write_checked,
+    write_manifest,
+)
 from thyme.pipeline.schemas import conform
-from thyme.pipeline.spark.drafting import DONE, Draft, check_place, drafting, local_uri
-from thyme.pipeline.spark.store_parts import read_objects
+from thyme.pipeline.spark.store_parts import describe_files, read_objects, write_part, write_parts
 from thyme.places import Place, Remote, arrow_path, file_sizes, for_arrow, place_of, remove
 
-__all__ = [
-    "DONE",
-    "Draft",
-    "check",
-    "check_columns",
-    "check_place",
-    "drafting",
-    "exists",
-    "frame_of",
-    "kept",
-    "open_files",
-    "read",
-    "read_files",
-    "read_folder",
-    "read_table",
-    "size_bytes",
-    "write_once",
-    "write_table_once",
-]
+DONE = "_SUCCESS"
+ONE_FILE = "part-00000.parquet"
+FULL_DISK = os.strerror(errno.ENOSPC)
+
+
+class Draft(Protocol):
+    """A dataset on its way; a `part` of it has a folder of its own in it."""
+
+    def write(self, frame: DataFrame, part: str = "", by: Sequence[str] = ()) -> int:
+        """Have Spark write a frame, in folders by the values of some columns; how many rows it has."""
+
+    def add(self, table: pa.Table, part: str = "") -> None:
+        """Write a table as one file."""
+
+
+@contextmanager
+def drafting(
+    place: Place, made_from: str = "", inputs: Mapping[str, int] | None = None, replace: bool = False
+) -> Iterator[Draft]:
+    """A dataset in the making, which is at its place when the block ends well, instead of the one before if that is to
+    be replaced; errors are told for a person."""
+    if not replace:
+        check_place(place)
+    draft: _FolderDraft | _StoreDraft
+    try:
+        if isinstance(place, Remote):
+            draft = _StoreDraft(place)
+            with _in_store(draft, replace):
+                yield draft
+                write_manifest(place, Manifest(draft.files, made_from, dict(inputs or {})))
+        else:
+            drop_leftovers(place.parent)
+            with drafted(place) as folder:
+                draft = _FolderDraft(folder)
+                yield draft
+                write_manifest(folder, Manifest(draft.files, made_from, dict(inputs or {})))
+                if replace:
+                    place.rename(folder.with_name("replaced"))
+    except ConnectionError:  # Spark's Java has ended, which no other place helps against
+        raise
+    except OSError as error:
+        raise _unwritable(place, error) from error
+    except Exception as error:
+        if FULL_DISK not in str(error):
+            raise
+        raise InputError(
+            f"{place}: cannot be written (the disk is full); free some space, or choose another"
+        ) from error
+
+
+def check_place(place: Place) -> None:
+    """InputError unless a dataset can be written there; leaves nothing behind."""
+    if isinstance(place, Remote):
+        _check_store(place)
+        return
+    made: list[Path] = []
+    try:
+        if place.exists() or place.is_symlink():
+            raise InputError(f"{place}: exists already, and a dataset is never changed; choose another place")
+        for folder in (*reversed(place.parents), place):
+            if not folder.exists():
+                folder.mkdir()
+                made.append(folder)
+    except OSError as error:
+        raise _unwritable(place, error) from error
+    finally:
+        for folder in reversed(made):
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def local_uri(path: Path | str) -> str:
+    """A place in the file system as Spark has to be told: where it runs, a bare path may mean another file system.
+    Hadoop wants these without the usual `%` signs."""
+    given = Path(path)
+    return f"file://{given.resolve() if '..' in given.parts else given.absolute()}"
+
+
+def _check_store(place: Remote) -> None:
+    try:
+        if (place / MANIFEST).is_file():
+            raise InputError(f"{place}: exists already, and a dataset is never changed; choose another place")
+        if place.exists():
+            raise InputError(f"{place}: holds objects, but no whole dataset; remove them, or choose another place")
+    except OSError as error:
+        raise _unwritable(place, error) from error
+
+
+@contextmanager
+def _in_store(draft: _StoreDraft, replace: bool) -> Iterator[None]:
+    """Objects that a failed attempt wrote, or that were replaced, are removed."""
+    before = set(draft.place.sizes()) if replace else set()
+    written = False
+    try:
+        yield
+        written = True
+    finally:
+        with suppress(OSError):
+            if not written and not replace:
+                draft.place.remove()
+            for name in before - {MANIFEST} if written else set(draft.place.sizes()) - before:
+                (draft.place / name).remove()
+
+
+class _FolderDraft:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.files: dict[str, KeptFile] = {}
+
+    def write(self, frame: DataFrame, part: str = "", by: Sequence[str] = ()) -> int:
+        folder = self._folder / part
+        frame.write.partitionBy(*by).parquet(local_uri(folder))
+        if not (folder / DONE).is_file():
+            raise InputError(
+                f"{self._folder.parent.parent}: Spark's machines do not see this folder as this one does, and have "
+                "written elsewhere; choose one that all see, or a store"
+            )
+        found = describe_files(frame.sparkSession, folder)
+        self.files |= {f"{part}/{name}" if part else name: file for name, file in found.items()}
+        return sum(file.rows or 0 for file in found.values())
+
+    def add(self, table: pa.Table, part: str = "") -> None:
+        name = f"{part}/{ONE_FILE}" if part else ONE_FILE
+        file = self._folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_checked(table, file)
+        (file.parent / DONE).touch()
+        self.files[name] = msgspec.structs.replace(describe_file(file), content="")  # Arrow's footers are always equal
+
+
+class _StoreDraft:
+    def __init__(self, place: Remote) -> None:
+        self.place = place
+        self.files: dict[str, KeptFile] = {}
+
+    def write(self, frame: DataFrame, part: str = "", by: Sequence[str] = ()) -> int:
+        written = write_parts(frame.drop(*by), self.place / part if part else self.place)
+        if not written:  # a dataset of no rows still has columns
+            self.add(frame.drop(*by).limit(0).toArrow(), part=part)
+        self.files |= {f"{part}/{name}" if part else name: file for name, file in written.items()}
+        return sum(file.rows or 0 for file in written.values())
+
+    def add(self, table: pa.Table, part: str = "") -> None:
+        name = f"{part}/{ONE_FILE}" if part else ONE_FILE
+        self.files[name] = write_part(table, self.place / name)
+
+
+def _unwritable(place: Place, error: OSError) -> InputError:
+    return InputError(f"{place}: cannot be written ({error.strerror or error}); choose another place")
 
 
 def exists(path: Place | str) -> bool:
@@ -66,24 +212,24 @@ def kept(place: Place, tell: Callable[[str], None]) -> bool:
     return not wrong
 
 
-def check(path: Place | str) -> None:
-    """InputError unless a whole dataset is there."""
+def check(path: Place | str, spark: SparkSession | None = None) -> None:
+    """InputError unless a whole dataset is there; with a session, its tasks read and hash the files."""
     place = place_of(path)
     try:
         if not exists(place):
             raise InputError(f"{place}: no complete dataset is there")
-        wrong = damage_of(place)
+        wrong = damage_of(place, describe_files(spark, place) if spark and isinstance(place, Path) else None)
     except OSError as error:
         raise InputError(f"{place}: cannot be read ({error.strerror or error})") from error
     if wrong:
         raise InputError(f"{place}: the dataset is damaged: {wrong}; make it again, or fetch a copy that is whole")
 
 
-def write_once(frame: DataFrame, path: Place | str, files: int | None = None, made_from: str = "") -> Place:
-    """Write the frame as a dataset, in the given number of files if any; refuses to replace one."""
+def write_once(frame: DataFrame, path: Place | str, made_from: str = "", by: Sequence[str] = ()) -> Place:
+    """Write the frame as a dataset, in folders by the values of some columns; refuses to replace one."""
     place = place_of(path)
     with drafting(place, made_from) as draft:
-        draft.write(frame if files is None else frame.coalesce(files))
+        draft.write(frame, by=by)
     return place
 
 
@@ -97,15 +243,18 @@ def write_table_once(table: pa.Table, path: Place | str) -> Place:
 
 def read(spark: SparkSession, path: Place | str, schema: StructType) -> DataFrame:
     """A dataset as written, after checking that it is whole and has the expected columns."""
-    check(path)
+    check(path, spark)
     return frame_of(spark, place_of(path), schema)
 
 
-def frame_of(spark: SparkSession, place: Place, schema: StructType) -> DataFrame:
-    """A dataset that is known to be whole, as Spark reads it."""
-    frame = read_files(spark, _parts(place))
-    check_columns(place, schema, frame.columns)
-    return conform(frame, schema)
+def frame_of(spark: SparkSession, place: Place, schema: StructType, part: str = "") -> DataFrame:
+    """A dataset that is known to be whole, or a marked part of it, as Spark reads it."""
+    if part:
+        named = [name for name in read_manifest(place).files if name.startswith(f"{part}/")]
+        return conform(read_files(spark, [place / name for name in named], schema), schema)
+    first = place / data_files(place)[0]
+    check_columns(place, schema, pq.read_schema(arrow_path(first), **for_arrow(first)).names)
+    return conform(read_files(spark, _parts(place), schema), schema)
 
 
 def check_columns(path: Place | str, schema: StructType, columns: Sequence[str]) -> None:
@@ -113,13 +262,6 @@ def check_columns(path: Place | str, schema: StructType, columns: Sequence[str])
     missing = [field.name for field in schema.fields if field.name not in columns]
     if missing:
         raise InputError(f"{path}: the dataset lacks the columns {', '.join(missing)}; it has {', '.join(columns)}")
-
-
-def read_folder(spark: SparkSession, place: Place, schema: StructType | None = None) -> DataFrame:
-    """The Parquet in a folder that is no dataset yet."""
-    if isinstance(place, Remote):
-        return read_files(spark, [place / name for name in sorted(place.sizes())], schema)
-    return read_files(spark, [place], schema)
 
 
 def read_files(spark: SparkSession, places: Iterable[Place], schema: StructType | None = None) -> DataFrame:

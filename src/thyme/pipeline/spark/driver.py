@@ -7,14 +7,12 @@ behind a Spark Connect server (`spark.connect`). These few things are not: here 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 import msgspec
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from thyme.places import S3_ADDRESSES
@@ -23,10 +21,9 @@ BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
 """By this variable PySpark knows which kind of session its functions are for."""
+JOB_GROUP, JOB_TEXT = "spark.jobGroup.id", "spark.job.description"
 MAX_CORES = 100_000
 """So many rows are split among the cores of a cluster to see how many those are."""
-_SIZE = re.compile(r"sizeInBytes=(?P<number>[\d.E+]+) (?P<unit>[KMGTPE]i)?B")
-_UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
 def is_elsewhere(spark: SparkSession) -> bool:
@@ -48,20 +45,26 @@ def cores_of(spark: SparkSession) -> int:
     return int(parts.agg(sf.max("part")).collect()[0][0]) + 1
 
 
-def estimated_bytes(frame: DataFrame) -> int:
-    """How large Spark believes a frame to be, by its plan alone."""
-    plan: Any = frame
-    if not is_elsewhere(frame.sparkSession):
-        return int(str(plan._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
-    return size_in_plan(plan._explain_string(mode="cost"))
-
-
-def size_in_plan(text: str) -> int:
-    """The first size that an explained plan names, which is that of its result: `Statistics(sizeInBytes=1.5 MiB)`."""
-    found = _SIZE.search(text)
-    assert found is not None, text
-    unit = _UNITS.index(found["unit"]) + 1 if found["unit"] else 0
-    return int(float(found["number"]) * 1024**unit)
+@contextmanager
+def described(spark: SparkSession, stage: str, text: str) -> Iterator[None]:
+    """Jobs that this thread starts here belong to a stage of the pipeline and have a description, by which the pages
+    and logs of Spark show them. Behind a server, they have the stage as a tag."""
+    if is_elsewhere(spark):
+        spark.addTag(stage)
+        try:
+            yield
+        finally:
+            spark.removeTag(stage)
+        return
+    context = spark.sparkContext
+    before = [(name, context.getLocalProperty(name)) for name in (JOB_GROUP, JOB_TEXT)]
+    context.setLocalProperty(JOB_GROUP, stage)
+    context.setLocalProperty(JOB_TEXT, text)
+    try:
+        yield
+    finally:
+        for name, value in before:
+            context.setLocalProperty(name, value)  # type: ignore[arg-type]
 
 
 def tell_workers(spark: SparkSession) -> None:

@@ -25,6 +25,8 @@ from thyme.model.errors import InputError
 SUPPORTED_MAJORS = (17, 21, 25)
 VECTOR_MODULE = "--add-modules=jdk.incubator.vector"
 PROBE_TIMEOUT_S = 60
+QUIET = "-Xlog:disable -Xlog:all=error:stderr"
+"""Java would print the classes that it does not keep in an archive."""
 
 
 class Java(msgspec.Struct, frozen=True):
@@ -114,6 +116,22 @@ def _wrapped_home(executable: Path) -> Path:
             draft.write_text(script)
             draft.chmod(0o755)
     return home
+
+
+def ready_classes(java: Java) -> str:
+    """Options with which this Java starts from the archive, if there is one."""
+    archive = archive_of(java)
+    return f"-XX:SharedArchiveFile={archive} -Xshare:auto {QUIET}" if archive.is_file() else ""
+
+
+def archive_of(java: Java) -> Path:
+    """Where the archive of this Java and this Spark is, or would be."""
+    import pyspark
+
+    jars = Path(pyspark.__file__).parent / "jars"
+    stamp = jars.stat().st_mtime_ns if jars.is_dir() else 0
+    what = f"{java.home}\n{java.version}\n{jars}\n{stamp}\n{pyspark.__version__}"
+    return cache_folder() / f"spark-classes-{hashlib.blake2b(what.encode(), digest_size=8).hexdigest()}.jsa"
 
 
 def cache_folder() -> Path:

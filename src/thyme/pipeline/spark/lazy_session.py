@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import io
 from typing import TypeAlias
 
-from pyspark.sql import SparkSession
+from pyarrow import csv
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
+from thyme.pipeline.spark.arrow import from_arrow
 from thyme.pipeline.spark.connect import shown
 from thyme.pipeline.spark.driver import stop
 from thyme.pipeline.spark.given import chosen_master, given_settings
 from thyme.pipeline.spark.session import brief_work, spark_session, steady_java
+from thyme.places import Place
 
 Session: TypeAlias = SparkSession
+Frame: TypeAlias = DataFrame
 """For the signatures of those who have no other use for Spark's names."""
+
+
+def read_csv(spark: Session, place: Place) -> Frame:
+    """A small CSV file with a header, such as a study's `metrics.csv`."""
+    table = csv.read_csv(io.BytesIO(place.read_bytes()))
+    return from_arrow(spark, table, from_arrow_schema(table.schema))
 
 
 class LazySession:

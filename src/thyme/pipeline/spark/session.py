@@ -23,7 +23,6 @@ from pyspark.sql import SparkSession
 
 from thyme.drafts import write_file
 from thyme.model.errors import InputError
-from thyme.pipeline.spark.class_archive import ready_classes
 from thyme.pipeline.spark.connect import connect, is_remote
 from thyme.pipeline.spark.driver import tell_workers
 from thyme.pipeline.spark.given import (
@@ -35,7 +34,7 @@ from thyme.pipeline.spark.given import (
     given_settings,
     is_submitted,
 )
-from thyme.pipeline.spark.java import cache_folder, describe_java, find_java
+from thyme.pipeline.spark.java import cache_folder, describe_java, find_java, ready_classes
 from thyme.pipeline.spark.shipping import package_archive
 from thyme.pipeline.spark.start_failures import call_masters, why_not_started
 

@@ -11,6 +11,7 @@ import hashlib
 import re
 import uuid
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -21,14 +22,21 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from thyme.pipeline.manifest import DIGEST_BYTES, KeptFile
+from thyme.pipeline.manifest import DIGEST_BYTES, KeptFile, describe_file, files_in
 from thyme.pipeline.schemas import Columns, arrow_schema, spark_schema
 from thyme.pipeline.spark.arrow import from_arrow, map_arrow
-from thyme.places import Place, Remote, arrow_path, for_arrow
+from thyme.places import Place, Remote, arrow_path, for_arrow, whole_place
 
 MAX_READERS = 1_000
 """Tasks that read a list of objects; with more objects, each reads several."""
-_WRITTEN: Columns = (("name", "string"), ("size_bytes", "int64"), ("digest", "string"), ("rows", "int64"))
+_WRITTEN: Columns = (
+    ("name", "string"),
+    ("size_bytes", "int64"),
+    ("digest", "string"),
+    ("rows", "int64"),
+    ("content", "string"),
+)
+_NAMES: Columns = (("name", "string"),)
 _OBJECTS: Columns = (("number", "int64"), ("uri", "string"))
 _NO_FILE_SYSTEM = re.compile(r"No FileSystem for scheme|ClassNotFoundException: Class \S*FileSystem not found")
 
@@ -72,6 +80,27 @@ def _read_by_hadoop(spark: SparkSession, uris: Sequence[str], schema: StructType
             return None
         raise
     return frame
+
+
+def describe_files(spark: SparkSession, folder: Path) -> dict[str, KeptFile]:
+    """The files of a folder, by their paths in it, read and hashed by tasks."""
+    names = sorted(files_in(folder))
+    listed = from_arrow(spark, pa.table([names], schema=arrow_schema(_NAMES)), spark_schema(_NAMES))
+    spread = listed.repartition(min(len(names), MAX_READERS)) if len(names) > 1 else listed.coalesce(1)
+    found = map_arrow(spread, _DescribeFiles(str(whole_place(folder))), spark_schema(_WRITTEN)).toArrow()
+    return {row.pop("name"): KeptFile(**row) for row in found.sort_by("name").to_pylist()}
+
+
+class _DescribeFiles(msgspec.Struct, frozen=True):
+    folder: str
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            rows = [
+                {"name": name, **msgspec.structs.asdict(describe_file(Path(self.folder) / name))}
+                for name in batch["name"].to_pylist()
+            ]
+            yield pa.RecordBatch.from_pylist(rows, arrow_schema(_WRITTEN))
 
 
 class HashedStream:
@@ -123,7 +152,7 @@ class _WriteParts(msgspec.Struct, frozen=True):
                     writer.write_batch(batch)
                     rows += batch.num_rows
         kept = hashed.described(rows)
-        values = [[name], [kept.size_bytes], [kept.digest], [kept.rows]]
+        values = [[name], [kept.size_bytes], [kept.digest], [kept.rows], [""]]
         yield pa.record_batch(values, schema=arrow_schema(_WRITTEN))
 
 

@@ -1,14 +1,13 @@
-"""What users do besides posting, drawn user by user (Thyme FGCS §9.2).
+"""What users do besides posting, drawn user by user (Thyme FGCS §9.2), as Arrow functions inside Spark.
 
-Subscriptions, deletes and unsubscribes are Poisson processes, whose gaps are exponential draws named by (seed,
-user, index); a change of rate stretches the same draws. A delete takes one of the user's own earlier objects
-that is still there, an unsubscribe one of their own earlier subscriptions; with none left, nothing happens. Which
-object it is is decided apart from when (`take_objects`), so that only the objects of those who delete are gathered.
+Subscriptions, deletes and unsubscribes are Poisson processes, whose gaps are exponential draws named by (seed, user,
+index); a change of rate stretches the same draws. A delete takes one of the user's own earlier objects that still
+exists, an unsubscribe one of their own earlier subscriptions; with none left, nothing happens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -18,30 +17,26 @@ import pyarrow as pa
 
 from thyme.model.errors import InputError
 from thyme.pipeline.chance import exponentials, uniforms
+from thyme.pipeline.schemas import Columns, arrow_schema
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-Rows = dict[str, list[Any]]
-"""Drawn operations, column by column."""
-
 MAX_PER_HOUR = 100_000.0
 """Operations of one user; a trace holds them all."""
 DRAWS_AT_ONCE = 4
 MIN_EVENT_S, MAX_EVENT_S = 1.0, 366 * 86_400.0
 SHAPES = ("single", "conjunction", "disjunction", "negation")
-DRAWN_COLUMNS = (
+DRAWN_COLUMNS: Columns = (
+    ("at_s", "float64"),
     ("node", "int64"),
     ("kind", "string"),
-    ("at_s", "float64"),
-    ("oid", "string"),
     ("sid", "int64"),
+    ("query", "string"),
     ("start_s", "float64"),
     ("end_s", "float64"),
-    ("tag_draw", "float64"),
-    ("companion_draw", "float64"),
-    ("shape", "string"),
 )
-TAKEN_COLUMNS = (("node", "int64"), ("at_s", "float64"), ("oid", "string"))
+DELETED_COLUMNS: Columns = (("at_s", "float64"), ("node", "int64"), ("kind", "string"), ("oid", "string"))
+_SIGNS = {"conjunction": " & ", "disjunction": " | ", "negation": " & !"}
 
 
 class QueryMix(msgspec.Struct, frozen=True):
@@ -149,32 +144,16 @@ def _times(load: Floats, spans: Floats, phases: Phases) -> Floats:
     return times
 
 
-class UserOperations(msgspec.Struct, frozen=True):
-    """Draws the operations of users, batch by batch of ⟨node, subscribes⟩. A delete has no object yet, but its number
-    among those of its user (`sid`) and the draw by which it takes one (`tag_draw`)."""
+class UserDraws(msgspec.Struct, frozen=True):
+    """The named draws of users' operations."""
 
     seed: int
     rates: Rates
     mix: QueryMix
     compression: Compression
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            yield self.draw(batch)
-
-    def draw(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        nodes = np.asarray(batch["node"].to_numpy(zero_copy_only=False), dtype=np.int64)
-        subscribing = np.flatnonzero(np.asarray(batch["subscribes"].to_numpy(zero_copy_only=False), dtype=bool))
-        rows = self._subscriptions(nodes[subscribing])
-        times: dict[int, list[float]] = {}
-        for node, at_s in zip(rows["node"], rows["at_s"], strict=True):
-            times.setdefault(node, []).append(at_s)
-        self._deletes(rows, nodes)
-        self._unsubscribes(rows, nodes, times)
-        arrays = [pa.array(rows[name], _ARROW[kind]) for name, kind in DRAWN_COLUMNS]
-        return pa.record_batch(arrays, [name for name, _ in DRAWN_COLUMNS])
-
-    def _subscriptions(self, nodes: Ints) -> Rows:
+    def subscriptions(self, nodes: Ints) -> tuple[Ints, Floats, Ints]:
+        """⟨index among `nodes`, time, number of the user's subscription⟩, user by user."""
         rates, end_s = self.rates, self.compression.window_s
         border_s = min(rates.half_time_s, end_s)
         phases = (
@@ -182,94 +161,105 @@ class UserOperations(msgspec.Struct, frozen=True):
             (border_s, end_s, rates.subscriptions_rest_per_hour),
         )
         who, at_s, index = arrivals(self.seed, "subscriptions", nodes, phases)
-        nodes = nodes[who]
-        played_s = self.compression.played_s(at_s)
-        forms = np.cumsum(rates.form_shares())
-        form = np.searchsorted(forms, uniforms(self.seed, "frames", nodes, index), side="right")
-        starts_s, ends_s = self._frames(form, played_s)
-        borders = np.cumsum(self.mix.shares())[:-1]
-        shapes = np.searchsorted(borders, uniforms(self.seed, "shapes", nodes, index), side="right")
-        count = len(nodes)
-        return {
-            "node": nodes.tolist(),
-            "kind": ["subscribe"] * count,
-            "at_s": played_s.tolist(),
-            "oid": [""] * count,
-            "sid": index.tolist(),
-            "start_s": starts_s,
-            "end_s": ends_s,
-            "tag_draw": uniforms(self.seed, "tags", nodes, index).tolist(),
-            "companion_draw": uniforms(self.seed, "companions", nodes, index).tolist(),
-            "shape": [SHAPES[shape] for shape in shapes],
-        }
+        return who, self.compression.played_s(at_s), index
 
-    def _frames(self, form: Ints, played_s: Floats) -> tuple[list[float | None], list[float | None]]:
-        """Where the frame of each subscription begins and ends, by its form: always, past, a frame, future."""
-        pace = self.compression.duration_s / self.compression.window_s
-        half_s = self.rates.frame_s * pace / 2.0
-        starts_s, ends_s = [], []
-        for which, at_s in zip(form.tolist(), played_s.tolist(), strict=True):
-            around = (round(max(0.0, at_s - half_s), 6), round(at_s + half_s, 6))
-            start_s, end_s = ((None, None), (None, at_s), around, (at_s, None))[which]
-            starts_s.append(start_s)
-            ends_s.append(end_s)
-        return starts_s, ends_s
-
-    def _late(self, kind: str, rate: float, nodes: Ints) -> Iterator[tuple[int, float, int, float]]:
-        """⟨node, time, index, draw⟩ of what users take back in the second half."""
+    def removals(self, kind: str, nodes: Ints) -> tuple[Ints, Floats, Floats]:
+        """⟨index among `nodes`, time, draw⟩ of the deletes or unsubscribes of the second half, user by user."""
+        rate = self.rates.deletes_per_hour if kind == "delete" else self.rates.unsubscribes_per_hour
         phases = ((self.rates.second_half_s, self.compression.window_s, rate),)
         who, at_s, index = arrivals(self.seed, kind, nodes, phases)
-        draws = uniforms(self.seed, f"{kind} which", nodes[who], index)
-        played_s = self.compression.played_s(at_s)
-        return zip(nodes[who].tolist(), played_s.tolist(), index.tolist(), draws.tolist(), strict=True)
+        return who, self.compression.played_s(at_s), uniforms(self.seed, f"{kind} which", nodes[who], index)
 
-    def _deletes(self, rows: Rows, nodes: Ints) -> None:
-        for node, at_s, index, draw in self._late("delete", self.rates.deletes_per_hour, nodes):
-            _append(rows, node, "delete", at_s, index, draw)
 
-    def _unsubscribes(self, rows: Rows, nodes: Ints, subscribed: dict[int, list[float]]) -> None:
-        gone: set[tuple[int, int]] = set()
-        for node, at_s, _, draw in self._late("unsubscribe", self.rates.unsubscribes_per_hour, nodes):
-            open_ones = [
-                one for one, made_s in enumerate(subscribed.get(node, ())) if made_s < at_s and (node, one) not in gone
+class DrawSubscriptions(msgspec.Struct, frozen=True):
+    """Turns batches of ⟨node, subscribes⟩ into subscribes and unsubscribes. `popular` are the tags to ask for, as a
+    query spells them, most used first; `companions` are those that most often occur together with each."""
+
+    draws: UserDraws
+    popular: Sequence[str]
+    companions: Mapping[str, Sequence[str]]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            nodes = np.asarray(batch["node"].to_numpy(zero_copy_only=False), dtype=np.int64)
+            subscribing = nodes[np.asarray(batch["subscribes"].to_numpy(zero_copy_only=False), dtype=bool)]
+            who, at_s, index = self.draws.subscriptions(subscribing)
+            asked = self._subscribes(subscribing[who], at_s, index) if self.popular else []
+            rows = [*asked, *self._unsubscribes(nodes, subscribing[who], at_s)]
+            columns = zip(*rows, strict=True) if rows else [()] * len(DRAWN_COLUMNS)
+            schema = arrow_schema(DRAWN_COLUMNS)
+            yield pa.record_batch([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
+
+    def _subscribes(self, nodes: Ints, at_s: Floats, index: Ints) -> Iterator[tuple[Any, ...]]:
+        seed, draws = self.draws.seed, self.draws
+        forms = np.searchsorted(
+            np.cumsum(draws.rates.form_shares()), uniforms(seed, "frames", nodes, index), side="right"
+        )
+        shapes = np.searchsorted(
+            np.cumsum(draws.mix.shares())[:-1], uniforms(seed, "shapes", nodes, index), side="right"
+        )
+        tags = np.floor(uniforms(seed, "tags", nodes, index) * len(self.popular)).astype(np.int64)
+        companions = uniforms(seed, "companions", nodes, index)
+        columns = (nodes, at_s, index, forms, shapes, tags, companions)
+        for node, when_s, sid, form, shape, tag, draw in zip(*(one.tolist() for one in columns), strict=True):
+            query = self._query(self.popular[tag], SHAPES[shape], draw)
+            yield (when_s, node, "subscribe", sid, query, *self._frame(form, when_s))
+
+    def _query(self, tag: str, shape: str, draw: float) -> str:
+        others = self.companions.get(tag, ())
+        if shape == "single" or not others:
+            return tag
+        first = int(draw * len(others))
+        asked = [*others, *others][first : first + min(self.draws.mix.tags - 1, len(others))]
+        return _SIGNS[shape].join([tag, *asked])
+
+    def _frame(self, form: int, at_s: float) -> tuple[float | None, float | None]:
+        """Where the frame of a subscription starts and ends, by its form: always, past, a frame around it, future."""
+        compression = self.draws.compression
+        half_s = self.draws.rates.frame_s * (compression.duration_s / compression.window_s) / 2.0
+        around = (round(max(0.0, at_s - half_s), 6), round(at_s + half_s, 6))
+        return ((None, None), (None, at_s), around, (at_s, None))[form]
+
+    def _unsubscribes(self, nodes: Ints, subscribed: Ints, at_s: Floats) -> Iterator[tuple[Any, ...]]:
+        own: dict[int, list[tuple[float, int]]] = {}
+        for node, when_s in zip(subscribed.tolist(), at_s.tolist(), strict=True):
+            made = own.setdefault(node, [])
+            made.append((when_s, len(made)))
+        for node, when_s, sid in _taken(nodes, self.draws.removals("unsubscribe", nodes), own):
+            yield (when_s, node, "unsubscribe", sid, None, None, None)
+
+
+class DrawDeletes(msgspec.Struct, frozen=True):
+    """Turns batches of ⟨node, objects: [⟨at_s, oid⟩]⟩, the objects in order, into deletes of some of them."""
+
+    draws: UserDraws
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            nodes = np.asarray(batch["node"].to_numpy(zero_copy_only=False), dtype=np.int64)
+            own = {
+                row["node"]: [(one["at_s"], one["oid"]) for one in row["objects"]]
+                for row in batch.select(["node", "objects"]).to_pylist()
+            }
+            rows = [
+                (at_s, node, "delete", oid)
+                for node, at_s, oid in _taken(nodes, self.draws.removals("delete", nodes), own)
             ]
-            if open_ones:
-                chosen = open_ones[int(draw * len(open_ones))]
-                gone.add((node, chosen))
-                _append(rows, node, "unsubscribe", at_s, chosen, 0.0)
+            columns = zip(*rows, strict=True) if rows else [()] * len(DELETED_COLUMNS)
+            schema = arrow_schema(DELETED_COLUMNS)
+            yield pa.record_batch([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
 
 
-def _append(rows: Rows, node: int, kind: str, at_s: float, sid: int, draw: float) -> None:
-    values = (node, kind, at_s, "", sid, None, None, draw, 0.0, "")
-    for (name, _), value in zip(DRAWN_COLUMNS, values, strict=True):
-        rows[name].append(value)
-
-
-def take_objects(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Which object each delete takes, from batches of ⟨node, deletes: [⟨sid, at_s, tag_draw⟩], objects: [⟨at_s, oid⟩]⟩,
-    both lists in order."""
-    for batch in batches:
-        taken: list[tuple[int, float, str]] = []
-        for row in batch.to_pylist():
-            deletes = [(delete["at_s"], delete["tag_draw"]) for delete in row["deletes"]]
-            objects = [(one["at_s"], one["oid"]) for one in row["objects"]]
-            taken.extend((row["node"], at_s, oid) for at_s, oid in taken_objects(deletes, objects))
-        columns = list(zip(*taken, strict=True)) or [(), (), ()]
-        arrays = [pa.array(values, _ARROW[kind]) for values, (_, kind) in zip(columns, TAKEN_COLUMNS, strict=True)]
-        yield pa.record_batch(arrays, [name for name, _ in TAKEN_COLUMNS])
-
-
-def taken_objects(
-    deletes: Sequence[tuple[float, float]], objects: Sequence[tuple[float, str]]
-) -> Iterator[tuple[float, str]]:
-    """When each of a user's deletes (⟨when, draw⟩) takes which of the user's objects (⟨when, name⟩), both in order."""
-    gone: set[int] = set()
-    for at_s, draw in deletes:
-        there = [place for place, (inserted_s, _) in enumerate(objects) if inserted_s < at_s and place not in gone]
+def _taken(
+    nodes: Ints, removals: tuple[Ints, Floats, Floats], own: Mapping[int, Sequence[tuple[float, Any]]]
+) -> Iterator[tuple[int, float, Any]]:
+    """⟨node, time, name⟩: which of a user's own things (⟨time, name⟩) each removal takes."""
+    gone: set[tuple[int, int]] = set()
+    who, when_s, draws = removals
+    for node, at_s, draw in zip(nodes[who].tolist(), when_s.tolist(), draws.tolist(), strict=True):
+        mine = own.get(node, ())
+        there = [place for place, (made_s, _) in enumerate(mine) if made_s < at_s and (node, place) not in gone]
         if there:
             chosen = there[int(draw * len(there))]
-            gone.add(chosen)
-            yield at_s, objects[chosen][1]
-
-
-_ARROW = {"int64": pa.int64(), "float64": pa.float64(), "string": pa.string()}
+            gone.add((node, chosen))
+            yield node, at_s, mine[chosen][1]

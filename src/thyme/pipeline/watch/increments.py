@@ -7,6 +7,9 @@ increments of one poll share a file because a stream that got an old log of one 
 would take the old ones for late. A line without its end is left for a later poll. A log that was replaced by a
 longer copy of itself goes on where it was; one that no longer has what was read last is another log, and is read from
 its beginning. A log that its node turned into Parquet gives the rows that it had not given as lines.
+
+How far each log was read is kept beside the staged files, and an increment appears only after that was written, so
+that a watch that is started again goes on where it stopped, with every line once.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from thyme.drafts import write_file
 from thyme.model.errors import InputError
 from thyme.model.records import EVENT_COLUMNS
 
@@ -32,6 +36,9 @@ _COLUMNS = [name for name, _ in EVENT_COLUMNS]
 _encoder = msgspec.json.Encoder()
 
 
+POSITIONS = "positions.msgpack"
+
+
 class _Read(msgspec.Struct):
     """How far a log has been read."""
 
@@ -42,15 +49,34 @@ class _Read(msgspec.Struct):
     torn: bool = False
 
 
+class _Positions(msgspec.Struct):
+    """How far all logs have been read, and how many increments were staged."""
+
+    read: dict[str, _Read] = {}
+    tables: set[str] = set()
+    staged: int = 0
+
+
 class LogFolder:
     """The logs of live nodes in a folder and its subfolders."""
 
     def __init__(self, folder: Path, staging: Path) -> None:
         self._folder = folder
         self._staging = staging
-        self._read: dict[Path, _Read] = {}
-        self._tables: set[Path] = set()
-        self._staged = 0
+        self._positions = staging.with_name(POSITIONS)
+        kept = _Positions()
+        if self._positions.is_file():
+            kept = msgspec.msgpack.decode(self._positions.read_bytes(), type=_Positions)
+        self._read = {Path(path): read for path, read in kept.read.items()}
+        self._tables = {Path(path) for path in kept.tables}
+        self._staged = kept.staged
+        staging.mkdir(parents=True, exist_ok=True)
+        for draft in staging.glob(".*.draft"):
+            number = int(draft.name[1:].partition(".")[0])
+            if number < self._staged:  # it was complete, and is all that the positions say
+                draft.rename(staging / f"{number:09d}{LINES}")
+            else:
+                draft.unlink()
 
     @property
     def logs(self) -> int:
@@ -79,8 +105,11 @@ class LogFolder:
         if not added:
             draft.unlink()
             return False
-        draft.rename(self._staging / f"{self._staged:09d}{LINES}")
         self._staged += 1
+        read = {str(path): read for path, read in self._read.items()}
+        positions = _Positions(read, {str(path) for path in self._tables}, self._staged)
+        write_file(self._positions, msgspec.msgpack.encode(positions))
+        draft.rename(self._staging / f"{self._staged - 1:09d}{LINES}")
         return True
 
     def _add_lines(self, path: Path, out: BinaryIO) -> None:

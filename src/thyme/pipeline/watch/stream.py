@@ -1,7 +1,10 @@
 """Logs of live nodes under watch, by Structured Streaming: a folder's logs in, sliding windows out, as they happen.
 
-How logs that grow reach the stream is told in `increments`, what the windows hold in `live_windows`. Nothing outlives
-a watch: staged files and Spark's checkpoint are in a temporary folder, and the next watch reads the logs anew.
+How logs that grow reach the stream is told in `increments`, what the windows hold in `windows`. Staged files, positions
+in the logs and Spark's checkpoint are in one folder: a temporary one, so that the next watch reads the logs from the
+beginning, or one that the user chose, so that it goes on where it stopped. Windows can be written as Parquet: each
+batch of the stream is a folder `batch=N`, written again if the batch is repeated; the row of a window in the latest
+batch is its current one.
 """
 
 from __future__ import annotations
@@ -16,8 +19,10 @@ import msgspec
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from thyme.drafts import write_file
 from thyme.model.errors import InputError
 from thyme.pipeline.spark.connect import is_remote, shown
+from thyme.pipeline.spark.dataset import local_uri
 from thyme.pipeline.spark.given import chosen_master, given_settings
 from thyme.pipeline.spark.session import spark_session
 from thyme.pipeline.watch.increments import LogFolder
@@ -44,14 +49,23 @@ class Watched(msgspec.Struct, frozen=True):
     torn: int
 
 
-class Watch:
-    """A folder of logs under watch. `poll` stages what the logs have gained; the stream takes it from there."""
+class WatchPlaces(msgspec.Struct, frozen=True):
+    """What outlives a watch, if anything: where windows are written, and where it goes on after a restart."""
 
-    def __init__(self, spark: SparkSession, folder: Path, work: Path, options: WatchOptions) -> None:
+    sink: Path | None = None
+    checkpoint: Path | None = None
+
+
+class LogStream:
+    """A folder of logs as a stream. `poll` stages what was added to the logs; the stream takes it from there."""
+
+    def __init__(
+        self, spark: SparkSession, folder: Path, work: Path, options: WatchOptions, sink: Path | None = None
+    ) -> None:
         self._options = options
+        self._sink = sink
         self._checkpoint = work / "checkpoint"
         staging = work / "increments"
-        staging.mkdir()
         self._logs = LogFolder(folder, staging)
         self._windows: dict[tuple[float, str], WindowFigures] = {}
         self._counts = (0, 0, 0)
@@ -59,14 +73,18 @@ class Watch:
         self._stream = sliding_windows(observe_lines(parse_events(read_lines(spark, staging))), options)
 
     def poll(self) -> bool:
-        """Stage what the logs have gained; whether they have gained anything."""
+        """Stage what was added to the logs; whether anything was."""
         return self._logs.poll()
 
     def begin(self, once: bool = False) -> StreamingQuery:
         """Start the stream: until it is stopped, or `once` over what has been staged."""
 
-        def take(batch: DataFrame, _: int) -> None:
-            self._take(batch.collect())
+        def take(batch: DataFrame, number: int) -> None:
+            rows = batch.persist()
+            self._take(rows.collect())
+            if self._sink is not None:
+                rows.write.mode("overwrite").parquet(local_uri(self._sink / f"batch={number}"))
+            rows.unpersist()
 
         writer = self._stream.writeStream.outputMode("update").foreachBatch(take)
         writer = writer.option("checkpointLocation", str(self._checkpoint))
@@ -98,10 +116,15 @@ class Watch:
         self._windows = {key: each for key, each in windows.items() if key[0] >= newest[0]}
 
 
-def watch_once(folder: Path, options: WatchOptions, master: str = "") -> Watched:
-    """What the logs in a folder tell now."""
-    with _watching(folder, options, master) as watch:
-        if not watch.poll():
+def watch_once(
+    folder: Path,
+    options: WatchOptions,
+    master: str = "",
+    places: WatchPlaces = WatchPlaces(),  # noqa: B008 - a frozen record
+) -> Watched:
+    """What the logs in a folder tell now; with a checkpoint, since the last call."""
+    with _watching(folder, options, master, places) as watch:
+        if not watch.poll() and places.checkpoint is None:
             raise InputError(f"{folder}: no event in it; expected the .jsonl or .parquet logs of live nodes")
         query = watch.begin(once=True)
         query.awaitTermination()
@@ -115,9 +138,10 @@ def watch_on(
     show: Callable[[Watched], None],
     master: str = "",
     over: Callable[[], bool] = lambda: False,
+    places: WatchPlaces = WatchPlaces(),  # noqa: B008 - a frozen record
 ) -> None:
     """Show what the logs tell, again and again, until interrupted, or until nothing more will come."""
-    with _watching(folder, options, master) as watch:
+    with _watching(folder, options, master, places) as watch:
         watch.poll()
         query = watch.begin()
         try:
@@ -138,7 +162,7 @@ def watch_on(
 
 
 @contextmanager
-def _watching(folder: Path, options: WatchOptions, master: str) -> Iterator[Watch]:
+def _watching(folder: Path, options: WatchOptions, master: str, places: WatchPlaces) -> Iterator[LogStream]:
     where = chosen_master(master, given_settings())
     if is_remote(where):
         raise InputError(
@@ -146,5 +170,28 @@ def _watching(folder: Path, options: WatchOptions, master: str) -> Iterator[Watc
             "would stay at the server; watch it on this machine (--master local[*]) or on the cluster itself"
         )
     spark = spark_session("watch", master, **{"spark.sql.shuffle.partitions": str(options.partitions)})
+    if places.checkpoint is not None:
+        _take_checkpoint(places.checkpoint, folder, options)
+        yield LogStream(spark, folder, places.checkpoint, options, places.sink)
+        return
+    if places.sink is not None and places.sink.exists():
+        raise InputError(f"{places.sink}: exists already; choose another place, or go on with --checkpoint")
     with tempfile.TemporaryDirectory(prefix="thyme-watch-", ignore_cleanup_errors=True) as work:
-        yield Watch(spark, folder, Path(work), options)
+        yield LogStream(spark, folder, Path(work), options, places.sink)
+
+
+def _take_checkpoint(checkpoint: Path, folder: Path, options: WatchOptions) -> None:
+    """Make the folder that of this watch; InputError if it belongs to another one."""
+    file = checkpoint / "watch.json"
+    ours = {"logs": str(folder.resolve()), "window_s": options.window_s, "slide_s": options.slide_s}
+    try:
+        checkpoint.mkdir(parents=True, exist_ok=True)
+        if file.is_file():
+            theirs = msgspec.json.decode(file.read_bytes())
+            if theirs != ours:
+                raise InputError(f"{checkpoint}: is the checkpoint of another watch, {theirs}; choose another folder")
+        elif any(checkpoint.iterdir()):
+            raise InputError(f"{checkpoint}: is not empty and holds no watch; choose a new folder")
+        write_file(file, msgspec.json.encode(ours))
+    except OSError as error:
+        raise InputError(f"{checkpoint}: cannot be written ({error.strerror}); choose another folder") from error

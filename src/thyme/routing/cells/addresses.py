@@ -17,10 +17,6 @@ LEAST_HOPS = 200
 HOPS_PER_SIDE = 6
 """The outer face has about 2 for each column and row, half as many again where cells along the border are empty."""
 
-SMALL_SIDE = 14
-"""Cells along the longer side of the papers' largest venue, which has 196 people. Up to it a way has few hops, each
-surely in range; in larger venues what people send grows with their ways, and the air in the middle fills up."""
-
 
 class Destination(msgspec.Struct, frozen=True):
     """A cell, or one node in a cell."""
@@ -68,12 +64,13 @@ class GeographicOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     """Nodes of one cell that are tried before another cell is."""
     cell_tries: int = 2
     """Cells that are tried before the packet is given up at this hop."""
-    reach_cells: int = 1
-    """How far a greedy hop may go, in cells; 2 lets hops skip a cell where beacons show that the radio allows
-    it. Beyond 1 the range is no longer certain."""
     leap_beyond: int = 2
-    """In a large venue (`leaps_within`) a packet that is more than so many cells from its target skips a cell, where
-    nodes beyond it are heard. 0: every hop is to a cell beside this one, which is surely in range, as in the paper."""
+    """A packet that is more than so many cells from its target skips a cell, where nodes beyond it are heard; so does
+    one for a node that is heard two cells away. 0: every hop is to a cell beside this one, which is surely in range, as
+    in the paper."""
+    far_links: bool = True
+    """Whether cells that do not touch are neighbours where their nodes hear each other (`links`). False: only cells
+    that touch are, as in the paper."""
     max_headings: int = 32
     """Destinations in one packet; more are sent in several."""
     memory: int = 2000
@@ -81,8 +78,6 @@ class GeographicOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     proxy_memory_s: float = 10.0
     """For so long a node remembers that its cell is the proxy of another and saves packets the tour around
     the void, as long as the cells around stay the same. 0: every packet makes the tour, as in the paper."""
-    max_proxies: int = 256
-    """Proxied cells remembered."""
     sure_proxies: bool = True
     """Whether a cell that hears from all cells that would be closer to the target, and so must be its proxy, is that
     without a tour around the void. False: the tour is always made, as in the paper."""
@@ -92,7 +87,7 @@ class GeographicOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
             raise InputError(
                 f"geographic hop_limit is {self.hop_limit}; expected at least 1, or 0 for what the area asks for"
             )
-        for name in ("node_tries", "cell_tries", "reach_cells", "max_headings", "memory"):
+        for name in ("node_tries", "cell_tries", "max_headings", "memory"):
             if getattr(self, name) < 1:
                 raise InputError(f"geographic {name} is {getattr(self, name)}; expected at least 1")
         if self.leap_beyond < 0 or self.leap_beyond == 1:
@@ -104,11 +99,6 @@ class GeographicOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         """How many hops a packet may make; 14 × 7 cells have an outer face of about 40."""
         return self.hop_limit or max(LEAST_HOPS, HOPS_PER_SIDE * (grid.columns + grid.rows))
 
-    def leaps_within(self, grid: Grid) -> int:
-        """How far from its target a packet skips cells; 0 where it never does."""
-        return self.leap_beyond if max(grid.columns, grid.rows) > SMALL_SIDE else 0
-
-    @classmethod
-    def paper(cls) -> GeographicOptions:
+    def as_in_the_paper(self) -> GeographicOptions:
         """As Thyme FGCS §6.6 describes it: from cell to cell, with a tour for every packet to an empty one."""
-        return cls(leap_beyond=0, proxy_memory_s=0.0, sure_proxies=False)
+        return msgspec.structs.replace(self, leap_beyond=0, far_links=False, proxy_memory_s=0.0, sure_proxies=False)

@@ -1,14 +1,13 @@
 """Neighbour discovery by periodic beacons (Thyme FGCS §6.6.1, §6.7).
 
-Every node broadcasts its cell and whether it is stationary, about once a second with jitter, and keeps a
-table of the neighbours it has heard lately. Moving nodes beacon and listen too, so that they can still be
-reached and can send over their neighbours (§6.6.3), but they are not counted to a cell's population.
+Every node broadcasts its cell and whether it is stationary, about once a second with jitter, and keeps a table of the
+neighbours it received a beacon from recently. Moving nodes also send and receive beacons, so that they can be reached
+and can send over their neighbours (§6.6.3), but they do not count towards a cell's population.
 
-A beacon carries a few bytes for the approach above: `BeaconEvents.digest` is asked for them before each
-beacon, and `BeaconEvents.heard` is told of every beacon that arrives, unless the approach has said which of them it can
-do without (`Beacons.attend`). That one came after a time is told if the approach asks for it, but not what it says
-(`BeaconEvents.woken`). Lists of neighbours are always in the order of their numbers, so that nothing
-depends on who was heard first.
+A beacon carries a few bytes for the approach: `BeaconEvents.digest` returns them before each beacon, and
+`BeaconEvents.heard` is called for every received beacon, except those that the approach does not need
+(`Beacons.attend`). `BeaconEvents.woken` only reports that a beacon arrived after a given time. Lists of neighbours are
+ordered by node number, so that nothing depends on the order of arrival.
 """
 
 from __future__ import annotations
@@ -24,18 +23,20 @@ from thyme.host import Host, Timer
 from thyme.model.geometry import Point
 from thyme.model.ids import CellId, NodeId
 from thyme.model.records import Counted, TrafficKind
+from thyme.routing.broadcasts import BroadcastHandler, SharedNumber
 from thyme.routing.cells.grid import Grid
-from thyme.routing.cells.notes import KnownNotes
-from thyme.routing.cells.roll import NEWS, NEWS_BUT_NOTES, WAKES, Roll, saying, saying_all
-from thyme.routing.hearing import Ear
+from thyme.routing.cells.neighbour_table import KnownNotes, NeighbourTable, content, content_with_sum
+from thyme.routing.cells.planar import MAX_FAR, unconnected
+from thyme.routing.layouts import NEW, NEW_BUT_NOTES, WAKES
 from thyme.wire.beacons import SUM_BYTES, Beacon, parts
 from thyme.wire.message import Message
+
+JITTER_SHARE = 0.5
+"""Each gap is the period ± at most this part of it, so that neighbours do not beacon in step."""
 
 
 class BeaconOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     period_s: float = 1.0
-    jitter: float = 0.5
-    """Each gap is the period ± at most this part of it."""
     expiry_s: float = 3.5
     """A neighbour not heard for so long is gone: at least two beacons were lost."""
     max_neighbours: int = 1000
@@ -52,11 +53,11 @@ class Neighbour(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class BeaconEvents:
-    """What the approach above wants to know and say; everything may be left out.
+    """Callbacks of the approach; all are optional.
 
-    `population_changed(cell, count)`: the number of stationary neighbours in a cell is now `count`; this node
-    itself is not counted. It is told after `appeared` and `vanished`. `woken`: a beacon came, at a time from which on
-    one was waited for (`Beacons.wake`); it is told after `heard`.
+    `population_changed(cell, count)`: a cell now has `count` stationary neighbours, without this node; called after
+    `appeared` and `vanished`. `woken`: a beacon arrived at or after the requested time (`Beacons.wake`); called after
+    `heard`.
     """
 
     appeared: Callable[[Neighbour], None] | None = None
@@ -67,11 +68,11 @@ class BeaconEvents:
     woken: Callable[[], None] | None = None
 
 
-class Sum(Protocol):
-    """What this node holds, summed up in `SUM_BYTES`; kept at an address that is good as long as this is."""
+class OwnDigest(Protocol):
+    """A digest of what this node holds, in `SUM_BYTES`."""
 
     @property
-    def address(self) -> int: ...
+    def sum(self) -> SharedNumber: ...
     def beacon(self) -> bytes: ...
 
 
@@ -84,6 +85,7 @@ class Beacons:
         "_by_cell",
         "_events",
         "_expiry_timer",
+        "_far",
         "_grid",
         "_host",
         "_neighbours",
@@ -91,10 +93,11 @@ class Beacons:
         "_numbers",
         "_options",
         "_own",
+        "_own_far",
         "_place",
         "_populated",
-        "_roll",
         "_said",
+        "_table",
         "cells",
         "participates",
         "where",
@@ -109,43 +112,47 @@ class Beacons:
         participates: Callable[[], bool] | None = None,
         place: Callable[[], CellId] | None = None,
     ) -> None:
-        """`participates` says whether this node routes and counts to its cell; without it, whenever it does
-        not move. An approach can hold a node back until it has joined its cell. `place` says which cell that is;
-        without it, the one that this node's position lies in."""
+        """`participates` returns whether this node routes and counts towards its cell (default: whenever it is not
+        moving); an approach can keep a node out until it has joined its cell. `place` returns that cell (default: the
+        cell of this node's position)."""
         self._host = host
         self._grid = grid
         self._events = events or BeaconEvents()
         self._options = options or BeaconOptions()
         self.participates = participates or (lambda: not host.moving())
-        """Whether this node routes and counts to its cell now."""
+        """Whether this node currently routes and counts towards its cell."""
         self.where = place or self.at_position
-        """The cell this node counts to now."""
+        """The cell that this node currently counts towards."""
         self._neighbours: dict[NodeId, Neighbour] = {}
-        self._roll = Roll(self._options.max_digest_bytes)
+        self._table = NeighbourTable(self._options.max_digest_bytes)
         self._attended: CellId | None = None
-        self._own: Sum | None = None
+        self._own: OwnDigest | None = None
         self._notes: KnownNotes | None = None
         self._place: tuple[Point, CellId] | None = None
         self._by_cell: dict[CellId, dict[NodeId, Neighbour]] = {}
         self.cells: Set[CellId] = self._by_cell.keys()
-        """The cells in which there are stationary neighbours, at any time."""
+        """The cells that currently have stationary neighbours."""
         self._numbers: dict[CellId, tuple[NodeId, ...]] = {}
         self._populated: frozenset[CellId] | None = None
+        self._far: dict[NodeId, tuple[int, ...]] = {}
+        """The far cells that each neighbour advertises (`Beacon.far`), if any."""
+        self._own_far: tuple[CellId, frozenset[CellId], tuple[int, ...]] | None = None
+        """This node's own list of far cells, and the cells it was computed for."""
         self._said: tuple[CellId, bool] | None = None
         self._beacon_timer: Timer | None = None
         self._expiry_timer: Timer | None = None
 
     @property
     def cell(self) -> CellId:
-        """As `where` says."""
+        """The cell according to `place`."""
         return self.where()
 
     def at_position(self) -> CellId:
-        """The cell that this node's position lies in now."""
+        """The cell of this node's current position."""
         return self.cell_at(self._host.position())
 
     def cell_at(self, point: Point) -> CellId:
-        """The cell that a position lies in; asked for again and again of who stands."""
+        """The cell of a position; cached, because a stationary node asks often."""
         place = self._place
         if place is None or place[0] is not point:
             place = self._place = (point, self._grid.cell_of(point))
@@ -153,26 +160,26 @@ class Beacons:
 
     @property
     def stationary(self) -> bool:
-        """As `participates` says."""
+        """Whether this node participates, according to `participates`."""
         return self.participates()
 
-    def attend(self, cell: CellId, own: Sum | None = None, notes: KnownNotes | None = None) -> None:
-        """From now on `heard` need not be told of a beacon unless its sender routes in `cell`, or did when it was last
-        heard, or is heard for the first time, or its beacon carries notes. Even of those in `cell` it need not be told
-        if their digest, too, is what it was and is `own`. Notes are of no interest if they are among `notes`."""
+    def attend(self, cell: CellId, own: OwnDigest | None = None, notes: KnownNotes | None = None) -> None:
+        """From now on, `heard` is only needed for a beacon whose sender routes in `cell` or did at its previous beacon,
+        is new, or carries notes other than `notes`. Beacons from `cell` whose digest is unchanged and equal to `own`
+        are not needed either."""
         if cell != self._attended or own is not self._own or notes is not self._notes:
             for attended in (self._attended, cell):
                 self._stir(attended)
             self._attended, self._own, self._notes = cell, own, notes
-            self._roll.compare_with(own.address if own else 0, notes.address if notes else 0)
+            self._table.compare_with(own.sum if own else None, notes)
 
     def wake(self, at_s: float) -> None:
-        """Of all beacons from `at_s` on, `woken` is to be told, until another time is set."""
-        self._roll.wake(at_s)
+        """Call `woken` for every beacon from `at_s` on, until another time is set."""
+        self._table.wake(at_s)
 
     def start(self) -> None:
         if self._events.heard is None:
-            self._roll.wake(inf)
+            self._table.wake(inf)
         first_s = self._host.random.uniform(0.0, self._options.period_s)
         self._beacon_timer = self._host.after(first_s, self._beat)
 
@@ -181,21 +188,34 @@ class Beacons:
             if timer:
                 timer.cancel()
         self._beacon_timer = self._expiry_timer = None
-        self._roll.wake(-inf)
+        self._table.wake(-inf)
 
     def announce(self) -> None:
-        """Beacon now, besides the periodic ones: for a node that has just joined or left a cell."""
+        """Send an extra beacon now: for a node that just joined or left a cell."""
         digest = self._events.digest() if self._events.digest else b""
         if len(digest) > self._options.max_digest_bytes:
             raise ValueError(
                 f"a digest of {len(digest)} bytes does not fit a beacon: at most {self._options.max_digest_bytes}"
             )
         self._said = (self.where(), self.participates())
-        self._host.broadcast(Beacon(*self._said, digest))
+        cell, stationary = self._said
+        self._host.broadcast(Beacon(cell, stationary, digest, self.far(cell) if stationary else ()))
+
+    def far(self, cell: CellId) -> tuple[int, ...]:
+        """The cells that this node receives from and that no chain of touching cells connects to `cell`, as in
+        `Beacon.far`."""
+        populated, known = self.populated(), self._own_far
+        if known is None or known[0] != cell or known[1] is not populated:
+            listed = unconnected(self._grid, cell, populated)
+            known = self._own_far = (cell, populated, tuple(2 * far + self._is_heard_in(far, cell) for far in listed))
+        return known[2]
+
+    def _is_heard_in(self, far: CellId, cell: CellId) -> bool:
+        """Whether a node of a far cell advertises this cell."""
+        return any(self.names(node, cell) for node in self.nodes_in(far))
 
     def correct(self, cell: CellId, stationary: bool) -> None:
-        """Beacon now if the last beacon said anything else than what is true by now: for a node that was chosen by an
-        outdated view."""
+        """Send a beacon now if the last one is outdated: for a node that was chosen by an outdated view."""
         said = self._said
         if said is not None and (said[0] != cell or said[1] != stationary):
             self.announce()
@@ -203,17 +223,17 @@ class Beacons:
     def receive(self, sender: NodeId, message: Message) -> bool:
         if not isinstance(message, Beacon):
             return False
-        self._take_in(sender, message, NEWS)
+        self._take_in(sender, message, NEW)
         return True
 
     def _take_in(self, sender: NodeId, message: Beacon, what: int, *_: object) -> None:
-        """A beacon that is more than a sign of life, or may be (`roll.NEWS`)."""
+        """Handle a beacon that changes something, or may (`layouts.NEW`)."""
         if what == WAKES:
             if self._events.woken:
                 self._events.woken()
             return
-        digest = parts(message.digest)[0] if what == NEWS_BUT_NOTES else message.digest
-        if not 0 <= message.cell < self._grid.size or len(message.digest) > self._options.max_digest_bytes:
+        digest = parts(message.digest)[0] if what == NEW_BUT_NOTES else message.digest
+        if not 0 <= message.cell < self._grid.size or _is_too_long(message, self._options):
             self._host.record(Counted(TrafficKind.DROPPED, "Beacon", reason="nonsense"))
             return
         known = self._neighbours.get(sender)
@@ -221,37 +241,57 @@ class Beacons:
             self._host.record(Counted(TrafficKind.DROPPED, "Beacon", reason="too many neighbours"))
             return
         now_s, events = self._host.now(), self._events
-        row = self._roll.note(sender, now_s)
+        row = self._table.note(sender, now_s)
         if self._expiry_timer is None:
             self._expiry_timer = self._host.after(self._options.expiry_s, self._expire)
         if known is not None and known.cell == message.cell and known.stationary == message.stationary:
             neighbour = known
         else:
             neighbour = self._news(known, Neighbour(sender, message.cell, message.stationary))
+        if message.far != self._far.get(sender, ()):
+            self._note_far(sender, message.far if message.stationary else ())
         if events.heard and self._is_of_interest(row, known, neighbour, digest):
             events.heard(neighbour, digest)
-        self._calm(row, neighbour, digest)
-        if events.woken and now_s >= self._roll.wakes_s:
+        if message.far:
+            self._table.handle_next(sender)
+        else:
+            self._calm(row, neighbour, digest)
+        if events.woken and now_s >= self._table.wakes_s:
             events.woken()
 
-    def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
-        """For beacons, to be told together with others who hear them."""
-        if kind is not Beacon:
-            return ()
-        from thyme.routing.cells.rollcall import call_together, find_silent
+    def broadcast_handlers(self, kind: type[Message]) -> tuple[BroadcastHandler, ...]:
+        return (BroadcastHandler(self._table, self._take_in),) if kind is Beacon else ()
 
-        self._roll.find_silent = find_silent
-        return (Ear(call_together, self._roll.address, self._take_in),)
+    def _note_far(self, node: NodeId, far: tuple[int, ...]) -> None:
+        self._far.pop(node, None)
+        if far:
+            self._far[node] = far
+        self._populated = None
+
+    def names(self, node: NodeId, cell: CellId) -> bool:
+        """Whether a neighbour advertises a far cell."""
+        far = self._far.get(node)
+        return far is not None and (2 * cell in far or 2 * cell + 1 in far)
+
+    def reaches(self, node: NodeId, cell: CellId) -> bool:
+        """Whether a neighbour and a far cell receive each other."""
+        far = self._far.get(node)
+        return far is not None and 2 * cell + 1 in far
+
+    def far_links(self) -> list[tuple[Neighbour, list[CellId]]]:
+        """The neighbours that advertise far cells, with the far cells that each of them reaches."""
+        far = sorted(self._far.items())
+        return [(self._neighbours[node], [CellId(cell // 2) for cell in cells if cell % 2]) for node, cells in far]
 
     def neighbour(self, node: NodeId) -> Neighbour | None:
         return self._neighbours.get(node)
 
     def heard_s(self, node: NodeId) -> float:
-        """When a neighbour was last heard; -inf if it is none."""
-        return self._roll.heard_s(node) if node in self._neighbours else -inf
+        """When a neighbour's last beacon arrived; -inf for other nodes."""
+        return self._table.heard_s(node) if node in self._neighbours else -inf
 
     def neighbours(self) -> list[Neighbour]:
-        """All neighbours, moving ones too."""
+        """All neighbours, including moving ones."""
         return [self._neighbours[node] for node in sorted(self._neighbours)]
 
     def nodes_in(self, cell: CellId) -> tuple[NodeId, ...]:
@@ -265,22 +305,22 @@ class Beacons:
         return numbers
 
     def population(self, cell: CellId) -> int:
-        """How many stationary neighbours are in a cell."""
+        """The number of stationary neighbours in a cell."""
         return len(self._by_cell.get(cell, ()))
 
     def populated(self) -> frozenset[CellId]:
-        """The same as `cells` are now: one set, as long as they do not change."""
+        """The current `cells` as a set, cached until they change."""
         if self._populated is None:
             self._populated = frozenset(self._by_cell)
         return self._populated
 
     def _beat(self) -> None:
         self.announce()
-        spread = self._host.random.uniform(-self._options.jitter, self._options.jitter)
+        spread = self._host.random.uniform(-JITTER_SHARE, JITTER_SHARE)
         self._beacon_timer = self._host.after(self._options.period_s * (1.0 + spread), self._beat)
 
     def _news(self, known: Neighbour | None, neighbour: Neighbour) -> Neighbour:
-        """Most beacons say what the last one said; this one does not."""
+        """Handle a beacon that differs from its sender's previous one; most do not."""
         if known is not None:
             self._take(known)
         self._put(neighbour)
@@ -290,8 +330,8 @@ class Beacons:
         return neighbour
 
     def _is_of_interest(self, row: int, known: Neighbour | None, neighbour: Neighbour, digest: bytes) -> bool:
-        """Whether it matters what a beacon says besides where its sender is (`attend`)."""
-        if known is None or self._attended is None or len(digest) > SUM_BYTES or self._roll.is_restless(row):
+        """Whether a beacon's content matters apart from its sender's location (`attend`)."""
+        if known is None or self._attended is None or len(digest) > SUM_BYTES or self._table.is_handled(row):
             return True
         return self._is_attended(known) or self._is_attended(neighbour)
 
@@ -299,20 +339,20 @@ class Beacons:
         return neighbour.stationary and neighbour.cell == self._attended
 
     def _calm(self, row: int, neighbour: Neighbour, digest: bytes) -> None:
-        """Whether the same again from this neighbour would have to be told of."""
+        """Record whether an identical next beacon from this neighbour must be reported."""
         mine = self._is_attended(neighbour)
-        said = saying(neighbour.cell, neighbour.stationary)
+        said = content(neighbour.cell, neighbour.stationary)
         if not self._events.heard or not (mine or self._attended is None):
-            self._roll.calm(row, said)
+            self._table.set_quiet(row, said)
         elif mine and self._own and (own_sum := parts(digest)[0]) == self._own.beacon():
-            self._roll.calm(row, saying_all(said, own_sum))
+            self._table.set_quiet(row, content_with_sum(said, own_sum))
         else:
-            self._roll.stir(neighbour.node)
+            self._table.handle_next(neighbour.node)
 
     def _stir(self, attended: CellId | None) -> None:
-        """What those who route in a cell say matters otherwise than before; without a cell, what anybody says."""
+        """The rules for which beacons matter changed: for nodes that route in a cell, or for all without a cell."""
         for node in self._neighbours if attended is None else self._by_cell.get(attended, ()):
-            self._roll.stir(node)
+            self._table.handle_next(node)
 
     def _put(self, neighbour: Neighbour) -> None:
         self._neighbours[neighbour.node] = neighbour
@@ -325,7 +365,9 @@ class Beacons:
             self._numbers.pop(neighbour.cell, None)
 
     def _take(self, known: Neighbour) -> None:
-        """It is not there any more, or not as it was."""
+        """The neighbour is gone, or changed."""
+        if known.node in self._far:
+            self._note_far(known.node, ())
         if known.stationary:
             members = self._by_cell[known.cell]
             del members[known.node]
@@ -337,11 +379,11 @@ class Beacons:
     def _expire(self) -> None:
         self._expiry_timer = None
         due_s = self._host.now() - self._options.expiry_s
-        silent, oldest_s = self._roll.silent_since(due_s)
+        silent, oldest_s = self._table.silent_since(due_s)
         for node in silent:
             neighbour = self._neighbours.pop(node)
             self._take(neighbour)
-            self._roll.remove(node)
+            self._table.remove(node)
             if self._events.vanished:
                 self._events.vanished(neighbour)
             self._tell_populations(neighbour, None)
@@ -359,3 +401,7 @@ class Beacons:
         for cell in (old, new):
             if cell is not None:
                 tell(cell, len(self._by_cell.get(cell, ())))
+
+
+def _is_too_long(beacon: Beacon, options: BeaconOptions) -> bool:
+    return len(beacon.digest) > options.max_digest_bytes or len(beacon.far) > MAX_FAR

@@ -16,6 +16,7 @@ from thyme.host import Host
 from thyme.model.ids import CellId, NodeId
 from thyme.routing.cells.addresses import GeographicOptions
 from thyme.routing.cells.beacons import Beacons
+from thyme.routing.cells.links import Links
 from thyme.wire.geographic import CellPacket, Heading
 
 Leg = tuple[Heading, Heading]
@@ -58,15 +59,23 @@ class Forwarder:
         "_beacons",
         "_give_up",
         "_host",
+        "_links",
         "_options",
         "_reroute",
     )
 
     def __init__(
-        self, host: Host, beacons: Beacons, options: GeographicOptions, reroute: Reroute, give_up: GiveUp
+        self,
+        host: Host,
+        beacons: Beacons,
+        links: Links,
+        options: GeographicOptions,
+        reroute: Reroute,
+        give_up: GiveUp,
     ) -> None:
         self._host = host
         self._beacons = beacons
+        self._links = links
         self._options = options
         self._reroute = reroute
         self._give_up = give_up
@@ -100,10 +109,14 @@ class Forwarder:
         failures: Failures = NO_FAILURES,
     ) -> None:
         """Some destinations of a packet to one cell, in a packet that goes on to them."""
-        members = self._beacons.nodes_in(cell)
+        here = self._beacons.where()
+        members = self._links.nodes_towards(here, cell)
         left = tuple(node for node in members if node not in failures.nodes) if failures.nodes else members
         if left and len(members) - len(left) < self._options.node_tries:
             node = self._host.random.choice(left)
+            known = self._beacons.neighbour(node)
+            if known is not None and known.cell == here != cell:  # a member that hears that cell finds the same step
+                onward = msgspec.structs.replace(packet, headings=tuple(befores))
 
             def failed() -> None:
                 self.to_cell(packet, befores, onward, cell, Failures(failures.nodes | {node}, failures.cells))

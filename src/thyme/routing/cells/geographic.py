@@ -1,23 +1,21 @@
 """Geographic routing between cells (Thyme FGCS §6.6), for the approach that stores by cells.
 
-Three ways to address: `send_to_cell` ends at one random stationary node of the cell, or of its proxy if the
-cell is empty, and the approach then broadcasts there as it sees fit; `send_to_node` ends at a node in a
-cell, or comes back as a NACK (`undelivered`, §6.6.4); `broadcast_in_cell` reaches everybody in this node's
-cell, once and unacknowledged. `send_to_many` sends one packet to several destinations, which splits only
-where the next hops differ (§6.6.5). `send_to_proxy` goes where a cell's keys would be if it were empty: a
-node that is about to fill a cell fetches them there, and one that is about to empty it leaves them there
-(§6.6.2).
+Addressing: `send_to_cell` ends at one random stationary node of the cell, or of its proxy if the cell is empty; the
+approach may then broadcast there. `send_to_node` ends at a node in a cell, or returns as a NACK (`undelivered`,
+§6.6.4). `broadcast_in_cell` reaches all nodes in this node's cell, once and unacknowledged. `send_to_many` sends one
+packet to several destinations, which splits only where the next hops differ (§6.6.5). `send_to_proxy` goes to the cell
+that would keep a cell's keys if it were empty: a node that is about to fill a cell fetches them there, and one that is
+about to empty it leaves them there (§6.6.2).
 
-Every send answers a number that names it; `undelivered` gives it back. Nothing else is promised: a packet
-may be lost on the way, and recovering is up to the approach (§4.3). No node gets a packet twice, but two nodes of
-a cell may each get it where an acknowledgement was lost, so what is sent to a cell should bear repetition.
+Every send returns a number, which `undelivered` repeats. There are no other guarantees: a packet may be lost, and
+recovery is up to the approach (§4.3). No node receives a packet twice, but two nodes of a cell may each receive it
+after a lost acknowledgement, so messages to a cell should be idempotent.
 
-Only stationary nodes route (§6.6.3), as `Beacons.stationary` says. A moving node hands what it has, its own
-or not, to a stationary neighbour; it is still reached by `send_to_node` as long as it beacons. From cell to
-cell a packet goes by unicast to a random stationary node; where the link fails, another node of that cell
-is tried and then another cell, each a bounded number of times. A node that gets a packet and is no longer
-where, or what, it last said, beacons at once, or outdated neighbours would send it the same packet again and
-again.
+Only stationary nodes route (§6.6.3), according to `Beacons.stationary`. A moving node sends its packets, its own or
+not, to a stationary neighbour; `send_to_node` still reaches it as long as it beacons. Between cells a packet goes by
+unicast to a random stationary node; if the link fails, another node of that cell is tried and then another cell, each a
+bounded number of times. A node that receives a packet and has changed since its last beacon sends a beacon at once;
+otherwise neighbours with outdated tables would send it the same packet again.
 """
 
 from __future__ import annotations
@@ -35,18 +33,19 @@ from thyme.routing.cells.addresses import Arrival, Deliver, Destination, Form, G
 from thyme.routing.cells.beacons import Beacons
 from thyme.routing.cells.forwarding import NO_FAILURES, Failures, Forwarder, Hop
 from thyme.routing.cells.grid import Grid
-from thyme.routing.cells.packets import makes_sense
+from thyme.routing.cells.links import Links
+from thyme.routing.cells.planar import Far
 from thyme.routing.cells.proxies import Proxies
-from thyme.routing.cells.steps import End, Onward, Ways, turning_back
+from thyme.routing.cells.steps import End, Onward, Ways, turning_back, without
 from thyme.wire.codec import DecodeError
-from thyme.wire.geographic import ANY_NODE, CellBroadcast, CellPacket, Heading, NodeAbsent
+from thyme.wire.geographic import ANY_NODE, CellBroadcast, CellPacket, Heading, NodeAbsent, makes_sense
 from thyme.wire.message import Message
 
 _NUMBERS = 1 << 32
 
 
 class GeographicRouter:
-    """Sends this node's messages between cells and passes on the others'."""
+    """Sends this node's messages between cells and forwards those of others."""
 
     __slots__ = (
         "_arrived",
@@ -58,10 +57,12 @@ class GeographicRouter:
         "_hop_limit",
         "_host",
         "_leap_beyond",
+        "_links",
         "_number",
         "_options",
         "_passed",
         "_proxies",
+        "_reach_cells",
         "_undelivered",
         "_ways",
     )
@@ -81,20 +82,22 @@ class GeographicRouter:
         self._deliver = deliver
         self._undelivered = undelivered
         self._options = options or GeographicOptions()
-        self._forwarder = Forwarder(host, beacons, self._options, self._route, self._give_up)
-        self._ways = Ways(grid, self._options.reach_cells)
+        self._links = Links(grid, beacons, self._options.far_links)
+        self._forwarder = Forwarder(host, beacons, self._links, self._options, self._route, self._give_up)
+        self._ways = Ways(grid)
         self._hop_limit = self._options.hops_within(grid)
-        self._leap_beyond = self._options.leaps_within(grid)
+        self._leap_beyond = self._options.leap_beyond
+        self._reach_cells = 2 if self._options.leap_beyond else 1
         self._greedy_hops = grid.columns + grid.rows
-        """More than a way without a detour takes."""
-        self._proxies = Proxies(host.now, self._options.proxy_memory_s, self._options.max_proxies)
+        """More hops than a path without a detour takes."""
+        self._proxies = Proxies(host.now, self._options.proxy_memory_s)
         self._number = host.random.getrandbits(32)
         self._arrived: Bounded[tuple[NodeId, int, CellId, NodeId], None] = Bounded(self._options.memory)
         self._passed: Bounded[tuple[NodeId, int, Heading], int] = Bounded(self._options.memory)
-        """After how many hops packets on tours came by."""
+        """The hop counts of packets on tours that passed here."""
 
     def start(self) -> None:
-        """Nothing to prepare; the beacons are started by whoever made them."""
+        """Nothing to do; the owner of the beacons starts them."""
 
     def send_to_cell(self, cell: CellId, message: Message) -> int:
         """To one random node of the cell, or of its proxy."""
@@ -122,12 +125,12 @@ class GeographicRouter:
         return self._send([Heading(destination.cell, destination.node) for destination in once], message)
 
     def send_to_proxy(self, cell: CellId, message: Message) -> int:
-        """To one random node of the cell that would be the proxy if `cell` were empty. If there is nobody
-        else in reach, the message is dropped."""
+        """To one random node of the cell that would be the proxy if `cell` were empty. If no other node is in range,
+        the message is dropped."""
         return self._send([Heading(cell, beside=True)], message)
 
     def broadcast_in_cell(self, message: Message, cell: CellId | None = None) -> None:
-        """To everybody in this node's cell, or in a cell next to it, but not to this node itself."""
+        """To all other nodes in this node's cell, or in a cell next to it."""
         here = self._beacons.cell
         self._host.broadcast(CellBroadcast(here if cell is None else cell, here, self._host.codec.encode(message)))
 
@@ -139,9 +142,9 @@ class GeographicRouter:
         silent: Iterable[NodeId] = (),
         but: NodeId | None = None,
     ) -> None:
-        """As `broadcast_in_cell`, but where at most `most` others are to be told, to each of them by a packet of its
-        own, which the link acknowledges and repeats. What this node sends afterwards leaves after it. It is also tried
-        to tell those who are `silent`, that is, not heard of late, and one of the others may be left out."""
+        """As `broadcast_in_cell`, but for at most `most` receivers an acknowledged unicast to each. Later messages of
+        this node leave after it. `silent` nodes, whose beacons are missing, are tried too, and one node may be
+        excluded."""
         to = self._beacons.cell if cell is None else cell
         others = [Destination(to, node) for node in self._beacons.nodes_in(to) if node != but]
         if not most or len(others) > most:
@@ -154,11 +157,10 @@ class GeographicRouter:
             self._try_directly(unheard, message)
 
     def remember_proxy(self, cell: CellId) -> None:
-        """This node's cell is the proxy of `cell`, as another node of it has just found out: packets for it need
-        not make the tour again for a while (`GeographicOptions.proxy_memory_s`)."""
-        here = self._beacons.cell
-        around = self._beacons.populated().intersection(self._grid.around(here))
-        self._proxies.remember(Heading(cell), here, around)
+        """This node's cell is the proxy of `cell`, as another member has just found out: packets for it need no tour
+        for a while (`GeographicOptions.proxy_memory_s`)."""
+        here, populated = self._beacons.cell, self._beacons.populated()
+        self._proxies.remember(Heading(cell), here, self._neighbours(here, populated, self._links.far(here, populated)))
 
     def receive(self, sender: NodeId, message: Message) -> bool:
         if isinstance(message, CellPacket):
@@ -170,7 +172,7 @@ class GeographicRouter:
         return True
 
     def take(self, sender: NodeId, packet: CellPacket) -> None:
-        """A packet from a neighbour: it ends here, or goes on."""
+        """A packet from a neighbour: deliver or forward it."""
         beacons = self._beacons
         here, member = beacons.where(), beacons.participates()
         beacons.correct(here, member)
@@ -208,7 +210,7 @@ class GeographicRouter:
         return number
 
     def _send_to_neighbour(self, here: CellId, heading: Heading, message: Message) -> int:
-        """As `_send`, by the way that needs no other node. If it fails, another one is tried."""
+        """As `_send`, on the direct path. If it fails, another one is tried."""
         self._grid.place(heading.cell)
         number, codec = self._next_number(), self._host.codec
         payload = codec.encode_for_neighbour(message)
@@ -222,8 +224,8 @@ class GeographicRouter:
         return number
 
     def _tell_itself(self, cell: CellId, form: Form, message: Message) -> int:
-        """This node is whom it is sending to, or a member of the cell. What leaves nobody need not become bytes, and
-        comes once."""
+        """This node is the destination, or a member of the cell. A local message need not be encoded, and arrives
+        once."""
         self._grid.place(cell)
         number = self._next_number()
         arrival = Arrival(self._host.node, self._beacons.where(), message, cell, form, False, 0, number)
@@ -231,7 +233,7 @@ class GeographicRouter:
         return number
 
     def _try_directly(self, headings: list[Heading], message: Message) -> None:
-        """To nodes that may be in reach though they are not heard; the link finds out, and nobody is told if not."""
+        """To nodes that may be in range although their beacons are missing; a failure is not reported."""
         payload, number = self._host.codec.encode(message), self._next_number()
         packet = CellPacket(self._host.node, self._beacons.cell, number, tuple(headings), 0, False, payload)
         hop = Hop()
@@ -248,8 +250,8 @@ class GeographicRouter:
         return self._number
 
     def _straight_ahead(self, packet: CellPacket, here: CellId) -> CellId | None:
-        """Where `_route` would send most packets, which have one destination far off and a populated cell straight
-        ahead: no other can be closer. None if this one is another case."""
+        """Where `_route` would send most packets, which have one distant destination and a populated cell straight
+        ahead: no other cell can be closer. None in all other cases."""
         heading = packet.headings[0]
         node = heading.node
         if heading.detour is not None or heading.beside or packet.hops > self._greedy_hops:
@@ -262,11 +264,10 @@ class GeographicRouter:
         if leap is not None:
             return leap
         ahead = self._grid.towards(here, heading.cell)
-        certain = ahead != here and self._options.reach_cells == 1
-        return ahead if certain and ahead in populated else None
+        return ahead if ahead != here and ahead in populated else None
 
     def _leap(self, here: CellId, heading: Heading, populated: Set[CellId]) -> CellId | None:
-        """In a large venue a way is gone two cells at a time, where the radio allows it."""
+        """Long paths take two cells per hop, if the radio range allows it."""
         beyond = self._leap_beyond
         if not beyond or heading.detour is not None or heading.beside:
             return None
@@ -280,10 +281,12 @@ class GeographicRouter:
         """One hop: find where each destination goes next, and send one packet per next hop."""
         here, member = self._beacons.where(), self._beacons.participates()
         populated = self._beacons.populated()
-        # A cell that did not answer may be there all the same: others on a tour may know better.
+        # A cell that did not answer may still be populated: other nodes on a tour may know better.
         sure = self._options.sure_proxies and not failures.cells
+        far = self._links.far(here, populated)
         if failures.cells:
             populated -= failures.cells
+            far = without(far, failures.cells)
         hop = Hop()
         for heading in headings:
             if heading.node == self._host.node:
@@ -297,7 +300,7 @@ class GeographicRouter:
                     self._give_up(packet, heading, "in circles")
                     continue
                 heading = turning_back(here, heading)
-            step = self._step(here, member, populated, heading, sure=sure)
+            step = self._step(here, member, populated, heading, far, sure=sure)
             if isinstance(step, Onward):
                 hop.to_cell(step.cell, heading, step.heading)
             elif heading.node != ANY_NODE and heading.node not in failures.nodes and self._hears(heading.node):
@@ -311,25 +314,28 @@ class GeographicRouter:
         self._forwarder.send(packet, hop, failures)
 
     def _step(
-        self, here: CellId, member: bool, populated: frozenset[CellId], heading: Heading, *, sure: bool
+        self, here: CellId, member: bool, populated: frozenset[CellId], heading: Heading, far: Far, *, sure: bool
     ) -> Onward | End:
         leap = self._leap(here, heading, populated) if member else None
         if leap is not None:
             return Onward(leap, heading)
-        step = self._ways.step(here, member, populated, heading, sure)
+        step = self._ways.step(here, member, populated, heading, far, sure)
         if isinstance(step, Onward) and not _sets_out(heading, step.heading):
             return step
-        around = populated.intersection(self._grid.around(here))
+        neighbours = self._neighbours(here, populated, far)
         if step is End.PROXIED:
-            self._proxies.remember(heading, here, around)
-        elif isinstance(step, Onward) and self._proxies.known(heading, here, around):
+            self._proxies.remember(heading, here, neighbours)
+        elif isinstance(step, Onward) and self._proxies.known(heading, here, neighbours):
             return End.PROXIED
         return step
 
+    def _neighbours(self, here: CellId, populated: frozenset[CellId], far: Far) -> frozenset[CellId]:
+        return populated.intersection(self._grid.around(here)) | far.cells
+
     def _circles(self, packet: CellPacket, heading: Heading) -> bool:
-        """Whether this node has had a packet under the same heading some hops ago: that is where it will be again, for
-        people walk or links fail, and no two cells see the same. Greedy ways are short, so only long ones can be
-        circles."""
+        """Whether this node forwarded the packet under the same heading some hops ago. It would return again,
+        because nodes move or links fail and cells have different views. Greedy paths are short, so only long ones
+        can be loops."""
         if heading.detour is None and packet.hops <= self._greedy_hops:
             return False
         key = (packet.origin, packet.number, heading)
@@ -339,9 +345,12 @@ class GeographicRouter:
         return before is not None and before < packet.hops
 
     def _in_reach(self, node: NodeId, here: CellId, failures: Failures) -> bool:
-        """Whether a node can be sent to directly, and surely: it is a neighbour, in a cell around."""
+        """Whether a node can be reached directly: its beacons arrive, and it is near enough."""
         neighbour = self._beacons.neighbour(node) if node not in failures.nodes else None
-        return neighbour is not None and self._grid.steps(here, neighbour.cell) <= self._options.reach_cells
+        if neighbour is None:
+            return False
+        far = self._options.far_links and self._beacons.names(node, here)
+        return far or self._grid.steps(here, neighbour.cell) <= self._reach_cells
 
     def _hears(self, node: NodeId) -> bool:
         return self._beacons.neighbour(node) is not None
@@ -391,7 +400,7 @@ class GeographicRouter:
 
 
 def _sets_out(before: Heading, after: Heading) -> bool:
-    """Whether a detour begins with this step."""
+    """Whether a detour starts with this step."""
     if after.detour is None:
         return False
     return before.detour is None or before.detour.entry != after.detour.entry

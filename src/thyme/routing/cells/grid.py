@@ -15,6 +15,7 @@ All of it is integer arithmetic, exact.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fractions import Fraction
 from hashlib import blake2b
 from math import ceil, isfinite, sqrt
 
@@ -69,8 +70,8 @@ class Grid:
                 f"a grid of {self.columns} × {self.rows} cells is too fine: at most {MAX_SIDE_CELLS} "
                 f"per side; make cell_m ({cell_m}) larger"
             )
-        self._salt = len(namespace.encode()).to_bytes(4, "big") + namespace.encode()
-        self._cells: Bounded[tuple[str, int], CellId] = Bounded(MAX_KEYS)
+        self._salt = len(namespace.encode()).to_bytes(4, "big") + namespace.encode() + bytes(4)
+        self._cells: Bounded[str, CellId] = Bounded(MAX_KEYS)
         """Of keys that were asked for before."""
         self._middle_column, self._middle_row = self.columns / 2.0, self.rows / 2.0
         self.size = self.columns * self.rows
@@ -180,6 +181,20 @@ class Grid:
         y = (to_row - row) * _UNIT + (_OFF_Y if to_row < self._middle_row else -_OFF_Y)
         return x * x + y * y
 
+    def crossing(self, start: CellId, target: CellId, one: CellId, other: CellId) -> Fraction | None:
+        """How far along the line from a cell to a target the line between two other cells crosses it, from 0 to 1; None
+        if it does not."""
+        x, y = self.offset(start, target)
+        (start_x, start_y), (one_x, one_y), (other_x, other_y) = map(self.place, (start, one, other))
+        to_x, to_y = (one_x - start_x) * _UNIT, (one_y - start_y) * _UNIT
+        along_x, along_y = (other_x - one_x) * _UNIT, (other_y - one_y) * _UNIT
+        side = x * to_y - y * to_x
+        turn = x * along_y - y * along_x
+        if turn == 0 or (side > 0) == (side + turn > 0):
+            return None
+        at = Fraction(to_x * along_y - to_y * along_x, turn)
+        return at if 0 < at <= 1 else None
+
     def closest(self, cells: Iterable[CellId], target: CellId) -> CellId | None:
         """The one of some cells that is closest to the target, by `rank`; None if there are none."""
         columns, (x_off, y_off) = self.columns, self.offset(CellId(0), target)
@@ -192,11 +207,10 @@ class Grid:
                 best, least = cell, rank
         return best
 
-    def cell_for(self, key: str, part: int = 0) -> CellId:
-        """The cell that keeps a tag or key. `part` names further cells of a key that is spread over
-        several."""
-        cell = self._cells.get((key, part))
+    def cell_for(self, key: str) -> CellId:
+        """The cell that keeps a tag or key."""
+        cell = self._cells.get(key)
         if cell is None:
-            digest = blake2b(self._salt + part.to_bytes(4, "big") + key.encode(), digest_size=8).digest()
-            cell = self._cells[key, part] = CellId(int.from_bytes(digest, "big") % self.size)
+            digest = blake2b(self._salt + key.encode(), digest_size=8).digest()
+            cell = self._cells[key] = CellId(int.from_bytes(digest, "big") % self.size)
         return cell

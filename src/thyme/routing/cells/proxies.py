@@ -16,6 +16,8 @@ from thyme.wire.geographic import Heading
 
 _Toured = tuple[float, CellId, frozenset[CellId]]
 """Until when a tour is remembered, where it ended, and which cells it saw around."""
+MAX_PROXIES = 256
+"""Proxied cells remembered; beyond them, the one learned or renewed first is forgotten."""
 
 
 class Proxies:
@@ -25,10 +27,10 @@ class Proxies:
         "_toured",
     )
 
-    def __init__(self, now: Callable[[], float], memory_s: float, most: int) -> None:
+    def __init__(self, now: Callable[[], float], memory_s: float) -> None:
         self._now = now
         self._memory_s = memory_s
-        self._toured: Bounded[tuple[CellId, bool], _Toured] = Bounded(most, renewing=True)
+        self._toured: Bounded[tuple[CellId, bool], _Toured] = Bounded(MAX_PROXIES, renewing=True)
 
     def remember(self, heading: Heading, here: CellId, around: frozenset[CellId]) -> None:
         """A packet under this heading has just ended its tour here."""

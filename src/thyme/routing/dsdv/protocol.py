@@ -1,13 +1,13 @@
-"""DSDV: routes to every node, kept up by periodic and triggered updates (Perkins and Bhagwat; Thyme FGCS §9.1).
+"""DSDV: routes to every node, maintained by periodic and triggered updates (Perkins and Bhagwat; Thyme FGCS §9.1).
 
-It plays as ns-3's does, because the papers' ES and LS were measured over that: a full dump every 15 s, under
-which a node raises its own sequence number by two; a triggered update within a millisecond of hearing one, with
-whatever is news and not settling; weighted settling of changed metrics; routes dropped when not confirmed for
-three dump intervals; and at most five packets waiting for a route per destination. That is `DsdvOptions.ns3`. By
-default a link whose frames the radio gives up on is also broken at once and told of, its packet waits for another
-route, and an older route to a lost destination is not taken back, since ns-3's way loses packets and can make
-loops. Two things always differ: waiting packets leave as soon as there is a route rather than with the next packet
-sent, and sequence numbers begin with the clock, so that a node can come back.
+`DsdvOptions.ns3` behaves as ns-3's DSDV, over which the papers measured ES and LS: a full dump every 15 s, for which a
+node raises its own sequence number by two; a triggered update, within a millisecond of receiving one, with all pending
+entries that are not settling; weighted settling of changed metrics; routes dropped when not confirmed for three dump
+intervals; and at most five packets per destination waiting for a route. The default differs because ns-3's behaviour
+loses packets and can form loops: when the radio gives up on a frame, the link counts as broken at once and the loss is
+advertised, the packet waits for another route, and an older route to a lost destination is refused. Two things always
+differ from ns-3: waiting packets leave as soon as there is a route rather than with the next packet sent, and sequence
+numbers start from the clock, so that a node can restart.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, TrafficKind
-from thyme.routing.dsdv.duties import ATTEND, MUST, SETTLE, TRIGGER
-from thyme.routing.dsdv.options import SEQUENCE_TICK_S, DsdvOptions
+from thyme.routing.broadcasts import BroadcastHandler
 from thyme.routing.dsdv.waiting import Waiting
-from thyme.routing.hearing import Alarms, Ear
 from thyme.routing.layer import Deliver
+from thyme.routing.layouts import ATTEND, MUST, SETTLE, TRIGGER
 from thyme.wire.codec import DecodeError
 from thyme.wire.dsdv import ENTRY_BYTES, Carried, TableUpdate
 from thyme.wire.message import Message
@@ -35,9 +34,59 @@ from thyme.wire.message import Message
 if TYPE_CHECKING:
     from thyme.routing.dsdv.table import Route
 
-__all__ = ["Dsdv", "DsdvOptions"]
 
 _NUMBERS = 1 << 32
+SEQUENCE_TICK_S = 4.0
+"""The clock from which sequence numbers start; dumps must be rarer."""
+PERIOD_JITTER_S = 0.025
+"""Longest random wait before a periodic dump, as in ns-3."""
+TRIGGER_JITTER_S = 0.001
+"""Longest random wait before the first and before a triggered update, as in ns-3."""
+SETTLING_WEIGHT = 0.875
+"""Of the past in the mean settling time, as in ns-3."""
+HOLD_PERIODS = 3
+"""A route not renewed for so many periods is lost, as in ns-3."""
+MAX_WAIT_S = 30.0
+"""How long a packet waits for a route, as in ns-3."""
+RELEASE_GAP_S = 0.1
+"""Longest random gap between two waiting packets that leave when a route was found, as in ns-3."""
+
+
+class DsdvOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Defaults are ns-3's, except where `ns3` says otherwise."""
+
+    period_s: float = 15.0
+    settling_s: float = 5.0
+    weighted_settling: bool = True
+    max_routes: int = 10_000
+    max_entries: int = 189
+    """Entries in one update; a fuller dump is sent in several. 189 fill ns-3's Wi-Fi frames of 2,296 bytes."""
+    max_waiting: int = 500
+    max_waiting_per_node: int = 5
+    hop_limit: int = 64
+    resends: int = 1
+    """How often the origin of a packet, and whoever carries it, waits for another route after its link failed."""
+    memory: int = 2000
+    """Packets that arrived here and are remembered, to deliver each only once."""
+    broken_after_failures: int = 1
+    """Frames that the radio gives up on, with nothing heard in between, before a link counts as broken; 0: never,
+    as in ns-3."""
+    remember_lost: bool = True
+    """Whether an older route to a lost destination is refused, which keeps routes free of loops."""
+
+    def __post_init__(self) -> None:
+        if self.period_s <= SEQUENCE_TICK_S:
+            raise InputError(f"DSDV period_s is {self.period_s}; expected more than {SEQUENCE_TICK_S} seconds")
+        if self.settling_s <= 0.0:
+            raise InputError(f"DSDV settling_s is {self.settling_s}; expected a positive number of seconds")
+        for name in ("max_routes", "max_entries", "hop_limit"):
+            if getattr(self, name) < 1:
+                raise InputError(f"DSDV {name} is {getattr(self, name)}; expected at least 1")
+
+    @classmethod
+    def ns3(cls) -> DsdvOptions:
+        """ns-3's behaviour: links are never broken by the MAC, and lost routes are forgotten."""
+        return cls(broken_after_failures=0, resends=0, remember_lost=False)
 
 
 class Dsdv:
@@ -54,40 +103,37 @@ class Dsdv:
         self._host = host
         self._deliver = deliver
         self._options = o = options or DsdvOptions()
-        weight = o.weight if o.weighted_settling else None
-        hold_s = o.hold_periods * o.period_s
-        self._alarms: Alarms | None = None
+        weight = SETTLING_WEIGHT if o.weighted_settling else None
+        hold_s = HOLD_PERIODS * o.period_s
         self._table = DsdvTable(
-            host.node, o.settling_s, weight, hold_s, o.remember_lost, o.max_routes, o.trigger_jitter_s
+            host.node, o.settling_s, weight, hold_s, o.remember_lost, o.max_routes, TRIGGER_JITTER_S
         )
         self._timers: dict[int, Timer] = {}
-        """Those that end settling and tell news, by what they are for."""
+        """The settling timer and the triggered-update timer."""
         self._failures: dict[NodeId, int] = {}
-        self._waiting = Waiting(host, o.max_waiting, o.max_waiting_per_node, o.max_wait_s)
+        self._waiting = Waiting(host, o.max_waiting, o.max_waiting_per_node, MAX_WAIT_S)
         self._dump_timer: Timer | None = None
         self._number = host.random.getrandbits(32)
         self._arrived: Bounded[tuple[NodeId, int], None] = Bounded(self._options.memory)
 
     def start(self) -> None:
-        # The clock runs faster than dumps raise the number: a node that was away is not taken for its older self.
+        # The clock rises faster than dumps raise the number: a restarted node's updates are newer than its old ones.
         self._table.sequence = 2 * int(self._host.now() / SEQUENCE_TICK_S)
-        first_s = self._host.random.uniform(0.0, self._options.trigger_jitter_s)
+        first_s = self._host.random.uniform(0.0, TRIGGER_JITTER_S)
         self._dump_timer = self._host.after(first_s, self._dump)
 
     def stop(self) -> None:
-        """No more updates."""
+        """Stop sending updates."""
         for timer in (self._dump_timer, *self._timers.values()):
             if timer:
                 timer.cancel()
-        if self._alarms:
-            self._alarms.cancel()
 
     def route(self, to: NodeId) -> Route | None:
         """The route in use to a node."""
         return self._table.route(to)
 
     def routes(self) -> list[Route]:
-        """All routes in use, in the order of destinations."""
+        """All routes in use, ordered by destination."""
         return self._table.routes()
 
     def send(self, to: NodeId, message: Message, failed: Callable[[], None] | None = None) -> None:
@@ -101,8 +147,8 @@ class Dsdv:
         packet = Carried(self._host.node, self._number, to, 0, payload)
         self._send_or_wait(packet, failed, self._options.resends)
 
-    def roomy(self) -> bool:
-        return self._waiting.roomy()
+    def has_room(self) -> bool:
+        return self._waiting.has_room()
 
     def receive(self, sender: NodeId, message: Message) -> bool:
         if isinstance(message, TableUpdate):
@@ -113,43 +159,33 @@ class Dsdv:
             return False
         return True
 
-    def ears(self, kind: type[Message]) -> tuple[Ear, ...]:
-        if kind is not TableUpdate:
-            return ()
-        from thyme.routing.dsdv.table import read_together
-
-        most = self._options.max_entries
-        return (Ear(read_together, self._table.address, self._act, draws=True, lend=self._lend, most=most),)
-
-    def _lend(self, alarms: Alarms) -> None:
-        """From now on the timers that end settling and tell news ring elsewhere, where compiled code does what is then
-        to be done at all nodes."""
-        self._alarms = alarms
+    def broadcast_handlers(self, kind: type[Message]) -> tuple[BroadcastHandler, ...]:
+        return (BroadcastHandler(self._table, self._act),) if kind is TableUpdate else ()
 
     def _read(self, sender: NodeId, entries: bytes) -> None:
-        told = self._table.read(sender, entries, self._host.now(), self._host.random.random())
-        if told & MUST:
-            self._do(sender, told)
+        todo = self._table.read(sender, entries, self._host.now(), self._host.random.random())
+        if todo & MUST:
+            self._do(sender, todo)
 
-    def _act(self, sender: NodeId, message: TableUpdate, told: int, draw: float) -> None:
-        """What is left to do of an update that many nodes heard, at this one."""
-        if told < 0:
-            told = self._table.read(sender, message.entries, self._host.now(), draw)
-        self._do(sender, told)
+    def _act(self, sender: NodeId, message: TableUpdate, todo: int, draw: float) -> None:
+        """Finish, at this node, an update that many nodes received together."""
+        if todo < 0:
+            todo = self._table.read(sender, message.entries, self._host.now(), draw)
+        self._do(sender, todo)
 
-    def _do(self, sender: NodeId, told: int) -> None:
-        if told & SETTLE:
+    def _do(self, sender: NodeId, todo: int) -> None:
+        if todo & SETTLE:
             self._await_settling()
-        if told & TRIGGER:
+        if todo & TRIGGER:
             self._set_trigger()
-        if told & ATTEND:
+        if todo & ATTEND:
             self._failures.pop(sender, None)
             if self._waiting.count:
                 self._release()
             self._table.attend(bool(self._failures) or self._waiting.count > 0)
 
     def _await_settling(self) -> None:
-        """One timer serves all that settles. It may ring before anything is due; then it is set again."""
+        """One timer serves all settling times. If it expires before any of them is due, it is set again."""
         due_s = self._table.due_s
         if due_s < self._table.settled_s:
             self._table.settled_s = due_s
@@ -165,7 +201,7 @@ class Dsdv:
             self._set(SETTLE, table.settled_s - now_s)
 
     def _trigger(self) -> None:
-        """Tell news that no update brought."""
+        """Advertise a change that no update caused."""
         if self._table.trigger(self._host.now(), self._host.random.random()):
             self._set_trigger()
 
@@ -173,10 +209,7 @@ class Dsdv:
         self._set(TRIGGER, self._table.triggered_s - self._host.now())
 
     def _set(self, duty: int, delay_s: float) -> None:
-        """Set one of the two timers, whatever it was set for."""
-        if self._alarms:
-            self._alarms.set(duty, delay_s)
-            return
+        """Set one of the two timers, replacing its earlier time."""
         if timer := self._timers.get(duty):
             timer.cancel()
         self._timers[duty] = self._host.after(delay_s, self._end_settling if duty == SETTLE else self._triggered)
@@ -189,7 +222,7 @@ class Dsdv:
     def _dump(self) -> None:
         self._table.sequence += 2
         self._broadcast(self._table.dump(self._table.sequence, self._host.now()))
-        jitter_s = self._host.random.uniform(0.0, self._options.period_jitter_s)
+        jitter_s = self._host.random.uniform(0.0, PERIOD_JITTER_S)
         self._dump_timer = self._host.after(self._options.period_s + jitter_s, self._dump)
 
     def _broadcast(self, entries: bytes) -> None:
@@ -238,7 +271,7 @@ class Dsdv:
         self._host.unicast(next_hop, onward, lambda: self._lost_link(onward, next_hop, None, self._options.resends))
 
     def _arrive(self, packet: Carried) -> None:
-        """A packet may come twice: its sender's link gave up on it although only the acknowledgement was lost."""
+        """A packet may arrive twice: the sender's link gave up because only the acknowledgement was lost."""
         key = (packet.origin, packet.number)
         if key in self._arrived:
             return
@@ -251,7 +284,7 @@ class Dsdv:
             self._deliver(packet.origin, message)
 
     def _release(self) -> None:
-        """Send what waited for routes that now exist, a random moment apart."""
+        """Send the packets whose routes now exist, with random gaps."""
         for target in self._waiting.targets():
             if self._table.next_hop(target) is not None:
                 self._release_next(target)
@@ -263,7 +296,7 @@ class Dsdv:
         if waited is None:
             return
         self._send_or_wait(waited.packet, waited.failed, waited.resends)
-        gap_s = self._host.random.uniform(0.0, self._options.release_gap_s)
+        gap_s = self._host.random.uniform(0.0, RELEASE_GAP_S)
         self._host.after(gap_s, lambda: self._release_next(target))
 
     def _refuse(self, reason: str, failed: Callable[[], None] | None) -> None:

@@ -1,8 +1,8 @@
-"""DSDV's table in memory: an array of rows in the order of destinations, and what is done to one row.
+"""DSDV's table in memory: an array of rows in the order of destinations, and what is done to one row, compiled.
 
-A row holds what packets follow (the route), what has changed and will be told (the news), what is remembered of a loss,
-and when its news have settled. Rows, and the buffer in which updates are written, are found through a desk, of which
-Python knows the address: handing over one number is what makes a call cheap. Python owns the memory.
+A row holds what packets follow (the route), what has changed and will be advertised (the news), what is remembered of a
+lost route, and when its news have settled. Rows, and the buffer in which updates are written, are found through one
+record (`TABLE`), whose address is all that Python hands over (`dsdv.table`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 
 from thyme.compiled import carray, inner, pointer
+
+ENTRY = 12
+"""Bytes of an entry of an update."""
 
 ROW = np.dtype(
     [
@@ -29,7 +32,7 @@ ROW = np.dtype(
         ("news", np.uint8),
         ("news_changed", np.uint8),
         ("lost", np.uint8),
-        ("purged", np.uint8),  # out of the routes just now, and not told yet
+        ("purged", np.uint8),  # just removed from the routes, not advertised yet
         # the rest, in another
         ("heard_s", np.float64),
         ("settling_s", np.float64),
@@ -42,7 +45,7 @@ ROW = np.dtype(
     ],
     align=True,
 )
-DESK = np.dtype(
+TABLE = np.dtype(
     [
         ("rows", np.int64),
         ("capacity", np.int64),
@@ -72,38 +75,38 @@ DESK = np.dtype(
 
 @inner
 def opened(address: int) -> Any:
-    """The desk, alone in a table, and the rows."""
-    desks = carray(pointer(address), 1, DESK)
-    return desks, carray(pointer(desks[0].rows), desks[0].capacity, ROW)
+    """A node's table record, as an array of one, and its rows."""
+    tables = carray(pointer(address), 1, TABLE)
+    return tables, carray(pointer(tables[0].rows), tables[0].capacity, ROW)
 
 
 @inner
-def find(desk: Any, rows: Any, destination: int, guess: int) -> int:
+def find(table: Any, rows: Any, destination: int, guess: int) -> int:
     """The row of a destination; if there is none, -1 - the place where it belongs. Where nodes are numbered one after
     the other and all are known, each has the row of its number, which is looked at first. Dumps are in the order of
     destinations, so the row after the last one comes next."""
-    number = destination - (destination > desk.own)
-    if number < desk.used and rows[number].destination == destination:
+    number = destination - (destination > table.own)
+    if number < table.used and rows[number].destination == destination:
         return int(number)
-    if guess < desk.used and rows[guess].destination == destination:
+    if guess < table.used and rows[guess].destination == destination:
         return guess
-    low, high = 0, desk.used
+    low, high = 0, table.used
     while low < high:
         middle = (low + high) >> 1
         if rows[middle].destination < destination:
             low = middle + 1
         else:
             high = middle
-    if low < desk.used and rows[low].destination == destination:
+    if low < table.used and rows[low].destination == destination:
         return low
     return -1 - low
 
 
 @inner
-def insert(desk: Any, rows: Any, at: int, destination: int) -> None:
-    for i in range(desk.used, at, -1):
+def insert(table: Any, rows: Any, at: int, destination: int) -> None:
+    for i in range(table.used, at, -1):
         rows[i] = rows[i - 1]
-    desk.used += 1
+    table.used += 1
     row = rows[at]
     row.destination = destination
     row.known = row.news = row.lost = row.purged = 0
@@ -133,11 +136,11 @@ def note_route(row: Any) -> None:
 
 
 @inner
-def take_out(desk: Any, row: Any, sequence: int, now_s: float) -> None:
+def take_out(table: Any, row: Any, sequence: int, now_s: float) -> None:
     if row.known:
         row.known = 0
-        desk.known -= 1
-    if desk.remember_lost:
+        table.known -= 1
+    if table.remember_lost:
         row.lost, row.lost_sequence, row.lost_s = 1, sequence | 1, now_s
 
 
@@ -147,14 +150,14 @@ def tellable(row: Any) -> bool:
 
 
 @inner
-def lose_over(desk: Any, rows: Any, neighbour: int, now_s: float, stop: bool) -> int:
+def lose_over(table: Any, rows: Any, neighbour: int, now_s: float, stop: bool) -> int:
     """Every route over a neighbour is lost, and that is news; `stop` ends their settling too."""
     gone = 0
-    for i in range(desk.used):
+    for i in range(table.used):
         row = rows[i]
         if row.known and row.next_hop == neighbour:
             gone += 1
-            take_out(desk, row, row.sequence, now_s)
+            take_out(table, row, row.sequence, now_s)
             note(row, row.next_hop, row.hops, row.sequence | 1, row.heard_s, row.settling_s, 1)
             if stop:
                 row.due_s = np.inf
@@ -164,8 +167,8 @@ def lose_over(desk: Any, rows: Any, neighbour: int, now_s: float, stop: bool) ->
 
 
 @inner
-def earliest(desk: Any, rows: Any) -> float:
+def earliest(table: Any, rows: Any) -> float:
     due_s = np.inf
-    for i in range(desk.used):
+    for i in range(table.used):
         due_s = min(due_s, rows[i].due_s)
     return due_s

@@ -41,7 +41,7 @@ class Waiting:
         waited.timer = self._host.after(self._longest_s, lambda: self._expire(waited))
         return True
 
-    def roomy(self) -> bool:
+    def has_room(self) -> bool:
         """Whether at most half of the room is taken, in all and for each destination."""
         longest = max(map(len, self._queues.values()), default=0)
         return 2 * longest < self._most_per_node and 2 * self.count < self._most

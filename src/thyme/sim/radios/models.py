@@ -1,8 +1,52 @@
-"""The only list of radio models."""
+"""The only list of radio models, and how a scenario's model makes the radio of a run.
 
-from thyme.sim.radios.disc.model import DiscModel
-from thyme.sim.radios.wifi.model import WifiModel
+Compiled code takes a while to load and is not needed to read a scenario, so radios are imported when they are made.
+"""
 
-RadioModel = DiscModel | WifiModel
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, Literal
+
+from thyme.sim.energy import EnergyOptions
+from thyme.sim.radios.disc.options import DiscOptions
+from thyme.sim.radios.radio import Radio
+from thyme.sim.radios.wifi.profiles import WifiOptions, profile_named
+from thyme.world.contacts.table import Contacts
+from thyme.world.movement import Movement
 
 __all__ = ["DiscModel", "RadioModel", "WifiModel"]
+
+
+class DiscModel(DiscOptions, frozen=True, tag_field="model", tag="disc"):
+    """A unit disc: whoever is within range hears, with no contention and no interference."""
+
+    plays_contacts: ClassVar[bool] = True
+    """Whether who is in reach may come from contacts instead of places."""
+    energy: EnergyOptions = EnergyOptions()
+
+    def make(self, movement: Movement, contacts: Callable[[float], Contacts | None], seed: int) -> Radio:
+        """The radio of a run; `contacts` tells of a range who is within it, where that is known beforehand."""
+        from thyme.sim.radios.disc.contacts import contact_radio
+        from thyme.sim.radios.disc.radio import DiscRadio
+
+        met = contacts(self.range_m)
+        return DiscRadio(movement, self, seed) if met is None else contact_radio(movement, met, self, seed)
+
+
+class WifiModel(WifiOptions, frozen=True, tag_field="model", tag="wifi"):
+    """802.11g as ns-3 models it, with contention, interference and capture (docs/radio.md)."""
+
+    plays_contacts: ClassVar[bool] = False
+    profile: Literal["thyme", "def", "p27"] = "thyme"
+    """The 802.11g world: ours (113 m), ns-3.44's defaults (51 m) or ns-3.27's (100 m)."""
+    energy: EnergyOptions = EnergyOptions()
+
+    def make(self, movement: Movement, contacts: Callable[[float], Contacts | None], seed: int) -> Radio:
+        """The radio of a run; contacts play no part."""
+        from thyme.sim.radios.wifi.radio import WifiRadio
+
+        return WifiRadio(movement, profile_named(self.profile), self, seed)
+
+
+RadioModel = DiscModel | WifiModel

@@ -1,14 +1,13 @@
-"""What a radio is to the simulation: frames in, happenings out.
+"""What a radio is to the simulation: frames in, reports out.
 
-The radio knows nodes by index and frames by a number that the caller chose; what is inside a frame is none of its
-business. `advance` lets it run until the given instant or until the first instant at which somebody must be told
-something, whichever comes first. The happenings of one call lie so close together (within a propagation delay) that
-a node's reaction to one of them can never come too late for another.
+The radio knows nodes by index and frames by a number that the caller chose; what is inside a frame is not its business.
+`advance` runs it until the given time or until the first time at which there is something to report. The reports of one
+call lie within a propagation delay of each other, so a node's reaction to one can never come too late for another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
@@ -28,6 +27,8 @@ class Happening(IntEnum):
     """A unicast failed for good at the link; the frame's number is free again."""
     DROPPED = 3
     """The sender was switched off before the frame left; the number is free and nobody is told."""
+    EXPIRED = 4
+    """The frame waited too long and was never transmitted; the number is free again."""
 
 
 class RadioTotals(msgspec.Struct, frozen=True):
@@ -40,12 +41,12 @@ class RadioTotals(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-TOLD = np.dtype([("at_s", "f8"), *((name, "i8") for name in ("frame", "node", "peer", "kind"))])
-"""What happened: when, with which frame, at which node, of or to which other node, and what."""
+REPORT = np.dtype([("at_s", "f8"), *((name, "i8") for name in ("frame", "node", "peer", "kind"))])
+"""A row of a report: when, which frame, at which node, from or to which other node, and what happened."""
 
 
-class Happenings:
-    """All that one stop of a radio tells of, row by row (`TOLD`), and where it is kept, for compiled code."""
+class ReportRows:
+    """The rows (`REPORT`) of all reports of one call of `advance`, with their address for compiled code."""
 
     __slots__ = ("address", "rows")
 
@@ -54,28 +55,22 @@ class Happenings:
         self.address: int = rows.ctypes.data
 
 
-class Told(NamedTuple):
-    """The same thing happening with one frame at one node, or at many after each other."""
+class RadioReport(NamedTuple):
+    """The same event of one frame at one node, or at several nodes after each other."""
 
     frame: int
     peer: int
-    """Of or to which other node."""
+    """The sender, or the node that it was sent to."""
     what: int
     """One of `Happening`."""
     node: int
     """The first node it happens at."""
     begin: int
     end: int
-    """Which rows of the happenings tell of it, one for each node."""
+    """The rows of this report, one for each node."""
     at_s: float
     """When it happens at the first node."""
-    among: Happenings
-
-
-def one_by_one(happenings: Iterable[Told]) -> Iterator[tuple[float, int, int, int, int]]:
-    """When, which frame, at which node, of or to which other node, and what."""
-    for told in happenings:
-        yield from told.among.rows[told.begin : told.end].tolist()
+    among: ReportRows
 
 
 class Radio(Protocol):
@@ -94,20 +89,20 @@ class Radio(Protocol):
 
     def unicast(self, now_s: float, node: int, to: int, frame: int, size_bytes: int) -> bool: ...
     def advance(self, until_s: float) -> int:
-        """How many happenings there are to tell; 0 if `until_s` was reached quietly."""
+        """The number of rows to report; 0 if `until_s` was reached with nothing to report."""
 
-    def told(self) -> list[Told]:
-        """The happenings that the last `advance` counted, in their order."""
+    def reports(self) -> list[RadioReport]:
+        """What the last `advance` has to report, in order."""
 
-    def be_quiet(self) -> None:
-        """From now on nobody need be told that a frame was sent (`Happening.SENT`)."""
+    def skip_sent_reports(self) -> None:
+        """Do not report that a frame was sent (`Happening.SENT`); `take_ended` lists such frames."""
 
     @property
     def ended_s(self) -> float:
-        """When the last frame was sent of which nobody was told: whatever follows is not earlier."""
+        """When the last frame was sent that was not reported: what follows is not earlier."""
 
     def take_ended(self, before_s: float) -> list[int]:
-        """The numbers of frames that were sent before an instant and nobody was told of, each once."""
+        """The numbers of unreported frames that were sent before a time, each once."""
 
     def switch(self, now_s: float, node: int, on: bool) -> None: ...
     def traffic(self) -> list[RadioTotals]: ...

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from thyme.approaches.registry import find_approach
-from thyme.study.expectations import Expectation
+from thyme.approaches.registry import find_approach, with_plain_names
+from thyme.study.claims import Expectation
 from thyme.study.figures.lines import breakdown_figure, metric_figure, trace_figure
 from thyme.study.figures.pictures import Picture
-from thyme.study.results import Axis, Results, scene_axis
+from thyme.study.results import Axis, Results, variation_axis
 from thyme.study.shown_metrics import COSTS, FAST, LATENCY_PARTS, SHOWN_METRICS, SUCCESS_PARTS, WORKS, Shown
 from thyme.study.wording import listed, share, span
 from thyme.study.workload import PlayedTrace
@@ -21,10 +21,10 @@ MAX_BREAKDOWNS = 6
 ALIKE_SHARE, ALIKE_OTHER = 0.005, 0.02
 """Within this nothing differs, in shares absolutely and in anything else relatively."""
 ALIKE_BESIDE = 0.05
-"""So do approaches in a scene, where what differs are the scenes."""
+"""So do approaches in a variation, where what differs are the variations."""
 
 
-class Shelf(msgspec.Struct):
+class FigureGroup(msgspec.Struct):
     """The figures of a section, and what needs none: measures in which nothing differs, in a sentence each."""
 
     pictures: list[Picture] = []
@@ -33,37 +33,37 @@ class Shelf(msgspec.Struct):
 
 def draw(
     results: Results, axis: Axis, expectations: Sequence[Expectation], traces: Sequence[PlayedTrace]
-) -> dict[str, Shelf]:
-    """The study's figures by section of the report. Scenes stand side by side; a grid with a line has its own."""
-    shelves = {name: Shelf() for name in (WORKS, FAST, COSTS, WORKLOAD)}
-    scenes = scene_axis(results.plan)
+) -> dict[str, FigureGroup]:
+    """The study's figures by section of the report. Variations are side by side; a grid with a line has its own."""
+    groups = {name: FigureGroup() for name in (WORKS, FAST, COSTS, WORKLOAD)}
+    variations = variation_axis(results.plan)
     for shown in SHOWN_METRICS:
-        for along in (scenes, axis if axis.is_line or scenes is None else None):
+        for along in (variations, axis if axis.is_line or variations is None else None):
             if along is not None:
-                _put(results, along, shown, expectations, shelves[shown.group])
-    _break_down_all(results, axis, shelves)
+                _put(results, along, shown, expectations, groups[shown.group])
+    _break_down_all(results, axis, groups)
     if traces:
         largest = max(traces, key=lambda trace: trace.outline.operations)
         title = f"Operations over time, {largest.choice.title}"
-        shelves[WORKLOAD].pictures.append(trace_figure(largest.outline, "operations-over-time", title))
-    return shelves
+        groups[WORKLOAD].pictures.append(trace_figure(largest.outline, "operations-over-time", title))
+    return groups
 
 
-def _put(results: Results, axis: Axis, shown: Shown, expectations: Sequence[Expectation], shelf: Shelf) -> None:
+def _put(results: Results, axis: Axis, shown: Shown, expectations: Sequence[Expectation], group: FigureGroup) -> None:
     points = [point for places in axis.series.values() for point in places.values()]
     means = [found.mean for point in points if (found := results.get(point, shown.metric)) is not None]
     if len(means) > 1 and not any(one.metric == shown.metric for one in expectations) and _alike(means, shown):
-        shelf.remarks.append(f"{shown.title}: {span(shown.told(min(means)), shown.told(max(means)))} everywhere.")
+        group.remarks.append(f"{shown.title}: {span(shown.told(min(means)), shown.told(max(means)))} everywhere.")
         return
     beside = _by_place(results, axis, shown) if axis.labels and not shown.is_share else []
     if beside and all(max(found) - min(found) <= ALIKE_BESIDE * max(map(abs, found)) for found in beside):
-        shelf.remarks.append(
-            f"{shown.title}: {span(shown.told(min(means)), shown.told(max(means)))}, by scene; approaches do alike."
+        group.remarks.append(
+            f"{shown.title}: {span(shown.told(min(means)), shown.told(max(means)))}, by variation; approaches do alike."
         )
         return
     drawn = metric_figure(results, axis, shown, expectations)
     if drawn is not None:
-        shelf.pictures.append(drawn)
+        group.pictures.append(drawn)
 
 
 def _by_place(results: Results, axis: Axis, shown: Shown) -> list[list[float]]:
@@ -80,14 +80,14 @@ def _alike(means: Sequence[float], shown: Shown) -> bool:
     return apart <= ALIKE_SHARE if shown.is_share else apart <= ALIKE_OTHER * max(map(abs, means))
 
 
-def _break_down_all(results: Results, axis: Axis, shelves: dict[str, Shelf]) -> None:
+def _break_down_all(results: Results, axis: Axis, groups: dict[str, FigureGroup]) -> None:
     """Each kind of operation by itself, approach for approach; where all kinds do alike, in a sentence for all such."""
     alike: dict[str, list[str]] = {}
     for series in list(axis.series)[:MAX_BREAKDOWNS]:
         refused = _refused(results, series)
         if refused:
             told = f"{series} refuses to {listed(refused, 'or')}, and what is refused counts as not succeeded."
-            shelves[WORKS].remarks.append(told)
+            groups[WORKS].remarks.append(told)
         parts = [part for part in SUCCESS_PARTS if part.short not in refused]
         means = [
             found.mean
@@ -98,9 +98,9 @@ def _break_down_all(results: Results, axis: Axis, shelves: dict[str, Shelf]) -> 
         if len(means) > 1 and _alike(means, parts[0]):
             alike.setdefault(span(share(min(means)), share(max(means))), []).append(series)
             parts = []
-        _break_down(results, axis, series, parts, shelves)
+        _break_down(results, axis, series, parts, groups)
     for told, names in alike.items():
-        shelves[WORKS].remarks.append(f"Each kind of operation by itself, with {listed(names, 'and')}: {told}.")
+        groups[WORKS].remarks.append(f"Each kind of operation by itself, with {listed(names, 'and')}: {told}.")
 
 
 def _refused(results: Results, series: str) -> list[str]:
@@ -113,17 +113,19 @@ def _refused(results: Results, series: str) -> list[str]:
     return [kind for kind, is_so in (("delete", can.deletes), ("retrieve", can.retrieves)) if not is_so]
 
 
-def _break_down(results: Results, axis: Axis, series: str, parts: Sequence[Shown], shelves: dict[str, Shelf]) -> None:
+def _break_down(
+    results: Results, axis: Axis, series: str, parts: Sequence[Shown], groups: dict[str, FigureGroup]
+) -> None:
     name = "".join(letter if letter.isalnum() else "-" for letter in series.lower())
     success = breakdown_figure(
-        results, axis, series, f"success-of-{name}", f"{series}: each operation",
+        results, axis, series, f"success-of-{name}", f"{with_plain_names(series)}: each operation",
         "The share of each operation that succeeds; of notifications, those that arrive.", parts,
     )  # fmt: skip
     latency = breakdown_figure(
-        results, axis, series, f"latency-of-{name}", f"{series}: how long each operation takes",
+        results, axis, series, f"latency-of-{name}", f"{with_plain_names(series)}: how long each operation takes",
         "Half of the operations of each kind, and of the notifications, take less.", LATENCY_PARTS,
     )  # fmt: skip
     if success is not None:
-        shelves[WORKS].pictures.append(success)
+        groups[WORKS].pictures.append(success)
     if latency is not None:
-        shelves[FAST].pictures.append(latency)
+        groups[FAST].pictures.append(latency)

@@ -1,8 +1,8 @@
 """Figures of a study: one picture per question.
 
 A figure draws one metric along the study's axis, one line per approach, with the interval of the runs as a band and
-whiskers; where the grid has no axis, bars, in groups if there are several scenes. Times that lie far apart stand on a
-logarithmic scale. A number that a paper states is a hollow mark.
+whiskers; where the grid has no axis, bars, in groups if there are variations. Times that differ widely are on a
+logarithmic scale. A number from a paper is a hollow mark.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, ScalarFormatter
 
 from thyme.pipeline.traces.outline import STEP_S, TraceOutline
-from thyme.study.claims import SIGNS, Bound
-from thyme.study.expectations import Expectation
+from thyme.study.claims import SIGNS, Bound, Expectation
 from thyme.study.figures.pictures import OPERATION_COLOURS, STYLE, Picture, colours_of, to_picture
 from thyme.study.figures.series import Drawn, draw_bars, draw_groups, draw_lines
 from thyme.study.figures.spots import Spot, marks_of
@@ -37,11 +36,11 @@ MAX_BINS = 120
 LEGEND_MARK_IN, LEGEND_LETTER_IN, LEGEND_ROW_IN = 0.5, 0.08, 0.19
 """What a mark, a letter and a row of the legend take, about."""
 LOG_RATIO = 3.0
-"""Times that differ by more than this factor stand on a logarithmic scale."""
+"""Times that differ by more than this factor are on a logarithmic scale."""
 LOG_STEPS = (1.0, 2.0, 5.0)
 """Where such a scale has its ticks, in each power of ten."""
 LABEL_WIDTH_IN, LABEL_LETTER_IN, LABEL_POINTS = 4.6, 0.075, 8.5
-"""What the names of all scenes have beside each other, and what a letter of them takes, about."""
+"""What the names of all variations have beside each other, and what a letter of them takes, about."""
 
 
 def metric_figure(
@@ -61,7 +60,7 @@ def metric_figure(
         spots = _draw(axes, axis, drawn, shown, list(axis.series))
         marked = _draw_stated(axes, axis, shown, expectations)
         _finish(axes, shown, drawn, legend=axis.is_line or bool(axis.labels) or marked)
-        name = f"{shown.file}-by-scene" if axis.labels else shown.file
+        name = f"{shown.file}-by-variation" if axis.labels else shown.file
         return _picture(figure, axes, spots, name, shown.title, shown.caption)
 
 
@@ -175,7 +174,7 @@ def _draw_stated(axes: Axes, axis: Axis, shown: Shown, expectations: Sequence[Ex
 
 
 def _is_wide(shown: Shown, drawn: Drawn) -> bool:
-    """Whether times lie so far apart that only a logarithmic scale shows them all."""
+    """Whether times differ so widely that only a logarithmic scale shows them all."""
     means = [summary.mean for line in drawn.values() for _, summary in line if summary.mean > 0.0]
     return shown.is_time and len(means) > 1 and max(means) > LOG_RATIO * min(means)
 

@@ -1,7 +1,7 @@
 """Pictures: every figure as PNG and as SVG, in one style, drawn the same on every machine.
 
-Text is drawn as shapes, so that a picture needs no font where it is shown, and nothing in a file tells when it was
-made. On disk both formats stand side by side under one name.
+Text is drawn as shapes, so a viewer needs no font, and files contain no creation time. On disk both formats have the
+same name.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Picture(msgspec.Struct, frozen=True):
     png: bytes
     svg: bytes
     marks: tuple[Mark, ...] = ()
-    """What a page tells where somebody points at it."""
+    """Tooltips of the picture on a page."""
     wide: bool = False
     """Whether it needs the width of a page."""
 

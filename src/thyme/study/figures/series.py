@@ -1,6 +1,6 @@
 """What a figure draws of its series: lines along an axis, bars, or bars in groups, each with the interval of its runs.
 
-Every drawn value is told on the page when somebody points at it (`spots`).
+Every drawn value has a tooltip on the page (`spots`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from thyme.approaches.registry import with_plain_names
 from thyme.study.figures.pictures import INK, MARKERS, MUTED, colours_of
 from thyme.study.figures.spots import Spot
 from thyme.study.results import Summary
@@ -23,7 +24,7 @@ Drawn = dict[str, list[tuple[float, Summary]]]
 """What is drawn of each series: where on the axis, and what was measured there."""
 
 SIDE_STEP = 0.012
-"""Lines stand beside each other by this share of the axis, so that equal ones can be told apart."""
+"""Lines are offset by this share of the axis, so that equal ones can be distinguished."""
 BAR_WIDTH = 0.8
 """What a group of bars takes of its place."""
 ALONE_WIDTH = 0.6
@@ -45,7 +46,7 @@ def draw_lines(axes: Axes, drawn: Drawn, shown: Shown, order: Sequence[str], key
         axes.fill_between(x, np.subtract(mean, below), np.add(mean, above), color=colour, alpha=0.14, linewidth=0)
         axes.errorbar(
             x, mean, yerr=[below, above], color=colour, marker=marker, markersize=6, linewidth=2.0,
-            capsize=3.5, elinewidth=1.1, label=name,
+            capsize=3.5, elinewidth=1.1, label=with_plain_names(name),
         )  # fmt: skip
         half = SIDE_STEP * apart / 2
         spots.extend(
@@ -67,7 +68,8 @@ def draw_bars(axes: Axes, drawn: Drawn, shown: Shown, order: Sequence[str]) -> l
             low = axes.get_xaxis_transform()
             axes.text(rank, 0.02, "at once", transform=low, ha="center", va="bottom", fontsize=8.5, color=MUTED)
         spots.append(Spot(rank - ALONE_WIDTH / 2, rank + ALONE_WIDTH / 2, None, _told(name, summary, shown)))
-    axes.set_xticks(range(len(names)), names, rotation=20 if len(names) > 4 else 0)
+    shown_names = [with_plain_names(name).replace(" (", "\n(") for name in names]
+    axes.set_xticks(range(len(names)), shown_names, rotation=20 if len(names) > 4 else 0)
     axes.grid(axis="x", visible=False)
     return spots
 
@@ -82,7 +84,7 @@ def draw_groups(axes: Axes, drawn: Drawn, shown: Shown, order: Sequence[str], la
         mean = [summary.mean * shown.scale for summary in summaries]
         axes.bar(
             [at + aside for at, _ in line], mean, width * 0.92, yerr=_whiskers(summaries, shown), color=colours[name],
-            capsize=2, ecolor=INK, error_kw={"linewidth": 0.8}, label=name,
+            capsize=2, ecolor=INK, error_kw={"linewidth": 0.8}, label=with_plain_names(name),
         )  # fmt: skip
         spots.extend(
             Spot(at + aside - width / 2, at + aside + width / 2, None, _told(f"{name}, {labels[int(at)]}", one, shown))
@@ -100,6 +102,6 @@ def _whiskers(summaries: Sequence[Summary], shown: Shown) -> list[list[float]]:
 
 
 def _told(what: str, summary: Summary, shown: Shown) -> str:
-    """`Thyme-LS, everybody walks: 9.7 MB (9.6 MB to 9.8 MB)`."""
+    """`Owners (Thyme-LS), everybody walks: 9.7 MB (9.6 MB to 9.8 MB)`."""
     ends = "" if summary.low is None or summary.high is None else span(*map(shown.told, (summary.low, summary.high)))
-    return f"{what}: {shown.told(summary.mean)}" + (f" ({ends})" if " to " in ends else "")
+    return f"{with_plain_names(what)}: {shown.told(summary.mean)}" + (f" ({ends})" if " to " in ends else "")

@@ -1,6 +1,6 @@
-"""Where a picture answers to a pointer: places of its axes, as shares of the picture, each with a sentence.
+"""Tooltips of a picture: areas of its axes, as shares of the picture, each with a sentence.
 
-A picture in a page is an image, which tells nothing of what is in it; the page puts these places over it.
+A picture in a page is an image without values; the page puts these areas over it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 HALF_HEIGHT = 0.03
 """Of the picture, above and below a point of a line."""
 MIN_WIDTH = 0.02
-"""Narrower places than this, of the picture, nobody hits."""
+"""Minimum width of an area, as a share of the picture: narrower ones are hard to point at."""
 
 
 class Spot(msgspec.Struct, frozen=True):

@@ -1,6 +1,7 @@
-"""What a study assumes, in words for somebody who has never seen a scenario: people, place, radio, movement, workload.
+"""The assumptions of a study, in words for a reader who has never seen a scenario: people, place, radio, movement,
+workload.
 
-An answer is worth what it rests on, so this stands on the report's first screen.
+An answer is worth as much as its assumptions, so they are on the report's first screen.
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ import msgspec
 
 from thyme.approaches.interface import Capabilities
 from thyme.approaches.registry import find_approach
-from thyme.sim.radios.disc.model import DiscModel
-from thyme.sim.radios.models import RadioModel, WifiModel
+from thyme.pipeline.traces.sizes import ObjectSizes
+from thyme.sim.radios.models import DiscModel, RadioModel, WifiModel
 from thyme.sim.scenario import Scenario
 from thyme.study.plan import Plan
 from thyme.study.posts_fit import Span, use_words
-from thyme.study.wording import counted, duration, listed, round_share, span
+from thyme.study.wording import counted, duration, listed, round_share, size, span
 from thyme.study.workload import PlayedTrace
 from thyme.world.churn import Alternate, ChurnModel, Crash, Join, Leave, NoChurn
-from thyme.world.mobility.models import (
+from thyme.world.movement_models import (
     Community,
     MovementModel,
     Places,
@@ -47,7 +48,7 @@ class Competitor(msgspec.Struct, frozen=True):
 
 
 def assumptions(plan: Plan, traces: Sequence[PlayedTrace], posts: Span | None = None) -> list[Assumption]:
-    """Those of the scene that was asked, with all values of the grid."""
+    """Those of the crowd that was asked about, with all values of the grid."""
     asked = [run.scenario for run in plan.runs if plan.points[run.point].asked]
     scenario = asked[0]
     definition = plan.definition
@@ -60,9 +61,16 @@ def assumptions(plan: Plan, traces: Sequence[PlayedTrace], posts: Span | None = 
         Assumption("Radio", _varied(asked, "radio", radio_words(scenario.radio) + _faults(scenario))),
         Assumption("Movement", _varied(asked, "movement", movement_words(scenario.movement))),
         Assumption("Coming and going", _varied(asked, "churn", churn_words(scenario.churn))),
+        Assumption("What they share", _contents(plan)),
         Assumption("What they do", _workload(plan, traces, posts)),
         Assumption("Runs", _runs(definition.topologies, definition.repetitions)),
     ]
+
+
+def _contents(plan: Plan) -> str:
+    asked = [run.trace for run in plan.runs if plan.points[run.point].asked]
+    words = "as in the trace given" if asked[0].file else _contents_words(asked[0].options.sizes)
+    return f"{words}, and other values below" if len({one.options.sizes for one in asked}) > 1 else words
 
 
 def _varied(asked: Sequence[Scenario], section: str, words: str) -> str:
@@ -160,5 +168,18 @@ def _notes(can: Capabilities) -> list[str]:
         "needs positions": can.needs_positions,
         "cannot delete": not can.deletes,
         "nothing from before you asked": not can.answers_past,
+        "only what is still in reach from before you asked": can.past_is_best_effort,
     }
     return [note for note, is_so in told.items() if is_so]
+
+
+def _contents_words(sizes: ObjectSizes) -> str:
+    """What is shared, for a reader of the report."""
+    match sizes.kind:
+        case "text":
+            return "texts only, as long as the posts"
+        case "fixed":
+            return f"objects of {size(sizes.size_bytes)} each"
+        case "photos":
+            photos = f"photos of {size(sizes.size_bytes)} (half are larger, up to {size(sizes.largest_bytes)})"
+            return photos if sizes.share == 1.0 else f"{round_share(sizes.share)} {photos}, the other posts are texts"

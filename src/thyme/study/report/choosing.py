@@ -1,61 +1,80 @@
-"""Which approach to choose in one place of a study, and whether the runs suffice to say so.
+"""Which approach to choose in one place of a study.
 
 The rule follows the papers' own words: the best approach has the lowest traffic and latency "while producing high
 operations' success ratios" (Thyme FGCS §9). An approach is dependable if enough operations succeed and enough
-notifications arrive. Among the dependable ones the study's criteria decide, one after the other; each rules out those
-that are clearly worse than the best by it. Clearly means: by more than a person would care about, and in every run
-that both have played; with fewer than MIN_RUNS runs nobody knows how much runs differ, so that only a large difference
-counts. Those that remain cannot be told apart. If none is dependable, the one that brings most is named, and said not
+notifications arrive. Among dependable ones the study's priority decides by its measure: an approach is ruled out if it
+is worse than the best in every run that both have played. Of approaches whose runs overlap, one that needs no server
+comes first, then the one with the better mean. If none is dependable, the one that delivers most is named, and said not
 to suffice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from thyme.approaches.deciding import DEPENDABLE_RECALL, DEPENDABLE_SUCCESS, Matters
+from thyme.approaches.deciding import DEPENDABLE_RECALL, DEPENDABLE_SUCCESS, Priority
+from thyme.approaches.registry import find_approach
 from thyme.study.plan import Point
 from thyme.study.results import Results, readable
-from thyme.study.shown_metrics import AIR_BYTES, NOTIFICATION_LATENCY, RECALL, SUCCESS
+from thyme.study.shown_metrics import AIR_BYTES, ENERGY, NOTIFICATION_LATENCY, RECALL, SUCCESS
+from thyme.study.wording import duration, proportion, round_share
 
 MIN_RUNS = 3
-"""With fewer, a difference has to exceed the criterion's `doubtful` to count."""
+"""With fewer runs the variation between runs is unknown."""
+NOTICED = 0.005
+"""Smaller differences would read as 0 %, and count as none."""
+NOTICED_S = 0.1
+"""People do not notice shorter delays."""
 
 
 class Criterion(msgspec.Struct, frozen=True):
-    """One thing by which approaches are compared."""
+    """A measure by which approaches are compared."""
 
     metric: str
     better: str
-    """What the best one does, in words."""
-    margin: float
-    """A difference that matters: relative, or for shares in points."""
-    doubtful: float
-    """The same where there are too few runs to know how much runs differ."""
+    """What the best one does."""
+    verb: str
+    """What is more or less: `sends`."""
+    noun: str
     high_is_good: bool = False
     least: float = 0.0
-    """Smaller differences than this are nobody's concern, however large they are in relation."""
+    """Smaller differences count as none, however large they are in proportion."""
 
     def lead(self, best: float, other: float) -> float:
-        """By how much the best one is better."""
+        """By how much the first is better than the second: relative, or for shares in points."""
         if self.high_is_good:
             return best - other
-        if other - best <= self.least:
+        if abs(other - best) <= self.least:
             return 0.0
-        return other / best - 1.0 if best > 0.0 else float("inf")
+        return other / best - 1.0 if best > 0.0 else float(other > 0.0)
+
+    def difference(self, one: float, other: float) -> str:
+        """The first beside the second, for a reader: `sends 9% less`."""
+        if abs(self.lead(one, other)) < NOTICED:
+            return f"{self.verb} about as {'much' if self.noun else 'soon'}"
+        if self.high_is_good:
+            more = "more" if one > other else "less"
+            return f"{self.verb} {round_share(abs(one - other))} {more}"
+        if self.metric == NOTIFICATION_LATENCY:
+            return f"{self.verb} within {duration(one)} instead of {duration(other)}"
+        ratio = one / other if other else float("inf")
+        return f"{self.verb} {proportion(ratio, ratio, 0.0)}{self.noun}"
 
 
-TRAFFIC = Criterion(AIR_BYTES, "sends least", margin=0.10, doubtful=0.50)
-SOON = Criterion(NOTIFICATION_LATENCY, "notifies soonest", margin=0.10, doubtful=0.50, least=0.1)
-ARRIVAL = Criterion(RECALL, "brings most notifications", margin=0.01, doubtful=0.10, high_is_good=True)
-CRITERIA: dict[Matters, tuple[Criterion, ...]] = {
-    "battery": (TRAFFIC, SOON),
-    "soon": (SOON, TRAFFIC),
-    "arrival": (ARRIVAL, TRAFFIC, SOON),
+TRAFFIC = Criterion(AIR_BYTES, "sends least", "sends", " over the air")
+DELAY = Criterion(NOTIFICATION_LATENCY, "notifies soonest", "notifies half of the time", "", least=NOTICED_S)
+DELIVERY = Criterion(RECALL, "delivers most notifications", "delivers", " notifications", high_is_good=True)
+BATTERY = Criterion(ENERGY, "uses least energy", "uses", " energy")
+CRITERIA: dict[Priority, tuple[Criterion, ...]] = {
+    "traffic": (TRAFFIC, DELAY),
+    "battery": (BATTERY, TRAFFIC, DELAY),
+    "delay": (DELAY, TRAFFIC),
+    "delivery": (DELIVERY, TRAFFIC, DELAY),
 }
+"""What decides for each priority; the next one only where the one before finds no difference."""
 
 
 class Score(msgspec.Struct, frozen=True):
@@ -63,34 +82,38 @@ class Score(msgspec.Struct, frozen=True):
 
     point: int
     approach: str
+    needs_server: bool
     success: float
     recall: float
     latency_s: float | None
     air_bytes: float | None
+    joules: float | None
     runs: int = 1
 
     @property
     def dependable(self) -> bool:
         return self.success >= DEPENDABLE_SUCCESS and self.recall >= DEPENDABLE_RECALL
 
+    def value(self, criterion: Criterion) -> float | None:
+        return {
+            AIR_BYTES: self.air_bytes, NOTIFICATION_LATENCY: self.latency_s, RECALL: self.recall, ENERGY: self.joules
+        }[criterion.metric]  # fmt: skip
+
 
 class Choice(msgspec.Struct, frozen=True):
-    """What is chosen in one place: all that cannot be told apart."""
+    """What is chosen in one place, and the approaches that its runs do not separate from it."""
 
-    scene: str
+    variation: str
     values: dict[str, Any]
     scores: tuple[Score, ...]
     best: tuple[Score, ...]
-    decided_by: str = ""
-    """What the last criterion that ruled somebody out was."""
+    """The chosen one first."""
+    decided_by: Criterion | None = None
+    """The criterion that ruled out the last of the others."""
 
     @property
     def chosen(self) -> Score:
         return self.best[0]
-
-    @property
-    def names(self) -> list[str]:
-        return [score.approach for score in self.best]
 
     @property
     def suffices(self) -> bool:
@@ -101,10 +124,10 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 def choices(results: Results) -> list[Choice]:
-    """One for each place of the grid and each scene in which an approach has a result."""
+    """One for each place of the grid and each variation in which an approach has a result."""
     places: dict[tuple[str, str], list[int]] = {}
     for number, point in enumerate(results.points):
-        places.setdefault((point.scene, readable(point.values)), []).append(number)
+        places.setdefault((point.variation, readable(point.values)), []).append(number)
     found = []
     for numbers in places.values():
         scores = [score for number in numbers if (score := _score(results, number)) is not None]
@@ -117,44 +140,47 @@ def choose(results: Results, place: Point, scores: Sequence[Score]) -> Choice:
     dependable = [score for score in scores if score.dependable]
     if not dependable:
         most = max(scores, key=lambda score: score.success * score.recall)
-        return Choice(place.scene, place.values, tuple(scores), (most,))
-    decided_by = ""
-    best = dependable
-    for criterion in CRITERIA[results.plan.definition.matters]:
-        left = list(_not_clearly_worse(results, best, criterion))
-        decided_by = criterion.better if len(left) < len(best) else decided_by
+        return Choice(place.variation, place.values, tuple(scores), (most,))
+    criteria = CRITERIA[results.plan.definition.priority]
+    decided_by, best = None, dependable
+    for criterion in criteria:
+        leader = min(best, key=lambda score: _order(score, criterion))
+        left = [score for score in best if score is leader or not _worse(results, score, leader, criterion)]
+        decided_by = criterion if len(left) < len(best) else decided_by
         best = left
-    return Choice(place.scene, place.values, tuple(scores), tuple(best), decided_by)
+    first = sorted(best, key=lambda score: (score.needs_server, _order(score, criteria[0])))
+    return Choice(place.variation, place.values, tuple(scores), tuple(first), decided_by)
 
 
-def _not_clearly_worse(results: Results, scores: Sequence[Score], criterion: Criterion) -> Iterator[Score]:
-    known = [score for score in scores if results.mean(score.point, criterion.metric) is not None]
-    if not known:
-        yield from scores
-        return
-    pick = max if criterion.high_is_good else min
-    best = pick(known, key=lambda score: results.mean(score.point, criterion.metric) or 0.0)
-    for score in scores:
-        if score is best or not clearly_worse(results, score.point, best.point, criterion):
-            yield score
+def _order(score: Score, criterion: Criterion) -> float:
+    """Smaller is better; an approach without the measure comes last."""
+    value = score.value(criterion)
+    return float("inf") if value is None else -value if criterion.high_is_good else value
 
 
-def clearly_worse(results: Results, point: int, best: int, criterion: Criterion) -> bool:
-    mean, best_mean = results.mean(point, criterion.metric), results.mean(best, criterion.metric)
-    if mean is None or best_mean is None:
+def _worse(results: Results, score: Score, leader: Score, criterion: Criterion) -> bool:
+    """Whether an approach is worse than the leader in the mean and in every run that both have played."""
+    value, best = score.value(criterion), leader.value(criterion)
+    if value is None or best is None or criterion.lead(best, value) < NOTICED:
         return False
-    ours, theirs = results.of_runs(point, criterion.metric), results.of_runs(best, criterion.metric)
-    shared = sorted(ours.keys() & theirs.keys())
-    lead = criterion.lead(best_mean, mean)
-    if len(shared) < MIN_RUNS:
-        return lead > criterion.doubtful
-    return lead > criterion.margin and all(criterion.lead(theirs[run], ours[run]) > 0.0 for run in shared)
+    ours, theirs = (results.of_runs(one.point, criterion.metric) for one in (score, leader))
+    return all(criterion.lead(theirs[run], ours[run]) > 0.0 for run in ours.keys() & theirs.keys())
 
 
 def _score(results: Results, point: int) -> Score | None:
     success, recall = results.get(point, SUCCESS), results.get(point, RECALL)
     if success is None or recall is None:
         return None
-    latency_s, air_bytes = results.mean(point, NOTIFICATION_LATENCY), results.mean(point, AIR_BYTES)
-    approach = results.points[point].approach
-    return Score(point, approach, success.mean, recall.mean, latency_s, air_bytes, recall.runs)
+    title = results.points[point].approach
+    name = next(choice.name for choice in results.plan.definition.approaches if choice.title == title)
+    return Score(
+        point=point,
+        approach=title,
+        needs_server=find_approach(name).capabilities.needs_server,
+        success=success.mean,
+        recall=recall.mean,
+        latency_s=results.mean(point, NOTIFICATION_LATENCY),
+        air_bytes=results.mean(point, AIR_BYTES),
+        joules=results.mean(point, ENERGY),
+        runs=recall.runs,
+    )

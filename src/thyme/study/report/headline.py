@@ -1,74 +1,59 @@
-"""The headline: which approach to choose for this crowd, why, how sure that is, and where it tips over.
+"""The headline: which approach to use for this crowd, why, how sure that is, and in which variations it changes.
 
-What is chosen in each place is `choosing`'s; here it becomes an answer for the whole study, in words.
+`choosing` decides in each place; here this becomes an answer for the whole study, in words.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
 from thyme.approaches.deciding import DEPENDABLE_RECALL, DEPENDABLE_SUCCESS
+from thyme.approaches.registry import find_approach, with_plain_names
 from thyme.study.plan import Plan
-from thyme.study.report.choosing import (
-    CRITERIA,
-    MIN_RUNS,
-    TRAFFIC,
-    Choice,
-    Score,
-    choices,
-)
+from thyme.study.report.choosing import CRITERIA, MIN_RUNS, NOTICED_S, TRAFFIC, Choice, Criterion, Score, choices
 from thyme.study.results import Results
-from thyme.study.scenes import ASKED
-from thyme.study.shown_metrics import LATE_NOTIFICATION
-from thyme.study.wording import counted, duration, listed, place, proportion, round_share, share, span
-
-EQUAL = TRAFFIC.margin
-"""Traffic that differs by less than this is told as about the same."""
+from thyme.study.shown_metrics import LATE_NOTIFICATION, SHOWN_METRICS
+from thyme.study.variations import ASKED
+from thyme.study.wording import counted, duration, listed, place, round_share, share, span
 
 
 class Tip(msgspec.Struct, frozen=True):
-    """A scene beside the one that was asked, and what becomes of the answer in it."""
+    """What becomes of the answer in a variation."""
 
-    scene: str
-    holds: bool
+    variation: str
+    verdict: Literal["holds", "works", "fails"]
+    """It is still the best; it is dependable and another one is better; it is not dependable."""
     told: str
-    only: tuple[str, ...] = ()
-    """Of several that could not be told apart, those that are still the answer here, if not all are."""
-
-    @property
-    def verdict(self) -> str:
-        return "tips over" if not self.holds else "holds in part" if self.only else "holds"
 
 
 class Headline(msgspec.Struct, frozen=True):
     answer: str
     reasons: tuple[str, ...]
     choices: tuple[Choice, ...]
-    """Of the scene that was asked, one for each place of the grid."""
-    neighbours: tuple[Choice, ...] = ()
+    """Of the crowd that was asked about, one for each place of the grid."""
+    variations: tuple[Choice, ...] = ()
     tips: tuple[Tip, ...] = ()
+    chosen: Score | None = None
+    """What the answer names, in the first place where it suffices; None if nothing does."""
 
 
 def rules(plan: Plan) -> list[str]:
     """How the answer was found, for the report's reader."""
-    criteria = ", then the one that ".join(one.better for one in CRITERIA[plan.definition.matters])
+    criteria = ", then the one that ".join(one.better for one in CRITERIA[plan.definition.priority])
     return [
         (
             f"An approach is dependable where at least {round_share(DEPENDABLE_SUCCESS)} of operations succeed and at "
             f"least {round_share(DEPENDABLE_RECALL)} of the expected notifications arrive, in the mean over runs."
         ),
         (
-            f"Among dependable approaches, the one that {criteria} is chosen. One is ruled out if it is worse by more "
-            f"than a tenth (a hundredth, of notifications that arrive), and worse in every run; times that "
-            f"differ by less than {duration(0.1)} count as equal."
+            f"The priority of this study is {plan.definition.priority}: among dependable approaches, the one that "
+            f"{criteria} is chosen. Another one is ruled out if it is worse in every run. Differences that read as "
+            f"0 %, and times that differ by less than {duration(NOTICED_S)}, count as none."
         ),
-        (
-            f"With fewer than {MIN_RUNS} runs it has to be worse by more than half (a tenth, of notifications that "
-            "arrive): how much runs differ is then not known."
-        ),
-        "Those that remain cannot be told apart, and the answer names them all.",
+        "Of approaches whose runs overlap, one that needs no server is named first, then the one with the better mean.",
         (
             "Where none is dependable, the one with the largest product of success and notifications that arrive is "
             "named, and said not to suffice."
@@ -78,57 +63,40 @@ def rules(plan: Plan) -> list[str]:
 
 def headline(results: Results) -> Headline:
     found = choices(results)
-    asked = [choice for choice in found if choice.scene in ("", ASKED)]
-    beside = [choice for choice in found if choice.scene not in ("", ASKED)]
+    asked = [choice for choice in found if choice.variation in ("", ASKED)]
+    variations = [choice for choice in found if choice.variation not in ("", ASKED)]
     if not asked:
-        return Headline("No run finished, so there is nothing to choose from.", (), tuple(asked), tuple(beside))
-    winners = _winners(asked)
-    tips = tuple(_tip(winners, choice) for choice in beside) if _suffices(winners[0], asked) else ()
-    answer = _answer(winners, asked, tips)
-    return Headline(answer, tuple(_reasons(results, winners, asked)), tuple(asked), tuple(beside), tips)
+        return Headline("No run finished, so there is nothing to choose from.", (), (), tuple(variations))
+    names = [choice.chosen.approach for choice in asked]
+    winner = max(dict.fromkeys(names), key=names.count)
+    enough = [choice for choice in asked if choice.chosen.approach == winner and choice.suffices]
+    criterion = CRITERIA[results.plan.definition.priority][0]
+    tips = tuple(_tip(winner, choice, criterion) for choice in variations) if enough else ()
+    return Headline(
+        with_plain_names(_answer(winner, asked, enough, tips)),
+        tuple(map(with_plain_names, _reasons(results, winner, asked, criterion))),
+        tuple(asked),
+        tuple(variations),
+        tips,
+        enough[0].chosen if enough else None,
+    )
 
 
-def _winners(asked: Sequence[Choice]) -> list[str]:
-    """Those that are among the best wherever they were asked for; else the one that is it most often."""
-    everywhere = [name for name in asked[0].names if all(name in choice.names for choice in asked)]
-    if everywhere:
-        return everywhere
-    names = [name for choice in asked for name in choice.names]
-    return [max(dict.fromkeys(names), key=names.count)]
-
-
-def _suffices(winner: str, asked: Sequence[Choice]) -> bool:
-    return any(choice.suffices and winner in choice.names for choice in asked)
-
-
-def _answer(winners: Sequence[str], asked: Sequence[Choice], tips: Sequence[Tip]) -> str:
-    winner = winners[0]
-    alone = all(len(choice.scores) == 1 for choice in asked)
-    won = [choice for choice in asked if winner in choice.names]
-    enough = [choice for choice in won if choice.suffices]
+def _answer(winner: str, asked: Sequence[Choice], enough: Sequence[Choice], tips: Sequence[Tip]) -> str:
     if not enough:
-        return f"Nothing tried here is dependable for this crowd. {winner} brings most, and that is not enough."
-    failing = [tip.scene for tip in tips if not tip.holds]
-    proviso = f", but not where {listed(failing, 'or')}" if failing else ""
-    if len(enough) < len(asked):
-        where = listed([place(choice.values) for choice in enough], "and")
-        return f"{'' if alone else 'Choose '}{winner}{' works' if alone else ''} with {where}{proviso}."
-    if alone:
-        return f"{winner} works for this crowd{proviso}."
-    if len(winners) > 1:
-        both = f"{listed(winners, 'and')} do equally well here: this study cannot tell them apart{proviso}."
-        parting: dict[str, list[str]] = {}
-        for tip in tips:
-            if tip.only:
-                parting.setdefault(listed(tip.only, "or"), []).append(tip.scene)
-        ways = [f"{name} where {listed(scenes, 'or')}" for name, scenes in parting.items()]
-        return f"{both} Take {listed(ways, 'and')}." if ways else both
-    return f"Choose {winner}{proviso}."
+        return f"Nothing tried here is dependable for this crowd. {winner} delivers most, and that is not enough."
+    failing = [tip.variation for tip in tips if tip.verdict == "fails"]
+    proviso = f", but not if {listed(failing, 'or')}" if failing else ""
+    where = f" with {listed([place(choice.values) for choice in enough], 'and')}" if len(enough) < len(asked) else ""
+    if all(len(choice.scores) == 1 for choice in asked):
+        return f"{winner} works for this crowd{where}{proviso}."
+    if enough[0].chosen.needs_server:
+        return f"Bring a server, for which no Internet is needed: use {winner}{where}{proviso}."
+    return f"Phones alone can do it: use {winner}{where}{proviso}."
 
 
-def _reasons(results: Results, winners: Sequence[str], asked: Sequence[Choice]) -> list[str]:
-    winner = winners[0]
-    own = [score for choice in asked for name in winners if (score := choice.of(name)) is not None]
+def _reasons(results: Results, winner: str, asked: Sequence[Choice], criterion: Criterion) -> list[str]:
+    own = [score for choice in asked if (score := choice.of(winner)) is not None]
     succeed = span(share(min(s.success for s in own)), share(max(s.success for s in own)))
     arrive = span(share(min(s.recall for s in own)), share(max(s.recall for s in own)))
     reasons = [f"{succeed} of what people ask for succeeds, and {arrive} of the notifications that are due arrive."]
@@ -138,73 +106,84 @@ def _reasons(results: Results, winners: Sequence[str], asked: Sequence[Choice]) 
         reasons.append(
             f"Half of the notifications take at most {duration(max(medians))}, 19 of 20 at most {duration(max(late))}."
         )
-    reasons.extend(_beside(winner, winners, asked))
+    reasons.extend(_others(results, winner, asked, criterion))
     for choice in asked:
-        if winner not in choice.names:
-            reasons.append(
-                f"With {place(choice.values)}, {listed(choice.names, 'or')} is the better choice: {why(choice)}."
-            )
+        chosen = choice.chosen.approach
+        if chosen != winner:
+            reasons.append(f"With {place(choice.values)}, {chosen} is the better choice: {why(choice)}.")
         elif not choice.suffices:
             reasons.append(f"With {place(choice.values)} it does not suffice: {why(choice)}.")
-    reasons.append(_how_sure(winners, own))
+    reasons.append(_how_sure(results, asked, own, criterion))
     return reasons
 
 
-def _how_sure(winners: Sequence[str], own: Sequence[Score]) -> str:
+def _how_sure(results: Results, asked: Sequence[Choice], own: Sequence[Score], criterion: Criterion) -> str:
     runs = min(score.runs for score in own)
-    if len(winners) > 1:
-        return (
-            f"{counted(runs, 'run')} of each could not separate {listed(winners, 'and')}; more placements "
-            f"(`--set topologies={max(10, 3 * runs)}`) or a harder scene would tell."
-        )
     if runs < MIN_RUNS:
-        return f"This rests on {counted(runs, 'run')} of each, so only large differences were counted."
-    return f"This rests on {runs} runs of each; what was ruled out was worse in every one of them."
+        return f"This rests on {counted(runs, 'run')} of each: another placement may decide otherwise."
+    tied = next((choice for choice in asked if len(choice.best) > 1), None)
+    if tied is None:
+        return f"This rests on {runs} runs of each; what was ruled out was worse in every one of them."
+    first, second = tied.best[:2]
+    why_first = "it needs no server" if second.needs_server and not first.needs_server else "its mean is better"
+    return (
+        f"{runs} runs of each do not separate {first.approach} ({_range(results, first, criterion)}) from "
+        f"{second.approach} ({_range(results, second, criterion)}); the first is named because {why_first}. More "
+        f"placements (`--set topologies={max(10, 3 * runs)}`) may tell them apart."
+    )
 
 
-def _beside(winner: str, winners: Sequence[str], asked: Sequence[Choice]) -> list[str]:
-    """The other approaches: what they lack, or what they send beside the winner, of several the one that sends
-    least."""
-    others: dict[str, list[tuple[Score, Score]]] = {}
-    for choice in asked:
-        best = [score for score in choice.best if score.approach in winners and score.air_bytes]
-        own = min(best, key=lambda score: score.air_bytes or 0.0) if best else choice.of(winner)
-        for score in choice.scores:
-            if own is not None and score.approach not in winners:
-                others.setdefault(score.approach, []).append((own, score))
+def _range(results: Results, score: Score, criterion: Criterion) -> str:
+    found = results.get(score.point, criterion.metric)
+    shown = next(one for one in SHOWN_METRICS if one.metric == criterion.metric)
+    if found is None or found.low is None or found.high is None:
+        return "unknown" if found is None else shown.told(found.mean)
+    return span(shown.told(found.low), shown.told(found.high))
+
+
+def _others(results: Results, winner: str, asked: Sequence[Choice], criterion: Criterion) -> list[str]:
+    """The other approaches: what they lack, or how they differ by the study's measure and in traffic."""
     sentences = []
-    for approach, pairs in others.items():
-        weak = [score for _, score in pairs if not score.dependable]
+    for title in dict.fromkeys(score.approach for choice in asked for score in choice.scores):
+        pairs = [(own, other) for choice in asked if (own := choice.of(winner)) and (other := choice.of(title))]
+        if title == winner or not pairs:
+            continue
+        weak = [other for _, other in pairs if not other.dependable]
         if weak:
             worst = min(weak, key=lambda score: score.success * score.recall)
+            cases = f" in the worst of {len(pairs)} cases" if len(pairs) > 1 else ""
+            limit = _limit_words(results.plan, title)
             sentences.append(
-                f"{approach} is not dependable: {share(worst.success)} succeeds and {share(worst.recall)} arrives"
-                + (f" in the worst of {len(pairs)} cases." if len(pairs) > 1 else ".")
+                f"{title} is not dependable: {share(worst.success)} succeeds and {share(worst.recall)} arrives{cases}"
+                + (f", because {limit}." if limit else ".")
             )
             continue
-        ratios = [score.air_bytes / own.air_bytes for own, score in pairs if own.air_bytes and score.air_bytes]
-        if ratios:
-            sentences.append(f"{approach} sends {proportion(min(ratios), max(ratios), EQUAL)} over the air.")
+        measures = dict.fromkeys([criterion, TRAFFIC])
+        told = [words for one in measures if (words := _difference(pairs[0], one))]
+        where = f" with {place(asked[0].values)}" if len(pairs) > 1 else ""
+        if told:
+            sentences.append(f"{title} {listed(told, 'and')}{where}.")
     return sentences
 
 
-def _tip(winners: Sequence[str], choice: Choice) -> Tip:
-    """Whether the answer is still the answer in another scene; of several winners, whether one of them is."""
-    still = [name for name in winners if name in choice.names]
-    winner = still[0] if still else winners[0]
+def _difference(pair: tuple[Score, Score], criterion: Criterion) -> str:
+    own, other = (score.value(criterion) for score in pair)
+    return "" if own is None or other is None else criterion.difference(other, own)
+
+
+def _tip(winner: str, choice: Choice, criterion: Criterion) -> Tip:
     own = choice.of(winner)
     if own is None:
-        return Tip(choice.scene, False, f"{winner} has no result here")
+        return Tip(choice.variation, "fails", f"{winner} has no result here")
     figures = f"{share(own.success)} succeeds, {share(own.recall)} arrives"
-    if still and own.dependable:
-        only = tuple(still) if len(still) < len(winners) else ()
-        aside = f" with {listed(still, 'and')}" if only else ""
-        return Tip(choice.scene, True, f"{figures}{aside}", only)
+    best = choice.chosen
     if not own.dependable:
-        better = [name for name in choice.names if name != winner] if choice.suffices else []
-        instead = f"; {listed(better, 'or')} would do" if better else "; nothing else tried does better"
-        return Tip(choice.scene, False, f"{figures}{instead}")
-    return Tip(choice.scene, False, f"{figures}, but {listed(choice.names, 'or')} is better: {why(choice)}")
+        instead = f"{best.approach} would do" if choice.suffices else "nothing else tried does better"
+        return Tip(choice.variation, "fails", f"{figures}; {instead}")
+    if own in choice.best:
+        return Tip(choice.variation, "holds", figures)
+    decided_by = choice.decided_by or criterion
+    return Tip(choice.variation, "works", f"{figures}; {best.approach} {_difference((own, best), decided_by)}")
 
 
 def why(choice: Choice) -> str:
@@ -216,4 +195,19 @@ def why(choice: Choice) -> str:
         return "the only one measured"
     if sum(score.dependable for score in choice.scores) == 1:
         return "the only dependable one"
-    return f"it {choice.decided_by}" if choice.decided_by else "the others cannot be told apart from it"
+    return f"it {choice.decided_by.better}" if choice.decided_by else "the runs of the others overlap with it"
+
+
+def _limit_words(plan: Plan, title: str) -> str:
+    """Why an approach cannot carry what this study shares; empty if it can.
+
+    Approaches that send contents within their messages have a setting `content_bytes`.
+    """
+    choice = next(choice for choice in plan.definition.approaches if choice.title == title)
+    scenario = next(run.scenario for run in plan.runs if plan.points[run.point].approach == title)
+    settings = find_approach(choice.name).configure(scenario.settings)
+    most_bytes: int | None = getattr(settings, "content_bytes", None)
+    sizes = plan.runs[0].trace.options.sizes
+    if most_bytes is None or sizes.kind == "text" or sizes.size_bytes <= most_bytes:
+        return ""
+    return f"it sends contents within messages, at most {most_bytes:,} bytes each"

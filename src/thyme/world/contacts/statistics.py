@@ -11,7 +11,7 @@ import networkx as nx
 import numpy as np
 
 from thyme.world.contacts.table import Contacts
-from thyme.world.mobility.movement import Floats
+from thyme.world.movement import Floats
 
 HOUR_S = 3600.0
 

@@ -1,7 +1,7 @@
 """Contacts: who was near whom, from when until when.
 
 A contact table has one row per unbroken stay of two nodes within range of each other, in order of start. It
-comes from a movement (`encounters`) or from a trace of real people (`contact_traces`), and is all that a
+comes from a movement (`encounters`) or from a trace of real people (`thyme.world.files.contacts`), and is all that a
 delay-tolerant run needs to know about space.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thyme.model.errors import InputError
-from thyme.world.mobility.movement import Floats, Ints
+from thyme.world.movement import Floats, Ints
 
 TOUCHING_S = 1e-6
 """Contacts of one pair that are less than this apart are one: a rounding error is not a separation."""

@@ -18,9 +18,9 @@ import numpy as np
 from thyme.model.errors import InputError
 from thyme.world.contacts.table import Contacts, contacts_from
 from thyme.world.files.lines import Line, in_order, read_lines
-from thyme.world.mobility.mobility import Crowd, Mobility
-from thyme.world.mobility.movement import Movement
+from thyme.world.mobility.model import Crowd, Mobility
 from thyme.world.mobility.placement import static
+from thyme.world.movement import Movement
 
 ContactFormat = Literal["tij", "one", "haggle"]
 WINDOW_S = 20.0

@@ -18,8 +18,8 @@ from typing import Literal
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 from thyme.world.files.lines import Line, in_order, read_lines
-from thyme.world.mobility.mobility import Crowd, Mobility, check_size
-from thyme.world.mobility.movement import Leg, Movement, movement_of_legs, trip, walk
+from thyme.world.mobility.model import Crowd, Mobility, check_size
+from thyme.world.movement import Leg, Movement, movement_of_legs, trip, walk
 
 MovementFormat = Literal["ns2", "bonnmotion", "one"]
 JUMP_M = 1e-3

@@ -18,9 +18,9 @@ from thyme.model.errors import InputError
 from thyme.model.settings import check_bounds
 from thyme.model.settings.bounds import AtLeastOne, NotNegative, Positive
 from thyme.world.contacts.table import Contacts
-from thyme.world.mobility.mobility import Crowd, Mobility
-from thyme.world.mobility.movement import Floats, Ints, Movement
+from thyme.world.mobility.model import Crowd, Mobility
 from thyme.world.mobility.social import Caves, SocialNetwork, caveman
+from thyme.world.movement import Floats, Ints, Movement
 from thyme.world.streams import stream
 
 STEPS_DRAWN = 512
@@ -81,7 +81,7 @@ class CommunityMovement:
 def community_movement(
     nodes: int, width_m: float, height_m: float, how: Community, until_s: float, seed: int
 ) -> CommunityMovement:
-    """People of a caveman network on the move until `until_s`; who is then on a way still arrives."""
+    """The movement of a caveman network until `until_s`; the last leg of each person is completed."""
     network = caveman(nodes, how.caves, seed)
     if network.communities > how.grid**2:
         raise InputError(f"{network.communities} communities do not fit a grid of {how.grid} × {how.grid} squares")
@@ -112,7 +112,7 @@ def _walk(
     streams: list[Generator],
 ) -> Floats:
     """Run the compiled loop, drawing random numbers for a host whenever it has used up its own."""
-    # Compiled code takes a while to load, and whoever only reads a scenario does not need it.
+    # Compiled code takes a while to load, and reading a scenario does not need it.
     from thyme.world.mobility.community_kernel import DRAWS_PER_STEP, walk_on
 
     nodes, drawn = len(streams), STEPS_DRAWN * DRAWS_PER_STEP

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thyme.compiled import compiled
-from thyme.world.mobility.movement import Floats, Ints
+from thyme.world.movement import Floats, Ints
 
 DRAWS_PER_STEP = 5
 """Square, x, y, speed, pause."""

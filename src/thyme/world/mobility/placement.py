@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from thyme.model.errors import InputError
-from thyme.world.mobility.mobility import Crowd, Mobility, check_size
-from thyme.world.mobility.movement import Floats, Leg, Movement, movement_of_legs
+from thyme.world.mobility.model import Crowd, Mobility, check_size
+from thyme.world.movement import Floats, Leg, Movement, movement_of_legs
 from thyme.world.streams import stream
 
 TOPOLOGY_HEADER = ("node", "x_m", "y_m")

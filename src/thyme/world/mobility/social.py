@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from thyme.model.errors import InputError
-from thyme.world.mobility.movement import Floats, Ints
+from thyme.world.movement import Floats, Ints
 from thyme.world.streams import stream
 
 FURTHER_SPLITS = 4

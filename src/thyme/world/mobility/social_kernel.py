@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thyme.compiled import compiled
-from thyme.world.mobility.movement import Floats, Ints
+from thyme.world.movement import Floats, Ints
 
 SAME_BETWEENNESS = 1e-9
 """Two ties whose betweenness differs by less (relatively) are equal: the order of sums must not decide."""

@@ -8,7 +8,11 @@ then moves within its cell. A node on its way between cells counts for none of t
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
+from itertools import pairwise
+from math import ceil, floor
 from typing import Literal
 
 from numpy.random import Generator
@@ -17,15 +21,15 @@ from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 from thyme.model.settings import check_bounds
 from thyme.model.settings.bounds import NotNegative, Positive, Probability, Share
-from thyme.world.mobility.cells import Cell, Occupation, cell_of, crossed_cells
-from thyme.world.mobility.mobility import Crowd, Mobility
-from thyme.world.mobility.movement import Floats, Leg, Movement, movement_of_legs, trip
+from thyme.world.mobility.model import Crowd, Mobility
 from thyme.world.mobility.placement import uniform_places
+from thyme.world.movement import Floats, Leg, Movement, movement_of_legs, trip
 from thyme.world.streams import chosen, stream
 from thyme.world.venue import PAPER_CELL_M
 
 MAX_DRAWS = 50
 """Waypoints drawn before a node that finds no allowed one stays within its cell."""
+Cell = tuple[int, int]
 
 
 class Waypoint(Mobility, frozen=True, tag="waypoint"):
@@ -65,9 +69,6 @@ class Waypoint(Mobility, frozen=True, tag="waypoint"):
         return random_waypoint(places, width_m, height_m, self, crowd.until_s, crowd.seed)
 
 
-THYME_WALK = Waypoint(1.0, 12.0, 120.0, 120.0, mobile_fraction=0.6, move_probability=0.8)
-"""Thyme FGCS §9.3.3; the paper gives no speeds in its text, 1 to 12 m/s spans walking and cycling."""
-
 DRIP_WALK = Waypoint(10.0, 20.0, 2.0, 4.0)
 """DRIP §VI-A."""
 
@@ -75,10 +76,9 @@ DRIP_WALK = Waypoint(10.0, 20.0, 2.0, 4.0)
 def random_waypoint(
     places: Floats, width_m: float, height_m: float, how: Waypoint, until_s: float, seed: int
 ) -> Movement:
-    """Nodes that start at `places` with a pause and walk until `until_s`; who is then on a way still arrives.
+    """Nodes that start at `places` with a pause and walk until `until_s`; the last leg of each is completed.
 
-    Each node draws from its own stream, so nodes are independent of each other except through
-    `keep_cells_populated`.
+    Each node draws from its own stream, so nodes are independent of each other except through `keep_cells_populated`.
     """
     walkers = chosen(len(places), how.mobile_fraction, seed, "mobile nodes")
     walk = _Walk([Point(float(x_m), float(y_m)) for x_m, y_m in places], width_m, height_m, how)
@@ -94,7 +94,7 @@ def random_waypoint(
 
 
 class _Walk:
-    """The state of all walkers: where each is or is bound for, and its legs so far."""
+    """The state of all moving nodes: their position or destination, and their legs so far."""
 
     def __init__(self, here: list[Point], width_m: float, height_m: float, how: Waypoint) -> None:
         self._here = here
@@ -104,7 +104,7 @@ class _Walk:
         self.ways = [[Leg(0.0, place.x_m, place.y_m)] for place in here]
 
     def step(self, node: int, at_s: float, until_s: float, draws: Generator) -> float | None:
-        """Arrive, or toss the coin and stay or set off; returns when to look at this node again, if ever."""
+        """Arrive, or toss the coin and stay or set off; returns the time of the node's next step, if any."""
         if node in self._leaves_cell:
             if self._leaves_cell.pop(node):
                 self._occupation.enter(cell_of(self._here[node], self._how.cell_m))
@@ -170,3 +170,50 @@ class _Walk:
         if way[-1].start_s >= leg.start_s:
             way.pop()
         way.append(leg)
+
+
+def cell_of(place: Point, cell_m: float) -> Cell:
+    """The column and row of the cell that holds `place`."""
+    return floor(place.x_m / cell_m), floor(place.y_m / cell_m)
+
+
+def crossed_cells(here: Point, there: Point, cell_m: float) -> list[Cell]:
+    """The cells on the straight way from `here` to `there`, in order."""
+    cuts = {0.0, 1.0}
+    for start, end in ((here.x_m, there.x_m), (here.y_m, there.y_m)):
+        low, high = min(start, end), max(start, end)
+        for line in range(ceil(low / cell_m), floor(high / cell_m) + 1):
+            if end != start:
+                cuts.add((line * cell_m - start) / (end - start))
+    ordered = sorted(cut for cut in cuts if 0.0 <= cut <= 1.0)
+    middles = [(one + next_one) / 2.0 for one, next_one in pairwise(ordered)]
+    cells = [
+        cell_of(
+            Point(here.x_m + (there.x_m - here.x_m) * part, here.y_m + (there.y_m - here.y_m) * part),
+            cell_m,
+        )
+        for part in middles
+    ]
+    return list(dict.fromkeys(cells))
+
+
+class Occupation:
+    """The number of settled nodes in each cell; a node between two cells is settled in none."""
+
+    def __init__(self, places: Iterable[Point], cell_m: float) -> None:
+        if cell_m <= 0.0:
+            raise InputError(f"cell size {cell_m:g} m must be positive")
+        self.cell_m = cell_m
+        self._settled = Counter(cell_of(place, cell_m) for place in places)
+        self.populated = frozenset(self._settled)
+
+    def settled(self, cell: Cell) -> int:
+        return self._settled[cell]
+
+    def enter(self, cell: Cell) -> None:
+        self._settled[cell] += 1
+
+    def leave(self, cell: Cell) -> None:
+        self._settled[cell] -= 1
+        if self._settled[cell] < 0:
+            raise AssertionError(f"more nodes left cell {cell} than ever entered it")

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from thyme.bench.radio_cases import (
+from benchmarks.radio.cases import (
     beacons,
     broadcast,
     carrier_sense,
@@ -20,8 +20,9 @@ from thyme.bench.radio_cases import (
     reception,
     saturation,
 )
-from thyme.sim.radios.wifi import PROFILES, Wifi, WifiOptions
-from thyme.sim.radios.wifi.play import jittered, play, standing
+from benchmarks.radio.sends import jittered, play, standing
+from thyme.sim.radios.wifi.profiles import PROFILES, WifiOptions
+from thyme.sim.radios.wifi.radio import WifiRadio
 from thyme.sim.radios.wifi.state import EVERYBODY
 from thyme.world.mobility.placement import read_places
 
@@ -68,7 +69,7 @@ def test_the_fit_of_the_table_driven_error_model(ns3: Rows, payload_bytes: int) 
         if not 110 <= float(row["distance_m"]) <= 145:
             continue
         points = [(0.0, 0.0), (float(row["distance_m"]), 0.0)]
-        radio = Wifi(standing(points), profile, WifiOptions(), 1)
+        radio = WifiRadio(standing(points), profile, WifiOptions(), 1)
         played = play(radio, ((1.0 + 0.01 * k, 0, EVERYBODY) for k in range(2000)), payload_bytes, 22.0)
         assert len(played.at_s) / 2000 == pytest.approx(float(row["prr"]), abs=0.05), row["distance_m"]
 
@@ -161,7 +162,7 @@ def test_beacons(ns3: Rows, topologies: Path, nodes: int) -> None:
 def test_beacons_under_load(ns3: Rows, topologies: Path, profile: str, nodes: int) -> None:
     (row,) = ns3("net_beacon_load", profile=profile, n=nodes)
     points = read_places(topologies / f"topology_n{nodes}_run1.csv").tolist()
-    radio = Wifi(standing(points), PROFILES[profile], WifiOptions(), 1)
+    radio = WifiRadio(standing(points), PROFILES[profile], WifiOptions(), 1)
     random = Random(1)
     gap_s = float(row["gap_lo_s"]), float(row["gap_hi_s"])
     sends = merge(*(jittered(k, EVERYBODY, *gap_s, 0.0, 10.0, random) for k in range(nodes)))

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from thyme.compiled import tried
-from thyme.sim.radios.wifi import Wifi, WifiOptions, building, profile_named
+from thyme.sim.radios.wifi import building
 from thyme.sim.radios.wifi.air import find_hearers
-from thyme.sim.radios.wifi.book import opened
-from thyme.world.mobility.movement import Leg, Movement, movement_of_legs
+from thyme.sim.radios.wifi.profiles import WifiOptions, profile_named
+from thyme.sim.radios.wifi.radio import WifiRadio
+from thyme.sim.radios.wifi.state import opened
+from thyme.world.movement import Leg, Movement, movement_of_legs
 
 NODES, SIDE_M, UNTIL_S = 300, 2_500.0, 20.0
 HAIR_M = 1e-6
@@ -19,8 +21,8 @@ HAIR_M = 1e-6
 
 
 @tried
-def look(book: int, n: int, now: int) -> None:
-    e = opened(book)
+def look(addresses: int, n: int, now: int) -> None:
+    e = opened(addresses)
     e.frame[0].sender = n
     find_hearers(e, 0, now)
 
@@ -52,15 +54,15 @@ def test_those_who_hear_a_frame_are_those_within_range(
     monkeypatch.setattr(building, "DRIFT_M", drift_m)
     draws = Random(int(speed_mps))
     movement = walkers(speed_mps, draws)
-    wifi = Wifi(movement, profile_named("thyme"), WifiOptions(), 1)
-    ether, hear_m = wifi._ether, float(wifi._ether.config[0]["hear_m"])
+    wifi = WifiRadio(movement, profile_named("thyme"), WifiOptions(), 1)
+    tables, hear_m = wifi._tables, float(wifi._tables.config[0]["hear_m"])
     looked = 0
     for now in range(0, int(UNTIL_S * 1e9), 50_000_000):
         places = movement.positions(now * 1e-9)
         for sender in draws.sample(range(NODES), 100):
-            look(wifi.address, int(ether.number[sender]), now)
-            rows = ether.hearer[: int(ether.frame[0]["hearers"])]
-            found = set(ether.name[rows["node"]].tolist())
+            look(wifi.address, int(tables.number[sender]), now)
+            rows = tables.hearer[: int(tables.frame[0]["hearers"])]
+            found = set(tables.name[rows["node"]].tolist())
             away_m = np.hypot(*(places - places[sender]).T)
             surely = set(np.flatnonzero(away_m < hear_m - HAIR_M).tolist()) - {sender}
             perhaps = set(np.flatnonzero(away_m < hear_m + HAIR_M).tolist())

@@ -8,24 +8,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.radio.sends import on_circle, one_by_one, standing
+from benchmarks.radio.totals import totals_of
 from thyme.model.errors import InputError
-from thyme.sim.radios.radio import one_by_one
-from thyme.sim.radios.wifi import DROPPED, GIVEN_UP, PROFILES, RECEIVED, SENT, Wifi, WifiOptions, profile_named
-from thyme.sim.radios.wifi.play import on_circle, standing
-from thyme.world.mobility.movement import Leg, Movement, movement_of_legs
+from thyme.sim.radios.wifi.profiles import PROFILES, WifiOptions, profile_named
+from thyme.sim.radios.wifi.radio import DROPPED, EXPIRED, GIVEN_UP, RECEIVED, SENT, WifiRadio
+from thyme.world.movement import Leg, Movement, movement_of_legs
 
 Told = list[tuple[float, int, int, int, int]]
 
 
-def radio(points: list[tuple[float, float]], profile: str = "def", seed: int = 1, **options: object) -> Wifi:
-    return Wifi(standing(points), PROFILES[profile], WifiOptions(**options), seed)  # type: ignore[arg-type]
+def radio(points: list[tuple[float, float]], profile: str = "def", seed: int = 1, **options: object) -> WifiRadio:
+    return WifiRadio(standing(points), PROFILES[profile], WifiOptions(**options), seed)  # type: ignore[arg-type]
 
 
-def told(wifi: Wifi, until_s: float) -> Told:
+def told(wifi: WifiRadio, until_s: float) -> Told:
     """Everything that happens up to an instant, as (at_s, kind, node, peer, frame)."""
     rows: Told = []
     while wifi.advance(until_s):
-        rows += [(at_s, what, node, peer, frame) for at_s, frame, node, peer, what in one_by_one(wifi.told())]
+        rows += [(at_s, what, node, peer, frame) for at_s, frame, node, peer, what in one_by_one(wifi.reports())]
     return rows
 
 
@@ -49,7 +50,7 @@ def test_all_hearers_of_a_broadcast_are_told_in_one_stop() -> None:
     wifi.advance(1.0)
     wifi.broadcast(1.0, 0, 1, 50)
     assert wifi.advance(2.0) == 13
-    times_s = [row[0] for row in one_by_one(wifi.told())]
+    times_s = [row[0] for row in one_by_one(wifi.reports())]
     assert max(times_s) - min(times_s) < 1e-6
     assert wifi.advance(2.0) == 0
 
@@ -60,7 +61,7 @@ def test_a_unicast_is_acknowledged_and_only_its_receiver_is_told() -> None:
     wifi.unicast(1.0, 0, 1, 5, 200)
     rows = told(wifi, 2.0)
     assert [(what, node) for _, what, node, _, _ in rows] == [(RECEIVED, 1), (SENT, 0)]
-    assert wifi.totals().ack_frames == 1
+    assert totals_of(wifi).ack_frames == 1
 
 
 def test_a_unicast_to_nobody_is_given_up_after_seven_transmissions() -> None:
@@ -68,8 +69,8 @@ def test_a_unicast_to_nobody_is_given_up_after_seven_transmissions() -> None:
     wifi.advance(1.0)
     wifi.unicast(1.0, 0, 1, 5, 200)
     assert [(what, node, peer, frame) for _, what, node, peer, frame in told(wifi, 2.0)] == [(GIVEN_UP, 0, 1, 5)]
-    assert wifi.totals().unicast_frames == 7
-    assert wifi.totals().given_up_retries == 1
+    assert totals_of(wifi).unicast_frames == 7
+    assert totals_of(wifi).given_up_retries == 1
 
 
 def test_a_frame_whose_acknowledgement_is_lost_is_delivered_once() -> None:
@@ -90,10 +91,10 @@ def test_long_frames_are_announced() -> None:
     wifi.advance(1.0)
     wifi.unicast(1.0, 0, 1, 1, 100)
     told(wifi, 1.5)
-    assert (wifi.totals().rts_frames, wifi.totals().cts_frames) == (0, 0)
+    assert (totals_of(wifi).rts_frames, totals_of(wifi).cts_frames) == (0, 0)
     wifi.unicast(1.5, 0, 1, 2, 1000)
     rows = told(wifi, 2.0)
-    assert (wifi.totals().rts_frames, wifi.totals().cts_frames) == (1, 1)
+    assert (totals_of(wifi).rts_frames, totals_of(wifi).cts_frames) == (1, 1)
     assert kinds(rows, SENT) == [(0, 1, 2)]
 
 
@@ -101,20 +102,20 @@ def test_a_full_queue_refuses_and_counts() -> None:
     wifi = radio([(0.0, 0.0), (20.0, 0.0)], queue_max=3)
     wifi.advance(1.0)
     assert [wifi.broadcast(1.0, 0, k, 50) for k in range(5)] == [True, True, True, False, False]
-    assert wifi.totals().refused_queue_full == 2
+    assert totals_of(wifi).refused_queue_full == 2
     assert [frame for _, _, frame in kinds(told(wifi, 2.0), SENT)] == [0, 1, 2]
 
 
-def test_frames_that_waited_longer_than_their_lifetime_are_given_up() -> None:
+def test_frames_that_waited_longer_than_their_lifetime_expire_without_being_sent() -> None:
     wifi = radio([(0.0, 0.0), (20.0, 0.0)], lifetime_s=0.005)
     wifi.advance(1.0)
     for k in range(10):
         wifi.broadcast(1.0, 0, k, 1000)
     rows = told(wifi, 2.0)
-    late = kinds(rows, GIVEN_UP)
+    late = kinds(rows, EXPIRED)
     assert late
     assert sorted(f for _, _, f in late + kinds(rows, SENT)) == list(range(10))
-    assert wifi.totals().given_up_lifetime == len(late)
+    assert totals_of(wifi).given_up_lifetime == len(late)
 
 
 def test_a_node_that_is_off_neither_hears_nor_sends_and_drops_what_waited() -> None:
@@ -158,7 +159,7 @@ def test_two_equal_frames_that_start_together_are_both_lost() -> None:
     wifi.broadcast(1.0, 1, 1, 200)
     wifi.broadcast(1.0, 2, 2, 200)
     assert kinds(told(wifi, 2.0), RECEIVED) == []
-    assert wifi.totals().undetected >= 1
+    assert totals_of(wifi).undetected >= 1
 
 
 def crowd(seed: int) -> Told:
@@ -176,7 +177,7 @@ def test_a_run_is_reproduced_by_its_seed_alone() -> None:
 
 
 def test_every_token_comes_back_exactly_once() -> None:
-    freed = [frame for _, what, _, _, frame in crowd(3) if what in (SENT, GIVEN_UP, DROPPED)]
+    freed = [frame for _, what, _, _, frame in crowd(3) if what in (SENT, GIVEN_UP, DROPPED, EXPIRED)]
     assert sorted(freed) == sorted([*range(25), *range(100, 125)])
 
 
@@ -199,7 +200,7 @@ def test_tables_grow_with_a_crowd_that_sends_all_at_once() -> None:
 
 def test_a_node_that_walks_away_is_heard_no_more() -> None:
     here, walker = [Leg(0.0, 0.0, 0.0)], [Leg(0.0, 10.0, 0.0, 1.0, 0.0)]
-    wifi = Wifi(movement_of_legs(1000.0, 10.0, [here, walker]), PROFILES["def"], WifiOptions(), 1)
+    wifi = WifiRadio(movement_of_legs(1000.0, 10.0, [here, walker]), PROFILES["def"], WifiOptions(), 1)
     heard_at_s = []
     for second in range(1, 80):
         told(wifi, float(second))
@@ -210,7 +211,7 @@ def test_a_node_that_walks_away_is_heard_no_more() -> None:
 
 def test_a_node_that_jumps_is_found_where_it_is() -> None:
     here, jumper = [Leg(0.0, 0.0, 0.0)], [Leg(0.0, 900.0, 0.0), Leg(10.0, 20.0, 0.0)]
-    wifi = Wifi(movement_of_legs(1000.0, 10.0, [here, jumper]), PROFILES["def"], WifiOptions(), 1)
+    wifi = WifiRadio(movement_of_legs(1000.0, 10.0, [here, jumper]), PROFILES["def"], WifiOptions(), 1)
     told(wifi, 9.0)
     wifi.broadcast(9.0, 0, 1, 50)
     assert kinds(told(wifi, 10.0), RECEIVED) == []
@@ -229,7 +230,7 @@ def test_those_in_range_hear_a_lone_broadcast_wherever_they_walk(
     at_s = round(at_s, 3) + 1.0
     ways = [[Leg(0.0, x, y, speed_mps if k % 2 else 0.0, 0.0)] for k, (x, y) in enumerate(points)]
     movement = movement_of_legs(600.0, 300.0, ways)
-    wifi = Wifi(movement, PROFILES["def"], WifiOptions(), 1)
+    wifi = WifiRadio(movement, PROFILES["def"], WifiOptions(), 1)
     told(wifi, at_s)
     wifi.broadcast(at_s, 0, 1, 50)
     heard = {node for node, _, _ in kinds(told(wifi, at_s + 1.0), RECEIVED)}
@@ -248,10 +249,10 @@ def test_the_queue_of_happenings_survives_reactions_to_them() -> None:
     wifi.advance(1.0)
     wifi.broadcast(1.0, 0, 1, 50)
     assert wifi.advance(2.0) == 3
-    before = list(one_by_one(wifi.told()))
+    before = list(one_by_one(wifi.reports()))
     for k, (at_s, _, node, _, _) in enumerate(before):
         assert wifi.broadcast(at_s, node, 10 + k, 50)
-    assert list(one_by_one(wifi.told())) == before
+    assert list(one_by_one(wifi.reports())) == before
     assert sorted(frame for _, _, frame in kinds(told(wifi, 2.0), SENT)) == [10, 11, 12]
 
 
@@ -264,7 +265,7 @@ def test_a_reaction_is_never_late_however_far_the_last_hearer_is() -> None:
     wifi.advance(1.0 + 0.9e-6)
     wifi.unicast(1.0 + 0.9e-6, 3, 4, 2, 50)
     assert wifi.advance(2.0) == 2
-    for k, (at_s, _, node, _, _) in enumerate(one_by_one(wifi.told())):
+    for k, (at_s, _, node, _, _) in enumerate(one_by_one(wifi.reports())):
         assert wifi.broadcast(at_s, node, 10 + k, 50)
 
 

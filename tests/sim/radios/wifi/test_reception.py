@@ -8,10 +8,12 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from thyme.sim.radios.wifi import Wifi, WifiOptions, profile_named
-from thyme.sim.radios.wifi.play import Played, in_disc, play, poisson, standing
+from benchmarks.radio.sends import Played, in_disc, play, poisson, standing
+from benchmarks.radio.totals import totals_of
+from thyme.sim.radios.wifi.profiles import WifiOptions, profile_named
+from thyme.sim.radios.wifi.radio import WifiRadio
 from thyme.sim.radios.wifi.state import EVERYBODY
-from thyme.world.mobility.movement import Leg, Movement, movement_of_legs
+from thyme.world.movement import Leg, Movement, movement_of_legs
 
 NODES, UNTIL_S = 60, 1.5
 
@@ -30,7 +32,7 @@ def crowded(seed: int, speed_mps: float) -> tuple[Movement, list[tuple[float, in
     return movement, sorted(sends)
 
 
-def played(wifi: Wifi, sends: list[tuple[float, int, int]], payload_bytes: int) -> Played:
+def played(wifi: WifiRadio, sends: list[tuple[float, int, int]], payload_bytes: int) -> Played:
     return play(wifi, sends, payload_bytes, UNTIL_S + 1.0)
 
 
@@ -42,11 +44,12 @@ def test_the_same_frames_are_received_with_bounds_that_never_decide(
     lost = 0
     for seed in range(4):
         movement, sends = crowded(seed, speed_mps)
-        radios = [Wifi(movement, profile_named(profile), WifiOptions(broadcast_mode=mode), seed) for _ in range(2)]
-        radios[1]._ether.rate_bound[:] = radios[1]._ether.header_bound[:] = np.nan  # which no number is below or above
+        radios = [WifiRadio(movement, profile_named(profile), WifiOptions(broadcast_mode=mode), seed) for _ in range(2)]
+        tables = radios[1]._tables
+        tables.rate_bound[:] = tables.header_bound[:] = np.nan  # which no number is below or above
         bounded, exact = (played(wifi, sends, 40 + 200 * seed) for wifi in radios)
         for column in ("at_s", "node", "peer", "token"):
             assert np.array_equal(getattr(bounded, column), getattr(exact, column))
-        assert radios[0].totals() == radios[1].totals()
-        lost += radios[0].totals().failed
+        assert totals_of(radios[0]) == totals_of(radios[1])
+        lost += totals_of(radios[0]).failed
     assert lost > 100, "nothing was to be decided"

@@ -1,1 +1,1 @@
-"""What a node writes of what happens, to a file or to whoever watches."""
+"""The log of a node's events, to a file or to connected watchers."""

@@ -1,9 +1,9 @@
-"""Event logs of live nodes: the records that the simulator writes, as they happen.
+"""Event logs of live nodes: the records of the simulator as lines of JSON, with the columns of `EVENT_COLUMNS`.
 
-A file log appends one JSON line per row, unbuffered, so a node that is killed loses at most a torn last line.
-Traffic is summed and written now and then, and at the end; readers add the rows up. A log named `.parquet` is
-written as JSON lines beside it while the node runs and becomes one Parquet file when it ends. Arrow, which is large, is
-imported by whoever turns a log into a table, not by a node that runs.
+A file log appends one line per row, unbuffered, so a node that is killed loses at most a torn last line. Traffic is
+too frequent for a line each: it is summed and written every ten seconds and at the end; readers add the rows up. A log
+named `.parquet` is written as JSON lines beside it while the node runs, and becomes one Parquet file when it ends.
+Arrow, which is large, is imported when a log is turned into a table, not by a node that runs.
 """
 
 from __future__ import annotations
@@ -16,17 +16,77 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from thyme.live.node.logs.event_lines import EventLines, Traffic, columns
+from thyme.extras import require
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
-from thyme.model.records import EVENT_COLUMNS, Counted, LoggedAt, LogRecord
+from thyme.model.records import EVENT_COLUMNS, Counted, LoggedAt, LogRecord, Row
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+MAX_TRAFFIC_SUMS = 5_000
+"""Sums kept apart before they are given: reasons may quote what a peer sent, so their number is not ours to say."""
+TRAFFIC_EVERY_S = 10.0
+
+_encoder = msgspec.json.Encoder()
+
+
+class Traffic:
+    """Traffic summed per node, kind, name and reason."""
+
+    def __init__(self) -> None:
+        self._sums: dict[tuple[NodeId, str, str, str], list[int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._sums)
+
+    def add(self, node: NodeId, event: Counted) -> None:
+        total = self._sums.setdefault((node, event.traffic.value, event.name, event.reason), [0, 0])
+        total[0] += event.count
+        total[1] += event.size_bytes
+
+    def take(self, at_s: float) -> list[LoggedAt]:
+        rows = [
+            LoggedAt(at_s, node, Row(traffic, name=name, count=count, size_bytes=size, reason=reason))
+            for (node, traffic, name, reason), (count, size) in sorted(self._sums.items())
+        ]
+        self._sums.clear()
+        return rows
+
+
+class EventLines:
+    """Turns records into lines, each with its end."""
+
+    def __init__(self) -> None:
+        self._traffic = Traffic()
+        self._traffic_due_s = 0.0
+
+    def add(self, at_s: float, node: NodeId, event: LogRecord) -> list[bytes]:
+        """The lines that are due with this record: its own, or sums of traffic, or none yet."""
+        if not isinstance(event, Counted):
+            return [_line(LoggedAt(at_s, node, event.row()))]
+        self._traffic.add(node, event)
+        self._traffic_due_s = self._traffic_due_s or at_s + TRAFFIC_EVERY_S
+        if at_s < self._traffic_due_s and len(self._traffic) < MAX_TRAFFIC_SUMS:
+            return []
+        return self.rest(at_s)
+
+    def rest(self, at_s: float) -> list[bytes]:
+        """What has been summed and not given yet."""
+        self._traffic_due_s = 0.0
+        return [_line(row) for row in self._traffic.take(at_s)]
+
+
+def columns(row: LoggedAt) -> dict[str, Any]:
+    return {"at_s": row.at_s, "node": row.node, **msgspec.structs.asdict(row.row)}
+
+
+def _line(row: LoggedAt) -> bytes:
+    return _encoder.encode(columns(row)) + b"\n"
+
+
 logger = logging.getLogger("thyme.live")
 
-MAX_MEMORY_ROWS = 10_000_000
 LINE_BYTES = 4_096
 """How much of a log's end is looked at, at a time, for the end of its last whole line."""
 
@@ -36,35 +96,14 @@ class Log(Protocol):
     def close(self, at_s: float) -> None: ...
 
 
-class MemoryLog:
-    """Keeps all rows; several nodes of one process may share it. Full, it keeps no more and counts them."""
-
-    def __init__(self) -> None:
-        self.rows: list[LoggedAt] = []
-        self.lost = 0
-        self._traffic = Traffic()
-
-    def record(self, at_s: float, node: NodeId, event: LogRecord) -> None:
-        if isinstance(event, Counted):
-            self._traffic.add(node, event)
-        elif len(self.rows) < MAX_MEMORY_ROWS:
-            self.rows.append(LoggedAt(at_s, node, event.row()))
-        else:
-            self.lost += 1
-
-    def close(self, at_s: float) -> None:
-        self.rows += self._traffic.take(at_s)
-
-    def table(self) -> pa.Table:
-        return _table(map(columns, self.rows))
-
-
 class FileLog:
     """Writes `….jsonl`, or `….parquet` by way of `….parquet.jsonl`. A disk that fails ends the log, not the node."""
 
     def __init__(self, path: Path) -> None:
         if path.suffix not in (".jsonl", ".parquet"):
             raise InputError(f"log {path}: expected a name that ends in .jsonl or .parquet")
+        if path.suffix == ".parquet":
+            require("study", f"log {path}: a Parquet file (.jsonl does not)")
         if path.suffix == ".parquet" and path.exists():
             raise InputError(f"log {path} exists already; choose another name or move it away")
         self._path = path
@@ -123,7 +162,7 @@ class SeveralLogs:
 
 class NoLog:
     def record(self, at_s: float, node: NodeId, event: LogRecord) -> None:
-        """Nobody wants to know."""
+        """Drops all records."""
 
     def close(self, at_s: float) -> None:
         """Nothing was opened."""
@@ -161,7 +200,7 @@ def _schema() -> pa.Schema:
 
 
 def _cut_torn_line(path: Path) -> None:
-    """A killed node may have left half a line; the log goes on after the last whole one."""
+    """A killed node may have left half a line; the log continues after the last whole one."""
     if not path.is_file():
         return
     end = path.stat().st_size

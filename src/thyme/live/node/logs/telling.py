@@ -1,8 +1,8 @@
-"""A node that tells what happens: the lines of its log, over TCP, to whoever connects (`thyme watch HOST:PORT`).
+"""A node's log over TCP, sent to every watcher that connects (`thyme watch HOST:PORT`).
 
-A watcher first hears who tells and how many lines of the past follow, then the past as far as it is kept, then every
-line as it happens. Watchers are not listened to, and none can hold the node up: one that reads too slowly is let go.
-Whoever can connect can watch, so this is off unless it is asked for.
+A watcher first receives the node's id and the number of past lines that follow, then the past lines that are kept, then
+every new line. The node reads nothing from watchers, and none can block it: one that reads too slowly is disconnected.
+Anyone who can connect can watch, so this is off by default.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import suppress
 import msgspec
 
 from thyme.live.link.addresses import Address, address_text, parse_address
-from thyme.live.node.logs.event_lines import EventLines
+from thyme.live.node.logs.log import EventLines
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import LogRecord
@@ -22,15 +22,16 @@ from thyme.model.records import LogRecord
 VERSION = 1
 READ_BYTES = 4_096
 
+FAREWELL_S = 2.0
+"""How long a leaving node waits for its watchers to take the last lines."""
 
-class TellingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+
+class SharedLogOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kept_lines: int = 50_000
-    """What a new watcher is told of the past, about 10 MB; older lines are forgotten and counted."""
+    """Past lines for a new watcher, about 10 MB; older lines are dropped and counted."""
     watchers: int = 8
     unread_bytes: int = 32_000_000
     """Lines that wait for one watcher; it must take the whole past at once."""
-    farewell_s: float = 2.0
-    """How long a leaving node waits for its watchers to take the last lines."""
 
 
 class Greeting(msgspec.Struct, frozen=True, tag_field="thyme", tag="events"):
@@ -44,12 +45,12 @@ class Greeting(msgspec.Struct, frozen=True, tag_field="thyme", tag="events"):
     """How many older ones there were."""
 
 
-class ToldLog:
-    """A log that is told to watchers instead of being written."""
+class SharedLog:
+    """A log that is sent to watchers instead of being written."""
 
-    def __init__(self, node: int, options: TellingOptions | None = None) -> None:
+    def __init__(self, node: int, options: SharedLogOptions | None = None) -> None:
         self._node = node
-        self._options = options or TellingOptions()
+        self._options = options or SharedLogOptions()
         self._events = EventLines()
         self._past: deque[bytes] = deque(maxlen=self._options.kept_lines)
         self._forgotten = 0
@@ -91,7 +92,7 @@ class ToldLog:
         for writer in leaving:
             writer.close()
         with suppress(TimeoutError, OSError):
-            async with asyncio.timeout(self._options.farewell_s):
+            async with asyncio.timeout(FAREWELL_S):
                 for writer in leaving:
                     await writer.wait_closed()
         for writer in leaving:

@@ -1,9 +1,9 @@
 """A model of what devices spend (Thyme FGCS §10.3.3), from what their meters counted. Nothing here was measured on a
 battery.
 
-Above what a device draws when it stands by, three things cost: its processor while it computes, its radio while it is
-awake and would otherwise save power, and every frame that is sent or heard. The currents are those of the simulator's
-radio (`sim.energy`); what a device draws when it stands by is the paper's own measurement, and so is its battery.
+Above its standby current, a device spends on three things: its CPU while it computes, its radio while it is awake
+instead of saving power, and every frame that it sends or receives. The radio's currents are the simulator's
+(`sim.energy`); the standby current and the battery are the paper's own measurements.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from thyme.live.emulation.medium import MediumOptions
+from thyme.live.emulation.area import MediumOptions
 from thyme.live.emulation.meter import ISSUING, MAINTAINING, PROCESSING, Account, Tally
 from thyme.papers.thyme.devices.runs import OPERATIONS, DeviceRun
 from thyme.sim.energy import EnergyOptions
@@ -27,13 +27,11 @@ ACK_BYTES = 80
 class EnergyModel(msgspec.Struct, frozen=True):
     radio: EnergyOptions = EnergyOptions()
     channel: MediumOptions = MediumOptions(rate_mbps=54.0, passes=1)
-    """As each device sees it: a frame is sent once, or heard once."""
+    """As each device sees it: a frame is sent once, or received once."""
     processor_w: float = 2.0
     """A busy core of a tablet, above its rest. Seconds of this machine's processor are taken as they are."""
     standby_w: float = 61.0 / MINUTE_S
     """The paper's: 61 J in a minute, connected to the access point and nothing else."""
-    battery_j: float = 96_000.0
-    """The paper's Nexus 9: 1 % is about 960 J."""
 
     @property
     def awake_w(self) -> float:
@@ -96,7 +94,7 @@ def each(runs: Iterable[DeviceRun], role: str, kind: str, model: EnergyModel) ->
 
 
 def running(runs: Iterable[DeviceRun], model: EnergyModel) -> Spent:
-    """What a minute costs above standing by when nobody does anything."""
+    """Cost of an idle minute above standby."""
     sum_of, seconds = Tally(), 0.0
     for run in runs:
         for account in run.played.idle.values():
@@ -107,8 +105,9 @@ def running(runs: Iterable[DeviceRun], model: EnergyModel) -> Spent:
 
 
 def loop_minute(runs: Iterable[DeviceRun], role: str, kind: str, model: EnergyModel) -> float | None:
-    """What a device spends in a minute in which one operation of a kind follows the other at the paper's pace: it
-    stands by, the radio is always awake, and each operation makes it busy."""
+    """What a device spends in a minute of back-to-back operations of one kind at the paper's pace: standby, a radio
+    that is always awake, and the work of each operation.
+    """
     runs = list(runs)
     one = each(runs, role, kind, model)
     if one is None:

@@ -13,7 +13,7 @@ from thyme.papers.thyme.devices.claims import judge_devices, sizes_of
 from thyme.papers.thyme.devices.energy import EnergyModel, each, loop_minute, running, ten_minutes
 from thyme.papers.thyme.devices.figures import device_figures
 from thyme.papers.thyme.devices.runs import OPERATIONS, DeviceRun, play_all, use_case_of
-from thyme.pipeline.runs.sweep import Watch
+from thyme.pipeline.runs.sweep import OnProgress
 from thyme.study.folder import RUNS
 
 MAX_SIZE_BYTES = 100_000_000
@@ -26,7 +26,7 @@ def run_evaluation(
     sizes: Sequence[int],
     pause_s: float,
     repetitions: int,
-    watch: Watch,
+    watch: OnProgress,
 ) -> Evaluated:
     """Play what was not played before, and judge it."""
     check(nodes, seconds, sizes, pause_s)

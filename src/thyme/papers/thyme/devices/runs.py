@@ -16,15 +16,14 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from thyme.live.emulation.area import AirOptions
-from thyme.live.emulation.medium import MediumOptions
+from thyme.live.emulation.area import AirOptions, MediumOptions
 from thyme.live.emulation.trial import write_events
 from thyme.live.emulation.use_case import CELL_M, Played, UseCaseOptions, play_use_case
 from thyme.model.errors import InputError
 from thyme.pipeline.identity import code_identity, identity_of
 from thyme.pipeline.runs.kept_files import KeptFiles
-from thyme.pipeline.runs.sweep import SweepProgress, Watch
-from thyme.study.report.report import FailedRun
+from thyme.pipeline.runs.sweep import OnProgress, SweepProgress
+from thyme.study.report.tables import FailedRun
 
 OPERATIONS = ("insert", "delete", "subscribe", "unsubscribe", "retrieve")
 """The five of Figure 16."""
@@ -42,7 +41,7 @@ class DeviceRun(msgspec.Struct, frozen=True):
     failed: dict[str, int]
     """How many did not, by kind."""
     withdrawn: int
-    """Retrievals that failed because the object had been deleted: nobody promised it."""
+    """Retrievals that failed because the object had been deleted, which is correct."""
     notified_s: list[float]
     played: Played
     load: float
@@ -50,7 +49,7 @@ class DeviceRun(msgspec.Struct, frozen=True):
 
 
 def use_case_of(nodes: int, seed: int, seconds: float, pause_s: float, sizes: Sequence[int]) -> UseCaseOptions:
-    """A run's crowd: two cells, everybody in range of an access point of 802.11g."""
+    """A run's crowd: two cells, all nodes in range of an 802.11g access point."""
     air = AirOptions(2 * CELL_M, CELL_M, medium=MediumOptions(rate_mbps=54.0))
     return UseCaseOptions(nodes, air, seconds, pause_s=pause_s, sizes=tuple(sizes), seed=seed)
 
@@ -58,7 +57,7 @@ def use_case_of(nodes: int, seed: int, seconds: float, pause_s: float, sizes: Se
 def play_all(
     cases: Sequence[UseCaseOptions],
     folder: Path,
-    watch: Watch,
+    watch: OnProgress,
     play: Callable[[UseCaseOptions], DeviceRun] | None = None,
 ) -> tuple[list[DeviceRun], list[FailedRun]]:
     """One after the other, those that are not kept yet."""

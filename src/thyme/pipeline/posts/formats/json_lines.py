@@ -7,22 +7,21 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from thyme.pipeline.posts.formats.objects import read_object, recognise_object
-from thyme.pipeline.posts.formats.opening import DAMAGE, Source, Stream, chunks_of, open_source, text_of
+from thyme.pipeline.posts.formats.opening import DAMAGE, FilePart, Stream, chunks_of, open_part, text_of
 from thyme.pipeline.posts.formats.posts import Unreadable
-from thyme.pipeline.posts.formats.quick import Status, decode_status, post_of, quick_status
-from thyme.pipeline.posts.formats.results import LineCount, Result, rejected, told
+from thyme.pipeline.posts.formats.results import LineCount, ReadResult, rejected, told
 from thyme.pipeline.posts.formats.scanning import scan
-from thyme.pipeline.posts.formats.usual import BATCH_LINES, UsualPosts, usual_posts
+from thyme.pipeline.posts.formats.statuses import BATCH_LINES, Status, UsualPosts, decode_status, usual_posts
 
 LINE_BYTES = 8 * 1024 * 1024
 """A longer line of JSON is read bit by bit; of a table it is rejected."""
 _ENDS = b", \t\r\n"
 
 
-def read_statuses(source: Source, counted: LineCount) -> Iterator[Result | UsualPosts]:
+def read_statuses(source: FilePart, counted: LineCount) -> Iterator[ReadResult | UsualPosts]:
     """Lines of statuses, which are gathered until there are enough of them; all others are read when they come."""
     waiting: list[tuple[int, bytes, Status]] = []
-    with open_source(source) as stream:
+    with open_part(source) as stream:
         lines = numbered_lines(stream, source)
         try:
             for number, raw in lines:
@@ -41,35 +40,27 @@ def read_statuses(source: Source, counted: LineCount) -> Iterator[Result | Usual
         yield from _read_gathered(waiting, source)
 
 
-def _read_gathered(waiting: Sequence[tuple[int, bytes, Status]], source: Source) -> Iterator[Result | UsualPosts]:
+def _read_gathered(waiting: Sequence[tuple[int, bytes, Status]], source: FilePart) -> Iterator[ReadResult | UsualPosts]:
     if not waiting:
         return
     usual, others = usual_posts([status for _, _, status in waiting])
     if usual.rows.num_rows:
         yield usual
     for place in others:
-        number, raw, status = waiting[place]
-        post = post_of(status)
-        if post is not None:
-            yield post
-        else:
-            yield from _read_line(raw, number, iter(()), source)
+        number, raw, _ = waiting[place]
+        yield from _read_line(raw, number, iter(()), source)
 
 
-def read_lines(source: Source, counted: LineCount) -> Iterator[Result]:
-    """Each line on its own. Most hold one value, which is read the quick way; all others are scanned."""
-    quick = source.columns is None
-    with open_source(source) as stream:
+def read_lines(source: FilePart, counted: LineCount) -> Iterator[ReadResult]:
+    """Each line on its own: one value, or text to be scanned for values."""
+    with open_part(source) as stream:
         lines = numbered_lines(stream, source)
         for number, raw in lines:
             counted.number = number
-            if quick and (post := quick_status(raw.rstrip(_ENDS))) is not None:
-                yield post
-            else:
-                yield from _read_line(raw, number, lines, source)
+            yield from _read_line(raw, number, lines, source)
 
 
-def _read_line(raw: bytes, number: int, lines: Iterator[tuple[int, bytes]], source: Source) -> Iterator[Result]:
+def _read_line(raw: bytes, number: int, lines: Iterator[tuple[int, bytes]], source: FilePart) -> Iterator[ReadResult]:
     """A line the thorough way; a long one takes its parts from those that follow."""
     try:
         value = msgspec.json.decode(raw.rstrip(_ENDS))
@@ -80,12 +71,12 @@ def _read_line(raw: bytes, number: int, lines: Iterator[tuple[int, bytes]], sour
         yield told(outcome, number, value, raw) if isinstance(outcome, Unreadable) else outcome
 
 
-def read_document(source: Source) -> Iterator[Result]:
-    with open_source(source) as stream:
+def read_document(source: FilePart) -> Iterator[ReadResult]:
+    with open_part(source) as stream:
         yield from _scanned(text_of(chunks_of(stream), source.encoding), source, 1)
 
 
-def _scanned(text: Iterator[str], source: Source, line: int) -> Iterator[Result]:
+def _scanned(text: Iterator[str], source: FilePart, line: int) -> Iterator[ReadResult]:
     columns = source.columns
     for piece in scan(text, lambda value: recognise_object(value, columns) is not None, line):
         if piece.damage is not None:
@@ -95,7 +86,7 @@ def _scanned(text: Iterator[str], source: Source, line: int) -> Iterator[Result]
             yield told(outcome, piece.line, piece.value, piece.shown)
 
 
-def numbered_lines(stream: Stream, source: Source) -> Iterator[tuple[int, bytes]]:
+def numbered_lines(stream: Stream, source: FilePart) -> Iterator[tuple[int, bytes]]:
     """The lines that start in the source's range, numbered from 1 in it; a very long one comes in parts."""
     number, place = 1, source.start
     if place:

@@ -49,7 +49,7 @@ class ColumnMap(msgspec.Struct, frozen=True):
         return f"--map {','.join(missing)}: no such column; {seen}"
 
 
-OURS = ColumnMap(author="author", at="at_s", text="text", id="id", tags="tags")
+OURS = ColumnMap(author="author", at="at", text="text", id="id", tags="tags")
 """Our own datasets of posts."""
 
 

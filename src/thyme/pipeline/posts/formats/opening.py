@@ -34,7 +34,7 @@ _UNSEEN = frozenset([errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOTDIR, err
 Stream = IO[bytes] | gzip.GzipFile
 
 
-class Source(msgspec.Struct, frozen=True):
+class FilePart(msgspec.Struct, frozen=True):
     """What one task reads; `start` and `end` are bytes of JSON lines or of a table, or row groups of Parquet. `shown`
     is the path as it was given."""
 
@@ -56,12 +56,12 @@ class Source(msgspec.Struct, frozen=True):
         return f"{self.shown or self.path}!{self.member}" if self.member else self.shown or self.path
 
 
-def is_plain(source: Source) -> bool:
+def is_plain(source: FilePart) -> bool:
     """Whether the ends of lines can be found among the bytes."""
     return source.line_end == "\n" and source.encoding != "utf-16"
 
 
-def open_source(source: Source) -> Stream:
+def open_part(source: FilePart) -> Stream:
     """The bytes of a file or an archive's member, decompressed; InputError if the file is not there for us."""
     try:
         return _opened(source)
@@ -70,7 +70,7 @@ def open_source(source: Source) -> Stream:
         raise
 
 
-def raise_if_unseen(source: Source, error: OSError) -> None:
+def raise_if_unseen(source: FilePart, error: OSError) -> None:
     """A file that was there when the work was planned and is not there for whoever reads it is no damage."""
     if error.errno in _UNSEEN:
         raise InputError(
@@ -94,7 +94,7 @@ def openable(path: str) -> str | IO[bytes]:
     return str(place)
 
 
-def _opened(source: Source) -> Stream:
+def _opened(source: FilePart) -> Stream:
     match source.compression:
         case "gz":
             return gzip.open(openable(source.path), "rb")

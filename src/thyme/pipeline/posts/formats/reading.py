@@ -20,47 +20,35 @@ from thyme.pipeline.posts.formats.json_lines import (
 from thyme.pipeline.posts.formats.mapped import read_mapped
 from thyme.pipeline.posts.formats.opening import (
     DAMAGE,
-    Source,
+    FilePart,
     Stream,
     chunks_of,
     is_plain,
-    open_source,
+    open_part,
     openable,
     raise_if_unseen,
     text_of,
 )
 from thyme.pipeline.posts.formats.posts import Unreadable, attempt
-from thyme.pipeline.posts.formats.results import LineCount, Rejected, Result, told
+from thyme.pipeline.posts.formats.results import LineCount, ReadResult, Rejected, told
 from thyme.pipeline.posts.formats.scanning import MAX_SHOWN_CHARS
+from thyme.pipeline.posts.formats.statuses import UsualPosts
 from thyme.pipeline.posts.formats.tables import MAX_LINES_PER_RECORD, csv_records, read_row
-from thyme.pipeline.posts.formats.usual import UsualPosts
-
-__all__ = ["LineCount", "Rejected", "Result", "read_source", "read_together"]
 
 BATCH_ROWS = 5_000
-TOGETHER = ("Twitter v1.1", "a stream archive")
+BATCHED = ("Twitter v1.1", "a stream archive")
 """Formats whose statuses are read many at a time."""
 
 
-def read_together(source: Source, counted: LineCount) -> Iterator[Result | UsualPosts]:
-    """The same as `read_source` gives, but for usual statuses, which come many at a time; among so many lines, they
-    come before the others."""
-    if source.kind != "lines" or source.columns is not None or not source.format.startswith(TOGETHER):
-        yield from read_source(source, counted)
-        return
-    try:
-        yield from read_statuses(source, counted)
-    except DAMAGE as error:
-        yield _broken_off(source, error)
-
-
-def read_source(source: Source, counted: LineCount | None = None) -> Iterator[Result]:
-    """Everything in a source, in order, with lines as numbered in the source; when all is read, `counted` knows how
-    many these were. A file that breaks off is read up to there, and the break is rejected; one that is not there is an
-    InputError."""
+def read_part(source: FilePart, counted: LineCount | None = None) -> Iterator[ReadResult | UsualPosts]:
+    """Everything in a part of a file, with lines as numbered in the part; when all is read, `counted` has their number.
+    Usual statuses come many at a time. A file that breaks off is read up to there, and the break is rejected; one that
+    does not exist is an InputError."""
     counted = counted or LineCount()
     try:
         match source.kind:
+            case "lines" if source.columns is None and source.format.startswith(BATCHED):
+                yield from read_statuses(source, counted)
             case "lines":
                 yield from read_lines(source, counted)
             case "table":
@@ -73,18 +61,18 @@ def read_source(source: Source, counted: LineCount | None = None) -> Iterator[Re
         yield _broken_off(source, error)
 
 
-def _broken_off(source: Source, error: Exception) -> Rejected:
+def _broken_off(source: FilePart, error: Exception) -> Rejected:
     if isinstance(error, OSError):
         raise_if_unseen(source, error)
     reason = f"the file breaks off or is damaged: {str(error) or type(error).__name__}"
     return Rejected(0, reason, "", reason)
 
 
-def _read_table(source: Source, counted: LineCount) -> Iterator[Result]:
+def _read_table(source: FilePart, counted: LineCount) -> Iterator[ReadResult]:
     shape = source.shape
     assert shape is not None
     broken: dict[int, Unreadable] = {}
-    with open_source(source) as stream:
+    with open_part(source) as stream:
         if is_plain(source):
             lines = _text_lines(stream, _at_records(stream, source), broken, counted)
         else:
@@ -95,7 +83,7 @@ def _read_table(source: Source, counted: LineCount) -> Iterator[Result]:
             yield told(outcome, number, cells, shape.delimiter.join(cells)[:MAX_SHOWN_CHARS])
 
 
-def _at_records(stream: Stream, source: Source) -> Source:
+def _at_records(stream: Stream, source: FilePart) -> FilePart:
     """A part of a table that begins and ends where records do, whatever was before."""
     if not source.start and source.end is None:
         return source
@@ -122,7 +110,7 @@ def _record_start(stream: Stream, place: int) -> int:
 
 
 def _text_lines(
-    stream: Stream, source: Source, broken: dict[int, Unreadable], counted: LineCount
+    stream: Stream, source: FilePart, broken: dict[int, Unreadable], counted: LineCount
 ) -> Iterator[tuple[int, str]]:
     lines = numbered_lines(stream, source)
     for number, raw in lines:
@@ -141,7 +129,7 @@ def _text_lines(
             yield number, raw.decode("utf-8", errors="replace")
 
 
-def _split_lines(stream: Stream, source: Source, broken: dict[int, Unreadable]) -> Iterator[tuple[int, str]]:
+def _split_lines(stream: Stream, source: FilePart, broken: dict[int, Unreadable]) -> Iterator[tuple[int, str]]:
     """Lines of text whose ends cannot be found among the bytes, or are another sign than usual."""
     number, rest = 0, ""
     for text in chain(text_of(chunks_of(stream), source.encoding), [source.line_end]):
@@ -158,7 +146,7 @@ def _split_lines(stream: Stream, source: Source, broken: dict[int, Unreadable]) 
             rest = rest[:MAX_SHOWN_CHARS]
 
 
-def _read_parquet(source: Source) -> Iterator[Result]:
+def _read_parquet(source: FilePart) -> Iterator[ReadResult]:
     columns = source.columns
     assert columns is not None
     with pq.ParquetFile(openable(source.path)) as file:

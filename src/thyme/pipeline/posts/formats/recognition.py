@@ -13,7 +13,7 @@ import msgspec
 from thyme.model.errors import InputError
 from thyme.pipeline.posts.formats.mapped import ColumnMap, leads_somewhere
 from thyme.pipeline.posts.formats.objects import NOTICE, recognise_object
-from thyme.pipeline.posts.formats.opening import DAMAGE, Source, chunks_of, open_source, text_of
+from thyme.pipeline.posts.formats.opening import DAMAGE, FilePart, chunks_of, open_part, text_of
 from thyme.pipeline.posts.formats.scanning import MAX_RECORD_CHARS, Piece, scan
 from thyme.pipeline.posts.formats.tables import csv_records, likeliest_header, misfit_of, recognise_header
 
@@ -29,7 +29,7 @@ EXPECTED = (
 _MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 
 
-def recognise_text(source: Source, columns: ColumnMap | None, join_text: bool = False) -> Source:
+def recognise_text(source: FilePart, columns: ColumnMap | None, join_text: bool = False) -> FilePart:
     """The source with all that reading it needs to know; InputError for one of no known format, or for a table whose
     rows are wider than its header, unless what is too much is to be joined to the text."""
     head, encoding = _head(source)
@@ -52,10 +52,10 @@ def recognise_text(source: Source, columns: ColumnMap | None, join_text: bool = 
     raise _unknown(source, f"it starts with {head[:80]!r}")
 
 
-def _head(source: Source) -> tuple[str, str]:
+def _head(source: FilePart) -> tuple[str, str]:
     raw = b""
     try:
-        with open_source(source) as stream:
+        with open_part(source) as stream:
             raw = next(chunks_of(stream, HEAD_BYTES), b"")
     except (*DAMAGE, RuntimeError) as error:
         raise InputError(f"{source.name}: cannot be decompressed ({error})") from error
@@ -69,10 +69,10 @@ def _line_end(head: str) -> str:
     return "\r" if at >= 0 and head[at + 1 : at + 2] != "\n" and "\n" not in head[:at] else "\n"
 
 
-def _recognise_json(source: Source, head: str) -> Source:
+def _recognise_json(source: FilePart, head: str) -> FilePart:
     """By the first record of a known format; notices alone make a stream archive. Whether a record spans lines says
     whether lines can be read on their own."""
-    fallback: Source | None = None
+    fallback: FilePart | None = None
     first: object = None
     for piece in _pieces(source):
         first = piece.value if first is None else first
@@ -95,13 +95,13 @@ def _recognise_json(source: Source, head: str) -> Source:
     raise _unknown(source, _keys_of(first))
 
 
-def _pieces(source: Source) -> Iterator[Piece]:
+def _pieces(source: FilePart) -> Iterator[Piece]:
     """What stands at the beginning of a file, damaged or not, as far as it is worth looking."""
 
     def known(value: object) -> bool:
         return recognise_object(value, source.columns) is not None
 
-    with open_source(source) as stream:
+    with open_part(source) as stream:
         looked = _Looked()
         for piece in scan(_so_far(looked, text_of(chunks_of(stream, HEAD_BYTES), source.encoding)), known):
             looked.values = True
@@ -127,7 +127,7 @@ def _so_far(looked: _Looked, text: Iterator[str]) -> Iterator[str]:
         return
 
 
-def _check_map(source: Source) -> None:
+def _check_map(source: FilePart) -> None:
     """InputError if none of the first objects has one of the mapped columns."""
     columns = source.columns
     assert columns is not None
@@ -148,5 +148,5 @@ def _keys_of(record: dict[str, object]) -> str:
     return f"its first object has the keys {', '.join(map(str, list(record)[:MAX_KEYS_SHOWN]))}"
 
 
-def _unknown(source: Source, seen: str) -> InputError:
+def _unknown(source: FilePart, seen: str) -> InputError:
     return InputError(f"{source.name}: not recognised; {seen}; expected {EXPECTED}")

@@ -19,7 +19,7 @@ class Rejected(msgspec.Struct, frozen=True):
     public_reason: str
 
 
-Result = ParsedPost | Rejected | Skipped
+ReadResult = ParsedPost | Rejected | Skipped
 
 
 class LineCount:
@@ -28,7 +28,7 @@ class LineCount:
     number = 0
 
 
-def told(outcome: Outcome, line: int, value: object, shown: str | bytes) -> Result:
+def told(outcome: Outcome, line: int, value: object, shown: str | bytes) -> ReadResult:
     """An outcome as told; of a record that is a part of a larger value, the part is shown."""
     if not isinstance(outcome, Unreadable):
         return outcome

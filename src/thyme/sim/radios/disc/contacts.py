@@ -1,8 +1,8 @@
-"""Reach by contacts: whoever is in contact hears, as a table of contacts says.
+"""Reach by contacts: nodes in contact receive, according to a table of contacts.
 
-For recorded contacts, where nobody knows positions, and for moving crowds whose exact contacts were computed once:
-who is in range is then looked up instead of measured for every frame. Distances are not known here and count as
-none, which neglects up to a microsecond of the way of light.
+For recorded contacts without positions, and for moving crowds whose exact contacts were computed once: nodes in range
+are looked up instead of measured for every frame. Distances are unknown and count as 0, which neglects up to a
+microsecond of propagation delay.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from thyme.sim.radios.disc.near import Near
+from thyme.sim.radios.disc.neighbours import Near
 from thyme.sim.radios.disc.options import DiscOptions
 from thyme.sim.radios.disc.radio import DiscRadio
 from thyme.world.contacts.table import Contacts
-from thyme.world.mobility.movement import Floats, Ints, Movement
+from thyme.world.movement import Floats, Ints, Movement
 
 
 def changes_of(contacts: Contacts) -> tuple[Floats, NDArray[np.bool_], Ints, Ints]:
-    """Beginnings and ends of contacts in order of time (beginnings first): instant, whether it begins, and who."""
+    """Starts and ends of contacts in order of time (starts first): time, whether it starts, and the two nodes."""
     count = len(contacts)
     at_s = np.concatenate((contacts.start_s, contacts.end_s))
     starts = np.arange(2 * count) < count
@@ -28,7 +28,8 @@ def changes_of(contacts: Contacts) -> tuple[Floats, NDArray[np.bool_], Ints, Int
 
 
 class ContactReach:
-    """Who is in contact with whom, asked in the order of time. A contact lasts to the very instant of its end."""
+    """The nodes in contact with each other; queries must be in order of time. A contact includes the time of its
+    end."""
 
     def __init__(self, contacts: Contacts) -> None:
         self._changes = list(zip(*(column.tolist() for column in changes_of(contacts)), strict=True))
@@ -69,5 +70,5 @@ def _touching(nodes: list[int]) -> Near:
 
 
 def contact_radio(movement: Movement, contacts: Contacts, options: DiscOptions, seed: int) -> DiscRadio:
-    """A disc radio that reaches whom the contacts say; its range plays no part."""
+    """A disc radio that reaches the nodes in contact; its range is not used."""
     return DiscRadio(movement, options, seed, ContactReach(contacts))

@@ -1,4 +1,4 @@
-"""What can be said of the unit-disc radio."""
+"""Options of the unit-disc radio."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from typing import Annotated
 import msgspec
 
 from thyme.model.settings import check_bounds
-from thyme.model.settings.bounds import Count, NotNegative, Positive
+from thyme.model.settings.bounds import Count, Positive
+
+HEADER_BYTES = 64
+"""Charged per frame on top of the message: UDP 8, IP 20, LLC 8, MAC 24, FCS 4."""
+ACK_BYTES = 14
+"""Of 802.11's acknowledgement."""
+RETRY_WAIT_S = 0.002
+"""Between two tries of a unicast: about the time of one full frame at the default rate."""
 
 
 class DiscOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -18,12 +25,8 @@ class DiscOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     loss: Annotated[float, msgspec.Meta(ge=0.0, lt=1.0)] = 0.0
     """Probability that a receiver in range misses a frame."""
     rate_bps: Positive = 6_000_000.0
-    header_bytes: Count = 64
-    """Charged per frame on top of the message: UDP 8, IP 20, LLC 8, MAC 24, FCS 4."""
     retries: Count = 7
     """How often a unicast that was not heard is tried again."""
-    retry_wait_s: NotNegative = 0.002
-    ack_bytes: Count = 14
     queue_frames: Count = 0
     """Frames that may wait at a node; what comes on top is dropped. 0 for no limit."""
 

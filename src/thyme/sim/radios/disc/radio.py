@@ -1,8 +1,9 @@
-"""The unit-disc radio: whoever is within range hears, after the frame's airtime and the way of light.
+"""The unit-disc radio: every node within range receives a frame, after its airtime and the propagation delay.
 
-No contention and no interference: for sparse, delay-tolerant scenarios, for large graphs, and for tests that want a
-simple world. Losses are drawn per receiver. A unicast that its target does not hear is tried again a few times and
-then given up, as an acknowledged link does. What happened stays as it is until the next `advance`.
+There is no contention and no interference: for sparse, delay-tolerant scenarios, for large graphs, and for simple
+tests. Losses are drawn per receiver. A unicast that its target misses is retried a few times and then given up, as on
+an acknowledged link. Reports stay valid until the next `advance`. The receivers of a frame are computed by one compiled
+call, which counts them and writes a row for each (`radio.REPORT`).
 """
 
 from __future__ import annotations
@@ -12,17 +13,25 @@ import heapq
 import msgspec
 import numpy as np
 
-from thyme.compiled import address_book
+from thyme.compiled import address_book, carray, entry, opener, pointer
 from thyme.model.records import TrafficKind
-from thyme.sim.radios.disc.hearing import HEARER, hear, present
-from thyme.sim.radios.disc.near import Near, Reach
-from thyme.sim.radios.disc.neighbours import Neighbours
-from thyme.sim.radios.disc.options import DiscOptions
-from thyme.sim.radios.radio import TOLD, Happening, Happenings, RadioTotals, Told
-from thyme.world.mobility.movement import Movement
+from thyme.sim.radios.disc.neighbours import Near, Neighbours, Reach
+from thyme.sim.radios.disc.options import ACK_BYTES, HEADER_BYTES, RETRY_WAIT_S, DiscOptions
+from thyme.sim.radios.radio import REPORT, Happening, RadioReport, RadioTotals, ReportRows
+from thyme.world.movement import Movement
 
 _KINDS = ("broadcast", "unicast", "ack")
 _BROADCAST, _UNICAST, _ACK = range(len(_KINDS))
+LIGHT_MPS = 299_792_458.0
+
+HEARER = np.dtype(
+    [*((name, np.int64) for name in ("on", "received", "received_bytes", "lost")), ("receive_s", np.float64)]
+)
+"""Whether a node's radio is on, and its received and missed frames so far."""
+_NUMBER, _REAL = np.dtype(np.int64), np.dtype(np.float64)
+_RECEIVED = int(Happening.RECEIVED)
+
+_opened = opener({"hearer": HEARER, "report": REPORT, "draws": _REAL})
 
 
 class _Transmission(msgspec.Struct):
@@ -38,7 +47,7 @@ class DiscRadio:
 
     def __init__(self, movement: Movement, options: DiscOptions, seed: int, reach: Reach | None = None) -> None:
         self._options = options
-        self.header_bytes = options.header_bytes
+        self.header_bytes = HEADER_BYTES
         self._reach = reach or Neighbours(movement, options.range_m)
         self._random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, 0xD15C])))
         nodes = movement.nodes
@@ -46,10 +55,10 @@ class DiscRadio:
         self._hearers["on"] = 1
         self._on = self._hearers["on"].data
         self._draws = np.zeros(nodes, np.float64)
-        self._told = Happenings(np.zeros(nodes + 1, TOLD))
-        self._book = address_book((self._hearers, self._told.rows, self._draws))
-        self._address: int = self._book.ctypes.data
-        self._heads: list[Told] = []
+        self._report_rows = ReportRows(np.zeros(nodes + 1, REPORT))
+        self._addresses = address_book((self._hearers, self._report_rows.rows, self._draws))
+        self._address: int = self._addresses.ctypes.data
+        self._heads: list[RadioReport] = []
         self._busy_until_s = [0.0] * nodes
         self._epoch = [0] * nodes
         self._waiting = [0] * nodes
@@ -70,8 +79,8 @@ class DiscRadio:
     def unicast(self, now_s: float, node: int, to: int, frame: int, size_bytes: int) -> bool:
         return self._accept(now_s, _Transmission(node, to, frame, size_bytes + self.header_bytes))
 
-    def be_quiet(self) -> None:
-        """What was sent is told together with who heard it, which costs nothing."""
+    def skip_sent_reports(self) -> None:
+        """A transmission is reported together with its receivers, at no cost."""
 
     @property
     def ended_s(self) -> float:
@@ -104,7 +113,7 @@ class DiscRadio:
             return 0
         return self._heads[-1].end
 
-    def told(self) -> list[Told]:
+    def reports(self) -> list[RadioReport]:
         return self._heads
 
     def traffic(self) -> list[RadioTotals]:
@@ -158,7 +167,7 @@ class DiscRadio:
         if sent.to < 0:
             self._end(end_s, Happening.SENT, sent, self._hear(end_s, sent, self._reach.within(sent.node, end_s)))
         elif heard := self._hear(end_s, sent, self._reach.towards(sent.node, sent.to, end_s)):
-            self._count(_ACK, sent.to, self._options.ack_bytes)
+            self._count(_ACK, sent.to, ACK_BYTES)
             self._end(end_s, Happening.SENT, sent, heard)
         elif sent.tries >= self._options.retries:
             self._given_up[sent.node] += 1
@@ -166,10 +175,10 @@ class DiscRadio:
         else:
             sent.tries += 1
             self._retransmitted[sent.node] += 1
-            self._enqueue(end_s + self._options.retry_wait_s, sent)
+            self._enqueue(end_s + RETRY_WAIT_S, sent)
 
     def _hear(self, end_s: float, sent: _Transmission, near: Near) -> int:
-        """Whoever hears the same frame is told of it together; how many do."""
+        """Report all receivers of a frame together; returns their number."""
         loss, count = self._options.loss, near.count
         if loss > 0.0:
             drawing = present(self._address, near.nodes_at, count)
@@ -179,8 +188,8 @@ class DiscRadio:
             sent.node, sent.frame, sent.size_bytes, self._airtime_s(sent), end_s, loss,
         )  # fmt: skip
         if heard:
-            at_s, frame, node, peer, what = self._told.rows[0].item()
-            self._heads.append(Told(frame, peer, what, node, 0, heard, at_s, self._told))
+            at_s, frame, node, peer, what = self._report_rows.rows[0].item()
+            self._heads.append(RadioReport(frame, peer, what, node, 0, heard, at_s, self._report_rows))
         return heard
 
     def _end(self, end_s: float, how: Happening, sent: _Transmission, heard: int) -> None:
@@ -188,7 +197,48 @@ class DiscRadio:
         self._tell(end_s, how, sent, heard)
 
     def _tell(self, at_s: float, how: Happening, sent: _Transmission, row: int) -> None:
-        """What became of a frame is told after those who heard it."""
+        """The result of a frame is reported after its receivers."""
         node, to, frame, what = sent.node, sent.to, sent.frame, int(how)
-        self._told.rows[row] = at_s, frame, node, to, what
-        self._heads.append(Told(frame, to, what, node, row, row + 1, at_s, self._told))
+        self._report_rows.rows[row] = at_s, frame, node, to, what
+        self._heads.append(RadioReport(frame, to, what, node, row, row + 1, at_s, self._report_rows))
+
+
+@entry
+def present(addresses: int, nodes_at: int, count: int) -> int:
+    """The number of nodes in range that are on; draws for each whether it loses the frame."""
+    t, nodes = _opened(addresses), carray(pointer(nodes_at), count, _NUMBER)
+    found = 0
+    for k in range(count):
+        found += t.hearer[nodes[k]].on
+    return found
+
+
+@entry
+def hear(
+    addresses: int, nodes_at: int, metres_at: int, count: int,
+    sender: int, frame: int, size_bytes: int, airtime_s: float, end_s: float, loss: float,
+) -> int:  # fmt: skip
+    """The number of receivers of a frame that ended at `end_s`; writes their rows to `report`, from the first on."""
+    t = _opened(addresses)
+    nodes, metres = carray(pointer(nodes_at), count, _NUMBER), carray(pointer(metres_at), count, _REAL)
+    drawn = heard = 0
+    for k in range(count):
+        hearer = t.hearer[nodes[k]]
+        if hearer.on == 0:
+            continue
+        if loss > 0.0:
+            drawn += 1
+            if t.draws[drawn - 1] < loss:
+                hearer.lost += 1
+                continue
+        hearer.received += 1
+        hearer.received_bytes += size_bytes
+        hearer.receive_s += airtime_s
+        row = t.report[heard]
+        row.at_s = end_s + metres[k] / LIGHT_MPS
+        row.frame = frame
+        row.node = nodes[k]
+        row.peer = sender
+        row.kind = _RECEIVED
+        heard += 1
+    return heard

@@ -1,9 +1,9 @@
-"""The quest for the medium: DIFS, EIFS and a backoff that freezes (the DCF as ns-3's channel access manager keeps it).
+"""Channel access: DIFS, EIFS and a backoff that freezes (the DCF as in ns-3's channel access manager).
 
-Nothing counts down. A node remembers when its backoff may run (`backoff_from`) and how many slots are left, and the
-ends of all that kept it from the medium; whenever something changes, the idle slots that went by are taken off
-first. A frame that finds the medium idle and no backoff pending leaves after one DIFS; one that finds it busy draws
-a backoff; and every transmission is followed by a backoff, whether or not another frame waits.
+Nothing counts down. A node stores when its backoff may run (`backoff_from`), the slots left, and the end of everything
+that keeps the medium busy; on every change, the idle slots that passed are subtracted first. A frame that finds the
+medium idle and no backoff pending is sent after one DIFS; one that finds it busy draws a backoff; and every
+transmission is followed by a backoff, whether or not another frame waits.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from __future__ import annotations
 from thyme.compiled import borrowing
 from thyme.sim.radios.wifi.events import ACCESS, schedule
 from thyme.sim.radios.wifi.randomness import below
-from thyme.sim.radios.wifi.state import IDLE, NEVER, REQUESTED, Ether
+from thyme.sim.radios.wifi.state import IDLE, NEVER, REQUESTED, WifiTables
 
 
 @borrowing
-def backoff_start(e: Ether, n: int, now: int) -> int:
-    """When the backoff of node n may begin or go on, by what is known at `now`."""
+def backoff_start(e: WifiTables, n: int, now: int) -> int:
+    """When the backoff of node n may start or continue, as known at `now`."""
     node, me, config = e.node[n], e.station[n], e.config[0]
     free_from = node.rx_end
     if node.rx_bad != 0 and node.rx_end <= now:
@@ -26,13 +26,13 @@ def backoff_start(e: Ether, n: int, now: int) -> int:
 
 
 @borrowing
-def backoff_end(e: Ether, n: int, now: int) -> int:
+def backoff_end(e: WifiTables, n: int, now: int) -> int:
     return int(backoff_start(e, n, now) + e.node[n].slots * e.config[0].slot)
 
 
 @borrowing
-def take_idle_slots(e: Ether, n: int, now: int) -> None:
-    """Count the slots that were idle up to `now` off the backoff."""
+def take_idle_slots(e: WifiTables, n: int, now: int) -> None:
+    """Subtract the idle slots up to `now` from the backoff."""
     node, slot = e.node[n], e.config[0].slot
     slots = node.slots
     if slots == 0:
@@ -47,19 +47,20 @@ def take_idle_slots(e: Ether, n: int, now: int) -> None:
 
 
 @borrowing
-def draw_backoff(e: Ether, n: int, now: int) -> None:
+def draw_backoff(e: WifiTables, n: int, now: int) -> None:
     e.node[n].slots = below(e.station, n, e.station[n].cw + 1)
     e.station[n].backoff_from = now
 
 
 @borrowing
-def narrow_window(e: Ether, n: int) -> None:
+def narrow_window(e: WifiTables, n: int) -> None:
     e.station[n].cw, e.station[n].failures = e.config[0].cw_min, 0
 
 
 @borrowing
-def widen_window(e: Ether, n: int) -> None:
-    """After a failure. A node that failed `retry_limit` times in a row, whatever it tried to send, begins anew."""
+def widen_window(e: WifiTables, n: int) -> None:
+    """After a failure. A node that failed `retry_limit` times in a row, whatever it sent, starts again with the
+    smallest window."""
     me, config = e.station[n], e.config[0]
     if me.failures < config.retry_limit:
         me.failures += 1
@@ -69,14 +70,14 @@ def widen_window(e: Ether, n: int) -> None:
 
 
 @borrowing
-def medium_busy(e: Ether, n: int, now: int) -> bool:
+def medium_busy(e: WifiTables, n: int, now: int) -> bool:
     me = e.node[n]
     return bool(me.rx_end > now or me.tx_end > now or e.station[n].nav_end > now or me.busy_end > now)
 
 
 @borrowing
-def set_alarm(e: Ether, n: int, now: int) -> None:
-    """See to it that node n looks at the medium again when its backoff ends, by what is known now."""
+def set_alarm(e: WifiTables, n: int, now: int) -> None:
+    """Schedule node n's next check of the medium for the end of its backoff, as known now."""
     me = e.station[n]
     if me.access != REQUESTED:
         return
@@ -89,15 +90,15 @@ def set_alarm(e: Ether, n: int, now: int) -> None:
 
 
 @borrowing
-def request_access(e: Ether, n: int, now: int) -> None:
+def request_access(e: WifiTables, n: int, now: int) -> None:
     take_idle_slots(e, n, now)
     e.station[n].access = REQUESTED
     set_alarm(e, n, now)
 
 
 @borrowing
-def release_medium(e: Ether, n: int, now: int) -> None:
-    """The exchange is over, one way or the other: back off, and ask again if something waits."""
+def release_medium(e: WifiTables, n: int, now: int) -> None:
+    """The exchange ended, in success or failure: back off, and request access if a packet waits."""
     me = e.station[n]
     me.access = IDLE
     draw_backoff(e, n, now)
@@ -106,7 +107,7 @@ def release_medium(e: Ether, n: int, now: int) -> None:
 
 
 @borrowing
-def forget_access(e: Ether, n: int) -> None:
+def forget_access(e: WifiTables, n: int) -> None:
     me = e.station[n]
     me.access = IDLE
     me.alarm = NEVER

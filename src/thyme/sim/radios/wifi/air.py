@@ -1,10 +1,10 @@
-"""Frames on the air: how one leaves its sender and which hearers lock on to its preamble.
+"""Frames on the air: how a transmission starts, and which receivers lock on to its preamble.
 
-A transmission is three events however many hear it: its start (who will hear it, what it overlaps), the decision
-about its preamble `detection_us` later at every hearer, and its arrival, when the last hearer has it all. Each hearer
-keeps its own times, by its propagation delay. A hearer decodes one frame at a time: within the detection window the
-strongest preamble wins (ns-3's packet switch); once locked, it is deaf to others until the frame ends, and a node
-that transmits is deaf altogether. Whatever reaches the carrier sense threshold keeps the medium busy.
+A transmission is three events, whatever the number of receivers: its start (receivers and overlaps), the decision about
+its preamble `DETECTION_US` later at every receiver, and its arrival, when the last receiver has all of it. Each
+receiver has its own times, by its propagation delay. A receiver decodes one frame at a time: within the detection
+window the strongest preamble wins (ns-3's packet switch); once locked, it ignores other frames until the end, and a
+transmitting node receives nothing. Any signal above the carrier sense threshold keeps the medium busy.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from thyme.sim.radios.wifi.access import take_idle_slots
 from thyme.sim.radios.wifi.events import ARRIVED, DETECT, schedule
 from thyme.sim.radios.wifi.interference import others_at, put_on_air, rivalled, stronger_follows
 from thyme.sim.radios.wifi.places import AHEAD, bin_nodes, gather, locate, look_around
-from thyme.sim.radios.wifi.state import BROADCAST, LOCKS, SAID_BITS, SENSED, Ether, Row
+from thyme.sim.radios.wifi.state import BROADCAST, LOCKS, SAID_BITS, SENSED, Row, WifiTables
 from thyme.sim.radios.wifi.timing import OFDM6, frame_ns
 
 
 @borrowing
-def find_hearers(e: Ether, f: int, now: int) -> None:
-    """Who may sense frame f, nearest delays included."""
+def find_hearers(e: WifiTables, f: int, now: int) -> None:
+    """Find the nodes that may sense frame f, and their delays."""
     me, n = e.frame[f], e.frame[f].sender
     if e.config[0].static != 0:
         me.first = e.hearer_first[n]
         me.hearers = e.hearer_first[n + 1] - e.hearer_first[n]
     else:
-        if now > e.desk[0].grid_until:
+        if now > e.scalars[0].grid_until:
             bin_nodes(e, now)
-        elif now > e.desk[0].seen_until:
+        elif now > e.scalars[0].seen_until:
             look_around(e, now)
         locate(e, n, now)
         me.first = f * e.config[0].max_hearers
@@ -41,9 +41,9 @@ def find_hearers(e: Ether, f: int, now: int) -> None:
 
 
 @borrowing
-def transmit(e: Ether, n: int, kind: int, to: int, size_bytes: int, packet: int, nav: int, now: int) -> int:
-    """Node n starts a frame now, whatever else it was doing; returns when the frame ends."""
-    desk, node = e.desk[0], e.node[n]
+def transmit(e: WifiTables, n: int, kind: int, to: int, size_bytes: int, packet: int, nav: int, now: int) -> int:
+    """Node n starts a transmission, whatever its state; returns when the frame ends."""
+    scalars, node = e.scalars[0], e.node[n]
     take_idle_slots(e, n, now)
     mode = e.config[0].broadcast_mode if kind == BROADCAST else OFDM6
     length = frame_ns(mode, size_bytes)
@@ -52,10 +52,10 @@ def transmit(e: Ether, n: int, kind: int, to: int, size_bytes: int, packet: int,
         node.rx_end = now
     node.rx_bad = 0
     node.tx_end = now + length
-    f = desk.free_frame
+    f = scalars.free_frame
     me = e.frame[f]
-    desk.free_frame = me.next
-    desk.frames_left -= 1
+    scalars.free_frame = me.next
+    scalars.frames_left -= 1
     me.sender, me.to, me.kind, me.mode, me.cut = n, to, kind, mode, 0
     me.packet, me.bytes, me.nav = packet, size_bytes, nav
     me.token = e.packet[packet].token if packet >= 0 else -1
@@ -80,8 +80,8 @@ def sense(me: Row, begin: int, end: int) -> None:
 
 
 @borrowing
-def lock(e: Ether, n: int, f: int, arrival: int) -> None:
-    """Node n begins to receive frame f."""
+def lock(e: WifiTables, n: int, f: int, arrival: int) -> None:
+    """Node n starts to receive frame f."""
     me, length, detection = e.node[n], e.frame[f].length, e.config[0].detection
     take_idle_slots(e, n, arrival + detection)
     me.lock, me.lock_at = f, arrival
@@ -91,10 +91,9 @@ def lock(e: Ether, n: int, f: int, arrival: int) -> None:
 
 
 @borrowing
-def detect_among(e: Ether, f: int, k: int, n: int, arrival: int, rivals: bool) -> bool:
-    """Hearer k, which is node n and is free, notices frame f, or not, among others that are on the air; whether it
-    locks on to it. What they add up to matters only to who could not sense this one alone, or must tell it from
-    them."""
+def detect_among(e: WifiTables, f: int, k: int, n: int, arrival: int, rivals: bool) -> bool:
+    """Whether receiver k, which is node n and free, locks on to frame f while other frames are on the air. Their summed
+    power matters only if the receiver could not sense this frame alone, or must separate it from them."""
     config, power = e.config[0], e.power[k]
     noticed, until, others = arrival + config.detection, arrival + e.frame[f].length, 0.0
     if power < config.cca_mw or config.preamble_snr > 0.0:
@@ -117,8 +116,8 @@ def detect_among(e: Ether, f: int, k: int, n: int, arrival: int, rivals: bool) -
 
 
 @borrowing
-def detect(e: Ether, f: int) -> None:
-    """Every hearer has had the first microseconds of frame f: lock, sense or miss it."""
+def detect(e: WifiTables, f: int) -> None:
+    """Every receiver has had the first microseconds of frame f: lock on to it, sense it, or miss it."""
     config, me = e.config[0], e.frame[f]
     alone, rivals = me.overlaps < 0, rivalled(e, f)
     start, length, detection = me.start, me.length, config.detection

@@ -1,4 +1,4 @@
-"""Building the radio's tables from a movement, a profile and options, and giving them more room when they run short."""
+"""Builds the radio's tables from a movement, a profile and options, and enlarges them when they run short."""
 
 from __future__ import annotations
 
@@ -8,18 +8,25 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from thyme.borrowed import lined
-from thyme.compiled import address_book
-from thyme.sim.radios.radio import TOLD
+from thyme.compiled import address_book, lined
+from thyme.sim.radios.radio import REPORT
 from thyme.sim.radios.wifi.error_model import SURE_SNR
 from thyme.sim.radios.wifi.kernel import prepare
-from thyme.sim.radios.wifi.profiles import BROADCAST_MODES, ERROR_MODELS, WifiOptions, WifiProfile
+from thyme.sim.radios.wifi.profiles import (
+    BROADCAST_MODES,
+    CW_MAX,
+    DETECTION_US,
+    ERROR_MODELS,
+    SIFS_US,
+    SLOT_US,
+    WifiOptions,
+    WifiProfile,
+)
 from thyme.sim.radios.wifi.state import (
     BOUNDS,
     CHUNK,
     CONFIG,
     COUNT,
-    DESK,
     ENDED,
     EVENT,
     FRAME,
@@ -33,24 +40,25 @@ from thyme.sim.radios.wifi.state import (
     OVERLAP,
     PACKET,
     PLACE,
+    SCALARS,
     SEEN,
     STATION,
-    Ether,
     Row,
     Table,
+    WifiTables,
     free_rows,
 )
 from thyme.sim.radios.wifi.timing import DSSS_ACK_NS, LIGHT_M_PER_NS
-from thyme.world.mobility.movement import Movement
+from thyme.world.movement import Movement
 
 BOLTZMANN = 1.3803e-23
 BANDWIDTH_HZ = 20e6
 Kind = TypeVar("Kind", bound=np.generic)
 
 CELLS_MAX = 1_000_000
-SLACK = 0.25  # of the hearing range: how far nodes may stray before they are binned again
-DRIFT_M = 2.0  # how far they may stray before it is looked again who may be near
-NEAR = 400  # for each node: how many others who may hear it are kept in mind, on average
+SLACK = 0.25  # share of the reception range that nodes may move before they are binned again
+DRIFT_M = 2.0  # how far they may move before positions are scanned again
+NEAR = 400  # average number of candidate receivers stored per node
 FRAMES, OVERLAPS, PACKETS, EVENTS = 64, 256, 1024, 1024
 
 
@@ -59,7 +67,7 @@ def milliwatts(dbm: float) -> float:
 
 
 def range_m(profile: WifiProfile, power_dbm: float) -> float:
-    """How far from its sender a frame falls to `power_dbm`."""
+    """The distance at which a frame's power falls to `power_dbm`."""
     loss_db = profile.tx_power_dbm - profile.path_loss_1m_db - power_dbm
     return float(max(1.0, 10.0 ** (loss_db / (10.0 * profile.path_loss_exponent))))
 
@@ -67,8 +75,8 @@ def range_m(profile: WifiProfile, power_dbm: float) -> float:
 def configuration(profile: WifiProfile, options: WifiOptions) -> Table:
     table = np.zeros(1, CONFIG)
     row = table[0]
-    sifs, slot = round(options.sifs_us * 1000), round(options.slot_us * 1000)
-    # two signals that are each 3 dB too weak to be sensed may be sensed together
+    sifs, slot = round(SIFS_US * 1000), round(SLOT_US * 1000)
+    # two signals, each 3 dB below the sensing threshold, may be sensed together
     hear_dbm = max(profile.rx_sensitivity_dbm, min(profile.preamble_min_dbm, profile.cca_dbm - 3.0))
     snr_db = profile.preamble_min_snr_db
     values = {
@@ -88,9 +96,9 @@ def configuration(profile: WifiProfile, options: WifiOptions) -> Table:
         "slot": slot,
         "difs": sifs + 2 * slot,
         "eifs_extra": sifs + DSSS_ACK_NS,
-        "detection": round(options.detection_us * 1000),
+        "detection": round(DETECTION_US * 1000),
         "cw_min": options.cw_min,
-        "cw_max": options.cw_max,
+        "cw_max": CW_MAX,
         "retry_limit": options.retry_limit,
         "rts_bytes": options.rts_threshold_bytes,
         "queue_max": options.queue_max,
@@ -104,7 +112,7 @@ def configuration(profile: WifiProfile, options: WifiOptions) -> Table:
 
 
 def _least(divisor: float, quotient: float) -> float:
-    """The least number that, divided by `divisor`, is at least `quotient`, to the last digit."""
+    """The smallest number that, divided by `divisor`, is exactly at least `quotient`."""
     number = float(quotient * divisor)
     while number / divisor >= quotient:
         number = math.nextafter(number, 0.0)
@@ -114,7 +122,7 @@ def _least(divisor: float, quotient: float) -> float:
 
 
 def _grid(row: Row, legs: Table, cell_m: float) -> int:
-    """Lay a grid over everywhere a leg starts (what strays outside counts to the border cells)."""
+    """Lay a grid over all start positions of legs; positions outside count towards the border cells."""
     row["x"], row["y"] = legs["x"].min(), legs["y"].min()
     width_m, height_m = float(np.ptp(legs["x"])), float(np.ptp(legs["y"]))
     cell_m = max(cell_m, math.sqrt(width_m * height_m / CELLS_MAX), max(width_m, height_m) / CELLS_MAX)
@@ -124,8 +132,8 @@ def _grid(row: Row, legs: Table, cell_m: float) -> int:
 
 
 def _numbers(movement: Movement, grid: Row) -> NDArray[np.int64]:
-    """Numbers for nodes, by name: who stand in one cell come after each other, and so who hears a frame is found in few
-    stretches of memory."""
+    """Table indices of nodes: nodes of one cell are consecutive, so that the receivers of a frame are in few ranges of
+    memory."""
     first = movement.first[:-1]
     columns = np.floor((movement.x_m[first] - grid["x"]) / grid["cell_m"])
     lines = np.floor((movement.y_m[first] - grid["y"]) / grid["cell_m"])
@@ -134,7 +142,7 @@ def _numbers(movement: Movement, grid: Row) -> NDArray[np.int64]:
     return number
 
 
-def build(movement: Movement, profile: WifiProfile, options: WifiOptions, seed: int) -> Ether:
+def build(movement: Movement, profile: WifiProfile, options: WifiOptions, seed: int) -> WifiTables:
     """All tables, with every node on, idle and backed off, as nodes are when they join."""
     nodes = movement.nodes
     legs = np.zeros(len(movement.start_s), LEG)
@@ -157,9 +165,9 @@ def build(movement: Movement, profile: WifiProfile, options: WifiOptions, seed: 
     node["lock"], node["on"], station["head"], station["tail"] = -1, 1, -1, -1
     station["cw"], station["alarm"], station["leg"] = options.cw_min, NEVER, movement.first[:-1][names]
     node["rx_end"] = node["busy_end"] = node["tx_end"] = station["nav_end"] = station["wait_end"] = -(10**9)
-    ether = Ether(
+    tables = WifiTables(
         config=config,
-        desk=np.zeros(1, DESK),
+        scalars=np.zeros(1, SCALARS),
         node=node,
         station=station,
         place=place,
@@ -172,7 +180,7 @@ def build(movement: Movement, profile: WifiProfile, options: WifiOptions, seed: 
         overlap=np.zeros(OVERLAPS, OVERLAP),
         packet=np.zeros(PACKETS, PACKET),
         event=np.zeros(EVENTS + 2 * nodes, EVENT),
-        told=np.zeros(EVENTS + 2 * nodes, TOLD),
+        report=np.zeros(EVENTS + 2 * nodes, REPORT),
         head=np.zeros(EVENTS + 2 * nodes, HEAD),
         ended=np.zeros(EVENTS + 2 * nodes, ENDED),
         grid=grid,
@@ -191,27 +199,27 @@ def build(movement: Movement, profile: WifiProfile, options: WifiOptions, seed: 
         rate_bound=np.zeros(BOUNDS + 1),
         chunk=np.zeros(2 * OVERLAPS, CHUNK),
     )
-    desk = ether.desk
-    desk["grid_until"] = -1
-    desk["frames_left"], desk["overlaps_left"], desk["packets_left"] = FRAMES, OVERLAPS, PACKETS
-    for table in (ether.frame, ether.overlap, ether.packet):
+    scalars = tables.scalars
+    scalars["grid_until"] = -1
+    scalars["frames_left"], scalars["overlaps_left"], scalars["packets_left"] = FRAMES, OVERLAPS, PACKETS
+    for table in (tables.frame, tables.overlap, tables.packet):
         free_rows(table, 0)
-    return _meet(ether, seed, static)
+    return _meet(tables, seed, static)
 
 
-def _meet(ether: Ether, seed: int, static: bool) -> Ether:
-    """Seed everybody and, if nobody moves, find all hearers once."""
-    book = address_book(ether)
-    prepare(book.ctypes.data, seed, False)
+def _meet(tables: WifiTables, seed: int, static: bool) -> WifiTables:
+    """Seed all nodes and, if none moves, find all receivers once."""
+    addresses = address_book(tables)
+    prepare(addresses.ctypes.data, seed, False)
     if not static:
-        return ether
-    first = ether.hearer_first
-    ether = ether._replace(hearer=np.zeros(int(first[-1]), HEARER), power=np.zeros(int(first[-1])))
-    book = address_book(ether)
-    prepare(book.ctypes.data, seed, True)
+        return tables
+    first = tables.hearer_first
+    tables = tables._replace(hearer=np.zeros(int(first[-1]), HEARER), power=np.zeros(int(first[-1])))
+    addresses = address_book(tables)
+    prepare(addresses.ctypes.data, seed, True)
     most = max(1, int(np.diff(first).max()))
-    ether.config["max_hearers"] = most
-    return ether._replace(locker=np.zeros(FRAMES * most, np.int32))
+    tables.config["max_hearers"] = most
+    return tables._replace(locker=np.zeros(FRAMES * most, np.int32))
 
 
 def _longer(table: NDArray[Kind]) -> NDArray[Kind]:
@@ -220,33 +228,33 @@ def _longer(table: NDArray[Kind]) -> NDArray[Kind]:
     return longer
 
 
-def with_more_room(ether: Ether) -> Ether:
-    """The same world with twice the rows in every table that is getting short."""
-    desk, most = ether.desk[0], int(ether.config[0]["max_hearers"])
-    if desk["frames_left"] < 1:
-        frame = chained(ether.frame, ether.desk, "free_frame", "frames_left")
-        ether = ether._replace(frame=frame, locker=_longer(ether.locker))
-        if not ether.config[0]["static"]:
-            ether = ether._replace(hearer=_longer(ether.hearer), power=_longer(ether.power))
-    if desk["packets_left"] < 1:
-        ether = ether._replace(packet=chained(ether.packet, ether.desk, "free_packet", "packets_left"))
-    if desk["overlaps_left"] < 2 * desk["active"] + 2:
-        overlap = chained(ether.overlap, ether.desk, "free_overlap", "overlaps_left")
-        ether = ether._replace(overlap=overlap, chunk=np.zeros(2 * len(overlap), CHUNK))
-    if len(ether.event) - desk["events"] < 2 * most + 8:
-        ether = ether._replace(event=_longer(ether.event))
-    if len(ether.told) - desk["told"] < 2 * most + 1024:
-        ether = ether._replace(told=_longer(ether.told), head=_longer(ether.head))
-    if len(ether.ended) - desk["ended"] < 2 * most + 1024:
-        ether = ether._replace(ended=_longer(ether.ended))
-    return ether
+def with_more_room(tables: WifiTables) -> WifiTables:
+    """The same tables, with twice the rows where they run short."""
+    scalars, most = tables.scalars[0], int(tables.config[0]["max_hearers"])
+    if scalars["frames_left"] < 1:
+        frame = chained(tables.frame, tables.scalars, "free_frame", "frames_left")
+        tables = tables._replace(frame=frame, locker=_longer(tables.locker))
+        if not tables.config[0]["static"]:
+            tables = tables._replace(hearer=_longer(tables.hearer), power=_longer(tables.power))
+    if scalars["packets_left"] < 1:
+        tables = tables._replace(packet=chained(tables.packet, tables.scalars, "free_packet", "packets_left"))
+    if scalars["overlaps_left"] < 2 * scalars["active"] + 2:
+        overlap = chained(tables.overlap, tables.scalars, "free_overlap", "overlaps_left")
+        tables = tables._replace(overlap=overlap, chunk=np.zeros(2 * len(overlap), CHUNK))
+    if len(tables.event) - scalars["events"] < 2 * most + 8:
+        tables = tables._replace(event=_longer(tables.event))
+    if len(tables.report) - scalars["reports"] < 2 * most + 1024:
+        tables = tables._replace(report=_longer(tables.report), head=_longer(tables.head))
+    if len(tables.ended) - scalars["ended"] < 2 * most + 1024:
+        tables = tables._replace(ended=_longer(tables.ended))
+    return tables
 
 
-def chained(table: Table, desk: Table, free: str, left: str) -> Table:
-    """Twice the rows; the new ones are put before whatever was still free."""
+def chained(table: Table, scalars: Table, free: str, left: str) -> Table:
+    """Twice the rows; the new ones precede the free rows in the free list."""
     longer = _longer(table)
     free_rows(longer, len(table))
-    longer["next"][-1] = desk[0][free]
-    desk[free] = len(table)
-    desk[left] += len(table)
+    longer["next"][-1] = scalars[0][free]
+    scalars[free] = len(table)
+    scalars[left] += len(table)
     return longer

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from thyme.compiled import borrowing
-from thyme.sim.radios.wifi.state import Ether
+from thyme.sim.radios.wifi.state import WifiTables
 
-# what may happen: to a node (`who`) or to a frame on the air
+# kinds of events: for a node (`who`) or for a frame on the air
 ACCESS, SENT_OUT, WAITED, ANSWER, AFTER_CTS, NAV_RESET, DETECT, ARRIVED = 0, 1, 2, 3, 4, 5, 6, 7
 
 
 @borrowing
-def schedule(e: Ether, at: int, kind: int, who: int, a: int, b: int) -> None:
-    desk, event = e.desk[0], e.event
-    place = desk.events
-    desk.events += 1
+def schedule(e: WifiTables, at: int, kind: int, who: int, a: int, b: int) -> None:
+    scalars, event = e.scalars[0], e.event
+    place = scalars.events
+    scalars.events += 1
     while place > 0:
         parent = (place - 1) >> 1
         if event[parent].at <= at:
@@ -22,26 +22,26 @@ def schedule(e: Ether, at: int, kind: int, who: int, a: int, b: int) -> None:
         place = parent
     row = event[place]
     row.at = at
-    row.order = desk.order
+    row.order = scalars.order
     row.kind = kind
     row.who = who
     row.a = a
     row.b = b
-    desk.order += 1
+    scalars.order += 1
 
 
 @borrowing
-def earlier(e: Ether, left: int, right: int) -> bool:
+def earlier(e: WifiTables, left: int, right: int) -> bool:
     a, b = e.event[left], e.event[right]
     return bool(a.at < b.at or (a.at == b.at and a.order < b.order))
 
 
 @borrowing
-def remove_first(e: Ether) -> None:
+def remove_first(e: WifiTables) -> None:
     """Drop the top of the heap (its fields must have been read before)."""
-    desk, event = e.desk[0], e.event
-    desk.events -= 1
-    last = desk.events
+    scalars, event = e.scalars[0], e.event
+    scalars.events -= 1
+    last = scalars.events
     place = 0
     while True:
         child = 2 * place + 1

@@ -1,7 +1,7 @@
 """Frame exchanges: data and its acknowledgement, RTS and CTS, retries, the NAV (IEEE 802.11-2016 §10.3).
 
-An answer follows one SIFS after what it answers, without asking the medium. Whoever waits for an answer gives up one
-slot and a PHY header after it was due, unless something is being received by then: that decides it.
+A response follows one SIFS after its frame, without channel access. A node that waits for a response times out one slot
+and a PHY header after it was due, unless it is receiving a frame by then: that frame decides.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from thyme.sim.radios.wifi.state import (
     UNICAST,
     WAIT_ACK,
     WAIT_CTS,
-    Ether,
+    WifiTables,
 )
 from thyme.sim.radios.wifi.timing import ACK_BYTES, CTS_BYTES, OFDM6, OFDM_HEADER_NS, RTS_BYTES, SHORT_NS, frame_ns
 
-TELL_AT_ONCE = 64  # expired packets one look at a queue may report; the next look goes on
+TELL_AT_ONCE = 64  # most expired packets reported by one access to a queue; the next access continues
 
 
 @borrowing
-def await_answer(e: Ether, n: int, what: int, sent: int) -> None:
+def await_answer(e: WifiTables, n: int, what: int, sent: int) -> None:
     me, config = e.station[n], e.config[0]
     me.wait = what
     me.wait_number += 1
@@ -54,8 +54,8 @@ def await_answer(e: Ether, n: int, what: int, sent: int) -> None:
 
 
 @borrowing
-def send_data(e: Ether, n: int, now: int) -> None:
-    """Put the packet at the head of node n's queue on the air."""
+def send_data(e: WifiTables, n: int, now: int) -> None:
+    """Transmit the packet at the head of node n's queue."""
     k = e.station[n].head
     row = e.packet[k]
     if row.to < 0:
@@ -70,8 +70,8 @@ def send_data(e: Ether, n: int, now: int) -> None:
 
 
 @borrowing
-def begin_exchange(e: Ether, n: int, now: int) -> None:
-    """The medium is node n's: send what waits first, after an RTS if it is long."""
+def begin_exchange(e: WifiTables, n: int, now: int) -> None:
+    """Node n won the medium: send its first packet, after an RTS if it is long."""
     drop_expired(e, n, now, TELL_AT_ONCE)
     me, config = e.station[n], e.config[0]
     if me.queued == 0:
@@ -88,7 +88,7 @@ def begin_exchange(e: Ether, n: int, now: int) -> None:
 
 
 @borrowing
-def look_at_medium(e: Ether, n: int, number: int, now: int) -> None:
+def look_at_medium(e: WifiTables, n: int, number: int, now: int) -> None:
     """The alarm of node n: its backoff may be over."""
     me = e.station[n]
     if number != me.alarm_number or me.access != REQUESTED:
@@ -102,8 +102,8 @@ def look_at_medium(e: Ether, n: int, number: int, now: int) -> None:
 
 
 @borrowing
-def try_failed(e: Ether, n: int, now: int) -> None:
-    """No answer came: count it, widen the window, give up or try again."""
+def try_failed(e: WifiTables, n: int, now: int) -> None:
+    """No response came: count the failure, widen the window, give up or retry."""
     me, config = e.station[n], e.config[0]
     if me.wait == WAIT_ACK:
         e.tally[n].unanswered_data += 1
@@ -121,7 +121,7 @@ def try_failed(e: Ether, n: int, now: int) -> None:
 
 
 @borrowing
-def waited(e: Ether, n: int, number: int, now: int) -> None:
+def waited(e: WifiTables, n: int, number: int, now: int) -> None:
     me, node = e.station[n], e.node[n]
     if number != me.wait_number or me.wait == NOTHING:
         return
@@ -131,20 +131,20 @@ def waited(e: Ether, n: int, number: int, now: int) -> None:
 
 
 @borrowing
-def after_cts(e: Ether, n: int, number: int, now: int) -> None:
+def after_cts(e: WifiTables, n: int, number: int, now: int) -> None:
     if number == e.station[n].wait_number:
         send_data(e, n, now)
 
 
 @borrowing
-def answer(e: Ether, n: int, kind: int, to: int, nav: int, now: int) -> None:
+def answer(e: WifiTables, n: int, kind: int, to: int, nav: int, now: int) -> None:
     if e.node[n].on != 0 and e.node[n].tx_end <= now:
         transmit(e, n, kind, to, ACK_BYTES if kind == ACK else CTS_BYTES, -1, nav, now)
 
 
 @borrowing
-def obey_nav(e: Ether, n: int, f: int, end: int) -> None:
-    """A frame for somebody else reserves the medium."""
+def obey_nav(e: WifiTables, n: int, f: int, end: int) -> None:
+    """A frame for another node reserves the medium."""
     me, frame, config = e.station[n], e.frame[f], e.config[0]
     if frame.nav == 0:
         return
@@ -158,8 +158,8 @@ def obey_nav(e: Ether, n: int, f: int, end: int) -> None:
 
 
 @borrowing
-def nav_reset(e: Ether, n: int, since: int, now: int) -> None:
-    """The exchange that an RTS announced never began: the medium is free again."""
+def nav_reset(e: WifiTables, n: int, since: int, now: int) -> None:
+    """The exchange that an RTS announced did not start: the medium is free again."""
     me = e.station[n]
     heard = e.node[n].lock_at + OFDM_HEADER_NS
     if me.nav_set != since or since < heard <= now:
@@ -169,8 +169,8 @@ def nav_reset(e: Ether, n: int, since: int, now: int) -> None:
 
 
 @borrowing
-def decoded(e: Ether, n: int, f: int, end: int) -> None:
-    """Node n has frame f without error."""
+def decoded(e: WifiTables, n: int, f: int, end: int) -> None:
+    """Node n received frame f without error."""
     me, frame, config = e.station[n], e.frame[f], e.config[0]
     me.received += 1
     if frame.kind == BROADCAST:
@@ -200,8 +200,8 @@ def decoded(e: Ether, n: int, f: int, end: int) -> None:
 
 
 @borrowing
-def decide(e: Ether, f: int, k: int, n: int) -> None:
-    """Node n, which is hearer k, locked on to frame f and now has all of it: it decodes it, or not."""
+def decide(e: WifiTables, f: int, k: int, n: int) -> None:
+    """Node n, which is receiver k, locked on to frame f and now has all of it: decide whether it decodes it."""
     node, me, frame = e.node[n], e.station[n], e.frame[f]
     node.lock = -1
     waiting, end = me.wait, node.lock_at + frame.length
@@ -216,8 +216,8 @@ def decide(e: Ether, f: int, k: int, n: int) -> None:
 
 
 @borrowing
-def arrived(e: Ether, f: int) -> None:
-    """The last hearer has all of frame f: everyone who locked on to it either decodes it or not."""
+def arrived(e: WifiTables, f: int) -> None:
+    """The last receiver has all of frame f: decide for every locked receiver whether it decodes it."""
     first = f * e.config[0].max_hearers
     last = first + e.frame[f].lockers
     for place in range(first, last):
@@ -231,7 +231,7 @@ def arrived(e: Ether, f: int) -> None:
 
 
 @borrowing
-def sent_out(e: Ether, n: int, number: int, now: int) -> None:
+def sent_out(e: WifiTables, n: int, number: int, now: int) -> None:
     """A broadcast has left the air."""
     if number != e.station[n].wait_number:
         return
@@ -240,7 +240,7 @@ def sent_out(e: Ether, n: int, number: int, now: int) -> None:
 
 
 @borrowing
-def enqueue(e: Ether, n: int, to: int, token: int, size_bytes: int, now: int) -> bool:
+def enqueue(e: WifiTables, n: int, to: int, token: int, size_bytes: int, now: int) -> bool:
     """A protocol wants a frame sent; False when the queue is full."""
     me, config = e.station[n], e.config[0]
     if me.access != GRANTED:

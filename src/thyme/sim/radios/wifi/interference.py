@@ -1,24 +1,24 @@
-"""What else was on the air: powers of overlapping frames at one receiver (what they do to a reception: `reception`).
+"""Interference: powers of overlapping frames at one receiver (for their effect see `reception`).
 
-Every frame keeps a list of the frames that overlapped it, each with its sender's position and its span; a receiver
-adds up what it heard of them only when it has to decide something. Nothing is done for frames that were alone.
+Every frame has a list of the frames that overlapped it, each with its sender's position and its span; a receiver sums
+their powers only when it has to decide something. Frames without overlap cost nothing.
 """
 
 from __future__ import annotations
 
 from thyme.compiled import borrowing
 from thyme.sim.radios.wifi.places import ROUNDING, column, delay_ns, line, received_mw
-from thyme.sim.radios.wifi.state import Ether
+from thyme.sim.radios.wifi.state import WifiTables
 from thyme.sim.radios.wifi.timing import LIGHT_M_PER_NS
 
 
 @borrowing
-def note_overlap(e: Ether, f: int, other: int) -> None:
-    desk, frame = e.desk[0], e.frame
-    k = desk.free_overlap
+def note_overlap(e: WifiTables, f: int, other: int) -> None:
+    scalars, frame = e.scalars[0], e.frame
+    k = scalars.free_overlap
     row = e.overlap[k]
-    desk.free_overlap = row.next
-    desk.overlaps_left -= 1
+    scalars.free_overlap = row.next
+    scalars.overlaps_left -= 1
     row.x, row.y = frame[other].x, frame[other].y
     row.start = frame[other].start
     row.end = frame[other].start + frame[other].length
@@ -27,8 +27,8 @@ def note_overlap(e: Ether, f: int, other: int) -> None:
 
 
 @borrowing
-def put_on_air(e: Ether, f: int) -> None:
-    """Meet the frames that are on the air near enough to matter, then join them."""
+def put_on_air(e: WifiTables, f: int) -> None:
+    """Record overlaps with the frames on the air that are near enough, then add the frame to them."""
     grid, me, frame = e.grid[1], e.frame[f], e.frame
     middle_x, middle_y = column(grid, me.x), line(grid, me.y)
     reach = e.config[0].hear_m + e.config[0].audible_m
@@ -45,13 +45,13 @@ def put_on_air(e: Ether, f: int) -> None:
     me.cell = cell
     me.next = e.air_head[cell]
     e.air_head[cell] = f
-    e.desk[0].active += 1
+    e.scalars[0].active += 1
 
 
 @borrowing
-def take_off_air(e: Ether, f: int) -> None:
-    """Leave the air and give the frame's rows back."""
-    frame, desk = e.frame, e.desk[0]
+def take_off_air(e: WifiTables, f: int) -> None:
+    """Remove the frame from the air and free its rows."""
+    frame, scalars = e.frame, e.scalars[0]
     cell = frame[f].cell
     if e.air_head[cell] == f:
         e.air_head[cell] = frame[f].next
@@ -63,25 +63,25 @@ def take_off_air(e: Ether, f: int) -> None:
     k = frame[f].overlaps
     while k >= 0:
         following = e.overlap[k].next
-        e.overlap[k].next = desk.free_overlap
-        desk.free_overlap = k
-        desk.overlaps_left += 1
+        e.overlap[k].next = scalars.free_overlap
+        scalars.free_overlap = k
+        scalars.overlaps_left += 1
         k = following
-    frame[f].next = desk.free_frame
-    desk.free_frame = f
-    desk.frames_left += 1
-    desk.active -= 1
+    frame[f].next = scalars.free_frame
+    scalars.free_frame = f
+    scalars.frames_left += 1
+    scalars.active -= 1
 
 
 @borrowing
-def latest(e: Ether) -> int:
-    """A little more than the longest delay with which a frame that is heard at all can reach anybody."""
+def latest(e: WifiTables) -> int:
+    """Slightly more than the longest delay with which a frame can reach any receiver."""
     return int(ROUNDING * e.config[0].audible_m / LIGHT_M_PER_NS) + 2
 
 
 @borrowing
-def heard_at(e: Ether, k: int, n: int) -> tuple[float, int]:
-    """The power and the delay with which overlap k reaches node n; no power when it is inaudible."""
+def heard_at(e: WifiTables, k: int, n: int) -> tuple[float, int]:
+    """The power and the delay of overlap k at node n; no power when it is inaudible."""
     config, row, me = e.config[0], e.overlap[k], e.place[n]
     dx, dy = row.x - me.x, row.y - me.y
     d2 = dx * dx + dy * dy
@@ -95,8 +95,8 @@ def heard_at(e: Ether, k: int, n: int) -> tuple[float, int]:
 
 
 @borrowing
-def others_at(e: Ether, f: int, n: int, at: int) -> tuple[float, int]:
-    """The power of all overlapping frames at node n at one instant, and when the last of them ends."""
+def others_at(e: WifiTables, f: int, n: int, at: int) -> tuple[float, int]:
+    """The summed power of all overlapping frames at node n at one time, and when the last of them ends."""
     total, until, late = 0.0, 0, latest(e)
     k = e.frame[f].overlaps
     while k >= 0:
@@ -110,8 +110,8 @@ def others_at(e: Ether, f: int, n: int, at: int) -> tuple[float, int]:
 
 
 @borrowing
-def rivalled(e: Ether, f: int) -> bool:
-    """Whether anything began so close to frame f that it may be noticed instead of it."""
+def rivalled(e: WifiTables, f: int) -> bool:
+    """Whether any frame started so close to frame f that it may be detected instead."""
     me, late = e.frame[f], latest(e)
     k = me.overlaps
     while k >= 0:
@@ -122,8 +122,8 @@ def rivalled(e: Ether, f: int) -> bool:
 
 
 @borrowing
-def stronger_follows(e: Ether, f: int, n: int, power: float, arrival: int) -> bool:
-    """Does a stronger preamble reach node n before this one has been noticed?"""
+def stronger_follows(e: WifiTables, f: int, n: int, power: float, arrival: int) -> bool:
+    """Whether a stronger preamble reaches node n before this one is detected."""
     k, noticed, late = e.frame[f].overlaps, arrival + e.config[0].detection, latest(e)
     while k >= 0:
         if arrival - late <= e.overlap[k].start < noticed:
@@ -135,7 +135,7 @@ def stronger_follows(e: Ether, f: int, n: int, power: float, arrival: int) -> bo
 
 
 @borrowing
-def collect_steps(e: Ether, f: int, n: int, begin: int, end: int) -> int:
+def collect_steps(e: WifiTables, f: int, n: int, begin: int, end: int) -> int:
     """Steps of interference at node n within a span as sorted (instant, change) rows of the scratch table."""
     steps, late = 0, latest(e)
     k = e.frame[f].overlaps
@@ -160,7 +160,7 @@ def collect_steps(e: Ether, f: int, n: int, begin: int, end: int) -> int:
 
 
 @borrowing
-def loudest(e: Ether, f: int, n: int, arrival: int) -> float:
+def loudest(e: WifiTables, f: int, n: int, arrival: int) -> float:
     """The noise at node n and all that it may hear besides frame f, as if it came at once: most who decode a frame are
     near its sender, and whatever overlaps it is far away."""
     noise, late = e.config[0].noise_mw, latest(e)

@@ -1,9 +1,9 @@
-"""The entry points of the compiled radio: run until somebody must be told something, enqueue, switch, look around.
+"""Entry points of the compiled radio: run until there is something to report, enqueue, switch a node, find neighbours.
 
-Each returns SHORT when a table may run out of rows; nothing has been done then, and the caller gives the tables more
-room and calls again. `run` goes on for `together` nanoseconds (about the longest propagation delay) after the first
-thing to be told, so that all hearers of one frame are told in one stop; and likewise after a frame was sent of which
-nobody is told, so that stops are where they would be if somebody were.
+Each returns SHORT, with nothing changed, when a table may run out of rows; the caller enlarges the tables and calls
+again. After the first report, `run` continues for `together` nanoseconds (about the longest propagation delay), so that
+one stop covers all receivers of a frame. It does the same after a transmission that nobody subscribes to, so that stops
+do not depend on subscribers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 from thyme.compiled import borrowing, entry
 from thyme.sim.radios.wifi.access import draw_backoff, forget_access, narrow_window
 from thyme.sim.radios.wifi.air import detect
-from thyme.sim.radios.wifi.book import opened
 from thyme.sim.radios.wifi.events import (
     ACCESS,
     AFTER_CTS,
@@ -38,26 +37,26 @@ from thyme.sim.radios.wifi.places import bin_nodes, gather
 from thyme.sim.radios.wifi.queues import DROPPED, finish_head
 from thyme.sim.radios.wifi.randomness import seeded
 from thyme.sim.radios.wifi.reception import prepare_bounds
-from thyme.sim.radios.wifi.state import NEVER, NOTHING, Ether
+from thyme.sim.radios.wifi.state import NEVER, NOTHING, WifiTables, opened
 
 SHORT, OUT_OF_ORDER = -1, -2
 
 
 @borrowing
-def short_of_rows(e: Ether) -> bool:
-    desk, most = e.desk[0], e.config[0].max_hearers
+def short_of_rows(e: WifiTables) -> bool:
+    scalars, most = e.scalars[0], e.config[0].max_hearers
     return bool(
-        desk.frames_left < 1
-        or desk.packets_left < 1
-        or desk.overlaps_left < 2 * desk.active + 2
-        or len(e.event) - desk.events < most + 8
-        or len(e.told) - desk.told < most + TELL_AT_ONCE + 8
-        or len(e.ended) - desk.ended < most + 8
+        scalars.frames_left < 1
+        or scalars.packets_left < 1
+        or scalars.overlaps_left < 2 * scalars.active + 2
+        or len(e.event) - scalars.events < most + 8
+        or len(e.report) - scalars.reports < most + TELL_AT_ONCE + 8
+        or len(e.ended) - scalars.ended < most + 8
     )
 
 
 @borrowing
-def happen(e: Ether, kind: int, who: int, a: int, b: int, now: int) -> None:
+def happen(e: WifiTables, kind: int, who: int, a: int, b: int, now: int) -> None:
     if kind == ACCESS:
         look_at_medium(e, who, a, now)
     elif kind == DETECT:
@@ -77,43 +76,43 @@ def happen(e: Ether, kind: int, who: int, a: int, b: int, now: int) -> None:
 
 
 @borrowing
-def run_until(e: Ether, until: int) -> int:
-    desk = e.desk[0]
-    waiting = desk.told - desk.reported
+def run_until(e: WifiTables, until: int) -> int:
+    scalars = e.scalars[0]
+    waiting = scalars.reports - scalars.reported
     if waiting > 0:
         for k in range(waiting):
-            e.told[k] = e.told[desk.reported + k]
-        desk.told = desk.reported = waiting
+            e.report[k] = e.report[scalars.reported + k]
+        scalars.reports = scalars.reported = waiting
         return int(waiting)
-    desk.told = desk.reported = 0
-    limit, ended = until, desk.ended
-    while desk.events > 0 and e.event[0].at <= until:
+    scalars.reports = scalars.reported = 0
+    limit, ended = until, scalars.ended
+    while scalars.events > 0 and e.event[0].at <= until:
         if e.event[0].at > limit:
-            if desk.told > 0:
+            if scalars.reports > 0:
                 break
-            limit, ended = until, desk.ended
+            limit, ended = until, scalars.ended
         if short_of_rows(e):
-            if desk.told > 0:
+            if scalars.reports > 0:
                 break
             return SHORT
         top = e.event[0]
         at, kind, who, a, b = top.at, top.kind, top.who, top.a, top.b
         remove_first(e)
-        desk.now = at
+        scalars.now = at
         happen(e, kind, who, a, b, at)
-        if limit == until and (desk.told > 0 or desk.ended > ended):
+        if limit == until and (scalars.reports > 0 or scalars.ended > ended):
             limit = min(until, at + e.config[0].together)
-    if desk.told == 0:
-        desk.now = max(desk.now, until)
-    desk.reported = desk.told
-    return int(desk.told)
+    if scalars.reports == 0:
+        scalars.now = max(scalars.now, until)
+    scalars.reported = scalars.reports
+    return int(scalars.reports)
 
 
 @borrowing
-def enqueue_now(e: Ether, now: int, n: int, to: int, token: int, size_bytes: int) -> int:
-    desk = e.desk[0]
-    # a stop may end twice the longest delay after the first thing it tells, and reactions are dated by what was told
-    if now < desk.now - 2 * e.config[0].together or (desk.events > 0 and e.event[0].at < now):
+def enqueue_now(e: WifiTables, now: int, n: int, to: int, token: int, size_bytes: int) -> int:
+    scalars = e.scalars[0]
+    # a stop may end two maximal delays after its first report; reactions use the time of the report
+    if now < scalars.now - 2 * e.config[0].together or (scalars.events > 0 and e.event[0].at < now):
         return OUT_OF_ORDER
     if short_of_rows(e):
         return SHORT
@@ -121,9 +120,9 @@ def enqueue_now(e: Ether, now: int, n: int, to: int, token: int, size_bytes: int
 
 
 @borrowing
-def switch_node(e: Ether, now: int, n: int, on: int) -> int:
-    node, me, desk = e.node[n], e.station[n], e.desk[0]
-    if len(e.told) - desk.told < me.queued + e.config[0].max_hearers + TELL_AT_ONCE + 8:
+def switch_node(e: WifiTables, now: int, n: int, on: int) -> int:
+    node, me, scalars = e.node[n], e.station[n], e.scalars[0]
+    if len(e.report) - scalars.reports < me.queued + e.config[0].max_hearers + TELL_AT_ONCE + 8:
         return SHORT
     if node.on == on:
         return 0
@@ -148,54 +147,54 @@ def switch_node(e: Ether, now: int, n: int, on: int) -> int:
 
 
 @borrowing
-def seed_nodes(e: Ether, seed: int) -> None:
+def seed_nodes(e: WifiTables, seed: int) -> None:
     for n in range(len(e.node)):
         e.station[n].stream = seeded(seed, e.name[n])
         draw_backoff(e, n, 0)
 
 
 @borrowing
-def count_hearers(e: Ether) -> None:
-    """How many hear every node, for a world in which nobody moves."""
+def count_hearers(e: WifiTables) -> None:
+    """Number of receivers of every node, if no node moves."""
     bin_nodes(e, 0)
     for n in range(len(e.node)):
         e.hearer_first[n + 1] = e.hearer_first[n] + gather(e, n, 0, 0, 0)
 
 
 @borrowing
-def write_hearers(e: Ether) -> None:
+def write_hearers(e: WifiTables) -> None:
     for n in range(len(e.node)):
         gather(e, n, 0, e.hearer_first[n], e.hearer_first[n + 1] - e.hearer_first[n])
 
 
 @borrowing
-def put_heads(e: Ether) -> None:
-    """Say which rows of what is told belong together."""
+def put_heads(e: WifiTables) -> None:
+    """Mark the ranges of reports that belong together."""
     heads = 0
-    for k in range(e.desk[0].told):
-        row = e.told[k]
-        if k == 0 or row.frame != e.told[k - 1].frame or row.kind != e.told[k - 1].kind:
+    for k in range(e.scalars[0].reports):
+        row = e.report[k]
+        if k == 0 or row.frame != e.report[k - 1].frame or row.kind != e.report[k - 1].kind:
             head = e.head[heads]
             head.frame, head.peer, head.kind, head.node = row.frame, row.peer, row.kind, row.node
             head.begin, head.at_s = k, row.at_s
             heads += 1
         e.head[heads - 1].end = k + 1
-    e.desk[0].heads = heads
+    e.scalars[0].heads = heads
 
 
 @borrowing
-def note_due(e: Ether) -> None:
-    """When there is something to run for."""
-    desk = e.desk[0]
-    if desk.told > desk.reported:
-        desk.due = -1
+def note_due(e: WifiTables) -> None:
+    """Time of the next event."""
+    scalars = e.scalars[0]
+    if scalars.reports > scalars.reported:
+        scalars.due = -1
     else:
-        desk.due = e.event[0].at if desk.events > 0 else NEVER
+        scalars.due = e.event[0].at if scalars.events > 0 else NEVER
 
 
 @entry
-def run(book: int, until: int) -> int:
-    e = opened(book)
+def run(addresses: int, until: int) -> int:
+    e = opened(addresses)
     done = run_until(e, until)
     if done > 0:
         put_heads(e)
@@ -204,24 +203,24 @@ def run(book: int, until: int) -> int:
 
 
 @entry
-def queue(book: int, now: int, n: int, to: int, token: int, size_bytes: int) -> int:
-    e = opened(book)
+def queue(addresses: int, now: int, n: int, to: int, token: int, size_bytes: int) -> int:
+    e = opened(addresses)
     done = enqueue_now(e, now, e.number[n], e.number[to] if to >= 0 else to, token, size_bytes)
     note_due(e)
     return done
 
 
 @entry
-def switch(book: int, now: int, n: int, on: int) -> int:
-    e = opened(book)
+def switch(addresses: int, now: int, n: int, on: int) -> int:
+    e = opened(addresses)
     done = switch_node(e, now, e.number[n], on)
     note_due(e)
     return done
 
 
 @entry
-def prepare(book: int, seed: int, write: bool) -> None:
-    e = opened(book)
+def prepare(addresses: int, seed: int, write: bool) -> None:
+    e = opened(addresses)
     if write:
         write_hearers(e)
     else:

@@ -1,13 +1,12 @@
-"""Where nodes are and who can hear whom.
+"""Node positions, and which nodes can receive from each other.
 
-A node's position is that of its movement leg at the instant a transmission starts. Nodes are binned into a uniform
-grid whose cells are as wide as the hearing range plus some slack, so that three by three cells hold every hearer
-(and those beside them, for a sender that may have crossed a border before it is looked again);
-in each of them they stand in the order of their names, so the order of hearers depends on nothing else;
-the bins stay good until the fastest node could have used up the slack (or somebody jumps), then all are rebinned.
-Where each was seen a moment ago stands beside the bins, so that of the many in three by three cells only those have to
-be located that may be near; who they are is found once between two looks.
-When nobody moves the hearers of every node are found once, with the power they receive.
+A node's position is that of its movement leg when a transmission starts. Nodes are binned into a uniform grid whose
+cells are as wide as the reception range plus some slack, so that three by three cells hold every receiver (and the
+cells beside them, for a sender that may have crossed a border since the last scan). Within a cell, nodes are ordered by
+number, so that the order of receivers depends on nothing else. The bins are valid until the fastest node could have
+used up the slack, or a node jumps; then all nodes are binned again. The position of each node at the last scan is
+stored beside the bins, so that only the nodes that may be near have to be located; these candidates are computed once
+per scan. If no node moves, the receivers of every node and their received power are computed once.
 """
 
 from __future__ import annotations
@@ -17,18 +16,18 @@ import math
 import numpy as np
 
 from thyme.compiled import borrowing, prefetch_row
-from thyme.sim.radios.wifi.state import LOCKS, NEVER, SAID_BITS, SENSED, SURE, Ether, Row
+from thyme.sim.radios.wifi.state import LOCKS, NEVER, SAID_BITS, SENSED, SURE, Row, WifiTables
 from thyme.sim.radios.wifi.timing import LIGHT_M_PER_NS
 
 AHEAD = 8
-"""So many hearers before it is looked at, a node is fetched from memory."""
+"""How many receivers ahead a node is prefetched from memory."""
 ROUNDING = 1.001
-"""So much farther than it can be surely is not reached, however the last digits come out."""
+"""A relative margin beyond the range that no rounding error exceeds."""
 
 
 @borrowing
-def find_leg(e: Ether, n: int, at_s: float) -> None:
-    """Have the leg at hand that node n is on."""
+def find_leg(e: WifiTables, n: int, at_s: float) -> None:
+    """Find the current leg of node n."""
     me, leg, name = e.place[n], e.station[n].leg, e.name[n]
     while leg + 1 < e.leg_first[name + 1] and e.leg[leg + 1].start_s <= at_s:
         leg += 1
@@ -41,8 +40,8 @@ def find_leg(e: Ether, n: int, at_s: float) -> None:
 
 
 @borrowing
-def locate(e: Ether, n: int, now: int) -> None:
-    """Bring node n's position up to date."""
+def locate(e: WifiTables, n: int, now: int) -> None:
+    """Update the position of node n."""
     me = e.place[n]
     at_s = now * 1e-9
     if not me.start_s <= at_s < me.until_s:
@@ -54,7 +53,7 @@ def locate(e: Ether, n: int, now: int) -> None:
 
 @borrowing
 def received_mw(config: Row, distance2_m2: float) -> float:
-    """Log-distance path loss; nothing is louder than at one metre."""
+    """Log-distance path loss; the power is constant within one metre."""
     if distance2_m2 <= 1.0:
         return float(config.power_1m_mw)
     if config.exponent == 3.0:
@@ -64,7 +63,7 @@ def received_mw(config: Row, distance2_m2: float) -> float:
 
 @borrowing
 def delay_ns(distance2_m2: float) -> int:
-    """How long light takes."""
+    """Propagation delay."""
     return int(math.sqrt(distance2_m2) * (1.0 / LIGHT_M_PER_NS) + 0.5)
 
 
@@ -79,8 +78,8 @@ def line(grid: Row, y: float) -> int:
 
 
 @borrowing
-def bin_nodes(e: Ether, now: int) -> None:
-    """Sort all nodes into cells and say how long that stays good."""
+def bin_nodes(e: WifiTables, now: int) -> None:
+    """Sort all nodes into cells and set how long that is valid."""
     grid, place = e.grid[0], e.place
     for cell in range(len(e.cell_first)):
         e.cell_first[cell] = 0
@@ -97,35 +96,35 @@ def bin_nodes(e: Ether, now: int) -> None:
     for cell in range(grid.across * grid.down):
         e.cell_first[cell] = e.cell_first[cell + 1]
     e.cell_first[grid.across * grid.down] = len(place)
-    desk = e.desk[0]
-    desk.grid_until = NEVER
+    scalars = e.scalars[0]
+    scalars.grid_until = NEVER
     if grid.speed_mps > 0.0:
-        desk.grid_until = now + np.int64(grid.slack_m / grid.speed_mps * 1e9)
-    while desk.next_jump < len(e.jump) and e.jump[desk.next_jump] <= now:
-        desk.next_jump += 1
-    if desk.next_jump < len(e.jump):
-        desk.grid_until = min(desk.grid_until, e.jump[desk.next_jump] - 1)
+        scalars.grid_until = now + np.int64(grid.slack_m / grid.speed_mps * 1e9)
+    while scalars.next_jump < len(e.jump) and e.jump[scalars.next_jump] <= now:
+        scalars.next_jump += 1
+    if scalars.next_jump < len(e.jump):
+        scalars.grid_until = min(scalars.grid_until, e.jump[scalars.next_jump] - 1)
     look_around(e, now)
 
 
 @borrowing
-def look_around(e: Ether, now: int) -> None:
-    """Note where everybody is, in the order of the bins."""
+def look_around(e: WifiTables, now: int) -> None:
+    """Scan the positions of all nodes, in the order of the bins."""
     grid = e.grid[0]
     for k in range(len(e.cell_node)):
         n = e.cell_node[k]
         locate(e, n, now)
         e.seen[k].x, e.seen[k].y = e.place[n].x, e.place[n].y
-    e.desk[0].listed = 0
-    e.desk[0].looks += 1
-    e.desk[0].seen_until = NEVER
+    e.scalars[0].listed = 0
+    e.scalars[0].looks += 1
+    e.scalars[0].seen_until = NEVER
     if grid.speed_mps > 0.0:
-        e.desk[0].seen_until = now + np.int64(grid.drift_m / grid.speed_mps * 1e9)
+        e.scalars[0].seen_until = now + np.int64(grid.drift_m / grid.speed_mps * 1e9)
 
 
 @borrowing
-def describe(e: Ether, k: int, n: int, distance2_m2: float) -> None:
-    """Write what a frame is to hearer k, which is node n."""
+def describe(e: WifiTables, k: int, n: int, distance2_m2: float) -> None:
+    """Write how receiver k, which is node n, gets a frame."""
     config = e.config[0]
     power = received_mw(config, distance2_m2)
     e.power[k] = power
@@ -140,9 +139,9 @@ def describe(e: Ether, k: int, n: int, distance2_m2: float) -> None:
 
 
 @borrowing
-def find_near(e: Ether, n: int, first: int) -> int:
-    """List the nodes that may hear node n until it is looked again where everybody is, by their places in the bins and
-    from place `first` on; how many there are. By then both it and they may have strayed."""
+def find_near(e: WifiTables, n: int, first: int) -> int:
+    """List the nodes that may receive from node n until the next scan, as positions in the bins, from row `first` on;
+    returns their number. By then both ends may have moved."""
     grid, me, near = e.grid[0], e.place[n], e.near
     stray_m = ROUNDING * grid.drift_m
     near_m = e.config[0].hear_m + 2.0 * stray_m
@@ -150,7 +149,7 @@ def find_near(e: Ether, n: int, first: int) -> int:
     left, right = max(0, column(grid, me.x - stray_m) - 1), min(grid.across, column(grid, me.x + stray_m) + 2)
     bottom, top = max(0, line(grid, me.y - stray_m) - 1), min(grid.down, line(grid, me.y + stray_m) + 2)
     for y in range(bottom, top):
-        # the cells of a line follow each other, and so do who are in them
+        # the cells of a row are adjacent in memory, and so are their nodes
         for k in range(e.cell_first[y * grid.across + left], e.cell_first[y * grid.across + right]):
             dx, dy = e.seen[k].x - me.x, e.seen[k].y - me.y
             near[place] = k
@@ -159,23 +158,23 @@ def find_near(e: Ether, n: int, first: int) -> int:
 
 
 @borrowing
-def those_near(e: Ether, n: int) -> tuple[int, int]:
-    """Where the nodes that may hear node n are listed, and how many they are. A list is good until it is looked again
-    where everybody is; when there is no room for another, all are made anew."""
-    desk, mine = e.desk[0], e.nearby[n]
-    if mine.looked != desk.looks:
-        if desk.listed + len(e.place) >= len(e.near):
-            desk.listed = 0
-            desk.looks += 1
-        mine.looked, mine.first = desk.looks, desk.listed
-        mine.count = find_near(e, n, desk.listed)
-        desk.listed += mine.count
+def those_near(e: WifiTables, n: int) -> tuple[int, int]:
+    """The range of rows that lists the candidate receivers of node n. A list is valid until the next scan; if there is
+    no room for another, all lists are dropped."""
+    scalars, mine = e.scalars[0], e.nearby[n]
+    if mine.looked != scalars.looks:
+        if scalars.listed + len(e.place) >= len(e.near):
+            scalars.listed = 0
+            scalars.looks += 1
+        mine.looked, mine.first = scalars.looks, scalars.listed
+        mine.count = find_near(e, n, scalars.listed)
+        scalars.listed += mine.count
     return mine.first, mine.count
 
 
 @borrowing
-def gather(e: Ether, n: int, now: int, first: int, room: int) -> int:
-    """Write the hearers of node n from row `first` on (counting only, when there is no `room`)."""
+def gather(e: WifiTables, n: int, now: int, first: int, room: int) -> int:
+    """Write the receivers of node n from row `first` on (only count them if there is no `room`)."""
     config, me = e.config[0], e.place[n]
     near_m = config.hear_m + ROUNDING * e.grid[0].drift_m
     reach2, near2, found = config.hear_m * config.hear_m, near_m * near_m, 0

@@ -15,10 +15,21 @@ from typing import Literal
 import msgspec
 
 from thyme.model.errors import InputError
-from thyme.model.settings.bounds import AtLeastOne, Count, NotNegative, Positive
+from thyme.model.settings.bounds import AtLeastOne, Count, Positive
 
 ERROR_MODELS = ("nist", "table")
 BROADCAST_MODES = ("ofdm6", "dsss1")
+CW_MAX = 1023
+"""The widest contention window in slots (802.11)."""
+HEADER_BYTES = 64
+"""8 UDP + 20 IP + 8 LLC + 24 MAC + 4 FCS."""
+PSDU_MAX_BYTES = 4095
+"""The longest PSDU that the OFDM length field can say."""
+SIFS_US = 10.0
+SLOT_US = 20.0
+"""802.11g's in the 2.4 GHz band, with the long slot of an ad hoc network."""
+DETECTION_US = 4.0
+"""How long a preamble must last before it is noticed (ns-3.44)."""
 
 
 class WifiProfile(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,19 +57,10 @@ class WifiOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     retry_limit: AtLeastOne = 7
     """Transmissions of one unicast frame, the first one included."""
     cw_min: AtLeastOne = 15
-    cw_max: AtLeastOne = 1023
     queue_max: AtLeastOne = 500
     """Frames waiting at one node."""
     lifetime_s: Positive = 0.5
     """How long a frame may wait."""
-    header_bytes: Count = 64
-    """8 UDP + 20 IP + 8 LLC + 24 MAC + 4 FCS."""
-    psdu_max_bytes: AtLeastOne = 4095
-    """The longest PSDU that the OFDM length field can say."""
-    sifs_us: Positive = 10.0
-    slot_us: Positive = 20.0
-    detection_us: NotNegative = 4.0
-    """How long a preamble must last before it is noticed."""
 
 
 _PROFILES = (
@@ -93,7 +95,7 @@ def check(profile: WifiProfile, options: WifiOptions) -> None:
     for field in ("retry_limit", "cw_min", "queue_max", "lifetime_s"):
         if getattr(options, field) <= 0:
             raise InputError(f"{field} must be positive, not {getattr(options, field)}")
-    if options.cw_max < options.cw_min:
-        raise InputError(f"cw_max ({options.cw_max}) must not be smaller than cw_min ({options.cw_min})")
+    if options.cw_min > CW_MAX:
+        raise InputError(f"cw_min is {options.cw_min}; expected at most {CW_MAX}, the widest window of 802.11")
     if profile.path_loss_exponent <= 0.0:
         raise InputError(f"path_loss_exponent must be positive, not {profile.path_loss_exponent}")

@@ -1,43 +1,43 @@
-"""The packets that wait at a node: first in, first out, bounded, each with a lifetime.
+"""The packet queue of a node: first in, first out, bounded, each packet with a lifetime.
 
-A packet leaves its queue when it was sent (broadcast), acknowledged, given up after too many tries, or when it has
-waited longer than its lifetime, which is noticed the next time the node looks at its queue. That one was sent is told,
-unless nobody wants to know (`config.quiet`): then it is noted, and whatever is told next is not earlier.
+A packet leaves its queue when it was sent (broadcast), acknowledged, given up after too many tries, or after its
+lifetime, which is checked the next time the node accesses its queue. A transmission is reported unless no one
+subscribes (`config.quiet`): then its time is recorded, and the next report is not earlier.
 """
 
 from __future__ import annotations
 
 from thyme.compiled import borrowing
-from thyme.sim.radios.wifi.state import Ether
+from thyme.sim.radios.wifi.state import WifiTables
 
-# what a protocol is told
-RECEIVED, SENT, GIVEN_UP, DROPPED = 0, 1, 2, 3
+# kinds of reports to a protocol
+RECEIVED, SENT, GIVEN_UP, DROPPED, EXPIRED = 0, 1, 2, 3, 4
 
 
 @borrowing
-def tell(e: Ether, at: int, kind: int, n: int, peer: int, token: int) -> None:
-    row = e.told[e.desk[0].told]
-    row.at_s = max(at * 1e-9, e.desk[0].ended_s)
+def tell(e: WifiTables, at: int, kind: int, n: int, peer: int, token: int) -> None:
+    row = e.report[e.scalars[0].reports]
+    row.at_s = max(at * 1e-9, e.scalars[0].ended_s)
     row.kind, row.node, row.frame = kind, e.name[n], token
     row.peer = e.name[peer] if peer >= 0 else peer
-    e.desk[0].told += 1
+    e.scalars[0].reports += 1
 
 
 @borrowing
-def note_ended(e: Ether, at: int, token: int) -> None:
-    desk = e.desk[0]
-    desk.ended_s = max(at * 1e-9, desk.ended_s)
-    e.ended[desk.ended].at_s, e.ended[desk.ended].frame = desk.ended_s, token
-    desk.ended += 1
+def note_ended(e: WifiTables, at: int, token: int) -> None:
+    scalars = e.scalars[0]
+    scalars.ended_s = max(at * 1e-9, scalars.ended_s)
+    e.ended[scalars.ended].at_s, e.ended[scalars.ended].frame = scalars.ended_s, token
+    scalars.ended += 1
 
 
 @borrowing
-def append_packet(e: Ether, n: int, to: int, token: int, size_bytes: int, now: int) -> None:
-    desk, me = e.desk[0], e.station[n]
-    k = desk.free_packet
+def append_packet(e: WifiTables, n: int, to: int, token: int, size_bytes: int, now: int) -> None:
+    scalars, me = e.scalars[0], e.station[n]
+    k = scalars.free_packet
     row = e.packet[k]
-    desk.free_packet = row.next
-    desk.packets_left -= 1
+    scalars.free_packet = row.next
+    scalars.packets_left -= 1
     row.token, row.to, row.bytes, row.tries, row.heard, row.next = token, to, size_bytes, 0, 0, -1
     row.expires = now + e.config[0].lifetime
     if me.queued == 0:
@@ -49,19 +49,19 @@ def append_packet(e: Ether, n: int, to: int, token: int, size_bytes: int, now: i
 
 
 @borrowing
-def drop_head(e: Ether, n: int) -> None:
-    desk, me = e.desk[0], e.station[n]
+def drop_head(e: WifiTables, n: int) -> None:
+    scalars, me = e.scalars[0], e.station[n]
     k = me.head
     me.head = e.packet[k].next
     me.queued -= 1
-    e.packet[k].next = desk.free_packet
-    desk.free_packet = k
-    desk.packets_left += 1
+    e.packet[k].next = scalars.free_packet
+    scalars.free_packet = k
+    scalars.packets_left += 1
 
 
 @borrowing
-def finish_head(e: Ether, n: int, kind: int, at: int) -> None:
-    """The packet at the head is done with: tell whoever owns its token, if need be."""
+def finish_head(e: WifiTables, n: int, kind: int, at: int) -> None:
+    """The packet at the head is done: report it to the owner of its token, if needed."""
     row = e.packet[e.station[n].head]
     if kind == SENT and e.config[0].quiet != 0 and row.token >= 0:
         note_ended(e, at, row.token)
@@ -71,10 +71,10 @@ def finish_head(e: Ether, n: int, kind: int, at: int) -> None:
 
 
 @borrowing
-def drop_expired(e: Ether, n: int, now: int, room: int) -> None:
-    """Give up the packets that waited too long, as many as there is `room` to tell."""
+def drop_expired(e: WifiTables, n: int, now: int, room: int) -> None:
+    """Drop the packets whose lifetime ended, at most as many as there is `room` to report."""
     me = e.station[n]
     while me.queued > 0 and e.packet[me.head].expires < now and room > 0:
         e.tally[n].given_up_lifetime += 1
-        finish_head(e, n, 2, now)
+        finish_head(e, n, GIVEN_UP if e.packet[me.head].tries > 0 else EXPIRED, now)
         room -= 1

@@ -15,7 +15,7 @@ from thyme.sim.radios.wifi.error_model import BITS_PER_NS, NIST, SURE_SNR, chunk
 from thyme.sim.radios.wifi.interference import collect_steps, loudest
 from thyme.sim.radios.wifi.places import ROUNDING
 from thyme.sim.radios.wifi.randomness import uniform
-from thyme.sim.radios.wifi.state import BOUNDS, SURE, Ether
+from thyme.sim.radios.wifi.state import BOUNDS, SURE, WifiTables
 from thyme.sim.radios.wifi.timing import DSSS1, OFDM_HEADER_NS, OFDM_PREAMBLE_NS, header_ns, preamble_ns
 
 LOST, HEADER, WHOLE = 0, 1, 2
@@ -23,7 +23,7 @@ LOST, HEADER, WHOLE = 0, 1, 2
 
 
 @borrowing
-def prepare_bounds(e: Ether) -> None:
+def prepare_bounds(e: WifiTables) -> None:
     """Fill in what is known of the NIST curve."""
     for i in range(BOUNDS + 1):
         e.rate_bound[i] = nist_rate(i * (SURE_SNR / BOUNDS))
@@ -37,7 +37,7 @@ def bound_below(snr: float) -> int:
 
 
 @borrowing
-def span_success(e: Ether, f: int, k: int, begin: int, end: int) -> float:
+def span_success(e: WifiTables, f: int, k: int, begin: int, end: int) -> float:
     """The chance that hearer k decodes frame f from `begin` to `end`: the product over chunks of constant SINR."""
     config, mode, power = e.config[0], e.frame[f].mode, e.power[k]
     model = config.error_model
@@ -51,19 +51,19 @@ def span_success(e: Ether, f: int, k: int, begin: int, end: int) -> float:
 
 
 @borrowing
-def has_header(e: Ether, f: int, k: int, arrival: int, draw: float) -> bool:
+def has_header(e: WifiTables, f: int, k: int, arrival: int, draw: float) -> bool:
     mode = e.frame[f].mode
     return draw < span_success(e, f, k, arrival + preamble_ns(mode), arrival + header_ns(mode))
 
 
 @borrowing
-def has_payload(e: Ether, f: int, k: int, arrival: int, draw: float) -> bool:
+def has_payload(e: WifiTables, f: int, k: int, arrival: int, draw: float) -> bool:
     frame = e.frame[f]
     return draw < span_success(e, f, k, arrival + header_ns(frame.mode), arrival + frame.length)
 
 
 @borrowing
-def received(e: Ether, f: int, k: int, n: int, arrival: int) -> int:
+def received(e: WifiTables, f: int, k: int, n: int, arrival: int) -> int:
     """What node n, which is hearer k, has of frame f; a draw for the header, another for the rest."""
     config, frame, power = e.config[0], e.frame[f], e.power[k]
     bounded = config.error_model == NIST and frame.mode != DSSS1

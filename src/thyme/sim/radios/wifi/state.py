@@ -1,16 +1,20 @@
-"""The tables of the radio: everything that is known about nodes, frames on the air, packets and events.
+"""The radio's tables: the state of nodes, frames on the air, packets and events.
 
-All tables are structured arrays by index; times are whole nanoseconds, powers milliwatts. Tables that hold a
-changing number of rows (frames, overlaps, packets, events) keep their free rows in a list through `next`; when one
-runs short the kernel says so before it begins an event and Python gives it twice the room.
+All tables are structured arrays; times are whole nanoseconds, powers milliwatts. Tables with a varying number of rows
+(frames, overlaps, packets, events) link their free rows through `next`. When one runs short, the kernel returns before
+it starts an event, and Python doubles the table.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from thyme.compiled import opener
+from thyme.sim.radios.radio import REPORT
 
 Table = NDArray[np.void]
 Row = Any
@@ -22,9 +26,9 @@ BROADCAST, UNICAST, ACK, RTS, CTS = 0, 1, 2, 3, 4
 KINDS = 5
 EVERYBODY = -1
 
-# where a node stands in its quest for the medium
+# state of a node's access to the medium
 IDLE, REQUESTED, GRANTED = 0, 1, 2
-# which answer it waits for
+# the response it waits for
 NOTHING, WAIT_ACK, WAIT_CTS = 0, 1, 2
 
 CONFIG = np.dtype(
@@ -37,22 +41,25 @@ CONFIG = np.dtype(
         ],
         *[(name, "i8") for name in ("cw_min", "cw_max", "retry_limit", "rts_bytes", "queue_max", "lifetime")],
         *[(name, "i8") for name in ("together", "max_hearers", "static")],
-        ("quiet", "i8"),  # whether nobody wants to be told of what was sent
+        ("quiet", "i8"),  # whether no one subscribes to sent frames
     ]
 )
 # scalars that change
-DESK = np.dtype(
+SCALARS = np.dtype(
     [
-        *[(name, "i8") for name in ("now", "events", "order", "told", "reported", "grid_until", "next_jump", "active")],
+        *[
+            (name, "i8")
+            for name in ("now", "events", "order", "reports", "reported", "grid_until", "next_jump", "active")
+        ],
         ("seen_until", "i8"),
         *[(name, "i8") for name in ("free_frame", "free_overlap", "free_packet")],
         *[(name, "i8") for name in ("frames_left", "overlaps_left", "packets_left")],
         *[(name, "i8") for name in ("heads", "due", "ended")],
-        *[(name, "i8") for name in ("looks", "listed")],  # how often it was looked where all are, and `near` so far
-        ("ended_s", "f8"),  # when what was sent last, of which nobody was told, left the air
+        *[(name, "i8") for name in ("looks", "listed")],  # counts the scans of all positions; rows of `near` in use
+        ("ended_s", "f8"),  # when the last unreported transmission ended
     ]
 )
-# what every hearer of every frame needs, in one cache line: a frame touches no other of most who sense it
+# what every receiver of every frame needs, in one cache line; most receivers that sense a frame need nothing else
 NODE = np.dtype(
     [
         *[(name, "i8") for name in ("tx_end", "rx_end", "busy_end", "lock_at", "sensed_ns", "rx_ns")],
@@ -61,7 +68,7 @@ NODE = np.dtype(
     ],
     align=True,
 )
-# what a node keeps besides; the first line is what whoever decodes a frame needs
+# the rest of a node's state; a node that decodes a frame needs the first line
 STATION = np.dtype(
     [
         ("stream", "u8"),
@@ -71,7 +78,7 @@ STATION = np.dtype(
     ],
     align=True,
 )
-# where a node was when it was last looked for, and the leg it was on, in one cache line
+# a node's last known position and its current leg, in one cache line
 PLACE = np.dtype([(name, "f8") for name in ("x", "y", "until_s", "start_s", "from_x", "from_y", "vx", "vy")])
 FRAME = np.dtype(
     [
@@ -82,14 +89,14 @@ FRAME = np.dtype(
     ],
     align=True,
 )
-# who may sense a frame: the delay with which it comes, above three bits that say what it is there
+# a possible receiver of a frame: the propagation delay, above three bits that describe the signal there
 HEARER = np.dtype([("node", "i4"), ("said", "i4")])
 LOCKS, SENSED, SURE = 1, 2, 4
-"""It can be locked on to; it keeps the medium busy alone; where nothing interferes it has no error."""
+"""The receiver can lock on to it; it alone keeps the medium busy; without interference it has no errors."""
 SAID_BITS = 3
 BOUNDS = 256
-"""Steps of the ratio of signal to noise, up to where nothing is lost, of which chances are known beforehand: few, so
-that they stay in the processor's nearest memory."""
+"""Steps of the signal-to-noise ratio, up to the lossless one, with precomputed probabilities: few, to stay in the L1
+cache."""
 OVERLAP = np.dtype([("x", "f8"), ("y", "f8"), ("start", "i8"), ("end", "i8"), ("next", "i8")], align=True)
 PACKET = np.dtype(
     [
@@ -104,9 +111,9 @@ PACKET = np.dtype(
     align=True,
 )
 EVENT = np.dtype([("at", "i8"), ("order", "i8"), ("a", "i8"), ("b", "i8"), ("who", "i8"), ("kind", "i8")])
-# rows of `told` that follow each other and tell the same of one frame
+# consecutive reports about one frame
 HEAD = np.dtype([*((name, "i8") for name in ("frame", "peer", "kind", "node", "begin", "end")), ("at_s", "f8")])
-# a frame that was sent, of which nobody was told
+# a transmission that was not reported
 ENDED = np.dtype([("at_s", "f8"), ("frame", "i8")])
 COUNT = np.dtype(
     [
@@ -135,44 +142,57 @@ LEG = np.dtype([(name, "f8") for name in ("start_s", "x", "y", "vx", "vy")])
 CHUNK = np.dtype([("at", "i8"), ("change", "f8")])
 
 
-class Ether(NamedTuple):
-    """All tables together."""
+class WifiTables(NamedTuple):
+    """The radio's tables."""
 
     config: Table
-    desk: Table
+    scalars: Table
     node: Table
     station: Table
     place: Table
-    tally: Table  # what every node counted, besides what stands with the node
+    tally: Table  # counters of every node that are not in its row
     frame: Table
-    hearer: Table  # static nodes: everybody's hearers; otherwise `max_hearers` rows per frame
-    power: NDArray[np.float64]  # as many: how strong it is there
+    hearer: Table  # static nodes: the receivers of every node; otherwise `max_hearers` rows per frame
+    power: NDArray[np.float64]  # one row for each of those: the received power
     hearer_first: NDArray[np.int64]
-    locker: NDArray[np.int32]  # `max_hearers` rows per frame: rows of the hearers who locked on to it
+    locker: NDArray[np.int32]  # `max_hearers` rows per frame: the receivers locked on to it
     overlap: Table
     packet: Table
     event: Table
-    told: Table
+    report: Table
     head: Table
     ended: Table
     grid: Table  # row 0 for nodes, row 1 for frames on the air
-    name: NDArray[np.int64]  # what others call the nodes, which are numbered here by where they are at first
-    number: NDArray[np.int64]  # and the other way round
+    name: NDArray[np.int64]  # public node numbers; the tables number nodes by their first position
+    number: NDArray[np.int64]  # the inverse
     cell_first: NDArray[np.int64]  # nodes by cell
     cell_node: NDArray[np.int64]
-    seen: Table  # as many rows: where they were seen last, if they move
-    near: NDArray[np.int32]  # places in the bins of nodes that may hear others
-    nearby: Table  # by node: where those that may hear it are listed there
+    seen: Table  # one row for each of those: the last known position, if nodes move
+    near: NDArray[np.int32]  # candidate receivers, as positions in the bins
+    nearby: Table  # by node: its range of candidate receivers
     air_head: NDArray[np.int64]  # frames on the air by cell
     jump: NDArray[np.int64]
     leg_first: NDArray[np.int64]
     leg: Table
-    header_bound: NDArray[np.float64]  # by step, `BOUNDS` + 1: the chance of a header …
+    header_bound: NDArray[np.float64]  # by step, `BOUNDS` + 1: the probability of receiving a header …
     rate_bound: NDArray[np.float64]  # … and the logarithm of a bit's (`error_model.nist_rate`)
     chunk: Table  # scratch: steps of interference
 
 
+_NUMBER, _SHORT, _POWER = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.float64)
+
+_ROWS = (
+    *(CONFIG, SCALARS, NODE, STATION, PLACE, COUNT, FRAME, HEARER, _POWER, _NUMBER, _SHORT),
+    *(OVERLAP, PACKET, EVENT, REPORT, HEAD, ENDED, GRID),
+    *(_NUMBER, _NUMBER, _NUMBER, _NUMBER, SEEN, _SHORT, NEARBY, _NUMBER, _NUMBER, _NUMBER, LEG, _POWER, _POWER, CHUNK),
+)
+
+opened: Callable[[int], WifiTables] = opener(dict(zip(WifiTables._fields, _ROWS, strict=True)))
+"""In compiled code: the tables at the addresses of an `address_book`. Passing twenty arrays in every call would cost
+more than most calls do."""
+
+
 def free_rows(table: Table, start: int) -> None:
-    """Chain the rows from `start` on into a list of free rows (the last one ends it)."""
+    """Link the rows from `start` on into a free list."""
     table["next"][start:] = np.arange(start + 1, len(table) + 1)
     table["next"][-1] = -1

@@ -1,1 +1,0 @@
-"""Subscriptions: a cell that brokers them, notifications, and the subscriber itself."""

@@ -1,1 +1,0 @@
-"""What a member keeps on behalf of its cell."""

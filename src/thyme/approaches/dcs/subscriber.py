@@ -1,0 +1,196 @@
+"""The subscriber side of Thyme-DCS (Thyme FGCS §6.4): a node's own subscriptions and their notifications.
+
+A subscription is divided among the cells of its conjunctions' keys; the node stores which, across restarts. Any of them
+notifies; each object is delivered once (`Inbox`). Past matches come with the cells' answers, and the most recent of all
+cells are delivered (`Pager`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from math import inf
+from struct import Struct
+
+import msgspec
+
+from thyme.approaches.dcs.cell import Cell
+from thyme.approaches.dcs.cell_requests import CellRequests
+from thyme.approaches.dcs.keys import parts_of
+from thyme.approaches.inbox import Inbox, OwnSubscription
+from thyme.approaches.interface import Done, Notify, Outcome, ignore
+from thyme.approaches.pager import Pager
+from thyme.model.frames import TimeFrame
+from thyme.model.ids import CellId, ObjectKey, SubscriptionKey
+from thyme.model.objects import Metadata
+from thyme.model.queries import Query
+from thyme.model.subscriptions import Subscription
+from thyme.routing.cells.addresses import Arrival
+from thyme.wire.cells import CellAnswer, CellNotification, PastOf, SubscribePart, UnsubscribePart
+from thyme.wire.storage import MoreRequest
+
+SUBSCRIPTION_CELLS = "subscription cells"
+OVERTAKEN_S = 0.1
+"""How long to wait for past matches that were overtaken by the answer, before requesting them."""
+_cells = msgspec.msgpack.Decoder(list[CellId])
+_PUBLISHED = Struct(">d")
+
+
+def _as_it_is(done: Done) -> Done:
+    return done
+
+
+class Subscriber:
+    """This node's subscriptions, and the cells that have a share of each."""
+
+    def __init__(self, cell: Cell, requests: CellRequests, begun: Callable[[Done], Done] = _as_it_is) -> None:
+        """`begun` receives the callback of every admitted operation and returns the one to call instead."""
+        self._cell = cell
+        self._requests = requests
+        self._begun = begun
+        limits = cell.options.limits
+        self._inbox: Inbox[CellId] = Inbox(cell.host, limits.own_subscriptions, limits.notified_memory)
+        self._inbox.removed = self._forget_cells
+        self._inbox.stamp = self._stamp
+        self.subscribed: Callable[[], None] = ignore
+        """Called when this node has subscribed."""
+        self.doubted: Callable[[SubscriptionKey, CellId], None] = ignore
+        """Called when a cell that had lost its share of a subscription gets it again."""
+        self._pager: Pager[CellId] = Pager(self._inbox, cell.requests, self._ask_for_past, cell.options.past_matches)
+        cell.hear(CellNotification, self._on_notification)
+        cell.hear(PastOf, self._on_past)
+
+    def subscribe(self, query: Query, frame: TimeFrame, notify: Notify, done: Done, sid: int | None) -> SubscriptionKey:
+        number = self._inbox.next_sid() if sid is None else sid
+        subscription = Subscription.to_query(SubscriptionKey(number, self._cell.host.node), query, frame)
+        parts = parts_of(self._cell.grid, subscription, self._cell.host.random)
+        self._inbox.add(subscription, notify)
+        self._cell.host.store.put(SUBSCRIPTION_CELLS, str(number), msgspec.msgpack.encode(sorted(parts)))
+        self._cell.named[subscription.key] = self._cell.place
+        own, ended = self._inbox.get(number), self._begun(done)
+
+        def tell(outcome: Outcome) -> None:
+            self._pager.give(own, ignore)
+            ended(Outcome(outcome.failure, own.remaining))
+
+        def answered(outcome: Outcome) -> None:
+            if own.past.awaited():
+                self._cell.host.after(OVERTAKEN_S, lambda: tell(outcome))
+            else:
+                tell(outcome)
+
+        self._send_parts(own, parts, answered)
+        self.subscribed()
+        return subscription.key
+
+    def unsubscribe(self, sid: int, done: Done) -> None:
+        if self._inbox.ended(sid):
+            done(Outcome())
+            return
+        key = self._inbox.get(sid).subscription.key
+        cells = self._cells_of(sid)
+        self._inbox.remove(sid)
+        self._requests.ask(cells, lambda number: UnsubscribePart(number, key), self._begun(done))
+
+    def more(self, sid: int, done: Done, most: int = 0) -> None:
+        """Deliver the next batch of past matches, of all cells together; or a stream of up to so many."""
+        own = self._inbox.get(sid)
+        self._pager.give(own, self._begun(done), most)
+
+    def remaining(self, sid: int) -> int:
+        return self._inbox.get(sid).remaining
+
+    def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
+        return self._inbox.resume(notify)
+
+    def shares(self, at_s: float = -inf) -> Iterator[tuple[SubscriptionKey, CellId]]:
+        """Every subscription with every cell that has a share of it; with a time, only those that had not ended by
+        then."""
+        for own in self._inbox:
+            key = own.subscription.key
+            if not own.subscription.frame.ended(at_s):
+                for cell in self._cells_of(key.sid):
+                    yield key, cell
+
+    def share_of(self, key: SubscriptionKey, cell: CellId) -> Subscription | None:
+        """The conjunctions of one of this node's subscriptions that a cell may have to evaluate."""
+        own = self._inbox.find(key)
+        return None if own is None else self._share(own, cell)
+
+    def delivered(self, key: SubscriptionKey, cell: CellId) -> Iterator[tuple[ObjectKey, float]]:
+        """The delivered objects of a subscription that a cell's share of it matches, with the publication time of
+        each."""
+        cells = self._cells_of(key.sid)
+        place = cells.index(cell) if cell in cells else -1
+        for one, stamp in self._inbox.delivered(key.sid):
+            if len(stamp) >= _PUBLISHED.size and place in stamp[_PUBLISHED.size :]:
+                yield one, _PUBLISHED.unpack_from(stamp)[0]
+
+    def complete_from_s(self, key: SubscriptionKey) -> float | None:
+        """All matches published since this time should have been delivered. It is always, unless past matches are left
+        to request: then it is the time of the oldest one delivered. None if unknown."""
+        own = self._inbox.find(key)
+        if own is None or not own.answered:
+            return None
+        if own.notify is not None and not own.remaining:
+            return -inf
+        stamps = (stamp for _, stamp in self._inbox.delivered(key.sid) if len(stamp) >= _PUBLISHED.size)
+        return min((_PUBLISHED.unpack_from(stamp)[0] for stamp in stamps), default=None)
+
+    def _stamp(self, own: OwnSubscription[CellId], metadata: Metadata) -> bytes:
+        """When a match was published, and which of the subscription's cells should know it."""
+        cells = self._cells_of(own.subscription.key.sid)
+        shares = [0] if len(cells) == 1 else [i for i, c in enumerate(cells) if self._is_in_share(own, c, metadata)]
+        return _PUBLISHED.pack(metadata.published_s) + bytes(shares)
+
+    def _is_in_share(self, own: OwnSubscription[CellId], cell: CellId, metadata: Metadata) -> bool:
+        share = self._share(own, cell)
+        return share is not None and share.matches(metadata)
+
+    def send_again(self, key: SubscriptionKey, cell: CellId, done: Done) -> None:
+        """A cell has lost its share of a subscription."""
+        own = self._inbox.find(key)
+        share = self._share(own, cell) if own is not None else None
+        if own is not None and share is not None:
+            self._send_parts(own, {cell: share}, done, again=True)
+            self.doubted(key, cell)
+
+    def _share(self, own: OwnSubscription[CellId], cell: CellId) -> Subscription | None:
+        """The conjunctions of a subscription that a cell may have to evaluate."""
+        subscription, cell_for = own.subscription, self._cell.grid.cell_for
+        mine = tuple(c for c in subscription.conjunctions if any(cell_for(tag) == cell for tag in c.positive))
+        return Subscription(subscription.key, mine, subscription.frame) if mine else None
+
+    def _send_parts(
+        self, own: OwnSubscription[CellId], parts: Mapping[CellId, Subscription], done: Done, *, again: bool = False
+    ) -> None:
+        """Send each cell its share of a subscription."""
+
+        def send(number: int, waiting: list[CellId]) -> None:
+            place, past, now_s = self._cell.place, self._cell.options.past_matches, self._cell.host.now()
+            for cell in waiting:
+                self._cell.router.send_to_cell(cell, SubscribePart(number, parts[cell], place, past, now_s, again))
+
+        def heard(answer: CellAnswer) -> None:
+            own.past.expect(answer.cell, answer.past)
+
+        self._requests.begin(sorted(parts), send, done, heard)
+
+    def _ask_for_past(self, cell: CellId, request: MoreRequest) -> None:
+        own = self._inbox.find(request.subscription.key)
+        share = self._share(own, cell) if own is not None else None
+        asked = request if share is None else msgspec.structs.replace(request, subscription=share)
+        self._cell.router.send_to_cell(cell, asked)
+
+    def _cells_of(self, sid: int) -> list[CellId]:
+        value = self._cell.host.store.get(SUBSCRIPTION_CELLS, str(sid))
+        return _cells.decode(value) if value else []
+
+    def _forget_cells(self, sid: int) -> None:
+        self._cell.host.store.remove(SUBSCRIPTION_CELLS, str(sid))
+
+    def _on_notification(self, arrival: Arrival, message: CellNotification) -> None:
+        for key in message.keys:
+            self._inbox.accept_all(key, message.matches, arrival.hops)
+
+    def _on_past(self, arrival: Arrival, message: PastOf) -> None:
+        self._pager.on_piece(message.cell, message.piece)

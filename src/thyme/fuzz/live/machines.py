@@ -1,0 +1,340 @@
+"""Machines: devices with clocks, addresses and an event loop of their own, and the network between them.
+
+Every live node runs unmodified on its machine's loop. Time passes only in `Machines.run`, which runs the loop or the
+network event that is due next; ties are broken by order of creation, so the same seed gives the same history. A paused
+machine does nothing while its clocks run; on a suspended one the monotonic clock stops as well; a killed one never runs
+again, but a restarted one has its store.
+
+The network delays, loses, duplicates and reorders datagrams, carries multicast or not, and can be cut into parts. A
+machine has an address of IPv4, one of IPv6 or both, and may change them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import events
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from contextvars import Context
+from functools import partial
+from heapq import heappop, heappush
+from math import inf
+from random import Random
+from typing import Any
+
+import msgspec
+
+from thyme.live.link.addresses import GROUP_4, Address, family_of
+from thyme.live.link.sockets import DatagramReceiver, Endpoint, EndpointOptions
+
+EPOCH_S = 1_800_000_000.0
+"""Time of a correct clock when a history begins."""
+MAX_STEPS = 20_000_000
+"""Callbacks of one history: more is a loop without end."""
+FIRST_PORT = 40_000
+CLOSING_STEPS = 100
+"""Loop iterations that tasks have to end when a history is over."""
+
+
+class Weather(msgspec.Struct, frozen=True):
+    """What the network does to datagrams."""
+
+    delay_s: float = 0.002
+    jitter_s: float = 0.002
+    """With enough of it, datagrams overtake each other."""
+    loss: float = 0.0
+    duplication: float = 0.0
+    multicast: bool = True
+
+
+class _NoSelector:
+    def select(self, timeout: float | None) -> list[Any]:
+        return []
+
+    def close(self) -> None:
+        pass
+
+
+class VirtualLoop(asyncio.BaseEventLoop):
+    """An event loop without I/O that runs when its machine says so."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        super().__init__()
+        self._selector = _NoSelector()
+        self._monotonic = monotonic
+        self.failures: list[dict[str, Any]] = []
+        self.set_exception_handler(lambda _, context: self.failures.append(context))
+
+    def time(self) -> float:
+        return self._monotonic()
+
+    def next_s(self) -> float:
+        """When there is something to do, by the machine's monotonic clock."""
+        if self._ready:  # type: ignore[attr-defined]
+            return -inf
+        scheduled = self._scheduled  # type: ignore[attr-defined]
+        return float(scheduled[0].when()) if scheduled else inf
+
+    def step(self) -> None:
+        """Run what is due, once."""
+        events._set_running_loop(self)
+        try:
+            self._run_once()  # type: ignore[attr-defined]
+        finally:
+            events._set_running_loop(None)
+
+    async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> Any:
+        """Addresses are numeric here."""
+        family = family_of((str(host), int(port)))
+        return [(family, 0, 0, "", (str(host), int(port)))]
+
+    def _process_events(self, event_list: list[Any]) -> None:
+        pass
+
+    def _write_to_self(self) -> None:
+        pass
+
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:  # type: ignore[override]
+        """At once: a thread would make histories differ."""
+        future = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except BaseException as error:
+            future.set_exception(error)
+        return future
+
+
+class Machine:
+    """One device, from its start to its crash; a restart makes another one."""
+
+    def __init__(self, machines: Machines, name: str, hosts: tuple[str, ...], wrong_s: float, number: int) -> None:
+        self._machines = machines
+        self.name = name
+        self.number = number
+        """Among all machines that were ever started: one that is restarted draws other numbers."""
+        self.hosts = hosts
+        """Addresses: one for each family that it has."""
+        self.wrong_s = wrong_s
+        """Offset of its clock from the correct time."""
+        self.stopped_s = 0.0
+        """How long its monotonic clock was stopped."""
+        self.paused = self.suspended = self.dead = False
+        self.connected = True
+        self.loop = VirtualLoop(self.monotonic)
+        self.endpoints: list[VirtualEndpoint] = []
+        self._random = Random(f"{machines.seed}/{number}")
+
+    @property
+    def runs(self) -> bool:
+        return not (self.paused or self.suspended or self.dead)
+
+    def monotonic(self) -> float:
+        return self._machines.now_s - self.stopped_s
+
+    def wall(self) -> float:
+        """The device's wall clock."""
+        return EPOCH_S + self._machines.now_s + self.wrong_s
+
+    def begin(self, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        events._set_running_loop(self.loop)
+        try:
+            return self.loop.create_task(coroutine, context=Context())
+        finally:
+            events._set_running_loop(None)
+
+    # What a link needs of its network.
+
+    def entropy(self, size_bytes: int) -> bytes:
+        return self._random.randbytes(size_bytes)
+
+    async def open(self, address: Address, receiver: DatagramReceiver, options: EndpointOptions) -> Endpoint:
+        endpoint = VirtualEndpoint(self, self._machines, address, receiver, options)
+        self.endpoints.append(endpoint)
+        return endpoint
+
+
+class VirtualEndpoint:
+    def __init__(
+        self,
+        machine: Machine,
+        machines: Machines,
+        address: Address,
+        receiver: DatagramReceiver,
+        options: EndpointOptions,
+    ) -> None:
+        self.machine, self.receiver, self.options = machine, receiver, options
+        self._machines = machines
+        self.address: Address = (address[0], address[1] or FIRST_PORT + len(machine.endpoints))
+        self.has_group = bool(options.group_port) and ":" not in address[0]
+        self.full = False
+        self.open = True
+
+    def send(self, datagram: bytes, address: Address) -> None:
+        if self.open:
+            self._machines.send(self, datagram, address)
+
+    def announce(self, datagram: bytes) -> None:
+        if self.open and self.options.discovery_port:
+            self._machines.announce(self, datagram)
+
+    async def close(self) -> None:
+        self.open = False
+        self.machine.endpoints.remove(self)
+
+
+class Machines:
+    """All of them, the network, and the time."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.now_s = 0.0
+        self.all: list[Machine] = []
+        self._ever: list[Machine] = []
+        """Also those that were killed: nothing of them is cleaned up before the history ends."""
+        self.weather = Weather()
+        self.parts: dict[str, int] = {}
+        """In which part of the network a machine is, by name; all in one unless said otherwise."""
+        self.counts: Counter[str] = Counter()
+        """Datagrams, and what became of them."""
+        self._random = Random(f"network/{seed}")
+        self._due: list[tuple[float, int, Callable[[], None]]] = []
+        self._order = 0
+
+    def start(self, name: str, hosts: tuple[str, ...], wrong_s: float = 0.0) -> Machine:
+        machine = Machine(self, name, hosts, wrong_s, len(self._ever))
+        self.all.append(machine)
+        self._ever.append(machine)
+        return machine
+
+    def close(self) -> None:
+        """The history is over: end all tasks."""
+        for machine in self._ever:
+            tasks = asyncio.all_tasks(machine.loop)
+            for task in tasks:
+                task.cancel()
+            for _ in range(CLOSING_STEPS):
+                if all(task.done() for task in tasks):
+                    break
+                machine.loop.step()
+            machine.loop.close()
+
+    def kill(self, machine: Machine) -> None:
+        machine.dead = True
+        for endpoint in machine.endpoints:
+            endpoint.open = False
+        self.all.remove(machine)
+
+    def suspend(self, machine: Machine, duration_s: float) -> None:
+        def wake() -> None:
+            machine.suspended = False
+            machine.stopped_s += duration_s
+
+        machine.suspended = True
+        self.at(self.now_s + duration_s, wake)
+
+    def at(self, time_s: float, action: Callable[[], None]) -> None:
+        self._order += 1
+        heappush(self._due, (max(time_s, self.now_s), self._order, action))
+
+    def run(self, until_s: float) -> None:
+        """Let time pass."""
+        for _ in range(MAX_STEPS):
+            event_s = self._due[0][0] if self._due else inf
+            machine, loop_s = self._next_machine()
+            next_s = min(event_s, loop_s)
+            if next_s > until_s:
+                self.now_s = max(self.now_s, until_s)
+                return
+            self.now_s = max(self.now_s, next_s)
+            if event_s <= loop_s:
+                heappop(self._due)[2]()
+            elif machine is not None:
+                machine.loop.step()
+        raise AssertionError(f"a loop without end at {self.now_s} s")
+
+    def _next_machine(self) -> tuple[Machine | None, float]:
+        found, soonest_s = None, inf
+        for machine in self.all:
+            if machine.runs:
+                at_s = machine.loop.next_s() + machine.stopped_s
+                if at_s < soonest_s or (found is None and at_s < inf):
+                    found, soonest_s = machine, at_s
+        return found, max(soonest_s, self.now_s)
+
+    def send(self, sender: VirtualEndpoint, datagram: bytes, to: Address) -> None:
+        source = self._source(sender, to)
+        self.counts["sent"] += 1
+        self.counts[f"sent by {sender.machine.name}"] += 1
+        if source is None:
+            return
+        if to[0] == GROUP_4:
+            for other in self._endpoints(sender):
+                if self.weather.multicast and other.has_group and other.options.group_port == to[1]:
+                    self._carry(sender.machine, other, datagram, partial(_receive, source=source, grouped=True))
+            return
+        for machine in self.all:
+            if to[0] in machine.hosts:
+                for endpoint in machine.endpoints:
+                    if endpoint.address[1] == to[1]:
+                        self._carry(sender.machine, endpoint, datagram, partial(_receive, source=source))
+
+    def announce(self, sender: VirtualEndpoint, datagram: bytes) -> None:
+        for host in sender.machine.hosts if self.weather.multicast else ():
+            arrive = partial(_announced, source=(host, sender.options.discovery_port))
+            for other in self._endpoints(sender):
+                if other.options.discovery_port and any(_same_family(host, one) for one in other.machine.hosts):
+                    self._carry(sender.machine, other, datagram, arrive)
+
+    def _source(self, sender: VirtualEndpoint, to: Address) -> Address | None:
+        """The address from which a datagram leaves, if this machine can reach that family at all."""
+        hosts = [host for host in sender.machine.hosts if _same_family(host, to[0])]
+        return (hosts[0], sender.address[1]) if hosts else None
+
+    def _endpoints(self, sender: VirtualEndpoint) -> list[VirtualEndpoint]:
+        return [endpoint for machine in self.all for endpoint in machine.endpoints if endpoint is not sender]
+
+    def _carry(
+        self,
+        sender: Machine,
+        receiver: VirtualEndpoint,
+        datagram: bytes,
+        arrive: Callable[[VirtualEndpoint, bytes], None],
+    ) -> None:
+        weather, draw = self.weather, self._random
+        parts = self.parts
+        apart = parts.get(sender.name, 0) != parts.get(receiver.machine.name, 0)
+        if apart or not (sender.connected and receiver.machine.connected):
+            self.counts["cut off"] += 1
+            return
+        copies = 1 + (draw.random() < weather.duplication)
+        for _ in range(copies):
+            if draw.random() < weather.loss:
+                self.counts["lost"] += 1
+                continue
+            delay_s = weather.delay_s + draw.random() * weather.jitter_s
+            self.at(self.now_s + delay_s, lambda: self._arrive(receiver, datagram, arrive))
+        self.counts["duplicated"] += copies > 1
+
+    def _arrive(
+        self, receiver: VirtualEndpoint, datagram: bytes, arrive: Callable[[VirtualEndpoint, bytes], None]
+    ) -> None:
+        machine = receiver.machine
+        if machine.dead or machine.suspended or not receiver.open:
+            self.counts["arrived nowhere"] += 1
+            return
+        machine.loop.call_soon(lambda: arrive(receiver, datagram), context=Context())
+
+
+def _receive(endpoint: VirtualEndpoint, datagram: bytes, source: Address, *, grouped: bool = False) -> None:
+    if endpoint.open:
+        endpoint.receiver.receive(datagram, source, grouped=grouped)
+        endpoint.receiver.end_turn()
+
+
+def _announced(endpoint: VirtualEndpoint, datagram: bytes, source: Address) -> None:
+    if endpoint.open:
+        endpoint.receiver.receive_announcement(datagram, source)
+
+
+def _same_family(one: str, other: str) -> bool:
+    return (":" in one) == (":" in other)

@@ -1,0 +1,373 @@
+"""The link without I/O: one hop between live nodes, with the promises that a radio makes in the simulator.
+
+It is given datagrams with their source and the time, collects the datagrams to send (`outgoing`), and says when it has
+to be called next (`timers.next_s`). It opens no socket, reads no clock and draws no randomness of its own; `udp` is the
+event loop around it, and a simulation can be another.
+
+A broadcast is one datagram to every peer, unacknowledged. Where enough peers receive the multicast group, one datagram
+to the group serves all of them: a node asks now and then, by multicast, who receives it; each answer (by unicast) is
+valid for a while. Unicasts travel in parcels (`lanes`), which are retransmitted until they are acknowledged, and given
+up after a few tries; the receiver delivers each message once. A message larger than a datagram is sent in pieces.
+Messages are accepted from nodes that have greeted (`acquaintance`), within each one's budget (`budgets`). Datagrams
+that cannot be decoded are counted and dropped.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import Annotated
+
+import msgspec
+
+from thyme.live.link.acquaintance import Acquaintance, PeerOptions
+from thyme.live.link.addresses import GROUP_4, Address, address_text
+from thyme.live.link.budgets import FURTHER, BudgetOptions, Budgets, parcel_cost
+from thyme.live.link.directory import Directory
+from thyme.live.link.finding import DiscoveryOptions, Finder, Finding
+from thyme.live.link.frames import (
+    DATA,
+    EVERYBODY,
+    GREETING_STATE,
+    HEADER_BYTES,
+    NO_MARK,
+    TO_ALL,
+    Frame,
+    Kind,
+    pack_header,
+    unpack,
+)
+from thyme.live.link.greetings import Introduction, signed
+from thyme.live.link.lanes import Failed
+from thyme.live.link.parcels import message_count, pack_numbers, split, unpack_numbers
+from thyme.live.link.paths import PathOptions, Paths
+from thyme.live.link.peers import Peer, Peers, Presence
+from thyme.live.link.reception import Count, Deliver, Receiver, Reception
+from thyme.live.link.sealing import FrameError, Seal
+from thyme.live.link.sessions import session_mark
+from thyme.live.link.timers import Timers
+from thyme.live.link.unicasts import UnicastOptions, Unicasts, UnicastSender
+from thyme.live.trust.identity import Identity
+from thyme.live.trust.namespaces import Namespace
+from thyme.model.bounded import Bounded
+from thyme.model.errors import InputError
+from thyme.model.ids import NodeId
+from thyme.model.records import TrafficKind
+from thyme.model.settings.bounds import AtLeastOne, Positive
+from thyme.wire.message import Message
+from thyme.wire.signing import PLAIN, Codec
+
+logger = logging.getLogger("thyme.live")
+
+ANNOUNCED: Address = ("", 0)
+"""In place of an address: to the discovery groups on every interface."""
+MAX_BELIEVED = 1_000
+"""Addresses that answered that they receive the multicast group."""
+
+
+class MulticastOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 8_472
+    """Of the group, the same on all nodes; 0: no multicast."""
+    least_peers: AtLeastOne = 4
+    """With fewer receivers, a datagram for each is more reliable: radios repeat those, and multicast not."""
+    ask_s: Positive = 2.0
+    believed_s: Positive = 7.0
+    """How long an answer counts: three questions may be lost."""
+    loopback: bool = False
+    """Also within one machine, to try it."""
+
+
+class LinkOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    unicasts: UnicastOptions = UnicastOptions()
+    peers: PeerOptions = PeerOptions()
+    budget: BudgetOptions = BudgetOptions()
+    paths: PathOptions = PathOptions()
+    multicast: MulticastOptions = MulticastOptions()
+    discovery: DiscoveryOptions = DiscoveryOptions()
+    heard: AtLeastOne = 131_072
+    """Replay window: the latest frame numbers of a peer, for 40,000 frames a second while one is retransmitted."""
+    send_buffer_bytes: AtLeastOne = 1_000_000
+    """Bytes that wait for the socket; above, datagrams are dropped until it drains."""
+    receive_buffer_bytes: AtLeastOne = 4_000_000
+    """Requested of the operating system, which may give less."""
+
+
+class Link:
+    """One node's end of the link. The caller sets `timers.now_s`."""
+
+    def __init__(
+        self,
+        identity: Identity,
+        random: Random,
+        entropy: Callable[[int], bytes],
+        deliver: Deliver,
+        count: Count,
+        made_room: Callable[[], None],
+        options: LinkOptions,
+        *,
+        only_listed: bool = False,
+        codec: Codec = PLAIN,
+        namespace: Namespace | None = None,
+    ) -> None:
+        """`entropy` draws keys and nonces; `made_room` is called when `has_room` becomes true again."""
+        self._node = node = identity.node
+        self._identity = identity
+        shared = namespace or Namespace.open()
+        self._seal = Seal(shared.number, shared.frame_key, entropy)
+        self.codec = codec
+        self._count = count
+        self._options = options
+        self.outgoing: list[tuple[bytes, Address, str]] = []
+        """Datagrams to send, with their destination and the name under which they are counted."""
+        self.timers = Timers()
+        # Numbers must not repeat after a restart, or a new frame would be taken for a repeated one.
+        self._numbers = random.getrandbits(40) << 20
+        self._unicast_numbers = self._numbers
+        """Apart from those of broadcasts: a retransmitted parcel must not become too old because of many broadcasts."""
+        self._paths = Paths(options.paths)
+        self._unicasts = Unicasts(
+            options.unicasts,
+            self.timers,
+            UnicastSender(self._next_unicast_number, self._datagram_bytes, self._transmit, self._given_up, made_room),
+        )
+        receiver = Receiver(deliver, self._acknowledge, self._charge, count)
+        self.reception = Reception(node, options.heard, receiver, codec)
+        self._budgets = Budgets(options.budget)
+        self._group: Address = (GROUP_4, options.multicast.port)
+        self._has_group = False
+        self._receiving_group: Bounded[Address, float] = Bounded(MAX_BELIEVED, renewing=True)
+        self._warned_of_overflow = False
+        self._address: Address = ("", 0)
+        self.peers = Peers(options.peers.most, options.peers.most_per_host, only_listed=only_listed)
+        self.acquaintance = Acquaintance(identity, self.peers, options.peers, self.timers, entropy, self._send_greeting)
+        self.acquaintance.on_presence = self._presence
+        directory = Directory(self.timers, entropy)
+        self.finding = Finding(options.discovery, self._finder(), self.timers, directory)
+        self.watch: Callable[[Presence], None] | None = None
+        """Called when a peer comes or goes."""
+
+    @property
+    def unacknowledged(self) -> int:
+        return len(self._unicasts)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether few enough messages wait to be sent."""
+        return self._unicasts.has_room
+
+    def open(self, address: Address, *, has_group: bool) -> None:
+        """Datagrams can be sent from now on, from this address."""
+        self._address, self._has_group = address, has_group
+        if has_group:
+            self.timers.after(self._options.multicast.ask_s, self._ask_who_receives)
+        self.finding.start()
+
+    def greet(self, addresses: Iterable[Address]) -> None:
+        """Make these addresses peers, and greet them until they answer."""
+        listed = list(addresses)
+        if self._address in listed:
+            raise InputError(f"peer {address_text(self._address)} is this node's own address; name the others'")
+        if len(listed) > self._options.peers.most:
+            raise InputError(f"{len(listed)} peers are listed; a node has at most {self._options.peers.most}")
+        self.acquaintance.greet(listed)
+
+    def close(self) -> None:
+        """Say goodbye and drop everything else."""
+        self.acquaintance.leave()
+        self._has_group = False
+        self.finding.stop()
+        self.reception.clear()
+        self._unicasts.cancel()
+
+    def receive(self, data: bytes, source: Address, *, grouped: bool = False) -> None:
+        """A datagram came, by multicast if `grouped`: then also from strangers and from this node itself."""
+        if grouped and self.peers.at(source) is None:
+            return
+        if reason := self._receive(data, source, grouped):
+            self._count(TrafficKind.DROPPED, "datagram", len(data), reason)
+
+    def _receive(self, data: bytes, source: Address, grouped: bool) -> str:
+        """Handle a datagram; why it was dropped, or nothing."""
+        if not self.peers.may_come(source):
+            return "not from a peer"
+        try:
+            opened = self._seal.open(data)
+            frame = unpack(opened)
+            kind, now_s = frame.kind, self.timers.now_s
+            if kind is not Kind.ACK and not self._budgets.spend(source, now_s):
+                return "above its sender's budget"
+            if kind in GREETING_STATE:
+                return self.acquaintance.handle(frame, source)
+            peer = self.peers.at(source)
+            if peer is None or peer.node != frame.sender:
+                self.acquaintance.ask(source, len(data))
+                return "from somebody who has not greeted"
+            body = peer.cipher.open(opened)
+            if body is not None:
+                peer.heard_s, frame.body = now_s, body
+                if kind is Kind.PARCEL and (count := message_count(body)) > 1:
+                    self._budgets.owe(source, now_s, parcel_cost(count) - 1.0)
+            elif not (grouped and kind in TO_ALL and frame.mark == session_mark(peer.session)):
+                self.acquaintance.ask(source, len(data))
+                return "not marked by its sender"
+            if kind in DATA:
+                return self.reception.receive(frame, source, marked=body is not None)
+            return self._handle(frame, source)
+        except FrameError as error:
+            return str(error)
+
+    def _handle(self, frame: Frame, source: Address) -> str:
+        """A frame of a peer without messages."""
+        match frame.kind:
+            case Kind.ACK:
+                self._unicasts.acknowledge(unpack_numbers(frame.body), frame.sender)
+            case Kind.WHO_HEARS:
+                self._send_greeting(Kind.HEARD, frame.sender, source)
+            case Kind.HEARD:
+                self._receiving_group[source] = self.timers.now_s + self._options.multicast.believed_s
+            case Kind.GOODBYE | Kind.WIPED:
+                return self.acquaintance.handle(frame, source)
+            case Kind.PEERS:
+                self.finding.handle_peers(frame)
+            case Kind.HERE:
+                return "announced to this node alone"
+        return ""
+
+    def broadcast(self, message: Message) -> int:
+        """Send to every peer; the size of the encoded message."""
+        body = self.codec.encode(message)
+        addresses = self.peers.addresses()
+        together = self.in_group(addresses)
+        alone = [address for address in addresses if address not in together] if together else addresses
+        for address in (self._group, *alone) if together else alone:
+            peer = self.peers.at(address)
+            for frame in self._broadcast_frames(body, self._paths.datagram_bytes(address)):
+                self.outgoing.append((self._sealed(frame, peer), address, "broadcast"))
+        return len(body)
+
+    def unicast(self, to: NodeId, message: Message, failed: Failed) -> int:
+        """Send to a peer; the size of the encoded message."""
+        body = self.codec.encode(message)
+        peer = self.peers.find(to)
+        if peer is None:
+            self._count(TrafficKind.DROPPED, type(message).__name__, len(body), "unknown neighbour")
+            if failed:
+                self.timers.after(0.0, failed)
+        elif not self._unicasts.send(to, body, failed, self._paths.datagram_bytes(peer.address)):
+            self._count(TrafficKind.DROPPED, type(message).__name__, len(body), "link queue full")
+            self._warn_of_overflow()
+        return len(body)
+
+    def part_bytes(self) -> int:
+        """How much of a large content to send in one message: more than a radio's frame holds only if all peers are on
+        this machine."""
+        return self._paths.part_bytes(self.peers.addresses())
+
+    def in_group(self, addresses: Iterable[Address]) -> set[Address]:
+        """Those that receive the multicast group; none if they are too few."""
+        if not self._has_group:
+            return set()
+        now_s = self.timers.now_s
+        receiving = {address for address in addresses if self._receiving_group.get(address, 0.0) > now_s}
+        return receiving if len(receiving) >= self._options.multicast.least_peers else set()
+
+    def _ask_who_receives(self) -> None:
+        if not self._has_group:
+            return
+        if len(self.peers.addresses()) >= self._options.multicast.least_peers:
+            self._send_greeting(Kind.WHO_HEARS, EVERYBODY, self._group)
+        self.timers.after(self._options.multicast.ask_s, self._ask_who_receives)
+
+    def _finder(self) -> Finder:
+        def sealed(kind: Kind, to: NodeId, body: bytes, peer: Peer | None) -> bytes:
+            return self._sealed(Frame(kind, self._node, to, self._next_number(), body), peer)
+
+        def send(datagram: bytes, address: Address) -> None:
+            self.outgoing.append((datagram, address, "hello"))
+
+        def announce(datagram: bytes) -> None:
+            self.outgoing.append((datagram, ANNOUNCED, "hello"))
+
+        greet = self.acquaintance.ask
+        return Finder(
+            self._node, self._seal, self.peers, lambda: self._address, sealed, send, announce, greet, self._count
+        )
+
+    def _charge(self, sender: NodeId, signatures: int) -> None:
+        peer = self.peers.find(sender)
+        if peer is not None:
+            self._budgets.owe(peer.address, self.timers.now_s, FURTHER * signatures)
+
+    def _acknowledge(self, to: NodeId, address: Address, numbers: list[int]) -> None:
+        frame = Frame(Kind.ACK, self._node, to, self._next_number(), pack_numbers(numbers))
+        self.outgoing.append((self._sealed(frame, self.peers.find(to)), address, "ack"))
+
+    def _transmit(self, to: NodeId, kind: Kind, number: int, body: bytes, again: bool) -> None:
+        if again:
+            self._count(TrafficKind.RETRANSMITTED, "unicast", 0, "")
+        peer = self.peers.find(to)
+        if peer is not None:
+            content = peer.cipher.close(pack_header(kind, self._node, to, number), body)
+            self.outgoing.append((self._seal.close(content), peer.address, "unicast"))
+
+    def _broadcast_frames(self, body: bytes, datagram_bytes: int) -> list[Frame]:
+        """One, unless the datagrams of this path are too small."""
+        room_bytes = datagram_bytes - HEADER_BYTES
+        if len(body) <= room_bytes:
+            return [Frame(Kind.BROADCAST, self._node, EVERYBODY, self._next_number(), body)]
+        pieces = split(self._next_number(), body, room_bytes)
+        return [Frame(Kind.BROADCAST_PIECE, self._node, EVERYBODY, self._next_number(), piece) for piece in pieces]
+
+    def _datagram_bytes(self, to: NodeId) -> int:
+        peer = self.peers.find(to)
+        return self._paths.datagram_bytes(peer.address if peer else None)
+
+    def _given_up(self) -> None:
+        self._count(TrafficKind.GIVEN_UP, "unicast", 0, "retry limit")
+
+    def _warn_of_overflow(self) -> None:
+        if not self._warned_of_overflow:
+            self._warned_of_overflow = True
+            logger.warning(
+                "node %d: more waits to be sent than the link holds (%d messages); what comes now is dropped",
+                self._node,
+                self._options.unicasts.waiting,
+            )
+
+    def _presence(self, presence: Presence) -> None:
+        if not presence.here:
+            self._unicasts.abandon(presence.node)
+            self.reception.forget(presence.node)
+        else:
+            self.finding.tell(presence.node)
+        if self.watch:
+            self.watch(presence)
+
+    def _send_greeting(
+        self, kind: Kind, to: NodeId, address: Address, introduction: Introduction | None = None
+    ) -> None:
+        frame = Frame(kind, self._node, to, self._next_number())
+        if introduction is None:
+            datagram = self._sealed(frame, self.peers.at(address))
+        elif kind is Kind.WELCOME:
+            datagram = self._sealed(signed(frame, introduction, self._identity), None)
+        else:
+            datagram = self._sealed(msgspec.structs.replace(frame, body=introduction.pack()), None)
+        self.outgoing.append((datagram, address, "hello"))
+
+    def _sealed(self, frame: Frame, peer: Peer | None) -> bytes:
+        """As a datagram, encrypted for one peer or with the mark for the group."""
+        if peer is not None:
+            header = pack_header(frame.kind, frame.sender, frame.to, frame.number)
+            return self._seal.close(peer.cipher.close(header, frame.body))
+        mark = session_mark(self.acquaintance.session) if frame.kind in TO_ALL else NO_MARK
+        return self._seal.close(frame.content() + mark)
+
+    def _next_unicast_number(self) -> int:
+        self._unicast_numbers += 1
+        return self._unicast_numbers
+
+    def _next_number(self) -> int:
+        self._numbers += 1
+        return self._numbers

@@ -1,0 +1,378 @@
+"""The network as a link uses it: one socket for datagrams, one for a multicast group and some for announcements.
+
+A `Network` opens an `Endpoint`, which hands datagrams to a `DatagramReceiver`. `UdpNetwork` is the one of this machine;
+a simulation brings another. Broadcasts to the group leave from the link's own socket, so that a receiver knows their
+sender by its address. Announcements leave on every interface that there is at that time, over IPv4 and IPv6; nodes of
+one machine receive each other's over its loopback interface.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import socket
+import struct
+from contextlib import suppress
+from os import urandom
+from typing import Any, Protocol, cast
+
+import msgspec
+
+from thyme.live.link.addresses import ANY_6, GROUP_4, GROUP_6, MAPPED, Address, address_text, family_of, parse_address
+from thyme.live.link.frames import MAX_DATAGRAM_BYTES
+from thyme.live.link.paths import is_loopback
+from thyme.model.errors import InputError
+
+logger = logging.getLogger("thyme.live")
+
+READ_AT_ONCE = 64
+MAX_ANNOUNCEMENT_BYTES = 512
+MAX_INTERFACES = 32
+
+
+class DatagramReceiver(Protocol):
+    def receive(self, data: bytes, source: Address, *, grouped: bool = False) -> None:
+        """A datagram came, to this node or to the group."""
+
+    def receive_announcement(self, data: bytes, source: Address) -> None:
+        """An announcement came; the port of its source means nothing."""
+
+    def deliver(self) -> None:
+        """The first datagram of a turn was received: most often there are no others."""
+
+    def end_turn(self) -> None:
+        """All datagrams of a turn were received."""
+
+    def refused(self) -> None:
+        """The network refused to send a datagram."""
+
+
+DATAGRAMS_PER_TURN = 64
+"""Read in one turn of the event loop; then timers and other sockets have theirs."""
+
+
+class EndpointOptions(msgspec.Struct, frozen=True):
+    group_port: int
+    """0: no multicast group."""
+    group_on_loopback: bool
+    discovery_port: int
+    """0: no announcements."""
+    send_buffer_bytes: int
+    """With more waiting, the endpoint is full until the socket has sent them."""
+    receive_buffer_bytes: int
+
+
+class Endpoint(Protocol):
+    address: Address
+    has_group: bool
+    """Whether datagrams to the group are received."""
+    full: bool
+    """Whether datagrams must be dropped until earlier ones were sent."""
+
+    def send(self, datagram: bytes, address: Address) -> None: ...
+
+    def announce(self, datagram: bytes) -> None:
+        """On every interface."""
+
+    async def close(self) -> None: ...
+
+
+class Network(Protocol):
+    def entropy(self, size_bytes: int) -> bytes:
+        """Random bytes for keys and nonces."""
+
+    async def open(self, address: Address, receiver: DatagramReceiver, options: EndpointOptions) -> Endpoint:
+        """InputError if this node cannot listen there."""
+
+
+class UdpNetwork:
+    """The network of this machine."""
+
+    def entropy(self, size_bytes: int) -> bytes:
+        return urandom(size_bytes)
+
+    async def open(self, address: Address, receiver: DatagramReceiver, options: EndpointOptions) -> Endpoint:
+        bound = _bound_socket(address, options.receive_buffer_bytes)
+        endpoint = UdpEndpoint(bound, address, receiver, options)
+        await asyncio.get_running_loop().create_datagram_endpoint(lambda: endpoint, sock=bound)
+        return endpoint
+
+
+class UdpEndpoint(asyncio.DatagramProtocol):
+    def __init__(
+        self, bound: socket.socket, address: Address, receiver: DatagramReceiver, options: EndpointOptions
+    ) -> None:
+        self._socket = bound
+        self._receiver = receiver
+        self._options = options
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.DatagramTransport | None = None
+        self._mapping = bound.family == socket.AF_INET6 and address[0] == ANY_6
+        """Whether IPv4 addresses have to be written as those of IPv6."""
+        self._closed = self._loop.create_future()
+        self.full = False
+        name = bound.getsockname()
+        self.address: Address = (str(name[0]), int(name[1]))
+        self._group = self._join_group(address)
+        self.has_group = self._group is not None
+        self._announcements = _Announcements(address, bound.family, options.discovery_port, receiver)
+
+    def send(self, datagram: bytes, address: Address) -> None:
+        if self._transport is None or self._transport.is_closing():
+            return
+        if self._mapping and ":" not in address[0]:
+            address = (MAPPED + address[0], address[1])
+        self._transport.sendto(datagram, address)
+
+    def announce(self, datagram: bytes) -> None:
+        self._announcements.send(datagram)
+
+    async def close(self) -> None:
+        self._announcements.close()
+        if self._group is not None:
+            self._loop.remove_reader(self._group.fileno())
+            self._group.close()
+            self._group = None
+        if self._transport is not None:
+            self._transport.close()
+            await self._closed
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.DatagramTransport, transport)
+        self._transport.set_write_buffer_limits(self._options.send_buffer_bytes)  # type: ignore[attr-defined]
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        if not self._closed.done():
+            self._closed.set_result(None)
+
+    def pause_writing(self) -> None:
+        self.full = True
+
+    def resume_writing(self) -> None:
+        self.full = False
+
+    def error_received(self, exc: Exception) -> None:
+        self._receiver.refused()
+
+    def datagram_received(self, data: bytes, addr: tuple[Any, ...]) -> None:
+        """The loop reads one datagram in a turn; all others that are there are read with it, or a busy socket's buffer
+        overflows. The first is delivered before others are looked for, as most often there are none."""
+        self._receive(data, addr)
+        self._receiver.deliver()
+        for _ in range(DATAGRAMS_PER_TURN - 1):
+            try:
+                data, addr = self._socket.recvfrom(MAX_DATAGRAM_BYTES + 1)
+            except OSError:  # there is no more, or handling the first has closed the socket
+                break
+            self._receive(data, addr)
+        self._receiver.end_turn()
+
+    def _receive(self, data: bytes, addr: tuple[Any, ...]) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._receiver.receive(data, plain_address(addr))
+
+    def _join_group(self, address: Address) -> socket.socket | None:
+        """Listen to the group on the network of this address."""
+        options, own = self._options, self._socket
+        wanted = options.group_port and own.family == socket.AF_INET
+        if not wanted or (is_loopback(address) and not options.group_on_loopback):
+            return None
+        listening = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            network = socket.inet_aton(address[0])
+            listening.setblocking(False)
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(("", options.group_port))
+            membership = struct.pack("4s4s", socket.inet_aton(GROUP_4), network)
+            listening.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
+            own.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, network)
+            own.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 1)
+        except OSError:  # there is no multicast here
+            listening.close()
+            return None
+        self._loop.add_reader(listening.fileno(), self._read_group, listening)
+        return listening
+
+    def _read_group(self, listening: socket.socket) -> None:
+        with suppress(BlockingIOError):
+            for _ in range(READ_AT_ONCE):
+                if self._group is None:
+                    return
+                data, sender = listening.recvfrom(MAX_DATAGRAM_BYTES + 1)
+                self._receiver.receive(data, (str(sender[0]), int(sender[1])), grouped=True)
+                self._receiver.end_turn()
+
+
+class _Interface(msgspec.Struct, frozen=True):
+    """Where announcements go: by index, or for a link that is bound to one IPv4 address, by that address."""
+
+    family: int
+    index: int = 0
+    address: str = ""
+
+
+class _Announcements:
+    """Sockets for announcements, on whatever interfaces there are."""
+
+    def __init__(self, bound: Address, family: int, port: int, receiver: DatagramReceiver) -> None:
+        self._bound = bound
+        self._port = port
+        self._receiver = receiver
+        self._loop = asyncio.get_running_loop()
+        self._listening: dict[int, socket.socket] = {}
+        self._sending: dict[int, socket.socket] = {}
+        self._joined: set[_Interface] = set()
+        self._families: list[int] = [family]
+        if family == socket.AF_INET6 and bound[0] == ANY_6:
+            self._families = [socket.AF_INET, socket.AF_INET6]
+        for one in self._families if port else ():
+            self._open(one)
+
+    def close(self) -> None:
+        for listening in self._listening.values():
+            self._loop.remove_reader(listening.fileno())
+        for one in (*self._listening.values(), *self._sending.values()):
+            one.close()
+        self._listening, self._sending = {}, {}
+
+    def send(self, datagram: bytes) -> None:
+        """An interface that cannot be used is tried again the next time."""
+        interfaces = self._interfaces() if self._sending else []
+        self._joined &= set(interfaces)
+        for interface in interfaces:
+            if interface.family not in self._listening:
+                continue
+            try:
+                if interface not in self._joined:
+                    _join(self._listening[interface.family], interface)
+                    self._joined.add(interface)
+                _choose(self._sending[interface.family], interface)
+                group = GROUP_6 if interface.family == socket.AF_INET6 else GROUP_4
+                self._sending[interface.family].sendto(datagram, (group, self._port))
+            except OSError as error:
+                logger.debug("no announcement on %s: %s", interface, error)
+
+    def _interfaces(self) -> list[_Interface]:
+        host = self._bound[0]
+        found: list[_Interface] = []
+        for family in self._families:
+            if family == socket.AF_INET and host not in ("0.0.0.0", ANY_6):
+                found.append(_Interface(family, address=host))
+                continue
+            with suppress(OSError):
+                found += [_Interface(family, index) for index, _ in socket.if_nameindex()]
+        return found[:MAX_INTERFACES]
+
+    def _open(self, family: int) -> None:
+        try:
+            listening = socket.socket(family, socket.SOCK_DGRAM)
+            sending = socket.socket(family, socket.SOCK_DGRAM)
+        except OSError:  # there is no such family here
+            return
+        try:
+            for one in (listening, sending):
+                one.setblocking(False)
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                sending.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, 1)
+            else:
+                sending.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 1)
+            listening.bind(("", self._port))
+        except OSError as error:
+            listening.close()
+            sending.close()
+            logger.debug("no announcements over family %d: %s", family, error)
+            return
+        self._listening[family], self._sending[family] = listening, sending
+        self._loop.add_reader(listening.fileno(), self._read, listening)
+
+    def _read(self, listening: socket.socket) -> None:
+        with suppress(BlockingIOError):
+            for _ in range(READ_AT_ONCE):
+                data, sender = listening.recvfrom(MAX_ANNOUNCEMENT_BYTES)
+                self._receiver.receive_announcement(data, plain_address(sender))
+
+
+def _join(listening: socket.socket, interface: _Interface) -> None:
+    """An error says that this socket joined before the interface went and came back."""
+    if interface.family == socket.AF_INET6:
+        level, option = socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP
+        membership = socket.inet_pton(socket.AF_INET6, GROUP_6) + struct.pack("@I", interface.index)
+    else:
+        level, option = socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP
+        membership = socket.inet_aton(GROUP_4) + _ipv4(interface)
+    try:
+        listening.setsockopt(level, option, membership)
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+
+
+def _choose(sending: socket.socket, interface: _Interface) -> None:
+    if interface.family == socket.AF_INET6:
+        sending.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, interface.index)
+    else:
+        sending.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, bytes(4) + _ipv4(interface))
+
+
+def _ipv4(interface: _Interface) -> bytes:
+    """The end of an ip_mreqn: an address of the interface or none, and its index or none."""
+    address = socket.inet_aton(interface.address) if interface.address else bytes(4)
+    return address + struct.pack("@i", interface.index)
+
+
+def _bound_socket(address: Address, receive_buffer_bytes: int) -> socket.socket:
+    try:
+        bound = socket.socket(family_of(address), socket.SOCK_DGRAM)
+    except OSError as error:
+        raise InputError(f"cannot listen on {address_text(address)}: {error.strerror or error}") from error
+    bound.setblocking(False)
+    if address[0] == ANY_6:
+        bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+    try:
+        bound.bind(address)
+    except OSError as error:
+        bound.close()
+        if error.errno == errno.EADDRINUSE:
+            raise InputError(
+                f"cannot listen on {address_text(address)}: the port is in use; choose another or stop who has it"
+            ) from error
+        raise InputError(f"cannot listen on {address_text(address)}: {error.strerror or error}") from error
+    return bound
+
+
+def plain_address(given: tuple[Any, ...]) -> Address:
+    """An address as a socket gives it: IPv4 without what IPv6 adds, and a link-local one with its interface."""
+    if len(given) == 2:
+        return given
+    host, port = str(given[0]), int(given[1])
+    if host.startswith(MAPPED) and "." in host:
+        return host.removeprefix(MAPPED), port
+    if given[3] and "%" not in host:
+        host = f"{host}%{socket.if_indextoname(given[3])}"
+    return host, port
+
+
+async def resolve(text: str, what: str, family: int, *, any_port: bool = False) -> Address:
+    """The numeric address that datagrams will carry."""
+    host, port = parse_address(text, what, any_port=any_port)
+    loop = asyncio.get_running_loop()
+    try:
+        found = await loop.getaddrinfo(host, port, family=family, type=socket.SOCK_DGRAM)
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"{what} {text!r}: cannot find the address of {host!r}: {error}") from error
+    return str(found[0][4][0]), int(found[0][4][1])
+
+
+def has_ipv6() -> bool:
+    """Whether an IPv6 socket can be opened here."""
+    try:
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as probe:
+            probe.bind((ANY_6, 0))
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,220 @@
+"""Arguments of an application, checked before anything happens: a wrong type is an `InputError`, never a `TypeError`.
+
+Time is given as people say it: the last ten minutes, from an instant on, until another (Thyme FGCS §3.3).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import AsyncIterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, BinaryIO, TypedDict
+
+import msgspec
+
+from thyme.live.link.link import LinkOptions
+from thyme.live.node.device import DeviceOptions
+from thyme.live.node.notifications import Notice, Notifications
+from thyme.live.node.position import read_position
+from thyme.live.store.room import DiskOptions
+from thyme.live.trust.choosing import refuse_auto
+from thyme.live.trust.namespaces import DEFAULT_NAME, Namespace, namespace_of
+from thyme.model.errors import InputError
+from thyme.model.frames import TimeFrame
+from thyme.model.geometry import Point
+from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.objects import Metadata
+from thyme.model.queries import Query, parse_query
+
+Instant = float | datetime
+"""Seconds since 1970, or a date and time; without a time zone, this device's."""
+Span = float | str | timedelta
+"""Seconds, a text such as "10m" or "1h30m", or a `timedelta`."""
+
+_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
+
+
+def frame_of(
+    now_s: float,
+    frame: TimeFrame | None = None,
+    start: Instant | None = None,
+    end: Instant | None = None,
+    last: Span | None = None,
+) -> TimeFrame:
+    """The frame that was said: as such, by its ends, or as the last while up to `now_s` and from then on."""
+    if frame is not None:
+        if not isinstance(frame, TimeFrame):
+            raise InputError(f"frame is {frame!r}; give a TimeFrame, or `start`, `end` or `last`")
+        if (start, end, last) != (None, None, None):
+            raise InputError("give a frame, or `start`, `end` and `last`, but not both")
+        return frame
+    if start is not None and last is not None:
+        raise InputError("give `start` or `last`, but not both: each says when the frame begins")
+    start_s = now_s - span_s(last) if last is not None else _seconds("start", start)
+    return TimeFrame(start_s, _seconds("end", end))
+
+
+def span_s(span: object) -> float:
+    """A length of time in seconds."""
+    match span:
+        case timedelta():
+            seconds = span.total_seconds()
+        case str():
+            seconds = _span_in(span)
+        case float() | int() if not isinstance(span, bool):
+            seconds = float(span)
+        case _:
+            raise InputError(f"{span!r} is not a length of time; give seconds, a timedelta, or a text such as '10m'")
+    if not seconds > 0.0:
+        raise InputError(f"the length of time {span!r} is not longer than nothing")
+    return seconds
+
+
+def _span_in(text: str) -> float:
+    parts = _PART.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text.replace(" ", ""):
+        raise InputError(f"{text!r} is not a length of time; expected such as 90s, 10m, 1h30m or 2d")
+    return sum(float(number) * _UNITS_S[unit] for number, unit in parts)
+
+
+def _seconds(name: str, instant: object) -> float | None:
+    match instant:
+        case None:
+            return None
+        case datetime():
+            return instant.timestamp()
+        case float() | int() if not isinstance(instant, bool):
+            return float(instant)
+    raise InputError(f"{name} is {instant!r}; give seconds since 1970 or a datetime")
+
+
+MAX_OWNER_DIGITS = 19
+"""Of the largest number of a node."""
+MAX_NAME_CHARS = 255
+"""Of an object: it travels with every notification, and should be a file's name as well."""
+Given = bytes | bytearray | memoryview | str | os.PathLike[str] | BinaryIO | AsyncIterable[bytes]
+"""What can be inserted: bytes, a text, the path of a file, or a stream (synchronous or asynchronous)."""
+Wanted = Metadata | Notice | ObjectKey | str
+"""An object: what a notification said of it, its key, or its key as text, such as `photo@1`."""
+Which = int | SubscriptionKey | Notifications
+"""A subscription: its number, its key, or what it brings."""
+
+
+class NodeOptions(TypedDict, total=False):
+    """Options of a node, by keyword: see `DeviceOptions`."""
+
+    namespace: str
+    passphrase: str
+    listen: str
+    discover: bool | None
+    peers: Sequence[str]
+    only_peers: bool
+    approach: str
+    settings: dict[str, Any]
+    seed: int | None
+    position: Point | Mapping[str, float]
+    position_file: str
+    log: str
+    tell: str
+    signed: bool
+    link: LinkOptions | Mapping[str, Any]
+    disk: DiskOptions | Mapping[str, Any]
+    leave_s: float
+    operations: int
+    greet_patience_s: float
+
+
+def options_of(node: int | None, options: NodeOptions) -> tuple[Namespace, DeviceOptions]:
+    """The namespace, and the options from its invitation; given options take precedence."""
+    expected = ["store", *NodeOptions.__annotations__]
+    for unknown in options.keys() - NodeOptions.__annotations__.keys():
+        near = get_close_matches(unknown, expected, 1)
+        meant = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(expected)}"
+        raise InputError(f"a node has no option {unknown!r}; {meant}")
+    name, passphrase = options.get("namespace", DEFAULT_NAME), options.get("passphrase", "")
+    if not isinstance(name, str) or not isinstance(passphrase, str):
+        raise InputError("namespace and passphrase are texts")
+    refuse_auto(options.get("approach"))
+    namespace = namespace_of(name or DEFAULT_NAME, passphrase)
+    given: dict[str, Any] = {"node": node or 0, **options, "namespace": namespace.name}
+    if namespace.approach and given.setdefault("approach", namespace.approach) == namespace.approach:
+        given["settings"] = {**namespace.settings, **given.get("settings", {})}
+    peers = given.get("peers", ())
+    if isinstance(peers, str):
+        raise InputError(f"peers is the text {peers!r}; give a list of addresses, such as [{peers!r}]")
+    try:
+        checked = msgspec.convert({**given, "peers": tuple(peers)}, DeviceOptions)
+    except (msgspec.ValidationError, TypeError) as error:
+        raise InputError(f"node {'' if node is None else node}: {error}") from error
+    if not checked.position_file:
+        return namespace, checked
+    if "position" in options:
+        raise InputError(f"a position and the position file {checked.position_file} are given; one of them is enough")
+    here = read_position(Path(checked.position_file).expanduser())
+    return namespace, msgspec.structs.replace(checked, position=here)
+
+
+def path_of(path: object) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"the path is {path!r}; give a text or a pathlib.Path")
+    return Path(path)
+
+
+def query_of(query: object) -> Query:
+    if not isinstance(query, str):
+        raise InputError(f"the query is {query!r}; give a text, such as 'goal & !replay'")
+    return parse_query(query)
+
+
+def name_of(oid: object) -> str:
+    if not isinstance(oid, str):
+        raise InputError(f"the name of an object is {oid!r}; give a text")
+    if len(oid) > MAX_NAME_CHARS:
+        raise InputError(f"the name {oid[:20]!r}… has {len(oid)} characters: at most {MAX_NAME_CHARS} can be")
+    return oid
+
+
+def bytes_of(name: str, given: object) -> bytes:
+    """What fits in memory: bytes as they are, a text as UTF-8."""
+    if type(given) is bytes:
+        return given
+    match given:
+        case str():
+            return given.encode()
+        case bytes() | bytearray() | memoryview():
+            return bytes(given)
+    raise InputError(f"the {name} is of type {type(given).__name__}; give bytes or a text")
+
+
+def parse_key(text: str) -> ObjectKey:
+    """`name@node`, as objects are shown."""
+    oid, separator, owner = text.rpartition("@")
+    if not separator or not oid or not (owner.isascii() and owner.isdigit() and len(owner) <= MAX_OWNER_DIGITS):
+        raise InputError(f"object {text[:80]!r}: expected NAME@NODE, such as photo@1")
+    return ObjectKey(oid, NodeId(int(owner)))
+
+
+def wanted_of(what: object) -> Metadata | ObjectKey:
+    match what:
+        case Metadata() | ObjectKey():
+            return what
+        case Notice():
+            return what.metadata
+        case str():
+            return parse_key(what)
+    raise InputError(f"{what!r} is no object; give a notification, its metadata, or a key such as 'photo@1'")
+
+
+def number_of(what: object) -> int:
+    match what:
+        case Notifications():
+            return what.key.sid
+        case SubscriptionKey():
+            return what.sid
+        case int() if not isinstance(what, bool):
+            return what
+    raise InputError(f"{what!r} is no subscription; give what `subscribe` returned, or its number")

@@ -1,0 +1,9 @@
+"""Text from others on a terminal: names, summaries and tags of objects, and errors and warnings that quote them."""
+
+from __future__ import annotations
+
+
+def printable(text: object) -> str:
+    """For one line of a terminal: control characters, which could move the cursor or change what was printed, are shown
+    as dots."""
+    return "".join(c if c.isprintable() else "·" for c in str(text))

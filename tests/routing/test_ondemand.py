@@ -1,0 +1,74 @@
+"""On-demand routes: few repetitions of a request in a crowd, and nobody is cut off by it."""
+
+from __future__ import annotations
+
+import pytest
+from net import Net
+
+from thyme.model.ids import NodeId
+from thyme.routing.ondemand import OnDemandOptions, OnDemandRouter
+from thyme.wire.flooding import Flooded
+from thyme.wire.message import Message
+from thyme.wire.ondemand import RouteRequest
+
+Place = tuple[float, float]
+LETTER = Flooded(NodeId(0), 7, 0, b"")
+
+
+class Crowd:
+    def __init__(
+        self, places: list[tuple[float, float]], options: OnDemandOptions | None = None, seed: int = 1
+    ) -> None:
+        self.net = Net(seed=seed)
+        self.arrived: list[tuple[NodeId, Message]] = []
+        self.routers = [self._router(node, *place, options) for node, place in enumerate(places)]
+
+    def _router(self, node: int, x_m: float, y_m: float, options: OnDemandOptions | None) -> OnDemandRouter:
+        host = self.net.add(node, x_m, y_m)
+        router = OnDemandRouter(host, lambda _, message: self.arrived.append((host.node, message)), options)
+        host.layers.append(router)
+        return router
+
+    def send(self, sender: int, to: int) -> int:
+        """How many requests it takes until the letter has arrived."""
+        before, arrived = self.requests(), len(self.arrived)
+        self.routers[sender].send(NodeId(to), LETTER)
+        self.net.run(self.net.now_s + 10.0)
+        assert self.arrived[arrived:] == [(to, LETTER)]
+        return self.requests() - before
+
+    def requests(self) -> int:
+        return sum(isinstance(frame, RouteRequest) for _, _, frame in self.net.frames)
+
+
+GRID = [(15.0 * (i % 12), 15.0 * (i // 12)) for i in range(144)]
+
+
+def test_in_a_crowd_few_nodes_repeat_a_request() -> None:
+    assert Crowd(GRID, OnDemandOptions(enough_copies=0)).send(0, 143) == 143
+    assert Crowd(GRID).send(0, 143) < 50
+
+
+def test_a_route_in_use_is_not_looked_for_again() -> None:
+    crowd = Crowd(GRID)
+    crowd.send(0, 143)
+    crowd.net.run(crowd.net.now_s + 200.0)
+    assert crowd.send(0, 143) == 0
+    assert crowd.send(143, 0) == 0, "a request shows everybody the way back to its origin"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_node_behind_a_single_neighbour_of_a_crowd_is_found(seed: int) -> None:
+    beyond = [(270.0, 80.0), (370.0, 80.0)]
+    crowd = Crowd([*GRID, *beyond], seed=seed)
+    assert crowd.send(0, len(GRID) + 1) > 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_broken_route_is_replaced(seed: int) -> None:
+    crowd = Crowd([(0.0, 0.0), (80.0, 0.0), (80.0, 60.0), (160.0, 0.0)], seed=seed)
+    crowd.send(0, 3)
+    route = crowd.routers[0].route_to(NodeId(3))
+    assert route is not None
+    crowd.net.cut(0, route.next_hop)
+    assert crowd.send(0, 3) > 0
