@@ -144,7 +144,7 @@ def test_retrieving_what_was_deleted_fails_and_says_so(crowd: str, world: SmallW
     metadata = world.insert(0, "gone", "goal")
     world.delete(0, "gone")
     assert world.retrieve(4, metadata) is None
-    assert world.last_failure() is Failure.NOT_FOUND
+    assert world.last_failure() is Failure.DELETED
 
 
 def test_past_matches_come_newest_first_in_batches(crowd: str, tmp_path: Path) -> None:

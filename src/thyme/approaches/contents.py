@@ -26,6 +26,7 @@ from thyme.approaches.interface import Failure, Fetched, Outcome
 from thyme.approaches.requests import Requests
 from thyme.approaches.transfers.fetching import Progress, Transfers
 from thyme.approaches.transfers.supplies import TransferOptions
+from thyme.approaches.transfers.transfer import failure_of
 from thyme.host import Host
 from thyme.model.bounded import Bounded
 from thyme.model.chunks import CHUNK_BYTES, ChunkDigests, list_bytes, root_of
@@ -33,7 +34,7 @@ from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.objects import Content, InStore, Metadata
 from thyme.model.records import Counted, TrafficKind
 from thyme.model.settings.bounds import AtLeastOne
-from thyme.wire.storage import PartReply, PartRequest
+from thyme.wire.storage import DELETED, PartReply, PartRequest
 
 KIND = "content"
 MAX_PARTIAL = 16
@@ -58,6 +59,8 @@ class Contents:
         self._host = host
         self.lost: Callable[[ObjectKey], None] | None = None
         """Called with contents that were kept here and are damaged."""
+        self.is_deleted: Callable[[ObjectKey], bool] = lambda _: False
+        """Asked about contents that are not here: whether their owner deleted them, as far as this node knows."""
 
     def keep(self, metadata: Metadata, content: Content) -> bool:
         """Keep an object's content if it matches its metadata; returns whether it does."""
@@ -129,12 +132,13 @@ class Contents:
     def deliver(self, metadata: Metadata, done: Fetched) -> None:
         """For a reader on this device; asks no other node."""
         data = self.read(metadata)
-        done(Outcome(Failure.NOT_FOUND) if data is None else Outcome(), data or b"")
+        failure = Failure.DELETED if self.is_deleted(metadata.key) else Failure.NOT_FOUND
+        done(Outcome(failure) if data is None else Outcome(), data or b"")
 
     def answer(self, request: PartRequest) -> PartReply:
         kept = self._host.store.get(KIND, str(request.key))
         if kept is None:
-            return PartReply(request.request, request.key, False)
+            return PartReply(request.request, request.key, False, DELETED if self.is_deleted(request.key) else 0)
         store, size = self._host.store, min(request.size, MAX_PART_BYTES)
         size_bytes = store.size(str(request.key))
         if size_bytes != msgspec.msgpack.decode(kept):
@@ -222,7 +226,7 @@ class Fetches(Generic[Source]):
         if fetch is None:
             return
         if not reply.found or reply.total_bytes != len(fetch.data):
-            self._requests.resolve(reply.request, Outcome(Failure.NOT_FOUND))
+            self._requests.resolve(reply.request, Outcome(failure_of(reply)))
             return
         offset = fetch.under_way.get(reply.request)
         if offset != reply.offset:

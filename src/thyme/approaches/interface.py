@@ -39,6 +39,7 @@ class Failure(StrEnum):
     NOT_FOUND = "not found"
     REFUSED = "refused"
     CANCELLED = "cancelled"
+    DELETED = "deleted by its owner"
     DAMAGED = "damaged"
     """What came is not what the object's metadata says."""
 
@@ -162,6 +163,10 @@ class ReactiveStore(ABC):
                 "deleted is not used again: use a new id"
             )
         return key
+
+    def _is_deleted(self, key: ObjectKey) -> bool:
+        """Whether this node inserted and deleted the object, asked of an object whose content is not here."""
+        return key.owner == self.node and key.oid in self._names
 
     @abstractmethod
     def _was_inserted(self, key: ObjectKey) -> bool:

@@ -63,8 +63,12 @@ class PartRequest(Message, frozen=True, tag=24):
     size: int
 
 
+DELETED = 1
+"""As the offset of a part that was not found: the owner deleted the object."""
+
+
 class PartReply(Message, frozen=True, tag=25):
-    """The part, or `found = False` if the object is not here."""
+    """The part, or `found = False` if the object is not here; then `offset` is `DELETED` if its owner deleted it."""
 
     request: int
     key: ObjectKey

@@ -138,7 +138,7 @@ def test_a_retrieval_looks_a_bounded_number_of_times_and_fails_at_once_if_the_ob
                 for _ in range(2):
                     keeper.arrive(HeldBy(question.request, same, deleted=deleted), form=Form.NODE)
         assert asked == questions
-        assert [outcome.failure for outcome, _ in keeper.fetched] == [Failure.NOT_FOUND]
+        assert [outcome.failure for outcome, _ in keeper.fetched] == [Failure.DELETED if deleted else Failure.NOT_FOUND]
 
 
 def test_one_cell_that_knows_is_believed_and_not_one_that_does_not() -> None:

@@ -239,7 +239,7 @@ def test_what_its_owner_deleted_is_forgotten_by_brokers_and_subscribers_and_told
     assert all(outcome.ok for outcome in world.outcomes)
     found: list[Failure] = []
     world.nodes[8].retrieve(metadata, lambda outcome, data: found.append(outcome.failure))
-    assert found == [Failure.NOT_FOUND]
+    assert found == [Failure.DELETED]
     assert all(drip.broker.memory.event(metadata.key) is None for drip in world.nodes.values() if drip.broker)
 
 

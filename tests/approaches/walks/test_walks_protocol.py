@@ -124,7 +124,7 @@ def test_contents_are_fetched_back_along_the_walks(tmp_path: Path) -> None:
     assert world.retrieve(0, metadata) == data
     world.delete(5, "a")
     assert world.retrieve(0, metadata) is None
-    assert world.last_failure() == Failure.NOT_FOUND
+    assert world.last_failure() == Failure.DELETED
 
 
 def test_the_papers_walks_refuse_the_past_at_once(tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ class Replicas:
         self.confirming = Confirming(cell)
         self._copies = copies
         self._contents = cell.contents
+        self._contents.is_deleted = cell.holdings.index.deleted
         self._options = cell.options
         self._fetches: Fetches[Destination] = Fetches(
             cell.requests, self._ask_for_part, cell.options.contents, progress
@@ -157,7 +158,7 @@ class Replicas:
                 again = partial(self._look_up, metadata, failed, done, lookups - 1)
                 self._cell.host.after(LOOKUP_S, again)
             else:
-                done(failed, b"")
+                done(Outcome(Failure.DELETED) if deleted else failed, b"")
 
         if lookups > 0:
             self._lookups.ask_cells(metadata, found)

@@ -46,6 +46,7 @@ class Subscriber:
         self._requests = requests
         self._tombstones = tombstones
         self.contents = Contents(host)
+        self.contents.is_deleted = tombstones.__contains__
         self.inbox: Inbox[NodeId] = Inbox(host, options.limits.own_subscriptions, options.limits.notified_memory)
         self._asked_s = host.now() if len(self.inbox) else -1.0
         self._moved_s = -1.0

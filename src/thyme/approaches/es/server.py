@@ -69,6 +69,7 @@ class Server:
         self._step = matches_per_notification
         self._index = MatchingIndex()
         self._deleted = Marks(host, "deleted object", TOMBSTONES)
+        contents.is_deleted = lambda key: str(key) in self._deleted
         self._revoked = Marks(host, "revoked subscription", REVOKED)
         self._ends = Ends(host, self._drop, LINGERING_S)
         for _, value in host.store.items("object"):

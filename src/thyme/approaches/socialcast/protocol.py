@@ -77,8 +77,8 @@ class SocialCast(ReactiveStore):
         limits = self.options.limits
         self.buffer = Buffer(host, self.options.buffer_copies)
         self._inbox: Inbox[NodeId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
-        self.readable = ReadableContents(host, self.options.contents, self.options.read_s)
         self._tombstones = Tombstones(host, limits.deletions)
+        self.readable = ReadableContents(host, self.options.contents, self.options.read_s, self._tombstones)
         self._memory = Memory(self.options.memory_ids)
         lifetime_s = self.options.period_s * NEIGHBOUR_LIFETIME_PERIODS
         near = self._neighbourhood = Neighbourhood(lifetime_s, self.options.neighbours, self.options.given_ids)

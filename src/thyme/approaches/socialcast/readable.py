@@ -15,6 +15,7 @@ import msgspec
 from thyme.approaches.contents import Contents
 from thyme.approaches.eviction import Evictable
 from thyme.approaches.interface import Fetched
+from thyme.approaches.tombstones import Tombstones
 from thyme.host import Host
 from thyme.model.ids import ObjectKey
 from thyme.model.objects import Metadata
@@ -33,11 +34,12 @@ _decoder = msgspec.msgpack.Decoder(_Shelved)
 class ReadableContents:
     """Contents by key, at most `maximum`, in the order in which they came."""
 
-    def __init__(self, host: Host, maximum: int, read_s: float) -> None:
+    def __init__(self, host: Host, maximum: int, read_s: float, tombstones: Tombstones) -> None:
         self._host = host
         self._maximum = maximum
         self._read_s = read_s
         self._contents = Contents(host)
+        self._contents.is_deleted = tombstones.__contains__
         self._until_s: dict[ObjectKey, float] = {}
         for _, value in host.store.items(KIND):
             shelved = _decoder.decode(value)

@@ -25,7 +25,7 @@ from thyme.host import Host, StoreFull
 from thyme.model.chunks import chunk_range, list_bytes
 from thyme.model.objects import InStore, Metadata
 from thyme.model.records import Counted, TrafficKind
-from thyme.wire.storage import PartReply, PartRequest
+from thyme.wire.storage import DELETED, PartReply, PartRequest
 
 LIST = -1
 """In place of a chunk's number: the list of chunks, which lies behind the content."""
@@ -34,6 +34,11 @@ CHECKED_AT_ONCE = 8
 
 Progress = Callable[[int, int], None]
 """(bytes that are here, bytes in all)"""
+
+
+def failure_of(reply: PartReply) -> Failure:
+    """Why a source did not give the part."""
+    return Failure.DELETED if not reply.found and reply.offset == DELETED else Failure.NOT_FOUND
 
 
 class _Part(msgspec.Struct, Generic[Source], eq=False):
@@ -110,7 +115,7 @@ class Transfer(Generic[Source]):
     def on_reply(self, reply: PartReply) -> None:
         part = self._parts[reply.request]
         if not reply.found or reply.total_bytes != self.metadata.size_bytes:
-            self._context.requests.resolve(reply.request, Outcome(Failure.NOT_FOUND))
+            self._context.requests.resolve(reply.request, Outcome(failure_of(reply)))
         elif reply.offset != part.offset or len(reply.part) != part.size:
             self._context.requests.resolve(reply.request, Outcome(Failure.DAMAGED))
         else:
