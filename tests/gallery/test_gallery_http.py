@@ -15,7 +15,7 @@ from gallery_scene import LIMITS, gallery, jpeg, node_of, post
 from thyme.gallery.application import Application
 from thyme.gallery.forms import NewGallery
 from thyme.gallery.galleries import Galleries
-from thyme.gallery.limits import GalleryOptions
+from thyme.gallery.limits import DELETED_PHOTO, EVERY_PHOTO, GalleryOptions
 from thyme.live.failures import Fault
 from thyme.live.link.directory import Entry
 from thyme.model.errors import InputError
@@ -272,10 +272,30 @@ def test_a_deleted_photo_disappears_where_it_was_offered(tmp_path: Path) -> None
             await seen(cem, "cake")
             offered = await seen(bea, "cake")
             await ana.delete(f"/v1/gallery/photos/{published['id']}")
-            while (await cem.get("/v1/gallery/state")).json()["photos"]:
-                await asyncio.sleep(0.05)
-            await bea.post(f"/v1/gallery/photos/{offered['id']}/download")
-            while (await bea.get("/v1/gallery/state")).json()["photos"]:
+            for other in (cem, bea):  # at once, on the same device and on another one
+                while (await other.get("/v1/gallery/state")).json()["photos"]:
+                    await asyncio.sleep(0.05)
+            assert (await bea.get(f"/v1/gallery/photos/{offered['id']}/thumb")).status_code == 404
+            assert [one["query"] for one in (await bea.get("/v1/gallery/subscriptions")).json()] == ["photo"]
+
+
+def test_only_the_owner_of_a_photo_is_believed_to_have_deleted_it(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with (
+            gallery(tmp_path / "one") as one,
+            gallery(tmp_path / "two", node_of(one).address, by="Bea", subscribe="photo") as two,
+            client_of(one) as ana,
+            client_of(two) as bea,
+        ):
+            await share(ana, "cake", 2)
+            cake = await seen(bea, "cake")
+            await node_of(two).insert("lie", b"", [DELETED_PHOTO], str(cake["key"]).encode())
+            await node_of(two).insert("last", b"", [EVERY_PHOTO], b"last")
+            await seen(bea, "last")
+            assert (await seen(bea, "cake"))["state"] == "new"
+            await node_of(one).delete(str(cake["key"]).partition("@")[0])  # not by a gallery, so nobody is told
+            await bea.post(f"/v1/gallery/photos/{cake['id']}/download")
+            while len((await bea.get("/v1/gallery/state")).json()["photos"]) > 1:
                 await asyncio.sleep(0.05)
 
     asyncio.run(asyncio.wait_for(run(), PATIENCE_S))

@@ -129,8 +129,8 @@ class Collection:
         """It gets on, and is otherwise as it was."""
         self._events.put("photo", self.view(photo))
 
-    def gone(self, name: str, deleted_by: str = "") -> None:
-        """Remove a photo; the page says who deleted it, if that is known."""
+    def gone(self, name: str, deleted_by: str | None = None) -> None:
+        """Remove a photo; the page says who deleted it, if another person did."""
         self.library.remove(name)
         self._events.put("photo gone", {"id": name, "deleted_by": deleted_by})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -14,7 +14,6 @@ from thyme.gallery.collection import Collection, line_of, metadata_of
 from thyme.gallery.photos import Photo, PhotoView, State
 from thyme.live.failures import OperationError
 from thyme.model.errors import InputError
-from thyme.model.objects import Metadata
 
 PROGRESS_S = 0.2
 """Between two tellings of a download's progress."""
@@ -46,15 +45,14 @@ class Downloads:
                 await self._photos.node.retrieve_to(metadata, arrived, self._progress_of(photo))
             looked = await self._photos.in_thread(lambda: self._take(photo.id, arrived))
         except (InputError, OperationError, OSError) as error:
-            if (
-                isinstance(error, OperationError)
-                and error.reason == Failure.NOT_FOUND
-                and await self._is_deleted(metadata)
-            ):
+            if isinstance(error, OperationError) and error.reason == Failure.DELETED:
                 self._photos.gone(photo.id, photo.by)
-                return
-            self._photos.changed(msgspec.structs.replace(photo, state=State.FAILED, error=line_of(error)))
+            elif self._photos.library.get(photo.id) is not None:
+                self._photos.changed(msgspec.structs.replace(photo, state=State.FAILED, error=line_of(error)))
         else:
+            if self._photos.library.get(photo.id) is None:  # deleted while it came
+                self._photos.library.remove(photo.id)
+                return
             self._photos.changed(
                 msgspec.structs.replace(
                     photo,
@@ -68,15 +66,6 @@ class Downloads:
         finally:
             self._photos.have.pop(photo.id, None)
             arrived.unlink(missing_ok=True)
-
-    async def _is_deleted(self, metadata: Metadata) -> bool:
-        """Whether the nodes that match subscriptions no longer know the photo: then it was deleted."""
-        at_s = metadata.published_s
-        try:
-            found = await self._photos.node.find(_query(metadata.tags), start=at_s - 1.0, end=at_s + 1.0)
-        except (InputError, OperationError):
-            return False
-        return all(one.key != metadata.key for one in found)
 
     def _take(self, photo_id: str, arrived: Path) -> pictures.Looked:
         looked = pictures.look(arrived, self._photos.options)
@@ -101,9 +90,3 @@ class Downloads:
                 self._photos.tell(photo)
 
         return tell
-
-
-def _query(tags: Sequence[str]) -> str:
-    """All of the tags, quoted."""
-    quoted = [tag.replace("\\", "\\\\").replace('"', '\\"') for tag in tags]
-    return " & ".join(f'"{tag}"' for tag in quoted)

@@ -74,10 +74,9 @@ class Library:
 
     def remove(self, name: str) -> None:
         photo = self._photos.pop(name, None)
-        if photo is None:
-            return
-        self._by_key.pop(photo.key, None)
-        self._database.execute("DELETE FROM photos WHERE id = ?", (name,))
+        if photo is not None:
+            self._by_key.pop(photo.key, None)
+            self._database.execute("DELETE FROM photos WHERE id = ?", (name,))
         for file in (self.original(name), self.thumb(name), self.view(name)):
             file.unlink(missing_ok=True)
 

@@ -22,6 +22,8 @@ class GalleryOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Downloads under way at once; others wait for their turn."""
     undo_s: Positive = 6.0
     """How long a deletion waits for second thoughts."""
+    deletions: AtLeastOne = 1_000
+    """Keys of deleted photos that are remembered, in case the notification of one comes late."""
     archived: AtLeastOne = 500
     """Photos in one archive."""
     guests: AtLeastOne = 100
@@ -33,5 +35,7 @@ class GalleryOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     guest_subscriptions: AtLeastOne = 20
 
 
+DELETED_PHOTO = "deleted_photo"
+"""The tag of the notes that tell other devices which photo was deleted."""
 EVERY_PHOTO = "photo"
 """A tag that the gallery gives to all it publishes, so that one can subscribe to everything."""

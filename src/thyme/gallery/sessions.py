@@ -28,7 +28,7 @@ from thyme.drafts import write_file
 from thyme.gallery.cards import plain
 from thyme.gallery.collection import GUEST
 from thyme.gallery.library import Library
-from thyme.gallery.limits import EVERY_PHOTO, GalleryOptions
+from thyme.gallery.limits import DELETED_PHOTO, EVERY_PHOTO, GalleryOptions
 from thyme.gallery.sharing import Sharing
 from thyme.live.failures import Fault, not_found
 from thyme.live.http.events import Events
@@ -36,6 +36,7 @@ from thyme.live.http.guard import COOKIE_AGE_S
 from thyme.live.http.interface import NodeInterface
 from thyme.live.node.notifications import Notice
 from thyme.live.views import NewSubscription, SubscriptionView
+from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 
 FILE, FOLDER = "guests.json", "guests"
@@ -124,6 +125,7 @@ class Sessions:
         self._unclaimed: dict[int, list[Notice]] = {}
         """Of subscriptions that are being made, for which it is not known yet whose they are."""
         self._adding = 0
+        self._deleted: Bounded[str, None] = Bounded(options.deletions)
         self._heard_before = interface.node.on_notice
         interface.node.on_notice = self._heard
         self._keep()
@@ -177,7 +179,9 @@ class Sessions:
         return f"{_cookie_name(headers)}={secret}; Path=/; Max-Age={COOKIE_AGE_S}; HttpOnly; SameSite=Strict"
 
     async def welcome(self, query: str) -> None:
-        """Subscribe the host to this query, once in this gallery."""
+        """Subscribe this device to notes of deletions, and the host to this query, once in this gallery."""
+        if all(view.query != DELETED_PHOTO for view in self._interface.subscriptions.views()):
+            await self._interface.subscriptions.add(NewSubscription(DELETED_PHOTO, "future"))
         library = self.host.sharing.library
         if query and not library.word(WELCOMED):
             library.set_word(WELCOMED, "yes")
@@ -225,7 +229,7 @@ class Sessions:
         return [
             view
             for view in self._interface.subscriptions.views()
-            if (view.sid in session.sids if session.guest else view.sid not in others)
+            if (view.sid in session.sids if session.guest else view.sid not in others) and view.query != DELETED_PHOTO
         ]
 
     async def subscribe(self, session: Session, asked: NewSubscription) -> SubscriptionView:
@@ -265,7 +269,8 @@ class Sessions:
         return await self._interface.subscriptions.more(sid)
 
     def deleted(self, key: str) -> None:
-        """A session on this device deleted a photo: it disappears from all sessions that have not downloaded it."""
+        """A photo was deleted, here or elsewhere: it disappears from all sessions that have not downloaded it."""
+        self._deleted[key] = None
         for session in (self.host, *self._guests.values()):
             session.sharing.forget(key)
 
@@ -288,6 +293,12 @@ class Sessions:
     def _heard(self, notice: Notice) -> None:
         if self._heard_before is not None:
             self._heard_before(notice)
+        if notice.tags == (DELETED_PHOTO,):
+            if notice.text.rpartition("@")[2] == str(notice.key.owner):  # only its owner can delete a photo
+                self.deleted(notice.text)
+            return
+        if str(notice.key) in self._deleted:
+            return
         sid = notice.subscription.sid
         session = next((one for one in self._guests.values() if sid in one.sids), None)
         if session is None and self._adding and sid not in self._known:

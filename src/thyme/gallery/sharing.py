@@ -7,6 +7,7 @@ Photos are added and published (`publishing`), notified of, postponed, dismissed
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -17,7 +18,7 @@ from thyme.gallery.cards import read_card
 from thyme.gallery.collection import Collection, line_of, metadata_of
 from thyme.gallery.downloads import Downloads
 from thyme.gallery.library import Library
-from thyme.gallery.limits import GalleryOptions
+from thyme.gallery.limits import DELETED_PHOTO, GalleryOptions
 from thyme.gallery.photos import OFFERED, Photo, PhotoView, State
 from thyme.gallery.publishing import Publishing
 from thyme.live.failures import Fault, OperationError
@@ -25,6 +26,9 @@ from thyme.live.http.events import Events
 from thyme.live.node.node import Node
 from thyme.live.node.notifications import Notice
 from thyme.model.errors import InputError
+from thyme.model.ids import ObjectKey
+
+logger = logging.getLogger("thyme.gallery")
 
 
 class Sharing:
@@ -87,6 +91,14 @@ class Sharing:
         else:
             self.photos.gone(name)
             self.deleted(str(metadata.key))
+            await self._tell_others(metadata.key)
+
+    async def _tell_others(self, key: ObjectKey) -> None:
+        """Other devices subscribe to these notes. One that misses a note learns it when it downloads the photo."""
+        try:
+            await self.node.insert(f"deleted {key.oid}", b"", [DELETED_PHOTO], str(key).encode())
+        except (InputError, OperationError) as error:
+            logger.warning("others are not told that %s was deleted: %s", key, line_of(error))
 
     def published(self) -> list[Photo]:
         return [photo for photo in self.library.photos() if photo.state in (State.PUBLISHED, State.DELETING)]

@@ -1,7 +1,7 @@
 // Toasts: photos that just arrived with what can be done about them, and short answers to what was done.
 
 import { ask, photoUrl } from "./api.js";
-import { button, el } from "./dom.js";
+import { button, dialog, el } from "./dom.js";
 import { drop, now, on, put, state } from "./state.js";
 import { ago, away, reason, t, told } from "./words.js";
 
@@ -28,11 +28,26 @@ export function complain(error) {
   say(reason(error), { kind: "bad", stay: 8000 });
 }
 
+// Before a publication is deleted: say what that does. Other photos are only here, so nothing is asked.
+export function sureToDelete(photos) {
+  const public_ = photos.filter((photo) => photo.state === "published");
+  if (!public_.length) return Promise.resolve(true);
+  return new Promise((resolve) => {
+    const title = public_.length === 1 ? t("delete_title", { name: public_[0].name }) : t("delete_titles", { n: public_.length });
+    const end = (answer) => { resolve(answer); box.close(); };
+    const box = dialog(title, el("div", {}, el("p", { text: t("delete_more") }),
+      el("div", { class: "row end" }, button(t("cancel"), { name: "keep", onclick: () => end(false) }), button(t("delete_now"), { icon: "trash", kind: "primary", name: "delete-now", onclick: () => end(true) }))), { name: "sure" });
+    box.addEventListener("close", () => resolve(false));
+    box.querySelector("[data-name=delete-now]").focus();
+  });
+}
+
 // Do something with a photo; the answer is put in place at once, the event that follows says the same.
 export async function act(photo, what) {
   try {
     const path = `/v1/gallery/photos/${photo.id}`;
     if (what === "delete") {
+      if (!(await sureToDelete([photo]))) return;
       const left = await ask("DELETE", path);
       if (left) {
         put(left);

@@ -2,7 +2,7 @@
 
 import { ask, photoUrl, upload } from "./api.js";
 import { button, dialog, el, icon } from "./dom.js";
-import { complain, lift, say } from "./notices.js";
+import { complain, lift, say, sureToDelete } from "./notices.js";
 import { put, state, tell } from "./state.js";
 import { reason, size, t } from "./words.js";
 
@@ -162,6 +162,7 @@ export function selectionBar() {
   const photos = ids.map((id) => state.photos.get(id)).filter(Boolean);
   const all = (...states) => photos.length > 0 && photos.every((photo) => states.includes(photo.state));
   const each = (what, states) => async () => {
+    if (what === "delete" && !(await sureToDelete(photos))) return;
     for (const photo of photos.filter((one) => states.includes(one.state))) {
       try {
         const answer = await (what === "delete" ? ask("DELETE", `/v1/gallery/photos/${photo.id}`) : ask("POST", `/v1/gallery/photos/${photo.id}/${what}`));

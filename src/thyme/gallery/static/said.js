@@ -222,6 +222,11 @@ export const said = [
     es: "Nadie al alcance tiene la foto.",
     fr: "Personne à portée n’a la photo.",
   }],
+  [/^\S+ failed: deleted by its owner$/, {
+    pt: "O autor apagou esta foto.",
+    es: "El autor ha borrado esta foto.",
+    fr: "L’auteur a supprimé cette photo.",
+  }],
   [/^\S+ failed: refused$/, {
     pt: "O pedido foi recusado.",
     es: "La petición fue rechazada.",

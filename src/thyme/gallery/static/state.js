@@ -54,7 +54,7 @@ export function follow(after) {
   source.addEventListener("photo", (event) => put(JSON.parse(event.data)));
   source.addEventListener("photo gone", (event) => {
     const { id, deleted_by: by } = JSON.parse(event.data);
-    if (by && state.photos.get(id)) tell("deleted", { photo: state.photos.get(id), by });
+    if (by !== undefined && by !== null && state.photos.get(id)) tell("deleted", { photo: state.photos.get(id), by });
     drop(id);
   });
   source.addEventListener("notified", () => soon("subscriptions", refreshSubscriptions));
