@@ -22,7 +22,7 @@ setup = @log=$(VENV)/install.log; \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install develop study gallery figures reproduce reproduce-quick test search check lint bench bench-ns3 spark-archive clean
+.PHONY: help install develop study gallery figures docs docs-serve reproduce reproduce-quick test search check lint bench bench-ns3 spark-archive clean
 
 help: ## list the targets
 	@echo "Thyme: time-aware reactive storage for crowds of devices with no infrastructure"
@@ -66,7 +66,7 @@ study: $(WITH_STUDY) ## run the main job on embedded defaults: posts to report, 
 gallery: $(WITH_GALLERY) ## the shared photo gallery in the browser, with an emulated crowd (GALLERY= for none)
 	$(BIN)/thyme gallery $(GALLERY)
 
-# Everything that the papers evaluate, in out/reproduce; what is there already is not played again (docs/reproduction.md).
+# Everything that the papers evaluate, in out/reproduce; what is there already is not played again (docs/lab/reproduction.md).
 EVALUATIONS := thyme-analysis devices walks socialcast drip thyme-static thyme-crash thyme-transient thyme-mobile
 REPRODUCED ?= out/reproduce
 
@@ -85,10 +85,15 @@ reproduce-quick: $(WITH_STUDY) ## play a small part of each of the papers' evalu
 	$(BIN)/thyme study --preset thyme-transient --set nodes=36 --set 'failing=[0.05,0.4]' $(SMALL) --out $(REPRODUCED)/quick-transient
 	$(BIN)/thyme study --preset thyme-mobile --set nodes=36 --set 'speed_mps=[1.0,12.0]' $(SMALL) --out $(REPRODUCED)/quick-mobile
 
-figures: $(WITH_STUDY) ## draw the decision map of docs/decision.md anew from its table
-	$(BIN)/thyme study map > docs/decision.md
+figures: $(WITH_STUDY) ## draw the decision map anew from its table
 	$(BIN)/thyme study map --figure docs/figures/decision.png && rm docs/figures/decision.svg
 	$(BIN)/thyme study map --narrow --figure docs/figures/decision_narrow.png && rm docs/figures/decision_narrow.svg
+
+docs: $(DEV) ## build the documentation site, in out/docs/site (needs no network; `make docs-serve` shows it)
+	$(BIN)/python docs/build_site.py out/docs
+
+docs-serve: docs ## show the documentation site at http://localhost:8000
+	$(BIN)/python -m http.server --bind localhost --directory out/docs/site 8000
 
 test: $(DEV) $(BENCH) ## run all tests, on all cores (JOBS=2: by two processes)
 	$(BIN)/python -m pytest -n $(JOBS)
@@ -100,8 +105,8 @@ check: lint ## lint, and the quick tests (no Spark, nothing compiled): for while
 	$(BIN)/python -m pytest -q -n $(JOBS) -m 'not spark and not compiled and not long'
 
 lint: $(DEV) $(BENCH) ## style, types and import rules
-	$(BIN)/ruff check src benchmarks tests
-	$(BIN)/ruff format --check src benchmarks tests
+	$(BIN)/ruff check src benchmarks tests docs/build_site.py
+	$(BIN)/ruff format --check src benchmarks tests docs/build_site.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -113,7 +118,7 @@ bench-ns3: ## set up ns-3 in an environment of its own, to compare with
 	@test -x $(NS3)/bin/python || $(PYTHON) -m venv $(NS3)
 	@$(NS3)/bin/python -m pip install --disable-pip-version-check ns3
 
-spark-archive: $(WITH_STUDY) ## Thyme with its dependencies for spark-submit, in dist (docs/cluster.md)
+spark-archive: $(WITH_STUDY) ## Thyme with its dependencies for spark-submit, in dist (docs/guides/cluster.md)
 	$(BIN)/python -m thyme.pipeline.spark.archive dist
 
 clean: ## remove what was built, measured and installed here

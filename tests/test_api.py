@@ -1,4 +1,4 @@
-"""The front door: light to open, and the programs of docs/api.md print what the page says.
+"""The front door: light to open, and the programs of docs/guides/python.md print what the page says.
 
 The one about studies needs Spark, and is run by `tests/study/test_api_study.py`.
 """
@@ -16,7 +16,7 @@ import pytest
 import thyme
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "api.md").read_text()
+PAGE = (ROOT / "docs" / "guides" / "python.md").read_text()
 PROGRAMS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.DOTALL)
 PATIENCE_S = 300.0
 HEAVY = ("numpy", "numba", "pyarrow", "pyspark", "scipy", "pandas", "matplotlib", "msgspec", "asyncio")
@@ -45,7 +45,7 @@ def test_every_name_of_the_door_is_there_typed_and_described() -> None:
     assert imported == set(thyme.__all__) <= set(dir(thyme))
     for name in thyme.__all__:
         assert getattr(thyme, name) is not None
-        assert f"`{name}`" in PAGE, f"docs/api.md does not name {name}"
+        assert f"`{name}`" in PAGE, f"docs/guides/python.md does not name {name}"
     assert thyme.Study.__name__ == "StudyDefinition"
 
 

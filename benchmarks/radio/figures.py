@@ -1,4 +1,4 @@
-"""The figures of docs/radio.md: ours over ns-3.44's, case by case.
+"""The figures of docs/explanation/radio.md: ours over ns-3.44's, case by case.
 
     python -m benchmarks.radio.figures [DATA] [OUT]
 

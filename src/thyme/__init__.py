@@ -1,6 +1,6 @@
 """Thyme: time-aware reactive storage for crowds of devices with no infrastructure.
 
-The front door: the few names that people import, described in docs/api.md. Each is fetched from its room when it is
+The front door: the few names that people import (docs/guides/python.md). Each is fetched from its room when it is
 first used, so that `import thyme` alone loads nothing else. `__init__.pyi` says the same to type checkers.
 """
 

@@ -1,4 +1,4 @@
-"""What docs/live.md shows is what happens: its session and its program are played here."""
+"""What docs/guides/nodes.md shows is what happens: its session and its program are played here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from thyme.cli.verbs import VERBS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "live.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "nodes.md").read_text()
 PATIENCE_S = 120.0
 START = [sys.executable, "-c", "from thyme.cli.main import run; run()"]
 

@@ -1,4 +1,4 @@
-"""`deploy/two-devices`, whose output docs/live.md shows."""
+"""`deploy/two-devices`, whose output docs/guides/nodes.md shows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_session_of_two_devices_is_what_the_docs_show(tmp_path: Path) -> Non
     given = os.environ | {"THYME": str(thyme)}
     said = subprocess.run([SCRIPT], env=given, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert said.returncode == 0, said.stdout + said.stderr
-    page = (ROOT / "docs" / "live.md").read_text()
+    page = (ROOT / "docs" / "guides" / "nodes.md").read_text()
     shown = re.search(r"This is what it prints:\n\n```text\n(.*?)```", page, re.DOTALL)
     assert shown is not None
     assert sorted(masked(said.stdout)) == sorted(masked(shown.group(1)))

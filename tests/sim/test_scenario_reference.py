@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +12,8 @@ from thyme.approaches.registry import APPROACHES
 from thyme.model.errors import InputError
 from thyme.model.settings import keys_of, sections_of
 from thyme.sim.scenario import Scenario, scenario_of
-from thyme.sim.scenario_reference import EXAMPLE, models_reference, scenario_page, scenario_template
+from thyme.sim.scenario_reference import EXAMPLE, models_reference, scenario_template
 
-DOCS = Path(__file__).parents[2] / "docs"
 KEYS, SECTIONS = sections_of(Scenario)
 MODELS = [(section.name, model.name) for section in SECTIONS for model in section.models]
 
@@ -60,11 +58,6 @@ def test_a_template_is_a_scenario_of_defaults(approach: str) -> None:
     settings = uncommented(template.split("\n[settings]\n")[1].splitlines())
     configure = APPROACHES[approach].configure
     assert configure(settings) == configure({})
-
-
-def test_the_page_is_what_the_types_say() -> None:
-    page = (DOCS / "scenarios.md").read_text(encoding="utf-8")
-    assert page == scenario_page(), "write it anew: thyme scenario models --markdown > docs/scenarios.md"
 
 
 def test_the_example_uses_every_section() -> None:

@@ -1,4 +1,4 @@
-"""Spark's own processes on loopback, started as docs/cluster.md does it and stopped at the end."""
+"""Spark's own processes on loopback, started as docs/guides/cluster.md does it and stopped at the end."""
 
 from __future__ import annotations
 

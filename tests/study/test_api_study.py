@@ -1,4 +1,4 @@
-"""The study of docs/api.md, in the Spark session that these tests share."""
+"""The study of docs/guides/python.md, in the Spark session that these tests share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "python.md").read_text()
 
 
 def test_the_program_prints_what_the_page_says(
@@ -17,6 +17,6 @@ def test_the_program_prints_what_the_page_says(
     program, prints = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.DOTALL)[-1]
     assert "run_study" in program
     monkeypatch.chdir(tmp_path)
-    exec(compile(program, "docs/api.md", "exec"), {})
+    exec(compile(program, "docs/guides/python.md", "exec"), {})
     assert capsys.readouterr().out == prints
     assert (tmp_path / "out" / "report.html").is_file()

@@ -14,7 +14,6 @@ from thyme.study.asking import GOINGS, MOVEMENTS, SIZES_BYTES, CrowdDescription,
 from thyme.study.comparing import compare_studies
 from thyme.study.definition import load_study
 from thyme.study.plan import make_plan
-from thyme.study.study_reference import study_page
 
 
 @pytest.mark.parametrize("movement", MOVEMENTS)
@@ -60,11 +59,6 @@ def test_wrong_answers_are_refused() -> None:
         CrowdDescription(people=1)
     with pytest.raises(InputError, match="both sides"):
         CrowdDescription(width_m=3.0)
-
-
-def test_the_page_of_study_keys_is_true() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "studies.md").read_text()
-    assert page == study_page(), "write it anew: thyme study keys > docs/studies.md"
 
 
 def test_a_study_compared_with_itself_does_not_differ(finished: Finished, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """A standalone cluster on loopback gives what a session on this machine gives, byte for byte.
 
-A master and a worker are started as Spark's own classes, as docs/cluster.md does it, and stopped at the end. The job on
-the cluster runs in a process of its own, in a folder that the worker's processes are not in.
+A master and a worker are started as Spark's own classes, as docs/guides/cluster.md does it, and stopped at the end.
+The job on the cluster runs in a process of its own, in a folder that the worker's processes are not in.
 """
 
 from __future__ import annotations

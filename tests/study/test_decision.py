@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from io import BytesIO
-from pathlib import Path
 
 from PIL import Image
 
@@ -11,17 +10,9 @@ from thyme.approaches.deciding import CrowdKind, read_table
 from thyme.approaches.registry import APPROACHES
 from thyme.papers.thyme.claims import PRESETS
 from thyme.study.decision import kind_of, prior_words, table_text
-from thyme.study.decision_page import decision_page
 from thyme.study.definition import load_preset
 from thyme.study.figures.decision import decision_figure
 from thyme.study.plan import make_plan
-
-DOCS = Path(__file__).parents[2] / "docs"
-
-
-def test_the_page_in_docs_is_printed_from_the_map() -> None:
-    assert (DOCS / "decision.md").read_text("utf-8") == decision_page()
-    assert (DOCS / "data" / "decision.csv").is_file()
 
 
 def test_a_study_of_all_six_becomes_the_map() -> None:

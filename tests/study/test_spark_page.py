@@ -1,5 +1,5 @@
-"""The programs of docs/spark.md print what the page says, one after the other in a session of their own; the notebook
-has the same programs."""
+"""The programs of docs/tutorials/spark.md print what the page says, one after the other in a session of their own; the
+notebook has the same programs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from spark_processes import QUICK_JAVA, run_program
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs" / "tutorials"
 PROGRAMS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", (DOCS / "spark.md").read_text(), re.DOTALL)
 END = "--- end of a program ---"
 

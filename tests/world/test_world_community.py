@@ -81,7 +81,7 @@ def test_after_a_reconfiguration_people_gather_elsewhere() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_contacts_land_among_those_of_real_people(seed: int) -> None:
-    """The bands are the lowest and highest of seven published traces (docs/mobility.md), slightly widened."""
+    """The bands are the lowest and highest of seven published traces, slightly widened."""
     crowd = community_movement(100, 4000.0, 4000.0, Community(), HOURS_S, seed)
     contacts = contacts_of(crowd.movement, 250.0, HOURS_S)
     found = statistics_of(contacts)

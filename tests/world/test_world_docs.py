@@ -1,4 +1,4 @@
-"""The examples of docs/mobility.md run as they stand."""
+"""The examples of docs/explanation/mobility.md run as they stand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "mobility.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "mobility.md"
 
 
 def test_examples_of_the_page_run(capsys: pytest.CaptureFixture[str]) -> None:

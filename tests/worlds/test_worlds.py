@@ -1,7 +1,7 @@
 """A fixed set of worlds, and the small worlds of what was found in others (`found/`).
 
 What is known to break today is listed with its reason and must break: whoever mends it takes it off the list.
-Everything else must hold. A search of many more worlds is `thyme fuzz` (docs/reliability.md).
+Everything else must hold. A search of many more worlds is `thyme fuzz` (docs/explanation/guarantees.md).
 """
 
 from __future__ import annotations

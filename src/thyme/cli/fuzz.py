@@ -37,7 +37,7 @@ def fuzz(
 ) -> None:
     """Play random worlds and look for broken promises; exit code 1 if there are any.
 
-    What is promised, and what a world may hold: docs/reliability.md.
+    What is promised, and what a world may hold: docs/explanation/guarantees.md.
 
     Examples:
 

@@ -106,6 +106,12 @@ def _add_installed() -> None:
             _add(command)
 
 
+def whole_app() -> typer.Typer:
+    """All commands whose extra is installed."""
+    _add_installed()
+    return app
+
+
 def run() -> None:
     """The entry point of the `thyme` command."""
     asked = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), "")

@@ -103,7 +103,7 @@ def _tell(decision: Decision) -> None:
     names = [find_approach(line.approach).title for line in decision.best]
     as_good = f"; {', '.join(names[1:])} would be as good" if names[1:] else ""
     doubt = "" if decision.dependable else ", though nothing is dependable in such a crowd"
-    print(f"{names[0]} fits such a crowd (docs/decision.md){as_good}{doubt}")
+    print(f"{names[0]} fits such a crowd (`thyme study map`){as_good}{doubt}")
 
 
 @app.command("list")

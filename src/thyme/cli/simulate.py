@@ -131,7 +131,7 @@ def new(
 @scenario_app.command("models")
 def models(
     section: Annotated[str, typer.Argument(help="movement, radio or churn; all if none is named.")] = "",
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print docs/scenarios.md, the whole reference.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the reference page of all keys.")] = False,
 ) -> None:
     """Show how crowds can move, what radios there are, and who may leave or come late, with all keys.
 

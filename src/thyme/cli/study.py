@@ -14,7 +14,7 @@ A study file may be as short as this:
     [[approaches]]
     name = "dcs"
 
-`thyme study new` writes one with comments; docs/studies.md lists every key.
+`thyme study new` writes one with comments; `thyme study keys` lists every key.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ study_app.command("map")(decision_map)
 
 @study_app.command()
 def keys() -> None:
-    """Print every key of a study file, with a complete example, as docs/studies.md has it."""
+    """Print every key of a study file, with a complete example."""
     from thyme.study.study_reference import study_page
 
     print(study_page(), end="")

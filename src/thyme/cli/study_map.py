@@ -25,7 +25,7 @@ def decision_map(
     out: Annotated[Path | None, typer.Option(help="Where the table made anew goes.")] = None,
     commit: Annotated[str, typer.Option(help="Which version played that study; else the one checked out.")] = "",
 ) -> None:
-    """Ask the decision map which approach fits a crowd, or print all of it as docs/decision.md has it.
+    """Ask the decision map which approach fits a crowd, or print all of it as a page.
 
     Examples:
 

@@ -71,9 +71,9 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     repetition: int = 0
     """Which of the runs on the same places; everything else is drawn anew."""
     approach: str = "ls"
-    """How data is shared; "auto" takes what the decision map has for such a crowd (docs/decision.md)."""
+    """How data is shared; "auto" takes what the decision map has for such a crowd (`thyme study map`)."""
     settings: dict[str, Any] = {}
-    """Of the approach (docs/approaches); `thyme scenario new --approach NAME` lists them."""
+    """Of the approach; `thyme scenario new --approach NAME` lists them."""
     venue: VenueSection = VenueSection()
     movement: MovementModel = Static()
     """How the crowd moves."""
@@ -87,7 +87,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     clock_skew_s: NotNegative = 0.0
     """Each node's clock is ahead of the true time by a constant of its own, drawn from 0 to this."""
     signed: bool = False
-    """Objects, subscriptions and their ends carry the bytes of signatures, as live nodes' do (docs/security.md)."""
+    """Objects, subscriptions and their ends carry the bytes of signatures, as on live nodes."""
     disk: DiskSection = DiskSection()
     trace: str = ""
     """The file of operations to play, sought beside the scenario; `--trace` takes another."""

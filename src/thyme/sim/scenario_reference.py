@@ -1,5 +1,5 @@
-"""What there is to say in a scenario, told from its types: the template of a new one, the models, and the page
-docs/scenarios.md (`thyme scenario models --markdown` prints it)."""
+"""What there is to say in a scenario, told from its types: the template of a new one, the models, and the reference
+page (`thyme scenario models --markdown` prints it)."""
 
 from __future__ import annotations
 

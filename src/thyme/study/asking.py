@@ -1,7 +1,7 @@
 """A new study from a few questions: what is shared, how many people, where, how they move and go, what matters most.
 
 The answers become a study file with comments, which says in its own words what can be changed and how. A file that
-this writes is a complete example of the format (docs/studies.md).
+this writes is a complete example of the format (`thyme study keys`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""docs/decision.md, from the map itself."""
+"""The page of the decision map, from the map itself (`thyme study map` prints it)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ INTRODUCTION = """\
 
 All six approaches on the same posts and people, from a dense hall to a sparse campus: 20 people, 720 s, the ideal radio
 of 113 m, one run of each ({origin}).
-[`decision.csv`](data/decision.csv) has the figures;
+[`decision.csv`](../data/decision.csv) has the figures;
 `thyme study --preset six` plays it again (288 runs), and this page is printed
 by `thyme study map`. Ask it for your own crowd: `thyme study map --reach 20 --walking 0.5`.
 
-<picture><source media="(max-width: 640px)" srcset="figures/decision_narrow.png">
-<img alt="Which approach where" src="figures/decision.png"></picture>
+<picture><source media="(max-width: 640px)" srcset="../figures/decision_narrow.png">
+<img alt="Which approach where" src="../figures/decision.png"></picture>
 
 The same table is the rule of `approach = "auto"` in scenarios (`thyme.approaches.deciding.decide`) and the prior that
 every study tells beside its answer. Live nodes are not asked: all of a namespace run the approach that its invitation
@@ -30,8 +30,8 @@ least; those that send less than half as much again cannot be told apart by one 
 are interpolated linearly along each axis.
 
 What it does not tell: how approaches do in larger crowds on real Wi-Fi, where what is flooded collides: from 64 people
-on, Thyme-DCS sends least there and brings most ([evaluation.md](evaluation.md)). Nor large objects, nor hours. A study
-of your own crowd does. "SC" in the figure is SocialCast, which is slow (half within 12 s) where it is cheap.
+on, Thyme-DCS sends least there and brings most ([evaluation](../lab/thyme-evaluation.md)). Nor large objects or hours.
+A study of your own crowd does. "SC" in the figure is SocialCast, which is slow (half within 12 s) where it is cheap.
 """
 
 

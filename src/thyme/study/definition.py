@@ -37,7 +37,7 @@ class ApproachChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     label: str = ""
     """How the report calls it; needed where one approach competes with itself."""
     settings: dict[str, Any] = {}
-    """Of the approach (docs/approaches)."""
+    """Of the approach."""
 
     @property
     def title(self) -> str:
@@ -66,7 +66,7 @@ class StudyDefinition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     trace: dict[str, Any] = {}
     """How posts become operations."""
     scenario: dict[str, Any] = {}
-    """Everything about the crowd (docs/scenarios.md)."""
+    """Everything about the crowd (`thyme scenario models`)."""
     approaches: tuple[ApproachChoice, ...] = (ApproachChoice("ls"),)
     """Those that compete."""
     grid: dict[str, list[Any]] = {}

@@ -1,4 +1,4 @@
-"""The keys of a study file, generated from its types: docs/studies.md (`thyme study keys` prints it)."""
+"""The keys of a study file, generated from its types (`thyme study keys` prints it)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ A study asks which approach fits a crowd. It is a TOML file, or a preset that co
 list`). `thyme study new FILE.toml` asks a few questions and writes one; `thyme study FILE.toml` plays it and writes a
 report; `thyme study compare A B` puts two side by side. `--set KEY=VALUE` changes one key from the command line.
 
-- A **scenario** says everything about the crowd (docs/scenarios.md has its keys). Every approach plays the same ones.
+- A **scenario** says everything about the crowd ([its keys](scenarios.md)). Every approach plays the same ones.
 - The **grid** gives several values to keys of the scenario (`nodes`, `churn.fraction`) or of the trace
   (`trace.publisher_share`); the report's figures have them along their axis.
 - **Variations** change one assumption about the crowd each; a few runs show whether the answer changes too. Without
@@ -32,8 +32,8 @@ report; `thyme study compare A B` puts two side by side. `--set KEY=VALUE` chang
   in variations, the commands that start it at the event, a replay of half a minute, numbers and figures. Figures show
   their numbers under the pointer, and a click on a column's head sorts a table.
 
-![The report of `make study`, on a desktop and on a phone](figures/report.webp)
-![The report of a study on 1,558 ingested posts of a festival](figures/report_posts.webp)
+![The report of `make study`, on a desktop and on a phone](../figures/report.webp)
+![The report of a study on 1,558 ingested posts of a festival](../figures/report_posts.webp)
 
 This page is printed by `thyme study keys`, from the types themselves.
 

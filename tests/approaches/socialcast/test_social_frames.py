@@ -73,7 +73,7 @@ def test_a_node_that_knows_many_long_topics_tells_those_that_fit(tmp_path: Path)
 
 
 def test_the_scenario_of_the_docs_page_is_fine() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "approaches" / "socialcast.md").read_text("utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "explanation" / "approaches" / "socialcast.md").read_text("utf-8")
     scenario = scenario_of(tomllib.loads(page.split("```toml\n")[1].split("```")[0]), "docs page")
     assert scenario.approach == "socialcast"
     defaults = SocialCastOptions()

@@ -279,7 +279,7 @@ def test_after_restarts_of_anybody_everybody_gets_the_next_event_once(
     tmp_path: Path, seed: int, loss: float, orderly: bool
 ) -> None:
     """The judge: everything published when all had been on for three minutes, once; nothing twice, ever. With loss two
-    parts may both come to rest before they meet (docs/approaches/walks.md), and some may miss an event."""
+    parts may both come to rest before they meet (docs/explanation/approaches/walks.md), and some may miss an event."""
     folder = tmp_path / str(next(_folders))
     folder.mkdir()
     draws = Random(seed)

@@ -1,5 +1,5 @@
 """The default approach of a new namespace: what the decision map recommends for the expected crowd
-(`approaches.deciding`, docs/decision.md).
+(`approaches.deciding`, `thyme study map`).
 
 It is decided once, by the creator of the namespace, and is part of its invitations: all members run the same approach.
 Without an area the positions of devices are unknown, so approaches with cells are excluded, and all nodes count as in

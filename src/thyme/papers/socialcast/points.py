@@ -40,7 +40,7 @@ DRIFT = Community().drift
 
 ERROR_BOUND = 0.5
 """The paper does not give one; with this one every prediction counts, as in a protocol without the component. What
-others give is in `docs/approaches/socialcast.md`."""
+others give is in `docs/explanation/approaches/socialcast.md`."""
 
 
 def _utilities(weight_colocation: float) -> dict[str, Any]:
@@ -129,7 +129,7 @@ class Reading(msgspec.Struct, frozen=True):
 
 DEFAULT_READING = Reading()
 READINGS = {"default": DEFAULT_READING, "six hops": Reading(memory_ids=300, ttl_hops=6, drift=0.0001)}
-"""Readings that have a name; docs/approaches/socialcast.md says what each reproduces."""
+"""Readings that have a name; docs/explanation/approaches/socialcast.md says what each reproduces."""
 
 
 def socialcast_points(

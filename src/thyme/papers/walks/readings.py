@@ -4,7 +4,7 @@ Each field of `Reading` is one question that Algorithms 1 and 2 and the text of 
 is one answer, with a name that is used nowhere else, so that `parse_reading("each-meets,pruned")` needs no
 keys. The defaults are the answers that agree with most of the paper's own statements about its figures, and with its
 text where the figures do not tell answers apart; what every other answer changes has been measured
-(docs/approaches/walks.md). `WalkOptions` holds what the paper itself varies: the three cost functions
+(docs/explanation/approaches/walks.md). `WalkOptions` holds what the paper itself varies: the three cost functions
 and their parameters, one or two branches, pure walks.
 """
 

@@ -35,7 +35,7 @@ class DiscModel(DiscOptions, frozen=True, tag_field="model", tag="disc"):
 
 
 class WifiModel(WifiOptions, frozen=True, tag_field="model", tag="wifi"):
-    """802.11g as ns-3 models it, with contention, interference and capture (docs/radio.md)."""
+    """802.11g as ns-3 models it, with contention, interference and capture (docs/explanation/radio.md)."""
 
     plays_contacts: ClassVar[bool] = False
     profile: Literal["thyme", "def", "p27"] = "thyme"

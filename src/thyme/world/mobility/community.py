@@ -2,8 +2,8 @@
 
 Each community starts in a square of its own on a grid. A host walks straight to a point of its square; there it
 chooses its next square by social attraction (the ties to the hosts that are in or bound for each square),
-walks to a point of it, and so on. `docs/mobility.md` says what the paper leaves open and how the defaults were
-chosen.
+walks to a point of it, and so on. docs/explanation/mobility.md says what the paper leaves open and
+how the defaults were chosen.
 """
 
 from __future__ import annotations

@@ -1,0 +1,33 @@
+"""The documentation site: it builds without a warning and loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from build_site import run_zensical, write_sources
+
+LOADED = re.compile(r'(?:<(?:script|img|source|iframe)[^>]*? src(?:set)?|<link[^>]*? href)="?(https?://[^"> ]+)')
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("docs")
+    write_sources(out)
+    assert run_zensical(out) == ""
+    return out / "site"
+
+
+def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > 30
+    assert not [(page.name, url) for page in pages for url in LOADED.findall(page.read_text("utf-8"))]
+
+
+@pytest.mark.parametrize("broken", ["[gone](gone.md)", "[gone](index.md#gone)"])
+def test_a_link_that_leads_nowhere_fails(broken: str, tmp_path: Path) -> None:
+    (tmp_path / "mkdocs.yml").write_text("site_name: Thyme\n")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text(f"# Thyme\n\n{broken}\n")
+    assert "does not exist" in run_zensical(tmp_path)
