@@ -6,7 +6,7 @@ first used, so that `import thyme` alone loads nothing else. `__init__.pyi` says
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _ROOMS = {
     "InputError": "model.errors",
