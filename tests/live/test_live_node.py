@@ -160,7 +160,7 @@ def test_after_unsubscribing_the_stream_ends_and_after_deleting_nothing_is_found
         await two.unsubscribe(stream.key.sid)
         assert [each async for each in stream] == []
         await one.delete("photo")
-        with pytest.raises(OperationError, match="retrieve failed: not found"):
+        with pytest.raises(OperationError, match="retrieve failed: deleted by its owner"):
             await two.retrieve(notice.metadata)
         assert (await two.subscribe("photo")).key.sid == stream.key.sid + 1, "a number is never used twice"
 
