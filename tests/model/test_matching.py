@@ -140,20 +140,11 @@ class AgainstNaiveScan(RuleBasedStateMachine):
         assert self.index.unsubscribe(key) == (key in self.standing)
         self.standing.pop(key, None)
 
-    @rule(now_s=INSTANTS)
-    def expire(self, now_s: float) -> None:
-        ended = [each for each in self.standing.values() if each.frame.ended(now_s)]
-        expired = self.index.expire(now_s)
-        assert expired == sorted(ended, key=lambda each: each.frame.end_s or 0.0)
-        for each in ended:
-            del self.standing[each.key]
-
     @invariant()
     def the_same_is_known(self) -> None:
         index = self.index
         assert list(index.objects()) == list(self.stored.values())
         assert list(index.subscriptions()) == list(self.standing.values())
-        assert list(index.tombstones()) == list(self.gone)
         assert (index.object_count, index.subscription_count) == (len(self.stored), len(self.standing))
         assert all(index.get(key) == metadata for key, metadata in self.stored.items())
         assert all(index.deleted(key) and index.get(key) is None for key in self.gone)
@@ -298,26 +289,7 @@ def test_oldest_tombstone_makes_room() -> None:
     index = MatchingIndex(MatchingLimits(tombstones=2))
     for name in "abc":
         index.delete(ObjectKey(name, NodeId(1)))
-    assert [str(key) for key in index.tombstones()] == ["b@1", "c@1"]
-
-
-def test_end_of_a_revoked_subscription_does_not_end_its_successor() -> None:
-    index = MatchingIndex()
-    index.add_subscription(subscribed(1, "goal", TimeFrame(0.0, 5.0)))
-    index.unsubscribe(SubscriptionKey(1, NodeId(2)))
-    successor = subscribed(1, "goal", TimeFrame.future(0.0))
-    index.add_subscription(successor)
-    assert index.expire(10.0) == []
-    assert index.subscription(successor.key) == successor
-
-
-def test_ends_of_revoked_subscriptions_do_not_pile_up() -> None:
-    index = MatchingIndex()
-    for sid in range(1000):
-        index.add_subscription(subscribed(sid, "goal", TimeFrame(0.0, 1e6)))
-        index.unsubscribe(SubscriptionKey(sid, NodeId(2)))
-    assert len(index._standing._ends) < 100
-    assert index.expire(1e9) == []
+    assert [name for name in "abc" if index.deleted(ObjectKey(name, NodeId(1)))] == ["b", "c"]
 
 
 class Checked(Conjunction, frozen=True, array_like=True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from math import inf
 
 import pytest
 from net import FakeHost, Net
@@ -171,7 +170,6 @@ def test_whoever_routes_in_the_cell_attended_to_is_told_of_again_and_nobody_else
     net = Net()
     one = Diary(net, 1, 100.0)
     one.beacons.attend(CellId(2))
-    one.beacons.wake(inf)
     beacons = {NodeId(cell + 5): Beacon(CellId(cell), True) for cell in range(5)}
     for node, beacon in beacons.items():
         one.beacons.receive(node, beacon)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from thyme.model.ids import CellId, NodeId
 from thyme.routing.broadcasts import NodeTables, Receivers, SharedNumber
 from thyme.routing.cells.neighbour_table import KnownNotes, NeighbourTable, content, content_with_sum
-from thyme.routing.layouts import LIKELY, NEW, NEW_BUT_NOTES, NOTE_ROWS, NOTES_PER_ROW, WAKES
+from thyme.routing.layouts import LIKELY, NEW, NEW_BUT_NOTES, NOTE_ROWS, NOTES_PER_ROW
 from thyme.wire.beacons import NOTE, Beacon
 
 STEPS = st.lists(st.tuples(st.booleans(), st.integers(0, 30)), max_size=120)
@@ -36,7 +36,6 @@ def test_the_table_keeps_the_last_time_of_each_whoever_comes_and_goes(steps: lis
 def quiet_table(max_digest_bytes: int = 256) -> NeighbourTable:
     """Node 9 was heard, in cell 3, and nobody wants to hear the same again."""
     table = NeighbourTable(max_digest_bytes)
-    table.wake(inf)
     table.set_quiet(table.note(NodeId(9), 1.0), content(3, True))
     return table
 
@@ -60,27 +59,23 @@ def heard(tables: list[NeighbourTable], beacon: Beacon, now_s: float) -> list[in
 
 @pytest.mark.compiled
 def test_only_who_has_heard_the_same_and_can_do_without_is_passed_over() -> None:
-    stranger, quiet, handled, awake = NeighbourTable(4), quiet_table(4), quiet_table(4), quiet_table(4)
-    stranger.wake(inf)
+    stranger, quiet, handled = NeighbourTable(4), quiet_table(4), quiet_table(4)
     handled.handle_next(NodeId(9))
-    awake.wake(5.0)
-    tables = [stranger, quiet, handled, awake]
+    tables = [stranger, quiet, handled]
     same = Beacon(CellId(3), True, b"1234")
     assert called(tables, same, 4.0) == [0, 2]
-    assert quiet.heard_s(NodeId(9)) == awake.heard_s(NodeId(9)) == 4.0
+    assert quiet.heard_s(NodeId(9)) == 4.0
     assert handled.heard_s(NodeId(9)) == 1.0
-    assert heard(tables, same, 5.0) == [NEW, 0, NEW, WAKES]
-    assert awake.heard_s(NodeId(9)) == 5.0
-    assert called(tables, Beacon(CellId(4), True), 4.0) == called(tables, Beacon(CellId(3), False), 4.0) == [0, 1, 2, 3]
-    assert called(tables, Beacon(CellId(3), True, b"12345"), 4.0) == [0, 1, 2, 3]
-    assert called(tables, Beacon(CellId(3), True, NOTE.pack(1, 2)), 4.0) == [0, 1, 2, 3]
+    assert heard(tables, same, 5.0) == [NEW, 0, NEW]
+    assert called(tables, Beacon(CellId(4), True), 4.0) == called(tables, Beacon(CellId(3), False), 4.0) == [0, 1, 2]
+    assert called(tables, Beacon(CellId(3), True, b"12345"), 4.0) == [0, 1, 2]
+    assert called(tables, Beacon(CellId(3), True, NOTE.pack(1, 2)), 4.0) == [0, 1, 2]
 
 
 @pytest.mark.compiled
 def test_a_neighbour_is_found_whoever_else_came_and_went() -> None:
     """Numbers that are the same modulo a power of two, rows that have moved, and more than there was room for."""
     table = NeighbourTable(4)
-    table.wake(inf)
     crowd = [NodeId(9 + LIKELY * (i % 4) + i // 4) for i in range(100)]
     for node in crowd:
         table.set_quiet(table.note(node, 1.0), content(3, True))
@@ -99,7 +94,6 @@ def test_who_is_quiet_while_alike_is_passed_over_only_while_its_sum_is_the_same_
     comparing, without = NeighbourTable(4), NeighbourTable(4)
     comparing.compare_with(own, None)
     for table in (comparing, without):
-        table.wake(inf)
         table.set_quiet(table.note(NodeId(9), 1.0), content_with_sum(content(3, True), b"1234"))
     tables = [comparing, without]
     same = Beacon(CellId(3), True, b"1234")

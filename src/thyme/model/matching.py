@@ -3,7 +3,7 @@
 It joins the stored objects and the standing subscriptions. An insertion gives the subscriptions to notify, a
 subscription the newest matching objects and how many there are. A deleted object stays known as deleted, so that
 neither a subscription on the past nor a copy that arrives late brings it back. Nothing here reads a clock: time
-comes with the objects and with `expire`.
+comes with the objects.
 """
 
 from __future__ import annotations
@@ -119,14 +119,6 @@ class MatchingIndex:
         """Revoke a subscription; whether it stood."""
         return self._standing.remove(key)
 
-    def expire(self, now_s: float) -> list[Subscription]:
-        """Remove the subscriptions whose time frame has ended, in order of their ends.
-
-        Matching does not need it, since it goes by publication times. Whoever still expects late objects of an
-        ended frame, or requests for more of the past, gives a time somewhat ago.
-        """
-        return self._standing.expire(now_s)
-
     def get(self, key: ObjectKey) -> Metadata | None:
         return self._stored.get(key)
 
@@ -143,10 +135,6 @@ class MatchingIndex:
     def subscriptions(self) -> Iterator[Subscription]:
         """In insertion order."""
         return iter(self._standing)
-
-    def tombstones(self) -> Iterator[ObjectKey]:
-        """In the order of their deletion."""
-        return iter(self._tombstones)
 
     def count(self, tag: str) -> int:
         """How many stored objects carry a tag."""

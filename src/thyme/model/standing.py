@@ -10,7 +10,6 @@ without a positive tag have nowhere to wait and are looked at by every insertion
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from heapq import heapify, heappop, heappush
 from math import inf
 
 import msgspec
@@ -22,8 +21,6 @@ from thyme.model.subscriptions import Subscription
 
 _FIRST_REVIEW = 16
 """Number of objects of a tag from which on its interests may be worth moving."""
-_STALE_ENDS = 64
-"""Ends of removed subscriptions for which rebuilding the heap is not worth it."""
 
 
 class _Interest(msgspec.Struct):
@@ -72,7 +69,7 @@ class _Standing(msgspec.Struct, gc=False):
 
 
 class StandingSubscriptions:
-    """Subscriptions by key, by anchor and by the end of their time frame."""
+    """Subscriptions by key and by anchor."""
 
     def __init__(self, objects_with: Callable[[str], int]) -> None:
         self._objects_with = objects_with
@@ -80,7 +77,6 @@ class StandingSubscriptions:
         self._interests: dict[Conjunction, _Interest] = {}
         self._waiting: dict[str | None, dict[Conjunction, _Interest]] = {}
         self._wanted: dict[str, int] = {}
-        self._ends: list[tuple[float, int, SubscriptionKey]] = []
         self._next_serial = 0
 
     def __len__(self) -> int:
@@ -99,14 +95,12 @@ class StandingSubscriptions:
 
     def add(self, subscription: Subscription) -> None:
         """Add a subscription with a new key."""
-        serial, frame = self._next_serial, subscription.frame
+        serial = self._next_serial
         self._next_serial += 1
         self._by_key[subscription.key] = _Standing(serial, subscription)
         for conjunction in subscription.conjunctions:
             interest = self._interests.get(conjunction) or self._arouse(conjunction)
             interest.add(serial, subscription)
-        if frame.end_s is not None:
-            heappush(self._ends, (frame.end_s, serial, subscription.key))
 
     def remove(self, key: SubscriptionKey) -> bool:
         standing = self._by_key.pop(key, None)
@@ -118,19 +112,7 @@ class StandingSubscriptions:
             interest.framed.pop(standing.serial, None)
             if not interest.always and not interest.framed:
                 self._lose(interest)
-        self._forget_stale_ends()
         return True
-
-    def expire(self, now_s: float) -> list[Subscription]:
-        """Remove and return those whose time frame has ended, by end and then by age."""
-        expired = []
-        while self._ends and self._ends[0][0] <= now_s:
-            _, serial, key = heappop(self._ends)
-            standing = self._by_key.get(key)
-            if standing is not None and standing.serial == serial:
-                expired.append(standing.subscription)
-                self.remove(key)
-        return expired
 
     def matching(self, metadata: Metadata) -> list[Subscription]:
         """Those that the object matches, each once, grouped by interest.
@@ -190,11 +172,3 @@ class StandingSubscriptions:
                 self._leave(interest)
                 interest.anchor = anchor
                 self._waiting.setdefault(anchor, {})[conjunction] = interest
-
-    def _forget_stale_ends(self) -> None:
-        """Rebuild the heap once most of its ends belong to subscriptions that were revoked."""
-        if len(self._ends) <= 2 * len(self._by_key) + _STALE_ENDS:
-            return
-        standing = self._by_key
-        self._ends = [end for end in self._ends if end[2] in standing and standing[end[2]].serial == end[1]]
-        heapify(self._ends)

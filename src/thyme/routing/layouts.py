@@ -28,7 +28,6 @@ NEIGHBOURS = np.dtype(
         ("rows", np.int64),
         ("likely", np.int64),
         ("count", np.int64),
-        ("wake_s", np.float64),  # from then on any beacon is handled
         ("max_digest_bytes", np.int64),
         ("own_sum", np.int64),  # the address of the sum of this node's own digest; 0 if it has none
         ("notes", np.int64),  # the address of the notes that are known; 0 if every note is handled
@@ -36,9 +35,8 @@ NEIGHBOURS = np.dtype(
 )
 LIKELY = 256
 """A power of two: of the nodes with the same number modulo this, the last one is found at once."""
-NEW, WAKES, NEW_BUT_NOTES = 1, 2, 3
-"""What a beacon is to a receiver that has to handle it: it may say something new; or it repeats what was said before
-and arrives when any beacon is waited for; or it may say something new, but its notes are known."""
+NEW, NEW_BUT_NOTES = 1, 2
+"""Why a receiver has to handle a beacon: it may say something new; with `NEW_BUT_NOTES`, all its notes are known."""
 NOTE_ROWS = 64
 """A power of two."""
 NOTES_PER_ROW = 4

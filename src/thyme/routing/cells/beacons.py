@@ -6,8 +6,8 @@ and can send over their neighbours (§6.6.3), but they do not count towards a ce
 
 A beacon carries a few bytes for the approach: `BeaconEvents.digest` returns them before each beacon, and
 `BeaconEvents.heard` is called for every received beacon, except those that the approach does not need
-(`Beacons.attend`). `BeaconEvents.woken` only reports that a beacon arrived after a given time. Lists of neighbours are
-ordered by node number, so that nothing depends on the order of arrival.
+(`Beacons.attend`). Lists of neighbours are ordered by node number, so that nothing depends on the
+order of arrival.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from thyme.routing.broadcasts import BroadcastHandler, SharedNumber
 from thyme.routing.cells.grid import Grid
 from thyme.routing.cells.neighbour_table import KnownNotes, NeighbourTable, content, content_with_sum
 from thyme.routing.cells.planar import MAX_FAR, unconnected
-from thyme.routing.layouts import NEW, NEW_BUT_NOTES, WAKES
+from thyme.routing.layouts import NEW, NEW_BUT_NOTES
 from thyme.wire.beacons import SUM_BYTES, Beacon, parts
 from thyme.wire.message import Message
 
@@ -56,8 +56,7 @@ class BeaconEvents:
     """Callbacks of the approach; all are optional.
 
     `population_changed(cell, count)`: a cell now has `count` stationary neighbours, without this node; called after
-    `appeared` and `vanished`. `woken`: a beacon arrived at or after the requested time (`Beacons.wake`); called after
-    `heard`.
+    `appeared` and `vanished`.
     """
 
     appeared: Callable[[Neighbour], None] | None = None
@@ -65,7 +64,6 @@ class BeaconEvents:
     population_changed: Callable[[CellId, int], None] | None = None
     digest: Callable[[], bytes] | None = None
     heard: Callable[[Neighbour, bytes], None] | None = None
-    woken: Callable[[], None] | None = None
 
 
 class OwnDigest(Protocol):
@@ -173,13 +171,7 @@ class Beacons:
             self._attended, self._own, self._notes = cell, own, notes
             self._table.compare_with(own.sum if own else None, notes)
 
-    def wake(self, at_s: float) -> None:
-        """Call `woken` for every beacon from `at_s` on, until another time is set."""
-        self._table.wake(at_s)
-
     def start(self) -> None:
-        if self._events.heard is None:
-            self._table.wake(inf)
         first_s = self._host.random.uniform(0.0, self._options.period_s)
         self._beacon_timer = self._host.after(first_s, self._beat)
 
@@ -188,7 +180,6 @@ class Beacons:
             if timer:
                 timer.cancel()
         self._beacon_timer = self._expiry_timer = None
-        self._table.wake(-inf)
 
     def announce(self) -> None:
         """Send an extra beacon now: for a node that just joined or left a cell."""
@@ -228,10 +219,6 @@ class Beacons:
 
     def _take_in(self, sender: NodeId, message: Beacon, what: int, *_: object) -> None:
         """Handle a beacon that changes something, or may (`layouts.NEW`)."""
-        if what == WAKES:
-            if self._events.woken:
-                self._events.woken()
-            return
         digest = parts(message.digest)[0] if what == NEW_BUT_NOTES else message.digest
         if not 0 <= message.cell < self._grid.size or _is_too_long(message, self._options):
             self._host.record(Counted(TrafficKind.DROPPED, "Beacon", reason="nonsense"))
@@ -256,8 +243,6 @@ class Beacons:
             self._table.handle_next(sender)
         else:
             self._calm(row, neighbour, digest)
-        if events.woken and now_s >= self._table.wakes_s:
-            events.woken()
 
     def broadcast_handlers(self, kind: type[Message]) -> tuple[BroadcastHandler, ...]:
         return (BroadcastHandler(self._table, self._take_in),) if kind is Beacon else ()

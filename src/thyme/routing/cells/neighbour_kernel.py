@@ -15,7 +15,6 @@ from thyme.routing.layouts import (
     NEW_BUT_NOTES,
     NOTE_ROWS,
     NOTES_PER_ROW,
-    WAKES,
 )
 from thyme.routing.tables_kernel import columns, table_of
 from thyme.wire.beacons import NOTE, SUM_BYTES
@@ -106,6 +105,6 @@ def receive(
                 row = carray(pointer(address), 1, NEIGHBOUR_ROW)[0]
                 if row.quiet == said or (row.quiet == said_with_sum and is_own(table.own_sum, said_with_sum & _SUM)):
                     row.heard_s = now_s[i]
-                    results[i] = 0 if now_s[i] < table.wake_s else WAKES
+                    results[i] = 0
         handled += results[i] != 0
     return handled

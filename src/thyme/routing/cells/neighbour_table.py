@@ -74,15 +74,14 @@ class NeighbourTable(NodeTable):
 
     record = NEIGHBOURS
 
-    __slots__ = ("_at", "_count", "_heard_s", "_likely", "_own_sum", "_rows", "_times", "_wake_s", "_words")
+    __slots__ = ("_at", "_count", "_heard_s", "_likely", "_own_sum", "_rows", "_times", "_words")
 
     def __init__(self, max_digest_bytes: int) -> None:
         super().__init__()
         self._at: dict[NodeId, int] = {}
         """Where each neighbour's row begins."""
-        self._record["wake_s"], self._record["max_digest_bytes"] = -inf, max_digest_bytes
+        self._record["max_digest_bytes"] = max_digest_bytes
         self._count = self._record["count"].data
-        self._wake_s = self._record["wake_s"].data.cast("B").cast("d")
         likely: NDArray[np.int32] = np.zeros(LIKELY, np.int32)
         self._likely = likely.data
         self._attach("likely", likely)
@@ -139,15 +138,6 @@ class NeighbourTable(NodeTable):
     def is_handled(self, row: int) -> bool:
         """Whether the next beacon of this neighbour is handled, whatever it says."""
         return self._words[row + _QUIET] == _HANDLE
-
-    def wake(self, at_s: float) -> None:
-        """From `at_s` on, any beacon is handled."""
-        self._wake_s[0] = at_s
-
-    @property
-    def wakes_s(self) -> float:
-        """From when on any beacon is handled."""
-        return self._wake_s[0]
 
     @staticmethod
     def receive_all(receivers: Receivers, tables: NodeTables, sender: NodeId, message: Beacon) -> int:
