@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from build_site import run_zensical, write_sources
+from build_site import DOCS, run_zensical, write_sources
 
 LOADED = re.compile(r'(?:<(?:script|img|source|iframe)[^>]*? src(?:set)?|<link[^>]*? href)="?(https?://[^"> ]+)')
 
@@ -31,3 +31,20 @@ def test_a_link_that_leads_nowhere_fails(broken: str, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "index.md").write_text(f"# Thyme\n\n{broken}\n")
     assert "does not exist" in run_zensical(tmp_path)
+
+
+MOST_WORDS = 40_000
+
+
+def test_the_documentation_is_short() -> None:
+    """Reference that is built from the code, the lab and the changelog do not count."""
+    pages = [page for page in DOCS.rglob("*.md") if "lab" not in page.parts]
+    pages += [DOCS.parent / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
+    assert sum(len(page.read_text("utf-8").split()) for page in pages) <= MOST_WORDS
+
+
+def test_every_page_of_the_lab_has_a_date() -> None:
+    undated = [
+        page.name for page in (DOCS / "lab").glob("*.md") if not re.search(r"20\d\d-\d\d-\d\d", page.read_text())
+    ]
+    assert undated == ["index.md"]
