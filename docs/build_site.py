@@ -1,8 +1,8 @@
 """Build the documentation site: `python docs/build_site.py OUT` writes OUT/site (`make docs`).
 
 Pages are copied to OUT/docs, beside the reference pages that are built from the code: the command line, the keys of
-scenarios and studies, the settings of approaches, the decision map and the Python API, whose docstrings mkdocstrings
-fills in. Zensical then builds the site. It stops at a broken link, a missing anchor or a missing page.
+scenarios and studies, the settings of approaches, the datasets, the decision map and the Python API, whose docstrings
+mkdocstrings fills in. Zensical then builds the site. It stops at a broken link, a missing anchor or a missing page.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from thyme.approaches.registry import APPROACHES
 from thyme.cli.main import whole_app
 from thyme.model.settings import keys_of
 from thyme.model.settings.writing import markdown_keys
+from thyme.pipeline import schemas
 from thyme.sim.scenario_reference import scenario_page
 from thyme.study.decision_page import decision_page
 from thyme.study.study_reference import study_page
@@ -60,8 +61,19 @@ def api_page() -> str:
     return "\n\n".join([API_HEAD, *(f"::: {one.__module__}.{one.__name__}" for one in values)])
 
 
+def datasets_page() -> str:
+    head = "# Datasets\n\nThe columns of each Parquet dataset, as `thyme.pipeline.schemas` declares them.\n"
+    parts = []
+    for name in ("POSTS", "TRACE", "EXPECTED", "EVENTS", "METRICS"):
+        fields = getattr(schemas, name).fields
+        rows = [f"| `{field.name}` | `{field.dataType.simpleString()}` |" for field in fields]
+        parts.append("\n".join([f"## {name.capitalize()}\n", "| column | type |", "|---|---|", *rows, ""]))
+    return "\n".join([head, *parts])
+
+
 GENERATED: dict[str, Callable[[], str]] = {
     "commands": command_page,
+    "datasets": datasets_page,
     "decision": decision_page,
     "python": api_page,
     "scenarios": scenario_page,
