@@ -32,6 +32,7 @@ LONG_ROOMS = (
     "live/test_live_processes.py",
     "live/test_live_fuzz.py",
     "gallery/test_gallery_browser.py",
+    "studio/test_studio.py",
     "test_wheel.py",
 )
 ASKS_FOR_SPARK = re.compile(r"spark: SparkSession|finished: Finished|usefixtures\(.spark.\)")

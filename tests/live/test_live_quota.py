@@ -12,7 +12,6 @@ from typing import Any, cast
 import pytest
 
 from thyme.approaches.eviction import Evictable, Rank
-from thyme.cli.quantities import bytes_of, seconds_of
 from thyme.host import StoreFull
 from thyme.live import Node, OperationError
 from thyme.live.node.quota import Quota
@@ -21,6 +20,7 @@ from thyme.live.store.room import DiskOptions
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.objects import Metadata
+from thyme.model.quantities import bytes_of, seconds_of
 
 PATIENCE_S = 60.0
 CELL = {"grid": {"width_m": 40.0, "height_m": 40.0}, "join_wait_s": 0.3, "settle_s": 0.2, "repair_s": 0.5}

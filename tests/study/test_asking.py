@@ -8,9 +8,18 @@ from typing import Any
 import pytest
 from small_study import Finished
 
-from thyme.cli.study_new import QUESTIONS, new
+from thyme.cli.study_new import new
 from thyme.model.errors import InputError
-from thyme.study.asking import GOINGS, MOVEMENTS, SIZES_BYTES, CrowdDescription, approaches_for, parse_venue, study_text
+from thyme.study.asking import (
+    GOINGS,
+    MOVEMENTS,
+    QUESTIONS,
+    SIZES_BYTES,
+    CrowdDescription,
+    approaches_for,
+    parse_venue,
+    study_text,
+)
 from thyme.study.comparing import compare_studies
 from thyme.study.definition import load_study
 from thyme.study.plan import make_plan

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from thyme.cli.quantities import metres_by_metres, pair_of
 from thyme.model.errors import InputError
+from thyme.model.quantities import metres_by_metres, pair_of
 
 if TYPE_CHECKING:
     from thyme.live.emulation.trial import Trial, TrialOptions

@@ -41,6 +41,7 @@ PEOPLE: dict[str, tuple[str, str]] = {
 }
 STUDIES: dict[str, tuple[str, str]] = {
     "study": ("study", "study_app"),
+    "studio": ("studio", "studio"),
     "simulate": ("simulate", "simulate"),
     "replay": ("replay", "replay"),
     "scenario": ("simulate", "scenario_app"),

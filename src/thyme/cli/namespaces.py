@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from thyme.cli.quantities import metres_by_metres
 from thyme.model.errors import InputError
+from thyme.model.quantities import metres_by_metres
 from thyme.model.terminal import printable
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
-from thyme.cli.quantities import bytes_of, seconds_of
 from thyme.model.errors import InputError
+from thyme.model.quantities import bytes_of, seconds_of
 
 if TYPE_CHECKING:
     from thyme.live.daemon.service import HttpAccess

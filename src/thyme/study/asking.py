@@ -7,7 +7,10 @@ this writes is a complete example of the format (`thyme study keys`).
 from __future__ import annotations
 
 import json
-from typing import Literal
+from collections.abc import Mapping
+from math import inf
+from pathlib import Path
+from typing import Any, Literal
 
 import msgspec
 
@@ -15,6 +18,9 @@ from thyme.approaches.deciding import Priority
 from thyme.approaches.registry import APPROACHES
 from thyme.model.errors import InputError
 from thyme.model.objects import MAX_TRACE_BYTES
+from thyme.model.quantities import bytes_of
+from thyme.model.settings import to_record
+from thyme.places import place_of
 
 Contents = Literal["messages", "photos", "videos"]
 Movement = Literal["stand", "some", "walk"]
@@ -50,6 +56,8 @@ class CrowdDescription(msgspec.Struct, frozen=True):
     going: Going = "stay"
     server: bool = True
     priority: Priority = "traffic"
+    quick: bool = False
+    """Play this crowd only, without variations."""
     posts: str = ""
     """The folder of a dataset of posts; generated ones if empty."""
 
@@ -62,8 +70,42 @@ class CrowdDescription(msgspec.Struct, frozen=True):
             raise InputError(f"--people {self.people}: expected from 2 to {MAX_PEOPLE:,}")
         if (self.width_m is None) != (self.height_m is None):
             raise InputError("--venue: expected both sides, such as 200x100")
-        if self.width_m is not None and self.height_m is not None and min(self.width_m, self.height_m) <= 0.0:
-            raise InputError(f"--venue {self.width_m:g}x{self.height_m:g}: both sides must be positive")
+        sides = [side for side in (self.width_m, self.height_m) if side is not None]
+        if not all(0.0 < side < inf for side in sides):
+            raise InputError(
+                f"--venue {self.width_m:g}x{self.height_m:g}: both sides must be positive numbers of metres"
+            )
+
+
+QUESTIONS = {
+    "contents": ("What do people share: messages, photos or videos?", "photos"),
+    "size": ("How large is a photo or a video? (as 100kB or 2MB; empty: the usual size)", ""),
+    "people": ("How many people?", "36"),
+    "venue": ("How large is the place, in metres? (as 200x100; empty: as dense as a square before a stage)", ""),
+    "movement": ("Do they stand, do some walk, or do all walk? [stand/some/walk]", "stand"),
+    "going": ("Do they stay, does a tenth leave, or do some switch off and on? [stay/leave/switch]", "stay"),
+    "server": ("Can somebody bring a server? [y/n]", "y"),
+    "priority": ("What matters most: delivery, delay, battery or traffic?", "traffic"),
+    "posts": ("A folder of posts that `thyme posts ingest` wrote? (empty: generated ones)", ""),
+}
+
+
+def description_of(given: Mapping[str, Any], file: Path) -> CrowdDescription:
+    """Answers to the questions as a record, for a study that is written to `file`; InputError names the answer that is
+    not valid."""
+    answers = {key: value for key, value in given.items() if value is not None}
+    size = answers.pop("size", "")
+    if size:
+        answers["size_bytes"] = bytes_of(size, "--size")
+    sides = answers.pop("venue", "")
+    if sides:
+        answers["width_m"], answers["height_m"] = parse_venue(sides)
+    posts = answers.get("posts", "")
+    if posts:
+        folder = place_of(posts)
+        if isinstance(folder, Path) and not (file.parent / folder).is_dir():
+            raise InputError(f"--posts {posts}: there is no such folder beside the study; see `thyme posts ingest`")
+    return to_record(answers | {"name": file.stem}, CrowdDescription, "thyme study new")
 
 
 def parse_venue(text: str) -> tuple[float, float]:
@@ -93,6 +135,7 @@ def study_text(asked: CrowdDescription) -> str:
         )
     else:
         posts = 'generate = { posts = 4000 }   # or: dataset = "FOLDER", which `thyme posts ingest` writes'
+    variations = "\nvariations = []" if asked.quick else ""
     approaches = "\n\n".join(_approach(name) for name in approaches_for(asked))
     return f"""\
 # A study: which way of sharing fits this crowd? Play it with `thyme study {asked.name}.toml`.
@@ -111,7 +154,7 @@ priority = "{asked.priority}"
 # says in which of them the answer changes. `variations = []` leaves them out; [[variations]] names others:
 # [[variations]]
 # name = "half the frames lost"
-# scenario.faults = [{{ kind = "loss", probability = 0.5 }}]
+# scenario.faults = [{{ kind = "loss", probability = 0.5 }}]{variations}
 
 # What people share.
 {_contents(asked)}

@@ -118,4 +118,4 @@ def prior_words(plan: Plan) -> str:
     decision = decide(kind, needs, plan.definition.priority, lines)
     how = "for this crowd" if len(decision.places) == 1 else f"between {len(decision.places)} crowds around this one"
     leaving = ", who leaves counted as switched off" if isinstance(plan.runs[0].scenario.churn, Leave | Crash) else ""
-    return f"The map of all six approaches has, {how}{leaving}: {best_words(decision)}."
+    return f"Of crowds that were played before, {how}{leaving}: {best_words(decision)}."

@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import socket
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from secrets import token_urlsafe
 from typing import Any
 
 import msgspec
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from thyme.live.emulation.stage import Stage
-from thyme.live.link.addresses import parse_address
+from thyme.live.http.serving import page_socket, served
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 
@@ -162,25 +160,10 @@ class Map:
 async def shown(stage: Stage, listen: str) -> AsyncIterator[tuple[Map, str]]:
     """While this is entered, the map is served; with its address."""
     chart = Map(stage)
-    host, port = parse_address(listen, "--map", any_port=True)
-    try:
-        bound = socket.create_server((host, port))
-    except OSError as error:
-        raise InputError(f"cannot show the map on {listen}: {error.strerror or error}") from error
-    server = _Server(uvicorn.Config(chart.application, loop="none", ws="none", lifespan="off", log_config=None,
-                                    access_log=False, timeout_graceful_shutdown=1))  # fmt: skip
-    serving = asyncio.ensure_future(server.serve(sockets=[bound]))
-    try:
-        yield chart, f"http://{host}:{bound.getsockname()[1]}/?token={chart.token}"
-    finally:
-        chart.ended.set()
-        server.should_exit = True
-        await asyncio.gather(serving, return_exceptions=True)
-
-
-class _Server(uvicorn.Server):
-    """Signals are the program's matter."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
+    bound = page_socket(listen, "--map")
+    host, port = bound.getsockname()[:2]
+    async with served(chart.application, bound):
+        try:
+            yield chart, f"http://{host}:{port}/?token={chart.token}"
+        finally:
+            chart.ended.set()

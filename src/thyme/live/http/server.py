@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from stat import S_ISSOCK
 from tempfile import TemporaryDirectory
@@ -30,6 +30,7 @@ from thyme.live.http.endpoints import Endpoint, answer_error, document, routes_o
 from thyme.live.http.guard import Admit, Guard, kept_token
 from thyme.live.http.interface import NodeInterface, endpoints_of
 from thyme.live.http.limits import UNSENT_S, HttpOptions
+from thyme.live.http.serving import QuietServer
 from thyme.live.link.addresses import parse_address
 from thyme.live.node.node import Node
 from thyme.live.views import SessionView
@@ -167,7 +168,7 @@ class HttpServer:
             proxy_headers=False,
             timeout_graceful_shutdown=UNSENT_S,
         )
-        server = _Server(config)
+        server = QuietServer(config)
         task = asyncio.get_running_loop().create_task(server.serve(sockets=[bound]))
         self._serving.append((server, task))
         while not server.started and not task.done():
@@ -218,14 +219,6 @@ def _bounded_protocol(options: HttpOptions) -> type[H11Protocol]:
     opened: dict[BoundedProtocol, None] = {}
     """In the order in which they came."""
     return BoundedProtocol
-
-
-class _Server(uvicorn.Server):
-    """Signals are the program's matter."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 def _tcp_socket(listen: str) -> socket.socket:
