@@ -72,9 +72,7 @@ class CrowdDescription(msgspec.Struct, frozen=True):
             raise InputError("--venue: expected both sides, such as 200x100")
         sides = [side for side in (self.width_m, self.height_m) if side is not None]
         if not all(0.0 < side < inf for side in sides):
-            raise InputError(
-                f"--venue {self.width_m:g}x{self.height_m:g}: both sides must be positive numbers of metres"
-            )
+            raise InputError(f"--venue {self.width_m:g}x{self.height_m:g}: both sides must be positive")
 
 
 QUESTIONS = {

@@ -17,7 +17,8 @@ _HEAD = """\
 
 A study asks which approach fits a crowd. It is a TOML file, or a preset that comes with Thyme (`thyme study --preset
 list`). `thyme study new FILE.toml` asks a few questions and writes one; `thyme study FILE.toml` plays it and writes a
-report; `thyme studio` does both in the browser; `thyme study compare A B` puts two side by side. `--set KEY=VALUE` changes one key from the command line.
+report; `thyme studio` does both in the browser. `thyme study compare A B` puts two side by side. `--set KEY=VALUE`
+changes one key from the command line.
 
 - A **scenario** says everything about the crowd ([its keys](scenarios.md)). Every approach plays the same ones.
 - The **grid** gives several values to keys of the scenario (`nodes`, `churn.fraction`) or of the trace
