@@ -91,6 +91,12 @@ class Requests:
             pending.tries = 1
             pending.timer = self.host.after(pending.timeout_s * self._options.growth, lambda: self._try(number))
 
+    def repeat(self) -> None:
+        """Send every request once more, out of turn: a path that was broken may be mended."""
+        for number, pending in list(self._pending.items()):
+            if number in self._pending:
+                pending.send(number)
+
     def _try(self, number: int) -> None:
         pending = self._pending.get(number)
         if pending is None:

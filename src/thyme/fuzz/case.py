@@ -96,12 +96,14 @@ class Case:
     def keeps_everything(self) -> bool:
         """Whether the approach promises to keep, find and serve acknowledged objects, and its settings allow it.
 
-        DRIP, SocialCast and the walks promise none of that; the papers' configuration of Thyme-DCS has no repair; with
-        one request or retrieval at a time, or with overflowing radio queues, much is refused.
+        DRIP and SocialCast promise none of that; the papers' configurations have no repair; with one request or
+        retrieval at a time, or with overflowing radio queues, much is refused; and with walks, a publisher that
+        keeps one object cannot answer for the others.
         """
         declared = self.capabilities
         bounded = "pending" in self.settings.get("retry", {}) or "fetches" in self.settings.get("contents", {})
-        able = declared.answers_past and not declared.past_is_best_effort and not declared.delivers_contents
+        bounded = bounded or "published" in self.settings
+        able = declared.answers_past and not declared.delivers_contents
         return able and not (self.settings.get("paper", False) or bounded or self.full_queues)
 
     @property

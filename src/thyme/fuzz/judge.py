@@ -28,7 +28,8 @@ Every approach but the papers' configuration of Thyme-DCS, which has no repair:
 - `bounded`: nor does any count more subscriptions than are live: accepted, their revocation not acknowledged, their
   frame not ended.
 
-ES, LS and DCS, which promise to store (not the papers' configuration, nor with one request at a time or full queues):
+ES, LS, DCS and walks, which promise to store (not the papers' configuration, nor with one request at a time, full
+queues or publishers that keep one object):
 
 - `serves`: in a settled crowd, every operation succeeds.
 - `finds`: a subscription to the past is notified within `FOUND_S` of every object acknowledged `ACKNOWLEDGED_S` before,

@@ -123,13 +123,15 @@ class Event(Message, frozen=True, tag=187):
 
 
 class Fetch(Message, frozen=True, tag=188):
-    """A request for a part of an object, sent back along the event's path; `way` is the path of the answer."""
+    """A request for a part of an object; `way` is the path of the answer. It goes back along the event's path, or
+    along all branches if it searches for the owner."""
 
     key: ObjectKey
     way: tuple[NodeId, ...]
     request: int
     offset: int
     size: int
+    search: bool = False
 
     def forwarded_by(self, sender: int) -> bool:
         return bool(self.way)

@@ -127,6 +127,15 @@ def test_contents_are_fetched_back_along_the_walks(tmp_path: Path) -> None:
     assert world.last_failure() == Failure.DELETED
 
 
+def test_contents_whose_event_never_came_by_are_searched_for(tmp_path: Path) -> None:
+    world = SmallWorld(tmp_path, line(6), "walks")
+    world.wait(5.0)
+    world.subscribe(0, "goal")
+    metadata = world.insert(5, "a", "corner", data=b"flag")
+    assert world.names() == []
+    assert world.retrieve(0, metadata) == b"flag"
+
+
 def test_the_papers_walks_refuse_the_past_at_once(tmp_path: Path) -> None:
     world = SmallWorld(tmp_path, line(2), "walks", {"paper": True})
     world.wait(5.0)

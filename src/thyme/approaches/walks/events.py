@@ -1,4 +1,4 @@
-"""A node's memory of events: the path each came by, and the subscriptions its own objects were sent to.
+"""A node's memory of events: the path that leads to each, and the subscriptions its own objects were sent to.
 
 An event is forwarded once, along all branches that may match it. Its publisher does not know all subscriptions by then:
 some come later, and walks that start at the same time have not met yet. So it keeps its own objects, over restarts too.
@@ -27,7 +27,7 @@ _decoder = msgspec.msgpack.Decoder(Metadata)
 
 
 class Passages:
-    """The branch that each event came by, for the latest `maximum` events."""
+    """The branch that each event, or a part of its contents, came by last, for the latest `maximum` events."""
 
     def __init__(self, maximum: int) -> None:
         self._came_over: Bounded[ObjectKey, NodeId] = Bounded(maximum)
@@ -40,15 +40,15 @@ class Passages:
         return self._came_over.get(key)
 
     def note(self, key: ObjectKey, source: NodeId) -> None:
-        """An event passed; its first branch is the way back."""
-        self._came_over.setdefault(key, source)
+        """An event or a part of its contents passed: the latest branch leads to its owner, earlier ones may be cut."""
+        self._came_over[key] = source
 
     def spread(self, key: ObjectKey, source: NodeId) -> bool:
         """An event to forward; False if it was already."""
-        self.note(key, source)
         if key in self._spread:
             return False
         self._spread[key] = None
+        self.note(key, source)
         return True
 
 

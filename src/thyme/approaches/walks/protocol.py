@@ -4,7 +4,8 @@ Publishers and subscribers begin a walk with their first operation and are part 
 (walker.py). Subscriptions are advertised along the walks as filter cells; each node of the overlay keeps one
 counting filter per branch (branches.py), and where walks meet, these decide which branches an event takes. A
 subscriber checks the event against its whole query. Contents stay with their publisher and are fetched back
-along the way that the event came.
+along the way that the event came. If that way is unknown or brings no answer, because the overlay was mended since,
+the request is repeated along all branches, and the answer shows the new way.
 
 Where the paper is silent: publishers answer for the past, with their own objects, as soon as they hear of a
 subscription (events.py). A walk that found nobody is repeated (walker.py). Broken paths are walked again
@@ -38,6 +39,7 @@ from thyme.approaches.walks.options import ADVERTS_PER_FRAME, DirectionalWalksOp
 from thyme.approaches.walks.upkeep import Upkeep
 from thyme.approaches.walks.walker import Walker
 from thyme.host import Host
+from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
@@ -80,7 +82,7 @@ class DirectionalWalks(ReactiveStore):
             self._on_advertised,
             self._forget,
             self._lose,
-            self._settle,
+            self._arrived,
             lambda: not self._takes_part,
             self._dissolve,
         )
@@ -92,6 +94,7 @@ class DirectionalWalks(ReactiveStore):
         self._settled = False
         self._waiting: list[tuple[Event | None, Done]] = []
         self._passages = Passages(self.options.events_remembered)
+        self._asked: Bounded[int, None] = Bounded(self.options.retry.pending)
         self._outbox = Outbox(host, self.options.filters, self.options.published)
         self.forwarded = 0
         self.dead_ends = 0
@@ -121,7 +124,7 @@ class DirectionalWalks(ReactiveStore):
                 self.membership.unlink(sender)
                 self._lose(sender, told=True)
             case Fetched():
-                self._on_fetched(message)
+                self._on_fetched(sender, message)
             case Advertised() | Event() | Fetch() | Present() if sender not in self.branches:
                 self.host.unicast(sender, Unlinked())
             case Present() if sender == self.membership.anchor:
@@ -245,6 +248,11 @@ class DirectionalWalks(ReactiveStore):
             self._settle()
             self.walker.look_again()
 
+    def _arrived(self) -> None:
+        """This node's walk goes no further for now: whoever was cut off before may be in reach again."""
+        self._settle()
+        self._requests.repeat()
+
     def _settle(self) -> None:
         self._settled = True
         waiting, self._waiting = self._waiting, []
@@ -361,20 +369,29 @@ class DirectionalWalks(ReactiveStore):
             self.host.after(self.host.random.uniform(0.0, AGAIN_S), self._enter)
 
     def _ask(self, owner: NodeId, request: PartRequest) -> None:
-        self._on_fetch(self.node, Fetch(request.key, (), request.request, request.offset, request.size))
+        """A request that is repeated, or whose way is unknown, is a search."""
+        way = self._passages.came_over(request.key)
+        search = request.request in self._asked or way not in self.branches
+        self._asked[request.request] = None
+        self._on_fetch(self.node, Fetch(request.key, (), request.request, request.offset, request.size, search))
 
     def _on_fetch(self, sender: NodeId, fetch: Fetch) -> None:
         way = fetch.way if sender == self.node else (*fetch.way, sender)
-        came_over = self._passages.came_over(fetch.key)
-        if fetch.key.owner == self.node or came_over is None:
+        if fetch.key.owner == self.node:
             answer = self._contents.answer(PartRequest(fetch.request, fetch.key, fetch.offset, fetch.size))
             self._on_fetched(
-                Fetched(fetch.key, way, fetch.request, answer.found, answer.offset, answer.total_bytes, answer.part)
+                self.node,
+                Fetched(fetch.key, way, fetch.request, answer.found, answer.offset, answer.total_bytes, answer.part),
             )
-        elif came_over in self.branches and self.node not in fetch.way:
-            self._send(came_over, msgspec.structs.replace(fetch, way=way))
+        elif self.node not in fetch.way:
+            onward = list(self.branches) if fetch.search else [self._passages.came_over(fetch.key)]
+            for branch in onward:
+                if branch is not None and branch in self.branches and branch != sender:
+                    self._send(branch, msgspec.structs.replace(fetch, way=way))
 
-    def _on_fetched(self, fetched: Fetched) -> None:
+    def _on_fetched(self, sender: NodeId, fetched: Fetched) -> None:
+        if sender in self.branches:
+            self._passages.note(fetched.key, sender)
         if fetched.way:
             self._send(fetched.way[-1], msgspec.structs.replace(fetched, way=fetched.way[:-1]))
             return
