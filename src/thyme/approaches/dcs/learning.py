@@ -23,7 +23,7 @@ from thyme.routing.cells.addresses import Arrival, Form
 from thyme.wire.cells import CellAnswer, CellState, Held, Part, SureState
 
 FRESH_S = 10.0
-"""A repaired item younger than this was lost in transit a moment ago; its sender has notified."""
+"""Nodes that notified this long before a repaired subscription was made may have missed it, too."""
 
 
 class Learning:
@@ -117,10 +117,10 @@ class Learning:
 
     def _doubt(self, held: Held, matching: list[Subscription], state: CellState) -> None:
         """The node that notified of an object did not know subscriptions made later. If this member learns of the
-        object late, or from another cell, it may not have known any."""
+        object by repair, or from another cell, that node may not have known any. It may have sent a hint before, but
+        the comparison may have reached this member, which did not have the object."""
         published_s, since_s = held.metadata.published_s, self._cell.holdings.parts.since_s
-        late = state.late and self._cell.host.now() - published_s > FRESH_S
-        doubtful = late or state.request >= 0
+        doubtful = state.late or state.request >= 0
         self._notifier.doubt(s.key for s in matching if doubtful or since_s(s.key) > published_s)
 
     def _doubt_new(self, part: Part, state: CellState) -> None:
