@@ -72,8 +72,16 @@ class SmallWorld:
     def wait(self, seconds: float) -> None:
         self.run.world.run(self.now_s + seconds)
 
-    def insert(self, node: int, oid: str, *tags: str, data: bytes = b"data", wait_s: float = 40.0) -> Metadata:
-        metadata = self.node(node).insert(oid, data, tags, b"", self.outcomes.append)
+    def insert(
+        self,
+        node: int,
+        oid: str,
+        *tags: str,
+        data: bytes = b"data",
+        wait_s: float = 40.0,
+        expires_s: float | None = None,
+    ) -> Metadata:
+        metadata = self.node(node).insert(oid, data, tags, b"", self.outcomes.append, expires_s=expires_s)
         self.wait(wait_s)
         return metadata
 

@@ -10,6 +10,7 @@ from small_world import SmallWorld
 
 from thyme.approaches.interface import Failure
 from thyme.model.chunks import CHUNK_BYTES
+from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.objects import Content, Metadata
@@ -61,6 +62,39 @@ def test_deleted_objects_are_invisible_even_to_the_past(crowd: str, world: Small
     world.delete(0, "gone")
     world.subscribe(4, "goal")
     assert world.names() == ["kept"]
+
+
+def test_an_object_that_expired_is_neither_found_nor_retrieved_nor_kept(crowd: str, world: SmallWorld) -> None:
+    world.subscribe(4, "goal")
+    metadata = world.insert(0, "brief", "goal", expires_s=world.now_s + 300.0)
+    world.insert(0, "lasting", "goal")
+    assert sorted(world.names()) == ["brief", "lasting"]
+    assert world.retrieve(4, metadata) == b"data"
+    world.wait(300.0)
+    assert world.retrieve(4, metadata) is None
+    assert world.last_failure() is Failure.EXPIRED
+    for node in list(world.run.stores):
+        store = world.node(node).host.store
+        assert not store.size(str(metadata.key)), f"node {node} still has the content"
+        kinds = ("object", "own object", "replica", "content", "expiry")
+        kept = [kind for kind in kinds for name, _ in store.items(kind) if "brief" in name]
+        assert not kept, f"node {node} still has {kept}"
+    before = len(world.names())
+    world.subscribe(3, "goal")
+    assert "brief" not in world.names()[before:]
+    with pytest.raises(InputError, match="expires_s"):
+        world.insert(0, "late", "goal", expires_s=world.now_s)
+
+
+def test_a_node_that_was_off_when_an_object_expired_does_not_bring_it_back(crowd: str, world: SmallWorld) -> None:
+    needs(crowd, "stores")
+    metadata = world.insert(0, "brief", "goal", expires_s=world.now_s + 200.0)
+    world.switch_off(0)
+    world.wait(300.0)
+    world.switch_on(0)
+    world.subscribe(4, "goal")
+    assert world.names() == []
+    assert not world.node(0).host.store.size(str(metadata.key))
 
 
 def test_after_unsubscribing_nothing_more_arrives(world: SmallWorld) -> None:

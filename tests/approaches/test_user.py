@@ -94,7 +94,12 @@ class ScriptedStore(ReactiveStore):
     def unsubscribe(self, sid: int, done: Done) -> None:
         self.asked.append(("unsubscribe", done))
 
+    def _expire(self, key: ObjectKey) -> None: ...
+
     def retrieve(self, metadata: Metadata, done: FetchedFromStore) -> None:
+        self._retrieve(metadata, done)
+
+    def _retrieve(self, metadata: Metadata, done: FetchedFromStore) -> None:
         self.asked.append(("retrieve", lambda outcome: done(outcome, b"content")))
 
     def more(self, sid: int, done: Done, most: int = 0) -> None:

@@ -324,3 +324,20 @@ def test_a_node_that_is_placed_elsewhere_is_in_another_cell() -> None:
             assert [replica.node for replica in metadata.replicas] == [node.id]
 
     asyncio.run(asyncio.wait_for(run(), PATIENCE_S))
+
+
+def test_an_object_expires_and_a_bad_expiry_is_refused() -> None:
+    async def use(one: thyme.Node, two: thyme.Node) -> None:
+        lasting = await one.insert("lasting", b"x", ["goal"], expires=timedelta(hours=2))
+        assert lasting.expires_s == pytest.approx(lasting.published_s + 7200.0)
+        assert await one.insert("lasting", b"x", ["goal"], expires="2h") == lasting
+        for wrong in (0, -1, "soon", float("nan")):
+            with pytest.raises(thyme.InputError):
+                await one.insert("wrong", b"x", ["goal"], expires=wrong)
+        brief = await one.insert("brief", b"x", ["goal"], expires=0.01)
+        await asyncio.sleep(0.05)
+        with pytest.raises(thyme.OperationError, match="expired"):
+            await one.retrieve(brief)
+        assert await one.retrieve(lasting) == b"x"
+
+    play(use)

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 from truth_worlds import notified, random_world
 
+from thyme.model.ids import NodeId
 from thyme.model.operations import TRACE_COLUMNS, Operation
 from thyme.model.records import OperationKind
 from thyme.pipeline.schemas import spark_schema
@@ -77,6 +78,26 @@ def test_the_counts_are_those_of_brute_force(spark: SparkSession, worlds: dict[s
         for name, world in worlds.items()
         for subscription, number in counts_of(world, brute_force(world)).items()
     }
+
+
+def test_an_object_that_expired_is_not_expected_any_more() -> None:
+    def subscribe(number: int, at_s: float, node: int) -> Operation:
+        return Operation(number, at_s, NodeId(node), OperationKind.SUBSCRIBE, sid=0, query="a")
+
+    def insert(number: int, at_s: float, oid: str, end_s: float | None) -> Operation:
+        return Operation(number, at_s, NodeId(1), OperationKind.INSERT, oid=oid, tags=("a",), text=oid, end_s=end_s)
+
+    world = [
+        subscribe(0, 1.0, 2),
+        insert(1, 2.0, "brief", 10.0),
+        insert(2, 2.0, "lasting", None),
+        subscribe(3, 9.0, 3),
+        subscribe(4, 10.0, 4),
+        subscribe(5, 11.0, 5),
+    ]
+    check_operations(world, "a world")
+    truth = Truth(table_from_operations(world))
+    assert truth.counts().tolist() == [2, 2, 1, 1]
 
 
 def test_pairs_are_judged_one_by_one(worlds: dict[str, list[Operation]]) -> None:

@@ -82,7 +82,7 @@ def test_the_owner_may_say_the_same_twice_in_one_batch() -> None:
     """It is no forgery: two leaves that are the same have two ways to the root, and both prove it."""
     once = Metadata.of(ObjectKey("o", OWNER.node), ("goal",), b"", 1.0, b"x")
     proofs = Notary(OWNER, MemoryStore()).prove_objects([object_statement(once)] * 3)
-    told = [msgspec.structs.replace(once, seal=once.seal + proof) for proof in proofs]
-    assert len({one.seal for one in told}) == 3
+    told = [msgspec.structs.replace(once, seal=(once.digest + once.proof) + proof) for proof in proofs]
+    assert len({(one.digest + one.proof) for one in told}) == 3
     for message in saying(told):
         assert reader().decode(PLAIN.encode(message)) == message

@@ -19,7 +19,7 @@ from thyme.live.trust.namespaces import Namespace
 from thyme.live.trust.notary import KIND, MANY, Notary
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import CellId, NodeId, ObjectKey, SubscriptionKey
-from thyme.model.objects import DataObject, Metadata, Replica
+from thyme.model.objects import DataObject, Expiring, Metadata, Replica
 from thyme.model.queries import parse_query
 from thyme.model.subscriptions import Subscription
 from thyme.wire import codec
@@ -117,15 +117,25 @@ def test_an_object_is_its_owners_wherever_it_is_kept() -> None:
         assert machine(OTHER).decode(machine(OTHER).encode(said)) == said
     for forged in (
         OBJECT,
-        msgspec.structs.replace(OBJECT, seal=OBJECT.seal + by_another),
+        msgspec.structs.replace(OBJECT, seal=(OBJECT.digest + OBJECT.proof) + by_another),
         msgspec.structs.replace(sealed, published_s=2.0),
         msgspec.structs.replace(sealed, tags=("goal", "own")),
         msgspec.structs.replace(sealed, key=ObjectKey("second", ME.node)),
         msgspec.structs.replace(sealed, key=ObjectKey("first", OTHER.node)),
         msgspec.structs.replace(sealed, seal=bytes(32) + sealed.proof),
+        msgspec.structs.replace(sealed, seal=Expiring(sealed.digest + sealed.proof, 5.0)),
     ):
         with pytest.raises(Forged):
             machine(OTHER).decode(codec.encode(Notification(KEY, (forged,))))
+
+
+def test_when_an_object_expires_is_signed() -> None:
+    brief = Metadata.of(OBJECT.key, OBJECT.tags, b"", 1.0, b"content", expires_s=5.0)
+    said = machine(ME).encode(Notification(KEY, (brief,)))
+    assert machine(OTHER).decode(said).matches[0].expires_s == 5.0  # type: ignore[attr-defined]
+    for seal in (Expiring(brief.digest + brief.proof, 6.0), brief.digest + brief.proof):
+        with pytest.raises(Forged):
+            machine(OTHER).decode(codec.encode(Notification(KEY, (msgspec.structs.replace(brief, seal=seal),))))
 
 
 def test_an_owner_who_surely_speaks_itself_is_believed_by_a_subscriber_but_by_nobody_who_passes_it_on() -> None:
@@ -194,17 +204,17 @@ def test_no_way_leads_from_another_object_to_what_was_signed() -> None:
     alone = signed(machine(ME), named(4))
     root = blake2b(leaf(object_statement(named(0)).said), digest_size=16).digest()
     for forged in (
-        msgspec.structs.replace(first, seal=second.seal),
+        msgspec.structs.replace(first, seal=(second.digest + second.proof)),
         msgspec.structs.replace(first, seal=first.digest + first.proof[:PROOF_BYTES]),
-        msgspec.structs.replace(first, seal=first.seal[:-16]),
-        msgspec.structs.replace(first, seal=first.seal + bytes(16)),
-        msgspec.structs.replace(first, seal=first.seal + b"x"),
+        msgspec.structs.replace(first, seal=(first.digest + first.proof)[:-16]),
+        msgspec.structs.replace(first, seal=(first.digest + first.proof) + bytes(16)),
+        msgspec.structs.replace(first, seal=(first.digest + first.proof) + b"x"),
         msgspec.structs.replace(first, seal=first.digest + first.proof[:PROOF_BYTES] + b"\x01" + first.proof[97:]),
         msgspec.structs.replace(first, summary=b"another"),
         msgspec.structs.replace(first, key=ObjectKey("o0", OTHER.node)),
         msgspec.structs.replace(third, tags=("goal", "own")),
-        msgspec.structs.replace(alone, seal=alone.seal + b"\0"),
-        msgspec.structs.replace(alone, seal=alone.seal + b"\0" + root),
+        msgspec.structs.replace(alone, seal=(alone.digest + alone.proof) + b"\0"),
+        msgspec.structs.replace(alone, seal=(alone.digest + alone.proof) + b"\0" + root),
         msgspec.structs.replace(first, seal=first.digest + first.proof * 40),
     ):
         reader = machine(OTHER)
@@ -285,7 +295,7 @@ def test_the_simulator_charges_what_live_nodes_send() -> None:
         assert len(CHARGING.encode(message)) == len(machine(ME).encode(message))
         assert PLAIN.encode(message) == codec.encode(message)
         assert CHARGING.decode(CHARGING.encode(message)) == message
-    assert len(signed(CHARGING, OBJECT).seal) == len(signed(machine(ME), OBJECT).seal) == 32 + PROOF_BYTES
+    assert len(signed(CHARGING, OBJECT).proof) == len(signed(machine(ME), OBJECT).proof) == PROOF_BYTES
     assert signed(PLAIN, OBJECT) == OBJECT
     for number in (2, 5, 64, 150):
         one, other = ([named(i) for i in range(number)] for _ in range(2))

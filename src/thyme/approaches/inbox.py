@@ -187,9 +187,12 @@ class Inbox(Generic[Source]):
             return sum([self._keep_back(own, metadata, hops) for metadata in matches])
         sid, new = own.subscription.key.sid, list[Metadata]()
         add, put, stamp = self._notified.add, self._host.store.put, self.stamp
+        now_s = self._host.now()
         try:
             for metadata in own.subscription.chosen(matches):
                 key = metadata.key
+                if metadata.expired(now_s):
+                    continue
                 value = b"" if stamp is None else stamp(own, metadata)
                 if add((sid, key), value):
                     try:

@@ -15,11 +15,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
+from math import inf
 
 import msgspec
 
 from thyme.approaches.drafts import drop_draft, evictable_drafts
 from thyme.approaches.eviction import Evictable
+from thyme.approaches.expiries import Expiries
 from thyme.approaches.names import UsedNames
 from thyme.host import Host
 from thyme.model.errors import InputError
@@ -40,6 +42,7 @@ class Failure(StrEnum):
     REFUSED = "refused"
     CANCELLED = "cancelled"
     DELETED = "deleted by its owner"
+    EXPIRED = "expired"
     DAMAGED = "damaged"
     """What came is not what the object's metadata says."""
 
@@ -93,6 +96,7 @@ class ReactiveStore(ABC):
         self.host = host
         self._limits = limits
         self._names = UsedNames(host, limits.used_names, limits.used_names_s)
+        self._expiries = Expiries(host, self._expire)
         self._under_way = 0
         self.progress: Callable[[ObjectKey, int, int], None] | None = None
         """Told how much of a large content that is being retrieved is here: (object, bytes, bytes in all)."""
@@ -133,26 +137,38 @@ class ReactiveStore(ABC):
         replicate: bool | None = None,
         drafted: Metadata | None = None,
         again: bool = False,
+        expires_s: float | None = None,
     ) -> Metadata:
         """Store an object under its tags and notify whoever subscribed to them. A large content may lie in the store
         already. `replicate` overrides, for this object, the approach's choice of active replication, if it has one.
         `drafted` is its draft, if there is one. With `again`, this repeats an insertion whose end was not seen: the
-        draft is the object as it was then, and inserting it twice is inserting it once."""
+        draft is the object as it was then, and inserting it twice is inserting it once. At `expires_s` it ends
+        everywhere, without a message."""
         if drafted is None:
-            metadata = self.draft(oid, data, tags, summary)
+            metadata = self.draft(oid, data, tags, summary, expires_s)
         else:
             if not again:
                 self.new_key(oid)  # another of the name may have been drafted at the same time
             metadata = drafted
+        self._check_end(metadata.expires_s)
         self._check_insertion(metadata, data)
         self._expect_room()
+        self._expiries.watch(metadata)
         self._names.use(oid)
         return self._insert(metadata, data, self._begun(done), replicate)
 
-    def draft(self, oid: str, data: Content, tags: Iterable[str], summary: bytes) -> Metadata:
+    def draft(
+        self, oid: str, data: Content, tags: Iterable[str], summary: bytes, expires_s: float | None = None
+    ) -> Metadata:
         """The metadata of an object that is to be inserted now; InputError if it cannot be."""
+        self._check_end(expires_s)
         checked = check_object(data, tags, summary, self._limits.objects)
-        return Metadata.of(self.new_key(oid), checked, summary, self.host.now(), data)
+        return Metadata.of(self.new_key(oid), checked, summary, self.host.now(), data, expires_s)
+
+    def _check_end(self, expires_s: float | None) -> None:
+        now_s = self.host.now()
+        if expires_s is not None and not now_s < expires_s < inf:
+            raise InputError(f"expires_s is {expires_s:g}; expected a time after now, {now_s:g}")
 
     def new_key(self, oid: str) -> ObjectKey:
         """The key of an object of this node that is to be inserted; InputError if there was one of this name."""
@@ -167,6 +183,10 @@ class ReactiveStore(ABC):
     def _is_deleted(self, key: ObjectKey) -> bool:
         """Whether this node inserted and deleted the object, asked of an object whose content is not here."""
         return key.owner == self.node and key.oid in self._names
+
+    @abstractmethod
+    def _expire(self, key: ObjectKey) -> None:
+        """An object's time is over: free whatever this node keeps of it."""
 
     @abstractmethod
     def _was_inserted(self, key: ObjectKey) -> bool:
@@ -208,9 +228,23 @@ class ReactiveStore(ABC):
     @abstractmethod
     def unsubscribe(self, sid: int, done: Done) -> None: ...
 
-    @abstractmethod
     def retrieve(self, metadata: Metadata, done: Fetched) -> None:
         """Fetch the content of an object that this node was notified of. Whoever was given a large one releases it."""
+        if metadata.expired(self.host.now()):
+            done(Outcome(Failure.EXPIRED), b"")
+            return
+
+        def fetched(outcome: Outcome, content: Content) -> None:
+            if outcome.ok and metadata.expired(self.host.now()):
+                self.release(metadata.key)
+                outcome, content = Outcome(Failure.EXPIRED), b""
+            done(outcome, content)
+
+        self._retrieve(metadata, done if metadata.expires_s is None else fetched)
+
+    @abstractmethod
+    def _retrieve(self, metadata: Metadata, done: Fetched) -> None:
+        """The same, for an object that has not expired."""
 
     def pause(self, key: ObjectKey) -> None:  # noqa: B027 - only large contents take long
         """Stop retrieving a large content; what has arrived stays, and retrieving it again goes on from there."""

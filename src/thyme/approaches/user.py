@@ -124,8 +124,9 @@ class User:
         match operation.kind:
             case OperationKind.INSERT:
                 content, summary = operation.content(), operation.summary()
+                lasts_s = None if operation.end_s is None else operation.end_s - self._context.now()
                 with suppress(InputError):
-                    self.insert(number, operation.oid, content, operation.tags, summary)
+                    self.insert(number, operation.oid, content, operation.tags, summary, lasts_s=lasts_s)
             case OperationKind.DELETE:
                 with suppress(InputError):
                     self.delete(number, operation.oid)
@@ -164,8 +165,10 @@ class User:
         drafted: Metadata | None = None,
         *,
         again: bool = False,
+        lasts_s: float | None = None,
     ) -> Metadata:
-        """`drafted` is the object that `draft` just returned, or with `again` the one inserted before."""
+        """`drafted` is the object that `draft` just returned, or with `again` the one inserted before. It expires
+        `lasts_s` after now."""
         store = self._present()
         if type(data) is not bytes and not isinstance(data, InStore):
             check_bytes("content", data)
@@ -175,14 +178,27 @@ class User:
             OperationKind.INSERT,
             subject,
             lambda done: store.insert(
-                oid, data, tags, summary, done, replicate=replicate, drafted=drafted, again=again
+                oid,
+                data,
+                tags,
+                summary,
+                done,
+                replicate=replicate,
+                drafted=drafted,
+                again=again,
+                expires_s=self._end_of(lasts_s),
             ),
             ended,
         )
 
-    def draft(self, oid: str, data: Content, tags: Iterable[str], summary: bytes) -> Metadata:
+    def draft(
+        self, oid: str, data: Content, tags: Iterable[str], summary: bytes, lasts_s: float | None = None
+    ) -> Metadata:
         """The object that this insertion would create."""
-        return self._present().draft(oid, data, tags, summary)
+        return self._present().draft(oid, data, tags, summary, self._end_of(lasts_s))
+
+    def _end_of(self, lasts_s: float | None) -> float | None:
+        return None if lasts_s is None else self._context.now() + lasts_s
 
     def delete(self, number: int, oid: str, ended: Ended = ignored) -> None:
         store = self._present()

@@ -142,8 +142,9 @@ class SyncNode:
         summary: bytes | str = b"",
         *,
         replicate: bool | None = None,
+        expires: Span | None = None,
     ) -> Metadata:
-        return self._loop.run(self._node.insert(name, data, tags, summary, replicate=replicate))
+        return self._loop.run(self._node.insert(name, data, tags, summary, replicate=replicate, expires=expires))
 
     def place(self, x_m: float, y_m: float) -> None:
         """The device is here now."""

@@ -34,6 +34,17 @@ class Replica(msgspec.Struct, frozen=True, array_like=True, gc=False):
     cell: CellId
 
 
+class Expiring(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The seal of an object that ends at an instant; most objects do not, and their metadata is shorter."""
+
+    seal: bytes
+    expires_s: float
+
+    def __post_init__(self) -> None:
+        if not isfinite(self.expires_s):
+            raise InputError(f"an object cannot expire at {self.expires_s}: give seconds, or nothing if it does not")
+
+
 class Metadata(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """All that is known of an object besides its bytes; the tags are normalised, sorted and unique."""
 
@@ -43,8 +54,9 @@ class Metadata(msgspec.Struct, frozen=True, array_like=True, gc=False):
     published_s: float
     size_bytes: int
     replicas: tuple[Replica, ...] = ()
-    seal: bytes = b""
-    """The digest of the content, and where objects are signed the proof that the owner said all this."""
+    seal: bytes | Expiring = b""
+    """The digest of the content, and where objects are signed the proof that the owner said all this; with it, when the
+    object expires."""
 
     def __post_init__(self) -> None:
         if not isfinite(self.published_s):
@@ -52,22 +64,46 @@ class Metadata(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @classmethod
     def of(
-        cls, key: ObjectKey, tags: tuple[str, ...], summary: bytes, published_s: float, content: Content
+        cls,
+        key: ObjectKey,
+        tags: tuple[str, ...],
+        summary: bytes,
+        published_s: float,
+        content: Content,
+        expires_s: float | None = None,
     ) -> Metadata:
         """That of an object with this content."""
-        if isinstance(content, bytes):
-            return cls(key, tags, summary, published_s, len(content), (), content_digest(content))
-        return cls(key, tags, summary, published_s, content.size_bytes, (), content.digest)
+        digest = digest_of(content)
+        seal = digest if expires_s is None else Expiring(digest, expires_s)
+        return cls(key, tags, summary, published_s, size_of(content), (), seal)
+
+    @property
+    def expires_s(self) -> float | None:
+        """When the object ends everywhere; None if only its owner ends it."""
+        return None if isinstance(self.seal, bytes) else self.seal.expires_s
+
+    def expired(self, now_s: float) -> bool:
+        return not isinstance(self.seal, bytes) and self.seal.expires_s <= now_s
 
     @property
     def digest(self) -> bytes:
         """Of the content (`chunks`); none only if it was made by a version that had no digests."""
-        return self.seal[:DIGEST_BYTES]
+        return self._sealed[:DIGEST_BYTES]
 
     @property
     def proof(self) -> bytes:
         """A public key and its signature, or nothing (`wire.signing`)."""
-        return self.seal[DIGEST_BYTES:]
+        return self._sealed[DIGEST_BYTES:]
+
+    @property
+    def _sealed(self) -> bytes:
+        return self.seal if isinstance(self.seal, bytes) else self.seal.seal
+
+    def add_proof(self, proof: bytes) -> None:
+        """Complete an own object whose proof is needed for the first time: it stays the same object."""
+        sealed = self._sealed + proof
+        seal = sealed if isinstance(self.seal, bytes) else Expiring(sealed, self.seal.expires_s)
+        msgspec.structs.force_setattr(self, "seal", seal)
 
     def describes(self, content: Content) -> bool:
         """Whether these bytes are the object's content."""

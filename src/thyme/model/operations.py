@@ -40,6 +40,7 @@ class Operation(msgspec.Struct, frozen=True):
     `operation` numbers the operations of a trace from 0 in time order. An insert names an object (`oid`) with its
     tags and either its `text` or only a size (the content is then made up from the key); a delete names the same
     `oid`. A subscribe gives its number `sid`, its query and the time frame; an unsubscribe names the same `sid`.
+    The `end_s` of an insert is when the object expires.
     """
 
     operation: int

@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol as Interface
 
-import msgspec
-
 from thyme.model.bounded import Bounded
 from thyme.model.chunks import DIGEST_BYTES
 from thyme.model.ids import NodeId, ObjectKey
@@ -57,7 +55,7 @@ class Notary(Interface):
 
 def lacks_proof(metadata: Metadata) -> bool:
     """An object without a digest, of a version that had none, can have no proof."""
-    return len(metadata.seal) == DIGEST_BYTES
+    return len(metadata.digest) == DIGEST_BYTES and not metadata.proof
 
 
 class Proving:
@@ -92,7 +90,7 @@ class Proving:
         proofs |= self._signed(list(alone.values()))
         for metadata, statement in lacking:
             if lacks_proof(metadata):  # a message may tell of one twice
-                msgspec.structs.force_setattr(metadata, "seal", metadata.seal + proofs[statement.said])
+                metadata.add_proof(proofs[statement.said])
 
     def _proofs_of_company(self, key: ObjectKey) -> dict[bytes, bytes]:
         """Proofs of all objects that were inserted together with this one, unless they were made before. An object that

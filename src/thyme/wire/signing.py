@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol as Interface
 
-from thyme.model.chunks import DIGEST_BYTES
 from thyme.model.ids import NodeId
 from thyme.model.objects import Metadata
 from thyme.wire import codec
@@ -119,9 +118,7 @@ class SigningCodec:
             self._check_statements(message, proofs)
         if kind in OBJECTS:
             vouched = self.speaker if kind in LAST else None
-            said = [
-                (object_statement(m), m.seal[DIGEST_BYTES:]) for m in OBJECTS[kind](message) if m.key.owner != vouched
-            ]
+            said = [(object_statement(m), m.proof) for m in OBJECTS[kind](message) if m.key.owner != vouched]
             if said and not self._believe(said):
                 raise Forged("an object that its owner did not sign")
         return message

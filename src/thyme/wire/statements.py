@@ -16,7 +16,6 @@ from typing import Any
 
 import msgspec
 
-from thyme.model.chunks import DIGEST_BYTES
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import DataObject, Metadata
 from thyme.model.subscriptions import Subscription
@@ -34,9 +33,19 @@ class Statement(msgspec.Struct, frozen=True, gc=False):
 
 
 def object_statement(metadata: Metadata) -> Statement:
-    """That the author owns this object, with this content."""
-    key, digest = metadata.key, metadata.seal[:DIGEST_BYTES]
-    said = ("object", key, metadata.tags, metadata.summary, metadata.published_s, metadata.size_bytes, digest)
+    """That the author owns this object, with this content and this end."""
+    key = metadata.key
+    said: tuple[object, ...] = (
+        "object",
+        key,
+        metadata.tags,
+        metadata.summary,
+        metadata.published_s,
+        metadata.size_bytes,
+        metadata.digest,
+    )
+    if metadata.expires_s is not None:
+        said = (*said, metadata.expires_s)
     return Statement(key.owner, _encode(said), True)
 
 

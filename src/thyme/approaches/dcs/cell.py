@@ -17,6 +17,7 @@ from thyme.approaches.contents import Contents
 from thyme.approaches.dcs.holdings import Holdings
 from thyme.approaches.dcs.lost_cells import LostCells
 from thyme.approaches.dcs.options import CellStorageOptions
+from thyme.approaches.expiries import Watch, expires_never
 from thyme.approaches.requests import Requests
 from thyme.host import Host
 from thyme.model.bounded import Bounded
@@ -111,9 +112,11 @@ class Cell:
         "stay_s",
         "taken",
         "undelivered",
+        "watch",
     )
 
-    def __init__(self, host: Host, options: CellStorageOptions) -> None:
+    def __init__(self, host: Host, options: CellStorageOptions, watch: Watch = expires_never) -> None:
+        self.watch = watch
         area = options.grid
         if area.width_m <= 0.0 or area.height_m <= 0.0:
             raise InputError("Thyme-DCS needs the area of its grid: set grid.width_m and grid.height_m")
@@ -302,7 +305,7 @@ class Cell:
         self._actions[kind] = (members_only, action)
 
     def _nothing_held(self) -> Holdings:
-        return Holdings(self.host, self.contents, self.options)
+        return Holdings(self.host, self.contents, self.options, self.watch)
 
     def _counts_to(self) -> CellId:
         return self._place

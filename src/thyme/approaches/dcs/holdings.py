@@ -20,6 +20,7 @@ from thyme.approaches.dcs.keys import merged, with_replica
 from thyme.approaches.dcs.options import CellStorageOptions
 from thyme.approaches.dcs.parts import Parts
 from thyme.approaches.digests import BUCKETS, Digests, item_number
+from thyme.approaches.expiries import Watch, expires_never
 from thyme.approaches.marks import Marks
 from thyme.host import Host
 from thyme.model.bounded import Bounded
@@ -35,7 +36,10 @@ LET_GO = "object let go of"
 class Holdings:
     """A member's copy of its cell's state."""
 
-    def __init__(self, host: Host, contents: Contents, options: CellStorageOptions) -> None:
+    def __init__(
+        self, host: Host, contents: Contents, options: CellStorageOptions, watch: Watch = expires_never
+    ) -> None:
+        self._watch = watch
         self._contents = contents
         contents.lost = self.drop_object
         self._let_go = Marks(host, LET_GO, options.limits.deletions)
@@ -83,7 +87,7 @@ class Holdings:
     def put(self, held: Held) -> tuple[bool, list[Subscription]]:
         """Keep metadata for a home; whether that is news, and the subscriptions that it matches for the first time."""
         key = held.metadata.key
-        if self.index.deleted(key):
+        if self.index.deleted(key) or not self._watch(held.metadata):
             return False, []
         homes = self._homes.get(key)
         if homes is not None and held.home in homes:
@@ -99,16 +103,17 @@ class Holdings:
 
     def put_object(self, metadata: Metadata, data: Content) -> None:
         """Keep an object's bytes for its owner's cell."""
-        if self._is_new(metadata.key) and self._contents.keep(metadata, data):
+        if self._is_new(metadata) and self._contents.keep(metadata, data):
             self._note_object(metadata)
 
     def put_own(self, metadata: Metadata) -> None:
         """As `put_object`, where this node has just kept the bytes for its user."""
-        if self._is_new(metadata.key):
+        if self._is_new(metadata):
             self._note_object(metadata)
 
-    def _is_new(self, key: ObjectKey) -> bool:
-        return key not in self._objects and not self.index.deleted(key)
+    def _is_new(self, metadata: Metadata) -> bool:
+        key = metadata.key
+        return key not in self._objects and not self.index.deleted(key) and self._watch(metadata)
 
     def _note_object(self, metadata: Metadata) -> None:
         key = metadata.key
@@ -124,13 +129,18 @@ class Holdings:
             homes = self._deleted[key] = {}
         if home in homes:
             return False
-        for held in self._homes.pop(key, {}):
-            self._items.forget(item_number("held", key, held))
+        self.expire(key)
         self.index.delete(key)
         homes[home] = None
         self._items.note(item_number("deleted", key, home), "deleted", key, home)
-        self.drop_object(key)
         return True
+
+    def expire(self, key: ObjectKey) -> None:
+        """Keep nothing of an object any more, for any home."""
+        for home in self._homes.pop(key, {}):
+            self._items.forget(item_number("held", key, home))
+        self.index.withdraw(key)
+        self.drop_object(key)
 
     def deletion(self, key: ObjectKey) -> Deleted | None:
         """That an object was deleted, for one of the homes that know; None if none does."""
@@ -312,7 +322,7 @@ class Holdings:
             self.parts.revoke(revoked)
         for thing in state.objects:
             key = thing.metadata.key
-            if (self._contents.has(key) or str(key) in self._let_go) and not self.index.deleted(key):
+            if (self._contents.has(key) or str(key) in self._let_go) and self._is_new(thing.metadata):
                 self._note_object(thing.metadata)
 
 

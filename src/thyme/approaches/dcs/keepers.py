@@ -134,6 +134,10 @@ class LargeCopies:
             self._kept.add(str(key))
             self._replicas.retrieve(message.metadata, ignore)
 
+    def expired(self, key: ObjectKey) -> None:
+        """An own object expired, at the other nodes as well."""
+        self._asked.pop(key, None)
+
     def deleted(self, key: ObjectKey) -> None:
         """An own object was deleted."""
         for node, cell in self._asked.pop(key, {}).items():

@@ -261,6 +261,8 @@ class Replicas:
 
     def _become_replica(self, metadata: Metadata, data: Content) -> None:
         """Passive replication (§6.2.2): keep the retrieved object, and announce this to the cells of its metadata."""
+        if not self._cell.watch(metadata):
+            return
         self._contents.keep(metadata, data)
         self._copies.put_retrieved(metadata)
         self._cell.named[metadata.key] = self._cell.place

@@ -50,7 +50,7 @@ class CellStorage(ReactiveStore):
 
     def __init__(self, host: Host, options: CellStorageOptions) -> None:
         super().__init__(host, options.limits)
-        self.cell = cell = Cell(host, options)
+        self.cell = cell = Cell(host, options, self._expiries.watch)
         self._frames = cell.frames
         self._copies = Copies(host)
         self._replicas = Replicas(cell, self._copies, self._tell_progress)
@@ -98,6 +98,15 @@ class CellStorage(ReactiveStore):
     def broadcast_handlers(self, kind: type[Message]) -> tuple[BroadcastHandler, ...]:
         return self.cell.broadcast_handlers(kind)
 
+    def _expire(self, key: ObjectKey) -> None:
+        self.cell.holdings.expire(key)
+        self._copies.remove_retrieved(key)
+        if key.owner == self.node:
+            self._large.expired(key)
+            self._replicas.drop_own(key)
+        else:
+            self.cell.contents.drop(key)
+
     def _was_inserted(self, key: ObjectKey) -> bool:
         return self._copies.own(key.oid) is not None
 
@@ -138,7 +147,7 @@ class CellStorage(ReactiveStore):
         self._expect_room()
         self._subscriber.unsubscribe(sid, done)
 
-    def retrieve(self, metadata: Metadata, done: Fetched) -> None:
+    def _retrieve(self, metadata: Metadata, done: Fetched) -> None:
         self._replicas.retrieve(metadata, done)
 
     def pause(self, key: ObjectKey) -> None:

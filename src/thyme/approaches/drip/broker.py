@@ -21,7 +21,7 @@ from thyme.approaches.tombstones import Tombstones
 from thyme.host import Host
 from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId, ObjectKey
-from thyme.model.objects import DataObject
+from thyme.model.objects import DataObject, Metadata
 from thyme.model.records import Copied
 from thyme.wire.drip import (
     BridgeStatus,
@@ -50,15 +50,18 @@ class Broker:
         regions: Regions,
         routes: BrokerRoutes,
         tombstones: Tombstones,
+        is_over: Callable[[Metadata], bool],
         notify: Callable[[DataObject, bool], None],
         deleted: Callable[[Tombstone], None],
     ) -> None:
-        """`notify(event, in_region)` delivers an event to this node's own user, and floods it in the region if set;
+        """`is_over` says whether an object was deleted or has expired.
+
+        `notify(event, in_region)` delivers an event to this node's own user, and floods it in the region if set;
         `deleted` is called for deletions from other brokers."""
         self._host = host
         self._options = options
         self._regions = regions
-        self._tombstones = tombstones
+        self._is_over = is_over
         self._notify = notify
         self._deleted = deleted
         self._forgotten: Bounded[ObjectKey, None] = Bounded(options.seen_events)
@@ -112,11 +115,15 @@ class Broker:
         if key in self._forgotten:
             return False
         self._forgotten[key] = None
+        self.drop(key)
+        self.cooperation.talk()
+        return True
+
+    def drop(self, key: ObjectKey) -> None:
+        """Keep nothing of an object any more."""
         if self.memory.event(key) is not None:
             self.memory.remove(key)
         self._spreading.drop(key)
-        self.cooperation.talk()
-        return True
 
     def on_publication(self, publication: Publication) -> Published:
         whole = publication.event.whole
@@ -126,7 +133,7 @@ class Broker:
 
     def publish(self, event: DataObject) -> None:
         """Be the source of an event: a node of this region, or this one, detected it."""
-        if self.memory.knows(event.metadata.key) or event.metadata.key in self._tombstones:
+        if self.memory.knows(event.metadata.key) or self._is_over(event.metadata):
             return
         self._bring(event, self._take(event), self._options.copies)
         self.cooperation.talk()
@@ -155,7 +162,7 @@ class Broker:
         for deleted in relay.deleted:
             self._deleted(deleted)
         for carried in relay.events:
-            if not carried.event.whole or carried.event.metadata.key in self._tombstones:
+            if not carried.event.whole or self._is_over(carried.event.metadata):
                 continue
             if not self.memory.knows(carried.event.metadata.key):
                 interested = self._take(carried.event)

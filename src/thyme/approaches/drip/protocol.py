@@ -79,7 +79,9 @@ class Drip(ReactiveStore):
         self.bridge = Bridge(host, self.regions, self.routes, self.options.bridges)
         self.tombstones = Tombstones(host, self.options.limits.deletions)
         self._requests = Requests(host, self.options.retry)
-        self.subscriber = Subscriber(host, self.options, self.regions, self.routes, self._requests, self.tombstones)
+        self.subscriber = Subscriber(
+            host, self.options, self.regions, self.routes, self._requests, self.tombstones, self._is_over
+        )
         self.broker: Broker | None = None
         self._flooded: Bounded[tuple[int, ObjectKey], None] = Bounded(self.options.flood_memory)
         self._timer: Timer | None = None
@@ -123,6 +125,11 @@ class Drip(ReactiveStore):
             case _:
                 self.routes.receive(sender, message)
 
+    def _expire(self, key: ObjectKey) -> None:
+        self.subscriber.contents.drop(key)
+        if self.broker is not None:
+            self.broker.drop(key)
+
     def _was_inserted(self, key: ObjectKey) -> bool:
         return self.subscriber.contents.has(key)
 
@@ -152,6 +159,10 @@ class Drip(ReactiveStore):
         self._drop_deleted(Tombstone(key, self.host.now() + LIFE_S))
         self._ask_broker(lambda number: Deletion(number, key), self._begun(done))
 
+    def _is_over(self, metadata: Metadata) -> bool:
+        """Whether an object was deleted or has expired; else it may be stored."""
+        return metadata.key in self.tombstones or not self._expiries.watch(metadata)
+
     def _drop_deleted(self, deleted: Tombstone) -> bool:
         """Forget a deleted object, and that there may be copies of it on their way; whether this is news."""
         news = self.tombstones.add(deleted.key, deleted.until_s)
@@ -177,7 +188,7 @@ class Drip(ReactiveStore):
         self.subscriber.inbox.remove(sid)
         self.subscriber.changed(self._begun(done))
 
-    def retrieve(self, metadata: Metadata, done: Fetched) -> None:
+    def _retrieve(self, metadata: Metadata, done: Fetched) -> None:
         """From what came with the notification; nobody else is asked."""
         self.subscriber.contents.deliver(metadata, done)
 
@@ -275,7 +286,7 @@ class Drip(ReactiveStore):
 
     def _on_region_event(self, message: RegionEvent) -> None:
         flooded = (message.region, message.event.metadata.key)
-        if flooded in self._flooded or message.event.metadata.key in self.tombstones:
+        if flooded in self._flooded or self._is_over(message.event.metadata):
             return
         self._flooded[flooded] = None
         self.subscriber.deliver(message.event, message.hops + 1)
@@ -309,7 +320,14 @@ class Drip(ReactiveStore):
         """This node became a broker, or is one no longer."""
         if self.election.in_office:
             self.broker = Broker(
-                self.host, self.options, self.regions, self.routes, self.tombstones, self._on_brokered, self._on_deleted
+                self.host,
+                self.options,
+                self.regions,
+                self.routes,
+                self.tombstones,
+                self._is_over,
+                self._on_brokered,
+                self._on_deleted,
             )
             self.regions.take_office()
             return

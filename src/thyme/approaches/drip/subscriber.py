@@ -9,6 +9,7 @@ subscriptions were revoked or have ended, once a broker knows it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
 
 from thyme.approaches.contents import Contents
@@ -23,7 +24,7 @@ from thyme.approaches.tombstones import Tombstones
 from thyme.host import Host
 from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
-from thyme.model.objects import DataObject
+from thyme.model.objects import DataObject, Metadata
 from thyme.wire.drip import NOBODY, Interest, Quit, Registered, Registration
 
 
@@ -38,13 +39,14 @@ class Subscriber:
         routes: BrokerRoutes,
         requests: Requests,
         tombstones: Tombstones,
+        is_over: Callable[[Metadata], bool],
     ) -> None:
         self._host = host
         self._options = options
         self._regions = regions
         self._routes = routes
         self._requests = requests
-        self._tombstones = tombstones
+        self._is_over = is_over
         self.contents = Contents(host)
         self.contents.is_deleted = tombstones.__contains__
         self.inbox: Inbox[NodeId] = Inbox(host, options.limits.own_subscriptions, options.limits.notified_memory)
@@ -116,7 +118,7 @@ class Subscriber:
     def deliver(self, event: DataObject, hops: int) -> bool:
         """Notify the user if a subscription matches; returns whether one did for the first time."""
         metadata = event.metadata
-        if metadata.key in self._tombstones:
+        if self._is_over(metadata):
             return False
         matching = [own.subscription for own in self.inbox if own.subscription.matches(metadata)]
         if not matching:

@@ -91,7 +91,15 @@ class ExternalStorage(ReactiveStore):
         self._turn = 0
         others = tuple(server for server in self._servers if server != host.node)
         self._server = (
-            Server(host, self._router, self._contents, self._fetches, others, options.matches_per_notification)
+            Server(
+                host,
+                self._router,
+                self._contents,
+                self._fetches,
+                others,
+                options.matches_per_notification,
+                self._expiries,
+            )
             if host.node in self._servers
             else None
         )
@@ -112,6 +120,13 @@ class ExternalStorage(ReactiveStore):
 
     def broadcast_handlers(self, kind: type[Message]) -> tuple[BroadcastHandler, ...]:
         return self._router.broadcast_handlers(kind)
+
+    def _expire(self, key: ObjectKey) -> None:
+        if key.owner == self.node:
+            self.host.store.remove(OWN_OBJECT, key.oid)
+        self._contents.drop(key)
+        if self._server:
+            self._server.let_go(key)
 
     def _was_inserted(self, key: ObjectKey) -> bool:
         return self.host.store.get(OWN_OBJECT, key.oid) is not None
@@ -169,7 +184,7 @@ class ExternalStorage(ReactiveStore):
         self._inbox.remove(sid)
         self._ask(lambda number: UnsubscribeRequest(number, key), self._begun(done))
 
-    def retrieve(self, metadata: Metadata, done: Fetched) -> None:
+    def _retrieve(self, metadata: Metadata, done: Fetched) -> None:
         data = self._contents.read(metadata) if self._server else None
         if data is not None:
             done(Outcome(), data)

@@ -18,6 +18,7 @@ import msgspec
 from thyme.approaches.contents import Contents, Fetches
 from thyme.approaches.ends import LINGERING_S, Ends
 from thyme.approaches.eviction import Evictable, Rank
+from thyme.approaches.expiries import Expiries
 from thyme.approaches.interface import Outcome
 from thyme.approaches.marks import Marks
 from thyme.approaches.past import answer_in_pieces
@@ -60,6 +61,7 @@ class Server:
         fetches: Fetches[NodeId],
         others: tuple[NodeId, ...],
         matches_per_notification: int,
+        expiries: Expiries,
     ) -> None:
         self._host = host
         self._router = router
@@ -67,6 +69,7 @@ class Server:
         self._fetches = fetches
         self._others = others
         self._step = matches_per_notification
+        self._expiries = expiries
         self._index = MatchingIndex()
         self._deleted = Marks(host, "deleted object", TOMBSTONES)
         contents.is_deleted = lambda key: str(key) in self._deleted
@@ -93,7 +96,7 @@ class Server:
         """Clients rely on their server: nothing but what is too old, and that is gone for good."""
         for metadata in self._index.objects():
             if metadata.key.owner != self._host.node:
-                drop = partial(self._let_go, metadata.key)
+                drop = partial(self.let_go, metadata.key)
                 yield Evictable(metadata.key, Rank.SOLE, metadata.size_bytes, metadata.published_s, drop)
 
     def receive(self, client: NodeId, message: Message, *, relayed: bool = False) -> bool:
@@ -160,7 +163,7 @@ class Server:
     def _store(self, client: NodeId, message: InsertRequest, data: Content, relayed: bool) -> None:
         metadata = message.metadata
         matching: list[Subscription] = []
-        if str(metadata.key) not in self._deleted:
+        if str(metadata.key) not in self._deleted and self._expiries.watch(metadata):
             try:
                 if self._contents.read(metadata) is None:
                     self._contents.keep(metadata, data)
@@ -168,7 +171,7 @@ class Server:
                 matching = self._index.insert(metadata)
             except InputError as full:  # the index, or the disk
                 if self._index.get(metadata.key) is None:
-                    self._let_go(metadata.key)
+                    self.let_go(metadata.key)
                 self._refuse(client, message.request, str(full), relayed)
                 return
         self._answer(client, message, Acknowledged(message.request), relayed)
@@ -178,9 +181,10 @@ class Server:
 
     def _delete(self, key: ObjectKey) -> None:
         self._deleted.add(str(key))
-        self._let_go(key)
+        self.let_go(key)
 
-    def _let_go(self, key: ObjectKey) -> None:
+    def let_go(self, key: ObjectKey) -> None:
+        """Keep nothing of an object any more."""
         self._index.withdraw(key)
         self._contents.drop(key)
         self._host.store.remove("object", str(key))

@@ -145,6 +145,11 @@ class LocalStorage(ReactiveStore):
                 return (self._joining.broadcast_handler(), *handlers)
         return ()
 
+    def _expire(self, key: ObjectKey) -> None:
+        self._index.withdraw(key)
+        self._contents.drop(key)
+        self.host.store.remove("object", str(key))
+
     def _was_inserted(self, key: ObjectKey) -> bool:
         return self._index.get(key) is not None or self._index.deleted(key)
 
@@ -198,7 +203,7 @@ class LocalStorage(ReactiveStore):
         self._known.revoke(key, now_s)
         self._flood(Unsubscribed(key, now_s), self._begun(done))
 
-    def retrieve(self, metadata: Metadata, done: Fetched) -> None:
+    def _retrieve(self, metadata: Metadata, done: Fetched) -> None:
         if metadata.key.owner == self.node:
             self._contents.deliver(metadata, done)
         else:

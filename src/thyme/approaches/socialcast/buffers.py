@@ -113,14 +113,6 @@ class Buffer:
         """A copy that was lent is not coming back."""
         self._host.store.remove(KIND, f"{id_}/{copy}")
 
-    def limit(self, id_: int, expires_s: float) -> None:
-        """A message that is carried here expires then, in the copies that leave from now on."""
-        held = self._held.get(id_)
-        if held is not None:
-            held.expires_s = expires_s
-            for copy in held.copies:
-                self._put(held, copy)
-
     def _put(self, held: Held, copy: int) -> None:
         stored = Stored(held.metadata, held.content, held.expires_s, held.copies[copy])
         self._host.store.put(KIND, f"{held.id}/{copy}", msgspec.msgpack.encode(stored))

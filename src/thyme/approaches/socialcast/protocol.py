@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from math import inf
 from random import Random
 
 import msgspec
@@ -119,29 +118,8 @@ class SocialCast(ReactiveStore):
             case _:
                 pass
 
-    def insert(
-        self,
-        oid: str,
-        data: Content,
-        tags: Iterable[str],
-        summary: bytes,
-        done: Done,
-        *,
-        replicate: bool | None = None,
-        drafted: Metadata | None = None,
-        again: bool = False,
-        expires_s: float | None = None,
-    ) -> Metadata:
-        """As any store's; `expires_s` is the instant from which this message is of no use (a concert has begun),
-        instead of the lifetime that the settings give it."""
-        if expires_s is not None and not self.host.now() < expires_s < inf:
-            raise InputError(f"expires_s is {expires_s:g}; expected a time after now, {self.host.now():g}")
-        metadata = super().insert(oid, data, tags, summary, done, replicate=replicate, drafted=drafted, again=again)
-        if expires_s is not None:
-            # Copies leave at a turn, so all of them are still here.
-            self.buffer.limit(identifier(metadata.key), expires_s)
-            self.readable.limit(metadata.key, expires_s)
-        return metadata
+    def _expire(self, key: ObjectKey) -> None:
+        self._drop_deleted(key)
 
     def _was_inserted(self, key: ObjectKey) -> bool:
         return key in self.readable
@@ -158,6 +136,8 @@ class SocialCast(ReactiveStore):
         assert isinstance(data, bytes), "larger ones are refused"
         lifetime_s = self.options.lifetime_of(metadata.tags)
         expires_s = metadata.published_s + lifetime_s if lifetime_s > 0.0 else None
+        if metadata.expires_s is not None:
+            expires_s = metadata.expires_s
         self.readable.keep(metadata, data, expires_s)
         self._memory.add(identifier(metadata.key))
         copies = tuple(range(self._copies_for(metadata.tags)))
@@ -223,7 +203,7 @@ class SocialCast(ReactiveStore):
         self._announce_interests()
         done(Outcome())
 
-    def retrieve(self, metadata: Metadata, done: Fetched) -> None:
+    def _retrieve(self, metadata: Metadata, done: Fetched) -> None:
         """From what came with the notification; nobody else is asked."""
         self.readable.deliver(metadata, done)
 
@@ -337,7 +317,7 @@ class SocialCast(ReactiveStore):
             self._drop("Release", "not kept aside")
         elif data.metadata.key in self._tombstones:
             self._drop("Release", "deleted")
-        elif data.expires_s is not None and data.expires_s <= self.host.now():
+        elif self._has_expired(data):
             self._drop("Release", "expired")
         else:
             self._carry(data)
@@ -365,7 +345,7 @@ class SocialCast(ReactiveStore):
         if data.metadata.key in self._tombstones:
             self._drop("Data", "deleted")
             return False
-        if data.expires_s is not None and data.expires_s <= self.host.now():
+        if self._has_expired(data):
             self._drop("Data", "expired")
             return False
         self._deliver(data, hops)
@@ -373,6 +353,11 @@ class SocialCast(ReactiveStore):
             self._drop("Data", "hops")
             return False
         return bool(data.copies)
+
+    def _has_expired(self, data: Data) -> bool:
+        """Whether the lifetime that the settings give it, or its owner's, is over."""
+        lapsed = data.expires_s is not None and data.expires_s <= self.host.now()
+        return lapsed or not self._expiries.watch(data.metadata)
 
     def _carry(self, data: Data) -> None:
         pushed_out = self.buffer.pushed_out
@@ -387,8 +372,7 @@ class SocialCast(ReactiveStore):
         for held in self.buffer:
             self._deliver(held.data(0), min(held.copies.values()))
         for data in self.handovers:
-            gone = data.metadata.key in self._tombstones
-            if not gone and (data.expires_s is None or data.expires_s > now_s):
+            if data.metadata.key not in self._tombstones and not self._has_expired(data):
                 self._deliver(data, data.hops)
 
     def _deliver(self, data: Data, hops: int) -> None:

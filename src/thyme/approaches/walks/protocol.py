@@ -141,6 +141,10 @@ class DirectionalWalks(ReactiveStore):
             case _:
                 pass
 
+    def _expire(self, key: ObjectKey) -> None:
+        self._contents.drop(key)
+        self._outbox.drop(key)
+
     def _was_inserted(self, key: ObjectKey) -> bool:
         return self._contents.has(key)
 
@@ -182,7 +186,7 @@ class DirectionalWalks(ReactiveStore):
         self._advertise(revocation)
         done(Outcome())
 
-    def retrieve(self, metadata: Metadata, done: FetchedDone) -> None:
+    def _retrieve(self, metadata: Metadata, done: FetchedDone) -> None:
         if metadata.key.owner == self.node:
             self._contents.deliver(metadata, done)
         else:

@@ -77,6 +77,8 @@ async def _piece(stream: Any, most_bytes: int) -> bytes:
     return piece
 
 
+SAME_SPAN_S = 1.0
+"""The clock is read for the publication and for the end; spans that differ by less are the same."""
 MAX_REMEMBERED = 10_000
 """Insertions whose ends are remembered, so that they can be repeated."""
 PIECE_BYTES = 8 * CHUNK_BYTES
@@ -169,12 +171,18 @@ class Insertion(Operation[Metadata]):
     def drafted(self) -> Metadata | None:
         if not self._again:
             with suppress(InputError):  # it will be refused when it begins, with the reason
-                self._metadata = self._user.draft(*self.draft.arguments())
+                self._metadata = self._user.draft(*self.draft.arguments(), self.draft.lasts_s)
         return self._metadata
 
     def issue(self, number: int, ended: Ended) -> Metadata:
         metadata = self._user.insert(
-            number, *self.draft.arguments(), ended, self._replicate, self._metadata, again=self._again
+            number,
+            *self.draft.arguments(),
+            ended,
+            self._replicate,
+            self._metadata,
+            again=self._again,
+            lasts_s=self.draft.lasts_s,
         )
         self._insertions.known.note(metadata)
         self._metadata, self._again = metadata, True
@@ -207,12 +215,20 @@ class Draft(msgspec.Struct, frozen=True):
     content: Content
     tags: list[str]
     summary: bytes
+    lasts_s: float | None = None
+    """It expires so long after its insertion."""
 
     def arguments(self) -> tuple[str, Content, list[str], bytes]:
         return self.oid, self.content, self.tags, self.summary
 
     def describes(self, metadata: Metadata) -> bool:
         """Whether inserting this would give the same object."""
+        if (self.lasts_s is None) != (metadata.expires_s is None):
+            return False
+        if self.lasts_s is not None and metadata.expires_s is not None:
+            lasts_s = metadata.expires_s - metadata.published_s
+            if abs(lasts_s - self.lasts_s) > SAME_SPAN_S:
+                return False
         same = metadata.describes(self.content) and metadata.summary == self.summary
         return same and metadata.tags == normalise_tags(self.tags)
 

@@ -249,11 +249,13 @@ class Node:
         summary: bytes | str = b"",
         *,
         replicate: bool | None = None,
+        expires: Span | None = None,
     ) -> Metadata:
         """Store an object under its tags, and notify the subscribers of those tags. Give a name and what to store, or
         only what to store (`insert("3-3!", tags=["goal"])`), and a name is made up: bytes, a text, the path of a file
         (`pathlib.Path`) or a stream of bytes, asynchronous or not; files and streams are never in memory as a whole.
         `replicate` says for this object whether others keep it, too, where the approach leaves a choice (§7.1).
+        With `expires` ("2h", a timedelta or seconds) it ends that long after its insertion, on all devices.
 
         Repeating an insertion of the same object succeeds, also after it was cancelled or has failed; one that is
         cancelled may still be carried out.
@@ -261,14 +263,15 @@ class Node:
         if data is NOT_GIVEN:
             name, data = token_hex(NAME_BYTES), name
         oid, listed, shown = name_of(name), tags_of(tags), bytes_of("summary", summary)
+        lasts_s = None if expires is None else span_s(expires)
         if oid in self._insertions.under_way or self._insertions.before(oid) is not None:
-            return await self._insert_again(Draft(oid, await digested(data), listed, shown), replicate)
+            return await self._insert_again(Draft(oid, await digested(data), listed, shown, lasts_s), replicate)
         if self._quota is not None:
             self._quota.make_room(given_bytes(data))
         if isinstance(data, bytes | str):
-            return await self._insert(Draft(oid, bytes_of("content", data), listed, shown), replicate)
+            return await self._insert(Draft(oid, bytes_of("content", data), listed, shown, lasts_s), replicate)
         async with self._insertions.laid(self.device, oid, data) as content:
-            return await self._insert(Draft(oid, content, listed, shown), replicate)
+            return await self._insert(Draft(oid, content, listed, shown, lasts_s), replicate)
 
     async def _insert(self, draft: Draft, replicate: bool | None, before: Metadata | None = None) -> Metadata:
         insertion = Insertion(self.user, self._insertions, draft, replicate, before)

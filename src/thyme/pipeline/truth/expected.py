@@ -24,7 +24,7 @@ from thyme.model.normal_forms import Conjunction
 from thyme.pipeline.coded_tags import Ints, as_numpy
 from thyme.pipeline.schemas import EXPECTED, EXPECTED_COLUMNS, arrow_schema
 from thyme.pipeline.spark.arrow import map_groups
-from thyme.pipeline.truth.lifetimes import Flags, Floats, Objects, Subscriptions, of_kind, places_among
+from thyme.pipeline.truth.lifetimes import Flags, Floats, Objects, Subscriptions, of_kind, places_among, with_expiries
 
 COLUMNS = ("operation", "at_s", "node", "kind", "oid", "tags", "sid", "query", "start_s", "end_s")
 """What the truth needs of a trace."""
@@ -48,6 +48,7 @@ class Truth:
     """What a perfect, instant execution of a trace would notify."""
 
     def __init__(self, trace: pa.Table) -> None:
+        trace = with_expiries(trace)
         self._line = _TimeLine(as_numpy(trace["at_s"]), as_numpy(trace["operation"]))
         self.objects = Objects(trace)
         self.subscriptions = Subscriptions(trace)

@@ -62,6 +62,25 @@ class Subscriptions:
         return (open_start | (self.start_s >= self.issued_s)) & (self.end_s > self.issued_s)
 
 
+def with_expiries(trace: pa.Table) -> pa.Table:
+    """An object that expires is as good as deleted then, unless it was deleted before."""
+    inserts, deletes = of_kind(trace, "insert"), of_kind(trace, "delete")
+    ending = inserts.filter(pc.is_valid(inserts["end_s"]))
+    if not len(ending):
+        return trace
+    gone = places_among(key_of(ending["oid"], ending["node"]), key_of(deletes["oid"], deletes["node"]))
+    deleted_s = np.where(gone < 0, np.inf, _taken(as_numpy(deletes["at_s"]), gone))
+    ends_s: Floats = np.nextafter(as_numpy(ending["end_s"]), -np.inf)  # who asks in that instant does not find it
+    at_s, operation = as_numpy(trace["at_s"]), as_numpy(trace["operation"])
+    # Numbers order a trace: the end takes the number after the last operation before it.
+    rows = [
+        {**row, "kind": "delete", "at_s": end_s, "operation": int(operation[at_s < end_s].max()) + 1}
+        for row, end_s, sooner in zip(ending.to_pylist(), ends_s.tolist(), (ends_s < deleted_s).tolist(), strict=True)
+        if sooner
+    ]
+    return pa.concat_tables([pa.Table.from_pylist(rows, trace.schema), trace])
+
+
 def of_kind(trace: pa.Table, kind: str) -> pa.Table:
     """The operations of one kind."""
     return trace.filter(pc.equal(trace["kind"], kind))
