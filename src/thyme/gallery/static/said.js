@@ -227,6 +227,11 @@ export const said = [
     es: "El autor ha borrado esta foto.",
     fr: "L’auteur a supprimé cette photo.",
   }],
+  [/^\S+ failed: expired$/, {
+    pt: "O prazo desta foto terminou.",
+    es: "El plazo de esta foto ha terminado.",
+    fr: "Le délai de cette photo est écoulé.",
+  }],
   [/^\S+ failed: refused$/, {
     pt: "O pedido foi recusado.",
     es: "La petición fue rechazada.",
