@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from thyme.live import Node
 from thyme.live.http.limits import HttpOptions
@@ -88,6 +89,28 @@ def test_an_object_is_inserted_notified_of_retrieved_in_ranges_and_deleted(tmp_p
         assert (await a.get("/v1/objects/a%2Fb@c%20d@1")).status_code == 404
         assert (await b.delete(f"/v1/subscriptions/{sid}")).status_code == 204
         assert (await b.get("/v1/subscriptions")).json() == []
+
+    scene(play, tmp_path)
+
+
+def test_an_object_expires_whichever_way_it_was_inserted(tmp_path: Path) -> None:
+    async def play(a: httpx.AsyncClient, b: httpx.AsyncClient, _: HttpServer) -> None:
+        sid = (await b.post("/v1/subscriptions", json={"query": "goal"})).json()["sid"]
+        put = await a.post("/v1/objects?tag=goal&name=short&lasts_s=3", content=b"3-3!")
+        assert put.json()["expires_s"] == pytest.approx(put.json()["published_s"] + 3.0, abs=0.01)
+        begun = await a.post("/v1/uploads", json={"tags": ["goal"], "size_bytes": 1, "name": "part", "lasts_s": 600})
+        sent = await a.patch(f"/v1/uploads/{begun.json()['upload']}", content=b"x", headers={"upload-offset": "0"})
+        assert sent.json()["object"]["expires_s"] > put.json()["expires_s"]
+        async with stream(b, f"/v1/subscriptions/{sid}/events") as told:
+            seen = [(await anext(told))["data"]["object"] for _ in range(2)]
+        assert [each["expires_s"] is None for each in seen] == [False, False]
+        while (left := (await b.get("/v1/found?query=goal")).json()) and len(left) > 1:
+            await asyncio.sleep(0.1)
+        assert [each["key"] for each in left] == ["part@1"]
+        assert (await b.get("/v1/contents/short@1")).status_code >= 400
+        for wrong in ("0", "-1", "nan", "inf", "soon"):
+            refused = await a.post(f"/v1/objects?tag=goal&lasts_s={wrong}", content=b"x")
+            assert (refused.status_code, "lasts_s is" in refused.json()["error"]["message"]) == (400, True)
 
     scene(play, tmp_path)
 

@@ -86,6 +86,8 @@ def test_verbs_store_list_fetch_and_remove(two: tuple[Client, Client], tmp_path:
     done = thyme(one, "put", "kick.jpg", "--tags", "goal,final", folder=tmp_path)
     assert done.stdout.decode() == "kick.jpg@1  300.0 kB\n", done.stderr
     thyme(one, "put", "-", "--name", "note", "--tags", "goal, replay", folder=tmp_path, given=b"3-3!")
+    short = thyme(one, "put", "brief", "--text", "soon over", "--tags", "talk", "--expires", "1s", folder=tmp_path)
+    assert short.stdout.startswith(b"brief@1  9 B  until "), short.stderr
     (tmp_path / "kick.jpg").unlink()
 
     found = lines(thyme(other, "ls", "goal & !replay", "--last", "10m", "--json", folder=tmp_path))
@@ -99,7 +101,10 @@ def test_verbs_store_list_fetch_and_remove(two: tuple[Client, Client], tmp_path:
     assert sorted(each["object"]["name"] for each in told) == ["kick.jpg", "note"]
     assert thyme(other, "get", "note", "-o", "-", folder=tmp_path).stdout == b"3-3!"
     assert thyme(one, "rm", "note", folder=tmp_path).returncode == 0
-    assert [each.name for each in one.objects()] == ["kick.jpg"]
+    while other.found("talk"):
+        pass
+    assert thyme(other, "get", "brief@1", folder=tmp_path).returncode != 0
+    assert [each.name for each in one.objects() if each.expires_s is None] == ["kick.jpg"]
     assert [each.name for each in other.found("goal")] == ["kick.jpg"]
     assert thyme(one, "peers", folder=tmp_path).stdout.startswith(b"2  127.0.0.1:")
     assert thyme(one, "node", "place", "12.5,40", folder=tmp_path).returncode == 0
@@ -116,6 +121,7 @@ def test_what_cannot_be_done_is_one_line(two: tuple[Client, Client], tmp_path: P
         (("sub", "goal", "--last", "soon"), "'soon' is not a length of time"),
         (("sub", "goal", "--past", "--future"), "--future leaves out what --last and --past ask for"),
         (("put", "-", "--tags", "goal"), "needs a name"),
+        (("put", "x", "--text", "x", "--tags", "goal", "--expires", "soon"), "'soon' is not a length of time"),
         (("put", "missing.jpg", "--tags", "goal"), "missing.jpg: No such file"),
     ]:
         done = thyme(one, *arguments, folder=tmp_path)

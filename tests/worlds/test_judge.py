@@ -13,6 +13,7 @@ from thyme.fuzz.play import Evidence, play
 from thyme.fuzz.queries import is_true
 from thyme.fuzz.workload import in_order
 from thyme.fuzz.worlds import World
+from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.queries import parse_query
 from thyme.model.records import OperationKind
 
@@ -34,6 +35,7 @@ def calm_world(approach: str = "es") -> World:
         (40.0, {"kind": K.INSERT, "node": 0, "oid": "kept", "tags": ["a"], "size_bytes": 50}),
         (41.0, {"kind": K.INSERT, "node": 1, "oid": "gone", "tags": ["a", "b"], "size_bytes": 50}),
         (42.0, {"kind": K.SUBSCRIBE, "node": 2, "sid": 0, "query": "a & !c"}),
+        (43.0, {"kind": K.INSERT, "node": 5, "oid": "brief", "tags": ["a"], "size_bytes": 50, "end_s": 60.0}),
         (50.0, {"kind": K.DELETE, "node": 1, "oid": "gone"}),
         (80.0, {"kind": K.SUBSCRIBE, "node": 3, "sid": 0, "query": "a"}),
         (85.0, {"kind": K.INSERT, "node": 4, "oid": "late", "tags": ["a"], "size_bytes": 50}),
@@ -94,9 +96,15 @@ def _hoard(evidence: Evidence) -> None:
     evidence.held[6] = msgspec.structs.replace(held, counts={**held.counts, "subscriptions": 9})
 
 
-def _keep_deleted(evidence: Evidence) -> None:
+def _keep(evidence: Evidence, key: str) -> None:
     held = evidence.held[5]
-    evidence.held[5] = msgspec.structs.replace(held, contents=(*held.contents, "gone@1"))
+    evidence.held[5] = msgspec.structs.replace(held, contents=(*held.contents, key))
+
+
+def _retrieve_late(evidence: Evidence) -> None:
+    next(
+        one for one in evidence.asked if one.kind is K.RETRIEVE and one.object == ObjectKey("brief", NodeId(5))
+    ).at_s = 61.0
 
 
 def _chatter(evidence: Evidence) -> None:
@@ -131,7 +139,10 @@ DAMAGES: list[tuple[str, Callable[[Evidence], None]]] = [
     ("retrieves", lambda evidence: _fail(evidence, K.RETRIEVE)),
     ("retrieves", _swap_bytes),
     ("names", _take_name),
-    ("forgets", _keep_deleted),
+    ("forgets", lambda evidence: _keep(evidence, "gone@1")),
+    ("forgets", lambda evidence: _keep(evidence, "brief@5")),
+    ("expired", lambda evidence: _tell_of(evidence, "brief", 3)),
+    ("expired", _retrieve_late),
     ("bounded", _hoard),
     ("quiet", _chatter),
 ]

@@ -18,6 +18,7 @@ import msgspec
 import typer
 
 from thyme.model.errors import InputError
+from thyme.model.quantities import seconds_of
 from thyme.model.terminal import printable
 
 if TYPE_CHECKING:
@@ -40,26 +41,30 @@ def put(
     name: Annotated[str, typer.Option(help="Its name among this node's objects; the file's unless given.")] = "",
     summary: Annotated[str, typer.Option(help="What subscribers see of it; its name unless given.")] = "",
     text: Annotated[str | None, typer.Option(help="Store this text instead of a file.")] = None,
+    expires: Annotated[str, typer.Option(help="It ends so long after now, on all devices: such as 2h or 3d.")] = "",
     as_json: Json = False,
     control: Control = "",
 ) -> None:
     """Store a file under tags, and notify whoever subscribed to them."""
     client = _client(control)
+    lasts_s = seconds_of(expires, "--expires") if expires else None
     words = [tag.strip() for tag in tags.split(",") if tag.strip()]
     if text is not None:
         content = text.encode()
-        stored = client.insert(BytesIO(content), len(content), name or file, words, summary or text[:SUMMARY_CHARS])
+        seen = summary or text[:SUMMARY_CHARS]
+        stored = client.insert(BytesIO(content), len(content), name or file, words, seen, lasts_s=lasts_s)
     elif file == "-":
         if not name:
             raise InputError("what comes from standard input needs a name: thyme put - --name NAME --tags …")
-        stored = client.insert(sys.stdin.buffer, None, name, words, summary or name, bar("put", name))
+        stored = client.insert(sys.stdin.buffer, None, name, words, summary or name, bar("put", name), lasts_s)
     else:
         path = Path(file)
         called = name or path.name
         with path.open("rb") as data:
             size_bytes = path.stat().st_size
-            stored = client.insert(data, size_bytes, called, words, summary or called, bar("put", called))
-    _show(stored if as_json else f"{printable(stored.key)}  {size_text(stored.size_bytes)}")
+            stored = client.insert(data, size_bytes, called, words, summary or called, bar("put", called), lasts_s)
+    until = f"  until {time_text(stored.expires_s)}" if stored.expires_s is not None else ""
+    _show(stored if as_json else f"{printable(stored.key)}  {size_text(stored.size_bytes)}{until}")
 
 
 def sub(
@@ -162,12 +167,10 @@ def _client(control: str) -> Any:
 
 
 def _frame(last: str, past: bool, future: bool) -> dict[str, float | str]:
-    from thyme.live.node.arguments import span_s
-
     if future and (last or past):
         raise InputError("--future leaves out what --last and --past ask for; give one or the other")
     if last:
-        return {"last_s": span_s(last), **({"frame": "past"} if past else {})}
+        return {"last_s": seconds_of(last, "--last"), **({"frame": "past"} if past else {})}
     return {"frame": "past" if past else "future" if future else "always"}
 
 
@@ -204,25 +207,30 @@ def size_text(size_bytes: float) -> str:
     return f"{size_bytes:.1f} TB"
 
 
+def time_text(at_s: float) -> str:
+    return datetime.fromtimestamp(at_s).strftime("%Y-%m-%d %H:%M:%S")
+
+
 def object_line(said: dict[str, Any]) -> str:
-    """One match: publication time, key, size, tags and summary."""
-    return "  ".join(_cells(said))
+    """One match: publication time, key, size, tags, summary and its end, if it has one."""
+    return "  ".join(_cells(said)).rstrip()
 
 
 def objects_table(objects: Iterable[ObjectView]) -> str:
     rows = [_cells({name: getattr(each, name) for name in each.__struct_fields__}) for each in objects]
-    widths = [max((len(row[i]) for row in rows), default=0) for i in range(5)]
+    widths = [max((len(row[i]) for row in rows), default=0) for i in range(6)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
     )
 
 
 def _cells(said: dict[str, Any]) -> list[str]:
-    at = datetime.fromtimestamp(said["published_s"]).strftime("%Y-%m-%d %H:%M:%S")
     summary = " ".join((said["summary_text"] or "").split())
     shown = printable(summary)[:SUMMARY_CHARS]
     tags = printable(",".join(said["tags"]))
-    return [at, printable(said["key"]), size_text(said["size_bytes"]), tags, f'"{shown}"' if shown else ""]
+    until = "" if said["expires_s"] is None else f"until {time_text(said['expires_s'])}"
+    at, key, size = time_text(said["published_s"]), printable(said["key"]), size_text(said["size_bytes"])
+    return [at, key, size, tags, f'"{shown}"' if shown else "", until]
 
 
 def bar(verb: str, name: str) -> Callable[[int, int], None] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from math import inf
 from typing import Any
 
 import msgspec
@@ -35,6 +36,10 @@ class ObjectCase(msgspec.Struct):
     published_s: float
     """On its owner's clock."""
     deleted: ObservedOperation | None = None
+    ends_from_s: float = inf
+    """From then on it has expired by the fastest clock in the crowd, …"""
+    ended_s: float = inf
+    """… and by the slowest."""
 
 
 class SubscriptionCase(msgspec.Struct):
@@ -78,7 +83,13 @@ class Case:
             match operation.kind:
                 case OperationKind.INSERT:
                     published_s = one.at_s + self.evidence.skews_s[operation.node]
-                    self.objects[key] = ObjectCase(operation, one, published_s)
+                    self.objects[key] = thing = ObjectCase(operation, one, published_s)
+                    if operation.end_s is not None:
+                        skews_s = self.evidence.skews_s
+                        thing.ends_from_s, thing.ended_s = (
+                            operation.end_s - max(skews_s),
+                            operation.end_s - min(skews_s),
+                        )
                 case OperationKind.DELETE if key in self.objects:
                     self.objects[key].deleted = one
                 case OperationKind.SUBSCRIBE:

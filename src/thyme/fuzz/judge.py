@@ -9,6 +9,7 @@ Every approach, whatever happens:
 - `matches`: a store notifies only of objects that were inserted, unchanged, that satisfy the query, and only for a
   subscription that was accepted and not revoked on this device.
 - `frame`: only of objects published within the time frame, by their owner's clock.
+- `expired`: only of objects that have not ended by the device's clock, and none that had ended is retrieved.
 - `once`: of each object once per subscription, also across restarts that keep the store; again if a crash came before
   the first notification was committed.
 - `ends`: every operation that was not refused has exactly one outcome, within `ENDS_S` if its device stays on.
@@ -24,7 +25,7 @@ Every approach but the papers' configuration of Thyme-DCS, which has no repair:
 - `deleted`: a subscription made `DELETED_S` after a deletion was acknowledged is not notified of the object. Not
   judged if meanwhile a fault was in force or a node lost its store, or for `RETURNED_S` after a node came back.
 - `forgets`: after `FORGOTTEN_S` in a settled crowd no node counts more metadata or objects than are live in the whole
-  crowd, and none has contents that were deleted, unless it retrieved them. Not judged with full queues.
+  crowd, and none has contents that ended, or that were deleted unless it retrieved them. Not judged with full queues.
 - `bounded`: nor does any count more subscriptions than are live: accepted, their revocation not acknowledged, their
   frame not ended.
 
@@ -59,6 +60,7 @@ PROMISES = (
     "raises",
     "matches",
     "frame",
+    "expired",
     "once",
     "deleted",
     "ends",
@@ -92,7 +94,7 @@ def judge(case: Case) -> list[Violation]:
 
 
 def _judge_notifications(case: Case) -> Judgement:
-    """`matches`, `frame`, `once` and `deleted`."""
+    """`matches`, `frame`, `expired`, `once` and `deleted`."""
     seen: dict[tuple[SubscriptionKey, ObjectKey], NotifiedOf] = {}
     for told in case.evidence.told:
         yield from _judge_one(case, told)
@@ -132,6 +134,9 @@ def _judge_match(
     if not subscription.holds(thing.published_s):
         frame = f"[{subscription.operation.start_s}, {subscription.operation.end_s})"
         yield Violation("frame", told.at_s, f"{who}, published at {thing.published_s:.3f} s, not in {frame}")
+    here_s = told.at_s + case.evidence.skews_s[told.subscription.subscriber]
+    if operation.end_s is not None and here_s > operation.end_s:
+        yield Violation("expired", told.at_s, f"{who}, which ended at {operation.end_s:.3f} s")
     if revoked is not None and not revoked.refused and told.at_s > revoked.at_s:
         yield Violation("matches", told.at_s, f"{who}, but unsubscribed at {revoked.at_s:.2f} s")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import inf
 
 from thyme.fuzz.case import Case, Judgement, ObjectCase, SubscriptionCase, Violation
 from thyme.model.records import OperationKind
@@ -44,13 +45,13 @@ def _judge_contents(case: Case, node: int) -> Judgement:
     mine = [one for one in case.evidence.asked if one.kind is OperationKind.RETRIEVE and one.node == node]
     fetched = {str(one.object) for one in mine if one.ok}
     for key, thing in case.objects.items():
-        deleted = thing.deleted
-        if deleted is None or not _is_forgotten(case, thing):
-            continue
-        kept = str(key) in case.evidence.held[node].contents and str(key) not in fetched
-        if kept and not case.crowd.disturbed(deleted.at_s, case.end_s):
+        deleted, here = thing.deleted, str(key) in case.evidence.held[node].contents
+        if here and _has_ended(case, thing):
+            yield Violation("forgets", case.end_s, f"node {node} still has {key}, ended at {thing.ended_s:.2f} s")
+        elif here and deleted is not None and str(key) not in fetched and _is_forgotten(case, thing):
             text = f"node {node} still has {key}, deleted at {deleted.ended_s:.2f} s"
-            yield Violation("forgets", case.end_s, text)
+            found = Violation("forgets", case.end_s, text)
+            yield from () if case.crowd.disturbed(deleted.at_s, case.end_s) else (found,)
 
 
 def _judge_counts(case: Case, node: int) -> Judgement:
@@ -66,8 +67,13 @@ def _judge_counts(case: Case, node: int) -> Judgement:
 
 
 def _is_forgotten(case: Case, one: ObjectCase) -> bool:
-    """Whether no node should hold the object any more: its deletion was acknowledged long enough ago."""
-    return one.deleted is not None and one.deleted.ok and one.deleted.ended_s <= case.end_s - FORGOTTEN_S
+    """Whether no node should hold the object any more: it ended, or its deletion was acknowledged, long enough ago."""
+    deleted_s = one.deleted.ended_s if one.deleted is not None and one.deleted.ok else inf
+    return _has_ended(case, one) or deleted_s <= case.end_s - FORGOTTEN_S
+
+
+def _has_ended(case: Case, one: ObjectCase) -> bool:
+    return one.ended_s <= case.end_s - FORGOTTEN_S
 
 
 def _is_live(case: Case, one: SubscriptionCase) -> bool:

@@ -66,10 +66,13 @@ def _judge_retrieval(case: Case, asked: ObservedOperation) -> Judgement:
         return
     if asked.ok:
         data = thing.operation.content()
+        end_s = thing.operation.end_s
+        if end_s is not None and asked.at_s + case.evidence.skews_s[asked.node] > end_s:
+            yield Violation("expired", asked.ended_s, f"{_what(asked)} succeeded; it ended at {end_s:.3f} s")
         if asked.data not in (data, InStore(len(data), content_digest(data))):
             yield Violation("retrieves", asked.ended_s, f"{_what(asked)} brought {size_of(asked.data)} other bytes")
         return
-    if thing.deleted is not None and thing.deleted.at_s <= asked.ended_s:
+    if thing.ends_from_s <= asked.ended_s or (thing.deleted is not None and thing.deleted.at_s <= asked.ended_s):
         return
     if case.capabilities.delivers_contents:
         lifetime_s = case.settings.get("lifetime_s", 0.0)
@@ -149,7 +152,8 @@ def _judge_telling(case: Case) -> Judgement:
             continue
         for name, thing in case.objects.items():
             inserted, made = thing.inserted, subscription.made
-            if thing.deleted is not None or not inserted.ok or inserted.ended_s > due_s:
+            gone = thing.deleted is not None or thing.ends_from_s <= case.end_s
+            if gone or not inserted.ok or inserted.ended_s > due_s:
                 continue
             matches = is_true(subscription.operation.query, thing.operation.tags)
             if not matches or not subscription.holds(thing.published_s):
@@ -184,7 +188,7 @@ def _pages_came(case: Case, subscription: SubscriptionCase) -> bool:
 
 def _is_past_match(subscription: SubscriptionCase, thing: ObjectCase) -> bool:
     made_s = subscription.made.at_s
-    gone = thing.deleted is not None and thing.deleted.at_s < made_s + FOUND_S
+    gone = thing.ends_from_s < made_s + FOUND_S or (thing.deleted is not None and thing.deleted.at_s < made_s + FOUND_S)
     if gone or not thing.inserted.ok or thing.inserted.ended_s > made_s - ACKNOWLEDGED_S:
         return False
     matches = is_true(subscription.operation.query, thing.operation.tags)
@@ -192,11 +196,13 @@ def _is_past_match(subscription: SubscriptionCase, thing: ObjectCase) -> bool:
 
 
 def _judge_keeping(case: Case) -> Judgement:
-    """Some node, on or off, has each acknowledged object that was never deleted, if no node ever lost its store."""
+    """Some node, on or off, has each acknowledged object that was not deleted and has not ended, if no node ever lost
+    its store."""
     if case.crowd.forgot(0.0, case.end_s):
         return
     for key, thing in case.objects.items():
-        if thing.inserted.ok and thing.deleted is None and str(key) not in case.evidence.kept_anywhere:
+        gone = thing.deleted is not None or thing.ends_from_s <= case.end_s
+        if thing.inserted.ok and not gone and str(key) not in case.evidence.kept_anywhere:
             yield Violation("keeps", case.end_s, f"nobody has {key}, acknowledged at {thing.inserted.ended_s:.2f} s")
 
 

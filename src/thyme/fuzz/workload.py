@@ -19,6 +19,8 @@ from thyme.model.records import OperationKind
 
 TAGS = ("a", "b", "c", "d", "e")
 CENSUSES = 2
+SOONEST_END_S = 5.0
+"""After its insertion an object lasts at least so long: more than clocks differ by."""
 Draft = tuple[float, dict[str, Any]]
 
 
@@ -53,6 +55,18 @@ def draw_operations(approach: str, draws: Random, nodes: int, from_s: float, to_
             search = {"kind": OperationKind.SUBSCRIBE, "node": draws.randrange(nodes), "sid": 1_000 + number}
             drafts.append((at_s, {**search, "query": " | ".join(TAGS), "end_s": at_s}))
     return in_order(drafts)
+
+
+def draw_ends(operations: list[Operation], draws: Random, to_s: float) -> list[Operation]:
+    """In some worlds a share of the objects expires, soon or late. Drawn apart: otherwise worlds stay as they were."""
+    share = draws.choice((0.0, 0.0, 0.3, 0.8))
+    ending: list[Operation] = []
+    for one in operations:
+        if one.kind is OperationKind.INSERT and draws.random() < share:
+            end_s = one.at_s + SOONEST_END_S + draws.choice((0.0, 1.0)) * draws.uniform(0.0, to_s - one.at_s)
+            one = msgspec.structs.replace(one, end_s=round(end_s, 3))
+        ending.append(one)
+    return ending
 
 
 def in_order(drafts: list[Draft]) -> list[Operation]:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from thyme.approaches.registry import find_approach
-from thyme.fuzz.workload import draw_operations
+from thyme.fuzz.workload import draw_ends, draw_operations
 from thyme.model.operations import Operation
 from thyme.sim.scenario import Scenario, scenario_of
 from thyme.world.venue import venue_for
@@ -140,6 +140,7 @@ def draw_world(approach: str, seed: int) -> World:
     if draws.random() < 0.2:
         given["clock_skew_s"] = draws.choice((0.01, 0.2, 2.0))
     operations = draw_operations(approach, draws, nodes, FIRST_OPERATION_S, end_s)
+    operations = draw_ends(operations, Random(f"{approach}/{seed}/ends"), end_s)
     if draws.random() < 0.25:
         given["disk"] = {"commit_s": draws.choice((0.02, 0.1, 0.4)), "answer_s": draws.choice((0.0, 0.02, 0.1))}
         _add_crashes(draws, given, operations)

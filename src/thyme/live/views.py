@@ -9,6 +9,7 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections.abc import Mapping
+from math import inf, nan
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -43,6 +44,8 @@ class ObjectView(msgspec.Struct, frozen=True):
     summary_text: str | None
     """The summary, if it is text."""
     published_s: float
+    expires_s: float | None
+    """It ends then on all devices, unless it stays until it is deleted."""
     size_bytes: int
     replicas: tuple[ReplicaView, ...]
 
@@ -61,6 +64,8 @@ class NewUpload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """As text, …"""
     summary_base64: str = ""
     """… or as bytes."""
+    lasts_s: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    """The object ends so long after its insertion, on all devices."""
 
 
 class UploadView(msgspec.Struct, frozen=True):
@@ -220,6 +225,7 @@ def object_view(metadata: Metadata, node: NodeId) -> ObjectView:
         summary=b64encode(metadata.summary).decode(),
         summary_text=text_of(metadata.summary),
         published_s=metadata.published_s,
+        expires_s=metadata.expires_s,
         size_bytes=metadata.size_bytes,
         replicas=tuple(
             ReplicaView("" if replica.node == ANY_CELL else str(replica.node), replica.cell)
@@ -248,6 +254,17 @@ def summary_from(text: str, base64: str) -> bytes:
         return b64decode(base64, validate=True)
     except (Base64Error, ValueError) as error:
         raise InputError("summary_base64 cannot be read as base64") from error
+
+
+def lasts_from(text: str | None) -> float | None:
+    """How long an object lasts, from a query string."""
+    try:
+        lasts_s = None if text is None else float(text)
+    except ValueError:
+        lasts_s = nan
+    if lasts_s is not None and not 0.0 < lasts_s < inf:
+        raise InputError(f"lasts_s is {text!r}; expected a number of seconds above 0")
+    return lasts_s
 
 
 def subscription_from(given: Mapping[str, str]) -> NewSubscription:

@@ -79,9 +79,11 @@ class Client:
         tags: Iterable[str],
         summary: str = "",
         progress: Progress | None = None,
+        lasts_s: float | None = None,
     ) -> ObjectView:
-        """Insert the contents of a stream; its size may be unknown."""
-        asked = urlencode([("name", name), ("summary", summary), *(("tag", tag) for tag in tags)])
+        """Insert the contents of a stream; its size may be unknown. With `lasts_s`, the object ends so long after."""
+        ends = [] if lasts_s is None else [("lasts_s", str(lasts_s))]
+        asked = urlencode([("name", name), ("summary", summary), *ends, *(("tag", tag) for tag in tags)])
         headers = {} if size_bytes is None else {"Content-Length": str(size_bytes)}
         pieces = _pieces(data, size_bytes or 0, progress)
         with ask(self.path, "POST", f"/v1/objects?{asked}", pieces, headers) as answer:

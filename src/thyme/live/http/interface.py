@@ -116,11 +116,12 @@ class NodeInterface:
     async def insert(self, request: Request, _: None) -> views.ObjectView:
         asked = request.query_params
         summary = views.summary_from(asked.get("summary", ""), asked.get("summary_base64", ""))
+        lasts_s = views.lasts_from(asked.get("lasts_s"))
         announced = int(request.headers.get("content-length", "0"))
         file = await self.uploads.plain(request.stream(), announced)
         try:
             name = asked.get("name") or token_hex(NAME_BYTES)
-            metadata = await self.node.insert(name, file, asked.getlist("tag"), summary)
+            metadata = await self.node.insert(name, file, asked.getlist("tag"), summary, expires=lasts_s)
         finally:
             file.unlink(missing_ok=True)
         return self.inserted(metadata)
@@ -163,7 +164,8 @@ class NodeInterface:
         here = await self.uploads.add(upload, whole_number("Upload-Offset", given), request.stream())
         if here < upload.size_bytes:
             return views.UploadView(upload.upload, upload.name, here, upload.size_bytes)
-        metadata = await self.node.insert(upload.name, self.uploads.file(upload), upload.tags, upload.summary)
+        file, lasts_s = self.uploads.file(upload), upload.lasts_s
+        metadata = await self.node.insert(upload.name, file, upload.tags, upload.summary, expires=lasts_s)
         self.uploads.forget(upload)
         return views.UploadView(upload.upload, upload.name, here, upload.size_bytes, self.inserted(metadata))
 
@@ -246,6 +248,7 @@ def endpoints_of(i: NodeInterface) -> list[Endpoint]:
         "name": Parameter("the object's name; without it, one is made up", {**text, "maxLength": MAX_NAME_CHARS}),
     }
     summary = {"summary": Parameter("what subscribers see, as text …"), "summary_base64": Parameter("… or as bytes")}
+    lasts = {"lasts_s": Parameter("it ends so many seconds after its insertion", {**number, "exclusiveMinimum": 0})}
     after = {"Last-Event-ID": Parameter("the event behind which to go on")}
     offset = {"Upload-Offset": Parameter("how many bytes were sent before", WHOLE, True)}
     stream, octets = "text/event-stream", "application/octet-stream"
@@ -266,7 +269,7 @@ def endpoints_of(i: NodeInterface) -> list[Endpoint]:
         Endpoint("GET", "/v1/objects", i.objects, "Known objects", gives=list[views.ObjectView], query=page),
         Endpoint(
             *("POST", "/v1/objects", i.insert, "Insert an object whose content is the body"),
-            takes_bytes=True, gives=views.ObjectView, status=201, query={**tags, **summary},
+            takes_bytes=True, gives=views.ObjectView, status=201, query={**tags, **summary, **lasts},
         ),
         Endpoint("GET", object_, i.object, "An object's metadata", gives=views.ObjectView),
         Endpoint("DELETE", object_, i.delete, "Delete an own object everywhere", status=204),

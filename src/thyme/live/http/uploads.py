@@ -26,6 +26,7 @@ class Upload(msgspec.Struct, frozen=True):
     tags: tuple[str, ...]
     summary: bytes
     size_bytes: int
+    lasts_s: float | None = None
 
 
 class Uploads:
@@ -63,7 +64,7 @@ class Uploads:
         check_object(b"", asked.tags, summary)
         self._make_room()
         name = asked.name or token_hex(NAME_BYTES)
-        upload = Upload(token_hex(NAME_BYTES), name, asked.tags, summary, asked.size_bytes)
+        upload = Upload(token_hex(NAME_BYTES), name, asked.tags, summary, asked.size_bytes, asked.lasts_s)
         self.file(upload).touch()
         write_file(self._record(upload.upload), msgspec.json.encode(upload))
         return upload

@@ -6,7 +6,6 @@ Time is given as people say it: the last ten minutes, from an instant on, until 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import AsyncIterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from difflib import get_close_matches
@@ -27,15 +26,13 @@ from thyme.model.frames import TimeFrame
 from thyme.model.geometry import Point
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
+from thyme.model.quantities import seconds_in
 from thyme.model.queries import Query, parse_query
 
 Instant = float | datetime
 """Seconds since 1970, or a date and time; without a time zone, this device's."""
 Span = float | str | timedelta
 """Seconds, a text such as "10m" or "1h30m", or a `timedelta`."""
-
-_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
-_PART = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 
 
 def frame_of(
@@ -64,7 +61,7 @@ def span_s(span: object) -> float:
         case timedelta():
             seconds = span.total_seconds()
         case str():
-            seconds = _span_in(span)
+            seconds = seconds_in(span)
         case float() | int() if not isinstance(span, bool):
             seconds = float(span)
         case _:
@@ -72,13 +69,6 @@ def span_s(span: object) -> float:
     if not seconds > 0.0:
         raise InputError(f"the length of time {span!r} is not longer than nothing")
     return seconds
-
-
-def _span_in(text: str) -> float:
-    parts = _PART.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text.replace(" ", ""):
-        raise InputError(f"{text!r} is not a length of time; expected such as 90s, 10m, 1h30m or 2d")
-    return sum(float(number) * _UNITS_S[unit] for number, unit in parts)
 
 
 def _seconds(name: str, instant: object) -> float | None:
