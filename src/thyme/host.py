@@ -44,9 +44,18 @@ class Store(Interface):
     def get(self, kind: str, key: str) -> bytes | None: ...
     def remove(self, kind: str, key: str) -> None: ...
     def items(self, kind: str) -> Iterator[tuple[str, bytes]]: ...
-    def write(self, key: str, offset: int, part: bytes, written: Callable[[], None] | None = None) -> None:
+    def write(
+        self,
+        key: str,
+        offset: int,
+        part: bytes,
+        written: Callable[[], None] | None = None,
+        *,
+        since_s: float | None = None,
+    ) -> None:
         """With `written`, which is called when the part is on the disk, `commit` does not wait for it: a part that can
-        be had again need not delay what leaves the machine. It lasts when something is written after it without."""
+        be had again need not delay what leaves the machine. It lasts when something is written after it without.
+        `since_s` is when the object was published: what its owner published later makes no room for it."""
 
     def read(self, key: str, offset: int, size: int) -> bytes: ...
     def size(self, key: str) -> int: ...
@@ -120,7 +129,15 @@ class MemoryStore:
         self._records = {kind: dict(records) for kind, records in other._records.items()}
         self._contents = {key: bytearray(content) for key, content in other._contents.items()}
 
-    def write(self, key: str, offset: int, part: bytes, written: Callable[[], None] | None = None) -> None:
+    def write(
+        self,
+        key: str,
+        offset: int,
+        part: bytes,
+        written: Callable[[], None] | None = None,
+        *,
+        since_s: float | None = None,
+    ) -> None:
         content = self._contents.setdefault(key, bytearray())
         if len(content) < offset:
             content.extend(bytes(offset - len(content)))

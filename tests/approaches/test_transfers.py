@@ -254,7 +254,15 @@ class SlowStore(MemoryStore):
         self.waiting = 0
         self.most = 0
 
-    def write(self, key: str, offset: int, part: bytes, written: Callable[[], None] | None = None) -> None:
+    def write(
+        self,
+        key: str,
+        offset: int,
+        part: bytes,
+        written: Callable[[], None] | None = None,
+        *,
+        since_s: float | None = None,
+    ) -> None:
         super().write(key, offset, part)
         if written is None or key.endswith("#chunks"):
             return

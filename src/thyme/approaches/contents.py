@@ -75,7 +75,7 @@ class Contents:
         store, key = self._host.store, str(metadata.key)
         if isinstance(content, bytes):
             store.discard(key)
-            store.write(key, 0, content)
+            store.write(key, 0, content, since_s=metadata.published_s)
             if len(content) > CHUNK_BYTES:
                 self._list_chunks(metadata.key, content)
         elif store.get(DRAFT, key) is not None:  # what came in parts lasts from now on

@@ -66,7 +66,9 @@ class SimulatedDisk(MemoryStore):
         super().remove(kind, key)
         self._change("remove", (kind, key))
 
-    def write(self, key: str, offset: int, part: bytes, written: Callback | None = None) -> None:
+    def write(
+        self, key: str, offset: int, part: bytes, written: Callback | None = None, *, since_s: float | None = None
+    ) -> None:
         super().write(key, offset, part)
         self._change("write", (key, offset, part), awaited=written is None)
         if written is not None:

@@ -82,18 +82,21 @@ class Quota:
             self._fruitless_s = self._loop.time()
         self._tell()
 
-    def _make_room_of(self, author: str, size_bytes: int) -> None:
-        """A node has nearly used its share: its oldest contents that may go make room for its new ones."""
+    def _make_room_of(self, author: str, size_bytes: int, since_s: float | None) -> None:
+        """A node has nearly used its share: its oldest contents that may go make room for its new ones, and never newer
+        ones for an older one."""
         now_s = self._loop.time()
         if now_s < self._refused_s.get(author, -inf) + FRUITLESS_S:
             return
         aim_bytes = int(self._room.share_bytes * (1.0 - 2.0 * self._options.headroom))
         lacking = self._room.held_of[author] + size_bytes - aim_bytes
-        for candidate in in_order(self._evictable()):
-            if lacking > 0 and str(candidate.key.owner) == author and candidate.rank is not Rank.SOLE:
+        theirs = [one for one in self._evictable() if str(one.key.owner) == author and one.rank is not Rank.SOLE]
+        older = [one for one in theirs if since_s is None or one.since_s is None or one.since_s <= since_s]
+        for candidate in in_order(older):
+            if lacking > 0:
                 self._let_go(candidate, "its author's share is used")
                 lacking -= candidate.size_bytes
-        if self._room.held_of[author] + size_bytes > self._room.share_bytes:
+        if len(older) == len(theirs) and self._room.held_of[author] + size_bytes > self._room.share_bytes:
             self._refuse(author, now_s)
         self._tell()
 

@@ -104,8 +104,10 @@ class DiskStore:
     def items(self, kind: str) -> Iterator[tuple[str, bytes]]:
         return iter(list(self._records.get(kind, {}).items()))
 
-    def write(self, key: str, offset: int, part: bytes, written: Done | None = None) -> None:
-        self.room.expect(key, len(part))
+    def write(
+        self, key: str, offset: int, part: bytes, written: Done | None = None, *, since_s: float | None = None
+    ) -> None:
+        self.room.expect(key, len(part), since_s)
         self.room.add(key, max(0, offset + len(part) - self.size(key)))
         self._gathered.write(key, offset, part, written)
         self._write_soon(at_once=written is not None)

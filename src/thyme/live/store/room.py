@@ -67,8 +67,9 @@ class Room:
         """Whether the disk did not take what it was given last."""
         self.crowded: Callable[[int], None] | None = None
         """Called later when little room is left, with the room that there should be."""
-        self.over_share: Callable[[str, int], None] | None = None
-        """Called later when a node has nearly used its share, with the node and the size of its new content."""
+        self.over_share: Callable[[str, int, float | None], None] | None = None
+        """Called later when a node has nearly used its share: with the node, the size of its new content, and when that
+        was published, if it is known."""
         self._wanted_bytes = 0
         self._measure_s = 0.0
 
@@ -101,16 +102,16 @@ class Room:
     def take(self, key: str, size_bytes: int) -> None:
         """Hold a new record; StoreFull if there is no room for it."""
         other = self._other(key)
-        self._expect(other, size_bytes, True)
+        self._expect(other, size_bytes, True, None)
         self.held_bytes += size_bytes
         if other:
             self.held_of[other] += size_bytes
 
-    def expect(self, key: str, size_bytes: int) -> None:
+    def expect(self, key: str, size_bytes: int, since_s: float | None = None) -> None:
         """StoreFull if there is no room for this much more of a content."""
-        self._expect(self._other(key), size_bytes, False)
+        self._expect(self._other(key), size_bytes, False, since_s)
 
-    def _expect(self, other: str, size_bytes: int, record: bool) -> None:
+    def _expect(self, other: str, size_bytes: int, record: bool, since_s: float | None) -> None:
         """A record, which is small, may use the reserve."""
         most, needed = self._options.most_bytes, self.held_bytes + size_bytes
         if self.free_bytes < self._options.reserve_bytes and self._loop.time() >= self._measure_s:
@@ -120,7 +121,7 @@ class Room:
         if no_room or (most and needed > most - self._headroom_bytes):
             self._tell(size_bytes)
         if other and most:
-            self._expect_share(other, size_bytes)
+            self._expect_share(other, size_bytes, since_s)
             most = int(most * (1.0 - self._options.own_share))
         if most and needed > most:
             raise StoreFull(
@@ -132,12 +133,12 @@ class Room:
                 f"the disk of {self._folder} is full; make room on it, or delete objects of this node (thyme rm NAME)"
             )
 
-    def _expect_share(self, author: str, size_bytes: int) -> None:
+    def _expect_share(self, author: str, size_bytes: int, since_s: float | None) -> None:
         share_bytes = self.share_bytes
         if self.held_of[author] + size_bytes <= share_bytes - self._headroom_bytes:
             return
         if self.over_share is not None:
-            self._loop.call_soon(self.over_share, author, size_bytes)
+            self._loop.call_soon(self.over_share, author, size_bytes, since_s)
         if self.held_of[author] + size_bytes > share_bytes:
             raise StoreFull(f"node {author} has used its share of the store in {self._folder}, {share_bytes} bytes")
 
