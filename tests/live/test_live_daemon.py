@@ -107,6 +107,8 @@ def test_verbs_store_list_fetch_and_remove(two: tuple[Client, Client], tmp_path:
     assert [each.name for each in one.objects() if each.expires_s is None] == ["kick.jpg"]
     assert [each.name for each in other.found("goal")] == ["kick.jpg"]
     assert thyme(one, "peers", folder=tmp_path).stdout.startswith(b"2  127.0.0.1:")
+    assert thyme(one, "node", "name", "Anna", folder=tmp_path).returncode == 0
+    assert (thyme(one, "node", "name", folder=tmp_path).stdout, one.status().name) == (b"Anna\n", "Anna")
     assert thyme(one, "node", "place", "12.5,40", folder=tmp_path).returncode == 0
     assert one.status().position == (12.5, 40.0)
 

@@ -200,7 +200,18 @@ def test_in_a_terminal_there_is_a_prompt_and_text_for_people() -> None:
 
 def test_names_and_summaries_of_others_cannot_drive_the_terminal() -> None:
     evil = ObjectView(
-        "\x1b]0;x\x07\x1b[31mred@1", "red", "1", False, ("a\tb",), "", "\x1b[5mblink\r\nfake", 0.0, None, 1, ()
+        "\x1b]0;x\x07\x1b[31mred@1",
+        "red",
+        "1",
+        "\x1b[2J",
+        False,
+        ("a\tb",),
+        "",
+        "\x1b[5mblink\r\nfake",
+        0.0,
+        None,
+        1,
+        (),
     )
     shown = objects_table([evil])
     assert all(character.isprintable() for character in shown)

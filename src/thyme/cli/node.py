@@ -259,6 +259,34 @@ def place(
 
 
 @app.command()
+def name(
+    called: Annotated[str, typer.Argument(metavar="NAME", help="Such as anna; without it, show the name.")] = "",
+    store: Annotated[str, typer.Option(metavar="DIR", help="The node's folder; this device's unless given.")] = "",
+    control: Control = "",
+) -> None:
+    """Name this device: others see the name beside its number. It is the host name unless it is given another."""
+    from thyme.live.daemon.client import Client, NoDaemon
+    from thyme.live.daemon.paths import control_path
+    from thyme.live.store.folders import own_folder
+    from thyme.live.trust.device_names import device_name_of, keep_name, kept_name
+    from thyme.model.terminal import printable
+
+    client, folder = Client(control_path(control)), Path(store).expanduser() if store else own_folder()
+    running = not store
+    try:
+        if called and running:
+            client.rename(device_name_of(called))
+        elif running:
+            print(printable(client.status().name))
+    except NoDaemon:
+        running = False
+    if not running and called:
+        keep_name(folder, device_name_of(called))
+    elif not running:
+        print(printable(kept_name(folder)))
+
+
+@app.command()
 def backup(
     archive: Annotated[Path, typer.Argument(metavar="FILE", help="The archive to write, such as thyme.tar.gz.")],
     store: Annotated[str, typer.Option(metavar="DIR", help="The node's folder; this device's unless given.")] = "",

@@ -154,7 +154,7 @@ def peers(as_json: Json = False, control: Control = "") -> None:
     client = _client(control)
     here = client.peers()
     for peer in here:
-        _show(peer if as_json else f"{peer.node}  {peer.address}")
+        _show(peer if as_json else "  ".join(filter(None, (peer.node, printable(peer.name), peer.address))))
     for note in () if here else client.status().notes:
         print(f"thyme: {note}", file=sys.stderr)
 
@@ -212,13 +212,13 @@ def time_text(at_s: float) -> str:
 
 
 def object_line(said: dict[str, Any]) -> str:
-    """One match: publication time, key, size, tags, summary and its end, if it has one."""
+    """One match: publication time, key, its owner's name, size, tags, summary and its end, if it has one."""
     return "  ".join(_cells(said)).rstrip()
 
 
 def objects_table(objects: Iterable[ObjectView]) -> str:
     rows = [_cells({name: getattr(each, name) for name in each.__struct_fields__}) for each in objects]
-    widths = [max((len(row[i]) for row in rows), default=0) for i in range(6)]
+    widths = [max((len(row[i]) for row in rows), default=0) for i in range(7)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
     )
@@ -230,7 +230,7 @@ def _cells(said: dict[str, Any]) -> list[str]:
     tags = printable(",".join(said["tags"]))
     until = "" if said["expires_s"] is None else f"until {time_text(said['expires_s'])}"
     at, key, size = time_text(said["published_s"]), printable(said["key"]), size_text(said["size_bytes"])
-    return [at, key, size, tags, f'"{shown}"' if shown else "", until]
+    return [at, key, printable(said["owner_name"]), size, tags, f'"{shown}"' if shown else "", until]
 
 
 def bar(verb: str, name: str) -> Callable[[int, int], None] | None:

@@ -46,11 +46,16 @@ def map_of(node: Node, names: Mapping[str, str]) -> MapView:
     """`names` are those of users, by the ids of their nodes."""
     store = node.device.approach
     if not isinstance(store, CellStorage):
-        people = [Person(str(each), 0, False, True, names.get(str(each), "")) for each in node.device.neighbours()]
+        people = [
+            Person(str(each), 0, False, True, names.get(str(each), "") or node.name_of(each))
+            for each in node.device.neighbours()
+        ]
         return MapView(0, 0, 0.0, (Person(str(node.id), 0, True, True), *people))
     grid, beacons = store.cell.grid, store.cell.beacons
     others = [
-        Person(str(each.node), each.cell, False, each.stationary, names.get(str(each.node), ""))
+        Person(
+            str(each.node), each.cell, False, each.stationary, names.get(str(each.node), "") or node.name_of(each.node)
+        )
         for each in beacons.neighbours()
     ]
     own = Person(str(node.id), int(beacons.cell), True, beacons.stationary)

@@ -128,7 +128,9 @@ class Doctor:
         return found
 
     def _about_peers(self, met: dict[NodeId, Address], listed: list[Address]) -> list[Finding]:
-        found = [Finding(True, f"node {node} at {address_text(at)} answers") for node, at in met.items()]
+        found = [
+            Finding(True, f"{self._link.peers.called(node)} at {address_text(at)} answers") for node, at in met.items()
+        ]
         for node, host in self._announced.items():
             if node == self._own and not _is_own(host):
                 text = f"{host} has this device's key, node {node}: one of the two must get a key of its own"

@@ -114,7 +114,7 @@ async def _say_joined(node: Node, as_json: bool) -> None:
     if as_json:
         _say_status(node, as_json)
         return
-    peers = ", ".join(f"{peer.node} at {peer.address}" for peer in peer_views(node))
+    peers = ", ".join(f"{peer.name or peer.node} at {peer.address}" for peer in peer_views(node))
     _say(f"joined; neighbours: {peers}" if peers else "joined; no neighbours yet")
 
 

@@ -17,11 +17,11 @@ import msgspec
 from thyme import __version__
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
+from thyme.model.terminal import printable
 
 if TYPE_CHECKING:
     from thyme.live.node.node import Node
     from thyme.live.node.notifications import Notice
-    from thyme.model.ids import NodeId
     from thyme.model.objects import Metadata
 
 ANY_CELL = -1
@@ -37,6 +37,8 @@ class ObjectView(msgspec.Struct, frozen=True):
     key: str
     name: str
     owner: str
+    owner_name: str
+    """What people call the owner's device; empty if unknown."""
     own: bool
     tags: tuple[str, ...]
     summary: str
@@ -121,11 +123,13 @@ class RetrievalView(msgspec.Struct, frozen=True):
 
 class PeerView(msgspec.Struct, frozen=True):
     node: str
+    name: str
     address: str
 
 
 class PresenceView(msgspec.Struct, frozen=True):
     node: str
+    name: str
     address: str
     here: bool
 
@@ -138,6 +142,8 @@ class Held(msgspec.Struct, frozen=True):
 
 class StatusView(msgspec.Struct, frozen=True):
     node: str
+    name: str
+    """What people call this device."""
     approach: str
     address: str
     version: str
@@ -162,7 +168,8 @@ class StatusView(msgspec.Struct, frozen=True):
     def line(self) -> str:
         """For people."""
         joining = "" if self.joined else ", joining"
-        return f"node {self.node} ({self.approach}) listens on {self.address}{joining}"
+        name = f"{printable(self.name)}: " if self.name else ""
+        return f"{name}node {self.node} ({self.approach}) listens on {self.address}{joining}"
 
 
 class QueryView(msgspec.Struct, frozen=True):
@@ -189,6 +196,7 @@ def status_view(node: Node, last_event: str = "", streams: int = 0) -> StatusVie
     position = device.host.position()
     return StatusView(
         node=str(node.id),
+        name=node.name,
         approach=node.options.approach,
         address=node.address,
         version=__version__,
@@ -212,15 +220,16 @@ def held_views(node: Node) -> tuple[Held, ...]:
 
 
 def peer_views(node: Node) -> list[PeerView]:
-    return [PeerView(str(peer), address) for peer, address in node.device.neighbours().items()]
+    return [PeerView(str(peer), node.name_of(peer), address) for peer, address in node.device.neighbours().items()]
 
 
-def object_view(metadata: Metadata, node: NodeId) -> ObjectView:
+def object_view(metadata: Metadata, node: Node) -> ObjectView:
     return ObjectView(
         key=str(metadata.key),
         name=metadata.key.oid,
         owner=str(metadata.key.owner),
-        own=metadata.key.owner == node,
+        owner_name=node.name_of(metadata.key.owner),
+        own=metadata.key.owner == node.id,
         tags=metadata.tags,
         summary=b64encode(metadata.summary).decode(),
         summary_text=text_of(metadata.summary),
@@ -234,7 +243,7 @@ def object_view(metadata: Metadata, node: NodeId) -> ObjectView:
     )
 
 
-def notice_view(notice: Notice, node: NodeId) -> NoticeView:
+def notice_view(notice: Notice, node: Node) -> NoticeView:
     return NoticeView(notice.subscription.sid, round(notice.delay_s, 6), object_view(notice.metadata, node))
 
 

@@ -52,6 +52,10 @@ class Client:
         """The device is here now."""
         self._ask("PUT", "/v1/position", {"x_m": x_m, "y_m": y_m})
 
+    def rename(self, name: str) -> None:
+        """The device is called so from now on."""
+        self._ask("PUT", "/v1/name", {"name": name})
+
     def peers(self) -> list[PeerView]:
         return msgspec.convert(self._ask("GET", "/v1/peers"), list[PeerView])
 

@@ -10,12 +10,13 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from thyme.live.daemon.paths import expect_own
 from thyme.live.node.node import Node
+from thyme.live.trust.device_names import MAX_NAME_BYTES
 
 PRIVATE = 0o700
 
@@ -35,6 +36,11 @@ class Here(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     x_m: float
     y_m: float
+
+
+class Called(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_NAME_BYTES)]
+    """What people call this device."""
 
 
 class Ending(msgspec.Struct, frozen=True):
@@ -65,10 +71,14 @@ async def served(node: Node, access: HttpAccess, stop: Callable[[], object]) -> 
     async def place(_: Any, here: Here) -> None:
         node.place(here.x_m, here.y_m)
 
+    async def rename(_: Any, called: Called) -> None:
+        node.rename(called.name)
+
     def more(_: NodeInterface) -> list[Endpoint]:
         return [
             Endpoint("POST", "/v1/stop", end, "Leave and end", gives=Ending),
             Endpoint("PUT", "/v1/position", place, "Say where the device is now", takes=Here, status=204),
+            Endpoint("PUT", "/v1/name", rename, "Say what people call the device", takes=Called, status=204),
         ]
 
     if access.control is not None:

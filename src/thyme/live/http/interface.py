@@ -75,11 +75,12 @@ class NodeInterface:
         if self._heard_before is not None:
             self._heard_before(notice)
         self.subscriptions.count(notice.subscription.sid)
-        self.events.put("notified", views.notice_view(notice, self.node.id), notice.subscription.sid)
+        self.events.put("notified", views.notice_view(notice, self.node), notice.subscription.sid)
 
     async def _tell_presences(self) -> None:
         async for presence in self.node.peers():
-            self.events.put("peer", views.PresenceView(str(presence.node), presence.address, presence.here))
+            view = views.PresenceView(str(presence.node), presence.name, presence.address, presence.here)
+            self.events.put("peer", view)
 
     async def status(self, _: Request, __: None) -> views.StatusView:
         return views.status_view(self.node, self.events.last, self.events.streams)
@@ -105,13 +106,13 @@ class NodeInterface:
         asked, listed = request.query_params, self.options.listed
         skip = whole_number("skip", asked.get("skip", "0"))
         page = known[skip : skip + min(listed, whole_number("limit", asked.get("limit", str(listed))))]
-        return [views.object_view(each, self.node.id) for each in page]
+        return [views.object_view(each, self.node) for each in page]
 
     async def found(self, request: Request, _: None) -> list[views.ObjectView]:
         asked = views.subscription_from(request.query_params)
         frame = views.frame_from(asked, self.node.now())
         objects = await self.node.find(asked.query, start=frame.start_s, end=frame.end_s)
-        return [views.object_view(each, self.node.id) for each in objects]
+        return [views.object_view(each, self.node) for each in objects]
 
     async def insert(self, request: Request, _: None) -> views.ObjectView:
         asked = request.query_params
@@ -127,12 +128,12 @@ class NodeInterface:
         return self.inserted(metadata)
 
     def inserted(self, metadata: Metadata) -> views.ObjectView:
-        view = views.object_view(metadata, self.node.id)
+        view = views.object_view(metadata, self.node)
         self.events.put("inserted", view)
         return view
 
     async def object(self, request: Request, _: None) -> views.ObjectView:
-        return views.object_view(self.metadata(request.path_params["key"]), self.node.id)
+        return views.object_view(self.metadata(request.path_params["key"]), self.node)
 
     async def delete(self, request: Request, _: None) -> None:
         key = parse_key(request.path_params["key"])

@@ -135,7 +135,7 @@ class ConnectionSubscriptions:
                 if isinstance(notice, ReaderTooSlow):
                     yield _event("lost", {"events": notice.lost})
                 elif notice is not None:
-                    yield _event("notified", notice_view(notice, self._node.id))
+                    yield _event("notified", notice_view(notice, self._node))
                 elif over and quiet:
                     break
                 elif quiet:

@@ -110,7 +110,7 @@ class Acquaintance:
         self._looking: Timer | None = None
         self._claims: Bounded[NodeId, _Claim] = Bounded(MAX_CLAIMS)
         self._warned: set[str] = set()
-        self.life, self.approach = 0, ""
+        self.life, self.approach, self.name = 0, "", ""
         self.time: CrowdTime | None = None
         self._timed_s = 0.0
         self._looks = self._timed = 0
@@ -234,6 +234,7 @@ class Acquaintance:
             return "another node with this node's id"
         if reason := self._unfit(frame, introduction, address):
             return reason
+        self._peers.note_name(frame.sender, introduction.name)
         if not self._peers.has_place(address):
             self._send(Kind.FULL, frame.sender, address, None)
             return "no place for another peer"
@@ -289,6 +290,7 @@ class Acquaintance:
             reading,
             session=self.session,
             ephemeral=self._own.ephemeral,
+            name=self.name,
             asks=asks,
             answers=answers,
         )
@@ -301,7 +303,7 @@ class Acquaintance:
         change = self.time.compare(frame.sender, theirs, self._timers.now_s - theirs.echo_s)
         if change is not None and abs(change.behind_s) > FAR_S:
             self._warn(
-                f"this device's clock is {_off(-change.behind_s)} that of node {frame.sender} at "
+                f"this device's clock is {_off(-change.behind_s)} that of {self._peers.called(frame.sender)} at "
                 f"{address_text(address)}; this node goes by the crowd's time. Set the clock that is wrong",
                 about="own clock",
             )
@@ -310,8 +312,9 @@ class Acquaintance:
 
     def _tell_of_clock(self, frame: Frame, address: Address, theirs: Reading) -> None:
         if abs(theirs.correction_s) > FAR_S:
+            off = _off(-theirs.correction_s)
             self._warn(
-                f"the clock of node {frame.sender} at {address_text(address)} is {_off(-theirs.correction_s)} the time "
+                f"the clock of {self._peers.called(frame.sender)} at {address_text(address)} is {off} the time "
                 "of this crowd, by which it goes nevertheless",
                 about=f"clock of {frame.sender}",
             )
@@ -327,7 +330,9 @@ class Acquaintance:
             self._remove(former)
         if self._peers.add(peer):
             self._send(Kind.WIPED, peer.node, peer.address, None)
-            self._warn(f"node {peer.node} at {address_text(peer.address)} was here before with another store")
+            self._warn(
+                f"{self._peers.called(peer.node)} at {address_text(peer.address)} was here before with another store"
+            )
         self._report(peer, True)
         if not self._peers.unacquainted():
             self._progress(acquainted=True)
@@ -394,7 +399,7 @@ class Acquaintance:
 
     def _report(self, peer: Peer, here: bool) -> None:
         if self.on_presence:
-            self.on_presence(Presence(peer.node, address_text(peer.address), here))
+            self.on_presence(Presence(peer.node, address_text(peer.address), here, self._peers.name_of(peer.node)))
 
     def _progress(self, *, acquainted: bool | None = None, refused: bool = False) -> None:
         self.acquainted = self.acquainted if acquainted is None else acquainted

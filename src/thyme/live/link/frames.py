@@ -25,7 +25,7 @@ NO_MARK = bytes(MARK_BYTES)
 _LEAST_BYTES = _HEADER.size + MARK_BYTES
 HEADER_BYTES = SEAL_BYTES + _LEAST_BYTES
 """All that surrounds a body."""
-MAX_INTRODUCTION_BYTES = 256
+MAX_INTRODUCTION_BYTES = 300
 MAX_DATAGRAM_BYTES = HEADER_BYTES + MAX_FRAME_BYTES + 3
 """The largest message in a parcel of its own."""
 

@@ -1,9 +1,9 @@
 """Greetings: who a node is, proved by its key and by the answer to a question that was sent to its address.
 
 A greeting holds the sender's public key, its session, a question (`asks`) and the answer to one (`answers`), the
-life of its store, its time (`crowd_time`) and its approach, and is signed. A question is a number that derives from a
-secret of the asker, the address asked and the time. So no state is kept for addresses that never answer, and neither an
-old greeting nor one from another address has the right answer.
+life of its store, its time (`crowd_time`), its approach and what people call its device, and is signed. A question is a
+number that derives from a secret of the asker, the address asked and the time. So no state is kept for addresses that
+never answer, and neither an old greeting nor one from another address has the right answer.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from thyme.live.link.addresses import Address, address_text
 from thyme.live.link.crowd_time import Reading
 from thyme.live.link.frames import HEADER_BYTES, Frame
 from thyme.live.link.sealing import FrameError
+from thyme.live.trust.device_names import MAX_NAME_BYTES, packed_name, unpacked_name
 from thyme.live.trust.identity import Identity, belongs
 from thyme.live.trust.sodium import PUBLIC_BYTES, SIGNATURE_BYTES, is_signed
 
 APPROACH_BYTES = 32
-_GREETER = struct.Struct(f"!{PUBLIC_BYTES}s{PUBLIC_BYTES}sQQQQd?ddd{APPROACH_BYTES}s")
+_GREETER = struct.Struct(f"!{PUBLIC_BYTES}s{PUBLIC_BYTES}sQQQQd?ddd{APPROACH_BYTES}s{MAX_NAME_BYTES}s")
 GREETING_BYTES = HEADER_BYTES + _GREETER.size + SIGNATURE_BYTES
 """Of every datagram with a greeting: a hello, which is not signed, has room for a signature too, and an announcement is
 as large. So a forged source address cannot be used for amplification: a node never sends more to it than it received.
@@ -30,7 +31,7 @@ as large. So a forged source address cannot be used for amplification: a node ne
 LIFE_BITS = 64
 QUESTION_S = 10.0
 """How often questions change; the one before still counts."""
-_CONTEXT = b"thyme greeting 2\0"
+_CONTEXT = b"thyme greeting 3\0"
 
 
 class Introduction(msgspec.Struct, frozen=True):
@@ -45,6 +46,8 @@ class Introduction(msgspec.Struct, frozen=True):
     """Drawn whenever a link is opened, …"""
     ephemeral: bytes = bytes(PUBLIC_BYTES)
     """… as is the secret of this public key (`sessions`)."""
+    name: str = ""
+    """What people call the device: shown, and nothing else."""
     asks: int = 0
     answers: int = 0
     signature: bytes = bytes(SIGNATURE_BYTES)
@@ -53,7 +56,7 @@ class Introduction(msgspec.Struct, frozen=True):
         time = self.time
         who = (self.public, self.ephemeral, self.session, self.asks, self.answers, self.life)
         numbers = (time.now_s, time.joined, time.correction_s, time.asked_s, time.echo_s)
-        return _GREETER.pack(*who, *numbers, self.approach.encode())
+        return _GREETER.pack(*who, *numbers, self.approach.encode(), packed_name(self.name))
 
     def pack(self) -> bytes:
         return self.content() + self.signature
@@ -62,15 +65,16 @@ class Introduction(msgspec.Struct, frozen=True):
 def unpack_introduction(body: bytes) -> Introduction:
     if len(body) != _GREETER.size + SIGNATURE_BYTES:
         raise FrameError("no introduction")
-    public, ephemeral, session, asks, answers, life, *time, name = _GREETER.unpack_from(body)
+    public, ephemeral, session, asks, answers, life, *time, approach_name, name = _GREETER.unpack_from(body)
     try:
-        approach = name.rstrip(b"\0").decode()
+        approach = approach_name.rstrip(b"\0").decode()
     except UnicodeDecodeError as error:
         raise FrameError("no introduction") from error
     if not all(map(isfinite, time)):
         raise FrameError("no introduction")
     signature = body[-SIGNATURE_BYTES:]
-    return Introduction(life, approach, Reading(*time), public, session, ephemeral, asks, answers, signature)
+    called = unpacked_name(name)
+    return Introduction(life, approach, Reading(*time), public, session, ephemeral, called, asks, answers, signature)
 
 
 def signed(frame: Frame, introduction: Introduction, identity: Identity) -> Frame:

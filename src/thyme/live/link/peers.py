@@ -14,6 +14,7 @@ from thyme.live.link.addresses import Address
 from thyme.live.link.sessions import Session
 from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
+from thyme.model.terminal import printable
 
 MAX_OTHERS = 3
 """Further addresses of a peer."""
@@ -27,6 +28,8 @@ class Presence(msgspec.Struct, frozen=True):
     node: NodeId
     address: str
     here: bool
+    name: str = ""
+    """What people call it."""
 
 
 class Peer(msgspec.Struct):
@@ -60,7 +63,22 @@ class Peers:
         """… and of a node id. Both are called several times for every datagram."""
         self._addresses: tuple[Address, ...] | None = ()
         """Of all peers; None when one came or went."""
+        self._names: Bounded[NodeId, str] = Bounded(MAX_LIVES, renewing=True)
         self._lives: Bounded[NodeId, int] = Bounded(MAX_LIVES, renewing=True)
+
+    def note_name(self, node: NodeId, name: str) -> None:
+        """What a node calls itself."""
+        if name != self._names.get(node, ""):
+            self._names[node] = name
+
+    def name_of(self, node: NodeId) -> str:
+        """What people call a node that is or was a peer; nothing if it is unknown."""
+        return self._names.get(node, "")
+
+    def called(self, node: NodeId) -> str:
+        """A node in a sentence: its number, and its name if it is known."""
+        name = self.name_of(node)
+        return f"node {node} ({printable(name)})" if name else f"node {node}"
 
     def list_addresses(self, addresses: Iterable[Address]) -> None:
         for address in addresses:

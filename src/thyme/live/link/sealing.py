@@ -14,7 +14,7 @@ from os import urandom
 from thyme.live.trust.sodium import RANDOM_NONCE_BYTES, TAG_BYTES, seal, unseal
 
 MAGIC = b"TL"
-LINK_VERSION = 8
+LINK_VERSION = 9
 _OUTSIDE = struct.Struct("!2sBQ")
 _SEALED_FROM = _OUTSIDE.size + RANDOM_NONCE_BYTES
 SEAL_BYTES = _SEALED_FROM + TAG_BYTES

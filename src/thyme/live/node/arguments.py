@@ -20,6 +20,7 @@ from thyme.live.node.notifications import Notice, Notifications
 from thyme.live.node.position import read_position
 from thyme.live.store.room import DiskOptions
 from thyme.live.trust.choosing import refuse_auto
+from thyme.live.trust.device_names import device_name_of
 from thyme.live.trust.namespaces import DEFAULT_NAME, Namespace, namespace_of
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
@@ -105,6 +106,7 @@ class NodeOptions(TypedDict, total=False):
     only_peers: bool
     approach: str
     settings: dict[str, Any]
+    name: str
     seed: int | None
     position: Point | Mapping[str, float]
     position_file: str
@@ -136,6 +138,8 @@ def options_of(node: int | None, options: NodeOptions) -> tuple[Namespace, Devic
     peers = given.get("peers", ())
     if isinstance(peers, str):
         raise InputError(f"peers is the text {peers!r}; give a list of addresses, such as [{peers!r}]")
+    if "name" in options:
+        given["name"] = device_name_of(options["name"])
     try:
         checked = msgspec.convert({**given, "peers": tuple(peers)}, DeviceOptions)
     except (msgspec.ValidationError, TypeError) as error:

@@ -78,6 +78,8 @@ class DeviceOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Receive only from the listed peers: a topology, on a network where all nodes are in range."""
     approach: str = "ls"
     settings: dict[str, Any] = {}
+    name: str = ""
+    """What people call the device; its host name unless given, and nothing for a number by hand."""
     seed: int | None = None
     position: Point = ORIGIN
     position_file: str = ""
@@ -151,7 +153,7 @@ class Device:
         self.joined = asyncio.Event()
         self.approach = found.make(self.host, settings)
         acquaintance = self.host.link.acquaintance
-        acquaintance.life, acquaintance.approach = self._life(), found.name
+        acquaintance.life, acquaintance.approach, acquaintance.name = self._life(), found.name, options.name
         self.host.link.finding.directory.announce(self.namespace, found.name, dict(options.settings))
 
     @property

@@ -58,8 +58,9 @@ from thyme.live.node.position import Movement, PositionFile
 from thyme.live.node.quota import Quota
 from thyme.live.node.retrievals import Progress, Retrievals, copied, written_to
 from thyme.live.store.disk import DiskStore
-from thyme.live.store.folders import MEMORY, Place, identity_at, open_store
-from thyme.live.trust.identity import Identity
+from thyme.live.store.folders import MEMORY, Place, identity_at, identity_folder, open_store
+from thyme.live.trust.device_names import device_name_of, keep_name, kept_name
+from thyme.live.trust.identity import FIRST_DERIVED, Identity
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
@@ -94,7 +95,9 @@ class Node:
         """
         self.namespace, checked = options_of(node, options)
         self.identity = identity or (identity_at(store) if node is None else Identity.given(node))
-        self.options = msgspec.structs.replace(checked, node=self.identity.node)
+        self._named_in = identity_folder(store) if node is None else None
+        name = checked.name or (kept_name(self._named_in) if self.identity.node >= FIRST_DERIVED else "")
+        self.options = msgspec.structs.replace(checked, node=self.identity.node, name=name)
         self._place, self._clock, self._log_to, self._network = store, clock, log_to, network
         self._device: Device | None = None
         self._queue: OperationQueue | None = None
@@ -211,6 +214,23 @@ class Node:
         return address_text(self.device.address)
 
     @property
+    def name(self) -> str:
+        """What people call this device; others show it beside the node's number."""
+        return self.options.name
+
+    def rename(self, name: str) -> None:
+        """Give the device another name, which is kept. Peers show it after the next greeting, within a minute or so."""
+        self.options = msgspec.structs.replace(self.options, name=device_name_of(name))
+        if self._named_in is not None:
+            keep_name(self._named_in, self.options.name)
+        if self._device is not None:
+            self._device.host.link.acquaintance.name = self.options.name
+
+    def name_of(self, node: NodeId) -> str:
+        """What people call a node; nothing if it is not known."""
+        return self.name if node == self.id else self.device.host.link.peers.name_of(node)
+
+    @property
     def on_notice(self) -> Callable[[Notice], None] | None:
         """Called for every notification at once, besides the streams."""
         return self._streams.on_notice
@@ -221,7 +241,7 @@ class Node:
 
     def peers(self) -> Presences:
         """Peers in range: first those that are here now, then every arrival and departure."""
-        here = [Presence(node, address, True) for node, address in self.device.neighbours().items()]
+        here = [Presence(node, at, True, self.name_of(node)) for node, at in self.device.neighbours().items()]
         return self._streams.presences(here)
 
     def now(self) -> float:

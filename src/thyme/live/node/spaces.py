@@ -22,6 +22,7 @@ from thyme.live.node.arguments import NodeOptions
 from thyme.live.node.node import Node
 from thyme.live.store.folders import own_folder
 from thyme.live.trust.choosing import ExpectedCrowd, resolved
+from thyme.live.trust.device_names import kept_name
 from thyme.live.trust.identity import kept_identity
 from thyme.live.trust.keyring import Keyring
 from thyme.live.trust.namespaces import Namespace, namespace_of
@@ -119,7 +120,12 @@ class Spaces:
             raise InputError(f"this device shares in namespace {namespace.name!r} already")
         if len(self.nodes) >= MAX_SPACES:
             raise InputError(f"this device shares in {MAX_SPACES} namespaces; leave one of them first")
-        given: NodeOptions = {**self._options, **options, "namespace": namespace.invitation()}
+        given: NodeOptions = {
+            "name": kept_name(self._folder),
+            **self._options,
+            **options,
+            "namespace": namespace.invitation(),
+        }
         node = Node(identity=self.identity, store=self._folder / namespace.folder, **given)
         self.nodes[namespace.name] = await node.__aenter__()
         return node
