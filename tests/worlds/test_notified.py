@@ -1,7 +1,7 @@
 """Worlds in which subscribers were not notified of all that matches (`notified/`), each judged by itself.
 
-Everybody stays on. Every operation must succeed, and every object that is never deleted must be notified to every
-subscription that it matches, whenever either was made.
+Every operation must succeed, and every object that is never deleted must be notified to every subscription that it
+matches, whenever either was made. Where people leave, one who stays has a copy of each object.
 """
 
 from __future__ import annotations

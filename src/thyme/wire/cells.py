@@ -261,7 +261,7 @@ class KeepCopy(Message, frozen=True, tag=99):
 
 
 class DropCopy(Message, frozen=True, tag=98):
-    """From an object's owner: the object was deleted, remove the copy."""
+    """To who holds a copy of an object: its owner deleted it."""
 
     key: ObjectKey
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
-from lone_cell import ALL, HERE, LoneCell, metadata_of, part_of, subscription_of
+from lone_cell import ALL, HERE, LoneCell, metadata_of, part_of, replica, subscription_of
 
 from thyme.approaches.dcs.broker import Broker
 from thyme.approaches.dcs.cell import Mode
 from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.learning import Learning
-from thyme.approaches.dcs.notifier import MATCHES_PER_MESSAGE, Notifier
+from thyme.approaches.dcs.notifier import HINT_WAIT_S, MATCHES_PER_MESSAGE, Notifier
 from thyme.approaches.dcs.replicas import Replicas
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import CellId
@@ -23,6 +24,7 @@ from thyme.wire.cells import (
     CompareHint,
     Deleted,
     DeleteMetadata,
+    DropCopy,
     Held,
     InsertMetadata,
     PastOf,
@@ -79,13 +81,10 @@ def test_a_repeated_request_is_answered_again_and_does_nothing_twice() -> None:
         lone.sent.clear()
 
 
-def test_only_the_owner_inserts_and_deletes_and_only_the_subscriber_unsubscribes() -> None:
+def test_only_the_owner_deletes_and_only_the_subscriber_unsubscribes() -> None:
     lone = brokered()
     tag = lone.tag()
     metadata, subscription = metadata_of("photo", tag, owner=9), subscription_of(tag)
-    lone.arrive(InsertMetadata(1, metadata), origin=3)
-    assert [answer.refusal for _, answer in lone.take(CellAnswer)] == ["only its owner inserts an object"]
-    assert lone.cell.holdings.index.object_count == 0
     lone.arrive(InsertMetadata(2, metadata))
     lone.arrive(DeleteMetadata(3, metadata.key), origin=3)
     assert [answer.refusal for _, answer in lone.take(CellAnswer)] == ["", "only its owner deletes an object"]
@@ -93,6 +92,27 @@ def test_only_the_owner_inserts_and_deletes_and_only_the_subscriber_unsubscribes
     lone.arrive(SubscribePart(4, subscription, HERE, 0, 2.0), origin=8)
     lone.arrive(UnsubscribePart(5, subscription.key), origin=3)
     assert lone.cell.holdings.index.subscription_count == 1
+
+
+def test_what_the_holder_of_a_copy_inserts_again_is_compared_with_its_subscribers() -> None:
+    lone = brokered()
+    tag = lone.tag()
+    lone.arrive(SubscribePart(1, subscription_of(tag), HERE, 0, 2.0), origin=8)
+    lone.sent.clear()
+    lone.arrive(InsertMetadata(2, metadata_of("photo", tag, owner=9)), origin=3)
+    assert lone.cell.holdings.index.object_count == 1
+    assert lone.take(CellNotification) == [], "they may have been notified before the cell lost it"
+    lone.wait(HINT_WAIT_S)
+    assert len(lone.take(CompareHint)) == 1
+
+
+def test_the_listed_replicas_are_told_of_a_deletion() -> None:
+    lone = brokered()
+    copies = (replica(9, 1), replica(20, 3), replica(-1, 1))
+    metadata = msgspec.structs.replace(metadata_of("photo", lone.tag(), owner=9), replicas=copies)
+    lone.arrive(InsertMetadata(1, metadata))
+    lone.arrive(DeleteMetadata(2, metadata.key))
+    assert lone.take(DropCopy) == [([(3, 20)], DropCopy(metadata.key))]
 
 
 def test_what_was_deleted_does_not_come_back_with_a_late_insertion() -> None:

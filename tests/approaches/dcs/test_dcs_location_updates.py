@@ -77,7 +77,7 @@ def test_a_cell_that_lost_what_it_should_know_asks_for_it_again() -> None:
     unknown = subscription_of("goal", 5)
     keys = (SUBSCRIPTION.key, unknown.key)
     lone.arrive(LocationUpdate(NodeId(8), OTHER, 9.0, keys, (PHOTO.key, lost, deleted, foreign)), origin=8)
-    assert lone.take(Unknown) == [([(OTHER, 8)], Unknown(HERE, (lost,), (unknown.key,)))]
+    assert lone.take(Unknown) == [([(OTHER, 8)], Unknown(HERE, (lost, foreign), (unknown.key,)))]
 
 
 def test_what_is_kept_for_another_cell_does_not_count_as_known() -> None:

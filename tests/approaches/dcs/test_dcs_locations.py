@@ -7,9 +7,11 @@ from math import inf
 from lone_cell import HERE, OTHER, metadata_of, replica, subscription_of
 from lone_user import User
 
+from thyme.approaches.dcs.copies import Copies
 from thyme.model.ids import CellId, ObjectKey
 from thyme.routing.cells.addresses import Form
 from thyme.wire.cells import (
+    DeleteMetadata,
     InsertMetadata,
     LocationUpdate,
     SubscribePart,
@@ -111,19 +113,18 @@ def test_a_cell_that_lost_its_members_is_reminded_of_this_nodes_subscriptions_an
     own = metadata_of("own", tag, owner=5)
     user.copies.put_own(own)
     user.copies.put_own(metadata_of("elsewhere", user.tag(3), owner=5))
-    user.copies.put_retrieved(metadata_of("retrieved", tag))
+    retrieved = metadata_of("retrieved", tag)
+    user.copies.put_retrieved(retrieved)
     user.sent.clear()
     user.cell.forgotten(CellId(1))
     assert user.sent == [], "not all at once"
-    user.wait(4.1)
-    updates = user.take(LocationUpdate)
-    assert {(to[0], update.subscriptions, update.objects) for to, update in updates} == {
-        ((1, None), (key,), (own.key,))
-    }
-    for _, update in updates:
-        user.answer(update.request, 1)
-    user.wait(30.0)
-    assert user.take(LocationUpdate) == []
+    told = []
+    for _ in range(30):
+        user.wait(1.0)
+        for to, update in user.take(LocationUpdate):
+            told.append((to[0], update.subscriptions, update.objects))
+            user.answer(update.request, 1)
+    assert told == [((1, None), (key,), (own.key,)), ((1, None), (), (retrieved.key,))], "its own first"
 
 
 def test_what_a_cell_is_reminded_of_follows_what_was_inserted_and_deleted_since_it_was_last_lost() -> None:
@@ -146,8 +147,21 @@ def test_what_a_cell_is_reminded_of_follows_what_was_inserted_and_deleted_since_
     assert reminded() == [(first.key, second.key)]
     user.copies.remove_own("first")
     assert reminded() == [(second.key,)]
-    user.copies.remove_own("second")
-    assert reminded() == []
+    user.copies.delete_own(second)
+    assert reminded() == [(second.key,)], "that it was deleted"
+    assert Copies(user.host).was_deleted(second.key), "after a restart, too"
+
+
+def test_a_cell_that_lost_an_object_gets_its_metadata_from_whoever_has_a_copy_and_its_deletion_from_its_owner() -> None:
+    user = User()
+    copied, deleted = metadata_of("copied", user.tag(1)), metadata_of("deleted", user.tag(1), owner=5)
+    user.copies.put_retrieved(copied)
+    user.copies.put_own(deleted)
+    user.copies.delete_own(deleted)
+    user.arrive(Unknown(CellId(1), (copied.key, deleted.key), ()), form=Form.NODE)
+    ((to, inserted),) = user.take(InsertMetadata)
+    assert (to, inserted.metadata.key, inserted.metadata.replicas) == ([(1, None)], copied.key, (replica(5, HERE),))
+    assert [(to, message.key) for to, message in user.take(DeleteMetadata)] == [([(1, None)], deleted.key)]
 
 
 def test_where_nothing_is_lost_nobody_is_reminded_of_anything() -> None:

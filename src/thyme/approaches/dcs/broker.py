@@ -2,7 +2,8 @@
 
 Routing brings a request for a cell to one of its members at random. That member carries it out on its copy of the
 cell's state, notifies, tells the other members, and answers. The others only learn (`learning`), so matching is done
-once. What a member itself inserts is answered when another member has it (`Confirming`).
+once. What a member itself inserts is answered when another member has it (`Confirming`). Anybody who has a copy may
+insert its metadata, since the owner has signed it where that matters (`wire.statements`).
 
 `LocationUpdates`: a node that has moved says so to the cells of its subscriptions, which send it what they kept for it,
 and to the cells of the objects that it holds, which put it on their replication lists; so does a node that has
@@ -25,12 +26,14 @@ from thyme.approaches.past import answer_in_pieces
 from thyme.model.ids import CellId, ObjectKey
 from thyme.model.matching import IndexFull
 from thyme.model.objects import Metadata, Replica
-from thyme.routing.cells.addresses import Arrival, Form
+from thyme.routing.cells.addresses import Arrival, Destination, Form
 from thyme.wire.cells import (
+    WHOLE_CELL,
     CellAnswer,
     CellState,
     Deleted,
     DeleteMetadata,
+    DropCopy,
     Held,
     InsertMetadata,
     LocationUpdate,
@@ -63,15 +66,13 @@ class Broker:
 
     def _insert(self, arrival: Arrival, message: InsertMetadata) -> None:
         metadata = message.metadata
-        if metadata.key.owner != arrival.origin:
-            self._answer(arrival, message.request, "only its owner inserts an object")
-            return
         if arrival.proxied:
             self._cell.stand_in(arrival.target)
         if arrival.origin == self._cell.host.node:
             self._insert_own(arrival, message)
             return
-        refusal = self._keep(metadata, arrival.target, self._cell.tell_surely)
+        again = metadata.key.owner != arrival.origin
+        refusal = self._keep(metadata, arrival.target, self._cell.tell_surely, again=again)
         self._answer(arrival, message.request, refusal)
 
     def _insert_own(self, arrival: Arrival, message: InsertMetadata) -> None:
@@ -105,9 +106,9 @@ class Broker:
         elif at_once or not told:
             end(at_once[0] if at_once else Outcome())
 
-    def _keep(self, metadata: Metadata, home: CellId, tell: Callable[[CellState], None]) -> str:
-        """Keep metadata for a home cell, `tell` the other members and notify matching subscribers; returns the reason
-        if it does not fit."""
+    def _keep(self, metadata: Metadata, home: CellId, tell: Callable[[CellState], None], *, again: bool = False) -> str:
+        """Keep metadata for a home cell, `tell` the other members and notify matching subscribers, who compare if
+        they may have been notified before (`again`); returns the reason if it does not fit."""
         held = Held(home, metadata)
         try:
             new, matching = self._cell.holdings.put(held)
@@ -115,7 +116,9 @@ class Broker:
             return str(full)
         if new:
             tell(CellState(held=(held,)))
-            if matching:
+            if matching and again:
+                self._notifier.doubt(s.key for s in matching)
+            elif matching:
                 self._notifier.notify([s.key for s in matching], metadata)
         return ""
 
@@ -124,10 +127,20 @@ class Broker:
         if key.owner != arrival.origin:
             self._answer(arrival, message.request, "only its owner deletes an object")
             return
-        deleted = Deleted(arrival.target, key)
+        deleted, known = Deleted(arrival.target, key), self._cell.holdings.index.get(key)
         if self._cell.holdings.delete(deleted):
             self._cell.tell_surely(CellState(deleted=(deleted,)))
+            if known is not None and self._cell.options.repair:
+                self._drop_copies(known)
         self._answer(arrival, message.request)
+
+    def _drop_copies(self, deleted: Metadata) -> None:
+        """Tell the listed replicas. Members learn of the deletion with their cell."""
+        holders = [
+            Destination(r.cell, r.node) for r in deleted.replicas if r.node not in (WHOLE_CELL, deleted.key.owner)
+        ]
+        if holders:
+            self._cell.router.send_to_many(holders, DropCopy(deleted.key))
 
     def _subscribe(self, arrival: Arrival, message: SubscribePart) -> None:
         if arrival.proxied:
@@ -233,10 +246,7 @@ class LocationUpdates:
         objects = [
             key
             for key in message.objects
-            if self._cell.options.repair
-            and key.owner == message.node
-            and not holdings.holds(key, home)
-            and not holdings.index.deleted(key)
+            if self._cell.options.repair and not holdings.holds(key, home) and not holdings.index.deleted(key)
         ]
         subscriptions = [key for key in message.subscriptions if holdings.parts.get(key, home) is None]
         if objects or subscriptions:

@@ -342,3 +342,6 @@ class Cell:
             self.regrouped()
         if count == 1:
             self.populated(cell)
+            lost = self._lost_cells
+            if self.options.reminders and lost.lost.get(cell, -inf) > lost.heard_s(cell):
+                lost.start(cell)

@@ -1,6 +1,8 @@
 """The objects that a node keeps as its own: its user's, and those it retrieved (Thyme FGCS §6.2.2, §6.6.3).
 
-They go with the node from cell to cell. What it keeps on behalf of a cell is a matter of `holdings`.
+They go with the node from cell to cell. What it keeps on behalf of a cell is a matter of `holdings`. Their metadata,
+with the owner's signature where there are any, can be given to a cell that lost it, and so can the deletions of own
+objects: else somebody's copy could bring one back.
 """
 
 from __future__ import annotations
@@ -10,11 +12,15 @@ from collections.abc import Iterator
 import msgspec
 
 from thyme.host import Host
+from thyme.model.bounded import Bounded
 from thyme.model.ids import ObjectKey
 from thyme.model.objects import Metadata
 
 OWN = "own object"
 REPLICA = "replica"
+DELETED = "deleted own object"
+MAX_DELETED = 1_000
+"""Deleted own objects of which cells can be reminded; the oldest are forgotten."""
 _metadata = msgspec.msgpack.Decoder(Metadata)
 
 
@@ -24,6 +30,9 @@ class Copies:
     def __init__(self, host: Host) -> None:
         self._node = host.node
         self._store = host.store
+        self._deleted: Bounded[str, None] = Bounded(MAX_DELETED, parting=self._forget_deleted)
+        for oid, _ in self._store.items(DELETED):
+            self._deleted[oid] = None
         self.changes = 0
         """How often a copy was put here or removed."""
 
@@ -40,6 +49,18 @@ class Copies:
         own = key.owner == self._node and self._store.get(OWN, key.oid) is not None
         return own or self._store.get(REPLICA, str(key)) is not None
 
+    def deleted(self) -> Iterator[Metadata]:
+        """Those that this node's user deleted."""
+        return (_metadata.decode(value) for _, value in self._store.items(DELETED))
+
+    def was_deleted(self, key: ObjectKey) -> bool:
+        return key.owner == self._node and key.oid in self._deleted
+
+    def get(self, key: ObjectKey) -> Metadata | None:
+        value = self._store.get(REPLICA, str(key))
+        own = self.own(key.oid) if key.owner == self._node else None
+        return own if value is None else _metadata.decode(value)
+
     def own(self, oid: str) -> Metadata | None:
         """An object that this node inserted and has not deleted."""
         value = self._store.get(OWN, oid)
@@ -52,6 +73,15 @@ class Copies:
     def remove_own(self, oid: str) -> None:
         self.changes += 1
         self._store.remove(OWN, oid)
+
+    def delete_own(self, metadata: Metadata) -> None:
+        oid = metadata.key.oid
+        self.remove_own(oid)
+        self._deleted[oid] = None
+        self._store.put(DELETED, oid, msgspec.msgpack.encode(metadata))
+
+    def _forget_deleted(self, oid: str, _: None) -> None:
+        self._store.remove(DELETED, oid)
 
     def retrieved(self) -> Iterator[Metadata]:
         return (_metadata.decode(value) for _, value in self._store.items(REPLICA))

@@ -181,6 +181,9 @@ class Holdings:
     def objects(self) -> Iterator[Metadata]:
         return iter(self._objects.values())
 
+    def object(self, key: ObjectKey) -> Metadata | None:
+        return self._objects.get(key)
+
     def homes(self) -> list[CellId]:
         """All homes for which something is kept here, in the order of their numbers."""
         if self._homes_after != self._items.changes:

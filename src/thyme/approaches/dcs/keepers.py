@@ -21,20 +21,15 @@ from thyme.approaches.dcs.keys import keepers_among
 from thyme.approaches.dcs.lookups import Found
 from thyme.approaches.dcs.replicas import Replicas
 from thyme.approaches.interface import ignore
-from thyme.approaches.marks import Marks
-from thyme.model.bounded import Bounded
-from thyme.model.ids import CellId, NodeId, ObjectKey
+from thyme.model.ids import NodeId
 from thyme.model.objects import Metadata, Replica
 from thyme.routing.cells.addresses import Arrival
-from thyme.wire.cells import CellState, DropCopy, KeepCopy
+from thyme.wire.cells import CellState, KeepCopy
 
-KEPT_FOR_OWNER = "copy kept for its owner"
 CHECK_S = 60.0
 """How long an owner waits for others to retrieve a large object before it asks for copies, and between two checks …"""
 CHECKS = 5
 """… and the number of checks."""
-MAX_ASKED = 1_000
-"""Large objects for which the nodes asked to keep them are remembered."""
 
 
 class Keepers:
@@ -85,11 +80,7 @@ class LargeCopies:
         self._copies = copies
         self._replicas = replicas
         self._look_up = lookups
-        self._asked: Bounded[ObjectKey, dict[NodeId, CellId]] = Bounded(MAX_ASKED)
-        """The nodes asked to keep this node's objects, and their cells."""
-        self._kept = Marks(cell.host, KEPT_FOR_OWNER, MAX_ASKED)
         cell.hear(KeepCopy, self._on_keep)
-        cell.hear(DropCopy, self._on_drop)
 
     def is_large(self, metadata: Metadata) -> bool:
         return 0 < self._cell.options.whole_cell_bytes < metadata.size_bytes
@@ -122,27 +113,11 @@ class LargeCopies:
         nodes = [(node, cell) for cell in near for node in self._cell.members_of(cell) if node not in known]
         here = Replica(self._host.node, self._cell.place)
         told = msgspec.structs.replace(metadata, replicas=(here,))
-        asked = self._asked.setdefault(metadata.key, {})
         for node, cell in nodes[:lacking]:
-            asked[node] = cell
             self._cell.router.send_to_node(node, cell, KeepCopy(told))
 
     def _on_keep(self, arrival: Arrival, message: KeepCopy) -> None:
         key = message.metadata.key
         wanted = key.owner == arrival.origin and not self._cell.contents.has(key)
         if wanted and not self._replicas.busy and not self._cell.holdings.index.deleted(key):
-            self._kept.add(str(key))
             self._replicas.retrieve(message.metadata, ignore)
-
-    def expired(self, key: ObjectKey) -> None:
-        """An own object expired, at the other nodes as well."""
-        self._asked.pop(key, None)
-
-    def deleted(self, key: ObjectKey) -> None:
-        """An own object was deleted."""
-        for node, cell in self._asked.pop(key, {}).items():
-            self._cell.router.send_to_node(node, cell, DropCopy(key))
-
-    def _on_drop(self, arrival: Arrival, message: DropCopy) -> None:
-        if message.key.owner == arrival.origin and str(message.key) in self._kept:
-            self._replicas.drop_copy(message.key)

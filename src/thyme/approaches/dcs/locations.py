@@ -3,12 +3,14 @@
 The updates for a node's subscriptions and for its replicas are merged: one message per cell. After the first one, a
 node sends an update only when it can no longer be found at its last reported location, and repeats it until it is
 acknowledged. A cell that was empty for a while may have lost its state; it says so, and the node sends it again. When a
-cell has lost its members (`lost_cells`), the node lists what that cell should know, for the same reason.
+cell has lost its members (`lost_cells`), the node lists what that cell should know, for the same reason: first its
+subscriptions and what it inserted or deleted, later its copies of others' objects, so that whoever holds one can give
+the cell its metadata if the owner does not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 import msgspec
@@ -22,7 +24,7 @@ from thyme.approaches.interface import Done, Outcome, ignore
 from thyme.model.ids import CellId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata, Replica
 from thyme.routing.cells.addresses import Arrival
-from thyme.wire.cells import InsertMetadata, LocationUpdate, Unknown
+from thyme.wire.cells import DeleteMetadata, InsertMetadata, LocationUpdate, Unknown
 
 KEYS_PER_UPDATE = 60
 """Most subscriptions and objects named in one update; more need several messages."""
@@ -64,14 +66,26 @@ class Locations:
         most_s, uniform = self._cell.options.reminder_s, self._host.random.uniform
         if any(self._known_to(cell)):
             self._host.after(uniform(most_s / 4.0, most_s), partial(self._remind, cell))
+        if cell in self._homes_of_copies() or self._kept_in(cell, self._others_objects()):
+            self._host.after(uniform(most_s, 3.0 * most_s), partial(self._remind_of_copies, cell))
 
     def _remind(self, cell: CellId) -> None:
         self._send_all(cell, *self._known_to(cell), ignore)
 
+    def _remind_of_copies(self, cell: CellId) -> None:
+        self._send_all(cell, [], self._kept_in(cell, self._others_objects()), ignore)
+
+    def _others_objects(self) -> Iterator[Metadata]:
+        """Of those that all members of this node's cell keep, one member speaks."""
+        yield from self._copies.retrieved()
+        if self._cell.member and self._cell.leads:
+            yield from (one for one in self._cell.holdings.objects() if one.key not in self._copies)
+
     def _known_to(self, cell: CellId) -> tuple[list[SubscriptionKey], list[ObjectKey]]:
-        """The subscriptions and own objects that a cell should know."""
+        """The subscriptions and own objects, also deleted ones, that a cell should know."""
         keys = [key for key, home in self._subscriber.shares(self._host.now()) if home == cell]
-        return keys, self._kept_in(cell, self._copies.owned()) if cell in self._homes_of_copies() else []
+        own = self._kept_in(cell, self._copies.owned()) if cell in self._homes_of_copies() else []
+        return keys, own + self._kept_in(cell, self._copies.deleted())
 
     def _kept_in(self, cell: CellId, copies: Iterable[Metadata]) -> list[ObjectKey]:
         """The objects whose metadata a cell keeps."""
@@ -155,14 +169,16 @@ class Locations:
     def _send_again(self, arrival: Arrival, message: Unknown) -> None:
         """A cell has lost what this node reported."""
         for key in message.objects:
-            metadata = self._copies.own(key.oid)
+            metadata = self._copies.get(key) or self._cell.holdings.object(key)
             if metadata is not None:
                 metadata = msgspec.structs.replace(metadata, replicas=self._replicas_of(metadata))
                 self._requests.ask([message.cell], partial(InsertMetadata, metadata=metadata), ignore)
+            elif self._copies.was_deleted(key):
+                self._requests.ask([message.cell], partial(DeleteMetadata, key=key), ignore)
         for subscription in message.subscriptions:
             self._subscriber.send_again(subscription, message.cell, ignore)
 
     def _replicas_of(self, metadata: Metadata) -> tuple[Replica, ...]:
-        """The first locations of an own object's copies, and the owner's current one if it has a copy."""
+        """The first locations of an object's copies, and this node's current one."""
         here = Replica(self._host.node, self._cell.place)
         return with_replica(metadata.replicas, here, self._cell.options.replication_list)

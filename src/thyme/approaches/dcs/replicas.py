@@ -26,7 +26,7 @@ from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId, NodeId, ObjectKey
 from thyme.model.objects import Content, DataObject, Metadata, Replica
 from thyme.routing.cells.addresses import Arrival, Destination, Form
-from thyme.wire.cells import WHOLE_CELL, CellState, PartFor, ReplicaAdded
+from thyme.wire.cells import WHOLE_CELL, CellState, DropCopy, PartFor, ReplicaAdded
 from thyme.wire.storage import PartReply, PartRequest
 
 LOOKUP_S = 1.0
@@ -60,6 +60,7 @@ class Replicas:
         cell.hear(PartRequest, self._on_part_request)
         cell.hear(PartReply, self._on_part)
         cell.serve(PartFor, self._on_part_for)
+        cell.hear(DropCopy, self._on_drop)
 
     def keep_own(self, metadata: Metadata, data: Content, done: Done = ignore) -> None:
         """Keep an object of this node's user and, unless only its owner keeps it, replicate it in the cell. `done` is
@@ -81,6 +82,8 @@ class Replicas:
     def retrieve(self, metadata: Metadata, done: Fetched) -> None:
         data = self._contents.read(metadata)
         if data is not None:
+            if metadata.key not in self._copies:
+                self._note_copy(metadata)
             done(Outcome(), data)
             return
 
@@ -110,7 +113,7 @@ class Replicas:
         return self._retrieving > 0
 
     def drop_copy(self, key: ObjectKey) -> None:
-        """A copy kept for its owner is no longer wanted."""
+        """A copy is no longer wanted."""
         self._copies.remove_retrieved(key)
         if not self._cell.holdings.has_object(key):
             self._contents.drop(key)
@@ -264,10 +267,26 @@ class Replicas:
         if not self._cell.watch(metadata):
             return
         self._contents.keep(metadata, data)
-        self._copies.put_retrieved(metadata)
+        self._note_copy(metadata)
         self._cell.named[metadata.key] = self._cell.place
         added = ReplicaAdded(metadata.key, Replica(self._cell.host.node, self._cell.place))
         self._cell.router.send_to_many(map(Destination, cells_of_tags(self._cell.grid, metadata.tags)), added)
+
+    def _note_copy(self, metadata: Metadata) -> None:
+        """Keep the metadata of a copy. If the owner told this node itself, unsigned, a cell has it with the
+        signature."""
+        self._copies.put_retrieved(metadata)
+        if self._cell.host.codec.missing_bytes(metadata):
+
+            def found(fresh: Metadata | None, deleted: bool) -> None:
+                if fresh is not None and metadata.key in self._copies:
+                    self._copies.put_retrieved(fresh)
+
+            self._lookups.ask_cells(metadata, found)
+
+    def _on_drop(self, arrival: Arrival, message: DropCopy) -> None:
+        if message.key.owner != self._cell.host.node and message.key in self._copies:
+            self.drop_copy(message.key)
 
     def _ask_for_part(self, source: Destination, request: PartRequest) -> None:
         if source.node == WHOLE_CELL:

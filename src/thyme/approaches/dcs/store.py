@@ -102,7 +102,6 @@ class CellStorage(ReactiveStore):
         self.cell.holdings.expire(key)
         self._copies.remove_retrieved(key)
         if key.owner == self.node:
-            self._large.expired(key)
             self._replicas.drop_own(key)
         else:
             self.cell.contents.drop(key)
@@ -130,7 +129,7 @@ class CellStorage(ReactiveStore):
         self._expect_room()
         key = metadata.key
         self._replicas.drop_own(key)
-        self._large.deleted(key)
+        self._copies.delete_own(metadata)
         cells = cells_of_tags(self.cell.grid, metadata.tags)
         home = home_of(metadata)
         if home is not None and home not in cells:
