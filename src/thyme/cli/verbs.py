@@ -213,14 +213,14 @@ def time_text(at_s: float) -> str:
 
 def object_line(said: dict[str, Any]) -> str:
     """One match: publication time, key, its owner's name, size, tags, summary and its end, if it has one."""
-    return "  ".join(_cells(said)).rstrip()
+    return "  ".join(cell for cell in _cells(said) if cell)
 
 
 def objects_table(objects: Iterable[ObjectView]) -> str:
     rows = [_cells({name: getattr(each, name) for name in each.__struct_fields__}) for each in objects]
     widths = [max((len(row[i]) for row in rows), default=0) for i in range(7)]
     return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True) if width).rstrip() for row in rows
     )
 
 
