@@ -1,15 +1,33 @@
-"""Whole live nodes on a virtual clock: a fixed set of histories, and that a history is the same every time."""
+"""Whole live nodes on a virtual clock: a fixed set of histories, those in which something was found (`histories/`), and
+that a history is the same every time."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from thyme.fuzz.live.histories import History, Step, draw_history
+from thyme.fuzz.live.faults import (
+    AnyFault,
+    BadDisk,
+    Intrude,
+    Kill,
+    Move,
+    Partition,
+    Pause,
+    SetClock,
+    Slow,
+    Storm,
+    Suspend,
+    Unplug,
+)
+from thyme.fuzz.live.histories import History, Insert, Start, Step, Subscribe, draw_history, history_text, read_history
 from thyme.fuzz.live.machines import Weather
 from thyme.fuzz.live.search import judge_history
 
 LS_SEEDS = range(1, 21)
 DCS_SEEDS = range(1, 16)
+FOUND = sorted((Path(__file__).parent / "histories").iterdir())
 
 
 @pytest.mark.parametrize("seed", LS_SEEDS)
@@ -22,32 +40,55 @@ def test_dcs_keeps_its_promises(seed: int) -> None:
     assert judge_history(draw_history("dcs", seed)).broken == []
 
 
-def test_the_same_seed_gives_the_same_history() -> None:
-    one, again = (judge_history(draw_history("dcs", 3)) for _ in range(2))
+@pytest.mark.parametrize("path", FOUND, ids=lambda path: path.stem)
+def test_what_was_found_once_is_mended(path: Path) -> None:
+    assert judge_history(read_history(path)).broken == []
+
+
+def test_the_same_seed_gives_the_same_history(tmp_path: Path) -> None:
+    path = tmp_path / "history.json"
+    path.write_text(history_text(draw_history("dcs", 3)))
+    one, again = judge_history(draw_history("dcs", 3)), judge_history(read_history(path))
     assert one.timeline == again.timeline
     assert one.notices > 0
 
 
-def history(approach: str, *faults: Step) -> History:
-    """Three nodes, a subscription of each before the faults, and an object of each during and after them."""
-    steps = [Step(0.5 * node, node, "start", 0.0) for node in range(3)]
-    steps += [Step(10.0, node, "subscribe", 0) for node in range(3)]
+def history(approach: str, *faults: AnyFault, lie_s: float = 0.0) -> History:
+    """Four nodes, a subscription of each before the faults, and objects of each during and after them."""
+    steps: list[Step] = [Start(0.5 * node, node) for node in range(4)]
+    steps += [Subscribe(10.0, node, 0) for node in range(4)]
     for at_s in range(15, 59, 4):
-        steps += [Step(float(at_s), node, "insert", (f"o{at_s}", ("a",), 20)) for node in range(3)]
-    return History(approach, 1, 3, True, tuple(sorted((*steps, *faults), key=lambda step: step.at_s)))
+        steps += [Insert(float(at_s), node, f"o{at_s}", ("a",), 20) for node in range(4)]
+    ordered = tuple(sorted((*steps, *faults), key=lambda step: step.at_s))
+    return History(approach, 1, 4, True, ordered, lie_s=lie_s)
 
 
-FAULTS = [
-    Step(20.0, 0, "suspend", None, 20.0),
-    Step(20.0, 1, "kill", None, 5.0),
-    Step(20.0, 1, "move"),
-    Step(20.0, 0, "part", 1, 4.0),
-    Step(12.0, 0, "weather", Weather(0.002, 0.05, 0.2, 0.1, False), 45.0),
-    Step(20.0, 0, "set clock", 60.0),
+FAULTS: list[AnyFault] = [
+    Suspend(20.0, 0, 20.0),
+    Kill(20.0, 1, 5.0),
+    Kill(20.0, 1, 5.0, wiped=True),
+    Pause(20.0, 2, 24.0),
+    Slow(20.0, 1, 30.0, 2.0),
+    Move(20.0, 1),
+    Unplug(20.0, 1, 24.0),
+    Partition(20.0, 2, 4.0),
+    Storm(12.0, 0, 45.0, Weather(0.002, 0.05, 0.2, 0.1, False)),
+    SetClock(20.0, 0, 0.0, 60.0),
+    BadDisk(20.0, 1, 20.0, "slow", 2.0),
+    BadDisk(20.0, 1, 20.0, "full"),
+    BadDisk(20.0, 1, 20.0, "failing"),
+    Intrude(12.0, 0, 40.0, 50.0),
 ]
 
 
 @pytest.mark.parametrize("approach", ["ls", "dcs"])
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda step: step.what)
-def test_one_fault_loses_nothing(approach: str, fault: Step) -> None:
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: getattr(fault, "how", "") + type(fault).__name__.lower())
+def test_one_fault_loses_nothing(approach: str, fault: AnyFault) -> None:
     assert judge_history(history(approach, fault)).broken == []
+
+
+@pytest.mark.parametrize("approach", ["ls", "dcs"])
+def test_a_member_who_lies_about_its_time_and_bends_what_it_passes_on_fools_nobody(approach: str) -> None:
+    verdict = judge_history(history(approach, lie_s=30.0))
+    assert verdict.broken == []
+    assert verdict.states["messages bent"] > 0

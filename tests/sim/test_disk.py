@@ -46,7 +46,7 @@ def content_of(store: MemoryStore) -> tuple[Any, ...]:
 @given(st.lists(steps, max_size=30))
 def test_a_crash_leaves_the_state_after_some_change_and_none_that_was_committed_is_lost(taken: list[Any]) -> None:
     engine = Engine()
-    disk, shadow = SimulatedDisk(engine, DiskSection(COMMIT_S, ANSWER_S)), MemoryStore()
+    disk, shadow = SimulatedDisk(engine.after, DiskSection(COMMIT_S, ANSWER_S)), MemoryStore()
     states, committed = [content_of(shadow)], [0]
     for what, *arguments in taken:
         if what == "wait":

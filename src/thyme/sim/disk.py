@@ -19,7 +19,6 @@ from thyme.model.ids import SubscriptionKey
 from thyme.model.objects import Content, Metadata
 from thyme.model.queries import Query
 from thyme.model.settings.bounds import NotNegative
-from thyme.sim.engine import Engine
 
 Callback = Callable[[], None]
 
@@ -49,10 +48,11 @@ class _Batch:
 class SimulatedDisk(MemoryStore):
     """The store that a device's protocols see; `lasting` is what survives a crash."""
 
-    def __init__(self, engine: Engine, section: DiskSection) -> None:
+    def __init__(self, after: Callable[[float, Callback], object], section: DiskSection) -> None:
+        """`after` runs a callback later."""
         super().__init__()
         self.lasting = MemoryStore()
-        self._engine = engine
+        self._after = after
         self._section = section
         self._gathered = _Batch()
         self._under_way: _Batch | None = None
@@ -123,7 +123,7 @@ class SimulatedDisk(MemoryStore):
             if self._life == life:
                 action()
 
-        self._engine.after(delay_s, act)
+        self._after(delay_s, act)
 
 
 class DurableAnswers:

@@ -105,7 +105,7 @@ class SimulatedHost:
 
     def lose_store(self) -> None:
         """The device is removed for good, with its store."""
-        self.store = MemoryStore() if self._disk is None else SimulatedDisk(self._engine, self._disk)
+        self.store = MemoryStore() if self._disk is None else SimulatedDisk(self._engine.after, self._disk)
 
     def now(self) -> float:
         return self._engine.now_s + self.skew_s

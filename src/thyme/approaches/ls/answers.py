@@ -2,8 +2,8 @@
 
 Every node that receives a flooded subscription and has matches answers it, after a random delay, since simultaneous
 answers would collide. An answer that could not leave its owner, for lack of a link or a route, is retried a few times
-while the subscription is active: a subscriber cannot ask an owner that it does not know. Later losses are final, as in
-the paper.
+while the subscription is active: a subscriber cannot ask an owner that it does not know. Then it is lost, as in the
+paper; or its matches are queued as sure notifications, where there are these.
 """
 
 from __future__ import annotations
@@ -38,9 +38,15 @@ class Answers:
     """The answers that one owner sends to subscribers."""
 
     def __init__(
-        self, host: Host, options: AnswerOptions, router: UnicastRouter, stands: Callable[[SubscriptionKey], bool]
+        self,
+        host: Host,
+        options: AnswerOptions,
+        router: UnicastRouter,
+        stands: Callable[[SubscriptionKey], bool],
+        lost: Callable[[SubscriptionKey], None],
     ) -> None:
-        """`stands` returns whether a subscription is still known."""
+        """`stands` returns whether a subscription is still known; `lost` is called when its answer was given up."""
+        self._lost = lost
         self._host = host
         self._options = options
         self._router = router
@@ -63,5 +69,7 @@ class Answers:
         def failed() -> None:
             if tries < self._options.retries:
                 self._host.after((tries + 1) * AGAIN_S, lambda: self._send(piece, tries + 1))
+            else:
+                self._lost(piece.key)
 
         self._router.send(piece.key.subscriber, piece, failed)

@@ -55,23 +55,23 @@ class Revocations:
         known_s = self._at_s.get(key)
         if known_s is not None and known_s >= at_s:
             return None
-        gone = [] if known_s is None else [self._remove(known_s, key)]
+        self._host.store.put(REVOKED, str(key), msgspec.msgpack.encode(at_s))
+        gone = [] if known_s is None else [self._drop(known_s, key)]
         self._at_s[key] = at_s
         insort(self._order, (at_s, key))
-        self._host.store.put(REVOKED, str(key), msgspec.msgpack.encode(at_s))
         gone += self.forget_old()
         return None if (key, at_s) in gone else gone
 
     def forget_old(self) -> list[Revocation]:
         gone = []
         while self._order and (len(self._order) > self._maximum or self._order[0][0] < self._host.now() - self._life_s):
-            gone.append(self._remove(*self._order[0]))
+            gone.append(self._drop(*self._order[0]))
+            self._host.store.remove(REVOKED, str(gone[-1][0]))
         return gone
 
-    def _remove(self, at_s: float, key: SubscriptionKey) -> Revocation:
+    def _drop(self, at_s: float, key: SubscriptionKey) -> Revocation:
         del self._at_s[key]
         del self._order[bisect_left(self._order, (at_s, key))]
-        self._host.store.remove(REVOKED, str(key))
         return key, at_s
 
 
@@ -107,12 +107,13 @@ class Known:
         """Store it; False if it is known, was revoked, or there is no room."""
         if subscription.key in self:
             return False
+        self._host.store.put(KIND, str(subscription.key), msgspec.msgpack.encode(subscription))
         try:
             self._keep(subscription)
         except IndexFull:
+            self._host.store.remove(KIND, str(subscription.key))
             self._host.record(Counted(TrafficKind.DROPPED, "Subscribed", reason="too many subscriptions"))
             return False
-        self._host.store.put(KIND, str(subscription.key), msgspec.msgpack.encode(subscription))
         return True
 
     def revoke(self, key: SubscriptionKey, at_s: float) -> bool:

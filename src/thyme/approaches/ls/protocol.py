@@ -98,7 +98,11 @@ class LocalStorage(ReactiveStore):
         )
         self._known = Known(host, self._index, self.options.revoked_memory, self.options.revoked_s)
         self._answers = Answers(
-            host, self.options.answers, self._router, lambda key: self._index.subscription(key) is not None
+            host,
+            self.options.answers,
+            self._router,
+            lambda key: self._index.subscription(key) is not None,
+            self._queue_past,
         )
         self._joining = Joining(
             host, self.options.join, self._known.to_hand_over, self._learn, lambda: self._agreement.listen()
@@ -283,6 +287,13 @@ class LocalStorage(ReactiveStore):
             self._send_pieces(pieces)
         elif pieces[0].matches:
             self._answers.send(pieces)
+
+    def _queue_past(self, key: SubscriptionKey) -> None:
+        """An answer was lost: its subscriber, which may not know of it, is notified of all of it."""
+        subscription = self._index.subscription(key)
+        if self._queues is not None and subscription is not None:
+            for metadata in self._index.search(subscription, self.options.telling.kept).matches:
+                self._queues.tell(key, metadata)
 
     def _past(
         self, subscription: Subscription, cursor: Cursor | None, limit: int, request: int = -1

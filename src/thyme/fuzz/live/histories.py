@@ -1,22 +1,22 @@
 """Histories: what people and accidents do to a crowd of live nodes, drawn from a seed.
 
-A history has an active phase, in which nodes start, applications insert, delete, subscribe and unsubscribe, and faults
-happen: loss, duplication, jitter, partitions, missing multicast, killed and restarted nodes, pauses, suspended devices,
-clocks that are set, and changed addresses. Then everything is repaired; after `SETTLE_S` the judge looks.
+A history has an active phase, in which nodes start, applications insert, delete, subscribe and unsubscribe (also while
+a node joins; while it is off, as soon as it takes part again), and faults happen. Then the network is whole; after
+`SETTLE_S` the judge looks. A history is a JSON file, too.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
-from typing import Any
 
 import msgspec
 
-from thyme.fuzz.live.machines import Weather
+from thyme.fuzz.live.faults import AnyFault, Kill, draw_fault
 
 ACTIVE_S = 60.0
-SETTLE_S = 90.0
-"""After the repair: a unicast is given up after 3 s, a peer after 15 s, and the slowest retry comes within a minute."""
+SETTLE_S = 20.0
+"""After the repair: a unicast is given up after 3 s, a peer after 15 s, and what failed is retried within 5 s."""
 TAGS = ("a", "b", "c")
 QUERIES: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...]], ...] = (
     ("a", (("a",),), ()),
@@ -26,15 +26,45 @@ QUERIES: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...]], ...] = 
     ("b | c", (("b",), ("c",)), ()),
 )
 """A query, its required tag sets (at least one must match), and its excluded tags."""
+LIES_S = (-3_600.0, -30.0, 30.0, 3_600.0, 1e300)
+BUSY_START_S = 3.0
+"""Applications act within this time after some restarts."""
 
 
-class Step(msgspec.Struct, frozen=True):
+class Act(msgspec.Struct, frozen=True, tag=str.lower):
+    """An application does something."""
+
     at_s: float
     node: int
-    what: str
-    """start, insert, delete, subscribe, unsubscribe, kill, pause, suspend, set clock, part, weather or move"""
-    given: Any = None
-    lasts_s: float = 0.0
+
+
+class Start(Act, frozen=True):
+    wrong_s: float = 0.0
+    """Offset of the device's clock."""
+
+
+class Insert(Act, frozen=True):
+    name: str
+    tags: tuple[str, ...]
+    size_bytes: int
+
+
+class Delete(Act, frozen=True):
+    name: str
+
+
+class Subscribe(Act, frozen=True):
+    query: int
+    """Its place in `QUERIES`."""
+
+
+class Unsubscribe(Act, frozen=True):
+    number: int
+    """Which of the node's subscriptions, modulo their number."""
+
+
+AnyAct = Start | Insert | Delete | Subscribe | Unsubscribe
+Step = AnyAct | AnyFault
 
 
 class History(msgspec.Struct, frozen=True):
@@ -42,51 +72,73 @@ class History(msgspec.Struct, frozen=True):
     seed: int
     nodes: int
     everywhere: bool
-    """Whether nodes listen to all addresses of both families, or to one of IPv4 with its multicast group."""
+    """Whether nodes listen to all addresses of their families, or to one of IPv4 with its multicast group."""
     steps: tuple[Step, ...]
+    families: tuple[str, ...] = ()
+    """Of each node: `4`, `6` or `46`; both if none are given."""
+    commit_s: float = 0.005
+    """How long disks take."""
+    lie_s: float = 0.0
+    """If it is not 0, the last node is a liar, and lies about its time by this much."""
+
+    @property
+    def liar(self) -> int:
+        """-1: nobody."""
+        return self.nodes - 1 if self.lie_s else -1
 
 
 def draw_history(approach: str, seed: int) -> History:
     draw = Random(f"history/{approach}/{seed}")
     nodes = draw.randint(3, 5)
-    steps = [Step(draw.uniform(0.0, 5.0) * (i > 0), i, "start", 0.0) for i in range(nodes)]
-    if draw.random() < 0.3:  # one wrong clock, and not among the first: the others would follow it for a long time
-        steps[-1] = Step(7.0, nodes - 1, "start", draw.choice((-300.0, -5.0, 5.0, 300.0)))
+    steps: list[Step] = [Start(draw.uniform(0.0, 5.0) * (i > 0), i) for i in range(nodes)]
+    lie_s = draw.choice(LIES_S) if nodes > 3 and draw.random() < 0.25 else 0.0
+    if lie_s or draw.random() < 0.3:
+        # One wrong clock or liar, and not among the first: the others would follow it for a long time.
+        steps[-1] = Start(7.0, nodes - 1, 0.0 if lie_s else draw.choice((-300.0, -5.0, 5.0, 300.0)))
+    steps += [draw_fault(draw, nodes, ACTIVE_S) for _ in range(draw.choice((0, 1, 2, 3, 5)))]
+    times = [_when(draw) for _ in range(draw.randint(10, 40))]
+    places = [draw.randrange(nodes) for _ in times]
+    for fault in [step for step in steps if isinstance(step, Kill)]:
+        if draw.random() < 0.5:
+            back_s = fault.at_s + fault.lasts_s
+            steps.append(Subscribe(back_s + draw.uniform(0.0, BUSY_START_S), fault.node, draw.randrange(len(QUERIES))))
+            times.append(back_s + draw.uniform(0.0, BUSY_START_S))
+            places.append(fault.node)
     for number in range(draw.randint(2, 2 * nodes)):
-        steps.append(Step(_when(draw), draw.randrange(nodes), "subscribe", draw.randrange(len(QUERIES))))
+        steps.append(Subscribe(_when(draw), draw.randrange(nodes), draw.randrange(len(QUERIES))))
         if draw.random() < 0.2:
-            steps.append(Step(_when(draw), draw.randrange(nodes), "unsubscribe", number))
-    for number in range(draw.randint(10, 40)):
+            steps.append(Unsubscribe(_when(draw), draw.randrange(nodes), number))
+    for number, (at_s, node) in enumerate(zip(times, places, strict=True)):
         tags = tuple(tag for tag in TAGS if draw.random() < 0.5) or ("a",)
-        size = draw.choice((1, 20, 300, 20_000 if draw.random() < 0.2 else 40))
-        step = Step(_when(draw), draw.randrange(nodes), "insert", (f"o{number}", tags, size))
-        steps.append(step)
+        size_bytes = draw.choice((1, 20, 300, 20_000 if draw.random() < 0.2 else 40))
+        steps.append(Insert(min(at_s, ACTIVE_S), node, f"o{number}", tags, size_bytes))
         if draw.random() < 0.15:
-            steps.append(Step(min(ACTIVE_S, step.at_s + draw.uniform(0.5, 30.0)), step.node, "delete", f"o{number}"))
-    steps += [_fault(draw, nodes) for _ in range(draw.choice((0, 1, 2, 3, 5)))]
-    return History(approach, seed, nodes, draw.random() < 0.5, tuple(sorted(steps, key=lambda step: step.at_s)))
+            steps.append(Delete(min(ACTIVE_S, at_s + draw.uniform(0.5, 30.0)), node, f"o{number}"))
+    return History(
+        approach,
+        seed,
+        nodes,
+        everywhere := draw.random() < 0.5,
+        tuple(sorted(steps, key=lambda step: step.at_s)),
+        _families(draw, nodes) if everywhere else (),
+        draw.choice((0.001, 0.02, 0.1)),
+        lie_s,
+    )
+
+
+def read_history(path: Path) -> History:
+    return msgspec.json.decode(path.read_bytes(), type=History)
+
+
+def history_text(history: History) -> str:
+    return msgspec.json.format(msgspec.json.encode(history)).decode() + "\n"
 
 
 def _when(draw: Random) -> float:
-    return draw.uniform(8.0, ACTIVE_S)
+    return draw.uniform(0.5 if draw.random() < 0.2 else 8.0, ACTIVE_S)
 
 
-def _fault(draw: Random, nodes: int) -> Step:
-    at_s, node = draw.uniform(5.0, ACTIVE_S - 5.0), draw.randrange(nodes)
-    lasts_s = min(draw.choice((1.0, 4.0, 12.0, 20.0, 40.0)), ACTIVE_S - at_s)
-    match draw.choice(("kill", "pause", "suspend", "set clock", "part", "weather", "weather", "move")):
-        case "set clock":
-            return Step(at_s, node, "set clock", draw.choice((-60.0, -2.0, 2.0, 60.0)))
-        case "part":
-            return Step(at_s, node, "part", draw.randint(1, nodes - 1), lasts_s)
-        case "weather":
-            weather = Weather(
-                0.002,
-                draw.choice((0.002, 0.05)),
-                draw.choice((0.0, 0.02, 0.1, 0.3)),
-                draw.choice((0.0, 0.1)),
-                draw.random() < 0.7,
-            )
-            return Step(at_s, node, "weather", weather, lasts_s)
-        case what:
-            return Step(at_s, node, what, None, lasts_s)
+def _families(draw: Random, nodes: int) -> tuple[str, ...]:
+    """All share one family."""
+    shared = draw.choice("46")
+    return tuple("46" if draw.random() < 0.7 else shared for _ in range(nodes))

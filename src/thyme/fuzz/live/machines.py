@@ -1,7 +1,7 @@
 """Machines: devices with clocks, addresses and an event loop of their own, and the network between them.
 
 Every live node runs unmodified on its machine's loop. Time passes only in `Machines.run`, which runs the loop or the
-network event that is due next; ties are broken by order of creation, so the same seed gives the same history. A paused
+network event that is due next; ties are broken by order of creation, so the same seed gives the same history. A held
 machine does nothing while its clocks run; on a suspended one the monotonic clock stops as well; a killed one never runs
 again, but a restarted one has its store.
 
@@ -34,6 +34,9 @@ MAX_STEPS = 20_000_000
 FIRST_PORT = 40_000
 CLOSING_STEPS = 100
 """Loop iterations that tasks have to end when a history is over."""
+
+
+Arrive = Callable[["VirtualEndpoint", bytes], None]
 
 
 class Weather(msgspec.Struct, frozen=True):
@@ -74,6 +77,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
             return -inf
         scheduled = self._scheduled  # type: ignore[attr-defined]
         return float(scheduled[0].when()) if scheduled else inf
+
+    def timers(self) -> int:
+        """Callbacks that wait for their time."""
+        return sum(not handle.cancelled() for handle in self._scheduled)  # type: ignore[attr-defined]
 
     def step(self) -> None:
         """Run what is due, once."""
@@ -118,15 +125,26 @@ class Machine:
         """Offset of its clock from the correct time."""
         self.stopped_s = 0.0
         """How long its monotonic clock was stopped."""
-        self.paused = self.suspended = self.dead = False
-        self.connected = True
+        self.suspended = self.dead = False
+        self.held = self.unplugged = 0
+        """How many faults hold the process, or its interface down."""
         self.loop = VirtualLoop(self.monotonic)
         self.endpoints: list[VirtualEndpoint] = []
         self._random = Random(f"{machines.seed}/{number}")
 
     @property
     def runs(self) -> bool:
-        return not (self.paused or self.suspended or self.dead)
+        return not (self.held or self.suspended or self.dead)
+
+    def release(self) -> None:
+        self.held -= 1
+
+    def plug(self) -> None:
+        self.unplugged -= 1
+
+    def do(self, action: Callable[[], None]) -> None:
+        """Run an action on the event loop, as soon as that runs."""
+        self.loop.call_soon(action, context=Context())
 
     def monotonic(self) -> float:
         return self._machines.now_s - self.stopped_s
@@ -196,6 +214,8 @@ class Machines:
         """In which part of the network a machine is, by name; all in one unless said otherwise."""
         self.counts: Counter[str] = Counter()
         """Datagrams, and what became of them."""
+        self.taps: list[Callable[[bytes, Address, Address], None]] = []
+        """Called for each datagram with its source and destination."""
         self._random = Random(f"network/{seed}")
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._order = 0
@@ -267,16 +287,25 @@ class Machines:
         self.counts[f"sent by {sender.machine.name}"] += 1
         if source is None:
             return
+        for tap in self.taps:
+            tap(datagram, source, to)
+        for other, arrive in self._receivers(source, to):
+            if other is not sender:
+                self._carry(sender.machine, other, datagram, arrive)
+
+    def inject(self, datagram: bytes, source: Address, to: Address) -> None:
+        """Somebody sends a datagram in the name of an address."""
+        for other, arrive in self._receivers(source, to):
+            self._arrive(other, datagram, arrive)
+
+    def _receivers(self, source: Address, to: Address) -> list[tuple[VirtualEndpoint, Arrive]]:
+        endpoints = [endpoint for machine in self.all for endpoint in machine.endpoints]
         if to[0] == GROUP_4:
-            for other in self._endpoints(sender):
-                if self.weather.multicast and other.has_group and other.options.group_port == to[1]:
-                    self._carry(sender.machine, other, datagram, partial(_receive, source=source, grouped=True))
-            return
-        for machine in self.all:
-            if to[0] in machine.hosts:
-                for endpoint in machine.endpoints:
-                    if endpoint.address[1] == to[1]:
-                        self._carry(sender.machine, endpoint, datagram, partial(_receive, source=source))
+            arrive = partial(_receive, source=source, grouped=True)
+            groups = endpoints if self.weather.multicast else []
+            return [(one, arrive) for one in groups if one.has_group and one.options.group_port == to[1]]
+        arrive = partial(_receive, source=source)
+        return [(one, arrive) for one in endpoints if to[0] in one.machine.hosts and one.address[1] == to[1]]
 
     def announce(self, sender: VirtualEndpoint, datagram: bytes) -> None:
         for host in sender.machine.hosts if self.weather.multicast else ():
@@ -298,12 +327,12 @@ class Machines:
         sender: Machine,
         receiver: VirtualEndpoint,
         datagram: bytes,
-        arrive: Callable[[VirtualEndpoint, bytes], None],
+        arrive: Arrive,
     ) -> None:
         weather, draw = self.weather, self._random
         parts = self.parts
         apart = parts.get(sender.name, 0) != parts.get(receiver.machine.name, 0)
-        if apart or not (sender.connected and receiver.machine.connected):
+        if apart or sender.unplugged or receiver.machine.unplugged:
             self.counts["cut off"] += 1
             return
         copies = 1 + (draw.random() < weather.duplication)
@@ -315,14 +344,12 @@ class Machines:
             self.at(self.now_s + delay_s, lambda: self._arrive(receiver, datagram, arrive))
         self.counts["duplicated"] += copies > 1
 
-    def _arrive(
-        self, receiver: VirtualEndpoint, datagram: bytes, arrive: Callable[[VirtualEndpoint, bytes], None]
-    ) -> None:
+    def _arrive(self, receiver: VirtualEndpoint, datagram: bytes, arrive: Arrive) -> None:
         machine = receiver.machine
         if machine.dead or machine.suspended or not receiver.open:
             self.counts["arrived nowhere"] += 1
             return
-        machine.loop.call_soon(lambda: arrive(receiver, datagram), context=Context())
+        machine.do(lambda: arrive(receiver, datagram))
 
 
 def _receive(endpoint: VirtualEndpoint, datagram: bytes, source: Address, *, grouped: bool = False) -> None:

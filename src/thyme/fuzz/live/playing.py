@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from functools import partial
+from random import Random
 from typing import Any
 
 import msgspec
 
-from thyme.fuzz.live.histories import ACTIVE_S, QUERIES, SETTLE_S, History, Step
-from thyme.fuzz.live.machines import EPOCH_S, Machine, Machines, Weather
-from thyme.host import MemoryStore
+from thyme.fuzz.live.devices import VirtualDevice
+from thyme.fuzz.live.faults import OF_THE_NETWORK, AnyFault
+from thyme.fuzz.live.histories import (
+    ACTIVE_S,
+    QUERIES,
+    SETTLE_S,
+    Delete,
+    History,
+    Insert,
+    Start,
+    Step,
+    Subscribe,
+    Unsubscribe,
+)
+from thyme.fuzz.live.liar import corrupt
+from thyme.fuzz.live.machines import EPOCH_S, Machines, Weather
 from thyme.live import Node
 from thyme.live.node.clock import Clock
 from thyme.live.node.notifications import Notice
 from thyme.model.geometry import Point
+from thyme.model.ids import NodeId
+from thyme.model.records import Counted, LogRecord, TrafficKind
 
+LOOK_S = 10.0
+"""Within this time after `SETTLE_S`, every application has asked for more, found and retrieved what it looks for."""
 IDLE_S = 20.0
-"""Idle time at the end, to measure idle traffic."""
+"""Idle time after that, to measure idle traffic."""
+END_S = 150.0
+"""When a history ends: nothing may be notified again until then."""
 SETTINGS: dict[str, dict[str, Any]] = {"dcs": {"grid": {"width_m": 40.0, "height_m": 40.0}}}
 PORT = 9_000
 MAX_MACHINES = 1_000
@@ -27,6 +48,7 @@ RETRIEVED = 5
 """Objects that each node retrieves at the end."""
 PAST = 1_000
 """Past matches that are asked for at once."""
+COUNTED = {TrafficKind.RETRANSMITTED: "retransmitted", TrafficKind.GIVEN_UP: "unicasts given up"}
 
 
 class Inserted(msgspec.Struct):
@@ -34,17 +56,39 @@ class Inserted(msgspec.Struct):
     node: int
     tags: tuple[str, ...]
     content: bytes
-    acknowledged: bool = False
+    acknowledged_s: float | None = None
     deletion_begun: bool = False
     deleted: bool = False
+    lost: bool = False
+    """Whether its owner lost its store."""
+
+    @property
+    def lives(self) -> bool:
+        return self.acknowledged_s is not None and not self.deletion_begun and not self.lost
 
 
 class Subscribed(msgspec.Struct):
     node: int
     query: int
     sid: int
+    at_s: float
+    """When it was acknowledged."""
     ended: bool = False
-    """Whether it was to be ended, successfully or not."""
+    """Whether it was to be ended, successfully or not, or lost with its node's store."""
+
+
+class Remains(msgspec.Struct, frozen=True):
+    """What a node holds at the end."""
+
+    peers: int
+    unacknowledged: int
+    """Messages that wait, and parcels under way."""
+    records: int
+    timers: int
+
+
+Notified = tuple[int, int, str, int]
+"""A node (index), its subscription (sid), and an object (name, owner's index)."""
 
 
 class Evidence(msgspec.Struct):
@@ -52,265 +96,312 @@ class Evidence(msgspec.Struct):
 
     objects: dict[tuple[str, int], Inserted] = {}
     subscriptions: list[Subscribed] = []
-    notices: Counter[tuple[int, int, str, int]] = msgspec.field(default_factory=Counter)
-    """How often a node (index) was notified, for a subscription (sid), of an object (name, owner's index)."""
+    notices: Counter[Notified] = msgspec.field(default_factory=Counter)
+    """How often a node was notified of an object."""
+    early: frozenset[Notified] = frozenset()
+    """What nodes had been notified of soon after the network was whole, at `early_s`."""
+    early_s: float = 0.0
+    repeatable: Counter[Notified] = msgspec.field(default_factory=Counter)
+    """Crashes before the device had stored that it was notified."""
     found: dict[int, set[tuple[str, int]]] = {}
     contents: dict[tuple[int, str, int], bytes | str] = {}
     """Contents that a node retrieved at the end, or why it could not."""
-    peers: dict[int, int] = {}
+    remains: dict[int, Remains] = {}
     wrong_clocks: int = 0
     off_s: dict[int, float] = {}
     """Offset of each node's time from the correct time at the end."""
     idle_frames_per_s: dict[int, float] = {}
     failures: list[str] = []
     states: Counter[str] = msgspec.field(default_factory=Counter)
-    """How often each state of interest occurred."""
+    """How often each state of interest was reached."""
     timeline: list[str] = []
 
 
-class _Slot:
-    """One person's device, through all its restarts."""
+class _StateLog:
+    """Counts what nodes log: frames that were dropped or sent again."""
 
-    def __init__(self, index: int) -> None:
-        self.index = index
-        self.store = MemoryStore()
-        self.wrong_s = 0.0
-        self.moves = 0
-        self.machine: Machine | None = None
-        self.node: Node | None = None
+    def __init__(self, states: Counter[str]) -> None:
+        self._states = states
+
+    def record(self, at_s: float, node: NodeId, event: LogRecord) -> None:
+        if isinstance(event, Counted):
+            if event.traffic is TrafficKind.DROPPED:
+                self._states[f"dropped: {event.reason}"] += event.count
+            elif event.traffic in COUNTED:
+                self._states[COUNTED[event.traffic]] += event.count
+
+    def close(self, at_s: float) -> None:
+        pass
+
+
+class _Warnings(logging.Handler):
+    """Counts what nodes warn of: clocks that were corrected."""
+
+    def __init__(self, states: Counter[str]) -> None:
+        super().__init__(logging.WARNING)
+        self._states = states
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if "goes by the crowd's time" in record.getMessage():
+            self._states["clock corrected"] += 1
 
 
 class Player:
+    """The crowd that faults happen to."""
+
     def __init__(self, history: History) -> None:
         self.history = history
         self.machines = Machines(history.seed)
         self.evidence = Evidence()
-        self._slots = [_Slot(index) for index in range(history.nodes)]
-        self._weather = 0
+        families = history.families or ("46",) * history.nodes
+        self.devices = [
+            VirtualDevice(self.machines, index, families[index], history.commit_s, everywhere=history.everywhere)
+            for index in range(history.nodes)
+        ]
+        self._log = _StateLog(self.evidence.states)
+        self._told: dict[Notified, float] = {}
+        """When a node was last notified, unless it has lost its store since."""
 
     def play(self) -> Evidence:
-        machines = self.machines
+        logger = logging.getLogger("thyme.live")
+        before, warnings = (logger.level, logger.propagate), _Warnings(self.evidence.states)
+        logger.addHandler(warnings)
+        logger.setLevel(logging.WARNING)
+        logger.propagate = False
+        try:
+            self._play()
+        finally:
+            logger.removeHandler(warnings)
+            logger.setLevel(before[0])
+            logger.propagate = before[1]
+        return self.evidence
+
+    def _play(self) -> None:
+        machines, evidence = self.machines, self.evidence
         for step in self.history.steps:
             machines.at(step.at_s, partial(self._step, step))
         machines.run(ACTIVE_S)
         self._repair()
         machines.run(ACTIVE_S + SETTLE_S)
+        self._examine()
+        machines.run(machines.now_s + LOOK_S)
+        evidence.early, evidence.early_s = frozenset(evidence.notices), ACTIVE_S + SETTLE_S
         before = Counter(machines.counts)
         machines.run(machines.now_s + IDLE_S)
-        for slot in self._slots:
-            name = f"sent by {slot.index}"
-            self.evidence.idle_frames_per_s[slot.index] = (machines.counts[name] - before[name]) / IDLE_S
-        self._examine()
-        self.evidence.wrong_clocks = sum(abs(slot.wrong_s) > 1.0 for slot in self._slots)
-        for what in ("lost", "duplicated", "cut off"):
-            self.evidence.states[f"datagrams {what}"] += machines.counts[what]
+        for device in self.devices:
+            name = f"sent by {device.index}"
+            evidence.idle_frames_per_s[device.index] = (machines.counts[name] - before[name]) / IDLE_S
+        machines.run(END_S)
+        self._count_remains()
+        evidence.wrong_clocks = sum(abs(device.wrong_s) > 1.0 for device in self.devices)
+        for what, count in machines.counts.items():
+            if not what.startswith("sent"):
+                evidence.states[what if what.startswith("datagrams") else f"datagrams {what}"] += count
         machines.close()
-        return self.evidence
 
-    def _say(self, text: str) -> None:
+    # What faults do to it.
+
+    def say(self, text: str) -> None:
         self.evidence.timeline.append(f"{self.machines.now_s:8.3f}  {text}")
 
-    def _step(self, step: Step) -> None:
-        slot = self._slots[step.node]
-        running = slot.machine is not None and slot.machine.runs and slot.node is not None
-        match step.what:
-            case "start":
-                slot.wrong_s = step.given
-                self._start(slot)
-            case "insert" if running:
-                self._insert(slot, *step.given)
-            case "delete" if running:
-                self._delete(slot, step.given)
-            case "subscribe" if running:
-                self._subscribe(slot, step.given)
-            case "unsubscribe" if running:
-                self._unsubscribe(slot, step.given)
-            case "kill" | "pause" | "suspend" | "move" | "set clock" if running:
-                self._fault(slot, step)
-            case "part":
-                self._part(step)
-            case "weather":
-                self._change_weather(step)
-            case _:
-                self._say(f"{step.node}: {step.what} left out, as it is not running")
+    def reach(self, state: str) -> None:
+        self.evidence.states[state] += 1
 
-    def _start(self, slot: _Slot) -> None:
-        hosts = (f"10.0.{slot.moves}.{slot.index + 1}", f"fd00::{slot.moves}:{slot.index + 1}")
-        slot.machine = machine = self.machines.start(str(slot.index), hosts, slot.wrong_s)
-        self._say(f"{slot.index}: started")
+    def lose(self, device: VirtualDevice, *, store: bool) -> None:
+        evidence, unsure_s = self.evidence, device.disk.unwritten_since()
+        for key, at_s in self._told.items():
+            if key[0] == device.index and at_s >= unsure_s:
+                evidence.repeatable[key] += 1
+        device.crash(wiped=store)
+        if store:
+            self.reach("wiped store")
+            for made in evidence.objects.values():
+                made.lost |= made.node == device.index
+            for one in evidence.subscriptions:
+                one.ended |= one.node == device.index
+            self._told = {key: at_s for key, at_s in self._told.items() if key[0] != device.index}
+
+    def start(self, device: VirtualDevice) -> None:
+        history, hosts = self.history, device.hosts
+        machine = device.machine = self.machines.start(str(device.index), hosts, device.wrong_s)
+        self.say(f"{device.index}: started")
 
         async def live() -> None:
-            host = "[::]" if self.history.everywhere else hosts[0]
             node = Node(
-                slot.index + 1,
-                store=slot.store,
+                device.index + 1,
+                store=device.disk,
                 clock=Clock(device=machine.wall),
                 network=machine,
-                listen=f"{host}:{PORT}",
-                approach=self.history.approach,
-                settings=SETTINGS.get(self.history.approach, {}),
-                seed=MAX_MACHINES * self.history.seed + machine.number,
-                position=Point(10.0 + slot.index, 10.0),
+                listen=f"{'[::]' if history.everywhere else hosts[0]}:{PORT}",
+                approach=history.approach,
+                settings=SETTINGS.get(history.approach, {}),
+                seed=MAX_MACHINES * history.seed + machine.number,
+                position=Point(10.0 + device.index, 10.0),
+                log_to=self._log,
             )
-            node.on_notice = partial(self._notice, slot)
+            node.on_notice = partial(self._notice, device)
             await node.__aenter__()
-            slot.node = node
-            self._say(f"{slot.index}: takes part")
+            device.node = node
+            self.say(f"{device.index}: takes part")
+            if device.index == history.liar:
+                corrupt(node, history.lie_s, Random(f"liar/{history.seed}/{machine.number}"), self.reach)
+            waiting, device.waiting = device.waiting, []
+            for action in waiting:
+                self.reach("operation right after a start")
+                action()
 
         machine.begin(live())
 
-    def _notice(self, slot: _Slot, notice: Notice) -> None:
+    def _step(self, step: Step) -> None:
+        device = self.devices[step.node]
+        match step:
+            case Start():
+                device.wrong_s = step.wrong_s
+                self.start(device)
+            case Insert() | Delete() | Subscribe() | Unsubscribe():
+                if device.node is None:
+                    device.waiting.append(partial(self._act, device, step))
+                else:
+                    self._act(device, step)
+            case _:
+                self._fault(device, step)
+
+    def _act(self, device: VirtualDevice, step: Step) -> None:
+        match step:
+            case Insert():
+                self._insert(device, step)
+            case Delete():
+                self._delete(device, step.name)
+            case Subscribe():
+                self._subscribe(device, step.query)
+            case Unsubscribe():
+                self._unsubscribe(device, step.number)
+
+    def _fault(self, device: VirtualDevice, fault: AnyFault) -> None:
+        if not (isinstance(fault, OF_THE_NETWORK) or device.on):
+            self.say(f"{fault} left out: the device is off")
+            return
+        self.say(str(fault))
+        self.reach(type(fault).__name__.lower())
+        fault.begin(self)
+
+    def _notice(self, device: VirtualDevice, notice: Notice) -> None:
         key = notice.metadata.key
-        self.evidence.notices[(slot.index, notice.subscription.sid, key.oid, key.owner - 1)] += 1
-        self._say(f"{slot.index}: notified of {key.oid}@{key.owner - 1} for subscription {notice.subscription.sid}")
+        notified = (device.index, notice.subscription.sid, key.oid, key.owner - 1)
+        self.evidence.notices[notified] += 1
+        self._told[notified] = self.machines.now_s
+        self.say(f"{device.index}: notified of {key.oid}@{key.owner - 1} for subscription {notice.subscription.sid}")
 
     def _do(
-        self, slot: _Slot, text: str, action: Callable[[Node], Awaitable[Any]], done: Callable[[Any], None]
+        self, device: VirtualDevice, text: str, action: Callable[[Node], Awaitable[Any]], done: Callable[[Any], None]
     ) -> None:
-        node, machine = slot.node, slot.machine
+        node, machine = device.node, device.running()
         assert node is not None
-        assert machine is not None
 
         async def act() -> None:
             try:
                 result = await action(node)
             except Exception as error:
-                self._say(f"{slot.index}: {text} failed: {error!r}")
-                self.evidence.states["operations failed"] += 1
+                self.say(f"{device.index}: {text} failed: {error!r}")
+                self.reach("operations failed")
                 return
             done(result)
-            self._say(f"{slot.index}: {text} done")
+            self.say(f"{device.index}: {text} done")
 
-        self._say(f"{slot.index}: {text}")
+        self.say(f"{device.index}: {text}")
         machine.begin(act())
 
-    def _insert(self, slot: _Slot, name: str, tags: tuple[str, ...], size: int) -> None:
-        content = f"{name} of {slot.index} ".encode() * (1 + size // 10)
-        made = self.evidence.objects[(name, slot.index)] = Inserted(name, slot.index, tags, content[:size])
+    def _insert(self, device: VirtualDevice, step: Insert) -> None:
+        name, tags, size = step.name, step.tags, step.size_bytes
+        content = f"{name} of {device.index} ".encode() * (1 + size // 10)
+        made = self.evidence.objects[(name, device.index)] = Inserted(name, device.index, tags, content[:size])
 
         def done(_: object) -> None:
-            made.acknowledged = True
+            made.acknowledged_s = self.machines.now_s
 
         self._do(
-            slot, f"insert {name} {'+'.join(tags)} ({size} B)", lambda node: node.insert(name, made.content, tags), done
+            device,
+            f"insert {name} {'+'.join(tags)} ({size} B)",
+            lambda node: node.insert(name, made.content, tags),
+            done,
         )
 
-    def _delete(self, slot: _Slot, name: str) -> None:
-        made = self.evidence.objects.get((name, slot.index))
-        if made is None or not made.acknowledged:
+    def _delete(self, device: VirtualDevice, name: str) -> None:
+        made = self.evidence.objects.get((name, device.index))
+        if made is None or not made.lives:
             return
         made.deletion_begun = True
 
         def done(_: object) -> None:
             made.deleted = True
 
-        self._do(slot, f"delete {name}", lambda node: node.delete(name), done)
+        self._do(device, f"delete {name}", lambda node: node.delete(name), done)
 
-    def _subscribe(self, slot: _Slot, query: int) -> None:
+    def _subscribe(self, device: VirtualDevice, query: int) -> None:
         def done(stream: Any) -> None:
-            self.evidence.subscriptions.append(Subscribed(slot.index, query, stream.key.sid))
+            self.evidence.subscriptions.append(Subscribed(device.index, query, stream.key.sid, self.machines.now_s))
 
-        self._do(slot, f"subscribe {QUERIES[query][0]}", lambda node: node.subscribe(QUERIES[query][0]), done)
+        self._do(device, f"subscribe {QUERIES[query][0]}", lambda node: node.subscribe(QUERIES[query][0]), done)
 
-    def _unsubscribe(self, slot: _Slot, number: int) -> None:
-        mine = [one for one in self.evidence.subscriptions if one.node == slot.index and not one.ended]
+    def _unsubscribe(self, device: VirtualDevice, number: int) -> None:
+        mine = [one for one in self.evidence.subscriptions if one.node == device.index and not one.ended]
         if mine:
             one = mine[number % len(mine)]
             one.ended = True
-            self._do(slot, f"unsubscribe {one.sid}", lambda node: node.unsubscribe(one.sid), lambda _: None)
-
-    def _fault(self, slot: _Slot, step: Step) -> None:
-        machine, machines = slot.machine, self.machines
-        assert machine is not None
-        self.evidence.states[step.what] += 1
-        if step.what in ("pause", "suspend") and step.lasts_s > 15.0:
-            self.evidence.states[f"{step.what} for longer than peers wait"] += 1
-        self._say(f"{slot.index}: {step.what} {step.given or ''} for {step.lasts_s:g} s")
-        match step.what:
-            case "kill":
-                machines.kill(machine)
-                slot.node = None
-                machines.at(machines.now_s + step.lasts_s, partial(self._start, slot))
-            case "pause":
-                machine.paused = True
-                machines.at(machines.now_s + step.lasts_s, partial(setattr, machine, "paused", False))
-            case "suspend":
-                machines.suspend(machine, step.lasts_s)
-            case "set clock":
-                slot.wrong_s = machine.wrong_s = step.given
-            case "move" if self.history.everywhere:
-                slot.moves += 1
-                machine.hosts = (f"10.0.{slot.moves}.{slot.index + 1}", f"fd00::{slot.moves}:{slot.index + 1}")
-
-    def _part(self, step: Step) -> None:
-        self.evidence.states["partition"] += 1
-        self._say(f"the nodes below {step.given} are cut off for {step.lasts_s:g} s")
-        self.machines.parts = {str(index): 1 for index in range(step.given)}
-        self.machines.at(self.machines.now_s + step.lasts_s, self._merge)
-
-    def _merge(self) -> None:
-        self._say("the network is in one part")
-        self.machines.parts = {}
-
-    def _change_weather(self, step: Step) -> None:
-        self.evidence.states["bad weather"] += 1
-        self._say(f"the network: {step.given} for {step.lasts_s:g} s")
-        self._weather += 1
-        number, self.machines.weather = self._weather, step.given
-
-        def end() -> None:
-            if self._weather == number:
-                self.machines.weather = Weather()
-
-        self.machines.at(self.machines.now_s + step.lasts_s, end)
+            self._do(device, f"unsubscribe {one.sid}", lambda node: node.unsubscribe(one.sid), lambda _: None)
 
     def _repair(self) -> None:
         """Faults that are still under way end by themselves at this time; the network is whole."""
-        self._merge()
-        self.machines.weather = Weather()
+        self.machines.parts, self.machines.weather = {}, Weather()
+        self.say("the network is whole")
 
     def _examine(self) -> None:
-        """Every node searches for everything, and retrieves some of what it was notified of."""
-        evidence, machines = self.evidence, self.machines
-        for slot in self._slots:
-            if slot.node is None or slot.machine is None or not slot.machine.runs:
-                evidence.failures.append(f"node {slot.index} does not run at the end")
-                continue
-            slot.machine.begin(self._look(slot, slot.node))
-        machines.run(machines.now_s + 60.0)
-        for slot in self._slots:
-            if slot.node is not None:
-                evidence.peers[slot.index] = len(slot.node.device.neighbours())
-                evidence.off_s[slot.index] = slot.node.now() - EPOCH_S - machines.now_s
-            if slot.machine is not None:
-                evidence.failures += [str(context) for context in slot.machine.loop.failures]
+        """Every node asks for its past, searches for everything, and retrieves some of what it was notified of."""
+        for device in self.devices:
+            if device.node is None or device.machine is None or not device.machine.runs:
+                self.evidence.failures.append(f"node {device.index} does not run at the end")
+            else:
+                device.machine.begin(self._look(device, device.node))
 
-    async def _ask_for_more(self, slot: _Slot, node: Node, one: Subscribed) -> None:
+    def _count_remains(self) -> None:
+        evidence, machines = self.evidence, self.machines
+        for device in self.devices:
+            if device.node is not None and device.machine is not None:
+                own, loop = device.node.device, device.machine.loop
+                remains = Remains(
+                    len(own.neighbours()), own.host.link.unacknowledged, device.disk.records(), loop.timers()
+                )
+                evidence.remains[device.index] = remains
+                evidence.off_s[device.index] = device.node.now() - EPOCH_S - machines.now_s
+            if device.machine is not None:
+                evidence.failures += [str(context) for context in device.machine.loop.failures]
+
+    async def _ask_for_more(self, device: VirtualDevice, node: Node, one: Subscribed) -> None:
         """Past matches come in batches."""
         try:
             while node.remaining(one.sid):
                 await node.more(one.sid, PAST)
         except Exception as error:
-            self.evidence.failures.append(f"node {slot.index} cannot ask for more: {error!r}")
+            self.evidence.failures.append(f"node {device.index} cannot ask for more: {error!r}")
 
-    async def _look(self, slot: _Slot, node: Node) -> None:
+    async def _look(self, device: VirtualDevice, node: Node) -> None:
         evidence = self.evidence
         for one in evidence.subscriptions:
-            if one.node == slot.index and not one.ended:
-                await self._ask_for_more(slot, node, one)
-        keys = {key[2:] for key in evidence.notices if key[0] == slot.index}
+            if one.node == device.index and not one.ended:
+                await self._ask_for_more(device, node, one)
+        keys = {key[2:] for key in self._told if key[0] == device.index}
         for name, owner in sorted(keys)[:RETRIEVED]:
-            made = evidence.objects[(name, owner)]
-            if made.deletion_begun:
+            made = evidence.objects.get((name, owner))
+            if made is None or not made.lives:
                 continue
             try:
-                evidence.contents[(slot.index, name, owner)] = await node.retrieve(f"{name}@{owner + 1}")
+                evidence.contents[(device.index, name, owner)] = await node.retrieve(f"{name}@{owner + 1}")
             except Exception as error:
-                evidence.contents[(slot.index, name, owner)] = repr(error)
+                evidence.contents[(device.index, name, owner)] = repr(error)
         try:
             await node.find("a | b | c")  # the first search may meet routes of a node that was started again
             found = await node.find("a | b | c")
         except Exception as error:
-            evidence.failures.append(f"node {slot.index} cannot search: {error!r}")
+            evidence.failures.append(f"node {device.index} cannot search: {error!r}")
             return
-        evidence.found[slot.index] = {(metadata.key.oid, metadata.key.owner - 1) for metadata in found}
+        evidence.found[device.index] = {(metadata.key.oid, metadata.key.owner - 1) for metadata in found}

@@ -369,7 +369,8 @@ class Acquaintance:
 
     def _look(self) -> None:
         now_s = self._timers.now_s
-        if now_s - self._timed_s > TIMED_S:
+        slept = self.time is not None and self.time.slept()
+        if slept or now_s - self._timed_s > TIMED_S:
             self._timed_s = now_s
             addresses = self._peers.addresses()
             first = self._timed % max(1, len(addresses))

@@ -6,6 +6,9 @@ is half of the round trip. A node keeps the latest reading of each peer and goes
 and its peers, so one wrong clock, one liar or one laptop whose clock stood still in suspend moves nobody else. Of two,
 the later time holds: clocks that are wrong are mostly late. A node that has not joined follows the peers that have.
 
+The first answer that a new node gets may be a liar's, so where three or more compare their times, a node that follows
+others counts by its device's clock. Times that no clock shows are ignored.
+
 A node jumps to the crowd's time before it has joined. Later it jumps forward only if two clocks confirm it: two peers,
 or one peer and the device's own clock. Otherwise, if the difference lasts, its time runs at one and a half or half of
 its speed until it agrees; it jumps back only by more than ten minutes. When most clocks of three or more agree on
@@ -35,6 +38,10 @@ DOUBT_S = 10.0
 """How long a difference that no second clock confirms must last before the node follows it."""
 JUMP_BACK_S = 600.0
 """Further ahead, slewing would take longer than it helps."""
+MANY = 3
+"""So many times, this node's included, can outvote a wrong one."""
+LAST_S = 1e10
+"""In the year 2286: later times are a mistake or a lie."""
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -58,6 +65,8 @@ class _Seen(msgspec.Struct, frozen=True):
     device_s: float
     joined: bool
     error_s: float
+    at_s: float
+    """When it was measured."""
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -90,6 +99,8 @@ class CrowdTime:
         self._seen: dict[NodeId, _Seen] = {}
         self._doubted_s: float | None = None
         """Since when an unconfirmed difference lasts."""
+        self._device_s = self._device() - clock()
+        """The device's clock when it was looked at last, relative to `clock`."""
         self.joined = False
         """Whether others rely on this node's time."""
 
@@ -102,6 +113,12 @@ class CrowdTime:
     def correction_s(self) -> float:
         """Offset of the time from the device's clock."""
         return self.now() - self._device()
+
+    def slept(self) -> bool:
+        """Whether the device's clock has gone otherwise than its monotonic one since the last call: it was suspended,
+        or set."""
+        before_s, self._device_s = self._device_s, self._device() - self._clock()
+        return abs(self._device_s - before_s) > FAR_S
 
     def reading(self, asked_s: float, echo_s: float = 0.0) -> Reading:
         correction_s = 0.0 if self._fixed else self.correction_s
@@ -118,22 +135,24 @@ class CrowdTime:
 
     def compare(self, node: NodeId, other: Reading, took_s: float) -> Change | None:
         """An answer came, `took_s` after the question; what changes, if anything."""
-        if self._fixed or took_s < 0.0:
+        if self._fixed or took_s < 0.0 or not (0.0 <= other.now_s <= LAST_S and abs(other.correction_s) <= LAST_S):
             return None
         time_s = other.now_s + took_s / 2.0 - self._clock()
-        self._seen[node] = _Seen(time_s, time_s - other.correction_s, other.joined, took_s / 2.0)
+        at_s = self._clock()
+        self._seen[node] = _Seen(time_s, time_s - other.correction_s, other.joined, took_s / 2.0, at_s)
         return self._decide()
 
     def _decide(self) -> Change | None:
         mine_s = self.now() - self._clock()
         device_s = self._device() - self._clock()
-        own = _Seen(mine_s, device_s, self.joined, 0.0)
-        voters = self._voters(own)
+        voters = self._voters(_Seen(mine_s, device_s, self.joined, 0.0, self._clock()))
         target = sorted(voters, key=lambda seen: seen.time_s)[len(voters) // 2]
         behind_s = target.time_s - mine_s
-        tolerance_s = DRIFT_S + 2.0 * target.error_s if self.joined else NEAR_S + target.error_s
+        tolerance_s = NEAR_S + target.error_s
+        if self.joined:  # since it was measured, both may have approached another time
+            tolerance_s = DRIFT_S + 2.0 * (target.error_s + APPROACH * (self._clock() - target.at_s))
         if abs(behind_s) > tolerance_s:
-            return self._correct(behind_s, target, voters, device_s)
+            return self._correct(behind_s, target, device_s)
         self._doubted_s = None
         devices_s = sorted(seen.device_s for seen in voters)
         wrong_s = devices_s[len(devices_s) // 2] - mine_s
@@ -145,13 +164,14 @@ class CrowdTime:
         """The peers whose times count. A new node's own time only breaks ties among nodes that have joined."""
         joined = [seen for seen in self._seen.values() if seen.joined]
         if self.joined:
-            return [own, *joined]
+            follows = len(joined) + 1 >= MANY and abs(own.time_s - own.device_s) > FAR_S
+            return [msgspec.structs.replace(own, time_s=own.device_s) if follows else own, *joined]
         if joined:
             return joined if len(joined) % 2 else [own, *joined]
         return [own, *self._seen.values()]
 
-    def _correct(self, behind_s: float, target: _Seen, voters: list[_Seen], device_s: float) -> Change | None:
-        confirmed = sum(abs(seen.time_s - target.time_s) <= FAR_S for seen in voters)
+    def _correct(self, behind_s: float, target: _Seen, device_s: float) -> Change | None:
+        confirmed = sum(abs(seen.time_s - target.time_s) <= FAR_S for seen in self._seen.values() if seen.joined)
         confirmed += abs(device_s - target.time_s) <= FAR_S
         if not self.joined or (confirmed > 1 and (behind_s > 0.0 or behind_s < -JUMP_BACK_S)):
             self._origin_s = target.time_s

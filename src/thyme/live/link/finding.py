@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from ipaddress import ip_address
+from struct import Struct
 from typing import Annotated
 
 import msgspec
@@ -27,7 +28,8 @@ from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import TrafficKind
 
-PORT_BYTES = 2
+_HERE = Struct("!HQ")
+"""Port and session."""
 FIRST_S = (0.0, 0.2, 0.5, 1.0, 1.5, 2.0)
 """When a new node announces itself: the first may be lost, and two nodes should meet within two seconds."""
 AGAIN_S = 3.0
@@ -52,6 +54,7 @@ class Finder(msgspec.Struct, frozen=True):
     node: NodeId
     seal: Seal
     peers: Peers
+    session: int
     address: Callable[[], Address]
     sealed: Callable[[Kind, NodeId, bytes, Peer | None], bytes]
     """(kind, to, body, peer): a datagram, marked for a peer."""
@@ -87,12 +90,12 @@ class Finding:
 
     def announcement(self) -> bytes:
         """As large as the greeting that it asks for (`greetings.GREETING_BYTES`)."""
-        port = self._link.address()[1].to_bytes(PORT_BYTES, "big")
-        return self._link.sealed(Kind.HERE, EVERYBODY, port.ljust(GREETING_BYTES - HEADER_BYTES, b"\0"), None)
+        here = _HERE.pack(self._link.address()[1], self._link.session)
+        return self._link.sealed(Kind.HERE, EVERYBODY, here.ljust(GREETING_BYTES - HEADER_BYTES, b"\0"), None)
 
     def receive(self, data: bytes, source: Address) -> None:
-        """Greet the sender of an announcement, unless it is known at that port. A peer with another port was started
-        again before it was missed."""
+        """Greet the sender of an announcement, unless it is known at that port and in that session: a peer with another
+        was started again before it was missed."""
         if self.on_announcement is not None:
             self.on_announcement(data, source)
         if self.directory.receive(data):
@@ -104,9 +107,11 @@ class Finding:
             return
         if frame.kind is not Kind.HERE or len(data) < GREETING_BYTES or frame.sender == self._link.node:
             return
-        peer, port = self._link.peers.find(frame.sender), int.from_bytes(frame.body[:PORT_BYTES], "big")
+        peer, (port, session) = self._link.peers.find(frame.sender), _HERE.unpack_from(frame.body)
         if peer is None or peer.address[1] != port:
             self._greet((source[0], port))
+        elif peer.session != session:
+            self._link.greet(peer.address)
 
     def handle_peers(self, frame: Frame) -> None:
         """Receive the addresses of other peers from a peer, and greet them one after the other."""

@@ -289,9 +289,18 @@ class Link:
         def announce(datagram: bytes) -> None:
             self.outgoing.append((datagram, ANNOUNCED, "hello"))
 
-        greet = self.acquaintance.ask
+        known = self.acquaintance
         return Finder(
-            self._node, self._seal, self.peers, lambda: self._address, sealed, send, announce, greet, self._count
+            self._node,
+            self._seal,
+            self.peers,
+            known.session,
+            lambda: self._address,
+            sealed,
+            send,
+            announce,
+            known.ask,
+            self._count,
         )
 
     def _charge(self, sender: NodeId, signatures: int) -> None:

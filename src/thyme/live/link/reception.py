@@ -14,6 +14,7 @@ from itertools import product
 
 import msgspec
 
+from thyme.host import StoreFull
 from thyme.live.link.addresses import Address
 from thyme.live.link.frames import Frame, Kind
 from thyme.live.link.parcels import MAX_ACKNOWLEDGED, Pieces, unpack_messages, unpack_piece
@@ -147,5 +148,7 @@ class Reception:
             self._receiver.count(TrafficKind.DROPPED, "message", len(body), "forged message")
         except DecodeError:
             self._receiver.count(TrafficKind.DROPPED, "message", len(body), "unreadable message")
+        except StoreFull:  # it proves what cannot be kept
+            self._receiver.count(TrafficKind.DROPPED, "message", len(body), "the store is full")
         else:
             self._receiver.deliver(sender, message, len(body))

@@ -1,0 +1,63 @@
+"""People's devices, through all restarts: the disk, the clock and the addresses that stay, and the node that comes and
+goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from thyme.fuzz.live.disks import FaultyDisk
+from thyme.fuzz.live.machines import Machine, Machines
+from thyme.live import Node
+
+
+class VirtualDevice:
+    def __init__(self, machines: Machines, index: int, families: str, commit_s: float, *, everywhere: bool) -> None:
+        self.index = index
+        self.everywhere = everywhere
+        """Whether it listens to all its addresses, or to that of IPv4."""
+        self.wrong_s = 0.0
+        """Offset of its clock from the correct time."""
+        self.moves = 0
+        self.machine: Machine | None = None
+        self.node: Node | None = None
+        """The node while it takes part."""
+        self.waiting: list[Callable[[], None]] = []
+        """What its application wants to do as soon as it takes part."""
+        self._families, self._commit_s = families, commit_s
+        self._machines = machines
+        self.disk = self._new_disk()
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        known = {"4": f"10.0.{self.moves}.{self.index + 1}", "6": f"fd00::{self.moves}:{self.index + 1}"}
+        return tuple(known[family] for family in self._families)
+
+    @property
+    def on(self) -> bool:
+        return self.machine is not None and not self.machine.dead
+
+    def running(self) -> Machine:
+        """Its machine; only of one that is on."""
+        assert self.machine is not None
+        return self.machine
+
+    def crash(self, *, wiped: bool) -> None:
+        self._machines.kill(self.running())
+        self.node = None
+        self.waiting.clear()
+        self.disk.crash()
+        if wiped:
+            self.disk = self._new_disk()
+
+    def _new_disk(self) -> FaultyDisk:
+        return FaultyDisk(lambda: self._machines.now_s, self._after, self._commit_s)
+
+    def _after(self, delay_s: float, action: Callable[[], None]) -> None:
+        """The disk's thread tells the event loop."""
+        machine = self.running()
+
+        def tell() -> None:
+            if not machine.dead:
+                machine.do(action)
+
+        self._machines.at(self._machines.now_s + delay_s, tell)

@@ -1,0 +1,107 @@
+"""The judge of histories of live nodes, in terms of what applications see.
+
+When the network has been whole for `SETTLE_S`: every living object that was acknowledged before was notified to every
+subscription that it matches, whichever came first, and is found; deleted objects are not found; contents are equal.
+At the end, too, each was notified only once, unless a crash undid the device's memory of it; nobody was notified of
+what its owner did not insert; every node knows all others, holds a bounded state, sends little, and shows the right
+time if most clocks are right. What a liar is told, and what it says of itself, is not judged.
+
+The judge shares no code with nodes: queries are matched by its own rule, times are the simulation's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from thyme.fuzz.live.histories import ACTIVE_S, QUERIES, SETTLE_S, History
+from thyme.fuzz.live.playing import END_S, Evidence, Inserted, Subscribed
+
+MAX_OFF_S = 1.5
+"""A crowd's time may be off by this much if most clocks are right."""
+MAX_IDLE_FRAMES_PER_S = 12.0
+MAX_UNACKNOWLEDGED = 16
+"""Messages and parcels of a node under way at the end."""
+RECORDS_EACH = 40
+"""Records that an operation, or a notification, may leave on a disk, …"""
+RECORDS = 400
+"""… beyond these."""
+MAX_TIMERS = 400
+
+
+def judge(history: History, evidence: Evidence) -> list[str]:
+    """Which promises were broken, and how."""
+    broken = [f"internal error: {text}" for text in evidence.failures]
+    broken += _judge_lost(history, evidence)
+    broken += _judge_notices(history, evidence)
+    broken += _judge_searches(history, evidence)
+    broken += _judge_nodes(history, evidence)
+    return broken
+
+
+def _judge_lost(history: History, evidence: Evidence) -> Iterator[str]:
+    liar = history.liar
+    for one in sorted(evidence.subscriptions, key=lambda one: (one.node, one.sid)):
+        for (name, owner), made in evidence.objects.items():
+            if one.ended or not made.lives or liar in (one.node, owner) or not _matches(one, made):
+                continue
+            assert made.acknowledged_s is not None
+            due_s = max(ACTIVE_S, made.acknowledged_s, one.at_s) + SETTLE_S
+            seen = evidence.early if due_s <= evidence.early_s else evidence.notices
+            if due_s <= END_S and (one.node, one.sid, name, owner) not in seen:
+                late = " in time" if (one.node, one.sid, name, owner) in evidence.notices else ""
+                yield f"not notified{late}: node {one.node}, subscription {one.sid}, {name}@{owner}"
+
+
+def _judge_notices(history: History, evidence: Evidence) -> Iterator[str]:
+    known = {(one.node, one.sid): one for one in evidence.subscriptions}
+    for (node, sid, name, owner), count in sorted(evidence.notices.items()):
+        if history.liar in (node, owner):
+            continue
+        made, one = evidence.objects.get((name, owner)), known.get((node, sid))
+        what = f"node {node}, subscription {sid}, {name}@{owner}"
+        if count > 1 + evidence.repeatable[(node, sid, name, owner)]:
+            yield f"notified {count} times: {what}"
+        if made is None:
+            yield f"notified of what nobody inserted: {what}"
+        elif one is not None and not _matches(one, made):
+            yield f"notified of what does not match: {what}"
+
+
+def _judge_searches(history: History, evidence: Evidence) -> Iterator[str]:
+    for node, found in sorted(evidence.found.items()):
+        for (name, owner), made in evidence.objects.items():
+            if history.liar in (node, owner):
+                continue
+            there = (name, owner) in found
+            if there and made.deleted:
+                yield f"deleted and found: node {node}, {name}@{owner}"
+            early = made.lives and made.acknowledged_s is not None and made.acknowledged_s < ACTIVE_S
+            if early and not there:
+                yield f"not found: node {node}, {name}@{owner}"
+    for (node, name, owner), content in sorted(evidence.contents.items()):
+        if history.liar not in (node, owner) and content != evidence.objects[(name, owner)].content:
+            yield f"not retrieved: node {node}, {name}@{owner}: {str(content)[:80]}"
+
+
+def _judge_nodes(history: History, evidence: Evidence) -> Iterator[str]:
+    right = 2 * (evidence.wrong_clocks + (history.liar >= 0)) < history.nodes
+    most = RECORDS + RECORDS_EACH * (len(evidence.objects) + len(evidence.subscriptions) + len(evidence.notices))
+    for node, remains in sorted(evidence.remains.items()):
+        if node == history.liar:
+            continue
+        if remains.peers != history.nodes - 1:
+            yield f"node {node} has {remains.peers} of {history.nodes - 1} peers"
+        if right and abs(evidence.off_s[node]) > MAX_OFF_S:
+            yield f"the time of node {node} is {evidence.off_s[node]:.1f} s off"
+        if evidence.idle_frames_per_s[node] > MAX_IDLE_FRAMES_PER_S:
+            yield f"node {node} sends {evidence.idle_frames_per_s[node]:.1f} frames a second while idle"
+        if remains.unacknowledged > MAX_UNACKNOWLEDGED:
+            yield f"node {node} has {remains.unacknowledged} messages under way while idle"
+        if remains.records > most or remains.timers > MAX_TIMERS:
+            yield f"node {node} holds {remains.records} records and {remains.timers} timers"
+
+
+def _matches(one: Subscribed, made: Inserted) -> bool:
+    _, wanted, unwanted = QUERIES[one.query]
+    tags = set(made.tags)
+    return any(tags.issuperset(some) for some in wanted) and not tags.intersection(unwanted)
