@@ -32,10 +32,18 @@ class FaultyDisk(SimulatedDisk):
             raise StoreFull("the simulated disk is failing")
         super().put(kind, key, value)
 
-    def write(self, key: str, offset: int, part: bytes, written: Callable[[], None] | None = None) -> None:
+    def write(
+        self,
+        key: str,
+        offset: int,
+        part: bytes,
+        written: Callable[[], None] | None = None,
+        *,
+        since_s: float | None = None,
+    ) -> None:
         if self.full or self.failing:
             raise StoreFull("the simulated disk is full")
-        super().write(key, offset, part, written)
+        super().write(key, offset, part, written, since_s=since_s)
 
     def slow_down(self, commit_s: float) -> None:
         self._section = DiskSection(commit_s)
