@@ -54,6 +54,9 @@ class Net:
     def cut(self, one: int, other: int) -> None:
         self._cuts |= {(NodeId(one), NodeId(other)), (NodeId(other), NodeId(one))}
 
+    def mend(self, one: int, other: int) -> None:
+        self._cuts -= {(NodeId(one), NodeId(other)), (NodeId(other), NodeId(one))}
+
     def linked(self, one: NodeId, other: NodeId) -> bool:
         a, b = self.hosts[one], self.hosts[other]
         near = a.place.distance_m(b.place) <= self.range_m

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from net import Net
+from net import GIVEN_UP_S, Net
 
 from thyme.model.ids import NodeId
+from thyme.routing.flooding import Flooding
 from thyme.routing.ondemand import OnDemandOptions, OnDemandRouter
 from thyme.wire.flooding import Flooded
 from thyme.wire.message import Message
-from thyme.wire.ondemand import RouteRequest
+from thyme.wire.ondemand import RouteError, RouteRequest
 
 Place = tuple[float, float]
 LETTER = Flooded(NodeId(0), 7, 0, b"")
@@ -72,3 +73,34 @@ def test_a_broken_route_is_replaced(seed: int) -> None:
     assert route is not None
     crowd.net.cut(0, route.next_hop)
     assert crowd.send(0, 3) > 0
+
+
+def test_one_lost_frame_breaks_no_route() -> None:
+    crowd = Crowd([(0.0, 0.0), (80.0, 0.0), (160.0, 0.0)])
+    crowd.send(0, 2)
+    crowd.net.cut(0, 1)
+    crowd.net.after(0.5 * GIVEN_UP_S, lambda: crowd.net.mend(0, 1))
+    assert crowd.send(0, 2) == 0
+    assert not crowd.net.sent(RouteError)
+
+
+def test_a_flood_shows_the_way_back_to_its_origin() -> None:
+    crowd = Crowd(GRID)
+    floods = []
+    for router, host in zip(crowd.routers, crowd.net.hosts.values(), strict=True):
+        floods.append(Flooding(host, lambda *_: None, routes=router.flood_routes()))
+        host.layers.append(floods[-1])
+    floods[143].flood(LETTER)
+    crowd.net.run(crowd.net.now_s + 5.0)
+    assert all(crowd.send(node, 143) == 0 for node in (0, 11, 70, 132))
+
+
+def test_of_a_flood_and_a_request_the_later_one_counts() -> None:
+    crowd = Crowd([(0.0, 0.0), (80.0, 0.0), (160.0, 0.0)])
+    router = crowd.routers[0]
+    first, second = router.next_sequence(), router.next_sequence()
+    crowd.routers[2].learn(NodeId(0), NodeId(1), 2, second)
+    crowd.routers[2].learn(NodeId(0), NodeId(0), 1, first)
+    route = crowd.routers[2].route_to(NodeId(0))
+    assert route is not None
+    assert route.next_hop == 1

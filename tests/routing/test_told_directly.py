@@ -105,6 +105,7 @@ def test_on_another_way_the_proof_goes_along(make: Callable[[], OnDemand | Geogr
     assert isinstance(arrived, Notification)
     assert arrived.matches[0].proof
     ways = [(by, to) for by, to, _ in crowd.frames()]
-    assert ways == [(OWNER, SUBSCRIBER), (OWNER, MIDDLE), (MIDDLE, SUBSCRIBER)]
+    assert ways[0] == (OWNER, SUBSCRIBER)
+    assert ways[-2:] == [(OWNER, MIDDLE), (MIDDLE, SUBSCRIBER)]
     (without, *with_proof) = [len(payload) for _, _, payload in crowd.frames()]
     assert min(with_proof) > without

@@ -16,7 +16,7 @@ from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, TrafficKind
 from thyme.routing.broadcasts import BroadcastHandler
-from thyme.routing.layer import Deliver
+from thyme.routing.layer import Deliver, FloodRoutes
 from thyme.routing.tables import SeenTable
 from thyme.wire.codec import DecodeError
 from thyme.wire.flooding import Flooded
@@ -37,7 +37,10 @@ class FloodingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Flooding:
     """Floods this node's messages and passes on the others'."""
 
-    def __init__(self, host: Host, deliver: Deliver, options: FloodingOptions | None = None) -> None:
+    def __init__(
+        self, host: Host, deliver: Deliver, options: FloodingOptions | None = None, routes: FloodRoutes | None = None
+    ) -> None:
+        """`routes` numbers this node's floods and learns the way back from those that arrive."""
         self._host = host
         self._deliver = deliver
         self._options = options or FloodingOptions()
@@ -45,7 +48,8 @@ class Flooding:
         self._seen: Bounded[tuple[NodeId, int], None] = Bounded(
             self._options.memory, parting=lambda seen, _: self._table.forget(*seen)
         )
-        self._numbers = host.random.getrandbits(40) << 20
+        self._routes = routes
+        self._number = host.random.getrandbits(40) << 20
         self._echoes: Bounded[int, Callable[[], None]] = Bounded(AWAITED_ECHOES)
         self.hops = 0
         """How many hops the message now being delivered has travelled."""
@@ -55,10 +59,10 @@ class Flooding:
 
     def flood(self, message: Message, echoed: Callable[[], None] | None = None) -> None:
         """Send to everybody; `echoed` is called once when a neighbour is first heard passing the message on."""
-        self._numbers += 1
+        self._number = self._routes.next_sequence() if self._routes else self._number + 1
         if echoed:
-            self._echoes[self._numbers] = echoed
-        flooded = Flooded(self._host.node, self._numbers, 0, self._host.codec.encode(message))
+            self._echoes[self._number] = echoed
+        flooded = Flooded(self._host.node, self._number, 0, self._host.codec.encode(message))
         self._remember(flooded)
         self._host.broadcast(flooded)
 
@@ -71,6 +75,8 @@ class Flooding:
                 self._table.add(message.origin, message.number)
             return True
         self._remember(message)
+        if self._routes:
+            self._routes.learn(message.origin, sender, message.hops + 1, message.number)
         try:
             payload = self._host.codec.decode(message.payload)
         except DecodeError:

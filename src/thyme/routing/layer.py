@@ -26,6 +26,16 @@ class Layer(Interface):
         """Handle a frame if it is this layer's own; False if it is not."""
 
 
+class FloodRoutes(Interface):
+    """Routes back to those whose floods arrive."""
+
+    def next_sequence(self) -> int:
+        """A number for a flood of this node, larger than all before."""
+
+    def learn(self, origin: NodeId, next_hop: NodeId, hops: int, sequence: int) -> None:
+        """A flood of `origin` arrived from `next_hop`, `hops` hops away from its origin."""
+
+
 class UnicastRouter(Layer, Interface):
     """A layer that gets a message to one node over several hops (DSDV, on-demand routes)."""
 
@@ -38,3 +48,6 @@ class UnicastRouter(Layer, Interface):
     def broadcast_handlers(self, kind: type[Message]) -> tuple[BroadcastHandler, ...]:
         """How broadcasts of a type are handled at many nodes with one call instead of by `receive`; empty if they are
         not."""
+
+    def flood_routes(self) -> FloodRoutes | None:
+        """Where floods are reported, if this router learns routes from them."""

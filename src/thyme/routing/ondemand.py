@@ -2,13 +2,16 @@
 
 After AODV: a request for a target is flooded, every node on its path learns the reverse route, the target (or a node
 with a fresh route) answers along it, and packets follow. Sequence numbers keep routes free of loops: a route is
-replaced only by a newer one, or by a shorter one of the same age. A link failure invalidates every route over the link
-and is reported to the nodes that used them, so a route may live long (`route_life_s`). DRIP asks for "lightweight
+replaced only by a newer one, or by a shorter one of the same age. A broken link invalidates every route over it and is
+reported to the nodes that used them, so a route may live long (`route_life_s`). DRIP asks for "lightweight
 on-demand" routes to brokers (§IV); Thyme-ES and Thyme-LS use them unless DSDV is set.
 
 In a crowd most rebroadcasts of a request reach no new node. A node that received `enough_copies` of a request while it
 waited to rebroadcast it does not. That may cut off nodes behind it, so all nodes rebroadcast the second request of an
 origin.
+
+A flood of an approach is as good as a request: it teaches every node the way back to its origin. Its number is the
+origin's next sequence number, so that such a route is as free of loops as the others.
 """
 
 from __future__ import annotations
@@ -23,11 +26,16 @@ from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, TrafficKind
 from thyme.routing.broadcasts import BroadcastHandler
-from thyme.routing.layer import Deliver
+from thyme.routing.layer import Deliver, FloodRoutes
 from thyme.wire.codec import DecodeError
 from thyme.wire.message import Message
 from thyme.wire.ondemand import Routed, RouteError, RouteReply, RouteRequest
 
+BROKEN_AFTER = 2
+"""Frames to a neighbour that the link gives up, each within `FAILURES_S` of the one before, until the link counts as
+broken. In a busy network single frames are given up for want of airtime. If one failure broke all routes over a link,
+their searches would take more airtime: at 196 static nodes this fed itself until nothing else was sent."""
+FAILURES_S = 5.0
 AGAIN_S = 10.0
 """A second request of one origin for one target within this time is a retry: the first one failed."""
 MAX_ROUTES = 10_000
@@ -83,6 +91,8 @@ class OnDemandRouter:
         """Requests, and the number of copies received of each."""
         self._asked_s: Bounded[tuple[NodeId, NodeId], float] = Bounded(self._options.memory, renewing=True)
         """When a request of an origin for a target was last received."""
+        self._failures: Bounded[NodeId, tuple[int, float]] = Bounded(MAX_ROUTES)
+        """Failures in a row of links to neighbours, and when the last one was."""
         self._requests = host.random.getrandbits(30) << 20
         # A sequence number that grows across restarts, so that neighbours' old routes never look newer.
         self._sequence = int(host.now() * 1000.0)
@@ -113,6 +123,13 @@ class OnDemandRouter:
 
     def broadcast_handlers(self, kind: type[Message]) -> tuple[BroadcastHandler, ...]:
         return ()
+
+    def flood_routes(self) -> FloodRoutes:
+        return self
+
+    def next_sequence(self) -> int:
+        self._sequence += 1
+        return self._sequence
 
     def receive(self, sender: NodeId, message: Message) -> bool:
         match message:
@@ -153,12 +170,11 @@ class OnDemandRouter:
         search.timer = self._host.after(REPLY_WAIT_S * 2**search.tries, lambda: self._request(target))
         search.tries += 1
         self._requests += 1
-        self._sequence += 1
         known = self._routes.get(target)
         request = RouteRequest(
             self._host.node,
             self._requests,
-            self._sequence,
+            self.next_sequence(),
             target,
             known.sequence if known else -1,
             0,
@@ -183,16 +199,16 @@ class OnDemandRouter:
         now_s, asked = self._host.now(), (request.origin, request.target)
         again = now_s - self._asked_s.get(asked, -inf) < AGAIN_S
         self._asked_s[asked] = now_s
-        self._learn(request.origin, sender, request.hops + 1, request.origin_sequence)
+        self.learn(request.origin, sender, request.hops + 1, request.origin_sequence)
         if request.target == self._host.node:
             self._sequence = max(self._sequence + 1, request.target_sequence)
             reply = RouteReply(request.origin, request.target, self._sequence, 0)
-            self._host.unicast(sender, reply, lambda: self._broken(sender))
+            self._host.unicast(sender, reply, lambda: self._link_failed(sender))
             return
         known = self.route_to(request.target)
         if known and request.target_sequence >= 0 and known.sequence > request.target_sequence:
             reply = RouteReply(request.origin, request.target, known.sequence, known.hops)
-            self._host.unicast(sender, reply, lambda: self._broken(sender))
+            self._host.unicast(sender, reply, lambda: self._link_failed(sender))
             return
         if request.hops + 1 < request.hop_limit:
             onward = msgspec.structs.replace(request, hops=request.hops + 1)
@@ -206,14 +222,14 @@ class OnDemandRouter:
             self._host.broadcast(request)
 
     def _on_reply(self, sender: NodeId, reply: RouteReply) -> None:
-        self._learn(reply.target, sender, reply.hops + 1, reply.target_sequence)
+        self.learn(reply.target, sender, reply.hops + 1, reply.target_sequence)
         if reply.origin != self._host.node:
             back = self.route_to(reply.origin)
             if back is None:
                 self._drop("reply lost its way back")
                 return
             onward = msgspec.structs.replace(reply, hops=reply.hops + 1)
-            self._host.unicast(back.next_hop, onward, lambda: self._broken(back.next_hop))
+            self._host.unicast(back.next_hop, onward, lambda: self._link_failed(back.next_hop))
             return
         search = self._searches.pop(reply.target, None)
         if search is None:
@@ -247,7 +263,7 @@ class OnDemandRouter:
         next_hop = route.next_hop
 
         def lost() -> None:
-            self._broken(next_hop)
+            self._link_failed(next_hop)
             if reroutes > 0:
                 payload = packet.payload if message is None else self._host.codec.encode(message)
                 self._dispatch(msgspec.structs.replace(packet, payload=payload), failed, reroutes - 1)
@@ -269,7 +285,16 @@ class OnDemandRouter:
         if lost:
             self._host.broadcast(RouteError(tuple(lost)))
 
-    def _broken(self, next_hop: NodeId) -> None:
+    def _link_failed(self, next_hop: NodeId) -> None:
+        failures, last_s = self._failures.pop(next_hop, (0, -inf))
+        now_s = self._host.now()
+        failures = failures + 1 if now_s - last_s < FAILURES_S else 1
+        if failures >= BROKEN_AFTER:
+            self._break(next_hop)
+        else:
+            self._failures[next_hop] = (failures, now_s)
+
+    def _break(self, next_hop: NodeId) -> None:
         lost = []
         for target, route in self._routes.items():
             if route.valid and route.next_hop == next_hop:
@@ -279,7 +304,7 @@ class OnDemandRouter:
         if lost:
             self._host.broadcast(RouteError(tuple(lost)))
 
-    def _learn(self, target: NodeId, next_hop: NodeId, hops: int, sequence: int) -> None:
+    def learn(self, target: NodeId, next_hop: NodeId, hops: int, sequence: int) -> None:
         known = self.route_to(target)
         stale = known is None and sequence >= self._sequence_of(target)
         newer = known is not None and (sequence > known.sequence or (sequence == known.sequence and hops < known.hops))

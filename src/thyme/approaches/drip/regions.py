@@ -115,7 +115,7 @@ class Regions:
         found = Nearby(presence.broker, presence.region, presence.sequence, delay_s, presence.hops + 1, now_s)
         if not self._admit(found):
             return
-        self._routes.learn_from_broadcast(presence.broker, sender, presence.hops + 1, presence.sequence)
+        self._routes.learn(presence.broker, sender, presence.hops + 1, presence.sequence)
         self._choose()
         if presence.hops + 1 < self._options.hop_limit:
             wait_s = self._options.hop_wait_s + self._host.random.uniform(0.0, HOP_JITTER_S)

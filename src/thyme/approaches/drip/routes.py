@@ -17,14 +17,6 @@ from thyme.wire.ondemand import Routed
 class BrokerRoutes(OnDemandRouter):
     """On-demand routes that learn from broadcasts and from passing packets."""
 
-    def next_sequence(self) -> int:
-        """The number of this node's next broadcast: newer than every route to it."""
-        self._sequence += 1
-        return self._sequence
-
-    def learn_from_broadcast(self, broker: NodeId, sender: NodeId, hops: int, sequence: int) -> None:
-        self._learn(broker, sender, hops, sequence)
-
     def send_searching(self, to: NodeId, message: Message) -> None:
         """Send, and look for a route if there is none."""
         if to == self._host.node or self.route_to(to):

@@ -81,8 +81,8 @@ class LocalStorage(ReactiveStore):
     def __init__(self, host: Host, router: RouterFactory, options: LocalStorageOptions | None = None) -> None:
         self.options = options or LocalStorageOptions()
         super().__init__(host, self.options.limits)
-        self._flooding = Flooding(host, self._on_flooded, self.options.flooding)
         self._router = router(host, self._on_message)
+        self._flooding = Flooding(host, self._on_flooded, self.options.flooding, self._router.flood_routes())
         self._requests = Requests(host, self.options.retry)
         self._echoes = Requests(host, self.options.echo)
         self._contents = Contents(host)

@@ -150,6 +150,9 @@ class Dsdv:
     def has_room(self) -> bool:
         return self._waiting.has_room()
 
+    def flood_routes(self) -> None:
+        """DSDV knows all routes from its tables."""
+
     def receive(self, sender: NodeId, message: Message) -> bool:
         if isinstance(message, TableUpdate):
             self._read(sender, message.entries)
