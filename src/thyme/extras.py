@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from thyme.model.errors import InputError
 
 EXTRAS = {
-    "gallery": ("PIL",),
+    "gallery": ("PIL", "cryptography"),
     "study": ("jinja2", "matplotlib", "networkx", "numba", "pandas", "pyarrow", "pyspark", "scipy"),
 }
 """By name of the extra, the packages that it installs and that are imported."""

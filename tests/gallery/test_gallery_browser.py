@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from browsing import BROWSER, DESK, NO_BROWSER, PATIENCE_S, PHONE, WAIT_MS, Open, browse, pages, playwright
 from gallery_scene import gallery, holds, jpeg, node_of, post
-from networks import cable, refusal
+from networks import network, refusal
 
 import thyme.gallery
 from thyme.approaches.interface import Failure
@@ -210,6 +210,12 @@ def test_a_closed_gallery_is_entered_with_the_right_passphrase_only(tmp_path: Pa
             await subscribe(page, "cake")
             await page.locator("[data-name=people]", has_text="One device" if right else "Nobody").wait_for()
             await tiles(page, 1 if right else 0)
+            announced = node_of(host).device.host.link.finding.directory.announcement()
+            assert node_of(guest).device.host.link.finding.directory.receive(announced), "as multicast carries it"
+            await page.reload()
+            await page.wait_for_selector("[data-name=people].some" if right else ".banner.bad")
+            warning = page.get_by_text("a gallery of this name with another passphrase")
+            assert await warning.count() == (0 if right else 1)
 
     browse(play)
 
@@ -221,7 +227,10 @@ def guest_page(application: Application) -> str:
 
 async def enter(open_page: Open, address: str, name: str) -> Any:
     """The page of a guest who scanned the code, and who is then called so."""
-    page = await open_page(address, PHONE, ready="[data-name=guest]")
+    return await name_oneself(await open_page(address, PHONE, ready="[data-name=guest]"), name)
+
+
+async def name_oneself(page: Any, name: str) -> Any:
     await page.fill("[data-name=guest]", name)
     await page.click("[data-name=enter]")
     await page.wait_for_selector(".tabs")
@@ -267,43 +276,64 @@ def test_a_host_and_two_guests_share_photos_and_nothing_else(tmp_path: Path) -> 
 
 
 @pytest.mark.long
-@pytest.mark.skipif(bool(refusal()), reason=refusal())
-def test_phones_on_another_machine_are_guests_over_plain_http(tmp_path: Path) -> None:
-    """The host and the phones are in different network namespaces, so the browser treats the page as not secure."""
+@pytest.mark.skipif(bool(refusal()), reason=refusal() or "-")
+@pytest.mark.parametrize("https", [False, True], ids=["http", "https"])
+def test_a_host_and_two_phones_on_three_machines_share_photos(tmp_path: Path, https: bool) -> None:
+    """Each in a network namespace of its own, so that no page is of the browser's own machine."""
 
-    async def run(host: str, phones: str) -> None:
-        program = tmp_path / "browser"
-        program.write_text(f'#!/bin/sh\nexec ip netns exec {phones} {BROWSER} "$@"\n')
+    def browser_in(machine: str) -> str:
+        program = tmp_path / f"browser-{machine}"
+        program.write_text(f'#!/bin/sh\nexec ip netns exec {machine} {BROWSER} "$@"\n')
         program.chmod(0o700)
+        return str(program)
+
+    async def run(host: str, *machines: str) -> None:
         async with (
             asyncio.timeout(PATIENCE_S),
-            shared_gallery(tmp_path, host) as address,
-            pages(str(program)) as opened,
+            shared_gallery(tmp_path, host, *(["--https"] if https else [])) as address,
+            pages(browser_in(machines[0])) as on_one,
+            pages(browser_in(machines[1])) as on_other,
         ):
             assert address.startswith("http://10.77.0.1:")
-            bob, cem = [await enter(opened, address, name) for name in ("Bob", "Cem")]
+            bob = await enter_from_afar(on_one, address, "Bob", https)
+            cem = await enter_from_afar(on_other, address, "Cem", https)
             await bob.set_input_files("input[data-name=files]", photo_file(3, "dance"))
             await tile(cem, "dance").get_by_text("Bob, guest of Ana").wait_for()
             await tile(cem, "dance").locator("[data-name=download]").click()
-            await cem.click("a[data-tab=downloads]")
-            await tile(cem, "dance").wait_for()
+            async with cem.expect_download() as saving:
+                await cem.get_by_text("Save file").click()
+            assert (await saving.value).suggested_filename == "dance.jpg"
             await cem.click("[data-name=invite]")
             await cem.click("[data-name=copy]")
             await cem.get_by_text("Copied", exact=True).wait_for()
             refused = await cem.evaluate("fetch('/v1/objects').then((answer) => answer.status)")
-            assert (refused, await cem.evaluate("window.isSecureContext")) == (403, False)
+            assert (refused, await cem.evaluate("window.isSecureContext")) == (403, https)
+            if https:
+                assert all(each["secure"] for each in await cem.context.cookies())
 
-    with cable() as (host, phones):
-        asyncio.run(run(host, phones))
+    with network(3) as machines:
+        asyncio.run(run(*machines))
+
+
+async def enter_from_afar(open_page: Open, address: str, name: str, https: bool) -> Any:
+    """The guest who scanned the code; over https, somebody who reads why the browser warns and goes on."""
+    if not https:
+        return await enter(open_page, address, name)
+    page = await open_page(address, PHONE, ready="[data-name=continue]", ignore_https_errors=True)
+    assert not await page.evaluate("window.isSecureContext")
+    refused = await page.evaluate("fetch('/v1/gallery/state').then((answer) => answer.status)")
+    assert refused == 404, "over http there is nothing else"
+    await page.click("[data-name=continue]")
+    return await name_oneself(page, name)
 
 
 @asynccontextmanager
-async def shared_gallery(folder: Path, host: str) -> AsyncIterator[str]:
+async def shared_gallery(folder: Path, host: str, *options: str) -> AsyncIterator[str]:
     """A gallery in a process of its own on a network of its own, and the address that guests scan there."""
     command = "from thyme.cli.main import run; run()"
     process = await asyncio.create_subprocess_exec(
         *("ip", "netns", "exec", host, sys.executable, "-c", command, "gallery", "--share", "--port", "0"),
-        *("--name", "Test", "--by", "Ana", "--folder", str(folder / "host")),
+        *("--name", "Test", "--by", "Ana", "--folder", str(folder / "host"), *options),
         stdout=asyncio.subprocess.PIPE,
     )
     try:

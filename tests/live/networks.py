@@ -1,4 +1,4 @@
-"""Networks that a test makes for itself: network namespaces of the system, each with its end of one cable."""
+"""Networks that a test makes for itself: network namespaces of the system, each with its cable to a switch."""
 
 from __future__ import annotations
 
@@ -23,16 +23,19 @@ def refusal() -> str:
 
 
 @contextmanager
-def cable(*, ipv4: bool = True, ipv6: bool = True) -> Iterator[tuple[str, str]]:
-    """Two machines, as it were, on one network."""
-    names = [f"thyme-{os.getpid()}-{end}" for end in "ab"]
-    ends = [f"ty{os.getpid() % 100_000}{end}" for end in "ab"]
+def network(machines: int = 2, *, ipv4: bool = True, ipv6: bool = True) -> Iterator[tuple[str, ...]]:
+    """Machines, as it were, on one switch; the first has the address 10.77.0.1, the next 10.77.0.2."""
+    switch = f"thyme-{os.getpid()}-switch"
+    names = tuple(f"thyme-{os.getpid()}-{i + 1}" for i in range(machines))
     try:
-        for name in names:
+        for name in (switch, *names):
             _ip("netns", "add", name)
-        _ip("link", "add", ends[0], "type", "veth", "peer", "name", ends[1])
-        for i, (name, end) in enumerate(zip(names, ends, strict=True)):
-            _ip("link", "set", end, "netns", name)
+        _ip("-n", switch, "link", "add", "bridge", "type", "bridge", "mcast_snooping", "0")
+        _ip("-n", switch, "link", "set", "bridge", "up")
+        for i, name in enumerate(names):
+            end, port = f"ty{os.getpid() % 100_000}m{i}", f"port{i}"
+            _ip("-n", name, "link", "add", end, "type", "veth", "peer", "name", port, "netns", switch)
+            _ip("-n", switch, "link", "set", port, "master", "bridge", "up")
             if not ipv6:
                 command = ["sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1"]
                 subprocess.run(["ip", "netns", "exec", name, *command], check=False, capture_output=True)
@@ -42,9 +45,9 @@ def cable(*, ipv4: bool = True, ipv6: bool = True) -> Iterator[tuple[str, str]]:
             _ip("-n", name, "link", "set", "lo", "up")
         for name in names:
             _wait_until_settled(name)
-        yield names[0], names[1]
+        yield names
     finally:
-        for name in names:
+        for name in (*names, switch):
             subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from cores import Air, Core
-from networks import cable, refusal
+from networks import network, refusal
 from taps import Tap
 from test_live_link import End, closed, opened, until
 
@@ -61,7 +61,7 @@ class Program:
 @pytest.mark.skipif(bool(refusal()), reason=refusal() or "-")
 @pytest.mark.parametrize("kind", ["both", "IPv4 alone", "IPv6 alone"])
 def test_two_nodes_of_one_network_see_each_other_within_two_seconds_and_share(kind: str) -> None:
-    with cable(ipv4=kind != "IPv6 alone", ipv6=kind != "IPv4 alone") as (one, other):
+    with network(ipv4=kind != "IPv6 alone", ipv6=kind != "IPv4 alone") as (one, other):
         programs = [Program(one), Program(other)]
         try:
             came = [program.line() for program in programs]
@@ -141,7 +141,7 @@ print([_is_own(f"{host}%{name}") for host, name in local], _is_own("fe80::1%" + 
 @pytest.mark.long
 @pytest.mark.skipif(bool(refusal()), reason=refusal() or "-")
 def test_the_doctor_knows_the_devices_own_addresses_of_a_link() -> None:
-    with cable() as (one, _):
+    with network() as (one, _):
         command = ["ip", "netns", "exec", one, sys.executable, "-c", OWN_ADDRESSES]
         said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     assert said.split() == ["[True]", "False", "True"]

@@ -27,6 +27,9 @@ def gallery(
     share: Annotated[
         bool, typer.Option("--share", help="Let phones on this network open the page; shows a QR code.")
     ] = False,
+    https: Annotated[
+        bool, typer.Option("--https", help="Serve guests over https; browsers warn first, and a page explains it.")
+    ] = False,
     name: Annotated[str, typer.Option(help="The gallery to be in; it is created if need be.")] = "",
     passphrase: Annotated[str, typer.Option(help="Of a closed gallery.", envvar="THYME_PASSPHRASE")] = "",
     invitation: Annotated[str, typer.Option(help="Join the gallery of an invitation (thyme:…).")] = "",
@@ -47,6 +50,8 @@ def gallery(
     from thyme.live.loop import run
     from thyme.live.node.position import position_of
 
+    if https:
+        _check_https(share)
     base = Path(folder).expanduser() if folder else user_data_path("thyme", appauthor=False) / "gallery"
     named = name or (DEMO_NAME if demo and not invitation else "")
     first = NewGallery(name=named, passphrase=passphrase, invitation=invitation) if named or invitation else None
@@ -54,6 +59,7 @@ def gallery(
         folder=base / "demo" if demo else base,
         port=port,
         share=share,
+        https=https,
         listen=listen or ("127.0.0.1:0" if demo else ""),
         peers=tuple(peer or ()),
         position=position_of(at, "--at ") if at else None,
@@ -63,6 +69,15 @@ def gallery(
         demo=demo,
     )
     run(_run(options, open_page))
+
+
+def _check_https(share: bool) -> None:
+    from thyme.extras import require
+    from thyme.model.errors import InputError
+
+    if not share:
+        raise InputError("--https is for guests: give --share, too; your own page goes over this machine only")
+    require("gallery", "--https")
 
 
 async def _run(options: ApplicationOptions, open_page: bool) -> None:
@@ -106,12 +121,21 @@ def _welcome(application: Application) -> str:
             terminal_code(application.guest_page),
             "",
             f"Guests on this network: scan, or open {application.guest_page}",
-            "Guests choose a name and see what is published; your private photos and settings stay yours. There is no",
-            "encryption between a phone and this machine: use a network that you trust.",
+            "Guests choose a name and see what is published; your private photos and settings stay yours.",
+            *_protection(application),
         ]
     elif application.options.share:
         lines.append("This machine has no address on a network, so phones cannot open the page.")
     return "\n".join([*lines, "Ctrl-C ends it."])
+
+
+def _protection(application: Application) -> list[str]:
+    if application.certificate is None:
+        return ["There is no encryption between a phone and this machine: use a network that you trust, or --https."]
+    return [
+        "The code shows a page that explains the browser's warning, and leads to https. Guests can compare the",
+        f"fingerprint of the certificate: {application.certificate.fingerprint}",
+    ]
 
 
 @asynccontextmanager

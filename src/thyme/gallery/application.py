@@ -1,7 +1,9 @@
 """The gallery as a program: a node, its page, and the way from one gallery to another.
 
 The page listens on this machine only; with `share` it listens on the network as well, where phones enter as guests with
-the key in the address that they scan. The token, which opens everything, is only in the host's own address.
+the key in the address that they scan. The token, which opens everything, is only in the host's own address. With
+`https` phones are served over https only: the address that they scan shows a page that explains the browser's warning
+and leads there.
 """
 
 from __future__ import annotations
@@ -11,17 +13,19 @@ import socket
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import psutil
+from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Message, Receive, Scope, Send
 
-from thyme.gallery.forms import NewGallery
+from thyme.gallery.forms import Introduction, NewGallery
 from thyme.gallery.galleries import CELL_M, Galleries
 from thyme.gallery.handlers import Handlers, gallery_endpoints
 from thyme.gallery.limits import GalleryOptions
@@ -29,9 +33,12 @@ from thyme.gallery.sessions import Session, Sessions
 from thyme.live.http.endpoints import Endpoint
 from thyme.live.http.guard import kept_token
 from thyme.live.http.interface import NodeInterface
-from thyme.live.http.server import TOKEN_FILE, HttpServer
+from thyme.live.http.server import TOKEN_FILE, HttpServer, Secure
 from thyme.live.node.node import Node
 from thyme.model.geometry import Point
+
+if TYPE_CHECKING:
+    from thyme.gallery.certificates import HostCertificate
 
 LOCAL, EVERYWHERE = "127.0.0.1", "0.0.0.0"
 QUICK = {"join_wait_s": 0.5, "settle_s": 1.0, "past_matches": 24}
@@ -65,6 +72,8 @@ class ApplicationOptions(msgspec.Struct, frozen=True):
     folder: Path
     port: int = 0
     share: bool = False
+    https: bool = False
+    """Whether guests are served over https, if the page is shared."""
     listen: str = "127.0.0.1:0"
     """Where the node listens for others; nothing is everywhere, and those of the network find each other."""
     peers: tuple[str, ...] = ()
@@ -90,6 +99,8 @@ class Application:
         self._switch = asyncio.Event()
         self.galleries.changed = self._switch.set
         self._port, self._listen = options.port, options.listen
+        self._secure_port = options.port + 1 if options.port else 0
+        self.certificate = _certificate(options.folder) if options.https else None
         self.token = kept_token(options.folder / TOKEN_FILE)
         self.node: Node | None = None
         self.sessions: Sessions | None = None
@@ -132,6 +143,7 @@ class Application:
             await node.connect(options.peers)
             await node.join()
             self.node, self._port = node, int(server.address.rpartition(":")[2])
+            self._secure_port = server.secure_port
             if options.listen:  # where others know this device, in whatever gallery it is
                 self._listen = node.address
             self._opened(self)
@@ -149,7 +161,11 @@ class Application:
             stack.push_async_callback(sessions.end)
             if options.by and not sessions.host.sharing.photos.by:
                 sessions.call(sessions.host, options.by)
-            handlers = Handlers(interface, sessions, self.galleries, lambda: self.guest_page, demo=options.demo)
+            fingerprint = self.certificate.fingerprint if self.certificate else ""
+            handlers = Handlers(
+                *(interface, sessions, self.galleries, lambda: self.guest_page),
+                fingerprint=fingerprint, demo=options.demo,
+            )  # fmt: skip
             return gallery_endpoints(handlers)
 
         def admit(headers: Headers, method: str, path: str) -> Session | None:
@@ -166,11 +182,24 @@ class Application:
             more_routes=page_routes(),
             public=is_page,
             admit=admit,
+            secure=self._secure(),
         )
+
+    def _secure(self) -> Secure | None:
+        if self.certificate is None:
+            return None
+        introduction = Starlette(routes=introduction_routes(self.certificate, lambda: self._secure_port))
+        return Secure(f"{EVERYWHERE}:{self._secure_port}", self.certificate.chain, self.certificate.key, introduction)
 
 
 SWITCH_S = 0.2
 """For the answer to a request for another gallery."""
+
+
+def _certificate(folder: Path) -> HostCertificate:
+    from thyme.gallery.certificates import host_certificate
+
+    return host_certificate(folder, own_addresses())
 
 
 def own_addresses() -> list[str]:
@@ -181,6 +210,25 @@ def own_addresses() -> list[str]:
             if address.family == socket.AF_INET and not address.address.startswith("127."):
                 found.append((name.startswith(("docker", "br-", "veth", "virbr", "tun")), address.address))
     return [address for _, address in sorted(found)]
+
+
+def introduction_routes(certificate: HostCertificate, secure_port: Callable[[], int]) -> list[BaseRoute]:
+    """What phones find at the address that they scanned, if the gallery is served over https."""
+
+    async def where(request: Request) -> Response:
+        told = Introduction(f"https://{request.url.hostname}:{secure_port()}/", certificate.fingerprint)
+        return JSONResponse(msgspec.to_builtins(told))
+
+    async def authority(_: Request) -> Response:
+        kind = "application/x-x509-ca-cert"
+        return FileResponse(certificate.authority, media_type=kind, filename="thyme-gallery.crt")
+
+    return [
+        Route("/", _file("https.html", "text/html"), methods=["GET"]),
+        Route("/https", where, methods=["GET"]),
+        Route("/authority", authority, methods=["GET"]),
+        Mount("/static", _Files(directory=STATIC)),
+    ]
 
 
 def page_routes() -> list[BaseRoute]:

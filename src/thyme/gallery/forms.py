@@ -95,6 +95,21 @@ class InviteView(msgspec.Struct, frozen=True):
     """This device's page, for phones beside it; only if it is shared on the network."""
     gallery: Code | None
     """The invitation, for others' own nodes; guests are not shown it."""
+    fingerprint: str
+    """Of the authority that signed the page's certificate; empty without https."""
+
+
+class Around(msgspec.Struct, frozen=True):
+    devices: int
+    other_passphrase: bool
+    """A device near is in a gallery of this name with another passphrase or invitation."""
+
+
+class Introduction(msgspec.Struct, frozen=True):
+    """Where the page is over https, for who came over http."""
+
+    page: str
+    fingerprint: str
 
 
 class Flow(msgspec.Struct, frozen=True):

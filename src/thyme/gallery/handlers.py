@@ -49,11 +49,13 @@ class Handlers:
         galleries: Galleries,
         page: Callable[[], str],
         *,
+        fingerprint: str,
         demo: bool,
     ) -> None:
-        """`page` gives the address of the guests' page on the network, or nothing if it is not shared."""
+        """`page` gives the address of the guests' page on the network, or nothing if it is not shared; `fingerprint` is
+        of the authority behind https, if that is used."""
         self._interface, self._sessions, self._galleries = interface, sessions, galleries
-        self._page, self._demo = page, demo
+        self._page, self._fingerprint, self._demo = page, fingerprint, demo
 
     def _session(self, request: Request) -> Session:
         found: Session | None = request.scope.get(SESSION)
@@ -69,7 +71,7 @@ class Handlers:
         return forms.Me(node, session.guest.name, self._sessions.host.sharing.photos.by)
 
     async def enter(self, request: Request, asked: forms.Entering) -> Response:
-        cookie = await self._sessions.enter(request.headers, asked.key, asked.name)
+        cookie = await self._sessions.enter(request.headers, request.url.scheme, asked.key, asked.name)
         return Response(status_code=204, headers={"set-cookie": cookie})
 
     async def guests(self, _: Request, __: None) -> list[GuestView]:
@@ -83,8 +85,9 @@ class Handlers:
         after = request.headers.get("last-event-id") or request.query_params.get("after")
         return events.response(after or events.last, lambda _: True)
 
-    async def people(self, _: Request, __: None) -> int:
-        return len(self._interface.node.device.neighbours())
+    async def around(self, _: Request, __: None) -> forms.Around:
+        device = self._interface.node.device
+        return forms.Around(len(device.neighbours()), bool(device.notes()))
 
     async def query(self, request: Request, _: None) -> QueryView:
         return await self._interface.query(request, None)
@@ -241,7 +244,7 @@ class Handlers:
     async def invitation(self, request: Request, _: None) -> forms.InviteView:
         page, is_guest = self._page(), self._session(request).guest is not None
         joining = None if is_guest else code_of(self._galleries.current.invitation())
-        return forms.InviteView(code_of(page) if page else None, joining)
+        return forms.InviteView(code_of(page) if page else None, joining, self._fingerprint)
 
     def _here(self, request: Request) -> Photo:
         photo = self._sharing(request).photos.photo(_id(request))
@@ -261,7 +264,7 @@ def gallery_endpoints(h: Handlers) -> list[Endpoint]:
         Endpoint("GET", f"{base}/guests", h.guests, "Guests of this device", gives=list[GuestView]),
         Endpoint("DELETE", f"{base}/guests/{{id}}", h.remove_guest, "Remove a guest; publications stay", status=204),
         Endpoint("GET", f"{base}/events", h.events, "What happens now", gives_type="text/event-stream"),
-        Endpoint("GET", f"{base}/people", h.people, "How many devices are in range", gives=int),
+        Endpoint("GET", f"{base}/around", h.around, "Who is in range", gives=forms.Around),
         Endpoint(
             *("GET", f"{base}/query", h.query, "Check a query"),
             gives=QueryView, query={"text": Parameter("the query")},

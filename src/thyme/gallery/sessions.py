@@ -32,7 +32,7 @@ from thyme.gallery.limits import DELETED_PHOTO, EVERY_PHOTO, GalleryOptions
 from thyme.gallery.sharing import Sharing
 from thyme.live.failures import Fault, not_found
 from thyme.live.http.events import Events
-from thyme.live.http.guard import COOKIE_AGE_S
+from thyme.live.http.guard import cookie_text
 from thyme.live.http.interface import NodeInterface
 from thyme.live.node.notifications import Notice
 from thyme.live.views import NewSubscription, SubscriptionView
@@ -161,7 +161,7 @@ class Sessions:
         found = [one for one in self._guests.values() if one.guest and compare_digest(one.guest.secret_hash, given)]
         return found[0] if found else None
 
-    async def enter(self, headers: Headers, key: str, name: str) -> str:
+    async def enter(self, headers: Headers, scheme: str, key: str, name: str) -> str:
         """A new guest; the value of Set-Cookie that makes its browser known here."""
         if not compare_digest(key.encode(), self.key.encode()):
             raise Fault(403, "key", "this invitation is not valid any more; ask the host for a new code")
@@ -176,7 +176,7 @@ class Sessions:
         session = self._open(Guest(token_hex(ID_BYTES), called, _hash(secret), time.time()))
         self._keep()
         await self.subscribe(session, NewSubscription(EVERY_PHOTO))
-        return f"{_cookie_name(headers)}={secret}; Path=/; Max-Age={COOKIE_AGE_S}; HttpOnly; SameSite=Strict"
+        return cookie_text(_cookie_name(headers), secret, scheme)
 
     async def welcome(self, query: str) -> None:
         """Subscribe this device to notes of deletions, and the host to this query, once in this gallery."""

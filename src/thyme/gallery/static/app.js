@@ -50,9 +50,9 @@ function frame() {
     name.setAttribute("aria-label", `${state.gallery.name}: ${t("galleries")}`);
     where.textContent = state.people ? t("people", { n: state.people }) : t("alone");
     where.classList.toggle("some", state.people > 0);
-    banner.textContent = !state.online ? t("offline") : isGuest() ? t("guest_of", { who: state.me.guest_of || t("somebody") }) : state.demo ? t("demo") : "";
+    banner.textContent = !state.online ? t("offline") : state.otherPassphrase && !isGuest() ? t("other_passphrase") : isGuest() ? t("guest_of", { who: state.me.guest_of || t("somebody") }) : state.demo ? t("demo") : "";
     banner.hidden = !banner.textContent;
-    banner.classList.toggle("bad", !state.online);
+    banner.classList.toggle("bad", !state.online || (state.otherPassphrase && !isGuest()));
   };
   let counting = 0;
   const countSoon = () => { cancelAnimationFrame(counting); counting = requestAnimationFrame(count); };

@@ -97,6 +97,11 @@ function announce(photo) {
   card.addEventListener("pointerleave", () => { timer = setTimeout(() => card.remove(), STAY_MS / 2); });
 }
 
+// From the node to where the browser keeps files: a guest's download is on the host's device until then.
+export function saveFile(photo) {
+  el("a", { href: photoUrl(photo, "original"), download: "" }).click();
+}
+
 export function watchNotices() {
   on("deleted", ({ photo, by }) => say(t("deleted_by", { who: by || t("somebody"), name: photo.name }), { stay: 6000 }));
   on("photo", ({ photo, before }) => {
@@ -105,7 +110,7 @@ export function watchNotices() {
     if (photo?.state === "failed" && before?.state === "downloading") {
       say(t("download_failed", { name: photo.name, why: told(photo.error) }), { kind: "bad", action: () => act(photo, "download"), label: t("retry"), stay: 10000 });
     }
-    if (photo?.state === "downloaded" && before?.state === "downloading") say(t("downloaded", { name: photo.name }), { kind: "good", stay: 3000 });
+    if (photo?.state === "downloaded" && before?.state === "downloading") say(t("downloaded", { name: photo.name }), { kind: "good", action: () => saveFile(photo), label: t("save_file"), stay: 9000 });
     if (photo?.state === "published" && before?.state === "deleting" && photo.error) complain(new Error(photo.error));
   });
 }

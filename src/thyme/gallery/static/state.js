@@ -4,7 +4,7 @@ import { ask } from "./api.js";
 
 export const state = {
   gallery: { name: "", closed: false }, me: { node: "", by: "", guest_of: null }, photos: new Map(), subscriptions: [], tags: [],
-  every: "photo", limits: {}, demo: false, skew: 0, view: "available", chosen: new Set(), search: "", online: false, people: 0,
+  every: "photo", limits: {}, demo: false, skew: 0, view: "available", chosen: new Set(), search: "", online: false, people: 0, otherPassphrase: false,
 };
 
 const listeners = new Map();
@@ -21,7 +21,10 @@ export function tell(topic, detail) {
 
 export const now = () => Date.now() / 1000 + state.skew;
 
+const LOOK_MS = 10000;  // nothing tells of a device that uses another passphrase
+
 let source = null;
+let looking = 0;
 
 export async function load() {
   const got = await ask("GET", "/v1/gallery/state");
@@ -31,12 +34,14 @@ export async function load() {
   for (const id of state.chosen) if (!state.photos.has(id)) state.chosen.delete(id);
   state.online = true;
   tell("all");
-  await countPeople();
+  await lookAround();
   return got.last_event;
 }
 
 export function follow(after) {
   source?.close();
+  clearInterval(looking);
+  looking = setInterval(() => lookAround().catch(() => {}), LOOK_MS);
   source = new EventSource(`/v1/gallery/events?after=${encodeURIComponent(after)}`);
   let broke = false;
   source.onopen = async () => {
@@ -59,7 +64,7 @@ export function follow(after) {
   });
   source.addEventListener("notified", () => soon("subscriptions", refreshSubscriptions));
   source.addEventListener("unsubscribed", () => soon("subscriptions", refreshSubscriptions));
-  source.addEventListener("peer", () => soon("people", countPeople));
+  source.addEventListener("peer", () => soon("people", lookAround));
   source.addEventListener("lost", async () => follow(await load()));
 }
 
@@ -98,8 +103,9 @@ export async function refreshSubscriptions() {
   tell("subscriptions");
 }
 
-async function countPeople() {
-  state.people = await ask("GET", "/v1/gallery/people");
+async function lookAround() {
+  const around = await ask("GET", "/v1/gallery/around");
+  Object.assign(state, { people: around.devices, otherPassphrase: around.other_passphrase });
   tell("online");
 }
 

@@ -28,6 +28,7 @@ TOKEN_BYTES = 24
 MIN_TOKEN_CHARS, MAX_TOKEN_CHARS = 16, 200
 COOKIE_AGE_S = 400 * 86_400
 """The longest that browsers keep one."""
+DEFAULT_PORTS = {"http": 80, "https": 443}
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -36,6 +37,12 @@ HEADERS = (
 )
 CONTENT_POLICY = b"default-src 'none'; frame-ancestors 'none'"
 """For answers that say nothing else: nothing in them is ever run or shown as a page."""
+
+
+def cookie_text(name: str, value: str, scheme: str) -> str:
+    """The value of Set-Cookie. A host's http and https share their cookies, unless one says that it is for https."""
+    secure = "; Secure" if scheme == "https" else ""
+    return f"{name}={value}; Path=/; Max-Age={COOKIE_AGE_S}; HttpOnly; SameSite=Strict{secure}"
 
 
 def kept_token(file: Path) -> str:
@@ -69,14 +76,15 @@ class Guard:
         port: int,
         public: Callable[[str, str], bool] = lambda method, path: False,
         admit: Admit | None = None,
+        scheme: str = "http",
     ) -> None:
         """`names` are the hosts that this server is known by; `public` says what needs no token, by method and path.
         `admit` is asked about requests without the token; handlers find what it gives in the scope, as SESSION."""
         self._app = app
         self._token = token.encode()
-        self._hosts = {f"{name}:{port}" for name in names} | ({*names} if port == 80 else set())
+        self._hosts = {f"{name}:{port}" for name in names} | ({*names} if port == DEFAULT_PORTS[scheme] else set())
         self.cookie = f"thyme-{port}"
-        self._public, self._admit = public, admit
+        self._public, self._admit, self._scheme = public, admit, scheme
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -93,14 +101,14 @@ class Guard:
 
     def session_cookie(self) -> str:
         """The value of Set-Cookie for a page whose request came through here."""
-        return f"{self.cookie}={self._token.decode()}; Path=/; Max-Age={COOKIE_AGE_S}; HttpOnly; SameSite=Strict"
+        return cookie_text(self.cookie, self._token.decode(), self._scheme)
 
     def _check_site(self, headers: Headers) -> None:
         host = headers.get("host", "").lower()
         if host not in self._hosts:
             raise Fault(421, "host", "this server is not known by that name; use the address that it was started with")
         origin = headers.get("origin")
-        if origin is not None and origin.lower() != f"http://{host}":
+        if origin is not None and origin.lower() != f"{self._scheme}://{host}":
             raise Fault(403, "origin", "another site cannot drive this node")
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and not (
             headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"

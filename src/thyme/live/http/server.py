@@ -11,11 +11,12 @@ import os
 import socket
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from ipaddress import ip_address
 from pathlib import Path
 from stat import S_ISSOCK
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import h11
 import uvicorn
@@ -23,7 +24,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from thyme.live.http.endpoints import Endpoint, answer_error, document, routes_of
@@ -42,6 +43,16 @@ START_LOOK_S = 0.005
 MAX_SOCKET_PATH_BYTES = 100
 """Longest path of a Unix socket on all systems."""
 TOKEN_FILE = "http-token"
+
+
+class Secure(NamedTuple):
+    """How other machines are served: over https. Over http, they get nothing but a page that says so."""
+
+    listen: str
+    chain: Path
+    key: Path
+    introduction: ASGIApp
+    """Served to other machines over http."""
 
 
 class HttpServer:
@@ -65,6 +76,7 @@ class HttpServer:
         more_routes: Sequence[BaseRoute] = (),
         public: Callable[[str, str], bool] = lambda method, path: False,
         admit: Admit | None = None,
+        secure: Secure | None = None,
     ) -> None:
         """`listen` is host:port of this machine, `unix` the path of a socket; at least one. `folder` keeps the token,
         uploads and contents; without it, they go with the server. `names` are further hosts that it is served under.
@@ -74,7 +86,7 @@ class HttpServer:
         self._node, self._listen, self._unix = node, listen, unix
         self._options = options or HttpOptions()
         self._more_endpoints, self._more_routes, self._public = more_endpoints, more_routes, public
-        self._admit = admit
+        self._admit, self._secure = admit, secure
         self._names = (*LOCAL_NAMES, *names)
         self._given_token = token
         self._temporary = TemporaryDirectory(prefix="thyme-http-") if folder is None else None
@@ -84,6 +96,7 @@ class HttpServer:
         self.token = ""
         self.address = ""
         """http://host:port, once it serves."""
+        self.secure_port = 0
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -95,12 +108,14 @@ class HttpServer:
         await self.close()
 
     async def open(self) -> None:
-        bound: list[tuple[socket.socket, bool]] = []
+        bound: list[tuple[socket.socket, str]] = []
         try:
             if self._listen:
-                bound.append((_tcp_socket(self._listen), True))
+                bound.append((_tcp_socket(self._listen), "http"))
+            if self._secure is not None:
+                bound.append((_tcp_socket(self._secure.listen), "https"))
             if self._unix is not None:
-                bound.append((_unix_socket(self._unix), False))
+                bound.append((_unix_socket(self._unix), ""))
         except BaseException:
             for open_socket, _ in bound:
                 open_socket.close()
@@ -108,9 +123,9 @@ class HttpServer:
         self.token = self._given_token or kept_token(self._folder / TOKEN_FILE)
         self.interface = interface = NodeInterface(self._node, self._folder, self._options)
         endpoints = [*endpoints_of(interface), *self._more_endpoints(interface)]
-        for open_socket, guarded in bound:
-            app = self._guarded(open_socket, endpoints) if guarded else self._application(endpoints, None)
-            await self._serve(open_socket, app)
+        for open_socket, scheme in bound:
+            app = self._guarded(open_socket, endpoints, scheme) if scheme else self._application(endpoints, None)
+            await self._serve(open_socket, app, self._secure if scheme == "https" else None)
 
     async def close(self) -> None:
         if self.interface is not None:
@@ -124,15 +139,27 @@ class HttpServer:
         if self._temporary is not None:
             self._temporary.cleanup()
 
-    def _guarded(self, bound: socket.socket, endpoints: list[Endpoint]) -> ASGIApp:
+    def _guarded(self, bound: socket.socket, endpoints: list[Endpoint], scheme: str) -> ASGIApp:
         host, port = bound.getsockname()[:2]
         written = f"[{host}]" if ":" in host else host
-        self.address = f"http://{written}:{port}"
+        names = (*self._names, written)
         guards: list[Guard] = []
         app = self._application(endpoints, guards)
-        names = (*self._names, written)
-        guards.append(Guard(app, token=self.token, names=names, port=port, public=self._is_public, admit=self._admit))
-        return guards[0]
+        guards.append(
+            Guard(
+                app, token=self.token, names=names, port=port, public=self._is_public, admit=self._admit, scheme=scheme
+            )
+        )
+        if scheme == "https":
+            self.secure_port = port
+            return guards[0]
+        self.address = f"http://{written}:{port}"
+        if self._secure is None:
+            return guards[0]
+        introduction = Guard(
+            self._secure.introduction, token=self.token, names=names, port=port, public=lambda method, path: True
+        )
+        return _by_machine(guards[0], introduction)
 
     def _is_public(self, method: str, path: str) -> bool:
         return not path.startswith("/v1/") and path not in ("/openapi.json", "/metrics") and self._public(method, path)
@@ -155,7 +182,7 @@ class HttpServer:
         faults: dict[Any, Any] = {404: answer_error, 405: answer_error, Exception: answer_error}
         return Starlette(routes=[*routes, *self._more_routes], exception_handlers=faults)
 
-    async def _serve(self, bound: socket.socket, app: ASGIApp) -> None:
+    async def _serve(self, bound: socket.socket, app: ASGIApp, secure: Secure | None) -> None:
         config = uvicorn.Config(
             app,
             http=_bounded_protocol(self._options),
@@ -167,6 +194,8 @@ class HttpServer:
             server_header=False,
             proxy_headers=False,
             timeout_graceful_shutdown=UNSENT_S,
+            ssl_certfile=secure.chain if secure else None,
+            ssl_keyfile=secure.key if secure else None,
         )
         server = QuietServer(config)
         task = asyncio.get_running_loop().create_task(server.serve(sockets=[bound]))
@@ -175,6 +204,17 @@ class HttpServer:
             await asyncio.sleep(START_LOOK_S)
         if task.done():
             await task
+
+
+def _by_machine(own: ASGIApp, others: ASGIApp) -> ASGIApp:
+    """The first for requests of this machine, the second for those of others."""
+
+    async def choose(scope: Scope, receive: Receive, send: Send) -> None:
+        peer = scope.get("client")
+        is_own = peer is not None and ip_address(peer[0]).is_loopback
+        await (own if is_own else others)(scope, receive, send)
+
+    return choose
 
 
 def _bounded_protocol(options: HttpOptions) -> type[H11Protocol]:
