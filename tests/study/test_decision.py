@@ -47,7 +47,9 @@ def test_a_study_tells_what_the_map_has_for_its_crowd() -> None:
     assert kind is not None
     assert kind.walking == kind.switching == 0.0
     told = prior_words(plan)
-    assert told.startswith("Of crowds that were played before, ")
+    assert told.startswith("Of crowds that were played before with texts only, "), "and this one shares photos"
+    texts = load_preset("fanzone", {"trace.sizes": {"kind": "text"}}, PRESETS)
+    assert prior_words(make_plan(texts)).startswith("Of crowds that were played before, ")
     leaving = load_preset("fanzone", {"scenario.churn": {"model": "leave", "fraction": 0.1}}, PRESETS)
     assert prior_words(make_plan(leaving)) != told
     assert "who leaves counted as switched off" in prior_words(make_plan(leaving))

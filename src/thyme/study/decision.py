@@ -117,5 +117,7 @@ def prior_words(plan: Plan) -> str:
         return ""
     decision = decide(kind, needs, plan.definition.priority, lines)
     how = "for this crowd" if len(decision.places) == 1 else f"between {len(decision.places)} crowds around this one"
-    leaving = ", who leaves counted as switched off" if isinstance(plan.runs[0].scenario.churn, Leave | Crash) else ""
-    return f"Of crowds that were played before, {how}{leaving}: {best_words(decision)}."
+    run = plan.runs[0]
+    leaving = ", who leaves counted as switched off" if isinstance(run.scenario.churn, Leave | Crash) else ""
+    shared = "" if run.trace.file or run.trace.options.sizes.kind == "text" else " with texts only"
+    return f"Of crowds that were played before{shared}, {how}{leaving}: {best_words(decision)}."

@@ -40,7 +40,12 @@ function field(question) {
   return { key, error, root: el("div", { class: "field" }, el("label", { class: "asked", for: key, text: words }), input, more, error), value: () => input.value, choose: (value) => { input.value = value; }, invalid: (wrong) => input.setAttribute("aria-invalid", wrong) };
 }
 
-const answers = () => Object.fromEntries(fields.map((one) => [one.key, one.value()]));
+// Only photos and videos have a size that is asked for.
+function answers() {
+  const given = Object.fromEntries(fields.map((one) => [one.key, one.value()]));
+  fields.find((one) => one.key === "size").root.hidden = given.contents === "messages";
+  return given.contents === "messages" ? { ...given, size: "" } : given;
+}
 
 function showErrors(errors) {
   for (const one of fields) {
@@ -58,7 +63,7 @@ function checkSoon() {
     try {
       const checked = await ask("POST", "/v1/check", { answers: answers() });
       if (number !== checks) return;  // an answer to an older question
-      $("told").textContent = showErrors(checked.errors) ? [checked.estimate, checked.expected && `Before anything is played: ${checked.expected}`].filter(Boolean).join("\n") : "";
+      $("told").textContent = showErrors(checked.errors) ? [checked.estimate, checked.expected && `Before anything is played: ${checked.expected[0].toLowerCase()}${checked.expected.slice(1)}`].filter(Boolean).join("\n") : "";
     } catch (error) {
       complain(error);
     }
@@ -156,7 +161,7 @@ async function begin() {
   $("questions").replaceChildren(...fields.map((one) => one.root));
   $("form").hidden = false;
   $("form").addEventListener("submit", start);
-  $("form").addEventListener("input", checkSoon);
+  $("form").addEventListener("input", () => { answers(); checkSoon(); });
   $("stop").addEventListener("click", () => ask("POST", "/v1/stop").then(show).catch(complain));
   const progress = await look();
   for (const one of fields) if (progress?.answers[one.key] !== undefined) one.choose(progress.answers[one.key]);
