@@ -133,8 +133,8 @@ def _protection(application: Application) -> list[str]:
     if application.certificate is None:
         return ["There is no encryption between a phone and this machine: use a network that you trust, or --https."]
     return [
-        "The code shows a page that explains the browser's warning, and leads to https. Guests can compare the",
-        f"fingerprint of the certificate: {application.certificate.fingerprint}",
+        "The code shows a page that explains the browser's warning, and leads to https. Guests who install the",
+        f"certificate can compare its fingerprint: {application.certificate.fingerprint}",
     ]
 
 

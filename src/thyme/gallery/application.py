@@ -216,7 +216,7 @@ def introduction_routes(certificate: HostCertificate, secure_port: Callable[[], 
     """What phones find at the address that they scanned, if the gallery is served over https."""
 
     async def where(request: Request) -> Response:
-        told = Introduction(f"https://{request.url.hostname}:{secure_port()}/", certificate.fingerprint)
+        told = Introduction(f"https://{request.url.hostname}:{secure_port()}/")
         return JSONResponse(msgspec.to_builtins(told))
 
     async def authority(_: Request) -> Response:

@@ -109,7 +109,6 @@ class Introduction(msgspec.Struct, frozen=True):
     """Where the page is over https, for who came over http."""
 
     page: str
-    fingerprint: str
 
 
 class Flow(msgspec.Struct, frozen=True):

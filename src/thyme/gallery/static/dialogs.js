@@ -24,9 +24,9 @@ export async function inviteDialog() {
     return complain(error);
   }
   const copy = (text) => button(t("copy"), { kind: "small", name: "copy", onclick: async () => say(t((await copyText(text)) ? "copied" : "copy_by_hand"), { stay: 6000 }) });
-  const part = (title, more, code) => el("section", { class: "code" }, el("h3", { text: title }), code && qrCode(code.rows, title), el("p", { class: "faint", text: more }), code && el("div", { class: "row" }, el("code", { text: code.text }), copy(code.text)));
+  const part = (title, more, code, fingerprint) => el("section", { class: "code" }, el("h3", { text: title }), code && qrCode(code.rows, title), el("p", { class: "faint", text: more }), fingerprint && el("p", { class: "fingerprint", text: fingerprint }), code && el("div", { class: "row" }, el("code", { text: code.text }), copy(code.text)));
   dialog(t("invite"), el("div", { class: "codes" },
-    part(t("invite_page"), !codes.page ? t("invite_page_off") : codes.fingerprint ? `${t("invite_page_https")} ${codes.fingerprint}` : t("invite_page_more"), codes.page),
+    part(t("invite_page"), t(!codes.page ? "invite_page_off" : codes.fingerprint ? "invite_page_https" : "invite_page_more"), codes.page, codes.page && codes.fingerprint),
     codes.gallery && part(t("invite_gallery"), t("invite_gallery_more"), codes.gallery)), { wide: true, name: "invite" });
 }
 
