@@ -23,7 +23,7 @@ LOCAL = "127.0.0.1:0"
 
 def test_peers_and_owners_are_shown_with_their_devices_names(tmp_path: Path) -> None:
     async def play() -> None:
-        given: dict[str, Any] = {"settings": QUICK, "listen": LOCAL, "link": LINK, "discover": False}
+        given: dict[str, Any] = {"approach": "ls", "settings": QUICK, "listen": LOCAL, "link": LINK, "discover": False}
         async with (
             thyme.Node(store=tmp_path / "a", name="Anna", **given) as anna,
             thyme.Node(store=tmp_path / "b", name="Anna", peers=[anna.address], **given) as twin,

@@ -66,7 +66,7 @@ def test_a_node_goes_on_where_its_backup_is_restored(tmp_path: Path) -> None:
         return done.output
 
     async def first() -> int:
-        given: dict[str, Any] = {"settings": SETTINGS["ls"], "listen": "127.0.0.1:0"}
+        given: dict[str, Any] = {"approach": "ls", "settings": SETTINGS["ls"], "listen": "127.0.0.1:0"}
         async with asyncio.timeout(PATIENCE_S), Node(store=tmp_path / "one", **given) as node:
             await node.device.joined.wait()
             await node.insert("kick", b"a photo", ["goal"])

@@ -25,7 +25,7 @@ import asyncio, json, sys, time
 from thyme.live import Node
 async def main():
     given = json.loads(sys.argv[1])
-    async with Node(store="memory", settings={"join": {"wait_s": 0.2}}, **given) as node:
+    async with Node(store="memory", approach="ls", settings={"join": {"wait_s": 0.2}}, **given) as node:
         print(json.dumps({"id": node.id, "at_s": time.time()}), flush=True)
         async for presence in node.peers():
             print(json.dumps({"peer": presence.node, "address": presence.address, "at_s": time.time()}), flush=True)

@@ -85,7 +85,7 @@ def test_nodes_without_a_number_share_and_are_the_same_after_a_restart(tmp_path:
 
 def test_what_names_nodes_by_32_bits_is_refused_to_a_key() -> None:
     async def run() -> None:
-        async with Node(store="memory", settings={"routing": "dsdv"}):
+        async with Node(store="memory", approach="ls", settings={"routing": "dsdv"}):
             raise AssertionError
 
     with pytest.raises(InputError, match="62"):

@@ -27,7 +27,7 @@ from thyme.live.trust.keyring import FILE, Keyring
 from thyme.live.trust.namespaces import Namespace
 from thyme.model.errors import InputError
 
-HERE: dict[str, Any] = {"listen": LOOPBACK, "settings": {"join": {"wait_s": 0.2}}}
+HERE: dict[str, Any] = {"listen": LOOPBACK, "approach": "ls", "settings": {"join": {"wait_s": 0.2}}}
 
 
 def test_a_device_shares_in_several_namespaces_at_once_and_each_has_its_own(tmp_path: Path) -> None:

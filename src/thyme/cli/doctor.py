@@ -22,7 +22,7 @@ def doctor(
     peer: Annotated[
         list[str] | None, typer.Option(help="host:port of a node that is not seen; may be repeated.")
     ] = None,
-    approach: Annotated[str, typer.Option(help="What this device runs; the namespace's, or ls.")] = "",
+    approach: Annotated[str, typer.Option(help="What this device runs; the namespace's, or dcs.")] = "",
     store: Annotated[str, typer.Option(metavar="DIR", help="The folder of this device's key.")] = "",
 ) -> None:
     """Listen for a few seconds, and say who is found and why others are not. Run it on both devices."""
@@ -41,6 +41,7 @@ async def _examined(name: str, passphrase: str, peers: list[str], approach: str,
     from thyme.live.doctor import Doctor
     from thyme.live.link.sockets import resolve
     from thyme.live.store.folders import own_folder
+    from thyme.live.trust.choosing import DEFAULT_APPROACH
     from thyme.live.trust.identity import KEY_FILE, kept_identity
 
     shared = shared_namespace(name, passphrase, store)
@@ -48,6 +49,6 @@ async def _examined(name: str, passphrase: str, peers: list[str], approach: str,
     own = kept_identity(folder).node if (folder / KEY_FILE).exists() else None
     addresses = [await resolve(one, "--peer", AF_UNSPEC) for one in peers]
     try:
-        return await Doctor(shared, approach or shared.approach or "ls", own).examine(addresses)
+        return await Doctor(shared, approach or shared.approach or DEFAULT_APPROACH, own).examine(addresses)
     except OSError as error:
         raise InputError(f"the network cannot be examined: {error}") from error

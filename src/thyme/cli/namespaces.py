@@ -30,8 +30,11 @@ def new(
     closed: Annotated[bool, typer.Option("--closed", help="Only who has the invitation may join and read.")] = False,
     passphrase: Annotated[str, typer.Option(help="Only who knows it may join and read.")] = "",
     approach: Annotated[
-        str, typer.Option(help="How members share; `auto` takes what the decision map has for the crowd below.")
-    ] = "ls",
+        str,
+        typer.Option(
+            help="How members share, dcs unless given; `auto` takes what the decision map has for the crowd below."
+        ),
+    ] = "",
     setting: Annotated[list[str] | None, typer.Option("--set", help="A setting of the approach.")] = None,
     people: Annotated[int, typer.Option(help="With auto: how many people are expected.")] = 0,
     area: Annotated[
@@ -59,12 +62,13 @@ def new(
     """
     import msgspec
 
-    from thyme.live.trust.choosing import AUTO, ExpectedCrowd, resolved
+    from thyme.live.trust.choosing import AUTO, DEFAULT_APPROACH, ExpectedCrowd, resolved
     from thyme.live.trust.namespaces import Namespace, namespace_of
 
     keyring = _keyring(store)
     if keyring.find(name) is not None:
         raise InputError(f"this device has joined a namespace {name!r} already; leave it, or choose another name")
+    approach = approach or DEFAULT_APPROACH
     made = Namespace.drawn(name) if closed and not passphrase else namespace_of(name, passphrase)
     expected = None
     if approach == AUTO:

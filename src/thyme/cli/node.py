@@ -37,7 +37,7 @@ Three terminals, three nodes in a line; type `help` in one of them:
 
     thyme node start --id 3 --listen 127.0.0.1:9003 --peer 127.0.0.1:9002
 
-Thyme-DCS needs to know the venue and where each node stands:
+Where not all devices are in range of each other, Thyme-DCS needs the area and where each node stands:
 
     thyme node start --id 1 --approach dcs --set grid.width_m=80.0 --set grid.height_m=40.0 --at 10,20
 
@@ -69,14 +69,17 @@ def start(
     peer: Annotated[list[str] | None, typer.Option(help="host:port of a node in range; may be repeated.")] = None,
     only_peers: Annotated[bool, typer.Option("--only-peers", help="Hear nobody but the --peer nodes.")] = False,
     approach: Annotated[
-        str, typer.Option(help="How data is shared: es, ls, …; all nodes use the same. The namespace's, or ls.")
+        str,
+        typer.Option(
+            help="How data is shared: es, ls, …; all nodes use the same. The namespace's, or dcs (ls with --id)."
+        ),
     ] = "",
     setting: Annotated[
         list[str] | None,
         typer.Option("--set", help="A setting of the approach, such as join.wait_s=0.5; `--set list` shows all."),
     ] = None,
     at: Annotated[
-        str, typer.Option("--at", metavar="X,Y", help="Where the node stands, in metres; Thyme-DCS needs it.")
+        str, typer.Option("--at", metavar="X,Y", help="Where the node stands, in metres, for Thyme-DCS in an area.")
     ] = "",
     position_file: Annotated[
         str,
@@ -142,7 +145,7 @@ def start(
     from thyme.approaches.registry import find_approach
     from thyme.cli.namespaces import shared_namespace
     from thyme.live.loop import log_as_json, run
-    from thyme.live.trust.choosing import refuse_auto
+    from thyme.live.trust.choosing import APPROACH_BY_HAND, DEFAULT_APPROACH, refuse_auto
     from thyme.model.settings import keys_of, parse_settings, set_key
     from thyme.model.settings.writing import keys_text
 
@@ -150,7 +153,7 @@ def start(
         if json_logs:
             log_as_json()
         shared = shared_namespace(namespace, passphrase, store)
-        approach = approach or shared.approach or "ls"
+        approach = approach or shared.approach or (DEFAULT_APPROACH if node_id is None else APPROACH_BY_HAND)
         refuse_auto(approach)
         record = find_approach(approach, "--approach").settings
         if setting and "list" in setting:

@@ -19,7 +19,7 @@ from thyme.live.node.device import DeviceOptions
 from thyme.live.node.notifications import Notice, Notifications
 from thyme.live.node.position import read_position
 from thyme.live.store.room import DiskOptions
-from thyme.live.trust.choosing import refuse_auto
+from thyme.live.trust.choosing import DEFAULT_APPROACH, refuse_auto
 from thyme.live.trust.device_names import device_name_of
 from thyme.live.trust.namespaces import DEFAULT_NAME, Namespace, namespace_of
 from thyme.model.errors import InputError
@@ -135,6 +135,8 @@ def options_of(node: int | None, options: NodeOptions) -> tuple[Namespace, Devic
     given: dict[str, Any] = {"node": node or 0, **options, "namespace": namespace.name}
     if namespace.approach and given.setdefault("approach", namespace.approach) == namespace.approach:
         given["settings"] = {**namespace.settings, **given.get("settings", {})}
+    if node is None:
+        given.setdefault("approach", DEFAULT_APPROACH)
     peers = given.get("peers", ())
     if isinstance(peers, str):
         raise InputError(f"peers is the text {peers!r}; give a list of addresses, such as [{peers!r}]")

@@ -40,6 +40,7 @@ from thyme.live.node.host import ORIGIN, LiveHost
 from thyme.live.node.logs.log import FileLog, Log, SeveralLogs
 from thyme.live.node.logs.telling import SharedLog
 from thyme.live.store.room import DiskOptions
+from thyme.live.trust.choosing import APPROACH_BY_HAND
 from thyme.live.trust.identity import FIRST_DERIVED, GIVEN_IDS, Identity
 from thyme.live.trust.namespaces import DEFAULT_NAME, Namespace, namespace_of
 from thyme.live.trust.notary import Notary
@@ -76,7 +77,8 @@ class DeviceOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     peers: tuple[str, ...] = ()
     only_peers: bool = False
     """Receive only from the listed peers: a topology, on a network where all nodes are in range."""
-    approach: str = "ls"
+    approach: str = APPROACH_BY_HAND
+    """For a device with a key of its own it is DCS unless given (`trust.choosing`)."""
     settings: dict[str, Any] = {}
     name: str = ""
     """What people call the device; its host name unless given, and nothing for a number by hand."""

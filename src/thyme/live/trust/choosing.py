@@ -1,4 +1,4 @@
-"""The default approach of a new namespace: what the decision map recommends for the expected crowd
+"""The approach of a namespace: the default, or what the decision map recommends for the expected crowd
 (`approaches.deciding`, `thyme study map`).
 
 It is decided once, by the creator of the namespace, and is part of its invitations: all members run the same approach.
@@ -19,6 +19,10 @@ from thyme.model.errors import InputError
 from thyme.routing.cells.grid import cell_side_m
 
 AUTO = "auto"
+DEFAULT_APPROACH = "dcs"
+"""Of live nodes: what a device shared is still there when it leaves. Without positions all nodes share one cell."""
+APPROACH_BY_HAND = "ls"
+"""Of nodes with a number given by hand, for tests and emulations, whose topologies need no cells."""
 MAX_PEOPLE = 1_000_000
 
 
