@@ -149,8 +149,10 @@ class Server:
         metadata = message.metadata
         if metadata.describes(message.data):
             self._store(client, message, message.data, relayed)
-        elif self._contents.has(metadata.key) or str(metadata.key) in self._deleted:
+        elif self._index.get(metadata.key) is not None or str(metadata.key) in self._deleted:
             self._answer(client, message, Acknowledged(message.request), relayed)
+        elif (own := self._contents.read(metadata)) is not None:  # the server's own user inserts it
+            self._store(client, message, own, relayed)
         else:
             source = metadata.key.owner
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from thyme.approaches.registry import find_approach
 from thyme.fuzz.live.histories import ACTIVE_S, QUERIES, SETTLE_S, History
 from thyme.fuzz.live.playing import END_S, Evidence, Inserted, Subscribed
 
@@ -31,9 +32,12 @@ MAX_TIMERS = 400
 def judge(history: History, evidence: Evidence) -> list[str]:
     """Which promises were broken, and how."""
     broken = [f"internal error: {text}" for text in evidence.failures]
-    broken += _judge_lost(history, evidence)
     broken += _judge_notices(history, evidence)
-    broken += _judge_searches(history, evidence)
+    declared = find_approach(history.approach).capabilities
+    if declared.stores and not declared.delivers_contents and not evidence.lost_server:
+        if not declared.needs_server:  # a server's notifications go one way
+            broken += _judge_lost(history, evidence)
+        broken += _judge_searches(history, evidence)
     broken += _judge_nodes(history, evidence)
     return broken
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from thyme.approaches.registry import find_approach
 from thyme.fuzz.live.devices import VirtualDevice
 from thyme.fuzz.live.faults import OF_THE_NETWORK, AnyFault
 from thyme.fuzz.live.histories import (
@@ -36,11 +37,11 @@ from thyme.model.records import Counted, LogRecord, TrafficKind
 
 LOOK_S = 10.0
 """Within this time after `SETTLE_S`, every application has asked for more, found and retrieved what it looks for."""
-IDLE_S = 20.0
-"""Idle time after that, to measure idle traffic."""
 END_S = 150.0
 """When a history ends: nothing may be notified again until then."""
-SETTINGS: dict[str, dict[str, Any]] = {"dcs": {"grid": {"width_m": 40.0, "height_m": 40.0}}}
+IDLE_S = 20.0
+"""Idle time before that, to measure idle traffic."""
+SETTINGS: dict[str, dict[str, Any]] = {"dcs": {"grid": {"width_m": 40.0, "height_m": 40.0}}, "es": {"servers": [1]}}
 PORT = 9_000
 MAX_MACHINES = 1_000
 """Starts and restarts in one history."""
@@ -103,6 +104,8 @@ class Evidence(msgspec.Struct):
     early_s: float = 0.0
     repeatable: Counter[Notified] = msgspec.field(default_factory=Counter)
     """Crashes before the device had stored that it was notified."""
+    lost_server: bool = False
+    """Whether the server, device 0 where there is one, lost its store."""
     found: dict[int, set[tuple[str, int]]] = {}
     contents: dict[tuple[int, str, int], bytes | str] = {}
     """Contents that a node retrieved at the end, or why it could not."""
@@ -186,12 +189,12 @@ class Player:
         self._examine()
         machines.run(machines.now_s + LOOK_S)
         evidence.early, evidence.early_s = frozenset(evidence.notices), ACTIVE_S + SETTLE_S
+        machines.run(END_S - IDLE_S)
         before = Counter(machines.counts)
-        machines.run(machines.now_s + IDLE_S)
+        machines.run(END_S)
         for device in self.devices:
             name = f"sent by {device.index}"
             evidence.idle_frames_per_s[device.index] = (machines.counts[name] - before[name]) / IDLE_S
-        machines.run(END_S)
         self._count_remains()
         evidence.wrong_clocks = sum(abs(device.wrong_s) > 1.0 for device in self.devices)
         for what, count in machines.counts.items():
@@ -215,6 +218,7 @@ class Player:
         device.crash(wiped=store)
         if store:
             self.reach("wiped store")
+            evidence.lost_server |= device.index == 0 and find_approach(self.history.approach).capabilities.needs_server
             for made in evidence.objects.values():
                 made.lost |= made.node == device.index
             for one in evidence.subscriptions:
