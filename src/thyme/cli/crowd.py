@@ -16,37 +16,38 @@ if TYPE_CHECKING:
 
 
 def crowd(
-    nodes: Annotated[int, typer.Option(help="How many processes.", min=1, max=64)] = 12,
-    approach: Annotated[str, typer.Option(help="How data is shared: es, ls, dcs, …")] = "dcs",
+    nodes: Annotated[int, typer.Option(help="Number of processes.", min=1, max=64)] = 12,
+    approach: Annotated[str, typer.Option(help="Approach: es, ls, dcs, …")] = "dcs",
     area: Annotated[
-        str, typer.Option(metavar="WIDTHxHEIGHT", help="The area in metres; without it, two nodes per cell of 40 m.")
+        str, typer.Option(metavar="WIDTHxHEIGHT", help="The area in metres. Default: two nodes per 40 m cell.")
     ] = "",
-    range_m: Annotated[float, typer.Option("--range", metavar="METRES", help="How far a radio reaches.")] = 113.0,
-    loss: Annotated[float, typer.Option(help="Part of the datagrams that is lost within range.")] = 0.01,
-    delay: Annotated[float, typer.Option(metavar="SECONDS", help="What a datagram takes.")] = 0.002,
+    range_m: Annotated[float, typer.Option("--range", metavar="METRES", help="Radio range.")] = 113.0,
+    loss: Annotated[float, typer.Option(help="Share of datagrams lost within range.")] = 0.01,
+    delay: Annotated[float, typer.Option(metavar="SECONDS", help="Delay of a datagram.")] = 0.002,
     channel: Annotated[
         float,
         typer.Option(
-            metavar="MBIT/S", help="The rate of one channel that all share, as at an access point; 0: no limit."
+            metavar="MBIT/S", help="Rate of a channel that all nodes share, as at an access point; 0: no limit."
         ),
     ] = 0.0,
-    seconds: Annotated[float, typer.Option(help="How long the workload lasts.")] = 60.0,
-    rate: Annotated[float, typer.Option(help="Objects that the crowd shares per second.")] = 2.0,
-    walk: Annotated[int, typer.Option(help="How many of them walk.")] = 0,
-    kill: Annotated[int, typer.Option(help="How many are killed without a goodbye; each is back after 10 s.")] = 0,
+    seconds: Annotated[float, typer.Option(help="Duration of the workload.")] = 60.0,
+    rate: Annotated[float, typer.Option(help="Objects inserted per second by all nodes.")] = 2.0,
+    walk: Annotated[int, typer.Option(help="Number of nodes that walk.")] = 0,
+    kill: Annotated[int, typer.Option(help="Number of nodes that are killed; each restarts after 10 s.")] = 0,
     cut: Annotated[
-        str, typer.Option(metavar="FROM-TO", help="Cut the area in two between these seconds, such as 20-40.")
+        str, typer.Option(metavar="FROM-TO", help="Partition the area between these seconds, such as 20-40.")
     ] = "",
     setting: Annotated[
         list[str] | None, typer.Option("--set", help="A setting of the approach; may be repeated.")
     ] = None,
     chart: Annotated[
-        str, typer.Option("--map", metavar="HOST:PORT", help="Show the crowd in a browser there; `none` does not.")
+        str,
+        typer.Option("--map", metavar="HOST:PORT", help="Serve a map of the crowd at this address; `none`: no map."),
     ] = "127.0.0.1:0",
-    stay: Annotated[bool, typer.Option("--stay", help="Keep the crowd after the workload, until Ctrl-C.")] = False,
-    seed: Annotated[int, typer.Option(help="Places, workload, losses and who is killed follow from it.")] = 1,
+    stay: Annotated[bool, typer.Option("--stay", help="Keep running after the workload, until Ctrl-C.")] = False,
+    seed: Annotated[int, typer.Option(help="Decides places, workload, losses and killed nodes.")] = 1,
     out: Annotated[Path, typer.Option(help="A new folder for logs, stores and events.")] = Path("out/crowd"),
-    measure: Annotated[bool, typer.Option("--measure/--no-measure", help="Work out the metrics.")] = True,
+    measure: Annotated[bool, typer.Option("--measure/--no-measure", help="Compute the metrics.")] = True,
 ) -> None:
     """Start a crowd of live nodes, each a process, in an emulated area, and measure what they do.
 

@@ -15,17 +15,13 @@ if TYPE_CHECKING:
 
 
 def doctor(
-    namespace: Annotated[
-        str, typer.Option(help="The namespace that both are to share in: its name or invitation.")
-    ] = "",
-    passphrase: Annotated[str, typer.Option(help="Of a closed namespace.")] = "",
-    peer: Annotated[
-        list[str] | None, typer.Option(help="host:port of a node that is not seen; may be repeated.")
-    ] = None,
+    namespace: Annotated[str, typer.Option(help="The namespace of both devices: its name or invitation.")] = "",
+    passphrase: Annotated[str, typer.Option(help="Passphrase of a closed namespace.")] = "",
+    peer: Annotated[list[str] | None, typer.Option(help="host:port of a node that is not found; repeatable.")] = None,
     approach: Annotated[str, typer.Option(help="What this device runs; the namespace's, or dcs.")] = "",
     store: Annotated[str, typer.Option(metavar="DIR", help="The folder of this device's key.")] = "",
 ) -> None:
-    """Listen for a few seconds, and say who is found and why others are not. Run it on both devices."""
+    """Listen for a few seconds, and report which nodes are found and why others are not. Run it on both devices."""
     findings = asyncio.run(_examined(namespace, passphrase, peer or [], approach, store))
     for finding in findings:
         print(f"{'ok ' if finding.fine else '?? '} {printable(finding.text)}")

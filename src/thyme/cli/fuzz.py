@@ -20,19 +20,17 @@ _EVERY = 50
 
 def fuzz(
     approaches: Annotated[
-        list[str] | None, typer.Option("--approach", help="Which approach; may be repeated. All if none is given.")
+        list[str] | None, typer.Option("--approach", help="Approach; repeatable. Default: all.")
     ] = None,
-    seeds: Annotated[str, typer.Option("--seeds", help="How many worlds of each, or FROM-TO.")] = "20",
+    seeds: Annotated[str, typer.Option("--seeds", help="Number of worlds per approach, or FROM-TO.")] = "20",
     jobs: Annotated[int, typer.Option("--jobs", min=1, max=MAX_JOBS, help="Processes.")] = 2,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for a small world of each promise that an approach broke.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for a shrunk world of each broken promise.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print verdicts as JSON instead of a table.")] = False,
     world: Annotated[
         Path | None, typer.Option("--world", help="Judge one world again: a folder that --out wrote.")
     ] = None,
     live: Annotated[
-        bool, typer.Option("--live", help="Histories of whole live nodes on a virtual clock, in place of worlds.")
+        bool, typer.Option("--live", help="Play histories of live nodes on a virtual clock instead of worlds.")
     ] = False,
 ) -> None:
     """Play random worlds and look for broken promises; exit code 1 if there are any.

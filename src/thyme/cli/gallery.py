@@ -25,23 +25,23 @@ DEMO_NAME = "Demo festival"
 def gallery(
     demo: Annotated[bool, typer.Option("--demo", help="Add an emulated crowd of people who post photos.")] = False,
     share: Annotated[
-        bool, typer.Option("--share", help="Let phones on this network open the page; shows a QR code.")
+        bool, typer.Option("--share", help="Let phones on this network open the page; prints a QR code.")
     ] = False,
     https: Annotated[
         bool, typer.Option("--https", help="Serve guests over https; browsers warn first, and a page explains it.")
     ] = False,
-    name: Annotated[str, typer.Option(help="The gallery to be in; it is created if need be.")] = "",
-    passphrase: Annotated[str, typer.Option(help="Of a closed gallery.", envvar="THYME_PASSPHRASE")] = "",
+    name: Annotated[str, typer.Option(help="Name of the gallery; a new one is created.")] = "",
+    passphrase: Annotated[str, typer.Option(help="Passphrase of a closed gallery.", envvar="THYME_PASSPHRASE")] = "",
     invitation: Annotated[str, typer.Option(help="Join the gallery of an invitation (thyme:…).")] = "",
-    by: Annotated[str, typer.Option(help="What others see as the author of your photos.")] = "",
-    peer: Annotated[list[str] | None, typer.Option(help="host:port of a node in range; may be repeated.")] = None,
-    listen: Annotated[str, typer.Option(help="host:port on which the node listens; without it, everywhere.")] = "",
-    at: Annotated[str, typer.Option("--at", metavar="X,Y", help="Where this device stands, in metres.")] = "",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Of the page; 0 takes a free one.")] = PORT,
-    folder: Annotated[str, typer.Option(metavar="DIR", help="Keep photos and everything else here.")] = "",
+    by: Annotated[str, typer.Option(help="Author name that others see on your photos.")] = "",
+    peer: Annotated[list[str] | None, typer.Option(help="host:port of a node in range; repeatable.")] = None,
+    listen: Annotated[str, typer.Option(help="host:port on which the node listens. Default: all interfaces.")] = "",
+    at: Annotated[str, typer.Option("--at", metavar="X,Y", help="Position of this device, in metres.")] = "",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the page; 0: a free one.")] = PORT,
+    folder: Annotated[str, typer.Option(metavar="DIR", help="Folder for photos and all other data.")] = "",
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
-    """Share photos with people around, without the Internet: a node with its gallery in the browser."""
+    """Share photos with people nearby, without the Internet: a node with a gallery in the browser."""
     from platformdirs import user_data_path
 
     from thyme.gallery.application import ApplicationOptions

@@ -1,8 +1,8 @@
 """The command `thyme` and its subcommands.
 
-A mistake in what was typed, or in a file, ends in one line that says what, where and what was expected, with exit
-code 2; a traceback is an internal error. Only the module of the subcommand that was asked for is imported (all of them
-for the overview), so that an error message does not have to wait for Spark.
+A wrong argument or file ends in one line that says what, where and what was expected, with exit code 2. A traceback is
+an internal error. Only the module of the given subcommand is imported (all of them for the overview), so that error
+messages do not wait for Spark.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ STUDIES: dict[str, tuple[str, str]] = {
     "fuzz": ("fuzz", "fuzz"),
 }
 COMMANDS = PEOPLE | STUDIES
-"""Subcommand: the module of this room that has it, and its name there."""
+"""Subcommand: its module in `thyme.cli`, and its name there."""
 EXTRAS = {"gallery": "gallery", "crowd": "study", "watch": "study"} | dict.fromkeys(STUDIES, "study")
 """Subcommand: the extra that it needs."""
 
@@ -81,7 +81,7 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def door(
     show_version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Time-aware reactive storage for crowds of devices with no infrastructure."""
@@ -93,7 +93,7 @@ def _add(command: str) -> None:
         extras.require(extra, f"thyme {command}")
     module, name = COMMANDS[command]
     part = getattr(import_module(f"thyme.cli.{module}"), name)
-    panel = "Sharing with who is near" if command in PEOPLE else "Studies: which way of sharing suits a crowd"
+    panel = "Sharing with people nearby" if command in PEOPLE else "Studies: which approach fits a crowd"
     if isinstance(part, typer.Typer):
         app.add_typer(part, name=command, rich_help_panel=panel)
     else:

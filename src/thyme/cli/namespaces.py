@@ -1,4 +1,4 @@
-"""`thyme namespace`: the namespaces that this device has joined, and those around."""
+"""`thyme namespace`: namespaces that this device has joined, and namespaces nearby."""
 
 from __future__ import annotations
 
@@ -26,9 +26,11 @@ AROUND_S = 3.5
 
 @app.command()
 def new(
-    name: Annotated[str, typer.Argument(help="How people call it.")],
-    closed: Annotated[bool, typer.Option("--closed", help="Only who has the invitation may join and read.")] = False,
-    passphrase: Annotated[str, typer.Option(help="Only who knows it may join and read.")] = "",
+    name: Annotated[str, typer.Argument(help="Name of the namespace.")],
+    closed: Annotated[
+        bool, typer.Option("--closed", help="Only devices with the invitation can join and read.")
+    ] = False,
+    passphrase: Annotated[str, typer.Option(help="Only devices with this passphrase can join and read.")] = "",
     approach: Annotated[
         str,
         typer.Option(
@@ -36,23 +38,21 @@ def new(
         ),
     ] = "",
     setting: Annotated[list[str] | None, typer.Option("--set", help="A setting of the approach.")] = None,
-    people: Annotated[int, typer.Option(help="With auto: how many people are expected.")] = 0,
+    people: Annotated[int, typer.Option(help="With auto: expected number of people.")] = 0,
     area: Annotated[
         str,
         typer.Option(
-            metavar="WIDTHxHEIGHT", help="With auto: the area in metres, if devices will know where they are in it."
+            metavar="WIDTHxHEIGHT", help="With auto: the area in metres, if devices will know their positions."
         ),
     ] = "",
-    range_m: Annotated[
-        float, typer.Option("--range", metavar="METRES", help="With auto: how far a radio reaches.")
-    ] = 113.0,
-    walking: Annotated[float, typer.Option(metavar="SHARE", help="With auto: how many walk, from 0 to 1.")] = 0.0,
+    range_m: Annotated[float, typer.Option("--range", metavar="METRES", help="With auto: radio range.")] = 113.0,
+    walking: Annotated[float, typer.Option(metavar="SHARE", help="With auto: share of people who walk, 0 to 1.")] = 0.0,
     switching: Annotated[
-        float, typer.Option(metavar="SHARE", help="With auto: how many switch off and on, from 0 to 1.")
+        float, typer.Option(metavar="SHARE", help="With auto: share of people who switch off and on, 0 to 1.")
     ] = 0.0,
     store: Folder = "",
 ) -> None:
-    """Make a namespace, and show the invitation to it.
+    """Create a namespace and print its invitation.
 
     Examples:
 
@@ -112,7 +112,7 @@ def _tell(decision: Decision) -> None:
 
 @app.command("list")
 def list_all(
-    around: Annotated[bool, typer.Option("--around", help="Also listen for those that others share in.")] = False,
+    around: Annotated[bool, typer.Option("--around", help="Also list open namespaces nearby.")] = False,
     store: Folder = "",
 ) -> None:
     """List the namespaces that this device has joined, and with --around the open ones nearby."""
@@ -126,11 +126,11 @@ def list_all(
 @app.command()
 def join(
     text: Annotated[str, typer.Argument(help="An invitation (thyme:…), or a name with --passphrase or --open.")],
-    passphrase: Annotated[str, typer.Option(help="Of a closed one that is joined by name.")] = "",
-    is_open: Annotated[bool, typer.Option("--open", help="The open namespace of this name.")] = False,
+    passphrase: Annotated[str, typer.Option(help="Passphrase of a closed namespace.")] = "",
+    is_open: Annotated[bool, typer.Option("--open", help="Join the open namespace of this name.")] = False,
     store: Folder = "",
 ) -> None:
-    """Join a namespace: `thyme node start --namespace NAME` shares in it from then on."""
+    """Join a namespace. Then use it with `thyme node start --namespace NAME`."""
     from thyme.live.trust.namespaces import SCHEME, namespace_of
 
     if not (text.startswith(SCHEME) or passphrase or is_open):
@@ -152,10 +152,10 @@ def leave(name: str, store: Folder = "") -> None:
 @app.command()
 def invite(
     name: str,
-    qr: Annotated[bool, typer.Option("--qr", help="Draw it, to be read by a camera.")] = False,
+    qr: Annotated[bool, typer.Option("--qr", help="Print it as a QR code.")] = False,
     store: Folder = "",
 ) -> None:
-    """Show the invitation to a namespace. Give it only to those who may join."""
+    """Print the invitation to a namespace. Give it only to those who may join."""
     _show(_keyring(store).get(name), qr=qr)
 
 

@@ -1,4 +1,4 @@
-"""`thyme node`: run one live node, in a terminal or driven by a program."""
+"""`thyme node`: run a live node at a prompt, as a daemon, or for a program."""
 
 from __future__ import annotations
 
@@ -16,14 +16,12 @@ if TYPE_CHECKING:
     from thyme.live.daemon.service import HttpAccess
 
 DEFAULT = "node"
-Control = Annotated[str, typer.Option(help="The daemon of this name, or whose socket has this path.")]
+Control = Annotated[str, typer.Option(help="Name of the daemon, or path of its socket.")]
 
-app = typer.Typer(
-    no_args_is_help=True, help="Live nodes: the same protocols as in the simulator, over UDP on real devices."
-)
+app = typer.Typer(no_args_is_help=True, help="Live nodes: the simulator's protocols over UDP.")
 
 EXAMPLES = """\
-As a daemon that commands and programs share:
+As a daemon for commands and programs:
 
     thyme node start --background
 
@@ -41,7 +39,7 @@ Where not all devices are in range of each other, Thyme-DCS needs the area and w
 
     thyme node start --id 1 --approach dcs --set grid.width_m=80.0 --set grid.height_m=40.0 --at 10,20
 
-Without a terminal, verbs are read from standard input; with --json, every answer is one JSON line.
+Without a terminal, commands are read from standard input. With --json, every answer is one JSON line.
 """
 
 
@@ -54,20 +52,18 @@ def node() -> None:
 def start(
     node_id: Annotated[
         int | None,
-        typer.Option("--id", help="A number by hand, for tests: without it, the node's key says who it is."),
+        typer.Option("--id", help="A fixed number, for tests. Default: the number of the node's key."),
     ] = None,
-    namespace: Annotated[
-        str, typer.Option(help="Share with nodes of this namespace only: its name, or an invitation (thyme:…).")
-    ] = "thyme",
-    passphrase: Annotated[str, typer.Option(help="Of a closed namespace.")] = "",
+    namespace: Annotated[str, typer.Option(help="The namespace: its name, or an invitation (thyme:…).")] = "thyme",
+    passphrase: Annotated[str, typer.Option(help="Passphrase of a closed namespace.")] = "",
     listen: Annotated[
         str,
         typer.Option(
-            help="host:port to listen on; port 0 takes a free one. Without it, everywhere; with --id, on this machine."
+            help="host:port to listen on; port 0: a free one. Default: all interfaces; with --id, this machine."
         ),
     ] = "",
-    peer: Annotated[list[str] | None, typer.Option(help="host:port of a node in range; may be repeated.")] = None,
-    only_peers: Annotated[bool, typer.Option("--only-peers", help="Hear nobody but the --peer nodes.")] = False,
+    peer: Annotated[list[str] | None, typer.Option(help="host:port of a node in range; repeatable.")] = None,
+    only_peers: Annotated[bool, typer.Option("--only-peers", help="Accept only the --peer nodes.")] = False,
     approach: Annotated[
         str,
         typer.Option(
@@ -83,62 +79,61 @@ def start(
     ] = "",
     position_file: Annotated[
         str,
-        typer.Option(metavar="FILE", help="A file with X,Y that says where the node is; followed when it changes."),
+        typer.Option(metavar="FILE", help="A file with the position X,Y; read again when it changes."),
     ] = "",
-    log: Annotated[str, typer.Option(help="Write what happens to FILE.jsonl or FILE.parquet.")] = "",
-    tell: Annotated[
-        str, typer.Option(help="host:port where whoever connects (`thyme watch host:port`) is told what happens.")
-    ] = "",
+    log: Annotated[str, typer.Option(help="Write events to FILE.jsonl or FILE.parquet.")] = "",
+    tell: Annotated[str, typer.Option(help="Serve events at host:port, for `thyme watch host:port`.")] = "",
     store: Annotated[
         str,
         typer.Option(
             metavar="DIR",
-            help="Keep everything in this folder; `memory` forgets it at the end. Without it, a folder of this node "
-            "and approach among the user's data.",
+            help="Store data in this folder; `memory`: nowhere. Default: a folder of this node and approach in the "
+            "user's data.",
         ),
     ] = "",
     durability: Annotated[
         str,
-        typer.Option(help="full: what was answered survives a power cut; batched: written every half a second."),
+        typer.Option(help="full: answered operations survive a power cut; batched: written every half second."),
     ] = "full",
     most_bytes: Annotated[
         str,
         typer.Option(
             metavar="SIZE",
-            help="The store may hold so much, such as 500MB or 2GB. When it is nearly full, what was retrieved and "
-            "what is kept for others makes room, the oldest first; what this node inserted never does.",
+            help="Largest size of the store, such as 500MB or 2GB. When it is nearly full, retrieved contents and "
+            "contents kept for others are removed, oldest first; own objects stay.",
         ),
     ] = "0",
     most_age: Annotated[
         str,
-        typer.Option(
-            metavar="TIME", help="Keep others' contents for so long after they were published, such as 12h or 7d."
-        ),
+        typer.Option(metavar="TIME", help="Remove others' contents this long after publication, such as 12h or 7d."),
     ] = "0",
     json_logs: Annotated[
         bool, typer.Option("--json-logs", help="Write warnings and errors as JSON lines to standard error.")
     ] = False,
     seed: Annotated[int | None, typer.Option(help="Make the node's random choices reproducible.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON lines.")] = False,
-    stay: Annotated[bool, typer.Option("--stay", help="Stay when standard input ends, until a signal.")] = False,
+    stay: Annotated[
+        bool, typer.Option("--stay", help="Keep running when standard input ends, until a signal.")
+    ] = False,
     background: Annotated[
-        bool, typer.Option("--background", help="Run as a daemon that `thyme put`, `sub`, `get`, … speak to.")
+        bool, typer.Option("--background", help="Run as a daemon for `thyme put`, `sub`, `get`, …")
     ] = False,
     service: Annotated[
-        bool, typer.Option("--service", help="The same in the foreground, for a service manager or a container.")
+        bool, typer.Option("--service", help="Run as a daemon in the foreground, for a service manager or a container.")
     ] = False,
     control: Annotated[
         str,
         typer.Option(
             metavar="NAME|PATH",
-            help="The control socket: a name in the user's runtime folder, or a path. A daemon has one anyway.",
+            help="The control socket: a name in the user's runtime folder, or a path. A daemon always has one.",
         ),
     ] = "",
     http: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Speak HTTP there, too, to programs that have the node's token.")
+        str,
+        typer.Option(metavar="HOST:PORT", help="Also serve HTTP at this address, for programs with the node's token."),
     ] = "",
 ) -> None:
-    """Start a node, and run verbs that are typed: put, sub, get, rm, ls, peers, help, quit."""
+    """Start a node and read commands: put, sub, get, rm, ls, peers, help, quit."""
     if background:
         _start_in_background(control)
         return
@@ -252,7 +247,7 @@ def place(
     at: Annotated[str, typer.Argument(metavar="X,Y", help="Metres from the area's south-west corner.")],
     control: Control = "",
 ) -> None:
-    """Tell the daemon the position of the device. A device whose position keeps changing counts as moving."""
+    """Report the position of the device to the daemon. A device that keeps changing position counts as moving."""
     from thyme.live.daemon.client import Client
     from thyme.live.daemon.paths import control_path
     from thyme.live.node.position import position_of
@@ -263,11 +258,13 @@ def place(
 
 @app.command()
 def name(
-    called: Annotated[str, typer.Argument(metavar="NAME", help="Such as anna; without it, show the name.")] = "",
-    store: Annotated[str, typer.Option(metavar="DIR", help="The node's folder; this device's unless given.")] = "",
+    called: Annotated[
+        str, typer.Argument(metavar="NAME", help="The new name, such as anna. Default: show the name.")
+    ] = "",
+    store: Annotated[str, typer.Option(metavar="DIR", help="The node's folder. Default: this device's.")] = "",
     control: Control = "",
 ) -> None:
-    """Name this device: others see the name beside its number. It is the host name unless it is given another."""
+    """Set or show the name that others see beside this device's number. Default: the host name."""
     from thyme.live.daemon.client import Client, NoDaemon
     from thyme.live.daemon.paths import control_path
     from thyme.live.store.folders import own_folder
@@ -292,7 +289,7 @@ def name(
 @app.command()
 def backup(
     archive: Annotated[Path, typer.Argument(metavar="FILE", help="The archive to write, such as thyme.tar.gz.")],
-    store: Annotated[str, typer.Option(metavar="DIR", help="The node's folder; this device's unless given.")] = "",
+    store: Annotated[str, typer.Option(metavar="DIR", help="The node's folder. Default: this device's.")] = "",
 ) -> None:
     """Write this device's key, namespaces and stores to an archive; stop the node first."""
     from thyme.live.store.backup import back_up
@@ -305,9 +302,9 @@ def backup(
 @app.command()
 def restore(
     archive: Annotated[Path, typer.Argument(metavar="FILE", help="What `thyme node backup` wrote.")],
-    store: Annotated[str, typer.Option(metavar="DIR", help="An empty folder; this device's unless given.")] = "",
+    store: Annotated[str, typer.Option(metavar="DIR", help="An empty folder. Default: this device's.")] = "",
 ) -> None:
-    """Become the device that a backup was made of; the other one must not run any more."""
+    """Restore a backup on this device. The other device must not run any more."""
     from thyme.live.store.backup import restore as unpack
     from thyme.live.store.folders import own_folder
 

@@ -1,4 +1,4 @@
-"""`thyme posts`: bring posts of a past event, or generate some, and look at them."""
+"""`thyme posts`: ingest or generate posts of an event, and describe them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ MAX_COMPARED_POSTS = 100_000
 MAX_KEY_BYTES = 64
 POST_BYTES = 200
 """About what a generated post takes."""
-NewPlace = Annotated[
-    str, typer.Option(metavar="DIR|URI", help="Where the posts go: a new folder, or a place in a store (s3://…).")
-]
+NewPlace = Annotated[str, typer.Option(metavar="DIR|URI", help="A new folder, or a place in a store (s3://…).")]
 
 posts_app = typer.Typer(
     help="Posts of an event: generated, or ingested from files.", no_args_is_help=True, rich_markup_mode="markdown"
@@ -33,9 +31,9 @@ posts_app = typer.Typer(
 @posts_app.command(epilog="Example: thyme posts generate --out posts --posts 12000 --seed 1")
 def generate(
     out: NewPlace,
-    posts: Annotated[int, typer.Option(help="How many posts.")] = 4_000,
-    seed: Annotated[int, typer.Option(help="Decides all that is drawn.")] = 1,
-    goals: Annotated[int, typer.Option(help="How many goals the match has; each is a burst.")] = 2,
+    posts: Annotated[int, typer.Option(help="Number of posts.")] = 4_000,
+    seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 1,
+    goals: Annotated[int, typer.Option(help="Goals of the match; each causes a burst.")] = 2,
     settings: Settings = None,
     master: Master = "",
     conf: Conf = None,
@@ -63,23 +61,19 @@ def ingest(
     files: Annotated[list[str], typer.Argument(help="Files, folders or patterns, of one format or several.")],
     out: NewPlace,
     columns: Annotated[
-        str | None, typer.Option("--map", help="Columns of a format of its own: at=…,text=…[,id=…,author=…,tags=…].")
+        str | None, typer.Option("--map", help="Columns of another format: at=…,text=…[,id=…,author=…,tags=…].")
     ] = None,
     pseudonymise: Annotated[
         bool, typer.Option("--pseudonymise", help="Replace authors, ids, mentions and links by keyed hashes.")
     ] = False,
     key_file: Annotated[
-        Path | None, typer.Option(help="The key of the pseudonyms; without one, a new key is made and forgotten.")
+        Path | None, typer.Option(help="Key of the pseudonyms. Default: a new key, which is not kept.")
     ] = None,
     keep_accents: Annotated[
-        bool, typer.Option("--keep-accents", help="Keep tags apart that differ in accents only.")
+        bool, typer.Option("--keep-accents", help="Keep tags apart that differ only in accents.")
     ] = False,
-    join_text: Annotated[
-        bool, typer.Option("--join-text", help="Cells that most rows of a CSV have too many belong to the text.")
-    ] = False,
-    append: Annotated[
-        bool, typer.Option("--append", help="Add the files that the dataset does not know yet to it.")
-    ] = False,
+    join_text: Annotated[bool, typer.Option("--join-text", help="Add the extra cells of a CSV to the text.")] = False,
+    append: Annotated[bool, typer.Option("--append", help="Add new files to the dataset.")] = False,
     master: Master = "",
     conf: Conf = None,
 ) -> None:
@@ -131,14 +125,14 @@ def describe(
     figure: Annotated[
         Path | None,
         typer.Option(
-            help="The picture, written as PNG and as SVG; POSTS-described.png and .svg beside the posts if not given.",
+            help="The picture, as PNG and SVG. Default: POSTS-described.png and .svg beside the posts.",
             show_default=False,
         ),
     ] = None,
     master: Master = "",
     conf: Conf = None,
 ) -> None:
-    """Show what posts look like (users, tags, rates, bursts), beside as many generated ones, as table and picture."""
+    """Compare posts (users, tags, rates, bursts) with as many generated ones, as a table and a picture."""
     from thyme.pipeline.posts.describe import describe_posts, statistic_rows
     from thyme.pipeline.posts.generate import PostOptions, generate_posts
     from thyme.pipeline.schemas import POSTS

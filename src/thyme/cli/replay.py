@@ -9,15 +9,17 @@ import typer
 
 
 def replay(
-    folder: Annotated[Path, typer.Argument(help="What `thyme simulate` left behind.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(help="Folder that `thyme simulate` wrote.", show_default=False)],
     out: Annotated[Path | None, typer.Option("--out", help="File to write: .html, .gif or .png.")] = None,
-    from_s: Annotated[float, typer.Option("--from", help="First instant shown.")] = 0.0,
-    to_s: Annotated[float | None, typer.Option("--to", help="Last instant shown; else the end of the run.")] = None,
+    from_s: Annotated[float, typer.Option("--from", help="Start, in simulated seconds.")] = 0.0,
+    to_s: Annotated[
+        float | None, typer.Option("--to", help="End, in simulated seconds. Default: the end of the run.")
+    ] = None,
     step_s: Annotated[float, typer.Option("--step", help="Simulated seconds between two pictures.")] = 2.0,
-    range_m: Annotated[float, typer.Option("--range", help="Nodes closer than this are drawn linked.")] = 113.0,
-    cell_m: Annotated[float, typer.Option("--cell", help="Side of the cells drawn; 0: none.")] = 40.0,
+    range_m: Annotated[float, typer.Option("--range", help="Draw links between nodes closer than this.")] = 113.0,
+    cell_m: Annotated[float, typer.Option("--cell", help="Side of the drawn cells; 0: none.")] = 40.0,
 ) -> None:
-    """Render a run as a page, an animated GIF, or one picture: people, what they did, messages, cells.
+    """Draw a run as a page, an animated GIF or one picture: people, operations, messages, cells.
 
     On the page, a click on a person shows what they did and whom they reach. Messages are shown if the run was made
     with `thyme simulate … --frames`.

@@ -17,7 +17,7 @@ Record = TypeVar("Record", bound=msgspec.Struct)
 Settings = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="KEY=VALUE", help="Change any other setting; may be repeated. `--set list` shows all keys."
+        "--set", metavar="KEY=VALUE", help="Change any other setting; repeatable. `--set list` shows all keys."
     ),
 ]
 
@@ -35,7 +35,7 @@ Master = Annotated[
     typer.Option(
         "--master",
         help="Where Spark runs: local[*], spark://HOST:PORT, yarn, k8s://…, or sc://HOST:PORT of a Spark Connect "
-        "server; as Spark is configured, else local[*], if not given.",
+        "server. Default: Spark's configuration, else local[*].",
         show_default=False,
     ),
 ]
@@ -44,7 +44,7 @@ Conf = Annotated[
     typer.Option(
         "--conf",
         metavar="KEY=VALUE",
-        help="A setting of Spark, before those of spark-defaults.conf; may be repeated.",
+        help="A setting of Spark; overrides spark-defaults.conf; repeatable.",
         callback=_ask_of_spark,
     ),
 ]

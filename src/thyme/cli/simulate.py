@@ -1,4 +1,4 @@
-"""`thyme simulate` and `thyme scenario`: one run, and what is wrong with a scenario before it."""
+"""`thyme simulate` and `thyme scenario`: simulate a scenario, and write or check scenarios."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from typing import Annotated
 
 import typer
 
-scenario_app = typer.Typer(help="Look at a scenario before it is run.", no_args_is_help=True)
+scenario_app = typer.Typer(help="Write, check and list scenarios.", no_args_is_help=True)
 
 ScenarioFile = Annotated[Path, typer.Argument(help="A scenario as TOML.", show_default=False)]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change one key of the scenario; may be repeated."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the scenario; repeatable."),
 ]
 
 
 def simulate(
     scenario_file: ScenarioFile,
-    out: Annotated[Path, typer.Option("--out", help="Folder for what the run leaves behind.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", help="Folder for the results.", show_default=False)],
     trace: Annotated[
-        Path | None, typer.Option("--trace", help="Operations to play (Parquet or CSV); else the scenario's own.")
+        Path | None, typer.Option("--trace", help="Operations (Parquet or CSV). Default: the scenario's.")
     ] = None,
     settings: Settings = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the run; else the scenario's own.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the run. Default: the scenario's.")] = None,
     frames: Annotated[bool, typer.Option("--frames/--no-frames", help="Keep every frame for `thyme replay`.")] = False,
 ) -> None:
-    """Run one scenario and write its events, the way nodes went, and a summary.
+    """Simulate a scenario and write its events, movement and a summary.
 
     Examples:
 
@@ -69,7 +69,7 @@ def simulate(
 
 @scenario_app.command("check")
 def check(scenario_file: ScenarioFile, settings: Settings = None) -> None:
-    """Say what is wrong with a scenario, or what it describes.
+    """Check a scenario and describe it.
 
     Example: thyme scenario check crowd.toml --set nodes=2000
     """
@@ -110,10 +110,10 @@ def check(scenario_file: ScenarioFile, settings: Settings = None) -> None:
 @scenario_app.command("new")
 def new(
     scenario_file: Annotated[Path, typer.Argument(help="File to write.", show_default=False)],
-    nodes: Annotated[int, typer.Option(help="How many people.")] = 64,
-    approach: Annotated[str, typer.Option(help="Which approach they use.")] = "ls",
+    nodes: Annotated[int, typer.Option(help="Number of people.")] = 64,
+    approach: Annotated[str, typer.Option(help="Approach.")] = "ls",
 ) -> None:
-    """Write a scenario with every section, model and key and its default, to be changed.
+    """Write a scenario with all sections, models, keys and defaults, to be edited.
 
     Example: thyme scenario new crowd.toml --nodes 100 --approach ls
     """
@@ -130,10 +130,10 @@ def new(
 
 @scenario_app.command("models")
 def models(
-    section: Annotated[str, typer.Argument(help="movement, radio or churn; all if none is named.")] = "",
+    section: Annotated[str, typer.Argument(help="movement, radio or churn. Default: all.")] = "",
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the reference page of all keys.")] = False,
 ) -> None:
-    """Show how crowds can move, what radios there are, and who may leave or come late, with all keys.
+    """Show all movement, radio and churn models with their keys.
 
     Example: thyme scenario models movement
     """

@@ -1,4 +1,4 @@
-"""`thyme studio`: a study by clicking, in the browser."""
+"""`thyme studio`: plan and run a study in the browser."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import typer
 
 
 def studio(
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Keep studies and their results here.")] = Path(
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for studies and results.")] = Path(
         "out/studio"
     ),
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Of the page; 0 takes a free one.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the page; 0: a free one.")] = 0,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
-    """Plan an event in the browser: describe it, play the study, read which way of sharing fits.
+    """Plan an event in the browser: describe it, run the study, read which approach fits.
 
     The page is for this machine only. Stop with Ctrl-C; a study that was started goes on where it stopped next time.
     """

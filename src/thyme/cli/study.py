@@ -71,28 +71,28 @@ def study(
         Path | None, typer.Argument(metavar="[FILE.toml]", help="A study as TOML.", show_default=False)
     ] = None,
     preset: Annotated[
-        str | None, typer.Option("--preset", help="A study that comes with Thyme; `list` shows them.")
+        str | None, typer.Option("--preset", help="A study that comes with Thyme; `list` shows all.")
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change one key of the study; may be repeated."),
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the study; repeatable."),
     ] = None,
     out: Annotated[
         str | None,
         typer.Option(
             "--out",
             metavar="DIR|URI",
-            help="Folder of the study, or its place in a store (s3://…); out/NAME if not given.",
+            help="Folder of the study, or its place in a store (s3://…). Default: out/NAME.",
             show_default=False,
         ),
     ] = None,
     master: Master = "",
     conf: Conf = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Forget what an earlier call has computed.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Discard earlier results and start anew.")] = False,
 ) -> None:
     """Compare approaches on one workload: posts → traces → runs → metrics → figures → report.
 
-    What is done already is not done again; an interrupted study goes on where it stopped.
+    Finished parts are reused; an interrupted study continues where it stopped.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""`thyme study compare A B`: what differs between two studies that were played, point by point."""
+"""`thyme study compare A B`: compare the results of two studies, point by point."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import typer
 
 def compare(
     first: Annotated[Path, typer.Argument(metavar="A", help="Folder of a study, such as out/fanzone.")],
-    second: Annotated[Path, typer.Argument(metavar="B", help="Folder of another.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Folder of another study.")],
     every: Annotated[
-        bool, typer.Option("--every-metric", help="All of metrics.csv, not only what the answer rests on.")
+        bool, typer.Option("--every-metric", help="All of metrics.csv, not only the metrics behind the answer.")
     ] = False,
 ) -> None:
-    """Put two studies side by side: the numbers of B beside those of A, where both have the same point.
+    """Show the numbers of two studies side by side, for points that both have.
 
-    A difference is marked where the runs of one lie outside the interval of the other.
+    A difference is marked if the runs of one lie outside the interval of the other.
 
     Example:
 

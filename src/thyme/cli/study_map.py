@@ -9,23 +9,23 @@ import typer
 
 
 def decision_map(
-    reach: Annotated[float | None, typer.Option(min=0.0, help="How many others a radio reaches, on average.")] = None,
+    reach: Annotated[float | None, typer.Option(min=0.0, help="Average number of others in radio range.")] = None,
     walking: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of people who walk.")] = 0.0,
-    switching: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share who switch off and on.")] = 0.0,
+    switching: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of people who switch off and on.")] = 0.0,
     questions: Annotated[float, typer.Option(min=0.0, help="Subscriptions per person and hour.")] = 1.0,
-    server: Annotated[bool, typer.Option(help="Whether somebody brings a server.")] = False,
-    positions: Annotated[bool, typer.Option(help="Whether devices know where they are.")] = True,
-    past: Annotated[bool, typer.Option(help="Whether people ask for what was there before.")] = True,
-    deletes: Annotated[bool, typer.Option(help="Whether people delete.")] = True,
+    server: Annotated[bool, typer.Option(help="A server is available.")] = False,
+    positions: Annotated[bool, typer.Option(help="Devices know their positions.")] = True,
+    past: Annotated[bool, typer.Option(help="People ask for past objects.")] = True,
+    deletes: Annotated[bool, typer.Option(help="People delete objects.")] = True,
     figure: Annotated[Path | None, typer.Option(help="Draw the map into this file.")] = None,
     narrow: Annotated[bool, typer.Option("--narrow", help="Draw it for a narrow screen.")] = False,
     made_from: Annotated[
-        Path | None, typer.Option("--from", help="Make the table anew from this folder of the study `six`.")
+        Path | None, typer.Option("--from", help="Make the table from this folder of the study `six`.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Where the table made anew goes.")] = None,
-    commit: Annotated[str, typer.Option(help="Which version played that study; else the one checked out.")] = "",
+    out: Annotated[Path | None, typer.Option(help="File for the new table.")] = None,
+    commit: Annotated[str, typer.Option(help="Version that ran that study. Default: the one checked out.")] = "",
 ) -> None:
-    """Ask the decision map which approach fits a crowd, or print all of it as a page.
+    """Look up which approach fits a crowd, or print the whole map as a page.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""`thyme study new`: a study file from a few questions, asked one by one where nothing is given."""
+"""`thyme study new`: write a study file from a few options or questions."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import typer
 def new(
     file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="Where to write the study.")],
     contents: Annotated[str | None, typer.Option(help="messages, photos or videos.", show_default="photos")] = None,
-    size: Annotated[str | None, typer.Option(help="Of a photo or a video, such as 100kB.")] = None,
-    people: Annotated[int | None, typer.Option(help="How many people.", show_default="36")] = None,
-    venue: Annotated[str | None, typer.Option(help="Sides in metres, such as 200x100.")] = None,
+    size: Annotated[str | None, typer.Option(help="Size of a photo or video, such as 100kB.")] = None,
+    people: Annotated[int | None, typer.Option(help="Number of people.", show_default="36")] = None,
+    venue: Annotated[str | None, typer.Option(help="Venue in metres, such as 200x100.")] = None,
     movement: Annotated[str | None, typer.Option(help="stand, some or walk.", show_default="stand")] = None,
     going: Annotated[str | None, typer.Option(help="stay, leave or switch.", show_default="stay")] = None,
-    server: Annotated[bool | None, typer.Option(help="Whether somebody brings a server.", show_default="yes")] = None,
+    server: Annotated[bool | None, typer.Option(help="A server is available.", show_default="yes")] = None,
     priority: Annotated[
         str | None, typer.Option(help="delivery, delay, battery or traffic.", show_default="traffic")
     ] = None,
     posts: Annotated[str | None, typer.Option(help="A folder that `thyme posts ingest` wrote.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
-    """Write a study file for a crowd of your own; in a terminal, what is not given is asked for.
+    """Write a study file for your crowd. Without options, a terminal asks for them.
 
     Example:
 

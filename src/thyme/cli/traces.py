@@ -1,4 +1,4 @@
-"""`thyme trace`: make operation traces from posts, check and draw them, and write them as CSV to read or change."""
+"""`thyme trace`: make traces from posts; check, draw and export them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from thyme.pipeline.traces.outline import TraceOutline
 
 trace_app = typer.Typer(
-    help="Operation traces: what users will ask for, and when.",
+    help="Traces: the operations of users, in order of time.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -33,22 +33,23 @@ def _rare(text: str) -> Any:
 )
 def make(
     posts: Annotated[str, typer.Argument(help="A dataset of posts, from `thyme posts generate` or `ingest`.")],
-    out: Annotated[
-        str, typer.Option(metavar="DIR|URI", help="Where the trace goes: a new folder, or a place in a store (s3://…).")
-    ],
-    users: Annotated[int, typer.Option(help="How many of the most active users become nodes.")] = 100,
+    out: Annotated[str, typer.Option(metavar="DIR|URI", help="A new folder, or a place in a store (s3://…).")],
+    users: Annotated[int, typer.Option(help="Number of most active users that become nodes.")] = 100,
     authors: Annotated[
-        str, typer.Option(help="`active`: the most active authors are the users; `deal`: all posts are dealt to them.")
+        str,
+        typer.Option(
+            help="`active`: the most active authors are the users; `deal`: all posts are distributed among users."
+        ),
     ] = "active",
-    seed: Annotated[int, typer.Option(help="Decides all that is drawn.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 1,
     start: Annotated[
-        float | None, typer.Option(help="Start of the event, in seconds since 1970; else the busiest window.")
+        float | None, typer.Option(help="Start of the event, in seconds since 1970. Default: the busiest window.")
     ] = None,
-    hours: Annotated[float, typer.Option(help="Length of the event.")] = 3.0,
-    minutes: Annotated[float, typer.Option(help="Time in which the event is played.")] = 10.0,
-    first: Annotated[float, typer.Option(help="When operations start, in seconds.")] = 60.0,
+    hours: Annotated[float, typer.Option(help="Length of the event, in hours.")] = 3.0,
+    minutes: Annotated[float, typer.Option(help="Length of the simulation of the event, in minutes.")] = 10.0,
+    first: Annotated[float, typer.Option(help="Time of the first operation, in seconds.")] = 60.0,
     sizes: Annotated[str, typer.Option(help="Objects: `text` of the posts, `fixed` size, or `photos`.")] = "text",
-    size: Annotated[int, typer.Option(help="Bytes of a fixed object, or of a middling photo.")] = 100_000,
+    size: Annotated[int, typer.Option(help="Bytes of a fixed object, or of a median photo.")] = 100_000,
     publishers: Annotated[
         float | None, typer.Option(help="Share of nodes that only publish; the others only subscribe.")
     ] = None,
@@ -117,17 +118,17 @@ def make(
 def check(
     trace: Annotated[str, typer.Argument(help="A trace: a CSV file, a Parquet file or a dataset.")],
 ) -> None:
-    """Check a trace, and print how many operations of each kind it has; errors name the row."""
+    """Check a trace and count its operations by kind. Errors name the row."""
     _show(_checked(trace), f"{trace}: a valid trace")
 
 
 @trace_app.command(epilog="Example: thyme trace example --users 36 --out trace.csv")
 def example(
     out: Annotated[Path, typer.Option(help="The CSV file to write.")],
-    users: Annotated[int, typer.Option(help="How many people.")] = 36,
-    seed: Annotated[int, typer.Option(help="Decides all that is drawn.")] = 1,
+    users: Annotated[int, typer.Option(help="Number of people.")] = 36,
+    seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 1,
 ) -> None:
-    """Write a small trace to begin with: a third ask for a tag, everybody posts once, all within a minute."""
+    """Write a small example: a third of the users subscribe to a tag, and all post once within a minute."""
     from thyme.sim.traces import example_operations, write_csv
 
     operations = example_operations(users, seed)
@@ -141,7 +142,7 @@ def export(
     trace: Annotated[str, typer.Argument(help="A trace: a Parquet file or a dataset.")],
     out: Annotated[Path, typer.Option(help="The CSV file to write.")],
 ) -> None:
-    """Write a trace as CSV, to be read or changed; all commands that take a trace take such a file, too."""
+    """Write a trace as CSV, to read or edit. All commands that take a trace accept such a file."""
     from thyme.sim.traces import read_trace, write_csv
 
     operations = read_trace(trace)
@@ -155,12 +156,12 @@ def draw(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="The picture, written as PNG and as SVG; TRACE.png and .svg beside the trace if not given.",
+            help="The picture, as PNG and SVG. Default: TRACE.png and .svg beside the trace.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Draw the operations of a trace over time: how many of each kind users issue, and when."""
+    """Draw the operations of a trace over time, by kind."""
     from thyme.study.figures.lines import trace_figure
     from thyme.study.figures.pictures import save_picture
 

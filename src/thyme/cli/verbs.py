@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 CLICK_ERROR: Any = typer.BadParameter.__mro__[2]
 """The base class of click's errors; some releases of typer carry their own copy of click."""
-Control = Annotated[str, typer.Option(help="Speak to the daemon of this name, or whose socket has this path.")]
+Control = Annotated[str, typer.Option(help="Name of the daemon, or path of its socket.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object per line.")]
-Last = Annotated[str, typer.Option(help="Only what was published in the last while, such as 10m, and from now on.")]
+Last = Annotated[str, typer.Option(help="Only objects of this last period, such as 10m, and new ones.")]
 BAR_CHARS = 30
 SHOW_S = 0.1
 """Seconds between two updates of a progress bar."""
@@ -36,16 +36,16 @@ SUMMARY_CHARS = 60
 
 
 def put(
-    file: Annotated[str, typer.Argument(help="What to store; - is standard input. With --text, the object's name.")],
-    tags: Annotated[str, typer.Option(help="The tags it is found by, such as goal,final.")],
-    name: Annotated[str, typer.Option(help="Its name among this node's objects; the file's unless given.")] = "",
-    summary: Annotated[str, typer.Option(help="What subscribers see of it; its name unless given.")] = "",
+    file: Annotated[str, typer.Argument(help="File to store; -: standard input. With --text, the object's name.")],
+    tags: Annotated[str, typer.Option(help="Tags, such as goal,final.")],
+    name: Annotated[str, typer.Option(help="Name of the object. Default: the file's.")] = "",
+    summary: Annotated[str, typer.Option(help="Summary in notifications. Default: the name.")] = "",
     text: Annotated[str | None, typer.Option(help="Store this text instead of a file.")] = None,
-    expires: Annotated[str, typer.Option(help="It ends so long after now, on all devices: such as 2h or 3d.")] = "",
+    expires: Annotated[str, typer.Option(help="Expire on all devices after this time, such as 2h or 3d.")] = "",
     as_json: Json = False,
     control: Control = "",
 ) -> None:
-    """Store a file under tags, and notify whoever subscribed to them."""
+    """Store a file under tags and notify subscribers."""
     client = _client(control)
     lasts_s = seconds_of(expires, "--expires") if expires else None
     words = [tag.strip() for tag in tags.split(",") if tag.strip()]
@@ -68,16 +68,16 @@ def put(
 
 
 def sub(
-    query: Annotated[str, typer.Argument(help="Which objects, such as 'goal & !replay'.")],
+    query: Annotated[str, typer.Argument(help="Query, such as 'goal & !replay'.")],
     last: Last = "",
-    past: Annotated[bool, typer.Option("--past", help="Only what is there already; then end.")] = False,
-    future: Annotated[bool, typer.Option("--future", help="Only what is published from now on.")] = False,
-    count: Annotated[int, typer.Option(min=0, help="End after so many matches; 0 does not end.")] = 0,
-    confirm: Annotated[bool, typer.Option("--confirm", help="First print when the subscription is in place.")] = False,
+    past: Annotated[bool, typer.Option("--past", help="Only past matches; then exit.")] = False,
+    future: Annotated[bool, typer.Option("--future", help="Only future matches.")] = False,
+    count: Annotated[int, typer.Option(min=0, help="Exit after this many matches; 0: do not exit.")] = 0,
+    confirm: Annotated[bool, typer.Option("--confirm", help="Print a line when the subscription is in place.")] = False,
     as_json: Json = False,
     control: Control = "",
 ) -> None:
-    """Subscribe: show what matches, past and future, until Ctrl-C."""
+    """Subscribe: show past and future matches, until Ctrl-C."""
     shown = 0
     with suppress(KeyboardInterrupt):
         for kind, said in _client(control).listen(query, **_frame(last, past, future)):
@@ -91,12 +91,12 @@ def sub(
 
 
 def get(
-    key: Annotated[str, typer.Argument(help="NAME@NODE as ls and sub show it, or a NAME that only one object has.")],
-    output: Annotated[str, typer.Option("-o", "--output", help="The file to write; - is standard output.")] = "",
+    key: Annotated[str, typer.Argument(help="NAME@NODE as ls and sub show it, or a unique NAME.")],
+    output: Annotated[str, typer.Option("-o", "--output", help="File to write; -: standard output.")] = "",
     as_json: Json = False,
     control: Control = "",
 ) -> None:
-    """Retrieve an object that this node was notified of, or found with ls, to a file."""
+    """Retrieve an object from a notification or from ls to a file."""
     client = _client(control)
     whole = client.key_of(key)
     name = whole.rpartition("@")[0]
@@ -119,11 +119,11 @@ def get(
 
 
 def rm(
-    key: Annotated[str, typer.Argument(help="An object of this node, by its key or name.")],
+    key: Annotated[str, typer.Argument(help="Key or name of an object of this node.")],
     as_json: Json = False,
     control: Control = "",
 ) -> None:
-    """Delete one of this node's own objects everywhere."""
+    """Delete an object of this node, on all devices."""
     client = _client(control)
     whole = client.key_of(key)
     client.delete(whole)
@@ -132,12 +132,14 @@ def rm(
 
 
 def ls(
-    query: Annotated[str, typer.Argument(help="Ask the crowd what matches; without it, list what is known here.")] = "",
+    query: Annotated[
+        str, typer.Argument(help="Ask the crowd what matches. Default: list the objects known here.")
+    ] = "",
     last: Last = "",
     as_json: Json = False,
     control: Control = "",
 ) -> None:
-    """List objects: those of the crowd that match a query, or those that this node knows of."""
+    """List objects of the crowd that match a query, or objects known to this node."""
     client = _client(control)
     if last and not query:
         raise InputError("--last needs a query, such as: thyme ls goal --last 10m")
@@ -150,7 +152,7 @@ def ls(
 
 
 def peers(as_json: Json = False, control: Control = "") -> None:
-    """List who is in range."""
+    """List nodes in range."""
     client = _client(control)
     here = client.peers()
     for peer in here:

@@ -30,13 +30,11 @@ def walks(
     beta: Annotated[float, typer.Option(help="Weight of the second neighbourhood in cost (2).")] = 0.5,
     penalty: Annotated[float, typer.Option(help="Added to weight (1) for every earlier step on a node.")] = 100.0,
     radius: Annotated[float, typer.Option(help="Range of communication in the unit square.")] = RADIUS,
-    max_graph_draws: Annotated[int, typer.Option(help="Placements to try for one connected network.")] = (
-        MAX_GRAPH_DRAWS
-    ),
+    max_graph_draws: Annotated[int, typer.Option(help="Attempts to draw a connected network.")] = (MAX_GRAPH_DRAWS),
     seed: Annotated[int, typer.Option(help="Seed of networks, initiators and walks.")] = 1,
     settings: Settings = None,
 ) -> None:
-    """Build overlays of directional (or pure) random walks and print how large and how deep they are."""
+    """Build overlays of directional (or pure) random walks and print their size and depth."""
     from thyme.papers.walks.batch import METRICS, BatchOptions, run_point
 
     options = BatchOptions(

@@ -1,4 +1,4 @@
-"""`thyme watch`: what a live crowd is doing, from the logs of its nodes."""
+"""`thyme watch`: metrics of a running crowd, from the logs of its nodes."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ CALENDAR_FROM_S = 1_000_000_000.0
 def watch(
     where: Annotated[
         list[str],
-        typer.Argument(metavar="DIR|HOST:PORT…", help="Folder with the logs of live nodes, or where nodes tell them."),
+        typer.Argument(metavar="DIR|HOST:PORT…", help="Folder with logs of live nodes, or addresses of their --tell."),
     ],
-    once: Annotated[bool, typer.Option("--once", help="Show what is there now, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Show the current state and exit.")] = False,
     window_s: Annotated[float, typer.Option("--window", metavar="SECONDS", help="Length of a window.")] = 60.0,
-    slide_s: Annotated[float, typer.Option("--slide", metavar="SECONDS", help="From one window to the next.")] = 10.0,
+    slide_s: Annotated[float, typer.Option("--slide", metavar="SECONDS", help="Distance between windows.")] = 10.0,
     late_s: Annotated[
-        float, typer.Option("--late", metavar="SECONDS", help="How far behind the newest event one may come.")
+        float, typer.Option("--late", metavar="SECONDS", help="Count events up to this far behind the newest.")
     ] = 60.0,
     every_s: Annotated[
-        float, typer.Option("--every", metavar="SECONDS", help="How often the logs are looked at.")
+        float, typer.Option("--every", metavar="SECONDS", help="Interval between two readings of the logs.")
     ] = 2.0,
-    last: Annotated[int, typer.Option("--last", min=1, help="How many windows to show, the newest ones.")] = 5,
-    sink: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the windows as Parquet, too.")] = None,
+    last: Annotated[int, typer.Option("--last", min=1, help="Number of newest windows to show.")] = 5,
+    sink: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write the windows as Parquet.")] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep how far the logs were read, to go on after a restart.")
+        Path | None, typer.Option(metavar="DIR", help="Folder of the reading position, to continue after a restart.")
     ] = None,
     master: Master = "",
     conf: Conf = None,
 ) -> None:
     """Watch a live crowd: success, latency, notifications and traffic over sliding windows.
 
-    DIR is where nodes write their logs (`thyme node start --log DIR/NAME.jsonl`), subfolders included; logs may grow
-    and new ones may come. HOST:PORT is where a node tells what happens (`thyme node start --tell HOST:PORT`); there
-    may be several. It goes on until Ctrl-C, or until all nodes that are followed have left.
+    DIR is the folder to which nodes write logs (`thyme node start --log DIR/NAME.jsonl`), with its subfolders; new logs
+    are noticed. HOST:PORT is the address of `thyme node start --tell HOST:PORT`; several are possible. The command runs
+    until Ctrl-C, or until all these nodes have left.
 
     Examples:
 

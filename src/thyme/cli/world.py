@@ -1,4 +1,4 @@
-"""`thyme world`: where people were and whom they met, from and to the formats that other tools use."""
+"""`thyme world`: convert and describe movement and contact traces."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 world_app = typer.Typer(help="Movement and contact traces: convert, export, describe.", no_args_is_help=True)
 
-Source = Annotated[Path, typer.Argument(help="The trace to read; its format is recognised.", show_default=False)]
+Source = Annotated[Path, typer.Argument(help="Trace to read; the format is recognised.", show_default=False)]
 Target = Annotated[Path, typer.Argument(help="The file to write.", show_default=False)]
 
 
@@ -20,7 +20,7 @@ def movement(
     ],
     target: Target,
     form: Annotated[str, typer.Option("--to", help="ns2 (setdest), bonnmotion or one (The ONE).")] = "bonnmotion",
-    until_s: Annotated[float, typer.Option("--until", help="Seconds to write; a scenario has its own.")] = 3600.0,
+    until_s: Annotated[float, typer.Option("--until", help="Seconds to write (a scenario defines its own).")] = 3600.0,
 ) -> None:
     """Convert a movement trace, or export the movement of a scenario.
 
