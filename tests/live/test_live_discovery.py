@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -167,6 +168,50 @@ def test_addresses_are_written_as_people_know_them() -> None:
     assert plain_address(("10.0.0.1", 5)) == ("10.0.0.1", 5)
     assert [is_local(text) for text in ("127.0.0.1:0", "[::1]:5", "localhost:5")] == [True] * 3
     assert [is_local(text) for text in ("[::]:0", "0.0.0.0:0", "10.0.0.1:5")] == [False] * 3
+
+
+def announced_in(crowd: int, seconds: float) -> int:
+    """How often nodes of a crowd in which all know each other announce themselves."""
+    cores = [Core(number) for number in range(1, crowd + 1)]
+    air, sent = Air(), 0
+    for core in cores:
+        core.link.finding.on = True
+        air.add(core)
+    air.run(12.0)
+    assert all(len(core.link.peers.nodes()) == crowd - 1 for core in cores)
+    for core in cores:
+        announce = core.link.finding._announce
+
+        def counted(announce: Callable[[], None] = announce) -> None:
+            nonlocal sent
+            sent += 1
+            announce()
+
+        core.link.finding._announce = counted  # type: ignore[method-assign]
+    air.run(seconds)
+    return sent
+
+
+def test_a_larger_crowd_announces_itself_hardly_more_often() -> None:
+    assert 18 <= announced_in(2, 30.0) <= 22, "each once in three seconds"
+    assert announced_in(24, 30.0) <= 90, "240 if each did"
+
+
+def test_two_crowds_that_meet_hear_each_other_though_each_has_enough_announcements() -> None:
+    left = [Core(number, (f"10.0.0.{number}", 9_000)) for number in range(1, 9)]
+    right = [Core(number, (f"10.0.0.{number}", 9_000)) for number in range(9, 17)]
+    for core in (*left, *right):
+        core.link.finding.on = True
+    one, other = Air(*left), Air(*right)
+    one.run(12.0)
+    other.run(12.0)
+    together = Air()
+    together.now_s = one.now_s
+    together.cores += [*left, *right]
+    for core in together.cores:
+        core.link.timers.now_s = together.now_s
+    together.run(10.0)
+    assert all(len(core.link.peers.nodes()) == 15 for core in together.cores)
 
 
 @pytest.mark.parametrize(("port", "met"), [(8_473, True), (0, False)])

@@ -29,7 +29,7 @@ from thyme.live.trust.namespaces import Namespace
 from thyme.model.ids import NodeId
 
 LISTEN_S = 4.0
-"""Longer than anybody waits between two announcements."""
+"""Longer than an interval of announcements."""
 MAX_HEARD = 100
 
 

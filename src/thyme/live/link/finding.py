@@ -1,15 +1,18 @@
 """Finding: how a link discovers nodes whose addresses were not configured.
 
-It announces itself by multicast on every interface, several times after the start and occasionally later, and greets
-nodes whose announcements it receives. Peers exchange the addresses of other peers (PEERS), so one known address is
-enough. An announced or exchanged address is only used to send a greeting to it; nothing else is believed. Addresses
-that are valid only on the sender's machine or link are not passed on elsewhere.
+It announces itself by multicast on every interface, several times after the start and later at a random time of every
+interval, unless enough of its peers did so in that interval (Trickle, RFC 6206, with a constant interval): a crowd
+sends about as many announcements however large it is. It greets nodes whose announcements it receives. Peers exchange
+the addresses of other peers (PEERS), so one known address is enough. An announced or exchanged address is only used to
+send a greeting to it; nothing else is believed. Addresses that are valid only on the sender's machine or link are not
+passed on elsewhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from ipaddress import ip_address
+from random import Random
 from struct import Struct
 from typing import Annotated
 
@@ -33,7 +36,10 @@ _HERE = Struct("!HQ")
 FIRST_S = (0.0, 0.2, 0.5, 1.0, 1.5, 2.0)
 """When a new node announces itself: the first may be lost, and two nodes should meet within two seconds."""
 AGAIN_S = 3.0
-"""Between two announcements after the first ones."""
+"""The interval after the first ones: one announcement in each, …"""
+ENOUGH = 4
+"""… unless so many peers have announced themselves in it. Those of strangers do not count, so two
+crowds that meet hear each other."""
 MAX_TOLD = 16
 """Addresses in one frame."""
 MAX_BYTES = 1_000
@@ -62,6 +68,7 @@ class Finder(msgspec.Struct, frozen=True):
     announce: Callable[[bytes], None]
     greet: Callable[[Address], None]
     count: Count
+    random: Random
 
 
 class Finding:
@@ -73,6 +80,8 @@ class Finding:
         self._link = link
         self._timers = timers
         self.directory = directory
+        self._announced: set[NodeId] = set()
+        """Peers that announced themselves in this interval."""
         self._running: list[Timer] = []
         self._told: Bounded[Address, None] = Bounded(MAX_WAITING)
         """Addresses received from peers, to be greeted."""
@@ -82,7 +91,7 @@ class Finding:
     def start(self) -> None:
         if self.on and self._options.port:
             self._running = [self._timers.after(wait_s, self._announce) for wait_s in FIRST_S]
-            self._running.append(self._timers.after(FIRST_S[-1] + AGAIN_S, self._announce_again))
+            self._running.append(self._timers.after(FIRST_S[-1], self._begin_interval))
 
     def stop(self) -> None:
         for timer in self._running:
@@ -112,6 +121,8 @@ class Finding:
             self._greet((source[0], port))
         elif peer.session != session:
             self._link.greet(peer.address)
+        else:
+            self._announced.add(frame.sender)
 
     def handle_peers(self, frame: Frame) -> None:
         """Receive the addresses of other peers from a peer, and greet them one after the other."""
@@ -137,9 +148,16 @@ class Finding:
         if self._told:
             self._running.append(self._timers.after(TOLD_S, self._greet_told))
 
-    def _announce_again(self) -> None:
-        self._announce()
-        self._running = [self._timers.after(AGAIN_S, self._announce_again)]
+    def _begin_interval(self) -> None:
+        """In its second half, this node announces itself if that is of use."""
+        self._announced.clear()
+        when_s = AGAIN_S * self._link.random.uniform(0.5, 1.0)
+        again = self._timers.after(AGAIN_S, self._begin_interval)
+        self._running = [self._timers.after(when_s, self._announce_unless_enough), again]
+
+    def _announce_unless_enough(self) -> None:
+        if len(self._announced) < ENOUGH:
+            self._announce()
 
     def _announce(self) -> None:
         for datagram in (self.announcement(), self.directory.announcement()):

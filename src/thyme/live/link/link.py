@@ -143,7 +143,7 @@ class Link:
         self.acquaintance = Acquaintance(identity, self.peers, options.peers, self.timers, entropy, self._send_greeting)
         self.acquaintance.on_presence = self._presence
         directory = Directory(self.timers, entropy)
-        self.finding = Finding(options.discovery, self._finder(), self.timers, directory)
+        self.finding = Finding(options.discovery, self._finder(random), self.timers, directory)
         self.watch: Callable[[Presence], None] | None = None
         """Called when a peer comes or goes."""
 
@@ -279,7 +279,7 @@ class Link:
             self._send_greeting(Kind.WHO_HEARS, EVERYBODY, self._group)
         self.timers.after(self._options.multicast.ask_s, self._ask_who_receives)
 
-    def _finder(self) -> Finder:
+    def _finder(self, random: Random) -> Finder:
         def sealed(kind: Kind, to: NodeId, body: bytes, peer: Peer | None) -> bytes:
             return self._sealed(Frame(kind, self._node, to, self._next_number(), body), peer)
 
@@ -301,6 +301,7 @@ class Link:
             announce,
             known.ask,
             self._count,
+            random,
         )
 
     def _charge(self, sender: NodeId, signatures: int) -> None:
