@@ -89,10 +89,10 @@ figures: $(WITH_STUDY) ## draw the decision map anew from its table
 	$(BIN)/thyme study map --figure docs/figures/decision.png && rm docs/figures/decision.svg
 	$(BIN)/thyme study map --narrow --figure docs/figures/decision_narrow.png && rm docs/figures/decision_narrow.svg
 
-docs: $(DEV) ## build the documentation site, in out/docs/site (needs no network; `make docs-serve` shows it)
+docs: $(DEV) ## build the documentation site, in out/docs/site (needs no network)
 	$(BIN)/python docs/build_site.py out/docs
 
-docs-serve: docs ## show the documentation site at http://localhost:8000
+docs-serve: docs ## show the documentation site at http://localhost:8000, with search
 	$(BIN)/python -m http.server --bind localhost --directory out/docs/site 8000
 
 test: $(DEV) $(BENCH) ## run all tests, on all cores (JOBS=2: by two processes)
