@@ -36,19 +36,23 @@ def judge(history: History, evidence: Evidence) -> list[str]:
     declared = find_approach(history.approach).capabilities
     if declared.stores and not declared.delivers_contents and not evidence.lost_server:
         if not declared.needs_server:  # a server's notifications go one way
-            broken += _judge_lost(history, evidence)
-        broken += _judge_searches(history, evidence)
+            broken += _judge_lost(history, evidence, past=not declared.past_is_best_effort)
+        if not declared.past_is_best_effort:
+            broken += _judge_searches(history, evidence)
     broken += _judge_nodes(history, evidence)
     return broken
 
 
-def _judge_lost(history: History, evidence: Evidence) -> Iterator[str]:
+def _judge_lost(history: History, evidence: Evidence, *, past: bool) -> Iterator[str]:
+    """`past`: whether what was inserted before a subscription counts."""
     liar = history.liar
     for one in sorted(evidence.subscriptions, key=lambda one: (one.node, one.sid)):
         for (name, owner), made in evidence.objects.items():
             if one.ended or not made.lives or liar in (one.node, owner) or not _matches(one, made):
                 continue
             assert made.acknowledged_s is not None
+            if not past and made.acknowledged_s < one.at_s:
+                continue
             due_s = max(ACTIVE_S, made.acknowledged_s, one.at_s) + SETTLE_S
             seen = evidence.early if due_s <= evidence.early_s else evidence.notices
             if due_s <= END_S and (one.node, one.sid, name, owner) not in seen:

@@ -6,8 +6,9 @@ is half of the round trip. A node keeps the latest reading of each peer and goes
 and its peers, so one wrong clock, one liar or one laptop whose clock stood still in suspend moves nobody else. Of two,
 the later time holds: clocks that are wrong are mostly late. A node that has not joined follows the peers that have.
 
-The first answer that a new node gets may be a liar's, so where three or more compare their times, a node that follows
-others counts by its device's clock. Times that no clock shows are ignored.
+The first answer that a new node gets may be a liar's. So where three or more compare their times, a node that follows
+others counts by its device's clock; and others that follow do not count where two or more go by their own clocks and
+agree. Times that no clock shows are ignored.
 
 A node jumps to the crowd's time before it has joined. Later it jumps forward only if two clocks confirm it: two peers,
 or one peer and the device's own clock. Otherwise, if the difference lasts, its time runs at one and a half or half of
@@ -74,6 +75,13 @@ class Change(msgspec.Struct, frozen=True):
 
     behind_s: float
     jumped: bool
+
+
+def _witnesses(voters: list[_Seen]) -> list[_Seen]:
+    """Those whose times are their devices', without those that follow others, if they are many or agree."""
+    found = [seen for seen in voters if abs(seen.time_s - seen.device_s) <= FAR_S]
+    agree = len(found) > 1 and max(seen.time_s for seen in found) - min(seen.time_s for seen in found) <= FAR_S
+    return found if agree or len(found) >= MANY else voters
 
 
 class CrowdTime:
@@ -165,7 +173,7 @@ class CrowdTime:
         joined = [seen for seen in self._seen.values() if seen.joined]
         if self.joined:
             follows = len(joined) + 1 >= MANY and abs(own.time_s - own.device_s) > FAR_S
-            return [msgspec.structs.replace(own, time_s=own.device_s) if follows else own, *joined]
+            return _witnesses([msgspec.structs.replace(own, time_s=own.device_s) if follows else own, *joined])
         if joined:
             return joined if len(joined) % 2 else [own, *joined]
         return [own, *self._seen.values()]
