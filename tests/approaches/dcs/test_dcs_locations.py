@@ -148,20 +148,18 @@ def test_what_a_cell_is_reminded_of_follows_what_was_inserted_and_deleted_since_
     user.copies.remove_own("first")
     assert reminded() == [(second.key,)]
     user.copies.delete_own(second)
-    assert reminded() == [(second.key,)], "that it was deleted"
-    assert Copies(user.host).was_deleted(second.key), "after a restart, too"
+    assert reminded() == []
+    assert [key.key for _, key in user.take(DeleteMetadata)] == [second.key], "that it was deleted"
+    assert [metadata.key for metadata in Copies(user.host).deleted()] == [second.key], "after a restart, too"
 
 
-def test_a_cell_that_lost_an_object_gets_its_metadata_from_whoever_has_a_copy_and_its_deletion_from_its_owner() -> None:
+def test_a_cell_that_lost_an_object_gets_its_metadata_from_whoever_has_a_copy() -> None:
     user = User()
-    copied, deleted = metadata_of("copied", user.tag(1)), metadata_of("deleted", user.tag(1), owner=5)
+    copied = metadata_of("copied", user.tag(1))
     user.copies.put_retrieved(copied)
-    user.copies.put_own(deleted)
-    user.copies.delete_own(deleted)
-    user.arrive(Unknown(CellId(1), (copied.key, deleted.key), ()), form=Form.NODE)
+    user.arrive(Unknown(CellId(1), (copied.key,), ()), form=Form.NODE)
     ((to, inserted),) = user.take(InsertMetadata)
     assert (to, inserted.metadata.key, inserted.metadata.replicas) == ([(1, None)], copied.key, (replica(5, HERE),))
-    assert [(to, message.key) for to, message in user.take(DeleteMetadata)] == [([(1, None)], deleted.key)]
 
 
 def test_where_nothing_is_lost_nobody_is_reminded_of_anything() -> None:

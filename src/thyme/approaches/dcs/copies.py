@@ -53,9 +53,6 @@ class Copies:
         """Those that this node's user deleted."""
         return (_metadata.decode(value) for _, value in self._store.items(DELETED))
 
-    def was_deleted(self, key: ObjectKey) -> bool:
-        return key.owner == self._node and key.oid in self._deleted
-
     def get(self, key: ObjectKey) -> Metadata | None:
         value = self._store.get(REPLICA, str(key))
         own = self.own(key.oid) if key.owner == self._node else None

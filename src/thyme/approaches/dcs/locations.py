@@ -64,13 +64,15 @@ class Locations:
     def _on_forgotten(self, cell: CellId) -> None:
         """A cell has lost its members: send its current proxy what it should know of this node."""
         most_s, uniform = self._cell.options.reminder_s, self._host.random.uniform
-        if any(self._known_to(cell)):
+        if any(self._known_to(cell)) or self._kept_in(cell, self._copies.deleted()):
             self._host.after(uniform(most_s / 4.0, most_s), partial(self._remind, cell))
         if cell in self._homes_of_copies() or self._kept_in(cell, self._others_objects()):
             self._host.after(uniform(most_s, 3.0 * most_s), partial(self._remind_of_copies, cell))
 
     def _remind(self, cell: CellId) -> None:
         self._send_all(cell, *self._known_to(cell), ignore)
+        for key in self._kept_in(cell, self._copies.deleted()):
+            self._requests.ask([cell], partial(DeleteMetadata, key=key), ignore)
 
     def _remind_of_copies(self, cell: CellId) -> None:
         self._send_all(cell, [], self._kept_in(cell, self._others_objects()), ignore)
@@ -82,10 +84,9 @@ class Locations:
             yield from (one for one in self._cell.holdings.objects() if one.key not in self._copies)
 
     def _known_to(self, cell: CellId) -> tuple[list[SubscriptionKey], list[ObjectKey]]:
-        """The subscriptions and own objects, also deleted ones, that a cell should know."""
+        """The subscriptions and own objects that a cell should know."""
         keys = [key for key, home in self._subscriber.shares(self._host.now()) if home == cell]
-        own = self._kept_in(cell, self._copies.owned()) if cell in self._homes_of_copies() else []
-        return keys, own + self._kept_in(cell, self._copies.deleted())
+        return keys, self._kept_in(cell, self._copies.owned()) if cell in self._homes_of_copies() else []
 
     def _kept_in(self, cell: CellId, copies: Iterable[Metadata]) -> list[ObjectKey]:
         """The objects whose metadata a cell keeps."""
@@ -173,8 +174,6 @@ class Locations:
             if metadata is not None:
                 metadata = msgspec.structs.replace(metadata, replicas=self._replicas_of(metadata))
                 self._requests.ask([message.cell], partial(InsertMetadata, metadata=metadata), ignore)
-            elif self._copies.was_deleted(key):
-                self._requests.ask([message.cell], partial(DeleteMetadata, key=key), ignore)
         for subscription in message.subscriptions:
             self._subscriber.send_again(subscription, message.cell, ignore)
 
