@@ -45,6 +45,7 @@ class Election:
         self._kept = brokers_of(LARGEST_CROWD)
         self._counts = brokers_of(0.0) < self._kept
         self._sampled: dict[NodeId, None] = {}
+        """The nodes with the smallest checksums, smallest first."""
         self.standing = standing
         self._bootstrap_s = bootstrap_s
         self._changed = changed
@@ -67,7 +68,7 @@ class Election:
     def crowd(self) -> float:
         """How many nodes there are, as far as the present selection tells."""
         known = len(self._sampled)
-        return float(known) if known < SAMPLE else (SAMPLE - 1) / max(map(_checksum, self._sampled))
+        return float(known) if known < SAMPLE else (SAMPLE - 1) / _checksum(next(reversed(self._sampled)))
 
     def begin(self) -> None:
         """Take part in the present selection."""
