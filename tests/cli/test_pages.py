@@ -1,5 +1,5 @@
-"""Every `thyme` command in the README and on the site is one that the command line accepts (those of the lab belong to
-the code of their time); the quick ones of the simulator's tutorial are run, and its program prints what the page says."""
+"""The command line accepts every `thyme` command in the README and on the site (those of the lab belong to the code of
+their time). The quick commands of the simulator's tutorial are run, and its program prints what the page says."""
 
 from __future__ import annotations
 
