@@ -277,6 +277,10 @@ class ReactiveStore(ABC):
         """Whether a large content is on its way to this node."""
         return False
 
+    def advice(self) -> str:
+        """What the person at this node should know about its settings in the crowd that it finds itself in."""
+        return ""
+
     @property
     def handing_over(self) -> int:
         """After `stop`: messages with what this node held for others that nobody has said to have yet."""

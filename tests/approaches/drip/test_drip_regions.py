@@ -55,6 +55,13 @@ def field(nodes: int) -> list[tuple[float, float]]:
     return [(60.0 * (i % 10), 60.0 * (i // 10)) for i in range(nodes)]
 
 
+@pytest.mark.parametrize(("nodes", "warned"), [(1, False), (6, True), (12, False)])
+def test_a_node_that_knows_fewer_people_than_brokers_were_asked_for_says_so(nodes: int, warned: bool) -> None:
+    world = DripWorld(field(nodes), (), k=8)
+    said = {drip.advice() for drip in world.nodes.values()}
+    assert said == {advice(DripOptions(brokers=8), nodes) if warned else ""}
+
+
 @pytest.mark.parametrize(("nodes", "least", "most"), [(8, 5, 5), (30, 5, 5), (100, 7, 14)])
 def test_without_a_number_a_tenth_of_the_crowd_become_brokers_and_five_at_least(
     nodes: int, least: int, most: int

@@ -70,6 +70,13 @@ class Election:
         known = len(self._sampled)
         return float(known) if known < SAMPLE else (SAMPLE - 1) / _checksum(next(reversed(self._sampled)))
 
+    def all_known(self) -> int | None:
+        """The number of nodes, if all of them are known and no selection is under way."""
+        if self._deciding is not None or not self._best:
+            return None
+        known = len({*self._best, *self._sampled})
+        return known if known < (SAMPLE if self._counts else self._kept) else None
+
     def begin(self) -> None:
         """Take part in the present selection."""
         self._forget_others()

@@ -17,7 +17,7 @@ from thyme.approaches.drip.bridges import Bridge
 from thyme.approaches.drip.broker import Broker
 from thyme.approaches.drip.election import Election
 from thyme.approaches.drip.memory import forget_events
-from thyme.approaches.drip.options import DripOptions
+from thyme.approaches.drip.options import DripOptions, advice
 from thyme.approaches.drip.regions import Regions
 from thyme.approaches.drip.routes import BrokerRoutes
 from thyme.approaches.drip.subscriber import Subscriber
@@ -88,6 +88,10 @@ class Drip(ReactiveStore):
         self._joins_s = -1.0
         self._joined = False
         self._orphan_since_s = 0.0
+
+    def advice(self) -> str:
+        crowd = self.election.all_known()
+        return "" if crowd is None or crowd == 1 else advice(self.options, crowd)
 
     def start(self) -> None:
         self.routes.start()

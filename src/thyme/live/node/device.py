@@ -253,7 +253,8 @@ class Device:
 
     def notes(self) -> list[str]:
         """What its user should know, in sentences."""
-        return [SAME_NAME] if self.host.link.finding.directory.mistaken() else []
+        mistaken = SAME_NAME if self.host.link.finding.directory.mistaken() else ""
+        return [note for note in (mistaken, self.approach.advice()) if note]
 
     def namespaces_around(self) -> list[Entry]:
         """Open namespaces that nodes near share in."""
