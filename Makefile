@@ -22,7 +22,7 @@ setup = @log=$(VENV)/install.log; \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install develop study gallery figures docs docs-serve reproduce reproduce-quick test search check lint bench bench-ns3 spark-archive clean
+.PHONY: help install develop study gallery figures map docs docs-serve reproduce reproduce-quick test search check lint bench bench-ns3 spark-archive clean
 
 help: ## list the targets
 	@echo "Thyme: time-aware reactive storage for crowds of devices with no infrastructure"
@@ -88,6 +88,11 @@ reproduce-quick: $(WITH_STUDY) ## play a small part of each of the papers' evalu
 figures: $(WITH_STUDY) ## draw the decision map anew from its table
 	$(BIN)/thyme study map --figure docs/figures/decision.png && rm docs/figures/decision.svg
 	$(BIN)/thyme study map --narrow --figure docs/figures/decision_narrow.png && rm docs/figures/decision_narrow.svg
+	$(BIN)/thyme study map --whole --figure docs/figures/decision_whole.png && rm docs/figures/decision_whole.svg
+	$(BIN)/thyme study map --whole --narrow --figure docs/figures/decision_whole_narrow.png && rm docs/figures/decision_whole_narrow.svg
+
+map: $(WITH_STUDY) ## play what the decision map misses (it goes on where it stopped; hours)
+	$(BIN)/thyme study map --play out/map --table src/thyme/approaches/decision.csv
 
 docs: $(DEV) ## build the documentation site, in out/docs/site (needs no network)
 	$(BIN)/python docs/build_site.py out/docs

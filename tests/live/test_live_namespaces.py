@@ -8,11 +8,13 @@ from os import urandom
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from test_live_link import End, closed, opened
 from typer.testing import CliRunner
 
-from thyme.approaches.deciding import CrowdKind, Needs, decide
+from thyme.approaches.deciding import Needs, decide
+from thyme.approaches.decision_table import CrowdKind
 from thyme.cli.namespaces import app, shared_namespace
 from thyme.live.doctor import Doctor
 from thyme.live.link.addresses import LOOPBACK
@@ -22,6 +24,7 @@ from thyme.live.link.link import LinkOptions
 from thyme.live.link.timers import Timers
 from thyme.live.node.node import Node
 from thyme.live.node.spaces import Spaces
+from thyme.live.trust import choosing
 from thyme.live.trust.choosing import ExpectedCrowd, choose, resolved
 from thyme.live.trust.keyring import FILE, Keyring
 from thyme.live.trust.namespaces import Namespace
@@ -169,11 +172,9 @@ def test_the_doctor_says_who_answers_and_why_others_do_not() -> None:
 
 def test_a_namespace_left_to_auto_takes_what_the_decision_map_has(tmp_path: Path) -> None:
     few, many = ExpectedCrowd(5), ExpectedCrowd(300, 200.0, 120.0, range_m=50.0)
-    assert choose(few)[0].approach == decide(CrowdKind(4.0), Needs(positions=False)).approach
+    assert choose(few)[0].approach == decide(CrowdKind(5, density=5.0), Needs(positions=False)).approach
     assert choose(few)[1] == {}
-    decision, settings = choose(many)
-    assert decision.approach == decide(CrowdKind(97.9)).approach
-    assert (decision.approach, settings) == ("dcs", {"grid": {"width_m": 200.0, "height_m": 120.0, "cell_m": 17.7}})
+    assert choose(many)[0].approach == decide(CrowdKind(300, density=3.92)).approach
 
     async def run() -> None:
         async with Spaces(tmp_path, **HERE) as spaces:
@@ -182,6 +183,14 @@ def test_a_namespace_left_to_auto_takes_what_the_decision_map_has(tmp_path: Path
             assert Namespace.invited(spaces.invitation("stage")).approach == node.options.approach
 
     asyncio.run(run())
+
+
+def test_an_approach_with_cells_gets_the_area_and_the_size_of_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    decided = decide(CrowdKind(300, density=3.92))
+    cells = tuple(line for line in decided.lines if line.approach == "dcs")
+    monkeypatch.setattr(choosing, "decide", lambda kind, needs: msgspec.structs.replace(decided, best=cells))
+    decision, settings = choose(ExpectedCrowd(300, 200.0, 120.0, range_m=50.0))
+    assert (decision.approach, settings) == ("dcs", {"grid": {"width_m": 200.0, "height_m": 120.0, "cell_m": 17.7}})
 
 
 @pytest.mark.parametrize(

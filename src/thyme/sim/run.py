@@ -66,15 +66,21 @@ class SimulatedSurroundings:
 
 
 def movement_for(scenario: Scenario) -> Movement:
-    """The movement of the crowd and of the servers, which are placed on the long middle line of the area."""
+    """The movement of the crowd and of the servers, which stand still."""
     crowd = scenario.movement.make(_crowd(scenario))
     servers = scenario.server_nodes
     if not servers:
         return crowd
     ways: list[Sequence[Leg]] = [crowd.node_legs(node) for node in range(crowd.nodes)]
-    for i in range(len(servers)):
-        x_m = crowd.width_m * (i + 1) / (len(servers) + 1)
-        ways.append([Leg(0.0, x_m, crowd.height_m / 2.0)])
+    for i, server in enumerate(servers):
+        match scenario.servers_at:
+            case "middle":
+                share_x, share_y = (i + 1) / (len(servers) + 1), 0.5
+            case "corner":
+                share_x, share_y = 0.0, 0.0
+            case "random":
+                share_x, share_y = stream(scenario.place_seed, "servers", server).random(2)
+        ways.append([Leg(0.0, crowd.width_m * float(share_x), crowd.height_m * float(share_y))])
     return movement_of_legs(crowd.width_m, crowd.height_m, ways)
 
 

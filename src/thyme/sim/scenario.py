@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-from thyme.approaches.deciding import CrowdKind, Needs, decide, reach_of
+from thyme.approaches.deciding import Needs, decide
+from thyme.approaches.decision_table import Contents, CrowdKind, density_of
 from thyme.approaches.registry import APPROACHES, find_approach
 from thyme.approaches.user import UserOptions
 from thyme.model.errors import InputError
@@ -29,7 +30,7 @@ from thyme.world.venue import Venue, paper_venue, venue_for
 AUTO = "auto"
 MAX_NODES = 100_000
 PAPER_SIZES = (16, 36, 64, 100, 144, 196)
-WIFI_RANGES_M = {"thyme": 113.0, "def": 51.0, "p27": 100.0}
+WIFI_RANGES_M = {"thyme": 113.0, "def": 51.0, "p27": 100.0, "ns3": 100.0}
 """About how far the profiles of the 802.11g radio reach."""
 
 
@@ -92,7 +93,9 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     trace: str = ""
     """The file of operations to play, sought beside the scenario; `--trace` takes another."""
     servers: AtLeastOne = 1
-    """Nodes added in the middle of the area for an approach that needs servers (Thyme-ES); they have no user."""
+    """Nodes added to the area for an approach that needs servers (Thyme-ES); they have no user."""
+    servers_at: Literal["middle", "corner", "random"] = "middle"
+    """Where they stand: spread along the long middle line, together in a corner, or anywhere."""
 
     def __post_init__(self) -> None:
         check_bounds(self)
@@ -196,19 +199,21 @@ def _decided(scenario: Scenario) -> str:
     return decide(kind, Needs(positions=scenario.movement.knows_places)).approach
 
 
-def crowd_of(scenario: Scenario, questions: float = 1.0) -> CrowdKind | None:
-    """The crowd as the decision map describes crowds; None if it is unknown how people move. `questions` are
-    subscriptions per person and hour."""
+def crowd_of(scenario: Scenario, contents: Contents = "texts") -> CrowdKind | None:
+    """The crowd as the decision map describes crowds; None if it is unknown how people move."""
     walking = _walking(scenario)
     if walking is None:
         return None
-    return CrowdKind(_reach(scenario), walking, _switching(scenario), questions)
+    gone = _going(scenario)
+    for_good = isinstance(scenario.churn, Leave | Crash)
+    leaving, switching = (gone, 0.0) if for_good else (0.0, gone)
+    return CrowdKind(scenario.nodes, _density(scenario), walking, leaving, switching, contents)
 
 
-def _reach(scenario: Scenario) -> float:
+def _density(scenario: Scenario) -> float:
     radio, area = scenario.radio, scenario.area()
     range_m = radio.range_m if isinstance(radio, DiscModel) else WIFI_RANGES_M[radio.profile]
-    return reach_of(scenario.nodes, area.width_m * area.height_m, range_m)
+    return round(density_of(scenario.nodes, area.width_m * area.height_m, range_m), 3)
 
 
 def _walking(scenario: Scenario) -> float | None:
@@ -223,7 +228,7 @@ def _walking(scenario: Scenario) -> float | None:
             return None
 
 
-def _switching(scenario: Scenario) -> float:
+def _going(scenario: Scenario) -> float:
     match scenario.churn:
         case NoChurn():
             return 0.0

@@ -13,7 +13,8 @@ from typing import Any
 
 import msgspec
 
-from thyme.approaches.deciding import CrowdKind, Decision, Needs, decide, reach_of
+from thyme.approaches.deciding import Decision, Needs, decide
+from thyme.approaches.decision_table import CrowdKind, density_of
 from thyme.approaches.registry import APPROACHES
 from thyme.model.errors import InputError
 from thyme.routing.cells.grid import cell_side_m
@@ -58,7 +59,8 @@ class ExpectedCrowd(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def kind(self) -> CrowdKind:
         area_m2 = self.width_m * self.height_m if self.has_area else 0.0
-        return CrowdKind(reach_of(self.people, area_m2, self.range_m), self.walking, self.switching)
+        density = density_of(self.people, area_m2, self.range_m)
+        return CrowdKind(self.people, density, self.walking, switching=self.switching)
 
 
 def refuse_auto(approach: object) -> None:

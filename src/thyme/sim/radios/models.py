@@ -38,8 +38,9 @@ class WifiModel(WifiOptions, frozen=True, tag_field="model", tag="wifi"):
     """802.11g as ns-3 models it, with contention, interference and capture (docs/explanation/radio.md)."""
 
     plays_contacts: ClassVar[bool] = False
-    profile: Literal["thyme", "def", "p27"] = "thyme"
-    """The 802.11g world: ours (113 m), ns-3.44's defaults (51 m) or ns-3.27's (100 m)."""
+    profile: Literal["thyme", "def", "p27", "ns3"] = "thyme"
+    """The 802.11g world: ours (113 m), ns-3.44's defaults (51 m), ns-3.27's (100 m), or `ns3`: those with broadcasts at
+    1 Mb/s."""
     energy: EnergyOptions = EnergyOptions()
 
     def make(self, movement: Movement, contacts: Callable[[float], Contacts | None], seed: int) -> Radio:

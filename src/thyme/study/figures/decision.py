@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -10,10 +11,14 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from thyme.approaches.deciding import CrowdKind, Line, Needs, decide
+from thyme.approaches.deciding import Decision, Needs, decide
+from thyme.approaches.decision_table import CrowdKind, Line
 from thyme.approaches.registry import APPROACHES
+from thyme.model.errors import InputError
+from thyme.study.decision import size_range
 from thyme.study.figures.pictures import APPROACH_COLOURS, GRID, INK, MUTED, STYLE, Picture, to_picture
-from thyme.study.wording import round_share, size
+from thyme.study.map_plan import PEOPLE
+from thyme.study.wording import span
 
 PANELS = {
     "with a server": Needs(server=True),
@@ -21,66 +26,93 @@ PANELS = {
     "no server, no deletes, no past": Needs(past=False, deletes=False),
 }
 """What is wanted of an approach; `approach = "auto"` wants the second."""
-SIZE_IN, NARROW_SIZE_IN = (12.6, 6.3), (5.4, 15.0)
+SHARED: dict[str, dict[str, Any]] = {
+    "texts": {},
+    "texts and\nphotos of 100 kB": {"contents": "photos"},
+    "texts and\nphotos of 2 MB": {"contents": "large photos"},
+}
+"""The rows of the short map: what is shared."""
+OTHERS: dict[str, dict[str, Any]] = {
+    "in a hall": {"density": 8.0},
+    "on a campus": {"density": 0.2},
+    "half walk": {"walking": 0.5},
+    "all walk": {"walking": 1.0},
+    "a fifth leaves": {"leaving": 0.2},
+    "a fifth goes\noff and on": {"switching": 0.2},
+}
+"""The further rows of the whole map: what else may differ."""
+ROW_IN, HEAD_IN = 0.56, 1.45
+WIDTH_IN, NARROW_WIDTH_IN = 13.6, 5.6
+NOT_PLAYED = "#f1f2f4"
 CAPTION = (
     "Colour: the dependable approach that sends least; pale: none is dependable, and this one brings most. A slash "
-    "separates approaches that cannot be told apart. Below: notifications that arrive, bytes per person and minute."
+    "separates approaches whose ranges meet. Below: notifications that arrive, bytes per person and minute, each from "
+    "the smallest to the largest of three runs; ~: combined from other crowds; ?: not all that would "
+    "fit were played. Grey: not played."
 )
 
 
-def decision_figure(lines: Sequence[Line], narrow: bool = False) -> Picture:
-    """Its panels side by side, or for a narrow screen one below the other."""
+def decision_figure(lines: Sequence[Line], narrow: bool = False, whole: bool = False) -> Picture:
+    """Its panels side by side, or for a narrow screen one below the other; `whole` with all rows."""
+    rows = {**SHARED, **OTHERS} if whole else SHARED
+    height_in = HEAD_IN + ROW_IN * len(rows) * (len(PANELS) if narrow else 1) + (0.7 * len(PANELS) if narrow else 0.0)
     with mpl.rc_context(STYLE | {"axes.grid": False}):
-        figure = Figure(figsize=NARROW_SIZE_IN if narrow else SIZE_IN, layout="constrained")
+        figure = Figure(figsize=(NARROW_WIDTH_IN if narrow else WIDTH_IN, height_in), layout="constrained")
         FigureCanvasAgg(figure)
         panels = figure.subplots(len(PANELS), 1) if narrow else figure.subplots(1, len(PANELS), sharey=True)
-        named: dict[str, str] = {}
+        named: set[str] = set()
         for axes, (title, needs) in zip(panels, PANELS.items(), strict=True):
-            named |= _draw(axes, lines, needs)
+            named |= _draw(axes, lines, needs, rows)
             axes.set_title(title, fontsize=11, color=INK)
-        marks = [Patch(color=colour, label=title) for title, colour in sorted(named.items())]
+        marks = [Patch(color=APPROACH_COLOURS[title], label=title) for title in sorted(named)]
         figure.legend(handles=marks, loc="outside lower center", ncols=3 if narrow else len(marks))
         return to_picture(figure, "decision", "Which approach where", CAPTION)
 
 
-def _draw(axes: Axes, lines: Sequence[Line], needs: Needs) -> dict[str, str]:
-    """The tiles of one panel; the approaches that occur in it, with their colours."""
-    reaches = sorted({line.kind.reach for line in lines}, reverse=True)
-    others = sorted({(line.kind.walking, line.kind.switching, line.kind.questions) for line in lines}, reverse=True)
-    named: dict[str, str] = {}
-    for kind in sorted({line.kind for line in lines}):
-        x, y = reaches.index(kind.reach), others.index((kind.walking, kind.switching, kind.questions))
+def decision_at(lines: Sequence[Line], kind: CrowdKind, needs: Needs) -> Decision | None:
+    """What the map has for so many people; None if crowds of other numbers would have to answer."""
+    try:
         decision = decide(kind, needs, lines=lines)
-        best = decision.best[0]
-        title = APPROACHES[best.approach].title
-        named[title] = APPROACH_COLOURS[title]
-        shade = 0.85 if decision.dependable else 0.22
-        axes.add_patch(Rectangle((x, y), 0.96, 0.94, color=APPROACH_COLOURS[title], alpha=shade, linewidth=0))
-        ink = "white" if decision.dependable and best.approach != "ls" else INK
-        names = "/".join(_short(line.approach) for line in decision.best)
-        axes.text(x + 0.48, y + 0.62, names, ha="center", va="center", fontsize=8.5, color=ink, weight="bold")
-        told = f"{round_share(best.recall)}, {size(best.air_bytes)}"
-        axes.text(x + 0.48, y + 0.26, told, ha="center", va="center", fontsize=7.5, color=ink)
-    axes.set_xlim(0, len(reaches))
-    axes.set_ylim(0, len(others))
-    axes.set_xticks([i + 0.48 for i in range(len(reaches))], [f"{reach:.0f}" for reach in reaches])
-    axes.set_xlabel("others in reach")
-    axes.set_yticks([i + 0.47 for i in range(len(others))], [_row(*other) for other in others], fontsize=8.5)
+    except InputError:
+        return None
+    return decision if all(place.people == kind.people for place in decision.places) else None
+
+
+def _draw(axes: Axes, lines: Sequence[Line], needs: Needs, rows: dict[str, dict[str, Any]]) -> set[str]:
+    """The tiles of one panel; the approaches that occur in it."""
+    named = set()
+    for y, changed in enumerate(reversed(rows.values())):
+        for x, people in enumerate(PEOPLE):
+            decision = decision_at(lines, CrowdKind(people, **changed), needs)
+            if decision is None:
+                axes.add_patch(Rectangle((x, y), 0.96, 0.94, color=NOT_PLAYED, linewidth=0))
+                continue
+            named.add(_tile(axes, x, y, decision))
+    axes.set_xlim(0, len(PEOPLE))
+    axes.set_ylim(0, len(rows))
+    axes.set_xticks([i + 0.48 for i in range(len(PEOPLE))], [f"{people:,}" for people in PEOPLE])
+    axes.set_xlabel("people")
+    axes.set_yticks([i + 0.47 for i in range(len(rows))], list(reversed(rows)), fontsize=8.5)
     axes.tick_params(length=0, colors=MUTED)
     axes.spines[:].set_color(GRID)
     return named
 
 
+def _tile(axes: Axes, x: float, y: float, decision: Decision) -> str:
+    best = decision.best[0]
+    title = APPROACHES[best.approach].title
+    shade = 0.85 if decision.dependable else 0.22
+    axes.add_patch(Rectangle((x, y), 0.96, 0.94, color=APPROACH_COLOURS[title], alpha=shade, linewidth=0))
+    ink = "white" if decision.dependable and best.approach != "ls" else INK
+    names = "/".join(_short(line.approach) for line in decision.best)
+    mark, doubt = "~" if decision.how == "combined" else "", "?" if decision.unknown else ""
+    axes.text(x + 0.48, y + 0.74, mark + names + doubt, ha="center", va="center", fontsize=8, color=ink, weight="bold")
+    arrive = f"{span(*(f'{100 * end:.0f}' for end in (best.recall.low, best.recall.high)))}%"
+    sent = size_range(best.air_bytes)
+    for at, words in ((0.46, arrive), (0.2, sent)):
+        axes.text(x + 0.48, y + at, words.replace(" to ", "–"), ha="center", va="center", fontsize=6.8, color=ink)
+    return title
+
+
 def _short(approach: str) -> str:
     return APPROACHES[approach].title.removeprefix("Thyme-").removeprefix("Directional ").replace("SocialCast", "SC")
-
-
-def _row(walking: float, switching: float, questions: float) -> str:
-    moving = "walking" if walking else "standing"
-    going = f", {round_share(switching)} on/off" if switching else ""
-    return f"{moving}{going}, asks {questions:g}/h"
-
-
-def places_of(lines: Sequence[Line]) -> list[CrowdKind]:
-    """The map's crowds, the densest first."""
-    return sorted({line.kind for line in lines}, key=lambda kind: (-kind.reach, kind))

@@ -14,7 +14,7 @@ from thyme.approaches.interface import Capabilities
 from thyme.approaches.registry import find_approach
 from thyme.pipeline.traces.sizes import ObjectSizes
 from thyme.sim.radios.models import DiscModel, RadioModel, WifiModel
-from thyme.sim.scenario import Scenario
+from thyme.sim.scenario import WIFI_RANGES_M, Scenario
 from thyme.study.plan import Plan
 from thyme.study.posts_fit import Span, use_words
 from thyme.study.wording import counted, duration, listed, round_share, size, span
@@ -29,9 +29,6 @@ from thyme.world.movement_models import (
     Static,
     Waypoint,
 )
-
-RANGES_M = {"thyme": 113, "def": 51, "p27": 100}
-"""How far the profiles of the 802.11g radio reach, about."""
 
 
 class Assumption(msgspec.Struct, frozen=True):
@@ -95,7 +92,8 @@ def radio_words(radio: RadioModel) -> str:
             lost = f"loses {round_share(radio.loss)} of frames" if radio.loss else "loses nothing"
             return f"an ideal one that reaches {radio.range_m:g} m, never interferes and {lost}"
         case WifiModel():
-            return f"Wi-Fi (802.11g) that reaches about {RANGES_M[radio.profile]} m, with interference and collisions"
+            range_m = WIFI_RANGES_M[radio.profile]
+            return f"Wi-Fi (802.11g) that reaches about {range_m:g} m, with interference and collisions"
 
 
 def movement_words(movement: MovementModel) -> str:

@@ -15,7 +15,8 @@ from typing import Any
 
 import msgspec
 
-from thyme.approaches.deciding import DEPENDABLE_RECALL, DEPENDABLE_SUCCESS, Priority
+from thyme.approaches.deciding import Priority
+from thyme.approaches.decision_table import DEPENDABLE_RECALL, DEPENDABLE_SUCCESS
 from thyme.approaches.registry import find_approach
 from thyme.study.plan import Point
 from thyme.study.results import Results, readable

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from thyme.approaches.deciding import DEPENDABLE_RECALL, DEPENDABLE_SUCCESS
+from thyme.approaches.decision_table import DEPENDABLE_RECALL, DEPENDABLE_SUCCESS
 from thyme.approaches.registry import find_approach, with_plain_names
 from thyme.study.plan import Plan
 from thyme.study.report.choosing import CRITERIA, MIN_RUNS, NOTICED_S, TRAFFIC, Choice, Criterion, Score, choices

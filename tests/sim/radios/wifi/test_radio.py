@@ -269,6 +269,17 @@ def test_a_reaction_is_never_late_however_far_the_last_hearer_is() -> None:
         assert wifi.broadcast(at_s, node, 10 + k, 50)
 
 
+def test_the_profile_ns3_sends_broadcasts_at_1_mbit_whatever_the_options_say() -> None:
+    played = []
+    for wifi in (radio([(0.0, 0.0), (130.0, 0.0)], "ns3"), radio([(0.0, 0.0), (130.0, 0.0)], "p27")):
+        wifi.advance(1.0)
+        wifi.broadcast(1.0, 0, 7, 1000)
+        played.append(told(wifi, 2.0))
+    received = [[at_s for at_s, kind, node, _, _ in rows if (kind, node) == (RECEIVED, 1)] for rows in played]
+    assert not received[1], "at 6 Mbit/s 130 m are too far"
+    assert received[0][0] == pytest.approx(1.0 + 8.0 * 1064 / 1e6, abs=1e-3)
+
+
 def test_what_a_person_got_wrong_is_said() -> None:
     with pytest.raises(InputError, match="radio profile 'x' is unknown"):
         profile_named("x")

@@ -91,7 +91,7 @@ def configuration(profile: WifiProfile, options: WifiOptions) -> Table:
         "hear_m": range_m(profile, hear_dbm),
         "audible_m": range_m(profile, profile.rx_sensitivity_dbm),
         "error_model": ERROR_MODELS.index(profile.error_model),
-        "broadcast_mode": BROADCAST_MODES.index(options.broadcast_mode),
+        "broadcast_mode": BROADCAST_MODES.index(profile.broadcast_mode or options.broadcast_mode),
         "sifs": sifs,
         "slot": slot,
         "difs": sifs + 2 * slot,
