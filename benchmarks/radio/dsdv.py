@@ -19,9 +19,8 @@ from thyme.sim.radios.wifi.profiles import WifiOptions, profile_named
 from thyme.sim.radios.wifi.radio import WifiRadio
 from thyme.sim.simulation import Simulation
 from thyme.wire.codec import encode
-from thyme.wire.dsdv import Carried
-from thyme.wire.flooding import Flooded
 from thyme.wire.message import Message
+from thyme.wire.routing import Carried, Flooded
 from thyme.world.mobility.placement import read_topology
 
 Figures = dict[str, float | int | str]

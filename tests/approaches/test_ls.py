@@ -14,7 +14,7 @@ from thyme.model.queries import parse_query
 from thyme.model.subscriptions import Subscription
 from thyme.sim.faults import Rule
 from thyme.wire.codec import encode
-from thyme.wire.flooding import Flooded
+from thyme.wire.routing import Flooded
 from thyme.wire.storage import Subscribed
 
 

@@ -31,13 +31,11 @@ from thyme.live.trust.identity import Identity
 from thyme.live.trust.namespaces import Namespace
 from thyme.model.ids import CellId, NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
-from thyme.wire.beacons import Beacon
 from thyme.wire.cells import CellState, Deleted, DeleteMetadata
 from thyme.wire.codec import encode
-from thyme.wire.flooding import Flooded
 from thyme.wire.local import KnownNews, Told
 from thyme.wire.message import Message
-from thyme.wire.ondemand import Routed
+from thyme.wire.routing import Beacon, Flooded, Routed
 from thyme.wire.server import DeleteRequest
 from thyme.wire.storage import Notification, Unsubscribed
 

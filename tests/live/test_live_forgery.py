@@ -26,10 +26,9 @@ from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
 from thyme.wire.cells import CellNotification, CellState, Deleted, Revoked
-from thyme.wire.flooding import Flooded
 from thyme.wire.local import Told
 from thyme.wire.message import Message
-from thyme.wire.ondemand import Routed
+from thyme.wire.routing import Flooded, Routed
 from thyme.wire.server import DeleteRequest, InsertRequest, UnsubscribeRequest
 from thyme.wire.signing import SigningCodec
 from thyme.wire.statements import Statement

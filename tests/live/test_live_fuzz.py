@@ -28,8 +28,8 @@ from thyme.model.objects import Metadata
 from thyme.model.queries import Conjunction, parse_query
 from thyme.model.subscriptions import Subscription
 from thyme.wire.codec import MESSAGES, encode
-from thyme.wire.flooding import Flooded
 from thyme.wire.message import Message
+from thyme.wire.routing import Flooded
 from thyme.wire.storage import MoreRequest, Notification, PartRequest, PastMatches
 
 PATIENCE_S = 60.0

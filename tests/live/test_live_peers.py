@@ -27,11 +27,10 @@ from thyme.live.trust.notary import Notary
 from thyme.model.errors import InputError
 from thyme.model.ids import CellId, NodeId, ObjectKey
 from thyme.model.objects import Metadata
-from thyme.wire.beacons import Beacon
 from thyme.wire.cells import CellState, DeleteMetadata, Held
 from thyme.wire.codec import encode
 from thyme.wire.message import Message
-from thyme.wire.ondemand import RouteError
+from thyme.wire.routing import Beacon, RouteError
 from thyme.wire.signing import SigningCodec
 from thyme.wire.storage import JoinRequest
 

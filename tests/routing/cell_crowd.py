@@ -11,9 +11,9 @@ from thyme.routing.cells.addresses import Arrival, GeographicOptions
 from thyme.routing.cells.beacons import Beacons
 from thyme.routing.cells.geographic import GeographicRouter
 from thyme.routing.cells.grid import Grid
-from thyme.wire.flooding import Flooded
 from thyme.wire.geographic import CellPacket
 from thyme.wire.message import Message
+from thyme.wire.routing import Flooded
 
 CELL_M = 40.0
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from thyme.model.ids import NodeId
-from thyme.wire.dsdv import ENTRY_BYTES
+from thyme.wire.routing import ENTRY_BYTES
 
 _LAYOUT = struct.Struct("!III")
 

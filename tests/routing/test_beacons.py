@@ -14,8 +14,7 @@ from thyme.routing.broadcasts import NodeTables, Receivers
 from thyme.routing.cells.beacons import BeaconEvents, BeaconOptions, Beacons, Neighbour
 from thyme.routing.cells.grid import Grid
 from thyme.routing.cells.neighbour_table import NeighbourTable
-from thyme.wire.beacons import Beacon
-from thyme.wire.flooding import Flooded
+from thyme.wire.routing import Beacon, Flooded
 
 GRID = Grid(200.0, 40.0, 40.0)
 

@@ -16,9 +16,8 @@ from thyme.model.ids import NodeId
 from thyme.model.records import TrafficKind
 from thyme.routing.dsdv.protocol import Dsdv, DsdvOptions
 from thyme.wire.codec import encode
-from thyme.wire.dsdv import ENTRY_BYTES, Carried, TableUpdate
-from thyme.wire.flooding import Flooded
 from thyme.wire.message import Message
+from thyme.wire.routing import ENTRY_BYTES, Carried, Flooded, TableUpdate
 
 
 def letter(number: int = 1) -> Message:

@@ -9,8 +9,8 @@ from thyme.model.errors import InputError
 from thyme.model.ids import CellId, NodeId
 from thyme.model.records import TrafficKind
 from thyme.routing.cells.addresses import Destination, Form, GeographicOptions
-from thyme.wire.beacons import Beacon
 from thyme.wire.geographic import CellPacket, Heading, NodeAbsent
+from thyme.wire.routing import Beacon
 
 
 def test_a_message_to_ones_own_cell_arrives_at_oneself() -> None:

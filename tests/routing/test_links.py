@@ -14,8 +14,8 @@ from thyme.model.ids import CellId, NodeId
 from thyme.routing.cells.grid import Grid
 from thyme.routing.cells.planar import MAX_FAR, Far, unconnected
 from thyme.routing.cells.steps import End, next_step
-from thyme.wire.beacons import Beacon
 from thyme.wire.geographic import Heading
+from thyme.wire.routing import Beacon
 
 RANGE_M = 113.0
 

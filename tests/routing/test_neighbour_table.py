@@ -13,7 +13,7 @@ from thyme.model.ids import CellId, NodeId
 from thyme.routing.broadcasts import NodeTables, Receivers, SharedNumber
 from thyme.routing.cells.neighbour_table import KnownNotes, NeighbourTable, content, content_with_sum
 from thyme.routing.layouts import LIKELY, NEW, NEW_BUT_NOTES, NOTE_ROWS, NOTES_PER_ROW
-from thyme.wire.beacons import NOTE, Beacon
+from thyme.wire.routing import NOTE, Beacon
 
 STEPS = st.lists(st.tuples(st.booleans(), st.integers(0, 30)), max_size=120)
 

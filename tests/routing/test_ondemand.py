@@ -8,9 +8,8 @@ from net import GIVEN_UP_S, Net
 from thyme.model.ids import NodeId
 from thyme.routing.flooding import Flooding
 from thyme.routing.ondemand import OnDemandOptions, OnDemandRouter
-from thyme.wire.flooding import Flooded
 from thyme.wire.message import Message
-from thyme.wire.ondemand import RouteError, RouteRequest
+from thyme.wire.routing import Flooded, RouteError, RouteRequest
 
 Place = tuple[float, float]
 LETTER = Flooded(NodeId(0), 7, 0, b"")

@@ -16,7 +16,7 @@ from thyme.model.objects import Metadata
 from thyme.routing.ondemand import OnDemandRouter
 from thyme.wire.geographic import CellPacket
 from thyme.wire.message import Message
-from thyme.wire.ondemand import Routed
+from thyme.wire.routing import Routed
 from thyme.wire.signing import SigningCodec
 from thyme.wire.storage import Notification
 

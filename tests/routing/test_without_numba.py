@@ -16,7 +16,7 @@ sys.path.insert(0, sys.argv[2])
 from net import Net
 from thyme.model.ids import NodeId
 from thyme.routing.dsdv.protocol import Dsdv
-from thyme.wire.flooding import Flooded
+from thyme.wire.routing import Flooded
 net = Net()
 arrived = []
 routers = []

@@ -6,7 +6,7 @@ from thyme.model.ids import CellId
 from thyme.model.records import TrafficKind
 from thyme.sim.radios.models import WifiModel
 from thyme.sim.simulation import Simulation
-from thyme.wire.beacons import Beacon
+from thyme.wire.routing import Beacon
 from thyme.world.movement import Leg, movement_of_legs
 
 BEACON = Beacon(CellId(0), True, bytes(200))

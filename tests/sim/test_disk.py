@@ -23,7 +23,7 @@ from thyme.sim.disk import DiskSection, SimulatedDisk
 from thyme.sim.engine import Engine
 from thyme.sim.run import Run
 from thyme.sim.scenario import scenario_of
-from thyme.wire.beacons import Beacon
+from thyme.wire.routing import Beacon
 
 COMMIT_S, ANSWER_S = 0.1, 0.05
 AT_S = 20.0

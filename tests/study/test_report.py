@@ -27,10 +27,9 @@ from thyme.study.figures.chosen import FigureGroup, draw
 from thyme.study.figures.lines import breakdown_figure, metric_figure, trace_figure
 from thyme.study.plan import Plan, make_plan
 from thyme.study.report.choosing import Score
-from thyme.study.report.event import at_the_event
 from thyme.study.report.headline import headline
 from thyme.study.report.pages import prose
-from thyme.study.report.report import Report, render
+from thyme.study.report.report import Report, at_the_event, render
 from thyme.study.report.tables import Expense, FailedRun
 from thyme.study.results import Results, Summary, axis_of
 from thyme.study.shown_metrics import COSTS, SHOWN_METRICS, SUCCESS_PARTS, WORKS

@@ -16,9 +16,8 @@ from thyme.model.objects import Metadata
 from thyme.model.queries import parse_query
 from thyme.model.subscriptions import Subscription
 from thyme.wire.codec import MAX_FRAME_BYTES, MESSAGES, MODULES, VERSION, DecodeError, FrameTooLarge, decode, encode
-from thyme.wire.flooding import Flooded
 from thyme.wire.message import Message
-from thyme.wire.ondemand import RouteError
+from thyme.wire.routing import Flooded, RouteError
 from thyme.wire.storage import JoinReply, MoreRequest, Notification, PartReply, PastMatches, Subscribed
 
 KEY = SubscriptionKey(3, NodeId(7))

@@ -19,8 +19,8 @@ from thyme.routing.broadcasts import BroadcastHandler
 from thyme.routing.layer import Deliver, FloodRoutes
 from thyme.routing.tables import SeenTable
 from thyme.wire.codec import DecodeError
-from thyme.wire.flooding import Flooded
 from thyme.wire.message import Message
+from thyme.wire.routing import Flooded
 
 AWAITED_ECHOES = 200
 """Own messages whose first echo is listened for; beyond them, not for that of the oldest."""

@@ -29,7 +29,7 @@ from thyme.routing.broadcasts import BroadcastHandler
 from thyme.routing.layer import Deliver, FloodRoutes
 from thyme.wire.codec import DecodeError
 from thyme.wire.message import Message
-from thyme.wire.ondemand import Routed, RouteError, RouteReply, RouteRequest
+from thyme.wire.routing import Routed, RouteError, RouteReply, RouteRequest
 
 BROKEN_AFTER = 2
 """Frames to a neighbour that the link gives up, each within `FAILURES_S` of the one before, until the link counts as

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from thyme.model.ids import NodeId
 from thyme.routing.broadcasts import NodeTable, NodeTables, Receivers, SharedNumber
 from thyme.routing.layouts import ALWAYS, DIGEST, HEARD, HEARD_ROW, IF_DIFFERENT, OFF, SEEN_PLACES, SEEN_ROW
-from thyme.wire.beacons import SUM_BYTES
-from thyme.wire.flooding import Flooded
 from thyme.wire.geographic import CellBroadcast
 from thyme.wire.local import KnownDigest
+from thyme.wire.routing import SUM_BYTES, Flooded
 
 __all__ = ["ALWAYS", "IF_DIFFERENT", "OFF", "CellNumber", "DigestTable", "HeardTable", "SeenTable"]
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from thyme.model.ids import NodeId
 from thyme.routing.broadcasts import BroadcastHandler, NodeTable, NodeTables, Receivers
-from thyme.sim.counters import Counters
 from thyme.sim.engine import Engine
 from thyme.sim.radios.radio import RadioReport
+from thyme.sim.reception_kernel import Counters
 from thyme.sim.recorder import Tally
 from thyme.wire.message import Message
 

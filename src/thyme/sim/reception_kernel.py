@@ -1,16 +1,40 @@
 """Which of the nodes in range receive a frame, and when, compiled (`sim.reception`).
 
 Time never runs backwards: a node that receives a frame before what was handled last receives it then.
+
+`Counters` holds, in memory that compiled code can reach, what every node has received of one message type.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from numpy.typing import NDArray
 
 from thyme.compiled import carray, entry, pointer
 from thyme.routing.layouts import RECEIVERS
-from thyme.sim.counters import COUNTERS
 from thyme.sim.radios.radio import REPORT
+
+_COLUMNS = ("receives", "skew_s", "frames", "bytes")
+COUNTERS = np.dtype([(name, np.int64) for name in (*_COLUMNS, "count")])
+"""Addresses of columns with one row per node, and the number of nodes."""
+
+
+class Counters:
+    """By node: whether it receives, how far its clock is ahead, and what it has received."""
+
+    def __init__(self, skew_s: Sequence[float]) -> None:
+        self.receives: NDArray[np.int8] = np.zeros(len(skew_s), np.int8)
+        self.skew_s: NDArray[np.float64] = np.array(skew_s, np.float64)
+        self.frames: NDArray[np.int64] = np.zeros(len(skew_s), np.int64)
+        self.bytes: NDArray[np.int64] = np.zeros(len(skew_s), np.int64)
+        self._header = np.zeros(1, COUNTERS)
+        self._header["count"] = len(skew_s)
+        for name in _COLUMNS:
+            self._header[name] = getattr(self, name).ctypes.data
+        self.address: int = self._header.ctypes.data
+
 
 _NUMBER, _TIME, _YES = np.dtype(np.int64), np.dtype(np.float64), np.dtype(np.int8)
 

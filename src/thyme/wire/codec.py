@@ -14,14 +14,11 @@ from typing import Any
 import msgspec
 
 from thyme.wire import (
-    beacons,
     cells,
     drip,
-    dsdv,
-    flooding,
     geographic,
     local,
-    ondemand,
+    routing,
     server,
     socialcast,
     storage,
@@ -34,13 +31,10 @@ MAX_FRAME_BYTES = 60_000
 """Below the largest UDP datagram, with room for headers; larger contents are sent in parts."""
 
 MODULES: tuple[ModuleType, ...] = (
-    flooding,
-    ondemand,
+    routing,
     storage,
     server,
     local,
-    dsdv,
-    beacons,
     geographic,
     cells,
     socialcast,

@@ -21,10 +21,10 @@ from thyme.model.queries import parse_query
 from thyme.model.subscriptions import Subscription
 from thyme.routing.cells.addresses import Arrival, Destination, Form
 from thyme.routing.cells.geographic import GeographicRouter
-from thyme.wire.beacons import Beacon
 from thyme.wire.cells import Part
 from thyme.wire.geographic import ANY_NODE
 from thyme.wire.message import Message
+from thyme.wire.routing import Beacon
 
 CELL_M = 40.0
 CELLS = 5

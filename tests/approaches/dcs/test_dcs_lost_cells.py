@@ -9,8 +9,8 @@ from net import Net
 
 from thyme.approaches.dcs.lost_cells import BEACONS, MOST_AT_ONCE, SAME_NEWS_S, LostCells
 from thyme.model.ids import CellId
-from thyme.wire.beacons import NOTE, Beacon, parts
 from thyme.wire.cells import Held
+from thyme.wire.routing import NOTE, Beacon, digest_parts
 
 
 class Gossip:
@@ -59,7 +59,7 @@ def test_a_beacon_carries_only_so_many() -> None:
 
 @given(st.sampled_from([b"", b"abcd"]), st.integers(0, 5))
 def test_a_digest_and_rumours_share_a_beacon(digest: bytes, count: int) -> None:
-    assert parts(digest + b"rumour" * count) == (digest, b"rumour" * count)
+    assert digest_parts(digest + b"rumour" * count) == (digest, b"rumour" * count)
 
 
 def test_a_member_starts_one_when_the_last_member_of_a_cell_beside_it_falls_silent() -> None:

@@ -18,8 +18,8 @@ from thyme.approaches.dcs.replicas import Replicas
 from thyme.model.geometry import Point
 from thyme.model.ids import CellId
 from thyme.model.records import Joined
-from thyme.wire.beacons import Beacon
 from thyme.wire.cells import CellState, Held, JoinCell, JoinedState
+from thyme.wire.routing import Beacon
 
 
 class Newcomer(LoneCell):

@@ -17,8 +17,8 @@ from thyme.approaches.dcs.proxying import Proxying
 from thyme.approaches.dcs.replicas import Replicas
 from thyme.model.ids import CellId
 from thyme.routing.cells.addresses import Form
-from thyme.wire.beacons import NOTE
 from thyme.wire.cells import CellAnswer, CellState, Deleted, Held, KeptHere, Released, TakeBack, WhoKeeps
+from thyme.wire.routing import NOTE
 
 
 def proxy(*homes: int, **options: Any) -> LoneCell:

@@ -16,8 +16,7 @@ from thyme.model.ids import NodeId, SubscriptionKey
 from thyme.model.objects import Metadata
 from thyme.model.queries import parse_query
 from thyme.sim.faults import Rule
-from thyme.sim.radios.disc.options import DiscOptions
-from thyme.sim.radios.disc.radio import DiscRadio
+from thyme.sim.radios.disc.radio import DiscOptions, DiscRadio
 from thyme.sim.simulation import Simulation
 from thyme.world.movement import Leg, Movement, movement_of_legs
 

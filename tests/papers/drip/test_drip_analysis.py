@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thyme.model.errors import InputError
-from thyme.papers.drip.analysis import (
+from thyme.papers.drip.figures import (
     delays,
     equation_2,
     exact_delay,

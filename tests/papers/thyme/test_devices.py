@@ -14,7 +14,7 @@ from thyme.model.errors import InputError
 from thyme.papers.evaluations import run_evaluation
 from thyme.papers.thyme.devices.claims import judge_devices
 from thyme.papers.thyme.devices.energy import EnergyModel, each, loop_minute, running, spent_on, ten_minutes
-from thyme.papers.thyme.devices.figures import device_figures
+from thyme.papers.thyme.devices.evaluation import device_figures
 from thyme.papers.thyme.devices.runs import OPERATIONS, DeviceRun, measure, play_all, use_case_of
 from thyme.pipeline.runs.sweep import SweepProgress
 

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thyme.model.errors import InputError
-from thyme.papers.walks.graph import UnitDiscGraph, draw_graph, graph_of_points
-from thyme.papers.walks.hull import widest_distance
+from thyme.papers.walks.graph import UnitDiscGraph, draw_graph, graph_of_points, widest_distance
 
 
 def as_networkx(graph: UnitDiscGraph) -> nx.Graph[int]:

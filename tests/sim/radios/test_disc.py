@@ -9,8 +9,7 @@ from benchmarks.radio.sends import one_by_one
 from thyme.model.errors import InputError
 from thyme.model.records import TrafficKind
 from thyme.sim.radios.disc.neighbours import Neighbours
-from thyme.sim.radios.disc.options import DiscOptions
-from thyme.sim.radios.disc.radio import DiscRadio
+from thyme.sim.radios.disc.radio import DiscOptions, DiscRadio
 from thyme.sim.radios.radio import Happening
 from thyme.world.mobility.placement import static, uniform_places
 from thyme.world.mobility.waypoint import Waypoint, random_waypoint

@@ -30,10 +30,10 @@ from thyme.routing.cells.beacons import BeaconEvents, Beacons, Neighbour
 from thyme.routing.cells.geographic import GeographicRouter
 from thyme.routing.cells.grid import Grid
 from thyme.routing.tables import CellNumber
-from thyme.wire.beacons import Beacon, parts
 from thyme.wire.cells import CellState
 from thyme.wire.geographic import CellBroadcast, CellPacket
 from thyme.wire.message import Message
+from thyme.wire.routing import Beacon, digest_parts
 
 Args = ParamSpec("Args")
 
@@ -320,7 +320,7 @@ class Cell:
         return (b"" if silent else self.holdings.digests.beacon()) + self._lost_cells.say()
 
     def _on_heard(self, neighbour: Neighbour, said: bytes) -> None:
-        digest, notes = parts(said) if said else (said, said)
+        digest, notes = digest_parts(said) if said else (said, said)
         if notes:
             self._lost_cells.hear(notes)
         self.heard(neighbour, digest)

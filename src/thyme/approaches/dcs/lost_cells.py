@@ -15,7 +15,7 @@ from thyme.host import Host
 from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId
 from thyme.routing.cells.neighbour_table import KnownNotes
-from thyme.wire.beacons import NOTE
+from thyme.wire.routing import NOTE
 
 BEACONS = 3
 """Beacons in which a node repeats a note: a neighbour may miss one or two."""

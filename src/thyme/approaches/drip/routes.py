@@ -11,7 +11,7 @@ from __future__ import annotations
 from thyme.model.ids import NodeId
 from thyme.routing.ondemand import Failed, OnDemandRouter, Route
 from thyme.wire.message import Message
-from thyme.wire.ondemand import Routed
+from thyme.wire.routing import Routed
 
 
 class BrokerRoutes(OnDemandRouter):

@@ -27,16 +27,14 @@ from thyme.model.objects import Metadata
 from thyme.model.queries import parse_query
 from thyme.papers.thyme.analysis import ApproachName, Cost
 from thyme.routing.cells.grid import Grid
-from thyme.sim.radios.disc.options import DiscOptions
-from thyme.sim.radios.disc.radio import DiscRadio
+from thyme.sim.radios.disc.radio import DiscOptions, DiscRadio
 from thyme.sim.radios.radio import Radio
 from thyme.sim.simulation import Simulation
 from thyme.wire.cells import CellNotification
 from thyme.wire.codec import decode
-from thyme.wire.flooding import Flooded
 from thyme.wire.geographic import CellBroadcast, CellPacket
 from thyme.wire.message import Message
-from thyme.wire.ondemand import Routed
+from thyme.wire.routing import Flooded, Routed
 from thyme.wire.storage import Notification, PastMatches
 from thyme.world.mobility.placement import static, uniform_places
 from thyme.world.movement import Floats, Movement

@@ -4,6 +4,10 @@ Only connected graphs are of use, and at 1,000 nodes and r = 0.05 about nine pla
 placement is therefore judged before its graph is built: a cell grid finds the links, a union-find counts the
 parts, and only a placement of one part gets its neighbour lists. A network is named by (seed, nodes,
 network): the same name gives the same graph wherever it is drawn.
+
+The largest distance within a set of points gives the depth of an overlay (Eq. 5). The two farthest points are on the
+convex hull. Points come sorted by x (then y), so the hull is one pass of the monotone chain, and its few corners are
+compared pair by pair.
 """
 
 from __future__ import annotations
@@ -17,8 +21,45 @@ from numpy.typing import NDArray
 from thyme.compiled import compiled
 from thyme.model.errors import InputError
 from thyme.papers.walks.dice import Dice, reseed, unit
-from thyme.papers.walks.hull import widest_distance
 from thyme.papers.walks.limits import MAX_GRAPH_DRAWS, MAX_NODES, MAX_SEED, RADIUS
+
+
+@compiled
+def _turns_left(x: NDArray[np.float64], y: NDArray[np.float64], a: int, b: int, c: int) -> bool:
+    return bool((x[b] - x[a]) * (y[c] - y[a]) - (y[b] - y[a]) * (x[c] - x[a]) > 0.0)
+
+
+@compiled
+def _chain(
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    order: NDArray[np.int32],
+    hull: NDArray[np.int32],
+    size: int,
+) -> int:
+    """Adds one side of the hull of `order` to `hull` after its first `size` corners."""
+    start = size
+    for point in order:
+        while size - start >= 2 and not _turns_left(x, y, hull[size - 2], hull[size - 1], point):
+            size -= 1
+        hull[size] = point
+        size += 1
+    return size
+
+
+@compiled
+def widest_distance(x: NDArray[np.float64], y: NDArray[np.float64], order: NDArray[np.int32]) -> float:
+    """The largest distance between two of the points named by `order`, which is sorted by (x, y)."""
+    hull = np.empty(2 * order.shape[0] + 2, np.int32)
+    size = _chain(x, y, order, hull, 0)
+    size = _chain(x, y, order[::-1], hull, size)
+    widest = 0.0
+    for i in range(size):
+        for j in range(i):
+            dx = x[hull[i]] - x[hull[j]]
+            dy = y[hull[i]] - y[hull[j]]
+            widest = max(widest, dx * dx + dy * dy)
+    return float(np.sqrt(widest))
 
 
 @dataclass(frozen=True)

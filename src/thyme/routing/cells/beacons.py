@@ -28,8 +28,8 @@ from thyme.routing.cells.grid import Grid
 from thyme.routing.cells.neighbour_table import KnownNotes, NeighbourTable, content, content_with_sum
 from thyme.routing.cells.planar import MAX_FAR, unconnected
 from thyme.routing.layouts import NEW, NEW_BUT_NOTES
-from thyme.wire.beacons import SUM_BYTES, Beacon, parts
 from thyme.wire.message import Message
+from thyme.wire.routing import SUM_BYTES, Beacon, digest_parts
 
 JITTER_SHARE = 0.5
 """Each gap is the period ± at most this part of it, so that neighbours do not beacon in step."""
@@ -219,7 +219,7 @@ class Beacons:
 
     def _take_in(self, sender: NodeId, message: Beacon, what: int, *_: object) -> None:
         """Handle a beacon that changes something, or may (`layouts.NEW`)."""
-        digest = parts(message.digest)[0] if what == NEW_BUT_NOTES else message.digest
+        digest = digest_parts(message.digest)[0] if what == NEW_BUT_NOTES else message.digest
         if not 0 <= message.cell < self._grid.size or _is_too_long(message, self._options):
             self._host.record(Counted(TrafficKind.DROPPED, "Beacon", reason="nonsense"))
             return
@@ -329,7 +329,7 @@ class Beacons:
         said = content(neighbour.cell, neighbour.stationary)
         if not self._events.heard or not (mine or self._attended is None):
             self._table.set_quiet(row, said)
-        elif mine and self._own and (own_sum := parts(digest)[0]) == self._own.beacon():
+        elif mine and self._own and (own_sum := digest_parts(digest)[0]) == self._own.beacon():
             self._table.set_quiet(row, content_with_sum(said, own_sum))
         else:
             self._table.handle_next(neighbour.node)

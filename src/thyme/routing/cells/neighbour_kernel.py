@@ -17,7 +17,7 @@ from thyme.routing.layouts import (
     NOTES_PER_ROW,
 )
 from thyme.routing.tables_kernel import columns, table_of
-from thyme.wire.beacons import NOTE, SUM_BYTES
+from thyme.wire.routing import NOTE, SUM_BYTES
 
 _NUMBER, _PLACE = np.dtype(np.int64), np.dtype(np.int32)
 _SUM = (1 << 8 * SUM_BYTES) - 1

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from thyme.model.ids import NodeId
 from thyme.routing.broadcasts import NodeTable, NodeTables, Receivers, SharedNumber
 from thyme.routing.layouts import LIKELY, NEIGHBOUR_ROW, NEIGHBOURS, NOTE_ROWS, NOTES_PER_ROW
-from thyme.wire.beacons import SUM_BYTES, Beacon, parts
+from thyme.wire.routing import SUM_BYTES, Beacon, digest_parts
 
 _FIRST_ROWS = 16
 _WORDS, _QUIET, _HEARD_S = 3, 1, 2
@@ -143,7 +143,7 @@ class NeighbourTable(NodeTable):
     def receive_all(receivers: Receivers, tables: NodeTables, sender: NodeId, message: Beacon) -> int:
         from thyme.routing.cells.neighbour_kernel import receive
 
-        said, (own_sum, notes) = content(message.cell, message.stationary), parts(message.digest)
+        said, (own_sum, notes) = content(message.cell, message.stationary), digest_parts(message.digest)
         with_sum, size_bytes = content_with_sum(said, own_sum), len(message.digest)
         if message.far:  # handled by every receiver
             said = with_sum = _UNLIKE_ANY

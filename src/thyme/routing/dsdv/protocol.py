@@ -28,8 +28,8 @@ from thyme.routing.dsdv.waiting import Waiting
 from thyme.routing.layer import Deliver
 from thyme.routing.layouts import ATTEND, MUST, SETTLE, TRIGGER
 from thyme.wire.codec import DecodeError
-from thyme.wire.dsdv import ENTRY_BYTES, Carried, TableUpdate
 from thyme.wire.message import Message
+from thyme.wire.routing import ENTRY_BYTES, Carried, TableUpdate
 
 if TYPE_CHECKING:
     from thyme.routing.dsdv.table import Route

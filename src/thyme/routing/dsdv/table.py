@@ -27,7 +27,7 @@ from thyme.model.ids import NodeId
 from thyme.routing.broadcasts import NodeTable, NodeTables, Receivers
 from thyme.routing.dsdv import kernel
 from thyme.routing.dsdv.rows import ENTRY, ROW, TABLE
-from thyme.wire.dsdv import TableUpdate
+from thyme.wire.routing import TableUpdate
 
 _FIRST_ROWS = 16
 _FIRST_MOMENTS = 8

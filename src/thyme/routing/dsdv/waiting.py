@@ -9,7 +9,7 @@ import msgspec
 from thyme.host import Host, Timer
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, TrafficKind
-from thyme.wire.dsdv import Carried
+from thyme.wire.routing import Carried
 
 
 class Waited(msgspec.Struct):

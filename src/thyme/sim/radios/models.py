@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import ClassVar, Literal
 
 from thyme.sim.energy import EnergyOptions
-from thyme.sim.radios.disc.options import DiscOptions
+from thyme.sim.radios.disc.radio import DiscOptions
 from thyme.sim.radios.radio import Radio
 from thyme.sim.radios.wifi.profiles import WifiOptions, profile_named
 from thyme.world.contacts.table import Contacts

@@ -20,9 +20,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from thyme.pipeline.traces.outline import STEP_S, TraceOutline
 from thyme.study.claims import SIGNS, Bound, Expectation
-from thyme.study.figures.pictures import OPERATION_COLOURS, STYLE, Picture, colours_of, to_picture
+from thyme.study.figures.pictures import OPERATION_COLOURS, STYLE, Picture, Spot, colours_of, marks_of, to_picture
 from thyme.study.figures.series import Drawn, draw_bars, draw_groups, draw_lines
-from thyme.study.figures.spots import Spot, marks_of
 from thyme.study.results import Axis, Results
 from thyme.study.shown_metrics import Shown
 from thyme.study.wording import axis_tick, axis_title, round_share

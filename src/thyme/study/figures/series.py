@@ -1,6 +1,6 @@
 """What a figure draws of its series: lines along an axis, bars, or bars in groups, each with the interval of its runs.
 
-Every drawn value has a tooltip on the page (`spots`).
+Every drawn value has a tooltip on the page (`pictures.Spot`).
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thyme.approaches.registry import with_plain_names
-from thyme.study.figures.pictures import INK, MARKERS, MUTED, colours_of
-from thyme.study.figures.spots import Spot
+from thyme.study.figures.pictures import INK, MARKERS, MUTED, Spot, colours_of
 from thyme.study.results import Summary
 from thyme.study.shown_metrics import Shown
 from thyme.study.wording import place, span

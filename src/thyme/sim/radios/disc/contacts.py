@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thyme.sim.radios.disc.neighbours import Near
-from thyme.sim.radios.disc.options import DiscOptions
-from thyme.sim.radios.disc.radio import DiscRadio
+from thyme.sim.radios.disc.radio import DiscOptions, DiscRadio
 from thyme.world.contacts.table import Contacts
 from thyme.world.movement import Floats, Ints, Movement
 

@@ -9,16 +9,43 @@ call, which counts them and writes a row for each (`radio.REPORT`).
 from __future__ import annotations
 
 import heapq
+from typing import Annotated
 
 import msgspec
 import numpy as np
 
 from thyme.compiled import address_book, carray, entry, opener, pointer
 from thyme.model.records import TrafficKind
+from thyme.model.settings import check_bounds
+from thyme.model.settings.bounds import Count, Positive
 from thyme.sim.radios.disc.neighbours import Near, Neighbours, Reach
-from thyme.sim.radios.disc.options import ACK_BYTES, HEADER_BYTES, RETRY_WAIT_S, DiscOptions
 from thyme.sim.radios.radio import REPORT, Happening, RadioReport, RadioTotals, ReportRows
 from thyme.world.movement import Movement
+
+HEADER_BYTES = 64
+"""Charged per frame on top of the message: UDP 8, IP 20, LLC 8, MAC 24, FCS 4."""
+ACK_BYTES = 14
+"""Of 802.11's acknowledgement."""
+RETRY_WAIT_S = 0.002
+"""Between two tries of a unicast: about the time of one full frame at the default rate."""
+
+
+class DiscOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How far the disc reaches, and what its link does."""
+
+    range_m: Positive = 113.0
+    """Who is nearer than this hears."""
+    loss: Annotated[float, msgspec.Meta(ge=0.0, lt=1.0)] = 0.0
+    """Probability that a receiver in range misses a frame."""
+    rate_bps: Positive = 6_000_000.0
+    retries: Count = 7
+    """How often a unicast that was not heard is tried again."""
+    queue_frames: Count = 0
+    """Frames that may wait at a node; what comes on top is dropped. 0 for no limit."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+
 
 _KINDS = ("broadcast", "unicast", "ack")
 _BROADCAST, _UNICAST, _ACK = range(len(_KINDS))
