@@ -1,4 +1,5 @@
-"""Messages of the routing layers: floods (tags 1–9), on-demand routes (10–19), DSDV (60–69) and beacons (70–74).
+"""Messages of the routing layers: floods (tags 1–9), on-demand routes (tags 10–19), DSDV (tags 60–69)
+and beacons (tags 70–74).
 
 The entries of a DSDV update are packed, twelve bytes each: destination, hops and sequence number, four bytes each in
 network order. That is ns-3's layout, so an update of n entries costs 12 n bytes plus the five or six that every message
