@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from lone_cell import HERE, metadata_of, subscription_of
 from lone_user import User
 
 from thyme.approaches.interface import Failure, Outcome, StoreLimits
+from thyme.host import StoreFull
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import CellId, SubscriptionKey
 from thyme.model.matching import Cursor
@@ -65,6 +67,28 @@ def test_an_object_is_notified_once_though_two_cells_tell_of_it() -> None:
         told = CellNotification((key, subscription_of("goal").key), (metadata_of("photo", "goal"),))
         user.arrive(told, form=Form.NODE)
     assert user.notified == ["photo"]
+
+
+def test_what_the_disk_refused_is_asked_for_again_and_hinders_no_other_subscription(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    user = User()
+    doubted: list[SubscriptionKey] = []
+    user.subscriber.doubted = lambda key, cell: doubted.append(key)
+    first, second = user.subscribe("goal"), user.subscribe("goal & !foul")
+    store = user.host.store
+    put = store.put
+
+    def refuse(kind: str, key: str, value: bytes) -> None:
+        if key.startswith(f"{first.sid}/"):
+            raise StoreFull("full")
+        put(kind, key, value)
+
+    monkeypatch.setattr(store, "put", refuse)
+    user.arrive(CellNotification((first, second), (metadata_of("photo", "goal"),)), form=Form.NODE)
+    assert (user.notified, doubted) == (["photo"], [])
+    user.wait(6.0)
+    assert doubted == [first]
 
 
 def past_of(key: SubscriptionKey, cell: int, *at_s: float, left: int = 0, request: int = -1, **more: Any) -> PastOf:

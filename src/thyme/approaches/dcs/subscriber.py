@@ -19,10 +19,12 @@ from thyme.approaches.dcs.keys import parts_of
 from thyme.approaches.inbox import Inbox, OwnSubscription
 from thyme.approaches.interface import Done, Notify, Outcome, ignore
 from thyme.approaches.pager import Pager
+from thyme.host import StoreFull
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import CellId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
 from thyme.model.queries import Query
+from thyme.model.records import Counted, TrafficKind
 from thyme.model.subscriptions import Subscription
 from thyme.routing.cells.addresses import Arrival
 from thyme.wire.cells import CellAnswer, CellNotification, PastOf, SubscribePart, UnsubscribePart
@@ -31,6 +33,8 @@ from thyme.wire.storage import MoreRequest
 SUBSCRIPTION_CELLS = "subscription cells"
 OVERTAKEN_S = 0.1
 """How long to wait for past matches that were overtaken by the answer, before requesting them."""
+REFUSED_S = 5.0
+"""How long to wait after the disk refused a notification, before asking the cells what is missing."""
 _cells = msgspec.msgpack.Decoder(list[CellId])
 _PUBLISHED = Struct(">d")
 
@@ -54,7 +58,10 @@ class Subscriber:
         self.subscribed: Callable[[], None] = ignore
         """Called when this node has subscribed."""
         self.doubted: Callable[[SubscriptionKey, CellId], None] = ignore
-        """Called when a cell that had lost its share of a subscription gets it again."""
+        """Called when a cell that had lost its share of a subscription gets it again, and after the disk refused what
+        a cell had sent."""
+        self._refused: set[SubscriptionKey] = set()
+        """Subscriptions whose matches the disk refused; their cells will be asked."""
         self._pager: Pager[CellId] = Pager(self._inbox, cell.requests, self._ask_for_past, cell.options.past_matches)
         cell.hear(CellNotification, self._on_notification)
         cell.hear(PastOf, self._on_past)
@@ -190,7 +197,24 @@ class Subscriber:
 
     def _on_notification(self, arrival: Arrival, message: CellNotification) -> None:
         for key in message.keys:
-            self._inbox.accept_all(key, message.matches, arrival.hops)
+            try:
+                self._inbox.accept_all(key, message.matches, arrival.hops)
+            except StoreFull:
+                self._refuse(key)
+
+    def _refuse(self, key: SubscriptionKey) -> None:
+        """The disk did not take what a cell sent once: ask the cells later."""
+        host = self._cell.host
+        host.record(Counted(TrafficKind.DROPPED, "CellNotification", reason="the store is full"))
+        if key not in self._refused:
+            self._refused.add(key)
+            host.after(REFUSED_S, lambda: self._ask_again(key))
+
+    def _ask_again(self, key: SubscriptionKey) -> None:
+        self._refused.discard(key)
+        for one, cell in list(self.shares()):
+            if one == key:
+                self.doubted(one, cell)
 
     def _on_past(self, arrival: Arrival, message: PastOf) -> None:
         self._pager.on_piece(message.cell, message.piece)
