@@ -19,7 +19,7 @@ ROW = {"id": "1", "author": "ana", "at": datetime(2016, 7, 10, tzinfo=UTC), "tex
 
 def test_both_writers_give_the_same_dataset(spark: SparkSession, tmp_path: Path) -> None:
     table = pa.Table.from_pylist([ROW], schema=arrow_schema(POST_COLUMNS))
-    dataset.write_table_once(table, tmp_path / "one")
+    dataset.write_once(table, tmp_path / "one")
     frame = dataset.read(spark, tmp_path / "one", POSTS)
     dataset.write_once(frame, tmp_path / "two")
     again = dataset.read(spark, tmp_path / "two", POSTS)
@@ -47,6 +47,9 @@ class _Elsewhere:
 
     @property
     def write(self) -> _Elsewhere:
+        return self
+
+    def options(self, **given: str) -> _Elsewhere:
         return self
 
     def partitionBy(self, *columns: str) -> _Elsewhere:  # noqa: N802 - Spark's name
@@ -101,7 +104,7 @@ def test_a_place_that_cannot_be_written_is_told_in_one_line(tmp_path: Path, plac
     (tmp_path / "file").write_text("")
     table = pa.Table.from_pylist([ROW], schema=arrow_schema(POST_COLUMNS))
     with pytest.raises(InputError, match=r": cannot be written \(.+\); choose another place"):
-        dataset.write_table_once(table, tmp_path / place)
+        dataset.write_once(table, tmp_path / place)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 

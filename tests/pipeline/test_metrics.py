@@ -199,7 +199,7 @@ CHURN: dict[str, dict[str, Any]] = {
 
 def test_runs_are_measured_against_what_they_issued(spark: SparkSession, tmp_path: Path) -> None:
     packed = pack_trace(PLAYED)
-    trace = dataset.write_table_once(table_from_operations(PLAYED), tmp_path / "trace")
+    trace = dataset.write_once(table_from_operations(PLAYED), tmp_path / "trace")
     time = {"join_from_s": 0.5, "join_to_s": 2.0, "until_s": 20.0}
     for name, churn in CHURN.items():
         scenario = scenario_of({"nodes": 6, "approach": "ls", "time": time, "churn": churn}, "test")

@@ -89,7 +89,7 @@ def test_operations_at_the_same_time_go_by_node_kind_and_name(spark: SparkSessio
 
 def test_damaged_posts_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     place = tmp_path / "posts"
-    dataset.write_table_once(pa.concat_tables(post_blocks(PostOptions(posts=100))), place)
+    dataset.write_once(pa.concat_tables(post_blocks(PostOptions(posts=100))), place)
     file = next(place.glob("*.parquet"))
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1

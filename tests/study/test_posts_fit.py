@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
+import numpy as np
+import pyarrow as pa
 
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
+from thyme.pipeline.schemas import timestamps
+from thyme.pipeline.spark import dataset
 from thyme.pipeline.traces.behaviour import Compression
 from thyme.pipeline.traces.outline import TraceOutline, outline_of
 from thyme.pipeline.traces.trace import TraceOptions
 from thyme.sim.traces import table_from_operations
-from thyme.study.posts_fit import Span, doubts, use_words
+from thyme.study.posts_fit import Span, doubts, span_of, use_words
 
 USUAL = TraceOptions(users=10)
 
@@ -47,3 +53,12 @@ def test_ten_minutes_squeezed_into_half_a_minute_are_questioned() -> None:
     assert "Set `compression.window_s` to 598 (--hours 0.17)" in doubt
     fitting = msgspec.structs.replace(USUAL, compression=Compression(window_s=600.0, duration_s=600.0))
     assert doubts(Span(400, 0.0, 600.0), posted(400, 598.0), fitting) == []
+
+
+def test_the_span_of_posts_is_read_from_the_ends_of_their_dataset(tmp_path: Path) -> None:
+    posts = pa.table({"at": timestamps(np.array([5.0, 90.0, 200_000.5]))})
+    with dataset.drafting(tmp_path / "posts") as draft:
+        for number, day in enumerate(("1970-01-01", "1970-01-02", "1970-01-03")):
+            draft.add(posts.slice(number, 1), part=f"day={day}")
+        draft.add(posts.slice(0, 0), part="_rejected")
+    assert span_of(tmp_path / "posts") == Span(3, 5.0, 200_000.5)

@@ -137,13 +137,13 @@ def describe(
     from thyme.pipeline.posts.generate import PostOptions, generate_posts
     from thyme.pipeline.schemas import POSTS
     from thyme.pipeline.spark import dataset
-    from thyme.pipeline.spark.session import spark_session, suited_to_dataset
+    from thyme.pipeline.spark.session import PACKED, spark_session, suited_to
     from thyme.study.figures.pictures import save_picture
     from thyme.study.figures.posts import posts_figure
 
     given = place_of(posts)
     with Console(stderr=True).status("Describing posts on Spark …"):
-        spark = spark_session("describe", master, **suited_to_dataset(dataset.size_bytes(given)))
+        spark = spark_session("describe", master, **suited_to(PACKED * dataset.size_bytes(given)))
         frame = dataset.read(spark, given, POSTS)
         if frame.where("size(tags) > 0").isEmpty():
             raise InputError(f"{posts}: none of the posts has a tag, and most of the statistics are about tags")

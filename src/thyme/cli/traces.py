@@ -72,7 +72,7 @@ def make(
     from thyme.model.settings import set_key, to_record
     from thyme.pipeline.schemas import POSTS
     from thyme.pipeline.spark import dataset
-    from thyme.pipeline.spark.session import spark_session, suited_to_dataset
+    from thyme.pipeline.spark.session import PACKED, spark_session, suited_to
     from thyme.pipeline.traces.outline import read_outline
     from thyme.pipeline.traces.trace import TraceOptions, write_trace
     from thyme.study.posts_fit import doubts, span_of, use_words
@@ -104,7 +104,7 @@ def make(
     given_posts, place = place_of(posts), place_of(out)
     dataset.check_place(place)
     with Console(stderr=True).status("Making the trace …"):
-        spark = spark_session("trace", master, **suited_to_dataset(dataset.size_bytes(given_posts)))
+        spark = spark_session("trace", master, **suited_to(PACKED * dataset.size_bytes(given_posts)))
         write_trace(dataset.read(spark, given_posts, POSTS), options, place)
     outline = read_outline(place)
     _show(outline, f"{place}: a new trace")

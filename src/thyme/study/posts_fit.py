@@ -7,12 +7,14 @@ posts that were gathered otherwise that may leave a handful, or squeeze all of t
 from __future__ import annotations
 
 import msgspec
+import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from thyme.pipeline.spark import dataset
+from thyme.pipeline.manifest import data_files, read_manifest
 from thyme.pipeline.traces.outline import TraceOutline
 from thyme.pipeline.traces.trace import TraceOptions
-from thyme.places import Place
+from thyme.places import Place, arrow_path, for_arrow
 from thyme.study.wording import counted, duration
 
 FEW = 0.02
@@ -40,13 +42,18 @@ class Span(msgspec.Struct, frozen=True):
 
 
 def span_of(path: Place) -> Span:
-    """Of a dataset of posts; those that were rejected are no part of it."""
-    posts, first_s, last_s = 0, float("inf"), float("-inf")
-    for batch in dataset.open_files(path).to_batches(columns=["at"]):
-        if batch.num_rows:
-            ends = {end: when.timestamp() for end, when in pc.min_max(batch["at"]).as_py().items()}
-            posts, first_s, last_s = posts + batch.num_rows, min(first_s, ends["min"]), max(last_s, ends["max"])
-    return Span(posts, first_s, last_s) if posts else Span(0, 0.0, 0.0)
+    """Of a dataset of posts, whose files are in order of time; those that were rejected are no part of it."""
+    listed = read_manifest(path)
+    files = [name for name in data_files(path) if listed.files[name].rows]
+    if not files:
+        return Span(0, 0.0, 0.0)
+    first, last = (_times_in(path / name) for name in (files[0], files[-1]))
+    return Span(listed.rows, pc.min(first).as_py().timestamp(), pc.max(last).as_py().timestamp())
+
+
+def _times_in(file: Place) -> pa.ChunkedArray:
+    with pq.ParquetFile(arrow_path(file), **for_arrow(file)) as opened:
+        return opened.read(columns=["at"])["at"]
 
 
 def use_words(span: Span, trace: TraceOutline) -> str:

@@ -92,7 +92,7 @@ def _given_trace(choice: TraceChoice, out: Place, working: Callable[[], None], d
     path = out / TRACES / pack_trace(operations).identity
     if not dataset.kept(path, damaged):
         working()
-        dataset.write_table_once(table_from_operations(operations), path)
+        dataset.write_once(table_from_operations(operations), path)
     return _played(choice, path)
 
 

@@ -6,8 +6,6 @@ set side by side. Times are looked at within the busiest three hours.
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import numpy as np
 import numpy.typing as npt
@@ -62,7 +60,7 @@ def describe_posts(posts: DataFrame) -> PostStatistics:
     posts = conform(posts, POSTS).withColumn("at_s", seconds(sf.col("at"))).persist()
     try:
         start_s = busiest_start_s(posts.where(sf.size("tags") > 0), WINDOW_S)
-        whole = _one(
+        (whole,) = (
             posts.agg(
                 sf.count("*").alias("posts"),
                 sf.avg(sf.when(sf.size("tags") > 0, 1.0).otherwise(0.0)).alias("tagged"),
@@ -70,6 +68,8 @@ def describe_posts(posts: DataFrame) -> PostStatistics:
                 sf.avg(sf.length("text")).alias("length"),
                 sf.percentile(sf.length("text"), [0.1, 0.5, 0.9]).alias("lengths"),
             )
+            .toArrow()
+            .to_pylist()
         )
         tags = _ranked(posts.select(sf.explode("tags").alias("name")))
         users = _ranked(posts.select(sf.col("author").alias("name")))
@@ -173,12 +173,12 @@ def _heaps(posts: DataFrame) -> float:
     minute = sf.floor(sf.col("at_s") / 60.0).alias("minute")
     uses = posts.select(minute, sf.explode("tags").alias("tag"))
     first = uses.groupBy("tag").agg(sf.min("minute").alias("minute"), sf.lit(1).alias("new"))
-    lines = uses.select("minute", sf.lit(0).alias("new"), sf.lit(1).alias("use")).unionByName(
-        first.select("minute", "new", sf.lit(0).alias("use"))
+    seen, new = (
+        uses.select("minute", sf.lit(0).alias("new"), sf.lit(1).alias("use")),
+        first.withColumn("use", sf.lit(0)),
     )
-    grown = (
-        lines.groupBy("minute").agg(sf.sum("new").alias("new"), sf.sum("use").alias("use")).toArrow().sort_by("minute")
-    )
+    sums = [sf.sum(name).alias(name) for name in ("new", "use")]
+    grown = seen.unionByName(new.drop("tag")).groupBy("minute").agg(*sums).toArrow().sort_by("minute")
     distinct, used = (np.cumsum(grown[name].to_numpy()).astype(float) for name in ("new", "use"))
     late = used > used[-1] / 20
     return _fit(np.log(used[late]), np.log(distinct[late]))
@@ -191,9 +191,3 @@ def _slope(counts: _Ranks, first: int, last: int) -> float:
 
 def _fit(x: Floats, y: Floats) -> float:
     return float(np.polyfit(x, y, 1)[0]) if len(x) > 2 else float("nan")
-
-
-def _one(frame: DataFrame) -> dict[str, Any]:
-    row = frame.first()
-    assert row is not None
-    return row.asDict()

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
@@ -157,36 +158,42 @@ def ingest_parts(
     ):
         tell(f"reading {len(ingestion.inputs)} files in {len(parts)} parts")
         records = keep(read_records(spark, parts, options.pseudonyms))
-        counted = _part_counts(records)
+        parts_told, reasons = _told_of(records)
         tell("merging copies")
         posts = records.where(sf.col("kind") == POST).select(*(name for name, _ in POST_COLUMNS), "owner")
-        rejected = _rejected(records, lines_before(parts, counted["line"].to_pylist()))
-        read = sum(counted["posts"].to_pylist())
+        rejected = _rejected(records, lines_before(parts, parts_told["line"].to_pylist()))
+        read = sum(parts_told["posts"].to_pylist())
         if ingestion.before:
             read += read_manifest(out).rows
-            posts = posts.unionByName(with_counted_ids(_stored(spark, out)))
+            stored = dataset.frame_of(spark, out, spark_schema(STORED_COLUMNS))
+            posts = posts.unionByName(with_counted_ids(stored))
             rejected = rejected.unionByName(dataset.frame_of(spark, out, REJECTED, REJECTED_PART))
-        number = draft.write(_stored_posts(posts, options), by=["day"])
+        draft.write(_stored_posts(posts, options), by=["day"])
         draft.write(rejected.repartition(1).sortWithinPartitions("file", "line", "reason", "record"), REJECTED_PART)
-        reasons = _reasons(records)
+    number = read_manifest(out).rows
     formats = Counter(form for _, form in sorted({(part.name, part.format) for part in parts}))
     return IngestSummary(
         files=len({part.name for part in parts}),
         posts=number,
         repeated=read - number,
-        skipped=sum(counted["skipped"].to_pylist()),
+        skipped=sum(parts_told["skipped"].to_pylist()),
         rejected=reasons,
         formats=dict(formats),
     )
 
 
-def _stored(spark: SparkSession, out: Place) -> DataFrame:
-    return dataset.frame_of(spark, out, spark_schema(STORED_COLUMNS))
-
-
-def _part_counts(records: DataFrame) -> pa.Table:
-    """How many lines, posts and skipped records each part has, in order."""
-    return records.where(sf.col("kind") == PART).select("part", "line", "posts", "skipped").toArrow().sort_by("part")
+def _told_of(records: DataFrame) -> tuple[pa.Table, dict[str, int]]:
+    """How many lines, posts and skipped records each part has, in order; and how many records were rejected for which
+    reason, most frequent first."""
+    gist = sf.regexp_extract("reason", "^[^;:]*", 0)
+    reason = sf.regexp_replace(sf.regexp_replace(gist, "'[^']*'", "…"), "[0-9]+", "n").alias("reason")
+    numbers = [sf.max(name).alias(name) for name in ("line", "posts", "skipped")]
+    grouped = records.where(sf.col("kind") != POST).groupBy("kind", "part", reason)
+    found = grouped.agg(sf.count("*").alias("rows"), *numbers).toArrow().sort_by("part")
+    is_part = pc.equal(found["kind"], PART)
+    rejected = found.filter(pc.invert(is_part)).group_by("reason").aggregate([("rows", "sum")]).to_pylist()
+    ranked = sorted(rejected, key=lambda row: (-row["rows_sum"], row["reason"].encode()))
+    return found.filter(is_part), {row["reason"]: row["rows_sum"] for row in ranked}
 
 
 def _stored_posts(posts: DataFrame, options: IngestOptions) -> DataFrame:
@@ -245,12 +252,3 @@ def _rejected(records: DataFrame, before: Sequence[int]) -> DataFrame:
     offsets = sf.broadcast(from_arrow(records.sparkSession, table, spark_schema(_LINES_BEFORE)))
     found = records.where(sf.col("kind") == REJECTED_KIND).join(offsets, on="part", how="inner")
     return conform(found.withColumn("line", sf.col("line") + sf.col("before")), REJECTED)
-
-
-def _reasons(records: DataFrame) -> dict[str, int]:
-    """How many records were rejected for which reason, most frequent first."""
-    gist = sf.regexp_extract("reason", "^[^;:]*", 0)
-    reason = sf.regexp_replace(sf.regexp_replace(gist, "'[^']*'", "…"), "[0-9]+", "n")
-    counted = records.where(sf.col("kind") == REJECTED_KIND).groupBy(reason.alias("reason"))
-    rows = counted.agg(sf.count("*").alias("rows")).toArrow().to_pylist()
-    return {row["reason"]: row["rows"] for row in sorted(rows, key=lambda row: (-row["rows"], row["reason"].encode()))}

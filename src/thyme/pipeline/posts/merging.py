@@ -1,6 +1,7 @@
 """One post of all its copies, and one spelling of a tag.
 
-Most posts occur once. Those that do not are found by their ids alone, and only they are grouped and merged.
+Most posts occur once. Those that do not are found by hashes of their ids, and only they are grouped and merged: by
+the ids themselves, so that two ids of one hash stay two posts.
 """
 
 from __future__ import annotations
@@ -12,27 +13,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StringType, StructField, StructType
 
+from thyme.pipeline.schemas import Columns, arrow_schema, spark_schema
 from thyme.pipeline.spark.arrow import column_function, from_arrow
 from thyme.pipeline.spark.keeping import keep
 
 MAX_SPELLINGS = 200_000
 OWNER_SIGN = "~"
-_TAGS = StructType([StructField("tag", StringType())])
+_TAGS: Columns = (("tag", "string"),)
 
 
 def distinct_posts(posts: DataFrame) -> DataFrame:
     """Each post once, with the longest text, the earliest time and the tags of all copies. Where copies name the author
     differently, the last by spelling is taken: a name rather than a number. Posts of different owners that share an id
     get their owner added to it."""
-    repeated = keep(posts.groupBy("id").agg(sf.count("*").alias("times")).where(sf.col("times") > 1).select("id"))
+    marked = posts.withColumn("mark", sf.xxhash64("id"))
+    marks = marked.groupBy("mark").agg(sf.count("*").alias("times"))
+    repeated = keep(marks.where(sf.col("times") > 1).select("mark"))
     if not repeated.count():
         return posts
-    single = posts.join(repeated, on="id", how="left_anti")
+    single = marked.join(repeated, on="mark", how="left_anti").drop("mark")
     longest = sf.struct(sf.length("text").alias("length"), "text")
     merged = (
-        posts.join(repeated, on="id", how="left_semi")
+        marked.join(repeated, on="mark", how="left_semi")
         .groupBy("id", "owner")
         .agg(
             sf.max(longest).alias("best"),
@@ -83,7 +86,9 @@ def _most_used(tags: DataFrame) -> dict[str, str]:
     candidates = sorted({plain(tag) for tag in accented})
     if not candidates:
         return {}
-    names = sf.broadcast(from_arrow(tags.sparkSession, pa.table({"tag": candidates}), _TAGS))
+    names = sf.broadcast(
+        from_arrow(tags.sparkSession, pa.table([candidates], schema=arrow_schema(_TAGS)), spark_schema(_TAGS))
+    )
     groups: dict[str, dict[str, int]] = {}
     for tag, uses in (accented | _uses(tags.join(names, on="tag", how="left_semi"))).items():
         groups.setdefault(plain(tag), {})[tag] = uses

@@ -126,11 +126,9 @@ class PostsReader(DataSourceReader):
         key = self._options.get("key")
         rows = PartRows(number, Pseudonyms(bytes.fromhex(key)) if key else None)
         for batch in rows.read(msgspec.json.decode(encoded, type=FilePart)):
-            yield (
-                batch.filter(pa.compute.equal(batch["kind"], POST)).select(self._columns)
-                if ("kind" not in self._columns)
-                else batch.select(self._columns)
-            )
+            if "kind" not in self._columns:
+                batch = batch.filter(pa.compute.equal(batch["kind"], POST))
+            yield batch.select(self._columns)
 
 
 class PartRows:

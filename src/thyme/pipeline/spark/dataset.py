@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -41,23 +41,15 @@ from thyme.places import Place, Remote, arrow_path, file_sizes, for_arrow, place
 
 DONE = "_SUCCESS"
 ONE_FILE = "part-00000.parquet"
+_WRITTEN_SO = {f"parquet.enable.dictionary#{name}": "false" for name in ("id", "oid", "text")}
+"""Values of these columns hardly repeat: a dictionary of them would be made only to be thrown away."""
 FULL_DISK = os.strerror(errno.ENOSPC)
-
-
-class Draft(Protocol):
-    """A dataset on its way; a `part` of it has a folder of its own in it."""
-
-    def write(self, frame: DataFrame, part: str = "", by: Sequence[str] = ()) -> int:
-        """Have Spark write a frame, in folders by the values of some columns; how many rows it has."""
-
-    def add(self, table: pa.Table, part: str = "") -> None:
-        """Write a table as one file."""
 
 
 @contextmanager
 def drafting(
     place: Place, made_from: str = "", inputs: Mapping[str, int] | None = None, replace: bool = False
-) -> Iterator[Draft]:
+) -> Iterator[_FolderDraft | _StoreDraft]:
     """A dataset in the making, which is at its place when the block ends well, instead of the one before if that is to
     be replaced; errors are told for a person."""
     if not replace:
@@ -74,7 +66,7 @@ def drafting(
             with drafted(place) as folder:
                 draft = _FolderDraft(folder)
                 yield draft
-                write_manifest(folder, Manifest(draft.files, made_from, dict(inputs or {})))
+                write_manifest(folder, Manifest(draft.describe(), made_from, dict(inputs or {})))
                 if replace:
                     place.rename(folder.with_name("replaced"))
     except ConnectionError:  # Spark's Java has ended, which no other place helps against
@@ -144,42 +136,50 @@ def _in_store(draft: _StoreDraft, replace: bool) -> Iterator[None]:
 
 
 class _FolderDraft:
+    """A dataset on its way; a `part` of it has a folder of its own in it."""
+
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.files: dict[str, KeptFile] = {}
+        self._added: dict[str, KeptFile] = {}
+        self._spark: SparkSession | None = None
 
-    def write(self, frame: DataFrame, part: str = "", by: Sequence[str] = ()) -> int:
+    def write(self, frame: DataFrame, part: str = "", by: Sequence[str] = ()) -> None:
+        """Have Spark write a frame, in folders by the values of some columns."""
         folder = self._folder / part
-        frame.write.partitionBy(*by).parquet(local_uri(folder))
+        frame.write.options(**_WRITTEN_SO).partitionBy(*by).parquet(local_uri(folder))
         if not (folder / DONE).is_file():
             raise InputError(
                 f"{self._folder.parent.parent}: Spark's machines do not see this folder as this one does, and have "
                 "written elsewhere; choose one that all see, or a store"
             )
-        found = describe_files(frame.sparkSession, folder)
-        self.files |= {f"{part}/{name}" if part else name: file for name, file in found.items()}
-        return sum(file.rows or 0 for file in found.values())
+        self._spark = frame.sparkSession
 
     def add(self, table: pa.Table, part: str = "") -> None:
+        """Write a table as one file."""
         name = f"{part}/{ONE_FILE}" if part else ONE_FILE
         file = self._folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         write_checked(table, file)
         (file.parent / DONE).touch()
-        self.files[name] = msgspec.structs.replace(describe_file(file), content="")  # Arrow's footers are always equal
+        self._added[name] = msgspec.structs.replace(describe_file(file), content="")  # Arrow's footers are always equal
+
+    def describe(self) -> dict[str, KeptFile]:
+        """All files that were written; tasks read and hash those of Spark."""
+        return (describe_files(self._spark, self._folder) if self._spark else {}) | self._added
 
 
 class _StoreDraft:
+    """The same in a store."""
+
     def __init__(self, place: Remote) -> None:
         self.place = place
         self.files: dict[str, KeptFile] = {}
 
-    def write(self, frame: DataFrame, part: str = "", by: Sequence[str] = ()) -> int:
+    def write(self, frame: DataFrame, part: str = "", by: Sequence[str] = ()) -> None:
         written = write_parts(frame.drop(*by), self.place / part if part else self.place)
         if not written:  # a dataset of no rows still has columns
             self.add(frame.drop(*by).limit(0).toArrow(), part=part)
         self.files |= {f"{part}/{name}" if part else name: file for name, file in written.items()}
-        return sum(file.rows or 0 for file in written.values())
 
     def add(self, table: pa.Table, part: str = "") -> None:
         name = f"{part}/{ONE_FILE}" if part else ONE_FILE
@@ -225,19 +225,15 @@ def check(path: Place | str, spark: SparkSession | None = None) -> None:
         raise InputError(f"{place}: the dataset is damaged: {wrong}; make it again, or fetch a copy that is whole")
 
 
-def write_once(frame: DataFrame, path: Place | str, made_from: str = "", by: Sequence[str] = ()) -> Place:
-    """Write the frame as a dataset, in folders by the values of some columns; refuses to replace one."""
+def write_once(rows: DataFrame | pa.Table, path: Place | str, made_from: str = "", by: Sequence[str] = ()) -> Place:
+    """Write a frame as a dataset, in folders by the values of some columns, or a table in memory with no need of Spark;
+    refuses to replace a dataset."""
     place = place_of(path)
     with drafting(place, made_from) as draft:
-        draft.write(frame, by=by)
-    return place
-
-
-def write_table_once(table: pa.Table, path: Place | str) -> Place:
-    """The same for a table in memory, with no need of Spark."""
-    place = place_of(path)
-    with drafting(place) as draft:
-        draft.add(table)
+        if isinstance(rows, pa.Table):
+            draft.add(rows)
+        else:
+            draft.write(rows, by=by)
     return place
 
 
@@ -253,15 +249,11 @@ def frame_of(spark: SparkSession, place: Place, schema: StructType, part: str = 
         named = [name for name in read_manifest(place).files if name.startswith(f"{part}/")]
         return conform(read_files(spark, [place / name for name in named], schema), schema)
     first = place / data_files(place)[0]
-    check_columns(place, schema, pq.read_schema(arrow_path(first), **for_arrow(first)).names)
-    return conform(read_files(spark, _parts(place), schema), schema)
-
-
-def check_columns(path: Place | str, schema: StructType, columns: Sequence[str]) -> None:
-    """InputError unless a dataset has the columns that are expected."""
+    columns = pq.read_schema(arrow_path(first), **for_arrow(first)).names
     missing = [field.name for field in schema.fields if field.name not in columns]
     if missing:
-        raise InputError(f"{path}: the dataset lacks the columns {', '.join(missing)}; it has {', '.join(columns)}")
+        raise InputError(f"{place}: the dataset lacks the columns {', '.join(missing)}; it has {', '.join(columns)}")
+    return conform(read_files(spark, _parts(place), schema), schema)
 
 
 def read_files(spark: SparkSession, places: Iterable[Place], schema: StructType | None = None) -> DataFrame:

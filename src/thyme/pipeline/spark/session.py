@@ -79,7 +79,7 @@ appender.errors.layout.type = PatternLayout
 appender.errors.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 """
 
-__all__ = ["brief_work", "describe_java", "spark_log", "spark_session", "steady_java", "suited_to", "suited_to_dataset"]
+__all__ = ["brief_work", "describe_java", "spark_log", "spark_session", "steady_java", "suited_to"]
 
 
 def spark_session(app: str, master: str = "", **more: str) -> SparkSession:
@@ -173,13 +173,8 @@ def brief_work() -> dict[str, str]:
     return {JAVA_OPTIONS: f"{_java_basics()} {HASTY_JAVA}", **HASTY_SPARK}
 
 
-def suited_to_dataset(size_bytes: int) -> dict[str, str]:
-    """The same for a dataset, which is packed."""
-    return suited_to(PACKED * size_bytes)
-
-
 def suited_to(size_bytes: int) -> dict[str, str]:
-    """Settings for work on an input of this size."""
+    """Settings for work on an input of this size, of a dataset `PACKED` times its own."""
     if size_bytes <= BRIEF_BYTES:
         return brief_work()
     return steady_java() if size_bytes >= STEADY_BYTES else {}
@@ -191,6 +186,8 @@ def _defaults(app: str, local: bool) -> dict[str, str]:
         "spark.app.name": app,
         "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.sql.inMemoryColumnarStorage.compressed": "false",
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
         "spark.sql.adaptive.advisoryPartitionSizeInBytes": PARTITION_BYTES,

@@ -43,8 +43,12 @@ _NO_FILE_SYSTEM = re.compile(r"No FileSystem for scheme|ClassNotFoundException: 
 
 def write_parts(frame: DataFrame, place: Remote) -> dict[str, KeptFile]:
     """Have tasks write the frame below a place; what they wrote, by name."""
-    found = map_arrow(frame, _WriteParts(place.uri), spark_schema(_WRITTEN)).toArrow()
-    return {row.pop("name"): KeptFile(**row) for row in found.sort_by("name").to_pylist()}
+    return _listed(map_arrow(frame, _WriteParts(place.uri), spark_schema(_WRITTEN)))
+
+
+def _listed(written: DataFrame) -> dict[str, KeptFile]:
+    """What tasks say of files, by name."""
+    return {row.pop("name"): KeptFile(**row) for row in written.toArrow().sort_by("name").to_pylist()}
 
 
 def write_part(table: pa.Table, place: Remote) -> KeptFile:
@@ -87,8 +91,7 @@ def describe_files(spark: SparkSession, folder: Path) -> dict[str, KeptFile]:
     names = sorted(files_in(folder))
     listed = from_arrow(spark, pa.table([names], schema=arrow_schema(_NAMES)), spark_schema(_NAMES))
     spread = listed.repartition(min(len(names), MAX_READERS)) if len(names) > 1 else listed.coalesce(1)
-    found = map_arrow(spread, _DescribeFiles(str(whole_place(folder))), spark_schema(_WRITTEN)).toArrow()
-    return {row.pop("name"): KeptFile(**row) for row in found.sort_by("name").to_pylist()}
+    return _listed(map_arrow(spread, _DescribeFiles(str(whole_place(folder))), spark_schema(_WRITTEN)))
 
 
 class _DescribeFiles(msgspec.Struct, frozen=True):

@@ -186,9 +186,7 @@ class DrawSubscriptions(msgspec.Struct, frozen=True):
             who, at_s, index = self.draws.subscriptions(subscribing)
             asked = self._subscribes(subscribing[who], at_s, index) if self.popular else []
             rows = [*asked, *self._unsubscribes(nodes, subscribing[who], at_s)]
-            columns = zip(*rows, strict=True) if rows else [()] * len(DRAWN_COLUMNS)
-            schema = arrow_schema(DRAWN_COLUMNS)
-            yield pa.record_batch([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
+            yield _batch(rows, DRAWN_COLUMNS)
 
     def _subscribes(self, nodes: Ints, at_s: Floats, index: Ints) -> Iterator[tuple[Any, ...]]:
         seed, draws = self.draws.seed, self.draws
@@ -245,9 +243,13 @@ class DrawDeletes(msgspec.Struct, frozen=True):
                 (at_s, node, "delete", oid)
                 for node, at_s, oid in _taken(nodes, self.draws.removals("delete", nodes), own)
             ]
-            columns = zip(*rows, strict=True) if rows else [()] * len(DELETED_COLUMNS)
-            schema = arrow_schema(DELETED_COLUMNS)
-            yield pa.record_batch([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
+            yield _batch(rows, DELETED_COLUMNS)
+
+
+def _batch(rows: Sequence[tuple[Any, ...]], columns: Columns) -> pa.RecordBatch:
+    schema = arrow_schema(columns)
+    values = zip(*rows, strict=True) if rows else [()] * len(schema)
+    return pa.record_batch([pa.array(c, f.type) for c, f in zip(values, schema, strict=True)], schema=schema)
 
 
 def _taken(

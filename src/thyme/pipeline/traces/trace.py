@@ -58,6 +58,7 @@ _USERS: Columns = (
     ("deletes", "bool"),
 )
 _TAGS: Columns = (("tag", "string"),)
+_FILES: Columns = (("second", "int64"), ("file", "int64"), ("before", "int64"))
 _ROW_BITS = 33
 """`monotonically_increasing_id` numbers the rows of a partition in so many low bits."""
 
@@ -129,12 +130,7 @@ def make_trace(posts: DataFrame, options: TraceOptions) -> DataFrame:
 def busiest_start_s(posts: DataFrame, window_s: float) -> float:
     """The minute from which a window of this length holds the most posts; the earliest of several."""
     minute = sf.floor(sf.col("at_s") / 60.0).alias("minute")
-    return _busiest_minute_s(posts.groupBy(minute).agg(sf.count("*").alias("posts")).toArrow(), window_s)
-
-
-def _busiest_minute_s(counted: pa.Table, window_s: float) -> float:
-    """The same, from the number of posts in each minute."""
-    counts = counted.sort_by("minute")
+    counts = posts.groupBy(minute).agg(sf.count("*").alias("posts")).toArrow().sort_by("minute")
     if counts.num_rows == 0:
         raise InputError("no post has a tag, so there is nothing to insert; a trace needs posts with tags")
     minutes = counts["minute"].to_numpy()
@@ -224,12 +220,8 @@ def _companions(inserts: DataFrame, popular: Sequence[str]) -> dict[str, list[st
     order = Window.partitionBy("tag").orderBy(sf.desc("times"), "other")
     kept = known.withColumn("place", sf.row_number().over(order)).where(sf.col("place") <= MAX_COMPANIONS)
     companions: dict[str, list[str]] = {}
-    for row in (
-        kept.select("tag", "place", "other")
-        .toArrow()
-        .sort_by([("tag", "ascending"), ("place", "ascending")])
-        .to_pylist()
-    ):
+    ranked = kept.select("tag", "place", "other").toArrow().sort_by([("tag", "ascending"), ("place", "ascending")])
+    for row in ranked.to_pylist():
         companions.setdefault(tag_text(row["tag"]), []).append(tag_text(row["other"]))
     return companions
 
@@ -265,9 +257,11 @@ def file_starts(rows: Mapping[int, int]) -> tuple[npt.NDArray[np.int64], npt.NDA
 
 def _numbered(rows: DataFrame, per_second: Mapping[int, int]) -> DataFrame:
     """The rows in order of time, then of node, kind and name, numbered, with the defaults of a trace."""
-    firsts, before = file_starts(per_second)
-    later = [sf.when(_second() >= int(first), 1).otherwise(0) for first in firsts[1:]]
-    file = sum(later, sf.lit(0)).cast("int")
+    firsts, starts = file_starts(per_second)
+    played = np.array([*per_second], np.int64)
+    file = np.searchsorted(firsts, played, side="right") - 1
+    table = pa.table([played, file, starts[file]], schema=arrow_schema(_FILES))
+    files = sf.broadcast(from_arrow(rows.sparkSession, table, spark_schema(_FILES)))
     filled = rows.select(
         "at_s",
         "node",
@@ -281,9 +275,10 @@ def _numbered(rows: DataFrame, per_second: Mapping[int, int]) -> DataFrame:
         sf.coalesce("query", sf.lit("")).alias("query"),
         "start_s",
         "end_s",
-        file.alias("file"),
+        _second().alias("second"),
+    ).join(files, on="second", how="inner")
+    ordered = filled.repartitionById(len(firsts), sf.col("file").cast("int")).sortWithinPartitions(
+        "at_s", "node", "kind", "oid", "sid"
     )
-    ordered = filled.repartitionById(len(firsts), "file").sortWithinPartitions("at_s", "node", "kind", "oid", "sid")
     row = sf.monotonically_increasing_id().bitwiseAND(sf.lit((1 << _ROW_BITS) - 1))
-    offset = sf.element_at(sf.array(*[sf.lit(int(number)) for number in before]), sf.col("file") + 1)
-    return conform(ordered.withColumn("operation", offset + row), TRACE)
+    return conform(ordered.withColumn("operation", sf.col("before") + row), TRACE)
