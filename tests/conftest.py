@@ -35,7 +35,7 @@ LONG_ROOMS = (
     "studio/test_studio.py",
     "test_wheel.py",
 )
-ASKS_FOR_SPARK = re.compile(r"spark: SparkSession|finished: Finished|usefixtures\(.spark.\)")
+ASKS_FOR_SPARK = re.compile(r"spark: SparkSession|(finished|generated): Finished|usefixtures\(.spark.\)")
 HERE = Path(__file__).parent
 _users, _buckets = count(), count()
 
@@ -125,7 +125,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes long is begun first; what is short fills up the other processes."""
-    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+    slow = ("spark", "long", "compiled")
+    items.sort(key=lambda item: next((n for n, name in enumerate(slow) if item.get_closest_marker(name)), len(slow)))
 
 
 class TogetherByNeed(LoadScopeScheduling):  # type: ignore[misc]

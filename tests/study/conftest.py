@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from small_study import Finished, write_study
+from small_study import GENERATED, Finished, write_study
+from spark_log import event_log
 
 from thyme.cli.main import run
 from thyme.study.definition import StudyDefinition, load_study
@@ -27,8 +28,22 @@ def study_file(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def finished(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Finished:
     """The small study, run once for all tests that look at its results."""
-    folder = tmp_path_factory.mktemp("finished")
-    file, out = write_study(folder), folder / "out"
+    return run_command(write_study(tmp_path_factory.mktemp("finished")))
+
+
+@pytest.fixture(scope="session")
+def generated(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """The study that makes its own posts, with Spark's event log of it in the folder `log` beside it."""
+    folder = tmp_path_factory.mktemp("generated")
+    (folder / "twelve.toml").write_text(GENERATED)
+    (folder / "log").mkdir()
+    with event_log(spark, folder / "log"):
+        return run_command(folder / "twelve.toml")
+
+
+def run_command(file: Path) -> Finished:
+    """`thyme study` on this file, with results in the folder `out` beside it."""
+    out = file.parent / "out"
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as shown:
         patch.setattr(sys, "argv", ["thyme", "study", str(file), "--out", str(out)])
         patch.setenv("COLUMNS", "200")

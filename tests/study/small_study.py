@@ -38,6 +38,25 @@ settings = { routing = "ondemand", past_matches = 1 }
 [grid]
 nodes = [8, 9]
 """
+GENERATED = """title = "Twelve runs"
+topologies = 12
+variations = []
+
+[posts.generate]
+posts = 80
+
+[trace]
+compression = { duration_s = 20.0, first_s = 12.0 }
+
+[scenario]
+nodes = 8
+time = { join_from_s = 1.0, join_to_s = 3.0, until_s = 40.0 }
+
+[[approaches]]
+name = "ls"
+settings = { routing = "ondemand" }
+"""
+"""One that makes its posts and its trace by itself."""
 
 
 class Finished(NamedTuple):

@@ -1,13 +1,15 @@
-"""What Spark did, by the stages of the pipeline, read from its event log."""
+"""What Spark did, by the stages of the pipeline, read from an event log that is kept for a while."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from pyspark.sql import SparkSession
 
 
 class StageUse(msgspec.Struct):
@@ -20,10 +22,28 @@ class StageUse(msgspec.Struct):
     texts: tuple[str, ...] = ()
 
 
+@contextmanager
+def event_log(spark: SparkSession, folder: Path) -> Iterator[None]:
+    """Spark's own event log of what happens in here."""
+    context, java = spark.sparkContext._jsc.sc(), spark.sparkContext._jvm
+    assert java is not None
+    settings = context.conf().clone().set("spark.eventLog.compress", "false")
+    none, place, hadoop = java.scala.Option.empty(), java.java.net.URI(folder.as_uri()), context.hadoopConfiguration()
+    log = java.org.apache.spark.scheduler.EventLoggingListener("log", none, place, settings, hadoop)
+    log.start()
+    context.addSparkListener(log)
+    try:
+        yield
+        context.listenerBus().waitUntilEmpty()
+    finally:
+        context.removeSparkListener(log)
+        log.stop()
+
+
 def uses_of(folder: Path) -> dict[str, StageUse]:
-    """By the job groups that the pipeline sets."""
+    """By the job groups that the pipeline sets; jobs of no group are not its."""
     lines = (line for log in sorted(folder.rglob("events_*")) for line in log.read_text().splitlines())
-    return _uses(json.loads(line) for line in lines)
+    return {group: use for group, use in _uses(json.loads(line) for line in lines).items() if group}
 
 
 def _uses(events: Iterable[dict[str, Any]]) -> dict[str, StageUse]:

@@ -9,26 +9,9 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-from small_study import contents
+from small_study import Finished, contents
+from spark_processes import QUICK_JAVA
 
-GENERATED = """title = "Twelve runs"
-topologies = 12
-
-[posts.generate]
-posts = 80
-
-[trace]
-compression = { duration_s = 20.0, first_s = 12.0 }
-
-[scenario]
-nodes = 8
-time = { join_from_s = 1.0, join_to_s = 3.0, until_s = 40.0 }
-
-[[approaches]]
-name = "ls"
-settings = { routing = "ondemand" }
-"""
 PROGRAM = """
 import sys
 from pathlib import Path
@@ -39,17 +22,11 @@ run_study(load_study(Path(sys.argv[1])), Path(sys.argv[2]), sys.argv[3])
 PATIENCE_S = 300.0
 
 
-@pytest.mark.spark
-def test_killed_half_way_a_study_resumes_to_the_same_numbers(tmp_path: Path) -> None:
-    """Also: one core and one hash seed there, two cores and another here, the same bytes in both."""
-    study_file = tmp_path / "twelve.toml"
-    study_file.write_text(GENERATED)
-    out, other = tmp_path / "killed", tmp_path / "whole"
-    command, beside = (
-        [sys.executable, "-c", PROGRAM, str(study_file), str(place), master]
-        for place, master in ((out, "local[1]"), (other, "local[2]"))
-    )
-    environment = os.environ | {"PYTHONHASHSEED": "1", "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+def test_killed_half_way_a_study_resumes_to_the_same_numbers(generated: Finished, tmp_path: Path) -> None:
+    """Also: one core and given hash seeds there, two cores and this process's seed here, the same bytes in both."""
+    out, whole = tmp_path / "killed", generated.out
+    command = [sys.executable, "-c", PROGRAM, str(generated.file), str(out), "local[1]"]
+    environment = os.environ | {"PYTHONHASHSEED": "1", "JDK_JAVA_OPTIONS": QUICK_JAVA}
     with subprocess.Popen(command, env=environment) as process:
         deadline_s = time.monotonic() + PATIENCE_S
         while len(contents(out, "runs/*/events.parquet")) < 2:
@@ -62,10 +39,9 @@ def test_killed_half_way_a_study_resumes_to_the_same_numbers(tmp_path: Path) -> 
     assert not (out / "metrics.csv").exists()
 
     subprocess.run(command, env=environment | {"PYTHONHASHSEED": "2"}, check=True)
-    subprocess.run(beside, env=environment | {"PYTHONHASHSEED": "3"}, check=True)
-    assert contents(out, "runs/*/events.parquet") == contents(other, "runs/*/events.parquet")
+    assert contents(out, "runs/*/events.parquet") == contents(whole, "runs/*/events.parquet")
     assert finished.items() <= contents(out, "runs/*/events.parquet").items()
-    assert (out / "metrics.csv").read_bytes() == (other / "metrics.csv").read_bytes()
-    assert contents(out, "figures/*") == contents(other, "figures/*")
-    traces = [sorted(path.name for path in (folder / "traces").iterdir()) for folder in (out, other)]
+    assert (out / "metrics.csv").read_bytes() == (whole / "metrics.csv").read_bytes()
+    assert contents(out, "figures/*") == contents(whole, "figures/*")
+    traces = [sorted(path.name for path in (folder / "traces").iterdir()) for folder in (out, whole)]
     assert traces[0] == traces[1]
