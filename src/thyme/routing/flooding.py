@@ -1,8 +1,8 @@
 """Flooding: a message to every node that can be reached (Thyme FGCS §4.3, §5).
 
-Whoever hears a flooded message for the first time hands it up and, after a short random wait that keeps
-neighbours from answering in one voice, sends it on once. Messages already seen are recognised by origin and
-number; the memory of them is bounded and forgets the oldest.
+A node that receives a flooded message for the first time delivers it and rebroadcasts it once, after a short random
+delay so that neighbours do not collide. Copies are recognised by origin and number; the memory of them is bounded and
+forgets the oldest.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Flooding:
         """Nothing to prepare: flooding keeps no state but its memory."""
 
     def flood(self, message: Message, echoed: Callable[[], None] | None = None) -> None:
-        """Send to everybody; `echoed` is called once when a neighbour is first heard passing the message on."""
+        """Send to all nodes; `echoed` is called once, when the first neighbour rebroadcasts the message."""
         self._number = self._routes.next_sequence() if self._routes else self._number + 1
         if echoed:
             self._echoes[self._number] = echoed
@@ -97,7 +97,7 @@ class Flooding:
         return (BroadcastHandler(self._table, lambda sender, message, *_: self.receive(sender, message)),)
 
     def _remember(self, message: Flooded) -> None:
-        """An own message whose echo is awaited is news once more."""
+        """Drop copies of this message from now on; of an own message, only after its first echo."""
         self._seen[(message.origin, message.number)] = None
         if message.number not in self._echoes:
             self._table.add(message.origin, message.number)

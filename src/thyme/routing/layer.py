@@ -43,7 +43,7 @@ class UnicastRouter(Layer, Interface):
         """Best effort; `failed` is called if this node finds out that it cannot be done."""
 
     def has_room(self) -> bool:
-        """Whether packets that wait for a route leave room for more. Whoever can wait asks before they send."""
+        """Whether the queues of packets that wait for a route have room. Callers that can wait ask before they send."""
 
     def broadcast_handlers(self, kind: type[Message]) -> tuple[BroadcastHandler, ...]:
         """How broadcasts of a type are handled at many nodes with one call instead of by `receive`; empty if they are

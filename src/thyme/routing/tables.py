@@ -57,7 +57,7 @@ class HeardTable(NodeTable):
         self._used[0] = used
 
     def count_since(self, at_s: float) -> int:
-        """How many nodes were heard at `at_s` or later."""
+        """Number of nodes heard at `at_s` or later."""
         return int(np.count_nonzero(self._rows["at_s"][: self._used[0]] >= at_s))
 
     @staticmethod

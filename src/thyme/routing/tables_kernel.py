@@ -43,7 +43,7 @@ def row_of(rows: Any, used: int, node: int) -> int:
 
 @entry
 def note(receivers: int, tables: int, sender: int) -> int:
-    """Note when the sender was heard; the number of receivers that have no row for it."""
+    """Record when the sender was heard; returns the number of receivers without a row for it."""
     nodes, now_s, _, results = columns(receivers)
     strangers = 0
     for i in range(len(nodes)):

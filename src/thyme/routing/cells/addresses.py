@@ -1,4 +1,4 @@
-"""What an approach says to geographic routing and hears from it: destinations, arrivals and the options."""
+"""The interface between an approach and geographic routing: destinations, arrivals and the options."""
 
 from __future__ import annotations
 

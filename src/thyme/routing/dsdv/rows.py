@@ -115,7 +115,7 @@ def insert(table: Any, rows: Any, at: int, destination: int) -> None:
 
 @inner
 def follow(row: Any, changed: int) -> None:
-    """Packets take the way that the news tell of, if there is still a route."""
+    """Use the advertised route for packets, if there is still a route."""
     if row.known:
         row.next_hop, row.hops, row.sequence = row.news_next_hop, row.news_hops, row.news_sequence
         row.heard_s, row.settling_s, row.changed = row.news_heard_s, row.news_settling_s, changed
@@ -130,7 +130,7 @@ def note(row: Any, next_hop: int, hops: int, sequence: int, heard_s: float, sett
 
 @inner
 def note_route(row: Any) -> None:
-    """The news are the route, unless there are news already."""
+    """Advertise the route in use, unless a change waits to be advertised."""
     if not row.news:
         note(row, row.next_hop, row.hops, row.sequence, row.heard_s, row.settling_s, row.changed)
 
@@ -151,7 +151,7 @@ def tellable(row: Any) -> bool:
 
 @inner
 def lose_over(table: Any, rows: Any, neighbour: int, now_s: float, stop: bool) -> int:
-    """Every route over a neighbour is lost, and that is news; `stop` ends their settling too."""
+    """Mark every route over a neighbour as lost, to be advertised; `stop` also ends their settling times."""
     gone = 0
     for i in range(table.used):
         row = rows[i]

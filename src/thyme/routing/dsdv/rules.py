@@ -49,7 +49,7 @@ def read_loss(table: Any, rows: Any, at: int, sender: int, sequence: int, now_s:
 
 @inner
 def settle(table: Any, row: Any, sender: int, hops: int, sequence: int, now_s: float) -> None:
-    """Another metric: follow it at once, tell of it when it has settled."""
+    """A route of another length: use it at once, advertise it when it has settled."""
     wait_s = row.settling_s
     if table.weight >= 0.0 and wait_s > 0.0:
         wait_s = table.weight * wait_s + (1.0 - table.weight) * (now_s - row.heard_s)
@@ -61,7 +61,8 @@ def settle(table: Any, row: Any, sender: int, hops: int, sequence: int, now_s: f
 
 @inner
 def read_route(table: Any, row: Any, sender: int, hops: int, sequence: int, now_s: float) -> None:
-    """What a neighbour says of a destination to which there is a route. Where there are no news, the route is."""
+    """Handle an entry for a destination with a known route. It is compared with the change that waits to be advertised,
+    or else with the route in use."""
     news = row.news != 0
     known_hops, known_sequence = (row.news_hops, row.news_sequence) if news else (row.hops, row.sequence)
     newer, same = sequence > known_sequence, sequence == known_sequence
@@ -83,7 +84,7 @@ def read_route(table: Any, row: Any, sender: int, hops: int, sequence: int, now_
 
 @inner
 def read_entry(table: Any, rows: Any, at: int, sender: int, hops: int, sequence: int, now_s: float) -> bool:
-    """Whether other rows than this one have news of losses now."""
+    """Handle one entry of an update; whether routes of other rows were lost by it."""
     row = rows[at]
     if row.known:
         if sequence & 1:
@@ -113,7 +114,7 @@ def forget_past(table: Any, now_s: float) -> None:
 
 @inner
 def draw_moment(table: Any, now_s: float, draw: float, ready: bool) -> int:
-    """Whether the timer that tells news must be set, for the moment that is `triggered_s` then."""
+    """Draw the time of a triggered update; whether the timer for it must be set, to `triggered_s`."""
     triggers = pending(table)
     triggers[table.trigger_count] = now_s + table.jitter_s * draw
     table.trigger_count += 1
@@ -145,8 +146,8 @@ def buffer(table: Any) -> Any:
 
 @inner
 def write_news(table: Any, rows: Any, sequence: int) -> int:
-    """Write a triggered update: this node, then whatever is news and not settling, which is news no longer.
-    Returns its bytes; 0 if there is nothing to tell."""
+    """Write a triggered update: this node, then all changes that are not settling; they count as advertised.
+    Returns its size in bytes; 0 if there is nothing to advertise."""
     out = buffer(table)
     at = ENTRY
     for i in range(table.used):
@@ -164,7 +165,7 @@ def write_news(table: Any, rows: Any, sequence: int) -> int:
 
 @inner
 def tell_news(table: Any, rows: Any, sequence: int) -> int:
-    """The moment that was drawn is there: no timer is set for one, and the news are written."""
+    """The timer of a triggered update has fired: write the update."""
     table.triggered_s = np.inf
     return write_news(table, rows, sequence)
 
@@ -190,8 +191,8 @@ def end_settling(table: Any, rows: Any, now_s: float) -> bool:
 
 @inner
 def settle_next(table: Any, rows: Any, sequence: int, now_s: float) -> int:
-    """End one settling after the other of those due by now, until one leaves something to tell: its bytes. Where no
-    other is due, the timer must be set for `settled_s`, unless that is infinite."""
+    """End the settling times that are due, until one gives an update to send: its size in bytes. If none is left that
+    is due, the timer must be set to `settled_s`, unless that is infinite."""
     table.settled_s, size = np.inf, 0
     while size == 0 and end_settling(table, rows, now_s):
         size = write_news(table, rows, sequence)

@@ -57,7 +57,7 @@ class Waiting:
         return waited
 
     def targets(self) -> list[NodeId]:
-        """The destinations that packets wait for, those who began to wait first first."""
+        """The destinations that packets wait for, longest wait first."""
         return list(self._queues)
 
     def _expire(self, waited: Waited) -> None:
