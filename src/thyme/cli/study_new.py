@@ -54,7 +54,7 @@ def new(
     print(estimate_words(definition))
     told = prior_words(make_plan(definition))
     if told:
-        print(f"Before anything is played: {told[0].lower()}{told[1:]}")
+        print(told)
 
 
 def _ask(file: Path) -> dict[str, Any]:
