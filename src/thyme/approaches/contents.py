@@ -26,7 +26,7 @@ from thyme.approaches.interface import Failure, Fetched, Outcome
 from thyme.approaches.requests import Requests
 from thyme.approaches.transfers.fetching import Progress, Transfers
 from thyme.approaches.transfers.supplies import TransferOptions
-from thyme.approaches.transfers.transfer import failure_of
+from thyme.approaches.transfers.transfer import Known, failure_of, nothing_known
 from thyme.host import Host
 from thyme.model.bounded import Bounded
 from thyme.model.chunks import CHUNK_BYTES, ChunkDigests, list_bytes, root_of
@@ -158,8 +158,9 @@ class Contents:
 
 
 class _Fetch(Generic[Source]):
-    def __init__(self, metadata: Metadata, sources: Sequence[Source], done: Fetched) -> None:
+    def __init__(self, metadata: Metadata, sources: Sequence[Source], done: Fetched, known: Known) -> None:
         self.metadata = metadata
+        self.known = known
         self.sources = list(sources)
         self.done = done
         self.data = bytearray(metadata.size_bytes)
@@ -189,24 +190,36 @@ class Fetches(Generic[Source]):
         self._partial: Bounded[ObjectKey, tuple[bytes, bytearray, list[int]]] = Bounded(MAX_PARTIAL)
         """Failed retrievals: the digest, the data, and the offsets of the missing parts."""
 
-    def fetch(self, metadata: Metadata, sources: Sequence[Source], done: Fetched) -> None:
-        """Get an object's content from the first of `sources` that has it, a large one from several of them."""
+    def fetch(self, metadata: Metadata, sources: Sequence[Source], done: Fetched, known: Known = nothing_known) -> None:
+        """Get an object's content from the first of `sources` that has it, a large one from several of them. Parts that
+        are `known` when it is their turn are not asked for."""
         if metadata.size_bytes > CHUNK_BYTES and metadata.digest:
             here = self._contents.read(metadata)
             if here is not None:
                 done(Outcome(), here)
             else:
-                self._transfers.fetch(metadata, sources, done)
+                self._transfers.fetch(metadata, sources, done, known)
             return
         if len(self._fetches) >= self._options.fetches:
             done(Outcome(Failure.REFUSED), b"")
             return
-        fetch: _Fetch[Source] = _Fetch(metadata, sources, done)
+        fetch: _Fetch[Source] = _Fetch(metadata, sources, done, known)
         self._miss_all(fetch)
         digest, data, missing = self._partial.pop(metadata.key, (b"", fetch.data, fetch.missing))
         if digest and digest == metadata.digest:
             fetch.data, fetch.missing = data, missing
-        self._begin_with_next_source(fetch, Failure.NOT_FOUND)
+        self._take_known(fetch)
+        if fetch.missing:
+            self._begin_with_next_source(fetch, Failure.NOT_FOUND)
+        else:
+            self._end(fetch)
+
+    def _take_known(self, fetch: _Fetch[Source]) -> None:
+        for offset in list(fetch.missing):
+            part = fetch.known(offset)
+            if part and len(part) == min(self._options.part_bytes, len(fetch.data) - offset):
+                fetch.data[offset : offset + len(part)] = part
+                fetch.missing.remove(offset)
 
     def _miss_all(self, fetch: _Fetch[Source]) -> None:
         fetch.missing = list(range(0, max(len(fetch.data), 1), self._options.part_bytes))
@@ -244,6 +257,7 @@ class Fetches(Generic[Source]):
             del self._fetches[number]
             self._requests.resolve(number, Outcome(Failure.CANCELLED))
         if failure is Failure.DAMAGED:
+            fetch.known = nothing_known
             self._miss_all(fetch)
         fetch.missing.sort()
         if not fetch.sources:
@@ -275,7 +289,9 @@ class Fetches(Generic[Source]):
             if not outcome.ok:
                 fetch.missing.append(offset)
                 self._begin_with_next_source(fetch, outcome.failure)
-            elif fetch.missing:
+                return
+            self._take_known(fetch)
+            if fetch.missing:
                 self._ask_next_part(fetch, source)
             elif not fetch.under_way:
                 self._end(fetch)

@@ -8,6 +8,7 @@ list cannot pass for a content.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import sha256
 
@@ -42,6 +43,14 @@ def chunk_range(number: int, size_bytes: int) -> tuple[int, int]:
     """Where a chunk begins and how long it is, in a content of this size."""
     begins = number * CHUNK_BYTES
     return begins, min(CHUNK_BYTES, size_bytes - begins)
+
+
+def part_offsets(size_bytes: int, part_bytes: int) -> Iterator[tuple[int, int]]:
+    """Offset and size of each part of a content. No part spans two chunks."""
+    for number in range(chunk_count(size_bytes)):
+        begins, length = chunk_range(number, size_bytes)
+        for offset in range(begins, begins + length, part_bytes):
+            yield offset, min(part_bytes, begins + length - offset)
 
 
 def list_bytes(size_bytes: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import msgspec
 
-from thyme.model.ids import CellId, NodeId
+from thyme.model.ids import CellId, NodeId, ObjectKey
 from thyme.wire.message import Message
 
 ANY_NODE = NodeId(-1)
@@ -59,6 +59,15 @@ class CellBroadcast(Message, frozen=True, tag=76):
     cell: CellId
     origin_cell: CellId
     payload: bytes
+
+
+class CastPart(Message, frozen=True, tag=78):
+    """A part of a content, for whoever is in range; its digest comes with the object's metadata."""
+
+    key: ObjectKey
+    size_bytes: int
+    offset: int
+    part: bytes
 
 
 class NodeAbsent(Message, frozen=True, tag=77):

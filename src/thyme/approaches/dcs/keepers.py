@@ -70,7 +70,8 @@ class Keepers:
 class LargeCopies:
     """Copies of large contents (`whole_cell_bytes`). Copying them to every member, and to every joining node, would
     take more of the channel than users' retrievals. Nodes that retrieve one keep it, so its owner waits for that, and
-    then asks neighbours to keep copies until there are enough."""
+    then asks neighbours to keep copies until there are enough. With `cast`, it asks at once and broadcasts the content
+    (`casting`)."""
 
     def __init__(
         self, cell: Cell, copies: Copies, replicas: Replicas, lookups: Callable[[Metadata, Found], None]
@@ -90,6 +91,12 @@ class LargeCopies:
             if self.is_large(metadata) and home_of(metadata) is None:
                 self.watch(metadata)
 
+    def begin(self, metadata: Metadata) -> None:
+        """A large content was inserted."""
+        others = self._cell.options.large_copies - 1
+        self._replicas.cast(metadata, partial(self._ask, metadata, set(), others))
+        self.watch(metadata)
+
     def watch(self, metadata: Metadata, checks: int = CHECKS) -> None:
         """Make sure that there are enough copies of an own object."""
         wait_s = CHECK_S * self._host.random.uniform(0.75, 1.25)
@@ -108,7 +115,7 @@ class LargeCopies:
             self._look_up(metadata, found)
 
     def _ask(self, metadata: Metadata, known: set[NodeId], lacking: int) -> None:
-        """Members of this cell, otherwise neighbours in other cells."""
+        """Ask members of this cell, otherwise neighbours in other cells."""
         near = [self._cell.place, *self._cell.grid.around(self._cell.place)]
         nodes = [(node, cell) for cell in near for node in self._cell.members_of(cell) if node not in known]
         here = Replica(self._host.node, self._cell.place)
@@ -119,5 +126,5 @@ class LargeCopies:
     def _on_keep(self, arrival: Arrival, message: KeepCopy) -> None:
         key = message.metadata.key
         wanted = key.owner == arrival.origin and not self._cell.contents.has(key)
-        if wanted and not self._replicas.busy and not self._cell.holdings.index.deleted(key):
-            self._replicas.retrieve(message.metadata, ignore)
+        if wanted and not self._cell.holdings.index.deleted(key):
+            self._replicas.keep_copy(message.metadata)

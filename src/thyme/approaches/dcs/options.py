@@ -44,6 +44,9 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     whatever their size, as in the papers."""
     large_copies: int = 3
     """Devices that keep a large content, its owner and those who retrieved it included."""
+    cast: bool = False
+    """Whether the owner broadcasts a content of several parts when it is inserted (§8). Off, since broadcasts of
+    802.11g are slow: in a crowd that overloads the channel fewer retrievals succeed."""
     replicas_in_cell: int = 0
     """How many members of the owner's cell keep an object; 0: all of them."""
     sure_members: int = 4

@@ -14,6 +14,7 @@ from functools import partial
 import msgspec
 
 from thyme.approaches.contents import Fetches
+from thyme.approaches.dcs.casting import Casting
 from thyme.approaches.dcs.cell import Cell, Mode
 from thyme.approaches.dcs.cell_requests import Confirming
 from thyme.approaches.dcs.copies import Copies
@@ -52,6 +53,7 @@ class Replicas:
         )
         self._asked_parts: Bounded[int, int] = Bounded(cell.options.retry.pending)
         self._lookups = Lookups(cell)
+        self._casting = Casting(cell)
         self._retrieving = 0
         self._fetching: set[ObjectKey] = set()
         """Objects being fetched for the cell to replicate."""
@@ -92,7 +94,8 @@ class Replicas:
             done(outcome, content)
 
         self._retrieving += 1
-        self._fetch(metadata, ended, self._options.lookups or GIVE_UP)
+        fetch = partial(self._fetch, metadata, ended, self._options.lookups or GIVE_UP)
+        self._casting.when_over(metadata, fetch, expected_s=self._casting.expected_s(metadata))
 
     def _fetch(self, metadata: Metadata, done: Fetched, lookups: int) -> None:
         def fetched(outcome: Outcome, data: Content) -> None:
@@ -105,18 +108,26 @@ class Replicas:
             done(outcome, data)
 
         sources = sources_of(self._cell.grid, metadata, self._cell.place)
-        self._fetches.fetch(metadata, sources, fetched)
-
-    @property
-    def busy(self) -> bool:
-        """Whether this node's user waits for a content."""
-        return self._retrieving > 0
+        self._fetches.fetch(metadata, sources, fetched, partial(self._casting.heard, metadata.key))
 
     def drop_copy(self, key: ObjectKey) -> None:
         """A copy is no longer wanted."""
         self._copies.remove_retrieved(key)
         if not self._cell.holdings.has_object(key):
             self._contents.drop(key)
+
+    def keep_copy(self, metadata: Metadata) -> None:
+        """Keep a copy for its owner, who casts the content. What is missing is fetched if this node's user waits for
+        no other."""
+
+        def fetch() -> None:
+            if not (self._retrieving or self._contents.has(metadata.key)):
+                self.retrieve(metadata, ignore)
+
+        self._casting.when_over(metadata, fetch)
+
+    def cast(self, metadata: Metadata, begins: Callable[[], None]) -> None:
+        self._casting.cast(metadata, begins)
 
     def look_up(self, metadata: Metadata, found: Found) -> None:
         self._lookups.ask_cells(metadata, found)
@@ -189,7 +200,11 @@ class Replicas:
         for metadata in list(lacking.values()):
             if metadata.key not in self._fetching:
                 self._fetching.add(metadata.key)
-                self._fetches.fetch(metadata, [source], partial(keep, metadata))
+                fetch = partial(self._fetch_for_cell, metadata, source, partial(keep, metadata))
+                self._casting.when_over(metadata, fetch)
+
+    def _fetch_for_cell(self, metadata: Metadata, source: Destination, keep: Fetched) -> None:
+        self._fetches.fetch(metadata, [source], keep, partial(self._casting.heard, metadata.key))
 
     def _is_to_fetch(self, thing: DataObject) -> bool:
         holdings, key = self._cell.holdings, thing.metadata.key
@@ -243,6 +258,7 @@ class Replicas:
             return
         if heard:
             self._cell.tell_surely(state, place)
+            self._casting.cast(metadata)
         elif self._options.dynamic_cells:
             self._leave_to_proxy(state, place)
         done(Outcome())

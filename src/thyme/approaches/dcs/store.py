@@ -119,7 +119,7 @@ class CellStorage(ReactiveStore):
         cells = cells_of_tags(self.cell.grid, stored.tags)
         self._requests.ask(cells, partial(InsertMetadata, metadata=stored), ended)
         if large:
-            self._large.watch(stored)
+            self._large.begin(stored)
         return stored
 
     def delete(self, oid: str, done: Done) -> None:

@@ -10,7 +10,7 @@ from thyme.approaches.drafts import KIND, MAX_DRAFTS, drop_draft, key_of_draft
 from thyme.approaches.interface import Failure, Fetched, Outcome
 from thyme.approaches.requests import Requests
 from thyme.approaches.transfers.supplies import Source, TransferOptions
-from thyme.approaches.transfers.transfer import Transfer, TransferContext
+from thyme.approaches.transfers.transfer import Known, Transfer, TransferContext
 from thyme.host import StoreFull
 from thyme.model.ids import ObjectKey
 from thyme.model.objects import MAX_DATA_BYTES, Metadata
@@ -36,7 +36,7 @@ class Transfers(Generic[Source]):
         self._progress = progress
         self._transfers: dict[ObjectKey, Transfer[Source]] = {}
 
-    def fetch(self, metadata: Metadata, sources: Sequence[Source], done: Fetched) -> None:
+    def fetch(self, metadata: Metadata, sources: Sequence[Source], done: Fetched, known: Known) -> None:
         key = metadata.key
         transfer = self._transfers.get(key)
         if transfer is not None:
@@ -46,7 +46,8 @@ class Transfers(Generic[Source]):
             done(Outcome(Failure.REFUSED), b"")
             return
         self._make_room(key)
-        transfer = Transfer(self._context, metadata, sources, partial(self._tell, key), partial(self._ended, key))
+        tell, ended = partial(self._tell, key), partial(self._ended, key)
+        transfer = Transfer(self._context, metadata, sources, tell, ended, known)
         transfer.waiting.append(done)
         self._transfers[key] = transfer
         try:

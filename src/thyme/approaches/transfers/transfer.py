@@ -32,6 +32,14 @@ LIST = -1
 CHECKED_AT_ONCE = 8
 """Chunks of a draft that are compared before others have their turn."""
 
+Known = Callable[[int], bytes]
+"""The part that begins at an offset, if this node has it from elsewhere, else nothing."""
+
+
+def nothing_known(offset: int) -> bytes:
+    return b""
+
+
 Progress = Callable[[int, int], None]
 """(bytes that are here, bytes in all)"""
 
@@ -70,6 +78,7 @@ class Transfer(Generic[Source]):
         sources: Sequence[Source],
         progress: Progress,
         ended: Callable[[Outcome], None],
+        known: Known,
     ) -> None:
         self.metadata = metadata
         self.waiting: list[Fetched] = []
@@ -79,6 +88,8 @@ class Transfer(Generic[Source]):
         self._progress = progress
         self._ended = ended
         self._step = context.part_bytes()
+        self._known = known
+        """Parts that need not be asked for, by offset."""
         self._draft = Draft(context.host.store, metadata)
         self._sources = deque(sources)
         self._giving: list[Source] = []
@@ -181,7 +192,19 @@ class Transfer(Generic[Source]):
         supply.chunk = Chunk(number, begins, bytearray(length), unasked, length)
         supply.chunks.append(supply.chunk)
         self._held += 1
-        return True
+        return self._is_to_ask(supply, supply.chunk) or self._chunk_for(supply)
+
+    def _is_to_ask(self, supply: Supply[Source], chunk: Chunk) -> bool:
+        """Fill in the known parts of a chunk; if none is missing, it is complete."""
+        for offset in list(chunk.unasked):
+            part, at = self._known(offset), offset - chunk.begins
+            if part and len(part) == min(self._step, len(chunk.data) - at):
+                chunk.data[at : at + len(part)] = part
+                chunk.left_bytes -= len(part)
+                chunk.unasked.remove(offset)
+        if chunk.left_bytes == 0:
+            self._complete(supply, chunk)
+        return bool(chunk.unasked)
 
     def _ask(self, supply: Supply[Source]) -> None:
         chunk = supply.chunk
@@ -219,6 +242,7 @@ class Transfer(Generic[Source]):
         digest = self.metadata.digest if chunk.number == LIST else self._draft.digest_of(chunk.number)
         if sha256(chunk.data).digest() != digest:
             self._host.record(Counted(TrafficKind.DROPPED, "chunk", size_bytes=len(chunk.data), reason="damaged"))
+            self._known = nothing_known
             self._lose(supply, Failure.DAMAGED, returns=False)
             return
         supply.chunks.remove(chunk)
