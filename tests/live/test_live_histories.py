@@ -63,6 +63,10 @@ def history(approach: str, *faults: AnyFault, lie_s: float = 0.0) -> History:
     return History(approach, 1, 4, True, ordered, lie_s=lie_s)
 
 
+def name_of(fault: AnyFault) -> str:
+    return f"{getattr(fault, 'how', '')}{type(fault).__name__.lower()} {fault.lasts_s:g} s"
+
+
 FAULTS: list[AnyFault] = [
     Suspend(20.0, 0, 20.0),
     Kill(20.0, 1, 5.0),
@@ -72,6 +76,7 @@ FAULTS: list[AnyFault] = [
     Move(20.0, 1),
     Unplug(20.0, 1, 24.0),
     Partition(20.0, 2, 4.0),
+    Partition(20.0, 1, 20.0),
     Storm(12.0, 0, 45.0, Weather(0.002, 0.05, 0.2, 0.1, False)),
     SetClock(20.0, 0, 0.0, 60.0),
     BadDisk(20.0, 1, 20.0, "slow", 2.0),
@@ -82,7 +87,9 @@ FAULTS: list[AnyFault] = [
 
 
 @pytest.mark.parametrize("approach", ["ls", "dcs"])
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: getattr(fault, "how", "") + type(fault).__name__.lower())
+@pytest.mark.parametrize(
+    "fault", FAULTS, ids=lambda fault: f"{getattr(fault, 'how', '')}{type(fault).__name__.lower()} {fault.lasts_s:g} s"
+)
 def test_one_fault_loses_nothing(approach: str, fault: AnyFault) -> None:
     assert judge_history(history(approach, fault)).broken == []
 
