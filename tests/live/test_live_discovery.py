@@ -197,6 +197,23 @@ def test_a_larger_crowd_announces_itself_hardly_more_often() -> None:
     assert announced_in(24, 30.0) <= 90, "240 if each did"
 
 
+@pytest.mark.parametrize("group", [False, True])
+def test_an_idle_node_sends_no_more_in_a_large_crowd_and_still_misses_who_is_gone(group: bool) -> None:
+    cores = [Core(number, group=group) for number in range(1, 41)]
+    air = Air()
+    for core in cores:
+        core.link.finding.on = True
+        air.add(core)
+        core.link.greet([])
+    air.run(30.0)
+    air.sent.clear()
+    air.run(60.0)
+    assert len(air.sent) / 60.0 / len(cores) <= 5.0
+    air.cores.remove(cores[0])
+    air.run(60.0)
+    assert all(len(core.link.peers.nodes()) == 38 for core in cores[1:])
+
+
 def test_two_crowds_that_meet_hear_each_other_though_each_has_enough_announcements() -> None:
     left = [Core(number, (f"10.0.0.{number}", 9_000)) for number in range(1, 9)]
     right = [Core(number, (f"10.0.0.{number}", 9_000)) for number in range(9, 17)]

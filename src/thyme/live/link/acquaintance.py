@@ -67,9 +67,9 @@ class PeerOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     look_s: Positive = 0.5
     """Interval of the search for silent peers."""
     silent_s: Positive = 5.0
-    """A peer not heard for this long is greeted at every look …"""
+    """A peer not heard for this long is greeted at every look; in larger crowds later (`Peers.patience`), …"""
     gone_s: Positive = 15.0
-    """… and has gone when it was silent for this long."""
+    """… and has gone when it was silent for this long, or the difference of the two after it was greeted."""
     claim_s: Positive = 1.0
     """How long the owner of an id has to answer when another node greets under it."""
     ask_s: Positive = 0.1
@@ -383,8 +383,10 @@ class Acquaintance:
                 if peer is not None:
                     self.hello(peer.address, peer.node)
         self._looks += 1
-        for peer in self._peers.silent_since(now_s - self._options.silent_s):
-            if peer.heard_s < now_s - self._options.gone_s:
+        silent_s = self._options.silent_s * self._peers.patience
+        gone_s = silent_s + self._options.gone_s - self._options.silent_s
+        for peer in self._peers.silent_since(now_s - silent_s):
+            if peer.heard_s < now_s - gone_s:
                 self._remove(peer)
             else:
                 self.hello(peer.address, peer.node)

@@ -72,6 +72,7 @@ class MulticastOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     least_peers: AtLeastOne = 4
     """With fewer receivers, a datagram for each is more reliable: radios repeat those, and multicast not."""
     ask_s: Positive = 2.0
+    """How often it is asked who receives it; in larger crowds less often (`Peers.patience`)."""
     believed_s: Positive = 7.0
     """How long an answer counts: three questions may be lost."""
     loopback: bool = False
@@ -225,7 +226,9 @@ class Link:
             case Kind.WHO_HEARS:
                 self._send_greeting(Kind.HEARD, frame.sender, source)
             case Kind.HEARD:
-                self._receiving_group[source] = self.timers.now_s + self._options.multicast.believed_s
+                self._receiving_group[source] = (
+                    self.timers.now_s + self._options.multicast.believed_s * self.peers.patience
+                )
             case Kind.GOODBYE | Kind.WIPED:
                 return self.acquaintance.handle(frame, source)
             case Kind.PEERS:
@@ -277,7 +280,7 @@ class Link:
             return
         if len(self.peers.addresses()) >= self._options.multicast.least_peers:
             self._send_greeting(Kind.WHO_HEARS, EVERYBODY, self._group)
-        self.timers.after(self._options.multicast.ask_s, self._ask_who_receives)
+        self.timers.after(self._options.multicast.ask_s * self.peers.patience, self._ask_who_receives)
 
     def _finder(self, random: Random) -> Finder:
         def sealed(kind: Kind, to: NodeId, body: bytes, peer: Peer | None) -> bytes:

@@ -22,6 +22,10 @@ MAX_LIVES = 10_000
 """Nodes whose store is remembered after they left."""
 
 
+UNHURRIED_PEERS = 6
+"""With more peers than this, each is asked less often, so that an idle node sends as much in any crowd."""
+
+
 class Presence(msgspec.Struct, frozen=True):
     """A peer came, or went."""
 
@@ -131,6 +135,11 @@ class Peers:
         if self._addresses is None:
             self._addresses = tuple(peer.address for peer in self._by_node.values())
         return self._addresses
+
+    @property
+    def patience(self) -> float:
+        """How many times as long as usual to wait before each peer is asked something again."""
+        return max(1.0, len(self._by_node) / UNHURRIED_PEERS)
 
     def unacquainted(self) -> list[Address]:
         """Listed addresses with no known peer."""
