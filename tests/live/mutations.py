@@ -183,7 +183,12 @@ def _hidden(owner: Node, batch: int) -> tuple[Metadata, ...]:
 async def assaulted(count: int, seed: int = 1, *, closed_namespace: bool = False) -> dict[str, Any]:
     """Assault a node that has a peer and a subscription; what became of it all, and whether the service went on."""
     shared = Namespace.drawn("final") if closed_namespace else Namespace.open()
-    options: dict[str, Any] = {"namespace": shared.invitation(), "settings": QUICK, "listen": LOOPBACK}
+    options: dict[str, Any] = {
+        "namespace": shared.invitation(),
+        "approach": "ls",
+        "settings": QUICK,
+        "listen": LOOPBACK,
+    }
     mistakes: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: mistakes.append(context))
     log = MemoryLog()

@@ -200,7 +200,7 @@ def test_a_closed_namespace_shows_nothing_and_hears_nobody_else() -> None:
     async def scene() -> None:
         closed_one = Namespace.drawn("the final")
         invitation = closed_one.invitation()
-        options: dict[str, Any] = {"store": "memory", "settings": QUICK, "listen": "127.0.0.1:0"}
+        options: dict[str, Any] = {"store": "memory", "approach": "ls", "settings": QUICK, "listen": "127.0.0.1:0"}
         async with Node(namespace=invitation, **options) as one:
             link = one.device.host.link
             tap = Tap(link)
