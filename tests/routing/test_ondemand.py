@@ -7,7 +7,7 @@ from net import GIVEN_UP_S, Net
 
 from thyme.model.ids import NodeId
 from thyme.routing.flooding import Flooding
-from thyme.routing.ondemand import OnDemandOptions, OnDemandRouter
+from thyme.routing.ondemand import MOST_SKEW_S, OnDemandOptions, OnDemandRouter
 from thyme.wire.message import Message
 from thyme.wire.routing import Flooded, RouteError, RouteRequest
 
@@ -102,4 +102,28 @@ def test_of_a_flood_and_a_request_the_later_one_counts() -> None:
     crowd.routers[2].learn(NodeId(0), NodeId(0), 1, first)
     route = crowd.routers[2].route_to(NodeId(0))
     assert route is not None
+    assert route.next_hop == 1
+
+
+NEXT_TO_EACH_OTHER = [(0.0, 0.0), (15.0, 0.0), (30.0, 0.0)]
+
+
+def test_a_forged_number_far_in_the_future_teaches_no_route() -> None:
+    crowd = Crowd(NEXT_TO_EACH_OTHER)
+    crowd.routers[0].learn(NodeId(1), NodeId(2), 2, 2**60)
+    assert crowd.routers[0].route_to(NodeId(1)) is None
+    crowd.send(0, 1)
+
+
+def test_a_forged_number_keeps_genuine_ones_out_for_a_bounded_time() -> None:
+    crowd = Crowd(NEXT_TO_EACH_OTHER)
+    forged = int((crowd.net.now_s + MOST_SKEW_S) * 1000.0)
+    crowd.routers[0].learn(NodeId(1), NodeId(2), 2, forged)
+    route = crowd.routers[0].route_to(NodeId(1))
+    assert route
+    assert route.next_hop == 2
+    crowd.net.run(crowd.net.now_s + 2 * MOST_SKEW_S + 1.0)
+    crowd.routers[0].learn(NodeId(1), NodeId(1), 1, crowd.routers[1].next_sequence())
+    route = crowd.routers[0].route_to(NodeId(1))
+    assert route
     assert route.next_hop == 1

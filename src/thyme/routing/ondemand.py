@@ -36,8 +36,13 @@ BROKEN_AFTER = 2
 broken. In a busy network single frames are given up for want of airtime. If one failure broke all routes over a link,
 their searches would take more airtime: at 196 static nodes this fed itself until nothing else was sent."""
 FAILURES_S = 5.0
+MOST_SKEW_S = 600.0
+"""How far a sequence number may be from the time. Numbers start as times in milliseconds; they stay within this of it,
+and others are not believed. So a forged number keeps genuine ones out for twice as long at most."""
 AGAIN_S = 10.0
 """A second request of one origin for one target within this time is a retry: the first one failed."""
+UNKNOWN = -1
+"""No sequence number."""
 MAX_ROUTES = 10_000
 """Most routes kept; the one learned first is dropped."""
 REPLY_WAIT_S = 1.0
@@ -128,7 +133,8 @@ class OnDemandRouter:
         return self
 
     def next_sequence(self) -> int:
-        self._sequence += 1
+        oldest = int((self._host.now() - MOST_SKEW_S) * 1000.0)
+        self._sequence = max(self._believed(self._sequence) + 1, oldest)
         return self._sequence
 
     def receive(self, sender: NodeId, message: Message) -> bool:
@@ -170,13 +176,12 @@ class OnDemandRouter:
         search.timer = self._host.after(REPLY_WAIT_S * 2**search.tries, lambda: self._request(target))
         search.tries += 1
         self._requests += 1
-        known = self._routes.get(target)
         request = RouteRequest(
             self._host.node,
             self._requests,
             self.next_sequence(),
             target,
-            known.sequence if known else -1,
+            self._sequence_of(target),
             0,
             self._options.hop_limit,
         )
@@ -201,7 +206,7 @@ class OnDemandRouter:
         self._asked_s[asked] = now_s
         self.learn(request.origin, sender, request.hops + 1, request.origin_sequence)
         if request.target == self._host.node:
-            self._sequence = max(self._sequence + 1, request.target_sequence)
+            self._sequence = max(self.next_sequence(), self._believed(request.target_sequence))
             reply = RouteReply(request.origin, request.target, self._sequence, 0)
             self._host.unicast(sender, reply, lambda: self._link_failed(sender))
             return
@@ -305,16 +310,20 @@ class OnDemandRouter:
             self._host.broadcast(RouteError(tuple(lost)))
 
     def learn(self, target: NodeId, next_hop: NodeId, hops: int, sequence: int) -> None:
-        known = self.route_to(target)
-        stale = known is None and sequence >= self._sequence_of(target)
-        newer = known is not None and (sequence > known.sequence or (sequence == known.sequence and hops < known.hops))
-        if target != self._host.node and (stale or newer):
+        if target == self._host.node or self._believed(sequence) == UNKNOWN:
+            return
+        known, last = self.route_to(target), self._sequence_of(target)
+        if sequence > last or (sequence == last and (known is None or hops < known.hops)):
             expires_s = self._host.now() + self._options.route_life_s
             self._routes[target] = Route(next_hop, hops, sequence, expires_s)
 
     def _sequence_of(self, target: NodeId) -> int:
         route = self._routes.get(target)
-        return route.sequence if route else -1
+        return self._believed(route.sequence) if route else UNKNOWN
+
+    def _believed(self, sequence: int) -> int:
+        """The number, or `UNKNOWN` if it is of the future."""
+        return sequence if sequence <= (self._host.now() + MOST_SKEW_S) * 1000.0 else UNKNOWN
 
     def _remember(self, request: RouteRequest) -> None:
         self._seen[(request.origin, request.number)] = 1
