@@ -101,6 +101,7 @@ def test_verbs_store_list_fetch_and_remove(two: tuple[Client, Client], tmp_path:
     assert sorted(each["object"]["name"] for each in told) == ["kick.jpg", "note"]
     assert thyme(other, "get", "note", "-o", "-", folder=tmp_path).stdout == b"3-3!"
     assert thyme(one, "rm", "note", folder=tmp_path).returncode == 0
+    assert b"object note@1 of this device was deleted" in thyme(one, "get", "note", folder=tmp_path).stderr
     while other.found("talk"):
         pass
     assert thyme(other, "get", "brief@1", folder=tmp_path).returncode != 0
@@ -116,8 +117,8 @@ def test_verbs_store_list_fetch_and_remove(two: tuple[Client, Client], tmp_path:
 def test_what_cannot_be_done_is_one_line(two: tuple[Client, Client], tmp_path: Path) -> None:
     one, _ = two
     for arguments, said in [
-        (("get", "nothing"), "this node knows of no object called nothing"),
-        (("get", "nothing@9"), "that this node knows of; subscribe to one of its tags first"),
+        (("get", "nothing"), "there is no object nothing@1 that this node knows of; look for it with: thyme ls QUERY"),
+        (("get", "nothing@9"), "that this node knows of; look for it with: thyme ls QUERY"),
         (("rm", "nothing@1"), "this node has no object 'nothing'"),
         (("ls", "goal &"), "expected a tag"),
         (("sub", "goal", "--last", "soon"), "'soon' is not a length of time"),
@@ -174,7 +175,7 @@ def test_a_daemon_in_the_background_knows_its_objects_after_a_restart(tmp_path: 
     client = Client(tmp_path / "b.sock")
 
     def start() -> subprocess.CompletedProcess[str]:
-        command = [*PROGRAM, "node", "start", "--background", "--control", str(client.path), *QUICK]
+        command = [*PROGRAM, "node", "start", "--background", "--control", str(client.path), "--approach", "ls", *QUICK]
         given = {**os.environ, **folders}
         return subprocess.run(command, env=given, capture_output=True, text=True, timeout=PATIENCE_S)
 

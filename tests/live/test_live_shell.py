@@ -158,7 +158,7 @@ def test_files_texts_and_mistakes_are_answered_in_one_line_each(tmp_path: Path) 
             (f"put {tmp_path / 'missing'} --tags goal", "No such file"),
             ("sub goal --past --future", "give one or the other"),
             ('sub "goal &"', "expected a tag"),
-            ("get photo", "knows of no object called photo"),
+            ("get photo", "that this node knows of"),
             ("get photo@2", "that this node knows of"),
             ("ls everything else", "unexpected extra argument"),
             ("x" * 100_001, "at most 100000 are read"),

@@ -180,8 +180,8 @@ class ReactiveStore(ABC):
             )
         return key
 
-    def _is_deleted(self, key: ObjectKey) -> bool:
-        """Whether this node inserted and deleted the object, asked of an object whose content is not here."""
+    def deleted(self, key: ObjectKey) -> bool:
+        """Whether this node inserted the object and deleted it, or it expired; asked of an object that is not here."""
         return key.owner == self.node and key.oid in self._names
 
     @abstractmethod

@@ -86,7 +86,7 @@ class LocalStorage(ReactiveStore):
         self._requests = Requests(host, self.options.retry)
         self._echoes = Requests(host, self.options.echo)
         self._contents = Contents(host)
-        self._contents.is_deleted = self._is_deleted
+        self._contents.is_deleted = self.deleted
         self._fetches: Fetches[NodeId] = Fetches(
             self._requests, self._router.send, self.options.contents, self._tell_progress
         )

@@ -72,7 +72,7 @@ class DirectionalWalks(ReactiveStore):
         self._inbox: Inbox[NodeId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
         self._inbox.removed = lambda sid: host.store.remove(ASKED, str(sid))
         self._contents = Contents(host)
-        self._contents.is_deleted = self._is_deleted
+        self._contents.is_deleted = self.deleted
         self._requests = Requests(host, self.options.retry)
         self._fetches: Fetches[NodeId] = Fetches(self._requests, self._ask, self.options.contents, self._tell_progress)
         self.branches = Branches(host.node, self.options.filters, self.options.subscriptions_known)

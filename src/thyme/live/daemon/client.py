@@ -97,7 +97,7 @@ class Client:
         self._ask("DELETE", f"/v1/objects/{quote(key)}")
 
     def key_of(self, text: str) -> str:
-        """Resolve a key: `NAME@NODE`, or a name that only one known object has."""
+        """Resolve a key: `NAME@NODE`, or the name of one known object; other names are taken as of this node."""
         if "@" in text:
             return text
         keys = [each.key for each in self.objects() if each.name == text]
@@ -105,7 +105,7 @@ class Client:
             return keys[0]
         if keys:
             raise InputError(f"several objects are called {text}: {', '.join(keys)}; give one of these keys")
-        raise InputError(f"this node knows of no object called {text}; look for it with: thyme ls QUERY")
+        return f"{text}@{self.status().node}"
 
     def retrieve(self, key: str, progress: Progress | None = None) -> http.client.HTTPResponse:
         """The content of an object, to be read; it is brought to this device first."""

@@ -67,8 +67,10 @@ class NodeInterface:
     def metadata(self, text: str) -> Metadata:
         key = parse_key(text)
         found = next((each for each in self.node.known() if each.key == key), None)
+        if found is None and self.node.device.approach.deleted(key):
+            raise Fault(404, "deleted", f"object {key} of this device was deleted or has expired")
         if found is None:
-            raise not_found(f"object {text[:200]} that this node knows of; subscribe to one of its tags first")
+            raise not_found(f"object {text[:200]} that this node knows of; look for it with: thyme ls QUERY")
         return found
 
     def _heard(self, notice: Notice) -> None:
