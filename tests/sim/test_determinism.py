@@ -55,7 +55,7 @@ def digest(approach: str, seed: int, hash_seed: str) -> str:
 
 GOLDEN = {
     "es": "1824 143a85e49752ebfe7f496c8b561dbb876c931c936185fa8e165e724ddf91e190",
-    "ls": "2088 f47487eed69e1df5ef013d90e2eac4f48b41e8f4dd5a971065d87a1a294f98f1",
+    "ls": "2087 dd4f10e0efbca24731eda6aea4b2f635840f10a325fa51d42a143bb24397e2cd",
     "es over dsdv": "1787 09924cf13a51b39ace1f777fa1169e8d47180323a6cbf5c0ea9f7dc753bb7eb1",
     "ls over dsdv": "1989 6f4657738e43dba9d88041a6c329d088666974fa33eaf74764f185b1a66b0cd9",
     "dcs": "2055 b4ae36981ee52de61c3d1cc5fd143d2e0d25b0403dad09ad3e4b9d328acf36c4",

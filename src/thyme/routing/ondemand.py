@@ -1,10 +1,11 @@
 """On-demand routes: a route is searched when a message needs it, and kept while it works.
 
-After AODV: a request for a target is flooded, every node on its path learns the reverse route, the target (or a node
-with a fresh route) answers along it, and packets follow. Sequence numbers keep routes free of loops: a route is
-replaced only by a newer one, or by a shorter one of the same age. A broken link invalidates every route over it and is
-reported to the nodes that used them, so a route may live long (`route_life_s`). DRIP asks for "lightweight
-on-demand" routes to brokers (§IV); Thyme-ES and Thyme-LS use them unless DSDV is set.
+After AODV: a request for a target is flooded, every node on its path learns the reverse route, the target answers
+along it, and packets follow. Nodes that know a route do not answer in its place: in a busy network their answers, of
+routes that had just broken, were most of the traffic. Sequence numbers keep routes free of loops: a route is replaced
+only by a newer one, or by a shorter one of the same age. A broken link invalidates every route over it and is
+reported to the nodes that used them, so a route may live long (`route_life_s`). DRIP asks for "lightweight on-demand"
+routes to brokers (§IV); Thyme-ES and Thyme-LS use them unless DSDV is set.
 
 In a crowd most rebroadcasts of a request reach no new node. A node that received `enough_copies` of a request while it
 waited to rebroadcast it does not. That may cut off nodes behind it, so all nodes rebroadcast the second request of an
@@ -208,11 +209,6 @@ class OnDemandRouter:
         if request.target == self._host.node:
             self._sequence = max(self.next_sequence(), self._believed(request.target_sequence))
             reply = RouteReply(request.origin, request.target, self._sequence, 0)
-            self._host.unicast(sender, reply, lambda: self._link_failed(sender))
-            return
-        known = self.route_to(request.target)
-        if known and request.target_sequence >= 0 and known.sequence > request.target_sequence:
-            reply = RouteReply(request.origin, request.target, known.sequence, known.hops)
             self._host.unicast(sender, reply, lambda: self._link_failed(sender))
             return
         if request.hops + 1 < request.hop_limit:
