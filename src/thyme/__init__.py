@@ -30,6 +30,7 @@ _ROOMS = {
     "Presence": "live",
     "ReaderTooSlow": "live",
     "Spaces": "live",
+    "Area": "model.areas",
     "ExpectedCrowd": "live.trust.choosing",
     "Client": "live.daemon.client",
     "SyncNode": "live",

@@ -11,6 +11,7 @@ from thyme.live import (
 )
 from thyme.live.daemon.client import Client
 from thyme.live.trust.choosing import ExpectedCrowd
+from thyme.model.areas import Area
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
@@ -27,6 +28,7 @@ from thyme.study.study import StudyResult, run_study
 __version__: str
 
 __all__ = [
+    "Area",
     "Client",
     "ExpectedCrowd",
     "InputError",

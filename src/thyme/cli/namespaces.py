@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from thyme.model.errors import InputError
-from thyme.model.quantities import metres_by_metres
+from thyme.model.quantities import metres_by_metres, pair_of
 from thyme.model.terminal import printable
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from thyme.live.link.directory import Entry
     from thyme.live.trust.keyring import Keyring
     from thyme.live.trust.namespaces import Namespace
+    from thyme.model.areas import Area
 
 app = typer.Typer(no_args_is_help=True, help="Namespaces: crowds that share a place and nothing else.")
 Folder = Annotated[str, typer.Option("--store", metavar="DIR", help="The folder of the device's key and secrets.")]
@@ -42,10 +43,28 @@ def new(
     area: Annotated[
         str,
         typer.Option(
-            metavar="WIDTHxHEIGHT", help="With auto: the area in metres, if devices will know their positions."
+            metavar="WIDTHxHEIGHT",
+            help="With auto or --reference: the area in metres, if devices know where they are.",
         ),
     ] = "",
-    range_m: Annotated[float, typer.Option("--range", metavar="METRES", help="With auto: radio range.")] = 113.0,
+    reference: Annotated[
+        str,
+        typer.Option(
+            metavar="LAT,LON", help="Latitude and longitude (WGS84) of the area's corner from which x and y count."
+        ),
+    ] = "",
+    bearing: Annotated[
+        float,
+        typer.Option(metavar="DEGREES", help="With --reference: direction of the side HEIGHT, clockwise from north."),
+    ] = 0.0,
+    radio: Annotated[
+        str,
+        typer.Option(help="With --reference: 802.11g or bluetooth; the size of cells follows from its range."),
+    ] = "802.11g",
+    range_m: Annotated[
+        float | None,
+        typer.Option("--range", metavar="METRES", help="With auto: radio range. Default: of the radio, 113 m."),
+    ] = None,
     walking: Annotated[float, typer.Option(metavar="SHARE", help="With auto: share of people who walk, 0 to 1.")] = 0.0,
     switching: Annotated[
         float, typer.Option(metavar="SHARE", help="With auto: share of people who switch off and on, 0 to 1.")
@@ -59,31 +78,53 @@ def new(
       thyme namespace new "the final" --closed
 
       thyme namespace new stage --approach auto --people 300 --area 200x120 --walking 0.3
+
+      thyme namespace new square --area 200x120 --reference 38.7075,-9.1365 --bearing 30
     """
     import msgspec
 
     from thyme.live.trust.choosing import AUTO, DEFAULT_APPROACH, ExpectedCrowd, resolved
     from thyme.live.trust.namespaces import Namespace, namespace_of
+    from thyme.model.areas import RADIO_RANGES_M
 
     keyring = _keyring(store)
     if keyring.find(name) is not None:
         raise InputError(f"this device has joined a namespace {name!r} already; leave it, or choose another name")
     approach = approach or DEFAULT_APPROACH
     made = Namespace.drawn(name) if closed and not passphrase else namespace_of(name, passphrase)
+    sides = metres_by_metres(area, "--area") if area else (0.0, 0.0)
+    ground = _ground(reference, sides, bearing, radio)
     expected = None
     if approach == AUTO:
         if not people:
             raise InputError("--approach auto: say with --people how many are expected, and with --area where")
-        sides = metres_by_metres(area, "--area") if area else (0.0, 0.0)
+        if range_m is None:
+            range_m = RADIO_RANGES_M[radio]
         expected = ExpectedCrowd(people, *sides, range_m, walking, switching)
-    elif people or area or walking or switching:
-        raise InputError("--people, --area, --walking and --switching are for --approach auto; leave them out")
+    elif people or walking or switching or (area and ground is None):
+        raise InputError(
+            "--people, --walking, --switching, and --area without --reference, are for --approach auto; leave them out"
+        )
     approach, settings, decision = resolved(approach, _settings(approach, setting), expected)
-    made = msgspec.structs.replace(made, approach=approach, settings=settings)
+    made = msgspec.structs.replace(made, approach=approach, settings=settings, area=ground)
     keyring.add(made)
     if decision is not None:
         _tell(decision)
     _show(made)
+
+
+def _ground(reference: str, sides: tuple[float, float], bearing: float, radio: str) -> Area | None:
+    """The area with its reference point, if there is one."""
+    from thyme.model.areas import DEFAULT_RADIO, Area
+
+    if not reference:
+        if bearing or radio != DEFAULT_RADIO:
+            raise InputError("--bearing and --radio are for an area with a --reference; give it, or leave them out")
+        return None
+    if sides == (0.0, 0.0):
+        raise InputError("--reference: give the area's sides as well, such as --area 200x120")
+    corner = pair_of(reference, ",", "--reference", "degrees, such as 38.7075,-9.1365")
+    return Area(*corner, *sides, bearing, radio)
 
 
 def _settings(approach: str, setting: list[str] | None) -> dict[str, object]:

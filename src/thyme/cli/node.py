@@ -10,12 +10,14 @@ import msgspec
 import typer
 
 from thyme.model.errors import InputError
-from thyme.model.quantities import bytes_of, seconds_of
+from thyme.model.quantities import bytes_of, pair_of, seconds_of
 
 if TYPE_CHECKING:
     from thyme.live.daemon.service import HttpAccess
+    from thyme.live.trust.namespaces import Namespace
 
 DEFAULT = "node"
+DEGREES = "degrees, such as 38.7075,-9.1365"
 Control = Annotated[str, typer.Option(help="Name of the daemon, or path of its socket.")]
 
 app = typer.Typer(no_args_is_help=True, help="Live nodes: the simulator's protocols over UDP.")
@@ -80,6 +82,14 @@ def start(
     position_file: Annotated[
         str,
         typer.Option(metavar="FILE", help="A file with the position X,Y; read again when it changes."),
+    ] = "",
+    position: Annotated[
+        str,
+        typer.Option(
+            metavar="gpsd|LAT,LON",
+            help="In a namespace with a reference point: where gpsd says that the node is (gpsd://host:port for "
+            "another address than port 2947 of this machine), or a fixed latitude and longitude.",
+        ),
     ] = "",
     log: Annotated[str, typer.Option(help="Write events to FILE.jsonl or FILE.parquet.")] = "",
     tell: Annotated[str, typer.Option(help="Serve events at host:port, for `thyme watch host:port`.")] = "",
@@ -164,7 +174,7 @@ def start(
             "only_peers": only_peers,
             "approach": approach,
             "settings": settings,
-            **_whereabouts(at, position_file),
+            **whereabouts(shared, at, position_file, position),
             "log": log,
             "tell": tell,
             "seed": seed,
@@ -182,12 +192,19 @@ def start(
         raise typer.Exit(2) from error
 
 
-def _whereabouts(at: str, file: str) -> dict[str, Any]:
+def whereabouts(shared: Namespace, at: str, file: str, position: str) -> dict[str, Any]:
     """The position of the node, as options; the corner of the area by default."""
+    from thyme.live.node.arguments import area_of
     from thyme.live.node.position import position_of
 
     if at and file:
         raise InputError("--at says where the node stands, and --position-file where it is now; give one of them")
+    if position and (at or file):
+        raise InputError("--position replaces --at and --position-file; give one of them")
+    if position.startswith("gpsd"):
+        return {"position_source": position}
+    if position:
+        return {"position": area_of(shared).point(*pair_of(position, ",", "--position", DEGREES))}
     if file:
         return {"position_file": file}
     return {"position": position_of(at, "--at ")} if at else {}
@@ -244,7 +261,11 @@ def stop(control: Control = "") -> None:
 
 @app.command()
 def place(
-    at: Annotated[str, typer.Argument(metavar="X,Y", help="Metres from the area's south-west corner.")],
+    at: Annotated[str, typer.Argument(metavar="[X,Y]", help="Metres from the area's south-west corner.")] = "",
+    coordinates: Annotated[
+        str,
+        typer.Option(metavar="LAT,LON", help="Latitude and longitude instead, in a namespace with a reference point."),
+    ] = "",
     control: Control = "",
 ) -> None:
     """Report the position of the device to the daemon. A device that keeps changing position counts as moving."""
@@ -252,8 +273,15 @@ def place(
     from thyme.live.daemon.paths import control_path
     from thyme.live.node.position import position_of
 
+    if bool(at) == bool(coordinates):
+        raise InputError("give the position as X,Y in metres, or with --coordinates LAT,LON in degrees")
+    client = Client(control_path(control))
+    if coordinates:
+        latitude, longitude = pair_of(coordinates, ",", "--coordinates", DEGREES)
+        client.place(latitude=latitude, longitude=longitude)
+        return
     point = position_of(at)
-    Client(control_path(control)).place(point.x_m, point.y_m)
+    client.place(point.x_m, point.y_m)
 
 
 @app.command()
@@ -329,6 +357,8 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = F
     print(f"{state.peers} in range, {known}")
     if find_approach(state.approach).capabilities.needs_positions:
         print(f"at {state.position[0]:g},{state.position[1]:g} of the area, in metres")
+    if state.coordinates is not None:
+        print("latitude {:.6f}, longitude {:.6f}".format(*state.coordinates))
     print(f"up for {state.now_s - state.started_s:.0f} s, {state.memory_bytes / 1e6:.0f} MB of memory")
     for note in state.notes:
         print(note)

@@ -26,7 +26,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Message, Receive, Scope, Send
 
 from thyme.gallery.forms import Introduction, NewGallery
-from thyme.gallery.galleries import CELL_M, Galleries
+from thyme.gallery.galleries import Galleries
 from thyme.gallery.handlers import Handlers, gallery_endpoints
 from thyme.gallery.limits import GalleryOptions
 from thyme.gallery.sessions import Session, Sessions
@@ -125,7 +125,7 @@ class Application:
         options, namespace = self.options, self.galleries.current
         folder = options.folder / "galleries" / namespace.folder
         grid = namespace.settings["grid"]
-        middle = Point(min(grid["width_m"], CELL_M) / 2, min(grid["height_m"], CELL_M) / 2)
+        middle = Point(min(grid["width_m"], grid["cell_m"]) / 2, min(grid["height_m"], grid["cell_m"]) / 2)
         node = Node(
             store=folder / "store",
             namespace=namespace.invitation(),

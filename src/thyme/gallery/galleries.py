@@ -14,10 +14,12 @@ from typing import Any
 
 import msgspec
 
+from thyme.approaches.entry import with_defaults
 from thyme.drafts import write_file
 from thyme.gallery.forms import GalleryView, NewGallery
 from thyme.live.failures import Fault, not_found
 from thyme.live.link.directory import Entry
+from thyme.live.trust.choosing import settings_of
 from thyme.live.trust.namespaces import Namespace, namespace_of
 from thyme.model.errors import InputError
 
@@ -54,11 +56,12 @@ def gallery_namespace(asked: NewGallery) -> Namespace:
             raise InputError("give the gallery a name")
         asked = with_area(name, asked)
         namespace = namespace_of(asked.name, asked.passphrase)
-    grid = namespace.settings.get("grid")
+    said = settings_of(namespace, APPROACH)
+    grid = said.get("grid")
     sides = [grid.get("width_m"), grid.get("height_m")] if isinstance(grid, dict) else [asked.width_m, asked.height_m]
     width_m, height_m = (float(side) if isinstance(side, int | float) and side else 0.0 for side in sides)
     area = settings_for(width_m or DEFAULT_AREA_M[0], height_m or DEFAULT_AREA_M[1])
-    return msgspec.structs.replace(namespace, approach=APPROACH, settings={**area, **namespace.settings})
+    return msgspec.structs.replace(namespace, approach=APPROACH, settings=with_defaults(said, area))
 
 
 def with_area(name: str, asked: NewGallery) -> NewGallery:

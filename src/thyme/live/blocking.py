@@ -146,9 +146,16 @@ class SyncNode:
     ) -> Metadata:
         return self._loop.run(self._node.insert(name, data, tags, summary, replicate=replicate, expires=expires))
 
-    def place(self, x_m: float, y_m: float) -> None:
+    def place(
+        self,
+        x_m: float | None = None,
+        y_m: float | None = None,
+        *,
+        latitude: float | None = None,
+        longitude: float | None = None,
+    ) -> None:
         """The device is here now."""
-        self._loop.run(_called(lambda: self._node.place(x_m, y_m)))
+        self._loop.run(_called(lambda: self._node.place(x_m, y_m, latitude=latitude, longitude=longitude)))
 
     def delete(self, oid: str) -> None:
         self._loop.run(self._node.delete(oid))

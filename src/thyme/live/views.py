@@ -152,6 +152,8 @@ class StatusView(msgspec.Struct, frozen=True):
     started_s: float
     position: tuple[float, float]
     """Metres from the area's south-west corner."""
+    coordinates: tuple[float, float] | None
+    """Latitude and longitude, if the area has a reference point."""
     peers: int
     subscriptions: int
     objects: int
@@ -204,6 +206,7 @@ def status_view(node: Node, last_event: str = "", streams: int = 0) -> StatusVie
         now_s=node.now(),
         started_s=node.now() - node.up_s,
         position=(position.x_m, position.y_m),
+        coordinates=node.coordinates(),
         peers=len(device.neighbours()),
         subscriptions=len(node.subscriptions()),
         objects=len(node.known()),
@@ -211,7 +214,7 @@ def status_view(node: Node, last_event: str = "", streams: int = 0) -> StatusVie
         memory_bytes=process.memory_info().rss,
         last_event=last_event,
         streams=streams,
-        notes=tuple(device.notes()),
+        notes=tuple(node.notes()),
     )
 
 

@@ -48,9 +48,17 @@ class Client:
                 raise CrowdFailed(f"the node still hands over what it held for others; its process is {process}")
             time.sleep(POLL_S)
 
-    def place(self, x_m: float, y_m: float) -> None:
+    def place(
+        self,
+        x_m: float | None = None,
+        y_m: float | None = None,
+        *,
+        latitude: float | None = None,
+        longitude: float | None = None,
+    ) -> None:
         """The device is here now."""
-        self._ask("PUT", "/v1/position", {"x_m": x_m, "y_m": y_m})
+        here = {"x_m": x_m, "y_m": y_m, "latitude": latitude, "longitude": longitude}
+        self._ask("PUT", "/v1/position", here)
 
     def rename(self, name: str) -> None:
         """The device is called so from now on."""

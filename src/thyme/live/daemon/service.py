@@ -32,10 +32,12 @@ class HttpAccess(msgspec.Struct, frozen=True):
 
 
 class Here(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Metres from the south-west corner of the area."""
+    """Metres from the south-west corner of the area, or degrees (WGS84) if the area has a reference point."""
 
-    x_m: float
-    y_m: float
+    x_m: float | None = None
+    y_m: float | None = None
+    latitude: float | None = None
+    longitude: float | None = None
 
 
 class Called(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,7 +71,7 @@ async def served(node: Node, access: HttpAccess, stop: Callable[[], object]) -> 
         return Ending(os.getpid())
 
     async def place(_: Any, here: Here) -> None:
-        node.place(here.x_m, here.y_m)
+        node.place(here.x_m, here.y_m, latitude=here.latitude, longitude=here.longitude)
 
     async def rename(_: Any, called: Called) -> None:
         node.rename(called.name)

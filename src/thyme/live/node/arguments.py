@@ -14,14 +14,17 @@ from typing import Any, BinaryIO, TypedDict
 
 import msgspec
 
+from thyme.approaches.entry import with_defaults
 from thyme.live.link.link import LinkOptions
 from thyme.live.node.device import DeviceOptions
+from thyme.live.node.gpsd import gpsd_address
 from thyme.live.node.notifications import Notice, Notifications
 from thyme.live.node.position import read_position
 from thyme.live.store.room import DiskOptions
-from thyme.live.trust.choosing import DEFAULT_APPROACH, refuse_auto
+from thyme.live.trust.choosing import APPROACH_BY_HAND, DEFAULT_APPROACH, refuse_auto, settings_of
 from thyme.live.trust.device_names import device_name_of
 from thyme.live.trust.namespaces import DEFAULT_NAME, Namespace, namespace_of
+from thyme.model.areas import Area
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.geometry import Point
@@ -110,6 +113,7 @@ class NodeOptions(TypedDict, total=False):
     seed: int | None
     position: Point | Mapping[str, float]
     position_file: str
+    position_source: str
     log: str
     tell: str
     signed: bool
@@ -133,10 +137,9 @@ def options_of(node: int | None, options: NodeOptions) -> tuple[Namespace, Devic
     refuse_auto(options.get("approach"))
     namespace = namespace_of(name or DEFAULT_NAME, passphrase)
     given: dict[str, Any] = {"node": node or 0, **options, "namespace": namespace.name}
-    if namespace.approach and given.setdefault("approach", namespace.approach) == namespace.approach:
-        given["settings"] = {**namespace.settings, **given.get("settings", {})}
-    if node is None:
-        given.setdefault("approach", DEFAULT_APPROACH)
+    given.setdefault("approach", namespace.approach or (DEFAULT_APPROACH if node is None else APPROACH_BY_HAND))
+    if found := settings_of(namespace, str(given["approach"])):
+        given["settings"] = with_defaults(given.get("settings", {}), found)
     peers = given.get("peers", ())
     if isinstance(peers, str):
         raise InputError(f"peers is the text {peers!r}; give a list of addresses, such as [{peers!r}]")
@@ -146,12 +149,38 @@ def options_of(node: int | None, options: NodeOptions) -> tuple[Namespace, Devic
         checked = msgspec.convert({**given, "peers": tuple(peers)}, DeviceOptions)
     except (msgspec.ValidationError, TypeError) as error:
         raise InputError(f"node {'' if node is None else node}: {error}") from error
+    if checked.position_source:
+        gpsd_address(checked.position_source)
+        area_of(namespace)
+        if checked.position_file:
+            raise InputError(f"a position file and {checked.position_source} are given; one of them is enough")
     if not checked.position_file:
         return namespace, checked
     if "position" in options:
         raise InputError(f"a position and the position file {checked.position_file} are given; one of them is enough")
     here = read_position(Path(checked.position_file).expanduser())
     return namespace, msgspec.structs.replace(checked, position=here)
+
+
+def area_of(namespace: Namespace) -> Area:
+    if namespace.area is None:
+        raise InputError(
+            f"namespace {namespace.name!r} has no reference point, so latitude and longitude say nothing; give x_m and "
+            "y_m, or create it with: thyme namespace new NAME --area 200x120 --reference LATITUDE,LONGITUDE"
+        )
+    return namespace.area
+
+
+def place_of(
+    namespace: Namespace, x_m: object, y_m: object, latitude: object, longitude: object
+) -> tuple[object, object]:
+    """Metres from the area's corner, from metres or from latitude and longitude."""
+    if latitude is None and longitude is None:
+        return x_m, y_m
+    if x_m is not None or y_m is not None:
+        raise InputError("give x_m and y_m, or latitude and longitude, but not both")
+    here = area_of(namespace).point(latitude, longitude)
+    return here.x_m, here.y_m
 
 
 def path_of(path: object) -> Path:

@@ -86,6 +86,8 @@ class DeviceOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     position: Point = ORIGIN
     position_file: str = ""
     """A file that says where the device is, and is followed when it changes; then `position` is what it says first."""
+    position_source: str = ""
+    """`gpsd`, or `gpsd://host:port`; `position` counts until its first fix."""
     log: str = ""
     tell: str = ""
     """Address at which watchers can connect to follow the log (`telling`); off by default."""

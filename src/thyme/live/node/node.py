@@ -43,12 +43,14 @@ from thyme.live.node.arguments import (
     number_of,
     options_of,
     path_of,
+    place_of,
     query_of,
     span_s,
     wanted_of,
 )
 from thyme.live.node.clock import Clock
 from thyme.live.node.device import Device
+from thyme.live.node.gpsd import Gpsd, gpsd_address
 from thyme.live.node.host import LiveHost
 from thyme.live.node.insertions import Draft, Insertion, Insertions, digested, forget_unfinished, given_bytes
 from thyme.live.node.logs.log import Log
@@ -109,6 +111,7 @@ class Node:
         self._next_sid = 0
         self._insertions, self._retrievals = Insertions(self.id, self._streams.known), Retrievals()
         self._movement = Movement()
+        self._gpsd: Gpsd | None = None
         self._opened_s = 0.0
 
     async def __aenter__(self) -> Self:
@@ -155,6 +158,9 @@ class Node:
             self._streams.add(key, "")
         if path := options.position_file:
             PositionFile(Path(path).expanduser(), self.place, host.after).begin()
+        if source := options.position_source:
+            self._gpsd = Gpsd(gpsd_address(source), lambda lat, lon: self.place(latitude=lat, longitude=lon))
+            self._gpsd.begin()
 
     async def _switched_on(self, store: Store) -> Device:
         device = Device(
@@ -191,6 +197,8 @@ class Node:
         self._streams.end()
         device, self._device = self._device, None
         self._queue = self._quota = None
+        if self._gpsd is not None:
+            await self._gpsd.close()
         await device.close(reason)
         await _close(device.host.store)
 
@@ -248,11 +256,29 @@ class Node:
         """The crowd's time, in seconds since 1970; time frames are compared in it."""
         return self.device.host.now()
 
-    def place(self, x_m: float, y_m: float) -> None:
-        """Set the device's position, in metres from the south-west corner of the area. A node that keeps changing
-        position counts as moving until some seconds after the last change.
+    def place(
+        self,
+        x_m: float | None = None,
+        y_m: float | None = None,
+        *,
+        latitude: float | None = None,
+        longitude: float | None = None,
+    ) -> None:
+        """Set the device's position: in metres from the south-west corner of the area, or as latitude and longitude in
+        degrees (WGS84) if the namespace's area has a reference point. A node that keeps changing position counts as
+        moving until some seconds after the last change.
         """
-        self._movement.place(self.device.host, x_m, y_m)
+        self._movement.place(self.device.host, *place_of(self.namespace, x_m, y_m, latitude, longitude))
+
+    def coordinates(self) -> tuple[float, float] | None:
+        """Latitude and longitude of the device, if the namespace's area has a reference point."""
+        area = self.namespace.area
+        return None if area is None else area.coordinates(self.device.host.position())
+
+    def notes(self) -> list[str]:
+        """What the user should know, in sentences."""
+        problem = "" if self._gpsd is None else self._gpsd.problem
+        return [*self.device.notes(), *([problem] if problem else [])]
 
     def known(self) -> list[Metadata]:
         """Objects that this node inserted or was notified of, oldest first."""

@@ -26,6 +26,7 @@ from thyme.live.trust.device_names import kept_name
 from thyme.live.trust.identity import kept_identity
 from thyme.live.trust.keyring import Keyring
 from thyme.live.trust.namespaces import Namespace, namespace_of
+from thyme.model.areas import Area
 from thyme.model.errors import InputError
 
 MAX_SPACES = 16
@@ -73,14 +74,15 @@ class Spaces:
         approach: str = DEFAULT_APPROACH,
         settings: dict[str, Any] | None = None,
         expected: ExpectedCrowd | None = None,
+        area: Area | None = None,
     ) -> Node:
         """A new namespace; a closed one is joined by invitation. With approach "auto" it takes what the decision map
-        has for the expected crowd."""
+        has for the expected crowd. With an area, positions can be latitude and longitude."""
         approach, settings, _ = resolved(approach, settings, expected)
         if self.keyring.find(name) is not None:
             raise InputError(f"this device has joined a namespace {name!r} already; leave it, or choose another name")
         made = Namespace.drawn(name) if closed else Namespace.open(name)
-        return await self._join(msgspec.structs.replace(made, approach=approach, settings=settings), {})
+        return await self._join(msgspec.structs.replace(made, approach=approach, settings=settings, area=area), {})
 
     async def join(self, text: str, **options: Unpack[NodeOptions]) -> Node:
         """Share in a namespace: by invitation, by name and passphrase, or an open one by its name."""

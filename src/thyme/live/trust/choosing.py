@@ -15,7 +15,9 @@ import msgspec
 
 from thyme.approaches.deciding import Decision, Needs, decide
 from thyme.approaches.decision_table import CrowdKind, density_of
+from thyme.approaches.entry import with_defaults
 from thyme.approaches.registry import APPROACHES
+from thyme.live.trust.namespaces import Namespace
 from thyme.model.errors import InputError
 from thyme.routing.cells.grid import cell_side_m
 
@@ -77,8 +79,21 @@ def choose(expected: ExpectedCrowd) -> tuple[Decision, dict[str, Any]]:
     decision = decide(expected.kind(), Needs(positions=expected.has_area))
     if not APPROACHES[decision.approach].capabilities.needs_positions:
         return decision, {}
-    cell_m = round(cell_side_m(expected.range_m), 1)
-    return decision, {"grid": {"width_m": expected.width_m, "height_m": expected.height_m, "cell_m": cell_m}}
+    return decision, _grid(expected.width_m, expected.height_m, expected.range_m)
+
+
+def settings_of(namespace: Namespace, approach: str) -> dict[str, Any]:
+    """What an invitation says about an approach: its settings, and the grid that follows from the area and its radio.
+    Another approach than the namespace's gets the grid alone."""
+    settings = namespace.settings if approach == namespace.approach else {}
+    area = namespace.area
+    if area is None or approach not in APPROACHES or not APPROACHES[approach].capabilities.needs_positions:
+        return settings
+    return with_defaults(settings, _grid(area.width_m, area.height_m, area.range_m))
+
+
+def _grid(width_m: float, height_m: float, range_m: float) -> dict[str, Any]:
+    return {"grid": {"width_m": width_m, "height_m": height_m, "cell_m": round(cell_side_m(range_m), 1)}}
 
 
 def resolved(

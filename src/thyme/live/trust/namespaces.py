@@ -3,7 +3,7 @@
 A namespace has a name and a secret, from which the number follows that every datagram carries, and the key by which
 datagrams are sealed. The secret of an open namespace follows from its name: everybody can join, and the key guards
 against accidents only. That of a closed one comes from a passphrase (Argon2id) or is drawn, and is passed on in an
-invitation: a line of text that fits a QR code, with the approach and the area of the namespace.
+invitation: a line of text that fits a QR code, with the approach of the namespace and its area.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 from nacl import pwhash
 
+from thyme.model.areas import Area
 from thyme.model.errors import InputError
 
 logger = logging.getLogger("thyme.live")
@@ -46,9 +47,11 @@ class Namespace(msgspec.Struct, frozen=True):
     approach: str = ""
     """What members run; nothing if the invitation does not say."""
     settings: dict[str, Any] = {}
-    """Of the approach: the area and the size of cells, for one that has cells."""
+    """Of the approach; `trust.choosing` adds the grid that follows from the area."""
     origin: bytes = b""
     """What signatures named before the secret was changed, and still do."""
+    area: Area | None = None
+    """Where on Earth its members are; nothing in invitations of version 0.1, or if only metres are known."""
 
     def __post_init__(self) -> None:
         if not self.name.strip() or len(self.name) > MAX_NAME_CHARS or not self.name.isprintable():
@@ -90,7 +93,7 @@ class Namespace(msgspec.Struct, frozen=True):
             coded = text.removeprefix(SCHEME).encode("ascii")
             namespace = msgspec.convert(msgspec.msgpack.decode(urlsafe_b64decode(coded + b"==")), _Invitation)
         except (ValueError, msgspec.MsgspecError) as error:
-            raise InputError(wrong) from error
+            raise InputError(f"{wrong} ({error})") from error
         if len(namespace.secret) != SECRET_BYTES or len(namespace.origin) not in (0, CONTEXT_BYTES):
             raise InputError(wrong)
         return cls(*msgspec.structs.astuple(namespace))
@@ -132,6 +135,7 @@ class _Invitation(msgspec.Struct, frozen=True, array_like=True):
     approach: str = ""
     settings: dict[str, Any] = {}
     origin: bytes = b""
+    area: Area | None = None
 
 
 def namespace_of(text: str, passphrase: str = "") -> Namespace:
