@@ -22,7 +22,7 @@ def test_an_example_is_read_as_the_page_says(query: str, spelling: str) -> None:
     assert parse_query(query).text == spelling
 
 
-@pytest.mark.parametrize(("query", "error"), re.findall(r"^\| `(.+)` \| (.+) \|$", section("Mistakes"), re.M))
+@pytest.mark.parametrize(("query", "error"), re.findall(r"^\| `(.+)` \| (.+) \|$", section("Errors"), re.M))
 def test_a_mistake_is_told_as_the_page_says(query: str, error: str) -> None:
     with pytest.raises(QueryError) as caught:
         parse_query(query)
