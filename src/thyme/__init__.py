@@ -55,7 +55,9 @@ def __getattr__(name: str) -> object:
     try:
         value = getattr(import_module(f"thyme.{_ROOMS[name]}"), _INSIDE.get(name, name))
     except ModuleNotFoundError as error:
-        error.add_note(f"thyme.{name} needs optional packages; install them: pip install 'thyme-crowd[study]'")
+        from thyme.extras import install_command
+
+        error.add_note(f"thyme.{name} needs optional packages; install them: {install_command('study')}")
         raise
     globals()[name] = value
     return value

@@ -19,7 +19,11 @@ def is_installed(extra: str) -> bool:
     return all(find_spec(package) is not None for package in EXTRAS[extra])
 
 
+def install_command(extra: str) -> str:
+    return f"pip install 'thyme-crowd[{extra}]' (in a clone: pip install '.[{extra}]')"
+
+
 def require(extra: str, what: str) -> None:
     """InputError unless this extra, which `what` needs, is installed."""
     if not is_installed(extra):
-        raise InputError(f"{what} needs the extra {extra!r}; install it: pip install 'thyme-crowd[{extra}]'")
+        raise InputError(f"{what} needs the extra {extra!r}; install it: {install_command(extra)}")

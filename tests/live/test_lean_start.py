@@ -87,7 +87,7 @@ def test_the_overview_names_the_commands_that_are_there_and_how_to_get_the_other
 def test_a_command_whose_extra_is_missing_prints_one_line_that_installs_it(given: list[str], extra: str) -> None:
     done = run_base(f"GIVEN = {given}{COMMAND}")
     assert done.returncode == 2
-    assert done.stderr.endswith(f"pip install 'thyme-crowd[{extra}]'\n")
+    assert done.stderr.endswith(f"pip install 'thyme-crowd[{extra}]' (in a clone: pip install '.[{extra}]')\n")
     assert len(done.stderr.splitlines()) == 1
 
 

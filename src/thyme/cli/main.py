@@ -63,7 +63,7 @@ app = typer.Typer(
     + (
         ", or `thyme study --preset fanzone`"
         if extras.is_installed("study")
-        else "\n\nSimulations and studies: `pip install 'thyme-crowd[study]'`"
+        else "\n\nSimulations and studies: `" + extras.install_command("study") + "`"
     ),
     no_args_is_help=True,
     rich_markup_mode="markdown",
@@ -144,7 +144,7 @@ def errors_in_one_line(program: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if (error.name or "thyme").startswith("thyme"):
             raise
-        _end(program, f"this needs {error.name}; install: pip install 'thyme-crowd[all]'", 2)
+        _end(program, f"this needs {error.name}; install it: {extras.install_command('all')}", 2)
     except OperationError as error:
         _end(program, str(error), 1)
     except (KeyboardInterrupt, typer.Abort):

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyspark
 from pyspark.sql import SparkSession
 
+from thyme.extras import install_command
 from thyme.model.errors import InputError
 from thyme.pipeline.schemas import Columns, arrow_schema, spark_schema
 from thyme.pipeline.spark.arrow import map_arrow, no_pandas_advice
@@ -106,8 +107,8 @@ def check_packages(address: str) -> None:
     missing = [package for module, package in PACKAGES.items() if not _is_installed(module)]
     if missing:
         raise InputError(
-            f"--master {shown(address)}: Spark Connect needs {', '.join(missing)}, which this Python has not; "
-            "install Thyme with the extra `connect` (pip install 'thyme-crowd[connect]')"
+            f"--master {shown(address)}: Spark Connect needs {', '.join(missing)}, which this Python lacks; "
+            f"install Thyme with the extra `connect`: {install_command('connect')}"
         )
 
 
@@ -158,7 +159,7 @@ def check_version(address: str, version: str, own: str = pyspark.__version__) ->
     if version.split(".")[:2] != own.split(".")[:2]:
         raise InputError(
             f"--master {shown(address)}: the server runs Spark {version} and this is PySpark {own}; expected the "
-            "same version, but for its last number"
+            "same major and minor version"
         )
 
 
