@@ -79,7 +79,7 @@ def test_an_unknown_preset_is_told_with_those_there_are() -> None:
 def test_a_scenario_that_is_given_for_a_study_is_told_so(tmp_path: Path) -> None:
     path = tmp_path / "crowd.toml"
     path.write_text('nodes = 9\napproach = "ls"\n')
-    with pytest.raises(InputError, match=r"so it is a scenario; play it: thyme simulate .*crowd\.toml"):
+    with pytest.raises(InputError, match=r"so it is a scenario; run it with: thyme simulate .*crowd\.toml"):
         load_study(path)
 
 
@@ -96,5 +96,5 @@ def test_a_file_that_is_missing_or_broken_is_named(tmp_path: Path) -> None:
 
 def test_two_approaches_need_two_names(study_file: Path) -> None:
     study_file.write_text(study_file.read_text().replace('label = "one at a time"\n', ""))
-    with pytest.raises(InputError, match="two of them are called 'Thyme-LS'; give each a label"):
+    with pytest.raises(InputError, match="two of them are called 'Thyme-LS'; give each its own label"):
         load_study(study_file)

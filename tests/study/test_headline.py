@@ -107,7 +107,7 @@ def test_the_priority_decides_by_its_own_measure(small: StudyDefinition) -> None
 def test_an_answer_that_needs_a_server_says_so(small: StudyDefinition) -> None:
     definition = of_one_size(small, approaches=(ApproachChoice("es"), ApproachChoice("ls")))
     cheap = headline(results(definition, {("Thyme-ES", 8): sending(50, 50, 50), (LS, 8): FINE}))
-    assert cheap.answer == "Bring a server, for which no Internet is needed: use Server (Thyme-ES)."
+    assert cheap.answer == "Bring a server (it needs no Internet): use Server (Thyme-ES)."
     alike = headline(results(definition, {("Thyme-ES", 8): sending(90, 100, 105), (LS, 8): sending(95, 98, 110)}))
     assert alike.answer == uses(LS), "of two whose runs overlap, the one that needs no server"
     assert "needs no server" in alike.reasons[-1]

@@ -84,7 +84,7 @@ def test_the_answer_comes_before_everything_else(results: Results) -> None:
     page = rendered(results)
     answer = page.index(prose(headline(results).answer))
     assert '<span class="name">Owners (Thyme-LS)</span>' in page, "names do not break at their hyphen"
-    assert answer < page.index("The numbers it rests on") < page.index("<figure>") < page.index("Settings")
+    assert answer < page.index("The numbers behind the answer") < page.index("<figure>") < page.index("Settings")
     assert "Nothing: all 8 runs finished." in page
 
 
@@ -180,7 +180,7 @@ def test_what_differs_only_between_variations_is_a_sentence_unless_it_is_a_share
         for point, mean in enumerate(of_points)
     }
     groups = draw(Results(plan, summaries), axis_of(plan), (), ())
-    assert groups[COSTS].remarks == ["Energy: 500 J to 610 J, by variation; approaches do alike."]
+    assert groups[COSTS].remarks == ["Energy: 500 J to 610 J, by variation; approaches differ little."]
     assert "recall-by-variation" in [picture.name for picture in groups[WORKS].pictures]
 
 

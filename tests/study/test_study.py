@@ -55,7 +55,7 @@ def test_a_failing_run_is_reported_and_spoils_nothing_else(
 def test_only_a_study_s_own_folder_is_used_and_emptied(small: StudyDefinition, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
-    with pytest.raises(InputError, match="is not empty and holds no study"):
+    with pytest.raises(InputError, match="is not empty and contains no study"):
         run_study(small, tmp_path / "mine")
     with pytest.raises(InputError, match="--fresh would empty it, but no study is there"):
         run_study(small, tmp_path / "mine", fresh=True)

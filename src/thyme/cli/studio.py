@@ -20,7 +20,7 @@ def studio(
 ) -> None:
     """Plan an event in the browser: describe it, run the study, read which approach fits.
 
-    The page is for this machine only. Stop with Ctrl-C; a study that was started goes on where it stopped next time.
+    The page is for this machine only. Stop with Ctrl-C; a study that is interrupted continues from there next time.
     """
     asyncio.run(_run(out, port, open_page))
 

@@ -88,7 +88,7 @@ def study(
     ] = None,
     master: Master = "",
     conf: Conf = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Discard earlier results and start anew.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Discard earlier results and start again.")] = False,
 ) -> None:
     """Compare approaches on one workload: posts → traces → runs → metrics → figures → report.
 
@@ -195,8 +195,8 @@ QUIET_S = 8.0
 
 
 class _Screen:
-    """A line for each stage, and a bar with what is done, running, failed and left while runs are played; in a log,
-    which has no bar, a line every few seconds."""
+    """A line for each stage, and a progress bar while runs are played. In a log, a line every few seconds replaces the
+    bar."""
 
     def __init__(self, console: Console) -> None:
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -274,7 +274,7 @@ def _tell(console: Console, result: StudyResult) -> None:
     for warning in (*result.failures, *result.doubts):
         console.print(f"  ! {warning}", style="red", markup=False)
     if result.all_reused:
-        console.print("Nothing had changed, so everything was reused; --fresh starts anew.")
+        console.print("Nothing has changed, so all results were reused; --fresh computes them again.")
     console.print(f"\nReport:  {whole_place(result.report)}\nNumbers: {whole_place(result.metrics)}", soft_wrap=True)
 
 

@@ -46,7 +46,7 @@ def compare(
         table.add_row(where, row.metric, row.first, row.second, told)
     console.print(table)
     apart = sum(row.apart for row in found.rows)
-    console.print(f"{len(found.rows)} numbers compared: {apart} differ by more than their runs do.")
+    console.print(f"{len(found.rows)} numbers compared: {apart} differ by more than the spread of their runs.")
     for folder, points in ((first, found.only_first), (second, found.only_second)):
         if points:
             console.print(f"Only in {folder}: {'; '.join(points)}", markup=False)

@@ -38,7 +38,7 @@ def new(
     from thyme.study.plan import make_plan
 
     if file.exists() and not force:
-        raise InputError(f"{file} is there already; give another name, or --force")
+        raise InputError(f"{file} exists already; choose another name, or overwrite it with --force")
     given: dict[str, Any] = {
         "contents": contents, "size": size, "people": people, "venue": venue, "movement": movement, "going": going,
         "server": server, "priority": priority, "posts": posts,
@@ -47,7 +47,7 @@ def new(
         given = _ask(file)
     asked = description_of(given, file)
     file.write_text(study_text(asked), encoding="utf-8")
-    print(f"{file} written. Play it:  thyme study {file}")
+    print(f"{file} written. Run it:  thyme study {file}")
     if asked.posts:
         return
     definition = load_study(file)
@@ -58,7 +58,7 @@ def new(
 
 
 def _ask(file: Path) -> dict[str, Any]:
-    """Ask one question after the other; an answer that is not valid is refused at once and asked for again."""
+    """Ask the questions one by one; repeat each until its answer is valid."""
     from thyme.model.errors import InputError
     from thyme.study.asking import QUESTIONS, description_of
 

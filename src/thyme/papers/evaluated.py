@@ -104,7 +104,7 @@ def _numbers(measured: Sequence[Measurement]) -> Table:
         for one in measured[:MAX_TOLD_NUMBERS]
     ]
     left = len(measured) - len(rows)
-    lead = "Means over the runs of each point, and the interval that holds the median run with 95 %; of few runs, all."
+    lead = "Means over the runs of each point, and a 95 % interval of the median; with few runs, all of them."
     if left > 0:
         lead += f" {left:,} more are in {METRICS_FILE}."
     return Table("Numbers", ["where", "metric", "mean", "interval", "runs"], rows, lead)

@@ -70,8 +70,8 @@ QUESTIONS = (
         _choices(messages="Messages", photos="Photos and messages", videos="Videos and messages"),
     ),
     Question("size", "How large is a photo or a video?", "", hint="Such as 100kB or 2MB. Empty: 100 kB, 2 MB."),
-    Question("people", "How many people?", "36", hint="From 2 on. More people take longer to play."),
-    Question("venue", "How large is the place, in metres?", "", hint="Such as 200x100. Empty: a dense crowd."),
+    Question("people", "How many people?", "36", hint="At least 2. More people take longer to simulate."),
+    Question("venue", "How large is the venue, in metres?", "", hint="Such as 200x100. Empty: a dense crowd."),
     Question(
         *("movement", "How do they move?", "stand"),
         _choices(stand="They stand or sit", some="Some walk around", walk="All walk around"),

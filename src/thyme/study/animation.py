@@ -50,8 +50,8 @@ def animation_of(title: str, spec: RunSpec) -> Animation | None:
     return Animation(
         f"{with_plain_names(title)} at work",
         f"{snapshots[-1].at_s - snapshots[0].at_s:.0f} seconds of the first run, from above. Lines are messages from "
-        "device to device, arcs lead from whoever published something to whoever is told of it. Click a person "
-        "to look at them.",
+        "device to device, arcs lead from the publisher of an object to the person who is notified. Click a "
+        "person for details.",
         page_of(played, snapshots, scenario.area().cell_m if title.startswith("Thyme-DCS") else 0.0, range_m, "film"),
     )
 

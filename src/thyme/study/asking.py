@@ -63,7 +63,7 @@ class CrowdDescription(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.size_bytes and self.contents == "messages":
-            raise InputError("--size: messages are as long as the posts; leave it out, or share photos or videos")
+            raise InputError("--size: messages have the length of the posts; leave it out, or share photos or videos")
         if not 0 <= self.size_bytes <= MAX_TRACE_BYTES:
             raise InputError(f"--size {self.size_bytes}: expected at most {MAX_TRACE_BYTES:,} bytes")
         if not 2 <= self.people <= MAX_PEOPLE:
@@ -77,9 +77,12 @@ class CrowdDescription(msgspec.Struct, frozen=True):
 
 QUESTIONS = {
     "contents": ("What do people share: messages, photos or videos?", "photos"),
-    "size": ("How large is a photo or a video? (as 100kB or 2MB; empty: the usual size)", ""),
+    "size": ("How large is a photo or a video? (such as 100kB or 2MB; empty: the usual size)", ""),
     "people": ("How many people?", "36"),
-    "venue": ("How large is the place, in metres? (as 200x100; empty: as dense as a square before a stage)", ""),
+    "venue": (
+        "How large is the venue, in metres? (such as 200x100; empty: as dense as the crowd in front of a stage)",
+        "",
+    ),
     "movement": ("Do they stand, do some walk, or do all walk? [stand/some/walk]", "stand"),
     "going": ("Do they stay, does a tenth leave, or do some switch off and on? [stay/leave/switch]", "stay"),
     "server": ("Can somebody bring a server? [y/n]", "y"),
@@ -129,18 +132,18 @@ def study_text(asked: CrowdDescription) -> str:
         venue = f"venue = {{ width_m = {asked.width_m:.1f}, height_m = {asked.height_m:.1f} }}"
     if asked.posts:
         posts = (
-            f"dataset = {json.dumps(asked.posts)}   # a folder that `thyme posts ingest` wrote, sought beside this file"
+            f"dataset = {json.dumps(asked.posts)}   # a folder that `thyme posts ingest` wrote, relative to this file"
         )
     else:
         posts = 'generate = { posts = 4000 }   # or: dataset = "FOLDER", which `thyme posts ingest` writes'
     variations = "\nvariations = []" if asked.quick else ""
     approaches = "\n\n".join(_approach(name) for name in approaches_for(asked))
     return f"""\
-# A study: which way of sharing fits this crowd? Play it with `thyme study {asked.name}.toml`.
+# A study: which approach fits this crowd? Run it with `thyme study {asked.name}.toml`.
 name = {json.dumps(asked.name)}
 title = "Which way of sharing fits {asked.people} people?"
 
-# Every approach plays on so many random placements; with fewer than three only large differences count.
+# Number of random placements that every approach is run on; fewer than three show only large differences.
 topologies = 3
 repetitions = 1
 
@@ -148,7 +151,7 @@ repetitions = 1
 # "battery" (energy) or "traffic" (bytes sent).
 priority = "{asked.priority}"
 
-# A few variations of this crowd are played too (walking, leaving, twice the people, other contents, …), and the report
+# A few variations of this crowd are run too (walking, leaving, twice the people, other contents, …), and the report
 # says in which of them the answer changes. `variations = []` leaves them out; [[variations]] names others:
 # [[variations]]
 # name = "half the frames lost"
@@ -166,7 +169,7 @@ nodes = {asked.people}
 {venue}
 {MOVEMENTS[asked.movement]}
 {GOINGS[asked.going]}
-radio = {{ model = "disc" }}   # ideal, and quick to play; "wifi" is 802.11g with collisions
+radio = {{ model = "disc" }}   # ideal, and quick to simulate; "wifi" is 802.11g with collisions
 
 {approaches}
 

@@ -83,7 +83,7 @@ def _told(metric: str, value: float) -> str:
 def _read(folder: Path) -> Numbers:
     path = folder if folder.suffix == ".csv" else folder / METRICS_FILE
     if not path.is_file():
-        raise InputError(f"{folder}: there is no {METRICS_FILE}; expected the folder of a study that was played")
+        raise InputError(f"{folder}: there is no {METRICS_FILE}; expected the folder of a finished study")
     with path.open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)
         names = reader.fieldnames or []

@@ -17,9 +17,9 @@ from thyme.study.plan import Plan, PlannedRun
 from thyme.study.wording import KILOBYTE, MEGABYTE, duration, listed, round_share, share, size, span
 
 HOW = {
-    "played": "played, in this crowd",
-    "interpolated": "interpolated between played crowds",
-    "combined": "not played: combined from played crowds, each different from the usual one in one respect",
+    "played": "simulated in this crowd",
+    "interpolated": "interpolated between simulated crowds",
+    "combined": "not simulated: combined from simulated crowds that each differ from the usual one in one property",
 }
 
 
@@ -27,7 +27,7 @@ def how_words(decision: Decision, kind: CrowdKind) -> str:
     """Where an answer comes from."""
     people = sorted({place.people for place in decision.places})
     elsewhere = not people[0] <= kind.people <= people[-1]
-    other = f", of {people[0]:,} people: no others were played" if elsewhere else ""
+    other = f", of {people[0]:,} people: no other crowd was simulated" if elsewhere else ""
     return f"{HOW[decision.how]}{other}"
 
 
@@ -72,10 +72,10 @@ def best_words(decision: Decision) -> str:
     best = decision.best[0]
     brought = f"{share_range(best.success)} succeed, {share_range(best.recall)} arrive"
     if not decision.dependable:
-        return f"nothing is dependable; {names[0]} brings most ({brought}){_unplayed(decision)}"
+        return f"nothing is dependable; {names[0]} delivers most ({brought}){_unplayed(decision)}"
     soon = "" if best.notified_s is None else f", half within {duration(best.notified_s.mean)}"
     sent = f"{size_range(best.air_bytes)} per person and minute"
-    together = "; their ranges meet" if names[1:] else ""
+    together = "; their ranges overlap" if names[1:] else ""
     return f"{listed(names, 'or')} ({brought}{soon}, {sent}{together}){_unplayed(decision)}"
 
 

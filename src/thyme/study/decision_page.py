@@ -17,38 +17,37 @@ from thyme.study.wording import NOTHING, duration, listed, proportion, span
 INTRODUCTION = """\
 # Which approach where
 
-All six approaches on the same posts and people, 20 to 1,000 of them, on 802.11g (about 113 m): each person posts
-about twice in ten minutes and asks once, who is notified retrieves, and one post in five is a photo where photos are
-shared. Three placements of each crowd; ranges go from the smallest to the largest of the three ({origin}).
-[`decision.csv`](../data/decision.csv) has the figures, and this page is printed by `thyme study map`. Ask it for your
-own crowd: `thyme study map --people 60 --walking 0.5 --going leave`.
+All six approaches run on the same posts and people, 20 to 1,000 of them, on 802.11g (range about 113 m). Each person
+posts about twice in ten minutes, subscribes once, and retrieves what they are notified of. Where photos are shared,
+one post in five is a photo. Each crowd has three placements; ranges go from the smallest to the largest result
+({origin}). The figures are in [`decision.csv`](../data/decision.csv). `thyme study map` prints this page, and answers
+for your own crowd: `thyme study map --people 60 --walking 0.5 --going leave`.
 
 <picture><source media="(max-width: 640px)" srcset="../figures/decision_whole_narrow.png">
 <img alt="Which approach where" src="../figures/decision_whole.png"></picture>
 
-The same table is the rule of `approach = "auto"` in scenarios (`thyme.approaches.deciding.decide`), of `thyme
-namespace new --approach auto`, and the prior that every study tells beside its answer. An approach is dependable
-where 95 % of operations succeed and 90 % of the expected notifications arrive, on average. Among dependable ones the
-map takes the one that sends least, and names every other one whose range meets its range. In the last column nobody
-asks for the past or deletes, and neither is counted: it has a workload of its own.
+The same table decides `approach = "auto"` in scenarios (`thyme.approaches.deciding.decide`) and `thyme namespace new
+--approach auto`. Every study shows the table's answer beside its own. An approach is dependable where 95 % of
+operations succeed and 90 % of the expected notifications arrive, on average. Among dependable approaches, the map
+names the one that sends least, and every other one whose range overlaps with it. In the figure's last column nobody
+searches the past or deletes, and neither is counted: that column has its own workload.
+## What was simulated, and what was not
 
-## What was played, and what was not
-
-The usual crowd has two people in 40 m × 40 m, who stand and stay and share texts. The plan has it at every number of
-people, with crowds that differ from it in one respect, and at 20 and 50 people in two. An approach of which no run
-brought half of what was expected is not played in that crowd of more people. What costs little and tells most is
-played first (`thyme.study.map_plan`); `thyme study map --play out/map` goes on with what is missing, and each
+The usual crowd has two people per 40 m × 40 m. They stand, stay and share texts. The plan contains it at every number
+of people, crowds that differ from it in one property, and, at 20 and 50 people, crowds that differ in two. An approach
+is left out of a larger crowd if every run in the smaller one delivered less than half of what was expected. Cheap and
+informative runs come first (`thyme.study.map_plan`). `thyme study map --play out/map` runs what is missing; each
 finished batch adds its rows, with commit and date. Pairs of a crowd and an approach:
 
 {state}
-A crowd that was not played is *interpolated* between played ones, linearly (people and density by their logarithm),
-or *combined*: the usual crowd, times the effect of each respect in which this one differs, as if they did not
-influence each other. The answer says which, and which crowds it is from. Numbers of people at which a crowd that this
-needs was not played are passed over; beyond the ends of the map, its ends answer.
+A crowd that was not simulated is *interpolated* linearly between simulated ones (people and density on a logarithmic
+scale), or *combined*: the usual crowd, times the effect of each property in which this one differs, as if the
+properties were independent. The answer says which of the two it is, and which crowds it uses. A number of people is
+skipped if a crowd needed there was not simulated. Outside the range of the map, its nearest end answers.
 
-What the map does not tell: how approaches do over hours, or with other devices' radios. A study of your own crowd
-does. "SC" in the figure is SocialCast, which is slow where it is cheap; a question mark stands where not all
-approaches that would fit were played, "~" where the figure is combined, and grey where nothing was played.
+The map does not show how approaches do over hours, or with the radios of other devices. A study of your own crowd
+does. In the figure, "SC" is SocialCast, which is slow where it is cheap; a question mark means that not all fitting
+approaches were simulated, "~" that the value is combined, and grey that nothing was simulated.
 """
 
 ASKED_FOR = {"all": "past and future", "future": "future"}
@@ -73,7 +72,7 @@ def decision_page() -> str:
 
 
 def _state(lines: tuple[Line, ...]) -> str:
-    rows = ["| people | played | left out: failed clearly among fewer | missing |", "|---|---|---|---|"]
+    rows = ["| people | simulated | left out: failed in a smaller crowd | missing |", "|---|---|---|---|"]
     for people in PEOPLE:
         state = state_of(people, lines)
         rows.append(f"| {people:,} | {state.played} | {state.left_out} | {state.missing} |")
@@ -84,7 +83,7 @@ def _needs() -> str:
     rows = ["| approach | server | positions | answers for the past | deletes |", "|---|---|---|---|---|"]
     for approach in APPROACHES.values():
         can = approach.capabilities
-        past = "as far as it is in reach" if can.past_is_best_effort else _yes(can.answers_past)
+        past = "only what is in reach" if can.past_is_best_effort else _yes(can.answers_past)
         server = "needs one" if can.needs_server else "none"
         words = (server, "needs them" if can.needs_positions else "none", past, _yes(can.deletes))
         rows.append(f"| {approach.title} | {' | '.join(words)} |")
@@ -113,7 +112,7 @@ def _told(decision: Decision | None) -> str:
         return "not played"
     names = listed([APPROACHES[line.approach].title for line in decision.best], "or")
     if not decision.dependable:
-        return f"none; {names} brings {share_range(decision.best[0].recall)}"
+        return f"none; {names} delivers {share_range(decision.best[0].recall)}"
     margin = decision.margin
     alone = " alone" if margin is None and len(decision.best) == 1 else ""
     more = (

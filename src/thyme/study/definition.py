@@ -92,7 +92,7 @@ class StudyDefinition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         labels = [choice.title for choice in self.approaches]
         for label in labels:
             if labels.count(label) > 1:
-                raise InputError(f"approaches: two of them are called {label!r}; give each a label of its own")
+                raise InputError(f"approaches: two of them are called {label!r}; give each its own label")
         for key, copies in (("topologies", self.topologies), ("repetitions", self.repetitions)):
             if not 1 <= copies <= MAX_COPIES:
                 raise InputError(f"{key} is {copies}; expected 1 to {MAX_COPIES}")
@@ -149,8 +149,8 @@ def load_study(path: Path, changes: Mapping[str, Any] | None = None) -> StudyDef
     given, source = read_toml(path)
     if "nodes" in given and "scenario" not in given:
         raise InputError(
-            f"{path}: it has nodes and no section [scenario], so it is a scenario; play it: thyme simulate {path}, or "
-            "write a study of such a crowd: thyme study new"
+            f"{path}: it has nodes and no section [scenario], so it is a scenario; run it with: thyme simulate {path}, "
+            "or write a study of such a crowd: thyme study new"
         )
     given.setdefault("name", path.stem)
     for section, key in (("posts", "dataset"), ("trace", "file"), ("scenario", "movement.file")):

@@ -31,7 +31,7 @@ def take_folder(out: Place, what: Any, fresh: bool = False) -> None:
             raise InputError(
                 f"{out}: --fresh would empty it, but no study is there (no {STUDY_FILE}); choose another folder"
             )
-        raise InputError(f"{out}: is not empty and holds no study; give an empty or a new folder")
+        raise InputError(f"{out}: is not empty and contains no study; give an empty or a new folder")
     if fresh:
         _forget(out)
     content = msgspec.json.format(msgspec.json.encode(what), indent=2)

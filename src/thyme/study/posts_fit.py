@@ -77,7 +77,7 @@ def doubts(span: Span, trace: TraceOutline, options: TraceOptions) -> list[str]:
     found = []
     if used < FEW * span.posts:
         dealing = (
-            "" if options.authors == "deal" else 'or `authors = "deal"` (--authors deal), which deals all posts out'
+            "" if options.authors == "deal" else 'or `authors = "deal"` (--authors deal), which distributes all posts'
         )
         found.append(
             f"Only {used:,} of {span.posts:,} posts are used: those with tags, in "
@@ -89,8 +89,8 @@ def doubts(span: Span, trace: TraceOutline, options: TraceOptions) -> list[str]:
     if played_s < BRIEF * how.duration_s:
         real_s = max(MIN_EVENT_S, played_s * how.window_s / how.duration_s)
         found.append(
-            f"All of them are played within {duration(played_s)} of {duration(how.duration_s)}: they take "
-            f"{duration(real_s)} in truth, and {duration(how.window_s)} are played in that time. Set "
+            f"All of them are played within {duration(played_s)} of {duration(how.duration_s)}: they span "
+            f"{duration(real_s)} in reality, and {duration(how.window_s)} are played in that time. Set "
             f"`compression.window_s` to {real_s:.0f} (--hours {real_s / 3600.0:.2g})."
         )
     rate = used / len(trace.publishers) / max(played_s / 60.0, 1.0 / 60.0)

@@ -118,7 +118,7 @@ class Replay:
 def load_replay(folder: Path) -> Replay:
     summary_file = folder / "summary.json"
     if not summary_file.exists():
-        raise InputError(f"{folder}: no run is here; expected a folder that `thyme simulate --out` wrote")
+        raise InputError(f"{folder}: contains no run; expected a folder that `thyme simulate --out` wrote")
     summary = json.loads(summary_file.read_text())
     legs = pq.read_table(folder / "movement.parquet").to_pylist()
     nodes = max(leg["node"] for leg in legs) + 1

@@ -61,12 +61,12 @@ def is_share(metric: str) -> bool:
 WORKS, FAST, COSTS = "Does it work?", "How fast is it?", "What does it cost?"
 
 SHOWN_METRICS: tuple[Shown, ...] = (
-    Shown(SUCCESS, "Operations that succeed", "of all operations", "Inserts, deletes, subscriptions, "
-            "unsubscriptions and retrieves that ended well, of all that users issued.", WORKS, high_is_good=True),
+    Shown(SUCCESS, "Operations that succeed", "of all operations", "The share of inserts, deletes, "
+            "subscriptions, unsubscriptions and retrieves that succeeded.", WORKS, high_is_good=True),
     Shown(RECALL, "Notifications that arrive", "of expected notifications", "Of the notifications that a perfect, "
             "instant execution of the same operations would give.", WORKS, high_is_good=True),
-    Shown(NOTIFICATION_LATENCY, "Time until a notification", "seconds, median", "Half of the notifications come "
-            "sooner. Counted from publication, subscription or the request for more, whichever is latest.", FAST,
+    Shown(NOTIFICATION_LATENCY, "Time until a notification", "seconds, median", "Half of the notifications "
+            "arrive sooner. Counted from publication, subscription or the request for more, whichever is latest.", FAST,
             unit="s"),
     Shown(LATE_NOTIFICATION, "Late notifications", "seconds, 95th percentile", "One notification in twenty takes "
             "longer than this.", FAST, unit="s"),
@@ -74,19 +74,19 @@ SHOWN_METRICS: tuple[Shown, ...] = (
             "until it succeeds, over all kinds.", FAST, unit="s"),
     Shown("retrieve.latency_s.p50", "Time to retrieve an object", "seconds, median", "From asking for an object "
             "until its content is complete.", FAST, unit="s"),
-    Shown(AIR_BYTES, "Traffic on the air", "MB sent by all radios", "All bytes that radios sent, "
-            "frames repeated by the link included.", COSTS, scale=1e-6, unit="MB"),
+    Shown(AIR_BYTES, "Traffic on the air", "MB sent by all radios", "All bytes sent by radios, "
+            "including frames that the link repeated.", COSTS, scale=1e-6, unit="MB"),
     Shown("forwarded.bytes", "Traffic for others", "MB forwarded", "Bytes of messages that nodes passed "
             "on for others, without the radio's headers.", COSTS, scale=1e-6, unit="MB"),
     Shown("control.share", "Routing control", "of bytes on the air", "The share of routing's own messages, with "
             "their headers, in all that radios send.", COSTS),
     Shown("retransmitted.frames", "Frames repeated by the link", "frames", "Unicast frames that the radio "
             "had to send again.", COSTS),
-    Shown("given_up.frames", "Frames given up by the link", "frames", "Unicast frames that no retry brought "
-            "through.", COSTS),
-    Shown(ENERGY, "Energy", "joules per node", "What a radio used in the whole run, listening "
-            "included.", COSTS, unit="J"),
-    Shown("load.gini", "Uneven load", "0: all alike, 1: one bears all", "How unequally the bytes on the air "
+    Shown("given_up.frames", "Frames given up by the link", "frames", "Unicast frames that were lost after "
+            "all retries.", COSTS),
+    Shown(ENERGY, "Energy", "joules per node", "Energy that a radio used in the whole run, "
+            "including listening.", COSTS, unit="J"),
+    Shown("load.gini", "Uneven load", "0: all alike, 1: one sends all", "How unequally the bytes on the air "
             "fall on devices (Gini's coefficient).", COSTS),
 )  # fmt: skip
 

@@ -118,7 +118,7 @@ def _provide_runs(
     outcomes = sweep_runs(spark, specs, folder, watcher.sweep, notes.damage.append)
     failed = sum(not outcome.ok for outcome in outcomes)
     reused = sum(outcome.status == "reused" for outcome in outcomes)
-    notes.detail = f"{len(outcomes)} runs, {reused} of them from before, {failed} failed"
+    notes.detail = f"{len(outcomes)} runs, {reused} of them reused, {failed} failed"
     return outcomes
 
 

@@ -65,7 +65,7 @@ def check_variations(variations: tuple[Variation, ...]) -> None:
     names = [variation.name for variation in variations]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise InputError(f"variations: two of them are called {twice!r}; give each a name of its own")
+        raise InputError(f"variations: two of them are called {twice!r}; give each its own name")
 
 
 def usual_variations(scenario: Scenario, sizes: ObjectSizes | None) -> tuple[Variation, ...]:

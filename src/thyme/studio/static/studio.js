@@ -1,7 +1,7 @@
 // The studio: a form, the progress of the study that it started, and the answer. The server knows the state; this asks it.
 
 const LOOK_MS = 700, CHECK_MS = 500;
-const STAGES = { posts: "Posts", traces: "Who does what", runs: "Runs", metrics: "Measures", report: "Report" };
+const STAGES = { posts: "Posts", traces: "Who does what", runs: "Runs", metrics: "Metrics", report: "Report" };
 const $ = (id) => document.getElementById(id);
 let fields = [], shownReport = "";
 
@@ -63,7 +63,7 @@ function checkSoon() {
     try {
       const checked = await ask("POST", "/v1/check", { answers: answers() });
       if (number !== checks) return;  // an answer to an older question
-      $("told").textContent = showErrors(checked.errors) ? [checked.estimate, checked.expected && `Before anything is played: ${checked.expected[0].toLowerCase()}${checked.expected.slice(1)}`].filter(Boolean).join("\n") : "";
+      $("told").textContent = showErrors(checked.errors) ? [checked.estimate, checked.expected && `Before the study runs: ${checked.expected[0].toLowerCase()}${checked.expected.slice(1)}`].filter(Boolean).join("\n") : "";
     } catch (error) {
       complain(error);
     }
@@ -106,7 +106,7 @@ function show(progress) {
   $("watch").hidden = state === "none";
   $("start").disabled = running;
   $("stop").hidden = !running;
-  $("watch-title").textContent = { running: "Playing", done: "Played", stopped: "Stopped. Play it again, and it goes on where it was.", failed: "This did not work" }[state] || "";
+  $("watch-title").textContent = { running: "Running", done: "Done", stopped: "Stopped. Run it again to continue.", failed: "The study failed" }[state] || "";
   const known = new Map(stages.map((stage) => [stage.name, stage]));
   $("stages").replaceChildren(...Object.entries(STAGES).map(([name, words]) => {
     const stage = known.get(name);
@@ -139,7 +139,7 @@ async function look() {
     if (progress.state === "running") setTimeout(look, LOOK_MS);
     return progress;
   } catch (error) {
-    complain(new Error(error.status ? error.message : "The studio does not answer any more: start it again with “thyme studio”."));
+    complain(new Error(error.status ? error.message : "The studio does not answer; start it again with “thyme studio”."));
     return null;
   }
 }

@@ -58,7 +58,8 @@ def _put(results: Results, axis: Axis, shown: Shown, expectations: Sequence[Expe
     beside = _by_place(results, axis, shown) if axis.labels and not shown.is_share else []
     if beside and all(max(found) - min(found) <= ALIKE_BESIDE * max(map(abs, found)) for found in beside):
         group.remarks.append(
-            f"{shown.title}: {span(shown.told(min(means)), shown.told(max(means)))}, by variation; approaches do alike."
+            f"{shown.title}: {span(shown.told(min(means)), shown.told(max(means)))}, by variation; "
+            "approaches differ little."
         )
         return
     drawn = metric_figure(results, axis, shown, expectations)
@@ -86,7 +87,7 @@ def _break_down_all(results: Results, axis: Axis, groups: dict[str, FigureGroup]
     for series in list(axis.series)[:MAX_BREAKDOWNS]:
         refused = _refused(results, series)
         if refused:
-            told = f"{series} refuses to {listed(refused, 'or')}, and what is refused counts as not succeeded."
+            told = f"{series} refuses to {listed(refused, 'or')}, and refused operations count as failed."
             groups[WORKS].remarks.append(told)
         parts = [part for part in SUCCESS_PARTS if part.short not in refused]
         means = [

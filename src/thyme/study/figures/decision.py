@@ -45,10 +45,10 @@ ROW_IN, HEAD_IN = 0.56, 1.45
 WIDTH_IN, NARROW_WIDTH_IN = 13.6, 5.6
 NOT_PLAYED = "#f1f2f4"
 CAPTION = (
-    "Colour: the dependable approach that sends least; pale: none is dependable, and this one brings most. A slash "
-    "separates approaches whose ranges meet. Below: notifications that arrive, bytes per person and minute, each from "
-    "the smallest to the largest of three runs; ~: combined from other crowds; ?: not all that would "
-    "fit were played. Grey: not played."
+    "Colour: the dependable approach that sends least; pale: none is dependable, and this one delivers most. A "
+    "slash separates approaches whose ranges overlap. Below: notifications that arrive, bytes per person and minute, "
+    "each from the smallest to the largest of three runs; ~: combined from other crowds; ?: not all fitting "
+    "approaches were simulated. Grey: not simulated."
 )
 
 

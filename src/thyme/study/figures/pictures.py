@@ -169,9 +169,7 @@ def save_picture(picture: Picture, path: Path) -> tuple[Path, Path]:
     if path.suffix in SUFFIXES:
         path = path.with_suffix("")
     elif path.suffix:
-        raise InputError(
-            f"{path}: pictures are written as .png and .svg; expected a name with one of these, or neither"
-        )
+        raise InputError(f"{path}: pictures are written as .png and .svg; expected one of these endings, or none")
     png, svg = (path.with_name(path.name + suffix) for suffix in SUFFIXES)
     try:
         write_file(png, picture.png)

@@ -54,7 +54,7 @@ def assumptions(plan: Plan, traces: Sequence[PlayedTrace], posts: Span | None = 
     sides = [f"{width:g} m × {height:g} m" for width, height in (areas[0], areas[-1])] if areas else []
     return [
         Assumption("People", f"{listed(crowds, 'or')}, each with a device"),
-        Assumption("Place", span(sides[0], sides[1]) if sides else "unknown: only who meets whom is"),
+        Assumption("Place", span(sides[0], sides[1]) if sides else "unknown: the trace says only who meets whom"),
         Assumption("Radio", _varied(asked, "radio", radio_words(scenario.radio) + _faults(scenario))),
         Assumption("Movement", _varied(asked, "movement", movement_words(scenario.movement))),
         Assumption("Coming and going", _varied(asked, "churn", churn_words(scenario.churn))),
@@ -66,7 +66,7 @@ def assumptions(plan: Plan, traces: Sequence[PlayedTrace], posts: Span | None = 
 
 def _contents(plan: Plan) -> str:
     asked = [run.trace for run in plan.runs if plan.points[run.point].asked]
-    words = "as in the trace given" if asked[0].file else _contents_words(asked[0].options.sizes)
+    words = "as in the given trace" if asked[0].file else _contents_words(asked[0].options.sizes)
     return f"{words}, and other values below" if len({one.options.sizes for one in asked}) > 1 else words
 
 
@@ -79,7 +79,7 @@ def _runs(topologies: int, repetitions: int) -> str:
     each = f", {repetitions} times each" if repetitions > 1 else ""
     if topologies == 1:
         return f"everything once, on one random placement{each}"
-    return f"everything {topologies} times, each on a random placement of its own{each}"
+    return f"everything {topologies} times, each on a different random placement{each}"
 
 
 def _faults(scenario: Scenario) -> str:
@@ -104,15 +104,15 @@ def movement_words(movement: MovementModel) -> str:
             share = movement.mobile_fraction
             who = "everybody walks" if share == 1.0 else f"{round_share(share)} walk"
             speeds = span(f"{movement.min_speed_mps:g}", f"{movement.max_speed_mps:g}")
-            pauses = f"resting up to {duration(movement.max_pause_s)}" if movement.max_pause_s else "never resting"
+            pauses = f"pausing up to {duration(movement.max_pause_s)}" if movement.max_pause_s else "without pauses"
             return f"{who} at {speeds} m/s, {pauses}"
         case Community():
             speeds = span(f"{movement.min_speed_mps:g}", f"{movement.max_speed_mps:g}")
             return f"everybody walks to where friends are, at {speeds} m/s"
         case RecordedMovement():
-            return "as recorded in the movement trace given"
+            return "as recorded in the given movement trace"
         case RecordedContacts():
-            return "as recorded in the contact trace given"
+            return "as recorded in the given contact trace"
 
 
 def churn_words(churn: ChurnModel) -> str:
@@ -121,7 +121,7 @@ def churn_words(churn: ChurnModel) -> str:
             return "nobody leaves"
         case Leave() | Crash():
             instant = span(duration(churn.from_s), duration(getattr(churn, "to_s", churn.from_s)))
-            return f"{_who(churn.fraction, churn.nodes)} leave for good, without a word, after {instant}"
+            return f"{_who(churn.fraction, churn.nodes)} leave for good, without notice, after {instant}"
         case Alternate():
             who = _who(churn.fraction, churn.nodes)
             return f"{who} switch off and on, {duration(churn.on_s)} on and {duration(churn.off_s)} off"
@@ -137,7 +137,7 @@ def _who(fraction: float, nodes: Sequence[int]) -> str:
 def _workload(plan: Plan, traces: Sequence[PlayedTrace], posts: Span | None) -> str:
     definition = plan.definition
     if definition.posts.dataset:
-        source = "the posts of the dataset given"
+        source = "the posts of the given dataset"
     elif plan.needs_posts:
         source = f"{plan.posts.posts:,} generated posts like those of a football match"
     else:
@@ -165,8 +165,8 @@ def _notes(can: Capabilities) -> list[str]:
         "needs a server": can.needs_server,
         "needs positions": can.needs_positions,
         "cannot delete": not can.deletes,
-        "nothing from before you asked": not can.answers_past,
-        "only what is still in reach from before you asked": can.past_is_best_effort,
+        "finds nothing that was shared before you subscribed": not can.answers_past,
+        "finds older objects only on devices in reach": can.past_is_best_effort,
     }
     return [note for note, is_so in told.items() if is_so]
 

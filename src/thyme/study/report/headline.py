@@ -46,7 +46,7 @@ def rules(plan: Plan) -> list[str]:
     return [
         (
             f"An approach is dependable where at least {round_share(DEPENDABLE_SUCCESS)} of operations succeed and at "
-            f"least {round_share(DEPENDABLE_RECALL)} of the expected notifications arrive, in the mean over runs."
+            f"least {round_share(DEPENDABLE_RECALL)} of the expected notifications arrive, on average over the runs."
         ),
         (
             f"The priority of this study is {plan.definition.priority}: among dependable approaches, the one that "
@@ -56,7 +56,7 @@ def rules(plan: Plan) -> list[str]:
         "Of approaches whose runs overlap, one that needs no server is named first, then the one with the better mean.",
         (
             "Where none is dependable, the one with the largest product of success and notifications that arrive is "
-            "named, and said not to suffice."
+            "named, and the answer says that it is not enough."
         ),
     ]
 
@@ -91,7 +91,7 @@ def _answer(winner: str, asked: Sequence[Choice], enough: Sequence[Choice], tips
     if all(len(choice.scores) == 1 for choice in asked):
         return f"{winner} works for this crowd{where}{proviso}."
     if enough[0].chosen.needs_server:
-        return f"Bring a server, for which no Internet is needed: use {winner}{where}{proviso}."
+        return f"Bring a server (it needs no Internet): use {winner}{where}{proviso}."
     return f"Phones alone can do it: use {winner}{where}{proviso}."
 
 
@@ -112,7 +112,7 @@ def _reasons(results: Results, winner: str, asked: Sequence[Choice], criterion: 
         if chosen != winner:
             reasons.append(f"With {place(choice.values)}, {chosen} is the better choice: {why(choice)}.")
         elif not choice.suffices:
-            reasons.append(f"With {place(choice.values)} it does not suffice: {why(choice)}.")
+            reasons.append(f"With {place(choice.values)} it is not enough: {why(choice)}.")
     reasons.append(_how_sure(results, asked, own, criterion))
     return reasons
 

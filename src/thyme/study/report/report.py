@@ -63,8 +63,8 @@ def _needs(name: str) -> str:
         else "no server and no Internet, only the people's devices",
         "every device has to know where it is in the venue" if can.needs_positions else "",
         "" if can.deletes else "nothing can be deleted",
-        "" if can.answers_past else "people are told only of what is shared after they asked",
-        "what was shared before is found only as far as it is in reach" if can.past_is_best_effort else "",
+        "" if can.answers_past else "people are notified only of what is shared after they subscribed",
+        "older objects are found only on devices in reach" if can.past_is_best_effort else "",
     ]
     return "; ".join(filter(None, wanted))
 
@@ -101,10 +101,10 @@ def _steps(plan: Plan, name: str, scenario: Scenario) -> list[Step]:
     steps.append(Step("Once, on one device: create the namespace, with everything that all devices must agree on", new))
     steps.append(Step("Show its invitation as a QR code", f"thyme namespace invite {called} --qr"))
     steps.append(Step("On every device: accept the invitation", "thyme namespace join thyme:…"))
-    where = ", saying where it stands in metres from the lower left corner" if can.needs_positions else ""
+    where = ", giving its position in metres from the lower left corner" if can.needs_positions else ""
     steps.append(Step(f"Start a node{where}", start))
     steps.append(Step("Share something", "thyme put photo.jpg --tags goal"))
-    steps.append(Step("Be told of it", "thyme sub goal"))
+    steps.append(Step("Subscribe", "thyme sub goal"))
     if name == "dcs":
         steps.append(
             Step(

@@ -40,11 +40,11 @@ class Expense(msgspec.Struct, frozen=True):
 def numbers_table(results: Results, headline: Headline) -> Table | None:
     """The numbers of the crowd that was asked about."""
     lead = (
-        "Means over the runs, and from which run to which they go: from the smallest to the largest, or with "
-        f"{MIN_SURE_RUNS} runs and more within the interval that holds the median run with {round_share(CONFIDENCE)}."
+        "Means over the runs, with their range: from the smallest to the largest, or with "
+        f"{MIN_SURE_RUNS} runs and more the interval that contains the median run with {round_share(CONFIDENCE)}."
     )
     keys = [key for key in results.plan.columns if key != VARIATION_COLUMN]
-    return _scores("The numbers it rests on", lead, results, keys, headline.choices)
+    return _scores("The numbers behind the answer", lead, results, keys, headline.choices)
 
 
 def beside_table(results: Results, headline: Headline) -> Table | None:
@@ -116,7 +116,7 @@ def tips_table(headline: Headline) -> Table | None:
         best = choice.chosen.approach if choice.suffices else "nothing tried"
         verdict = Cell(tip.verdict, kind=VERDICTS[tip.verdict]) if tip else Cell("")
         rows.append(Row((Cell(choice.variation), verdict, Cell(tip.told if tip else why(choice)), Cell(best))))
-    lead = "The same crowd with one assumption changed, in few runs."
+    lead = "The same crowd with one assumption changed; only a few runs each."
     if headline.tips:
         count = {verdict: sum(tip.verdict == verdict for tip in headline.tips) for verdict in VERDICTS}
         lead += f" The answer holds in {count['holds']} of {counted(len(headline.tips), 'variation')}."
@@ -143,7 +143,7 @@ def claims_table(claims: Sequence[Claim]) -> Table | None:
     lead = agreement(claims)
     untested = len(claims) - len(judged)
     if untested:
-        lead += f" {untested} more could not be tested by what was run."
+        lead += f" These runs cannot test {untested} more."
     return Table("Beside the paper", list(filled), [Row(cells) for cells in zip(*filled.values(), strict=True)], lead)
 
 
