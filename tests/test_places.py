@@ -42,7 +42,7 @@ def test_a_store_that_does_not_answer_is_told_and_is_no_damage(monkeypatch: pyte
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     _file_system.cache_clear()
     place = Remote("s3://nobody/there")
-    with pytest.raises(InputError, match=r"s3://nobody/there/_manifest.json: the store does not do it \(.*connect"):
+    with pytest.raises(InputError, match=r"s3://nobody/there/_manifest.json: the store refused \(.*connect"):
         damage_of(place)
     _file_system.cache_clear()
 
@@ -50,8 +50,8 @@ def test_a_store_that_does_not_answer_is_told_and_is_no_damage(monkeypatch: pyte
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ("gopher://old/posts", "gopher: is no store that is known"),
-        ("s3:/bucket/posts", "not a whole URI; expected s3://STORE/PATH"),
+        ("gopher://old/posts", "gopher: is not a known store"),
+        ("s3:/bucket/posts", "an incomplete URI; expected s3://STORE/PATH"),
         ("file://elsewhere/posts", "names another machine"),
     ],
 )

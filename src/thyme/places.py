@@ -132,7 +132,7 @@ def _answering(place: Remote) -> Iterator[None]:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise InputError(f"{place}: the store does not do it ({_first_line(error)})") from error
+        raise InputError(f"{place}: the store refused ({_first_line(error)})") from error
 
 
 def _first_line(error: Exception) -> str:
@@ -156,7 +156,7 @@ def place_of(given: str | Path | Remote) -> Place:
             raise InputError(f"{text}: names another machine; a file: URI of this one is file:///folder")
         return Path(unquote(path.path))
     if not rest.startswith("//") or not rest.strip("/"):
-        raise InputError(f"{text}: not a whole URI; expected {scheme}://STORE/PATH")
+        raise InputError(f"{text}: an incomplete URI; expected {scheme}://STORE/PATH")
     remote = Remote(f"{scheme.lower()}:{rest.rstrip('/')}")
     remote.arrow()
     return remote
@@ -230,11 +230,11 @@ def _file_system(scheme: str, store: str) -> Any:
         import fsspec
     except ImportError as error:
         known = ", ".join(("file", *ARROW_SCHEMES))
-        raise InputError(f"{scheme}: is no store that is known; expected {known}, or install fsspec for it") from error
+        raise InputError(f"{scheme}: is not a known store; expected {known}, or install fsspec for it") from error
     try:
         return fs.PyFileSystem(fs.FSSpecHandler(fsspec.filesystem(scheme)))
     except (ValueError, ImportError) as error:
-        raise InputError(f"{scheme}: is no store that is known ({error})") from error
+        raise InputError(f"{scheme}: is not a known store ({error})") from error
 
 
 def _s3(bucket: str) -> Any:

@@ -86,8 +86,8 @@ def test_a_node_goes_on_where_its_backup_is_restored(tmp_path: Path) -> None:
     assert asyncio.run(use_old_store(tmp_path / "two", "ls")) == number
     for wrong, said in (
         (("restore", str(archive), "--store", str(tmp_path / "two")), "is not empty"),
-        (("restore", str(SAMPLE), "--store", str(tmp_path / "three")), "is no backup of a node"),
-        (("backup", str(archive), "--store", str(tmp_path / "none")), "has no key of a node"),
+        (("restore", str(SAMPLE), "--store", str(tmp_path / "three")), "is not a backup of a node"),
+        (("backup", str(archive), "--store", str(tmp_path / "none")), "contains no node key"),
     ):
         with pytest.raises(InputError, match=said):
             thyme(*wrong)

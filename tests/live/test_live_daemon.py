@@ -121,10 +121,10 @@ def test_what_cannot_be_done_is_one_line(two: tuple[Client, Client], tmp_path: P
         (("get", "nothing@9"), "that this node knows of; look for it with: thyme ls QUERY"),
         (("rm", "nothing@1"), "this node has no object 'nothing'"),
         (("ls", "goal &"), "expected a tag"),
-        (("sub", "goal", "--last", "soon"), "'soon' is not a length of time"),
-        (("sub", "goal", "--past", "--future"), "--future leaves out what --last and --past ask for"),
-        (("put", "-", "--tags", "goal"), "needs a name"),
-        (("put", "x", "--text", "x", "--tags", "goal", "--expires", "soon"), "'soon' is not a length of time"),
+        (("sub", "goal", "--last", "soon"), "'soon' is not a duration"),
+        (("sub", "goal", "--past", "--future"), "--future excludes past objects, which --last and --past ask for"),
+        (("put", "-", "--tags", "goal"), "name the object"),
+        (("put", "x", "--text", "x", "--tags", "goal", "--expires", "soon"), "'soon' is not a duration"),
         (("put", "missing.jpg", "--tags", "goal"), "missing.jpg: No such file"),
     ]:
         done = thyme(one, *arguments, folder=tmp_path)
@@ -184,7 +184,7 @@ def test_a_daemon_in_the_background_knows_its_objects_after_a_restart(tmp_path: 
         assert began.stdout.startswith("node "), began.stderr
         kept = client.insert(BytesIO(b"a photo"), 7, "kick", ["goal"])
         second = start()
-        assert (second.returncode, "runs already" in second.stderr) == (2, True)
+        assert (second.returncode, "is already running" in second.stderr) == (2, True)
         client.stop()
         assert start().returncode == 0
         assert [each.key for each in client.objects()] == [kept.key]

@@ -285,7 +285,7 @@ def test_another_node_with_the_same_id_is_not_heard(caplog: pytest.LogCaptureFix
         await closed(one, twin)
 
     asyncio.run(scene())
-    assert "also calls itself node 1" in caplog.text
+    assert "also uses id 1" in caplog.text
 
 
 def test_a_port_in_use_and_an_own_address_as_peer_are_explained() -> None:

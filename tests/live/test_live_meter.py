@@ -70,7 +70,7 @@ def test_a_message_says_what_it_is_for() -> None:
 
 
 def test_a_use_case_needs_two_cells_with_somebody_in_each(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="two cells take at least 2 nodes"):
+    with pytest.raises(InputError, match="two cells need at least 2 nodes"):
         play_use_case(UseCaseOptions(1, AirOptions(80.0, 40.0)), tmp_path / "crowd")
 
 

@@ -201,9 +201,9 @@ def test_an_approach_with_cells_gets_the_area_and_the_size_of_cells(monkeypatch:
         (lambda: ExpectedCrowd(5, walking=1.5), "walking is 1.5"),
         (lambda: ExpectedCrowd(5, range_m=0.0), "a range of 0 m"),
         (lambda: resolved("auto", {"past_matches": 5}, ExpectedCrowd(5)), "auto takes no settings"),
-        (lambda: resolved("auto", {}, None), "at least how many people"),
-        (lambda: resolved("ls", {}, ExpectedCrowd(5)), "decides nothing where approach 'ls' is named"),
-        (lambda: Node(1, store="memory", approach="auto"), "is for who makes a namespace"),
+        (lambda: resolved("auto", {}, None), "at least the number of people"),
+        (lambda: resolved("ls", {}, ExpectedCrowd(5)), "is used only with approach auto, not with 'ls'"),
+        (lambda: Node(1, store="memory", approach="auto"), "is resolved when a namespace is created"),
     ],
 )
 def test_what_decides_nothing_is_refused(wrong: Callable[[], object], why: str) -> None:

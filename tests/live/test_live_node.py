@@ -171,9 +171,9 @@ def test_wrong_use_is_refused_and_changes_nothing() -> None:
     async def play(one: Node, two: Node) -> None:
         with pytest.raises(InputError, match="no tags"):
             await one.insert("photo", b"x", [])
-        with pytest.raises(InputError, match="tags is the text 'goal'; give a list"):
+        with pytest.raises(InputError, match="tags is the string 'goal'; give a list"):
             await one.insert("photo", b"x", "goal")
-        with pytest.raises(InputError, match="the content is of type NoneType; give bytes or a text"):
+        with pytest.raises(InputError, match="the content is of type NoneType; give bytes or a string"):
             await one.insert("photo", None, ["goal"])  # type: ignore[arg-type]
         with pytest.raises(InputError, match="the summary is of type int"):
             await one.insert("photo", b"x", ["goal"], 33)  # type: ignore[arg-type]

@@ -133,14 +133,14 @@ def test_a_second_node_with_an_id_is_refused_and_the_first_goes_on_and_is_warned
     async def scene() -> None:
         async with node(1) as one, node(2, [one.address]) as two:
             stream = await two.subscribe("goal")
-            with pytest.raises(InputError, match="another node also calls itself node 2"):
+            with pytest.raises(InputError, match="another node also uses id 2"):
                 await node(2, [one.address]).__aenter__()
             await one.insert("x", b"x", ["goal"])
             assert (await anext(stream)).metadata.key.oid == "x"
             assert two.device.host.link.acquaintance.refused
 
     play(scene)
-    assert caplog.text.count("another node also calls itself node 2") == 2
+    assert caplog.text.count("another node also uses id 2") == 2
     assert "both call themselves node 2" in caplog.text
 
 

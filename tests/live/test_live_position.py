@@ -95,6 +95,6 @@ def test_a_place_and_a_file_are_one_too_many(tmp_path: Path) -> None:
     given = ["start", "--id", "1", "--at", "1,1", "--position-file", str(tmp_path / "here")]
     said = CliRunner().invoke(app, given)
     assert said.exit_code == 2
-    assert "--position-file where it is now; give one of them" in said.output
-    with pytest.raises(thyme.InputError, match="one of them is enough"):
+    assert "--position-file one that changes; give only one of them" in said.output
+    with pytest.raises(thyme.InputError, match="are both given; give only one"):
         thyme.Node(1, store="memory", position=Point(1.0, 1.0), position_file=str(tmp_path / "here"))

@@ -151,7 +151,7 @@ def test_files_texts_and_mistakes_are_answered_in_one_line_each(tmp_path: Path) 
         assert node.next() == {"key": "clip@1", "file": str(copy), "size_bytes": 3}
         assert copy.read_bytes() == b"\xff\x00\xfe"
         for line, message in [
-            ("dance", "there is no verb 'dance'"),
+            ("dance", "there is no command 'dance'"),
             ('put "unclosed', "no closing quotation"),
             ("put photo --text text", "--tags"),
             ("put photo --text text --tags ,", "no tags"),
@@ -248,4 +248,4 @@ def test_a_port_in_use_is_one_line_and_exit_code_2() -> None:
             check=False,
         )
     assert done.returncode == 2
-    assert done.stderr == f"thyme: cannot listen on {address}: the port is in use; choose another or stop who has it\n"
+    assert done.stderr == f"thyme: cannot listen on {address}: the port is in use; choose another or stop its program\n"

@@ -122,7 +122,7 @@ def test_whoever_tells_no_events_is_refused(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="is no node that tells its events"):
             Following([address], tmp_path, FollowingOptions(patience_s=0.2))
     (tmp_path / "00").rmdir()
-    with pytest.raises(InputError, match="no node tells its events there"):
+    with pytest.raises(InputError, match="no node sends its events there"):
         Following([address], tmp_path)
 
 

@@ -110,7 +110,7 @@ def test_only_a_folder_that_a_study_made_is_used_and_emptied(tmp_path: Path) -> 
     letter.write_text("dear")
     with pytest.raises(InputError, match="--fresh would empty it, but no study is there"):
         run_evaluation("walks", tmp_path / "mine", small, "local[1]", ignore_progress, fresh=True)
-    with pytest.raises(InputError, match="is not empty and holds no study"):
+    with pytest.raises(InputError, match="is not empty and contains no study"):
         run_evaluation("walks", tmp_path / "mine", small, "local[1]", ignore_progress)
     assert letter.read_text() == "dear"
     told: list[SweepProgress] = []

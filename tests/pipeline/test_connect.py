@@ -70,7 +70,7 @@ def test_a_server_that_nobody_runs_is_told_at_once_and_without_its_token() -> No
 
 def test_what_has_to_be_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connect, "PACKAGES", {"nothing_of_grpc": "grpcio", "os": "os", "none.rpc": "protos"})
-    with pytest.raises(InputError, match=r"needs grpcio, protos, which this Python has not; .*thyme-crowd\[connect\]"):
+    with pytest.raises(InputError, match=r"needs grpcio, protos, which this Python lacks; .*thyme-crowd\[connect\]"):
         check_packages("sc://host")
 
 

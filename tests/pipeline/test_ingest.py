@@ -122,7 +122,7 @@ def test_a_file_gone_missing_fails_the_job_in_one_line(spark: SparkSession, tmp_
     (tmp_path / "v1.json").write_text(json.dumps(status()))
     planned = plan_ingestion([str(tmp_path / "v1.json")], tmp_path / "posts", IngestOptions())
     (tmp_path / "v1.json").unlink()
-    with pytest.raises(InputError, match=r"^/.*v1\.json: not there for the workers.*at the same path$"):
+    with pytest.raises(InputError, match=r"^/.*v1\.json: the Spark workers cannot read it.*at the same path$"):
         ingest_parts(spark, planned, tmp_path / "posts", IngestOptions())
     assert list(tmp_path.iterdir()) == []
 

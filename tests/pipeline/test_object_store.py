@@ -52,9 +52,9 @@ def test_a_dataset_without_its_list_is_none_and_damage_is_told_and_removed(spark
     part.write_bytes(content)
     assert damage_of(place) == ""
     (place / MANIFEST).remove()
-    with pytest.raises(InputError, match="no complete dataset is there"):
+    with pytest.raises(InputError, match="there is no complete dataset"):
         dataset.read(spark, place, NUMBERS)
-    with pytest.raises(InputError, match="holds objects, but no whole dataset"):
+    with pytest.raises(InputError, match="is not empty, and not a complete dataset"):
         dataset.write_once(spark.range(3), place)
     heard: list[str] = []
     assert not dataset.kept(place, heard.append)

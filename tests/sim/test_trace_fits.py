@@ -20,7 +20,7 @@ def insertion(at_s: float, node: int) -> Operation:
     ("at_s", "node", "said"),
     [
         (50.0, 4, "operation 7 is by node 4, but the scenario has nodes 0 to 3"),
-        (101.0, 3, r"operation 7 is at 101 s, but the scenario ends at time.until_s = 100 s; give it a later end"),
+        (101.0, 3, r"operation 7 is at 101 s, but the scenario ends at time.until_s = 100 s; set a later end"),
     ],
 )
 def test_an_operation_that_nobody_could_play_is_refused(at_s: float, node: int, said: str) -> None:

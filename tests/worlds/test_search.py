@@ -123,7 +123,7 @@ def test_a_search_tells_of_a_broken_world_when_it_is_found_and_how_far_it_is(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--seeds", "many"], "--seeds many: expected a number, or two as in 200-300"),
+        (["--seeds", "many"], "--seeds many: expected a number, or a range such as 200-300"),
         (["--seeds", "9-3"], "--seeds 9-3: expected 1 to 100000 worlds, the lower number first"),
         (["--approach", "magic"], "--approach: there is no approach 'magic'"),
         (["--world", "absent"], "absent/scenario.toml: there is no such file"),

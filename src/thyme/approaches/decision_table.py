@@ -50,7 +50,9 @@ class CrowdKind(msgspec.Struct, frozen=True, order=True):
 
     def __post_init__(self) -> None:
         if self.people < 1 or self.density <= 0.0:
-            raise InputError(f"a crowd of {self.people:g} people, {self.density:g} in a cell; expected more than none")
+            raise InputError(
+                f"a crowd of {self.people:g} people, {self.density:g} in a cell; expected positive numbers"
+            )
         for name in ("walking", "leaving", "switching"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise InputError(f"{name} is {getattr(self, name):g}; expected a share of the people, from 0 to 1")

@@ -84,7 +84,7 @@ def estimate_of(kind: CrowdKind, workload: Workload, lines: Iterable[Line]) -> E
         if (found := _at_level(known, msgspec.structs.replace(kind, people=people), workload)) is not None
     }
     if not at_levels:
-        raise InputError(f"the decision map has no crowds that say anything about {kind}")
+        raise InputError(f"the decision map has no crowds comparable with {kind}")
     levels = _sides(sorted(at_levels), kind.people, "people")
     used = [at_levels[int(people)] for people, _ in levels]
     approaches = [line.approach for line in used[0].lines]
@@ -96,7 +96,7 @@ def estimate_of(kind: CrowdKind, workload: Workload, lines: Iterable[Line]) -> E
     )
     places = tuple(dict.fromkeys(place for one in used for place in one.places))
     if not mixed:
-        raise InputError(f"the decision map has no approach that was played on both sides of {kind}")
+        raise InputError(f"the decision map has no approach that was simulated in the crowds on both sides of {kind}")
     how: How = "played" if places == (kind,) else "interpolated"
     if any(one.how == "combined" for one in used):
         how = "combined"

@@ -144,7 +144,7 @@ class Inbox(Generic[Source]):
 
     def get(self, sid: int) -> OwnSubscription[Source]:
         if self.ended(sid):
-            raise InputError(f"subscription {sid} of this node has ended; subscribe anew to search the past")
+            raise InputError(f"subscription {sid} of this node has ended; subscribe again to search the past")
         own = self._own.get(sid)
         if own is None:
             raise InputError(f"this node has no subscription {sid}")

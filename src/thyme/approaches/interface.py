@@ -203,7 +203,7 @@ class ReactiveStore(ABC):
     def _expect_room(self) -> None:
         """InputError if as many operations are under way as may be. The last check before anything changes."""
         if self._under_way >= self._limits.pending_operations:
-            raise InputError(f"{self._under_way} operations are under way; wait for some of them to end")
+            raise InputError(f"{self._under_way} operations are in progress; wait for some to finish")
 
     def _begun(self, done: Done) -> Done:
         """An operation was admitted: it counts as under way until the callback given back is called."""
@@ -319,5 +319,5 @@ class StoreLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def key_of(oid: str, owner: NodeId) -> ObjectKey:
     if not oid:
-        raise InputError("the object has no id; give each object of a node a name of its own")
+        raise InputError("the object has no id; give each object of a node its own id")
     return ObjectKey(oid, owner)

@@ -64,7 +64,7 @@ def crowd(
         nodes, approach, area, range_m, loss, delay, channel, seconds, rate, walk, kill, cut, setting, seed
     )
     if (out / "logs").exists():
-        raise InputError(f"{out} has a trial already; name another folder with --out, or remove it")
+        raise InputError(f"{out} already holds a trial; choose another folder with --out, or remove it")
 
     trial, operations = run(_play(options, out, chart, stay))
     events, trace = out / "events.parquet", out / "trace.parquet"

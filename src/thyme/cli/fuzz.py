@@ -110,7 +110,7 @@ def parse_seeds(text: str) -> range:
     try:
         low, high = (int(first), int(last)) if separator else (1, int(first))
     except ValueError as error:
-        raise InputError(f"--seeds {text}: expected a number, or two as in 200-300") from error
+        raise InputError(f"--seeds {text}: expected a number, or a range such as 200-300") from error
     if not 0 <= low <= high or high - low >= MAX_SEEDS:
         raise InputError(f"--seeds {text}: expected 1 to {MAX_SEEDS} worlds, the lower number first")
     return range(low, high + 1)

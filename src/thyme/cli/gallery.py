@@ -76,7 +76,9 @@ def _check_https(share: bool) -> None:
     from thyme.model.errors import InputError
 
     if not share:
-        raise InputError("--https is for guests: give --share, too; your own page goes over this machine only")
+        raise InputError(
+            "--https protects the connections of guests: add --share; your own page does not leave this machine"
+        )
     require("gallery", "--https")
 
 
@@ -148,7 +150,7 @@ async def _nobody() -> AsyncIterator[ReportPosition]:
 
 @asynccontextmanager
 async def _crowd(application: Application) -> AsyncIterator[ReportPosition]:
-    """The emulated crowd, in a child process that learns the position of this node."""
+    """The emulated crowd, in a child process that receives the position of this node."""
     invitation = application.galleries.current.invitation()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "thyme.gallery.demo.crowd", invitation), stdin=asyncio.subprocess.PIPE

@@ -35,7 +35,7 @@ def new(
     approach: Annotated[
         str,
         typer.Option(
-            help="How members share, dcs unless given; `auto` takes what the decision map has for the crowd below."
+            help="The approach. Default: dcs. `auto` chooses one from the decision map for the crowd described below."
         ),
     ] = "",
     setting: Annotated[list[str] | None, typer.Option("--set", help="A setting of the approach.")] = None,
@@ -89,7 +89,7 @@ def new(
 
     keyring = _keyring(store)
     if keyring.find(name) is not None:
-        raise InputError(f"this device has joined a namespace {name!r} already; leave it, or choose another name")
+        raise InputError(f"this device has already joined a namespace {name!r}; leave it, or choose another name")
     approach = approach or DEFAULT_APPROACH
     made = Namespace.drawn(name) if closed and not passphrase else namespace_of(name, passphrase)
     sides = metres_by_metres(area, "--area") if area else (0.0, 0.0)
@@ -97,7 +97,9 @@ def new(
     expected = None
     if approach == AUTO:
         if not people:
-            raise InputError("--approach auto: say with --people how many are expected, and with --area where")
+            raise InputError(
+                "--approach auto: give the number of people expected with --people, and the area with --area"
+            )
         if range_m is None:
             range_m = RADIO_RANGES_M[radio]
         expected = ExpectedCrowd(people, *sides, range_m, walking, switching)
@@ -181,7 +183,7 @@ def join(
         )
     joined = namespace_of(text, passphrase)
     _keyring(store).add(joined)
-    print(f"joined {joined.name}; share in it with: thyme node start --namespace {joined.name!r}")
+    print(f"joined {joined.name}; use it with: thyme node start --namespace {joined.name!r}")
 
 
 @app.command()

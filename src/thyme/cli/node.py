@@ -198,7 +198,7 @@ def whereabouts(shared: Namespace, at: str, file: str, position: str) -> dict[st
     from thyme.live.node.position import position_of
 
     if at and file:
-        raise InputError("--at says where the node stands, and --position-file where it is now; give one of them")
+        raise InputError("--at gives a fixed position, --position-file one that changes; give only one of them")
     if position and (at or file):
         raise InputError("--position replaces --at and --position-file; give one of them")
     if position.startswith("gpsd"):

@@ -93,7 +93,7 @@ def ingest(
     with Console(stderr=True).status("Recognising files …") as status:
         ingestion = plan_ingestion(files, place, options, passed_over.append, append)
         if append and not ingestion.parts:
-            print(f"{out} has the posts of all these files already")
+            print(f"{out} already contains the posts of all these files")
             return
         status.update("Starting Spark …")
         spark = spark_session("ingest", master, **suited_to(sum(ingestion.inputs.values())))
@@ -111,7 +111,7 @@ def ingest(
     Console().print(table)
     if passed_over:
         print(
-            f"Passed over, since the name begins with a dot or an underscore (name a file to read it): {passed_over[0]}"
+            f"Skipped, because the name begins with a dot or an underscore (name the file to read it): {passed_over[0]}"
         )
     if summary.rejected:
         print(f"Rejected records, with file, line and reason: {place / '_rejected'}")

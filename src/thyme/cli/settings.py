@@ -1,5 +1,5 @@
-"""Options that several commands share: `--set KEY=VALUE` where options are a record (any key of it, and `--set list`
-shows what there is), and `--master` and `--conf` of all that start Spark."""
+"""Options shared by several commands: `--set KEY=VALUE` for any key of an options record (`--set list` shows them), and
+`--master` and `--conf` for commands that start Spark."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Conf = Annotated[
 
 
 def with_settings(record: Record, settings: list[str] | None) -> Record:
-    """The record with what `--set` gave; `--set list` prints its keys instead and ends the command."""
+    """The record with the values of `--set`; `--set list` prints its keys instead and exits."""
     if settings and "list" in settings:
         print(keys_text(keys_of(type(record), record)))
         raise typer.Exit

@@ -91,7 +91,7 @@ def check(scenario_file: ScenarioFile, settings: Settings = None) -> None:
         each = f"{area.nodes_per_cell(scenario.nodes):.1f} nodes per cell"
         print(f"  venue     {area.width_m:g} × {area.height_m:g} m, {each}")
     else:
-        print("  venue     unknown: only who meets whom is")
+        print("  venue     unknown: the trace says only who meets whom")
     print(f"  movement  {model_of(scenario.movement)}, {len(movement.start_s)} legs for {movement.nodes} nodes")
     print(f"  radio     {model_of(scenario.radio)}")
     print(f"  churn     {model_of(scenario.churn)}, {len(churn.changes)} changes")

@@ -55,7 +55,7 @@ def put(
         stored = client.insert(BytesIO(content), len(content), name or file, words, seen, lasts_s=lasts_s)
     elif file == "-":
         if not name:
-            raise InputError("what comes from standard input needs a name: thyme put - --name NAME --tags …")
+            raise InputError("standard input has no file name; name the object: thyme put - --name NAME --tags …")
         stored = client.insert(sys.stdin.buffer, None, name, words, summary or name, bar("put", name), lasts_s)
     else:
         path = Path(file)
@@ -170,7 +170,7 @@ def _client(control: str) -> Any:
 
 def _frame(last: str, past: bool, future: bool) -> dict[str, float | str]:
     if future and (last or past):
-        raise InputError("--future leaves out what --last and --past ask for; give one or the other")
+        raise InputError("--future excludes past objects, which --last and --past ask for; give one or the other")
     if last:
         return {"last_s": seconds_of(last, "--last"), **({"frame": "past"} if past else {})}
     return {"frame": "past" if past else "future" if future else "always"}
@@ -189,7 +189,7 @@ def run_verb(words: Sequence[str], control: Path) -> None:
         print("\n".join([*(f"{name:8}{each.__doc__}" for name, each in VERBS.items()), "quit    Leave."]), flush=True)
         return
     if words[0] not in VERBS:
-        raise InputError(f"there is no verb {words[0]!r}; expected one of {', '.join(VERBS)}, help or quit")
+        raise InputError(f"there is no command {words[0]!r}; expected one of {', '.join(VERBS)}, help or quit")
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command()(VERBS[words[0]])
     confirm = ["--confirm"] if words[0] == "sub" else []
@@ -214,7 +214,7 @@ def time_text(at_s: float) -> str:
 
 
 def object_line(said: dict[str, Any]) -> str:
-    """One match: publication time, key, its owner's name, size, tags, summary and its end, if it has one."""
+    """One match: publication time, key, its owner's name, size, tags, summary and its expiry, if it has one."""
     return "  ".join(cell for cell in _cells(said) if cell)
 
 
@@ -236,7 +236,7 @@ def _cells(said: dict[str, Any]) -> list[str]:
 
 
 def bar(verb: str, name: str) -> Callable[[int, int], None] | None:
-    """A function that draws how much of an object is done, on standard error; none if that is not a terminal."""
+    """A function that draws a progress bar on standard error; none if that is not a terminal."""
     if not sys.stderr.isatty():
         return None
     began_s = time.monotonic()

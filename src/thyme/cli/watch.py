@@ -79,7 +79,7 @@ def watch(
         _watch_folder(console, places, options, master, once, last, kept)
         return
     if checkpoint is not None:
-        raise InputError("--checkpoint: what nodes tell cannot be read again; watch a folder of logs")
+        raise InputError("--checkpoint needs a folder of logs: events sent by nodes cannot be read a second time")
     from thyme.live.node.logs.following import Following
 
     with TemporaryDirectory(prefix="thyme-follow-") as spool, Following(places, Path(spool)) as following:
@@ -139,7 +139,7 @@ def _places(where: list[str]) -> Path | list[str]:
                 raise InputError(f"{one} is a folder among {len(where)} places; give one folder, or addresses of nodes")
             return path
         if path.exists():
-            raise InputError(f"{one} is a file; give the folder that it is in")
+            raise InputError(f"{one} is a file; give the folder that contains it")
         host, separator, port = one.rpartition(":")
         if not (separator and host and port.isdigit()):
             raise InputError(

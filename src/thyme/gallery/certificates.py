@@ -48,7 +48,7 @@ def host_certificate(folder: Path, addresses: Sequence[str]) -> HostCertificate:
     private = [each for each in own if any(each in network for network in PRIVATE)]
     if not private:
         raise InputError(
-            "https needs an address of a private network, such as 192.168.1.5; this machine has "
+            "https needs a private network address, such as 192.168.1.5; this machine has "
             + (", ".join(addresses) or "none")
         )
     place = folder / FOLDER

@@ -207,7 +207,7 @@ class Handlers:
 
     async def place(self, request: Request, asked: forms.NewPlace) -> MapView:
         if not (abs(asked.x_m) < 1e6 and abs(asked.y_m) < 1e6):
-            raise InputError("the place is not on this map")
+            raise InputError("this position is outside the map")
         self._interface.node.device.host.place(Point(asked.x_m, asked.y_m))
         return map_of(self._interface.node, self._sharing(request).photos.names())
 

@@ -29,7 +29,7 @@ class Library:
         self._database = sqlite3.connect(folder / "library.sqlite3", isolation_level=None)
         self._database.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;")
         if self._database.execute("PRAGMA user_version").fetchone()[0] > VERSION:
-            raise InputError(f"the library in {folder} was written by a newer version of Thyme; update this one")
+            raise InputError(f"the library in {folder} was written by a newer version of Thyme; update Thyme")
         self._database.executescript(
             "CREATE TABLE IF NOT EXISTS photos (id TEXT PRIMARY KEY, photo BLOB NOT NULL);"
             "CREATE TABLE IF NOT EXISTS words (name TEXT PRIMARY KEY, value TEXT NOT NULL);"

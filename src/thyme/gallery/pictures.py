@@ -58,11 +58,11 @@ def opened(source: Path | BytesIO, formats: tuple[str, ...], pixels: int) -> Ite
     except (OSError, SyntaxError, ValueError, EOFError, MemoryError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError("the photo is broken and cannot be read") from error
+        raise InputError("the photo is damaged and cannot be read") from error
 
 
 def _too_many(pixels: int) -> InputError:
-    return InputError(f"the picture unfolds to too many pixels; at most {pixels / 1e6:g} million can be shown")
+    return InputError(f"the picture has too many pixels; at most {pixels / 1e6:g} million can be shown")
 
 
 def look(file: Path, options: GalleryOptions) -> Looked:

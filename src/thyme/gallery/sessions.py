@@ -167,7 +167,7 @@ class Sessions:
             raise Fault(403, "key", "this invitation is not valid any more; ask the host for a new code")
         called = plain(name, self._options.guest_name_chars)
         if not called:
-            raise InputError("give your name, which others see with your photos")
+            raise InputError("give your name; others see it with your photos")
         if len(self._guests) >= self._options.guests:
             raise Fault(503, "full", f"{len(self._guests)} guests are here, which is all there can be")
         if called in {session.guest.name for session in self._guests.values() if session.guest}:
@@ -219,7 +219,7 @@ class Sessions:
             return
         called = plain(name, self._options.guest_name_chars)
         if not called:
-            raise InputError("give your name, which others see with your photos")
+            raise InputError("give your name; others see it with your photos")
         session.guest.name = called
         self._name(session)
         self._keep()

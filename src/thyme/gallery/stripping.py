@@ -34,7 +34,7 @@ def stripped(data: bytes, kind: str, orientation: int = 1) -> bytes:
 
 
 def _broken(kind: str) -> InputError:
-    return InputError(f"the {kind} file is broken")
+    return InputError(f"the {kind} file is damaged")
 
 
 def _jpeg(data: bytes, orientation: int) -> Iterator[bytes]:

@@ -44,7 +44,7 @@ class _Loop:
         """Wait for a coroutine on the loop; cancel it if the wait is interrupted (Ctrl-C)."""
         if not self._thread.is_alive() or threading.current_thread() is self._thread:
             work.close()
-            raise InputError("the node is closed, or is asked from within its own thread")
+            raise InputError("the node is closed, or was called from its own thread")
         future: Future[Answer] = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()

@@ -142,7 +142,7 @@ class Shell:
             if words[0] == "quit":
                 return False
             if self._running >= MAX_RUNNING:
-                raise InputError(f"{MAX_RUNNING} verbs are running; wait for one of them, or quit")
+                raise InputError(f"{MAX_RUNNING} commands are running; wait for one of them, or quit")
         except InputError as error:
             self._fail(error)
             return True

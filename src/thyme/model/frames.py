@@ -24,10 +24,10 @@ class TimeFrame(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def __post_init__(self) -> None:
         start_s, end_s = self.start_s, self.end_s
         if start_s is not None and not isfinite(start_s):
-            raise InputError(f"a time frame cannot start at {start_s}: give seconds, or nothing if open")
+            raise InputError(f"a time frame cannot start at {start_s}: give a number of seconds, or leave it open")
         if end_s is not None:
             if not isfinite(end_s):
-                raise InputError(f"a time frame cannot end at {end_s}: give seconds, or nothing if open")
+                raise InputError(f"a time frame cannot end at {end_s}: give a number of seconds, or leave it open")
             if start_s is not None and end_s < start_s:
                 raise InputError(f"the time frame ends at {end_s} s, before it starts at {start_s} s")
 

@@ -112,7 +112,7 @@ class MatchingIndex:
         they were published before the cursor; the others are notified by their insertion alone.
         """
         if limit < 1:
-            raise InputError(f"a batch of {limit} objects was asked for: it holds at least 1")
+            raise InputError(f"a batch of {limit} objects; expected at least 1")
         return self._stored.search(subscription, limit, cursor)
 
     def unsubscribe(self, key: SubscriptionKey) -> bool:

@@ -42,7 +42,9 @@ class Expiring(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     def __post_init__(self) -> None:
         if not isfinite(self.expires_s):
-            raise InputError(f"an object cannot expire at {self.expires_s}: give seconds, or nothing if it does not")
+            raise InputError(
+                f"an object cannot expire at {self.expires_s}: give a number of seconds, or none if it never expires"
+            )
 
 
 class Metadata(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -173,13 +175,13 @@ def check_object(
 def tags_of(given: object) -> list[str]:
     """The tags that somebody gave; InputError if it is no list of texts."""
     if isinstance(given, str):
-        raise InputError(f"tags is the text {given!r}; give a list of tags, such as [{given!r}]")
+        raise InputError(f"tags is the string {given!r}; give a list of tags, such as [{given!r}]")
     if not isinstance(given, list | tuple) and (isinstance(given, bytes) or not isinstance(given, Iterable)):
         raise InputError(f"tags is {given!r}; give a list of tags, such as ['goal']")
     tags = list(given)
     for tag in tags:
         if not isinstance(tag, str):
-            raise InputError(f"the tag {tag!r} is of type {type(tag).__name__}; give a text")
+            raise InputError(f"the tag {tag!r} is of type {type(tag).__name__}; give a string")
     return tags
 
 

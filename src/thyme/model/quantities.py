@@ -28,7 +28,7 @@ def seconds_in(text: str) -> float:
     """A length of time with its units."""
     parts = _part_of_time.findall(text)
     if not parts or _part_of_time.sub("", text).strip():
-        raise InputError(f"{text!r} is not a length of time; expected such as 90s, 10m, 1h30m or 2d")
+        raise InputError(f"{text!r} is not a duration; expected for example 90s, 10m, 1h30m or 2d")
     return sum(float(number) * TIMES_S[unit.lower()] for number, unit in parts)
 
 

@@ -85,7 +85,7 @@ def parse_query(text: str) -> Query:
     canonical = formula_text(formula)
     if len(canonical) > MAX_QUERY_CHARS:
         raise QueryError(
-            f"the query has {len(canonical)} characters when spelled out: at most {MAX_QUERY_CHARS} can be"
+            f"the query has {len(canonical)} characters in its normal form: at most {MAX_QUERY_CHARS} are allowed"
         )
     return Query(canonical, formula)
 

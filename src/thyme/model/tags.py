@@ -28,7 +28,7 @@ def normalise_tag(text: str) -> str:
     if not tag:
         raise InputError(f"the tag {text[:40]!r} is empty: it needs a character besides '#' and spaces")
     if len(tag) > MAX_TAG_CHARS:
-        raise InputError(f"the tag {tag[:20]!r}… has {len(tag)} characters: at most {MAX_TAG_CHARS} can be")
+        raise InputError(f"the tag {tag[:20]!r}… has {len(tag)} characters: at most {MAX_TAG_CHARS} are allowed")
     return tag
 
 
@@ -67,7 +67,7 @@ def _folded(text: str) -> str:
         tag = folded
     for character in tag:
         if unicodedata.category(character) in ("Cc", "Cs"):
-            raise InputError(f"the tag {text[:40]!r} holds the control character {character!r}: remove it")
+            raise InputError(f"the tag {text[:40]!r} contains the control character {character!r}: remove it")
     return tag
 
 

@@ -215,7 +215,7 @@ def check_operation(operation: Operation, scenario: Scenario) -> None:
     if not 0 <= operation.node < scenario.nodes:
         raise InputError(
             f"operation {operation.operation} is by node {operation.node}, "
-            f"but the scenario has nodes 0 to {scenario.nodes - 1}; give it more nodes, or a trace of so many users"
+            f"but the scenario has nodes 0 to {scenario.nodes - 1}; set more nodes, or use a trace of fewer users"
         )
     check_end(f"operation {operation.operation}", operation.at_s, scenario)
 
@@ -224,7 +224,7 @@ def check_end(last: str, at_s: float, scenario: Scenario) -> None:
     if at_s > scenario.time.until_s:
         raise InputError(
             f"{last} is at {at_s:g} s, but the scenario ends at time.until_s = "
-            f"{scenario.time.until_s:g} s; give it a later end, or a shorter trace"
+            f"{scenario.time.until_s:g} s; set a later end, or use a shorter trace"
         )
 
 

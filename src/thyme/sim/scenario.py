@@ -107,7 +107,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise InputError(f"[churn] nodes: there is no node {strangers[0]}; the scenario has 0 to {present - 1}")
         if not (self.movement.knows_places or self.radio.plays_contacts):
             raise InputError(
-                f'[movement] model = "{model_of(self.movement)}" knows no positions; use it with [radio] model = "disc"'
+                f'[movement] model = "{model_of(self.movement)}" has no positions; use it with [radio] model = "disc"'
             )
         find_approach(self.approach).configure(self.settings)
         _check_fit(self.approach, self.movement)
@@ -142,7 +142,7 @@ def scenario_of(given: Mapping[str, Any], where: str | SettingsSource) -> Scenar
     if given.get("approach") != AUTO:
         return to_record(given, Scenario, where)
     if given.get("settings"):
-        raise InputError('approach = "auto" takes no settings; name the approach that they are of')
+        raise InputError('approach = "auto" takes no settings; name the approach that they belong to')
     left_open = to_record({key: value for key, value in given.items() if key != "approach"}, Scenario, where)
     return msgspec.structs.replace(left_open, approach=_decided(left_open))
 
@@ -152,7 +152,7 @@ def load_scenario(path: Path, changes: Mapping[str, Any] | None = None) -> Scena
     beside it, those of `--set` where the command is given."""
     given, source = read_toml(path)
     if isinstance(given.get("scenario"), dict):
-        raise InputError(f"{path}: it has a section [scenario], so it is a study; play it: thyme study {path}")
+        raise InputError(f"{path}: it has a section [scenario], so it is a study; run it with: thyme study {path}")
     resolve_beside(given, "movement.file", path.parent)
     for key, value in (changes or {}).items():
         set_key(given, key, value, Scenario)
@@ -185,7 +185,7 @@ def _check_fit(approach: str, movement: MovementModel) -> None:
     if reason:
         fitting = [name for name in APPROACHES if not misfit(name, movement)]
         raise InputError(
-            f'{reason}, and [movement] model = "{model_of(movement)}" tells only who meets whom; '
+            f'{reason}, and [movement] model = "{model_of(movement)}" says only who meets whom; '
             f"approaches that fit: {', '.join(fitting)}"
         )
 
@@ -195,7 +195,7 @@ def _decided(scenario: Scenario) -> str:
     matches and deletes."""
     kind = crowd_of(scenario)
     if kind is None:
-        raise InputError('approach = "auto": how people of this movement stand and walk is not known; name an approach')
+        raise InputError('approach = "auto": this movement model does not say how many people walk; name an approach')
     return decide(kind, Needs(positions=scenario.movement.knows_places)).approach
 
 

@@ -31,7 +31,7 @@ from thyme.papers.walks.readings import WalkOptions
         ({"walker": {"longest_pause_s": 0.0}}, "longest_pause_s is 0; "),
         ({"walker": {"shut_attempts": 0}}, "shut_attempts is 0"),
         ({"walker": {"method": "fastest"}}, "fastest"),
-        ({"walker": {"alpha": float("inf")}}, "alpha is inf: a weight lies between 0 and 1000000"),
+        ({"walker": {"alpha": float("inf")}}, "alpha is inf; expected a weight from 0 to 1000000"),
         ({"walker": {"beta": float("nan")}}, "beta is nan"),
         ({"filters": {"cells": 0}}, "cells"),
         ({"filters": {"hashes": 0}}, "hashes"),

@@ -91,7 +91,7 @@ def test_a_trace_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     file.write_text(TRACE)
     with pytest.raises(InputError, match="has 3 nodes; the scenario has 2"):
         Run(scenario(file, nodes=2))
-    with pytest.raises(InputError, match="knows no positions"):
+    with pytest.raises(InputError, match="has no positions"):
         Run(scenario(file, radio={"model": "wifi"}))
     with pytest.raises(InputError):
         Run(scenario(tmp_path / "nowhere.txt"))

@@ -30,9 +30,9 @@ class FilterOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if not 8 <= self.cells <= 65_536:
-            raise InputError(f"filter cells is {self.cells}: it lies between 8 and 65536")
+            raise InputError(f"filter cells is {self.cells}; expected 8 to 65536")
         if not 1 <= self.hashes <= 16:
-            raise InputError(f"filter hashes is {self.hashes}: it lies between 1 and 16")
+            raise InputError(f"filter hashes is {self.hashes}; expected 1 to 16")
 
 
 def cells_of_tag(tag: str, options: FilterOptions) -> tuple[int, ...]:

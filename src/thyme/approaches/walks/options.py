@@ -26,9 +26,9 @@ def check_weights(alpha: float, beta: float) -> None:
     """The weights of cost (2): none negative, one of them positive."""
     for name, weight in (("alpha", alpha), ("beta", beta)):
         if not 0.0 <= weight <= MAX_WEIGHT:
-            raise InputError(f"{name} is {weight}: a weight lies between 0 and {MAX_WEIGHT:.0f}")
+            raise InputError(f"{name} is {weight}; expected a weight from 0 to {MAX_WEIGHT:.0f}")
     if alpha + beta == 0.0:
-        raise InputError("alpha + beta is 0: one of the two weights has to be positive")
+        raise InputError("alpha + beta is 0: at least one of the two weights must be positive")
 
 
 class WalkerOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

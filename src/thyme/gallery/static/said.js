@@ -2,7 +2,7 @@
 // sentence that is missing here is shown as it was said, and as the node's.
 
 export const said = [
-  [/^give your name, which others see with your photos$/, {
+  [/^give your name; others see it with your photos$/, {
     pt: "Indique o seu nome, que os outros veem com as suas fotos.",
     es: "Dé su nombre, que los demás ven con sus fotos.",
     fr: "Donnez votre nom, que les autres voient avec vos photos.",
@@ -52,17 +52,17 @@ export const said = [
     es: "Esto no es una foto que se pueda compartir; se aceptan JPEG, PNG, WebP y GIF.",
     fr: "Ce n’est pas une photo que l’on peut partager ; JPEG, PNG, WebP et GIF sont acceptés.",
   }],
-  [/^the photo is broken and cannot be read$/, {
+  [/^the photo is damaged and cannot be read$/, {
     pt: "A foto está danificada e não se consegue ler.",
     es: "La foto está dañada y no se puede leer.",
     fr: "La photo est abîmée et ne peut être lue.",
   }],
-  [/^the (\S+) file is broken$/, {
+  [/^the (\S+) file is damaged$/, {
     pt: "O ficheiro $1 está danificado.",
     es: "El archivo $1 está dañado.",
     fr: "Le fichier $1 est abîmé.",
   }],
-  [/^the picture unfolds to too many pixels; at most (\S+) million can be shown$/, {
+  [/^the picture has too many pixels; at most (\S+) million can be shown$/, {
     pt: "A imagem tem demasiados pontos; só se mostram até $1 milhões.",
     es: "La imagen tiene demasiados puntos; solo se muestran hasta $1 millones.",
     fr: "L’image a trop de points ; on n’en affiche que $1 millions au plus.",
@@ -127,7 +127,7 @@ export const said = [
     es: "Elija entre 1 y $1 fotos para un archivo.",
     fr: "Choisissez de 1 à $1 photos pour une archive.",
   }],
-  [/^the place is not on this map$/, {
+  [/^this position is outside the map$/, {
     pt: "Esse lugar não está neste mapa.",
     es: "Ese lugar no está en este mapa.",
     fr: "Ce lieu n’est pas sur cette carte.",
@@ -157,12 +157,12 @@ export const said = [
     es: "No existe: $1.",
     fr: "N’existe pas : $1.",
   }],
-  [/^(\d+) retrievals are under way; wait for some of them to end$/, {
+  [/^(\d+) retrievals are in progress; wait for some to finish$/, {
     pt: "Já há $1 transferências em curso; espere que algumas terminem.",
     es: "Ya hay $1 descargas en curso; espere a que terminen algunas.",
     fr: "$1 téléchargements sont en cours ; attendez que certains finissent.",
   }],
-  [/^say at least one tag that is wanted; .+$/, {
+  [/^give at least one tag to search for; .+$/, {
     pt: "Diga pelo menos uma etiqueta que quer; só o que não quer não basta para procurar.",
     es: "Diga al menos una etiqueta que quiera; lo que no quiere no basta para buscar.",
     fr: "Donnez au moins une étiquette voulue ; ce qui n’est pas voulu ne suffit pas pour chercher.",
@@ -187,12 +187,12 @@ export const said = [
     es: "La etiqueta $1 está vacía.",
     fr: "L’étiquette $1 est vide.",
   }],
-  [/^the tag (.+) has (\d+) characters: at most (\d+) can be$/, {
+  [/^the tag (.+) has (\d+) characters: at most (\d+) are allowed$/, {
     pt: "A etiqueta $1 tem $2 caracteres; no máximo podem ser $3.",
     es: "La etiqueta $1 tiene $2 caracteres; como máximo pueden ser $3.",
     fr: "L’étiquette $1 a $2 caractères ; au plus $3.",
   }],
-  [/^the tag (.+) holds the control character (.+): remove it$/, {
+  [/^the tag (.+) contains the control character (.+): remove it$/, {
     pt: "A etiqueta $1 tem um carácter invisível ($2); retire-o.",
     es: "La etiqueta $1 tiene un carácter invisible ($2); quítelo.",
     fr: "L’étiquette $1 contient un caractère invisible ($2) ; retirez-le.",

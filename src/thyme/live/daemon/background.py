@@ -25,7 +25,7 @@ def start(arguments: Sequence[str], control: Path, log: Path) -> StatusView:
     """Run `thyme` with these arguments in the background; how its node is, once it answers."""
     with suppress(NoDaemon):
         running = Client(control).status()
-        raise InputError(f"node {running.node} runs already ({control}); end it with: thyme node stop")
+        raise InputError(f"node {running.node} is already running ({control}); stop it with: thyme node stop")
     log.parent.mkdir(parents=True, exist_ok=True)
     before = log.stat().st_size if log.exists() else 0
     with log.open("ab") as file:
@@ -48,4 +48,4 @@ def start(arguments: Sequence[str], control: Path, log: Path) -> StatusView:
         file.seek(max(before, log.stat().st_size - SHOWN_BYTES))
         said = file.read().decode("utf-8", "replace").strip()
     last = said.splitlines()[-1].removeprefix("thyme: ") if said else "it said nothing"
-    raise InputError(f"the node did not start: {last} (all it said is in {log})")
+    raise InputError(f"the node did not start: {last} (its full output: {log})")

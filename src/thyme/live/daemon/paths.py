@@ -26,7 +26,7 @@ def control_path(given: str = "") -> Path:
 def expect_own(path: Path) -> None:
     """InputError if another user made this file or folder: its server is not this user's node."""
     if hasattr(os, "getuid") and path.stat().st_uid != os.getuid():
-        raise InputError(f"{path} belongs to another user; name a socket of your own with --control")
+        raise InputError(f"{path} belongs to another user; choose your own socket with --control")
 
 
 def log_path(given: str = "") -> Path:

@@ -113,7 +113,7 @@ class Map:
                 stage.area.cut_at_m = None
                 stage.area.cut_links.clear()
             case _:
-                raise InputError(f"there is no deed {action.do!r}")
+                raise InputError(f"there is no action {action.do!r}")
         target = (
             "" if action.node < 0 else f" node {action.node}" + (f" and {action.other}" if action.other >= 0 else "")
         )

@@ -133,7 +133,9 @@ class Stage:
         give_up_s = time.monotonic() + JOIN_S
         while not all(member.state is not None and member.state.joined for member in self.members if member.on):
             if time.monotonic() > give_up_s:
-                raise InputError(f"not all members joined within {JOIN_S:g} s; start fewer, or on a less busy machine")
+                raise InputError(
+                    f"not all members joined within {JOIN_S:g} s; start fewer nodes, or use a less busy machine"
+                )
             await asyncio.sleep(LOOK_S)
 
     async def close(self) -> None:
@@ -155,7 +157,7 @@ class Stage:
         """Switch a member on; it finds the store that an earlier life left."""
         member = self.members[node]
         if member.on:
-            raise InputError(f"node {node} runs already")
+            raise InputError(f"node {node} is already running")
         async with self._starting:
             member.listening.clear()
             member.state, member.lives = None, member.lives + 1

@@ -97,7 +97,9 @@ class TrialOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if not 0 <= self.walkers <= self.nodes:
             raise InputError(f"{self.walkers} of {self.nodes} members cannot walk")
         if self.cut is not None and not 0.0 <= self.cut[0] < self.cut[1]:
-            raise InputError(f"the cut lasts from {self.cut[0]:g} to {self.cut[1]:g} s; its beginning comes first")
+            raise InputError(
+                f"the cut lasts from {self.cut[0]:g} to {self.cut[1]:g} s; expected the start before the end"
+            )
 
 
 class Trial:

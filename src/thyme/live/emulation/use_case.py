@@ -97,7 +97,7 @@ async def _play(options: UseCaseOptions, folder: Path) -> tuple[Played, list[Pat
 class UseCase:
     def __init__(self, options: UseCaseOptions, folder: Path) -> None:
         if options.nodes < 2:
-            raise InputError(f"a crowd of {options.nodes}; two cells take at least 2 nodes")
+            raise InputError(f"a crowd of {options.nodes}; two cells need at least 2 nodes")
         self._options = options
         self._random = Random(f"{options.seed}/use case")
         self.roles = self._drawn_roles()

@@ -53,7 +53,7 @@ class Contents:
             return self._note(metadata, DONE, metadata.size_bytes)
         if key not in self._tasks:
             if len(self._tasks) >= self._options.retrievals:
-                raise InputError(f"{len(self._tasks)} retrievals are under way; wait for some of them to end")
+                raise InputError(f"{len(self._tasks)} retrievals are in progress; wait for some to finish")
             self._errors.pop(key, None)
             self._note(metadata, RUNNING, 0)
             self._tasks[key] = asyncio.get_running_loop().create_task(self._retrieve(metadata))

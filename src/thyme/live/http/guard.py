@@ -55,7 +55,7 @@ def kept_token(file: Path) -> str:
         with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as out:
             out.write(token)
     if not MIN_TOKEN_CHARS <= len(token) <= MAX_TOKEN_CHARS:
-        raise InputError(f"{file} does not hold a token; remove it, and a new one is made")
+        raise InputError(f"{file} contains no token; remove it, and a new one is created")
     return token
 
 

@@ -99,7 +99,7 @@ class NodeInterface:
         subscription = Subscription.to_query(key, query, TimeFrame.always())
         parts = subscription.conjunctions
         if self.node.device.approach.capabilities.needs_positive_literal and not all(part.positive for part in parts):
-            raise InputError("say at least one tag that is wanted; only what is unwanted is not enough to search for")
+            raise InputError("give at least one tag to search for; tags to exclude are not enough")
         shown = tuple(views.ConjunctionView(part.positive, part.negative) for part in parts)
         return views.QueryView(query.text, query.tags(), shown)
 
@@ -163,7 +163,7 @@ class NodeInterface:
         upload = self.uploads.get(request.path_params["upload"])
         given = request.headers.get("upload-offset", "")
         if not given:
-            raise InputError("say where the part begins, with Upload-Offset: NUMBER")
+            raise InputError("give the start of this part in the header Upload-Offset: NUMBER")
         here = await self.uploads.add(upload, whole_number("Upload-Offset", given), request.stream())
         if here < upload.size_bytes:
             return views.UploadView(upload.upload, upload.name, here, upload.size_bytes)

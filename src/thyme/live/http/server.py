@@ -82,7 +82,7 @@ class HttpServer:
         uploads and contents; without it, they go with the server. `names` are further hosts that it is served under.
         `admit` says who may come without the token."""
         if not listen and unix is None:
-            raise InputError("say where to serve: an address of this machine, or the path of a Unix socket")
+            raise InputError("give an address to serve on: an address of this machine, or the path of a Unix socket")
         self._node, self._listen, self._unix = node, listen, unix
         self._options = options or HttpOptions()
         self._more_endpoints, self._more_routes, self._public = more_endpoints, more_routes, public
@@ -300,11 +300,11 @@ def _unix_socket(path: Path) -> socket.socket:
 def _remove_dead(path: Path) -> None:
     with suppress(FileNotFoundError):
         if not S_ISSOCK(path.stat().st_mode):
-            raise InputError(f"{path} exists and is no socket; choose another path")
+            raise InputError(f"{path} exists and is not a socket; choose another path")
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
             try:
                 probe.connect(os.fspath(path))
             except ConnectionRefusedError:
                 path.unlink()
                 return
-        raise InputError(f"a node serves on {path} already")
+        raise InputError(f"a node already serves on {path}")

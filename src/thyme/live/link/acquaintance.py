@@ -187,7 +187,7 @@ class Acquaintance:
 
     def _meet_twin(self, who: str) -> None:
         self._progress(refused=True)
-        self._warn(f"another node also calls itself node {self._node}, {who}: give each node an id of its own")
+        self._warn(f"another node also uses id {self._node}, {who}: give each node its own id")
 
     def _handle_greeting(self, frame: Frame, address: Address) -> str:
         try:

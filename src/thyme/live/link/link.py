@@ -168,7 +168,7 @@ class Link:
         """Make these addresses peers, and greet them until they answer."""
         listed = list(addresses)
         if self._address in listed:
-            raise InputError(f"peer {address_text(self._address)} is this node's own address; name the others'")
+            raise InputError(f"peer {address_text(self._address)} is this node's own address; list only other nodes")
         if len(listed) > self._options.peers.most:
             raise InputError(f"{len(listed)} peers are listed; a node has at most {self._options.peers.most}")
         self.acquaintance.greet(listed)

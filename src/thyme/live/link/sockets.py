@@ -339,7 +339,7 @@ def _bound_socket(address: Address, receive_buffer_bytes: int) -> socket.socket:
         bound.close()
         if error.errno == errno.EADDRINUSE:
             raise InputError(
-                f"cannot listen on {address_text(address)}: the port is in use; choose another or stop who has it"
+                f"cannot listen on {address_text(address)}: the port is in use; choose another or stop its program"
             ) from error
         raise InputError(f"cannot listen on {address_text(address)}: {error.strerror or error}") from error
     return bound

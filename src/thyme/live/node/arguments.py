@@ -69,9 +69,9 @@ def span_s(span: object) -> float:
         case float() | int() if not isinstance(span, bool):
             seconds = float(span)
         case _:
-            raise InputError(f"{span!r} is not a length of time; give seconds, a timedelta, or a text such as '10m'")
+            raise InputError(f"{span!r} is not a duration; give seconds, a timedelta, or a string such as '10m'")
     if not seconds > 0.0:
-        raise InputError(f"the length of time {span!r} is not longer than nothing")
+        raise InputError(f"the duration {span!r} is not positive")
     return seconds
 
 
@@ -133,7 +133,7 @@ def options_of(node: int | None, options: NodeOptions) -> tuple[Namespace, Devic
         raise InputError(f"a node has no option {unknown!r}; {meant}")
     name, passphrase = options.get("namespace", DEFAULT_NAME), options.get("passphrase", "")
     if not isinstance(name, str) or not isinstance(passphrase, str):
-        raise InputError("namespace and passphrase are texts")
+        raise InputError("namespace and passphrase must be strings")
     refuse_auto(options.get("approach"))
     namespace = namespace_of(name or DEFAULT_NAME, passphrase)
     given: dict[str, Any] = {"node": node or 0, **options, "namespace": namespace.name}
@@ -142,7 +142,7 @@ def options_of(node: int | None, options: NodeOptions) -> tuple[Namespace, Devic
         given["settings"] = with_defaults(given.get("settings", {}), found)
     peers = given.get("peers", ())
     if isinstance(peers, str):
-        raise InputError(f"peers is the text {peers!r}; give a list of addresses, such as [{peers!r}]")
+        raise InputError(f"peers is the string {peers!r}; give a list of addresses, such as [{peers!r}]")
     if "name" in options:
         given["name"] = device_name_of(options["name"])
     try:
@@ -157,7 +157,7 @@ def options_of(node: int | None, options: NodeOptions) -> tuple[Namespace, Devic
     if not checked.position_file:
         return namespace, checked
     if "position" in options:
-        raise InputError(f"a position and the position file {checked.position_file} are given; one of them is enough")
+        raise InputError(f"a position and the position file {checked.position_file} are both given; give only one")
     here = read_position(Path(checked.position_file).expanduser())
     return namespace, msgspec.structs.replace(checked, position=here)
 
@@ -185,21 +185,21 @@ def place_of(
 
 def path_of(path: object) -> Path:
     if not isinstance(path, str | os.PathLike):
-        raise InputError(f"the path is {path!r}; give a text or a pathlib.Path")
+        raise InputError(f"the path is {path!r}; give a string or a pathlib.Path")
     return Path(path)
 
 
 def query_of(query: object) -> Query:
     if not isinstance(query, str):
-        raise InputError(f"the query is {query!r}; give a text, such as 'goal & !replay'")
+        raise InputError(f"the query is {query!r}; give a string, such as 'goal & !replay'")
     return parse_query(query)
 
 
 def name_of(oid: object) -> str:
     if not isinstance(oid, str):
-        raise InputError(f"the name of an object is {oid!r}; give a text")
+        raise InputError(f"the name of an object is {oid!r}; give a string")
     if len(oid) > MAX_NAME_CHARS:
-        raise InputError(f"the name {oid[:20]!r}… has {len(oid)} characters: at most {MAX_NAME_CHARS} can be")
+        raise InputError(f"the name {oid[:20]!r}… has {len(oid)} characters: at most {MAX_NAME_CHARS} are allowed")
     return oid
 
 
@@ -212,7 +212,7 @@ def bytes_of(name: str, given: object) -> bytes:
             return given.encode()
         case bytes() | bytearray() | memoryview():
             return bytes(given)
-    raise InputError(f"the {name} is of type {type(given).__name__}; give bytes or a text")
+    raise InputError(f"the {name} is of type {type(given).__name__}; give bytes or a string")
 
 
 def parse_key(text: str) -> ObjectKey:
@@ -231,7 +231,7 @@ def wanted_of(what: object) -> Metadata | ObjectKey:
             return what.metadata
         case str():
             return parse_key(what)
-    raise InputError(f"{what!r} is no object; give a notification, its metadata, or a key such as 'photo@1'")
+    raise InputError(f"{what!r} is not an object; give a notification, its metadata, or a key such as 'photo@1'")
 
 
 def number_of(what: object) -> int:
@@ -242,4 +242,4 @@ def number_of(what: object) -> int:
             return what.sid
         case int() if not isinstance(what, bool):
             return what
-    raise InputError(f"{what!r} is no subscription; give what `subscribe` returned, or its number")
+    raise InputError(f"{what!r} is not a subscription; give the one that `subscribe` returned, or its number")

@@ -201,7 +201,7 @@ class Device:
         await self.host.link.acquainted(self.options.greet_patience_s)
         await self._find_somebody()
         if self.host.link.acquaintance.refused:
-            raise InputError(f"another node also calls itself node {self.host.node}; give each node an id of its own")
+            raise InputError(f"another node also uses id {self.host.node}; give each node its own id")
         self.host.time.joined = True
         self.approach.join()
 

@@ -279,7 +279,7 @@ class Insertions:
             return
         key, store = device.approach.new_key(oid), device.host.store
         if key in self._laying:
-            raise InputError(f"object {oid!r} is being inserted")
+            raise InputError(f"object {oid!r} is still being inserted")
         self._laying.add(key)
         try:
             content = await laid(store, key, cast(Outside, data))

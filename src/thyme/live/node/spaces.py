@@ -80,7 +80,7 @@ class Spaces:
         has for the expected crowd. With an area, positions can be latitude and longitude."""
         approach, settings, _ = resolved(approach, settings, expected)
         if self.keyring.find(name) is not None:
-            raise InputError(f"this device has joined a namespace {name!r} already; leave it, or choose another name")
+            raise InputError(f"this device has already joined a namespace {name!r}; leave it, or choose another name")
         made = Namespace.drawn(name) if closed else Namespace.open(name)
         return await self._join(msgspec.structs.replace(made, approach=approach, settings=settings, area=area), {})
 
@@ -119,9 +119,9 @@ class Spaces:
 
     async def _enter(self, namespace: Namespace, options: NodeOptions) -> Node:
         if namespace.name in self.nodes:
-            raise InputError(f"this device shares in namespace {namespace.name!r} already")
+            raise InputError(f"this device already shares in namespace {namespace.name!r}")
         if len(self.nodes) >= MAX_SPACES:
-            raise InputError(f"this device shares in {MAX_SPACES} namespaces; leave one of them first")
+            raise InputError(f"this device already shares in {MAX_SPACES} namespaces; leave one of them first")
         given: NodeOptions = {
             "name": kept_name(self._folder),
             **self._options,

@@ -25,7 +25,7 @@ LEFT_OUT = {LOCK, SPARE, "http", "damaged"}
 def back_up(folder: Path, archive: Path) -> int:
     """Write a backup of a node's folder; how many files it has."""
     if not (folder / KEY_FILE).is_file():
-        raise InputError(f"{folder} has no key of a node ({KEY_FILE}); name the node's folder with --store")
+        raise InputError(f"{folder} contains no node key ({KEY_FILE}); give the node's folder with --store")
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not LEFT_OUT & {*_parts(folder, path)}]
     with ExitStack() as stack:
         for database in folder.rglob(NAME):
@@ -49,11 +49,11 @@ def restore(archive: Path, folder: Path) -> int:
         with tarfile.open(archive, "r:gz") as tar, drafted(folder) as draft:
             members = tar.getmembers()
             if KEY_FILE not in {member.name for member in members}:
-                raise InputError(f"{archive} is no backup of a node: it has no {KEY_FILE}")
+                raise InputError(f"{archive} is not a backup of a node: it has no {KEY_FILE}")
             draft.mkdir(mode=0o700)
             tar.extractall(draft, members, filter="data")
     except tarfile.TarError as error:
-        raise InputError(f"{archive} is no backup of a node: {error}") from error
+        raise InputError(f"{archive} is not a backup of a node: {error}") from error
     return len(members)
 
 

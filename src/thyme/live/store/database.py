@@ -77,7 +77,7 @@ def hold(folder: Path) -> sqlite3.Connection:
     except sqlite3.OperationalError as error:
         connection.close()
         if "locked" in str(error):
-            raise InputError(f"{folder} is in use by another node; give each node a --store of its own") from error
+            raise InputError(f"{folder} is in use by another node; give each node its own --store") from error
         raise InputError(f"cannot keep a store in {folder}: {error}") from error
     return connection
 
@@ -117,7 +117,9 @@ def _bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("BEGIN IMMEDIATE")
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version > VERSION:
-        raise InputError(f"{path} was written by a newer Thyme (schema {version}; this one reads {VERSION}); update it")
+        raise InputError(
+            f"{path} was written by a newer Thyme (schema {version}; this one reads {VERSION}); update Thyme"
+        )
     steps: list[Step] = [SCHEMA] if version == 0 else [MIGRATIONS[number] for number in range(version, VERSION)]
     for step in steps:
         if not isinstance(step, str):

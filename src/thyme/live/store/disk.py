@@ -265,7 +265,9 @@ def _check_owner(connection: sqlite3.Connection, folder: Path, about: dict[str, 
     found = dict(connection.execute("SELECT name, value FROM about"))
     for name, value in about.items():
         if found.get(name, value) != value:
-            raise InputError(f"{folder} is the store of another node ({name} {found[name]}, not {value}); name another")
+            raise InputError(
+                f"{folder} is the store of another node ({name} {found[name]}, not {value}); choose another folder"
+            )
         connection.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (name, value))
 
 

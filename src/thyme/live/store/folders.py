@@ -13,7 +13,7 @@ from thyme.live.trust.namespaces import DEFAULT_NAME, Namespace
 from thyme.model.errors import InputError
 
 MEMORY = "memory"
-"""In place of a folder: forget everything at the end."""
+"""Instead of a folder: keep nothing after the end."""
 
 
 Place = Store | str | os.PathLike[str] | None
@@ -34,7 +34,7 @@ def open_store(
             return MemoryStore()
         return DiskStore(Path(where).expanduser(), _about(node, approach, name), options)
     if not hasattr(where, "items"):
-        raise InputError(f"store is {where!r}; give a folder, or {MEMORY!r} to forget everything at the end")
+        raise InputError(f"store is {where!r}; give a folder, or {MEMORY!r} to keep nothing after the end")
     return where
 
 

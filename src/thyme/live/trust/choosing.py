@@ -69,8 +69,8 @@ def refuse_auto(approach: object) -> None:
     """A node cannot decide by itself: others might decide otherwise."""
     if approach == AUTO:
         raise InputError(
-            "approach auto is for who makes a namespace (thyme namespace new NAME --approach auto --people 300); a "
-            "node runs its namespace's approach: leave it out, or name one"
+            "approach auto is resolved when a namespace is created (thyme namespace new NAME --approach auto --people "
+            "300); a node uses its namespace's approach: leave auto out, or name an approach"
         )
 
 
@@ -102,11 +102,13 @@ def resolved(
     """The approach and the settings of a new namespace, and how they were decided if they were."""
     if approach != AUTO:
         if expected is not None:
-            raise InputError(f"the expected crowd decides nothing where approach {approach!r} is named; leave one out")
+            raise InputError(
+                f"the expected crowd is used only with approach auto, not with {approach!r}; leave one out"
+            )
         return approach, settings or {}, None
     if settings:
-        raise InputError("approach auto takes no settings; name the approach that they are of")
+        raise InputError("approach auto takes no settings; name the approach that they belong to")
     if expected is None:
-        raise InputError("approach auto: say what crowd is expected, at least how many people")
+        raise InputError("approach auto: describe the expected crowd, at least the number of people")
     decision, found = choose(expected)
     return decision.approach, found, decision

@@ -19,7 +19,7 @@ MAX_NAME_BYTES = 32
 def device_name_of(text: object) -> str:
     """A name that a person gave; InputError if it cannot be one."""
     if not isinstance(text, str) or not text.strip() or not text.isprintable():
-        raise InputError(f"the device's name is {text!r}; give a text of one line, such as anna")
+        raise InputError(f"the device's name is {text!r}; give a single line of text, such as anna")
     if len(text.strip().encode()) > MAX_NAME_BYTES:
         raise InputError(f"the device's name {text.strip()!r} has more than {MAX_NAME_BYTES} bytes")
     return text.strip()

@@ -81,11 +81,11 @@ def kept_identity(folder: Path) -> Identity:
             _write_new(path)
         seed = path.read_bytes()
     except OSError as error:
-        raise InputError(f"the key of this node cannot be kept in {path}: {error.strerror or error}") from error
+        raise InputError(f"the key of this node cannot be saved in {path}: {error.strerror or error}") from error
     if len(seed) != SEED_BYTES:
         raise InputError(
-            f"{path} is not a key: it has {len(seed)} bytes in place of {SEED_BYTES}. Put back the right one; without "
-            "it, this node is another one and cannot delete what it inserted"
+            f"{path} is not a key: it has {len(seed)} bytes instead of {SEED_BYTES}. Restore the right one; with "
+            f"another key, this device is another node and cannot delete what it inserted"
         )
     return Identity(seed)
 

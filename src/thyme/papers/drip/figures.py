@@ -72,7 +72,9 @@ def meeting_time(grid_nodes: float, brokers: int) -> float:
         raise InputError(f"N is {grid_nodes:g} and k is {brokers}; expected N > 1 and k of at least 1")
     alpha = 2.0 * sqrt(grid_nodes / (pi * brokers))
     if alpha <= 0.5:
-        raise InputError(f"α is {alpha:g} with N = {grid_nodes:g} and k = {brokers}; expected α > 1/2: fewer brokers")
+        raise InputError(
+            f"α is {alpha:g} with N = {grid_nodes:g} and k = {brokers}; expected α > 1/2: use fewer brokers"
+        )
     return 0.5 * grid_nodes * (0.34 * log(grid_nodes) - 2.0 + alpha / (2.0 * alpha - 1.0))
 
 

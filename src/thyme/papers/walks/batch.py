@@ -125,12 +125,12 @@ def _check(nodes: int, counts: Sequence[int], networks: int, draws: int) -> None
     for initiators in counts:
         if not 2 <= initiators <= nodes:
             raise InputError(
-                f"initiators is {initiators}: it lies between 2, for two walks to meet, and the {nodes} nodes"
+                f"initiators is {initiators}; expected 2, so that two walks can meet, to the {nodes} nodes"
             )
     if not 1 <= networks <= MAX_NETWORKS:
-        raise InputError(f"networks is {networks}: it lies between 1 and {MAX_NETWORKS}")
+        raise InputError(f"networks is {networks}; expected 1 to {MAX_NETWORKS}")
     if not 1 <= draws <= MAX_DRAWS:
-        raise InputError(f"draws is {draws}: it lies between 1 and {MAX_DRAWS}")
+        raise InputError(f"draws is {draws}; expected 1 to {MAX_DRAWS}")
 
 
 @compiled

@@ -89,13 +89,13 @@ def draw_graph(
 ) -> UnitDiscGraph:
     """The connected unit disc graph named by (seed, nodes, network)."""
     if not 0 <= seed <= MAX_SEED:
-        raise InputError(f"seed is {seed}: it lies between 0 and {MAX_SEED}")
+        raise InputError(f"seed is {seed}; expected 0 to {MAX_SEED}")
     if not 2 <= nodes <= MAX_NODES:
-        raise InputError(f"nodes is {nodes}: a network has between 2 and {MAX_NODES} nodes")
+        raise InputError(f"nodes is {nodes}; expected 2 to {MAX_NODES} nodes")
     if not (isfinite(radius) and 0.0 < radius <= sqrt(2.0)):
-        raise InputError(f"radius is {radius}: in the unit square it lies above 0 and at most at √2")
+        raise InputError(f"radius is {radius}; in the unit square, expected more than 0 and at most √2")
     if max_graph_draws < 1:
-        raise InputError(f"max_graph_draws is {max_graph_draws}: at least one placement has to be drawn")
+        raise InputError(f"max_graph_draws is {max_graph_draws}; expected at least 1")
     dice = np.zeros(1, np.uint64)
     reseed(dice, seed, nodes, network, 0, 0)
     placements, x, y = _place_connected(dice, nodes, radius, max_graph_draws)

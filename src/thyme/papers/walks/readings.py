@@ -119,9 +119,9 @@ class WalkOptions(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.method not in get_args(Method):
-            raise InputError(f"method is {self.method!r}: it is one of {', '.join(get_args(Method))}")
+            raise InputError(f"method is {self.method!r}; expected one of {', '.join(get_args(Method))}")
         if not 1 <= self.branches <= MAX_BRANCHES:
-            raise InputError(f"branches is {self.branches}: a walk has 1 to {MAX_BRANCHES} branches")
+            raise InputError(f"branches is {self.branches}; expected 1 to {MAX_BRANCHES}")
         check_weights(self.alpha, self.beta)
         if not 0.0 < self.penalty <= MAX_WEIGHT:
             raise InputError(
@@ -129,7 +129,7 @@ class WalkOptions(msgspec.Struct, frozen=True):
                 f"and at most {MAX_WEIGHT:.0f}"
             )
         if self.max_hops < 1:
-            raise InputError(f"max_hops is {self.max_hops}: at least one hop has to be allowed")
+            raise InputError(f"max_hops is {self.max_hops}; expected at least 1")
 
 
 class Rules(NamedTuple):

@@ -113,7 +113,7 @@ def plan_ingestion(
     sizes = {str(file): _file_bytes(file) for file in files}
     changed = [name for name, size in sizes.items() if before.get(name, size) != size]
     if changed:
-        raise InputError(f"{changed[0]}: has changed since {out} was made of it; ingest all files into a new dataset")
+        raise InputError(f"{changed[0]}: has changed since {out} was made from it; ingest all files into a new dataset")
     new = [file for file in files if str(file) not in before]
     parts = plan_parts(new, options.columns, options.join_text) if new or not append else []
     return Ingestion(parts, {str(file): sizes[str(file)] for file in new}, before)

@@ -117,7 +117,7 @@ class PostsReader(DataSourceReader):
     def _plan(self) -> list[FilePart]:
         paths = json.loads(self._options["paths"]) if "paths" in self._options else [self._options.get("path", "")]
         if not all(paths):
-            raise InputError("no file is named; expected spark.read.format('thyme_posts').load(PATHS)")
+            raise InputError("no files are given; expected spark.read.format('thyme_posts').load(PATHS)")
         columns = parse_map(self._options["map"]) if "map" in self._options else None
         return plan_parts(find_files(paths), columns, self._options.get("join_text", "").lower() == "true")
 

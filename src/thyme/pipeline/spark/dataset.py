@@ -89,7 +89,7 @@ def check_place(place: Place) -> None:
     made: list[Path] = []
     try:
         if place.exists() or place.is_symlink():
-            raise InputError(f"{place}: exists already, and a dataset is never changed; choose another place")
+            raise InputError(f"{place}: exists already, and datasets are never overwritten; choose another place")
         for folder in (*reversed(place.parents), place):
             if not folder.exists():
                 folder.mkdir()
@@ -112,9 +112,9 @@ def local_uri(path: Path | str) -> str:
 def _check_store(place: Remote) -> None:
     try:
         if (place / MANIFEST).is_file():
-            raise InputError(f"{place}: exists already, and a dataset is never changed; choose another place")
+            raise InputError(f"{place}: exists already, and datasets are never overwritten; choose another place")
         if place.exists():
-            raise InputError(f"{place}: holds objects, but no whole dataset; remove them, or choose another place")
+            raise InputError(f"{place}: is not empty, and not a complete dataset; empty it, or choose another place")
     except OSError as error:
         raise _unwritable(place, error) from error
 
@@ -217,7 +217,7 @@ def check(path: Place | str, spark: SparkSession | None = None) -> None:
     place = place_of(path)
     try:
         if not exists(place):
-            raise InputError(f"{place}: no complete dataset is there")
+            raise InputError(f"{place}: there is no complete dataset")
         wrong = damage_of(place, describe_files(spark, place) if spark and isinstance(place, Path) else None)
     except OSError as error:
         raise InputError(f"{place}: cannot be read ({error.strerror or error})") from error

@@ -125,7 +125,7 @@ def watch_once(
     """What the logs in a folder tell now; with a checkpoint, since the last call."""
     with _watching(folder, options, master, places) as watch:
         if not watch.poll() and places.checkpoint is None:
-            raise InputError(f"{folder}: no event in it; expected the .jsonl or .parquet logs of live nodes")
+            raise InputError(f"{folder}: contains no events; expected the .jsonl or .parquet logs of live nodes")
         query = watch.begin(once=True)
         query.awaitTermination()
         watch.count(query)
@@ -175,7 +175,7 @@ def _watching(folder: Path, options: WatchOptions, master: str, places: WatchPla
         yield LogStream(spark, folder, places.checkpoint, options, places.sink)
         return
     if places.sink is not None and places.sink.exists():
-        raise InputError(f"{places.sink}: exists already; choose another place, or go on with --checkpoint")
+        raise InputError(f"{places.sink}: exists already; choose another place, or continue with --checkpoint")
     with tempfile.TemporaryDirectory(prefix="thyme-watch-", ignore_cleanup_errors=True) as work:
         yield LogStream(spark, folder, Path(work), options, places.sink)
 
@@ -191,7 +191,7 @@ def _take_checkpoint(checkpoint: Path, folder: Path, options: WatchOptions) -> N
             if theirs != ours:
                 raise InputError(f"{checkpoint}: is the checkpoint of another watch, {theirs}; choose another folder")
         elif any(checkpoint.iterdir()):
-            raise InputError(f"{checkpoint}: is not empty and holds no watch; choose a new folder")
+            raise InputError(f"{checkpoint}: is not empty and is not a checkpoint; choose a new folder")
         write_file(file, msgspec.json.encode(ours))
     except OSError as error:
         raise InputError(f"{checkpoint}: cannot be written ({error.strerror}); choose another folder") from error

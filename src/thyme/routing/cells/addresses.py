@@ -85,7 +85,7 @@ class GeographicOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     def __post_init__(self) -> None:
         if self.hop_limit < 0:
             raise InputError(
-                f"geographic hop_limit is {self.hop_limit}; expected at least 1, or 0 for what the area asks for"
+                f"geographic hop_limit is {self.hop_limit}; expected at least 1, or 0 to derive it from the area"
             )
         for name in ("node_tries", "cell_tries", "max_headings", "memory"):
             if getattr(self, name) < 1:

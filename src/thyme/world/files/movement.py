@@ -213,7 +213,7 @@ def _waypoints(movement: Movement, node: int, until_s: float) -> list[_Waypoint]
     for leg, (at_s, x_m, y_m, *_) in pairwise(legs):
         gone_s = at_s - leg.start_s
         if hypot(leg.x_m + leg.vx_mps * gone_s - x_m, leg.y_m + leg.vy_mps * gone_s - y_m) > JUMP_M:
-            raise InputError(f"node {node} jumps at {at_s:g} s; movement traces can only say straight ways")
+            raise InputError(f"node {node} jumps at {at_s:g} s; movement traces can only describe straight lines")
     end = movement.position(node, until_s)
     if until_s > waypoints[-1][0]:
         waypoints.append((until_s, end.x_m, end.y_m))

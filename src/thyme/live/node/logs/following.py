@@ -76,7 +76,7 @@ class FollowedNode:
             raise InputError(expected) from error
         if greeting.version != VERSION:
             raise InputError(
-                f"{self.name} tells its events in version {greeting.version}; this program reads {VERSION}"
+                f"{self.name} sends its events in version {greeting.version}; this program reads {VERSION}"
             )
         return greeting, rest
 
@@ -173,7 +173,7 @@ def _connect(address: Address, name: str, options: FollowingOptions) -> socket.s
         connection = socket.create_connection(address, options.patience_s)
     except OSError as error:
         raise InputError(
-            f"{name}: no node tells its events there ({error.strerror or error}); "
+            f"{name}: no node sends its events there ({error.strerror or error}); "
             f"start it with `thyme node start … --tell {name}`"
         ) from error
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -108,7 +108,7 @@ def _stored_files(store: Remote, pass_over: Callable[[Place], None]) -> Iterator
         above = Remote("/".join(plain))
         below = [above / name for name in sorted(above.sizes())]
     except OSError as error:
-        raise InputError(f"{store}: cannot be looked for ({error})") from error
+        raise InputError(f"{store}: cannot be listed ({error})") from error
     fitting = [one for one in below if above == store or fnmatch.fnmatchcase(one.uri, store.uri)]
     shown = [one for one in fitting if not _hidden(PurePosixPath(one.uri.removeprefix(f"{above}/")))]
     if not shown:
@@ -126,7 +126,7 @@ def _matches(pattern: str) -> list[Path]:
             return [path]
         return [Path(one) for one in sorted(glob.glob(pattern, recursive=True))]  # noqa: PTH207 - it may be absolute
     except OSError as error:
-        raise InputError(f"{pattern[:200]}: cannot be looked for ({error.strerror})") from error
+        raise InputError(f"{pattern[:200]}: cannot be listed ({error.strerror})") from error
 
 
 def _hidden(path: Path | PurePosixPath) -> bool:

@@ -74,7 +74,7 @@ def raise_if_unseen(source: FilePart, error: OSError) -> None:
     """A file that was there when the work was planned and is not there for whoever reads it is no damage."""
     if error.errno in _UNSEEN:
         raise InputError(
-            f"{source.path}: not there for the workers, or they may not read it ({error.strerror}); "
+            f"{source.path}: the Spark workers cannot read it ({error.strerror}); "
             "put the files where all machines see them at the same path"
         ) from error
 
