@@ -125,7 +125,7 @@ def test_an_upload_goes_on_where_it_broke_off(tmp_path: Path) -> None:
         assert (first.json()["offset"], first.json()["object"]) == (4_000, None)
         wrong = await a.patch(where, content=content[5_000:], headers={"upload-offset": "5000"})
         assert wrong.status_code == 409
-        assert "4000 bytes are here" in wrong.json()["error"]["message"]
+        assert "4000 bytes were received" in wrong.json()["error"]["message"]
         assert (await a.get(where)).json()["offset"] == 4_000
         last = await a.patch(where, content=content[4_000:], headers={"upload-offset": "4000"})
         assert last.json()["object"]["key"] == "big@1"

@@ -62,7 +62,7 @@ def test_a_disk_that_another_program_filled_refuses_contents_and_nothing_else(tm
         pytest.skip("mounts are not allowed here")
     assert done.stdout.splitlines() == [
         "delete ok",
-        "insert refused: ; make room on it, or delete objects of this node (thyme rm NAME)",
+        "insert refused: ; free some space, or delete objects of this node (thyme rm NAME)",
         "others retrieve ok",
         "others subscribe ok",
         "subscribe ok",

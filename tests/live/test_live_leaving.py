@@ -62,7 +62,7 @@ def test_who_leaves_an_empty_place_says_what_nobody_took_over(caplog: pytest.Log
             await one.close()
 
     asyncio.run(run())
-    assert "could not hand over all that it held" in caplog.text
+    assert "could not hand over everything that it held" in caplog.text
 
 
 def test_who_leaves_alone_does_not_warn_of_a_wait(caplog: pytest.LogCaptureFixture) -> None:

@@ -200,7 +200,7 @@ def test_unicasts_beyond_the_window_wait_their_turn_and_beyond_the_queue_are_dro
         await closed(sender, receiver)
 
     asyncio.run(scene())
-    assert "more waits to be sent than the link holds" in caplog.text
+    assert "the send queue of the link is full" in caplog.text
 
 
 def test_a_peer_that_does_not_answer_keeps_nobody_waiting() -> None:

@@ -94,7 +94,7 @@ def test_where_there_is_no_place_the_newcomer_is_told(caplog: pytest.LogCaptureF
             assert three.device.neighbours() == {}
 
     play(scene)
-    assert "has as many peers as it may have" in caplog.text
+    assert "has reached its limit of peers" in caplog.text
 
 
 def test_an_application_is_told_who_comes_and_who_goes() -> None:
@@ -141,7 +141,7 @@ def test_a_second_node_with_an_id_is_refused_and_the_first_goes_on_and_is_warned
 
     play(scene)
     assert caplog.text.count("another node also uses id 2") == 2
-    assert "both call themselves node 2" in caplog.text
+    assert "both use node id 2" in caplog.text
 
 
 def test_a_killed_node_comes_back_elsewhere_under_its_id() -> None:

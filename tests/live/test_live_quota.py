@@ -98,7 +98,7 @@ def test_what_is_dearest_goes_last_and_of_others_sole_copies_nothing(
         await kept.store.close()
 
     play(scene)
-    assert "let go of contents of 1000 bytes: 1 half-retrieved (made room)" in caplog.text
+    assert "removed contents of 1000 bytes: 1 half-retrieved (made room)" in caplog.text
 
 
 def test_little_room_is_made_room_of_before_it_is_none_and_what_is_in_use_stays(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ class Galleries:
         """
         namespace = gallery_namespace(asked)
         if len(self._known) >= MAX_GALLERIES and namespace.name not in self._known:
-            raise Fault(409, "full", f"this device knows {MAX_GALLERIES} galleries, which is all there can be")
+            raise Fault(409, "full", f"this device knows {MAX_GALLERIES} galleries, which is the limit")
         before = self._known.get(namespace.name)
         if before is not None and before.secret != namespace.secret:
             raise Fault(

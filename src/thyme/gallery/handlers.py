@@ -264,7 +264,7 @@ def gallery_endpoints(h: Handlers) -> list[Endpoint]:
         Endpoint("GET", f"{base}/guests", h.guests, "Guests of this device", gives=list[GuestView]),
         Endpoint("DELETE", f"{base}/guests/{{id}}", h.remove_guest, "Remove a guest; publications stay", status=204),
         Endpoint("GET", f"{base}/events", h.events, "What happens now", gives_type="text/event-stream"),
-        Endpoint("GET", f"{base}/around", h.around, "Who is in range", gives=forms.Around),
+        Endpoint("GET", f"{base}/around", h.around, "Devices in range", gives=forms.Around),
         Endpoint(
             *("GET", f"{base}/query", h.query, "Check a query"),
             gives=QueryView, query={"text": Parameter("the query")},

@@ -164,12 +164,12 @@ class Sessions:
     async def enter(self, headers: Headers, scheme: str, key: str, name: str) -> str:
         """A new guest; the value of Set-Cookie that makes its browser known here."""
         if not compare_digest(key.encode(), self.key.encode()):
-            raise Fault(403, "key", "this invitation is not valid any more; ask the host for a new code")
+            raise Fault(403, "key", "this invitation is no longer valid; ask the host for a new code")
         called = plain(name, self._options.guest_name_chars)
         if not called:
             raise InputError("give your name; others see it with your photos")
         if len(self._guests) >= self._options.guests:
-            raise Fault(503, "full", f"{len(self._guests)} guests are here, which is all there can be")
+            raise Fault(503, "full", f"{len(self._guests)} guests are here, which is the limit")
         if called in {session.guest.name for session in self._guests.values() if session.guest}:
             raise Fault(409, "name", f"another guest is called {called!r}; choose another name")
         secret = token_urlsafe(SECRET_BYTES)

@@ -98,7 +98,7 @@ class Sharing:
         try:
             await self.node.insert(f"deleted {key.oid}", b"", [DELETED_PHOTO], str(key).encode())
         except (InputError, OperationError) as error:
-            logger.warning("others are not told that %s was deleted: %s", key, line_of(error))
+            logger.warning("others could not be notified that %s was deleted: %s", key, line_of(error))
 
     def published(self) -> list[Photo]:
         return [photo for photo in self.library.photos() if photo.state in (State.PUBLISHED, State.DELETING)]

@@ -100,7 +100,7 @@ class Doctor:
             logger.removeHandler(warnings)
             logger.propagate = passed_on
         findings = [*self._about_network(), *self._about_peers(met, listed), *self._about_others()]
-        findings += [Finding(True, f"open namespace {one.name!r} is around, by {one.approach}") for one in around]
+        findings += [Finding(True, f"open namespace {one.name!r} is nearby, approach {one.approach}") for one in around]
         return findings + [Finding(False, text) for text in warnings.texts]
 
     def _note(self, data: bytes, address: Address) -> None:
@@ -143,7 +143,7 @@ class Doctor:
                 text = f"{address_text(address)} does not answer: nobody listens there, a firewall drops UDP, or it is "
                 found.append(Finding(False, text + f"in another namespace than {self._namespace.name!r}"))
         if not met and not self._announced:
-            found.append(Finding(False, f"nobody of namespace {self._namespace.name!r} is heard here"))
+            found.append(Finding(False, f"no node of namespace {self._namespace.name!r} was heard"))
         return found
 
     def _about_others(self) -> list[Finding]:

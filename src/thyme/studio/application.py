@@ -68,7 +68,7 @@ class Handlers:
 
     async def report(self, _: Request, __: None) -> Response:
         if self._studies.report is None:
-            raise not_found("report yet; start a study and wait for its end")
+            raise not_found("report yet; start a study and wait until it is complete")
         return FileResponse(
             self._studies.report, media_type="text/html", headers={"content-security-policy": REPORT_POLICY}
         )
@@ -96,7 +96,7 @@ async def studio(folder: Path, port: int, player: Sequence[str] = PLAYER) -> Asy
     async def session(_: Request, __: None) -> Response:
         return Response(status_code=204, headers={"set-cookie": guards[0].session_cookie()})
 
-    own = [Endpoint("POST", "/v1/session", session, "Have a cookie in place of the token", status=204)]
+    own = [Endpoint("POST", "/v1/session", session, "Exchange the token for a cookie", status=204)]
     faults: dict[Any, Any] = {404: answer_error, 405: answer_error, Exception: answer_error}
     routes: list[BaseRoute] = [*routes_of([*own, *endpoints(Handlers(studies))], MAX_JSON_BYTES)]
     application = Starlette(routes=[*routes, *(Route(path, _file) for path in FILES)], exception_handlers=faults)

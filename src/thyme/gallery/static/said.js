@@ -7,7 +7,7 @@ export const said = [
     es: "Dé su nombre, que los demás ven con sus fotos.",
     fr: "Donnez votre nom, que les autres voient avec vos photos.",
   }],
-  [/^this invitation is not valid any more; .+$/, {
+  [/^this invitation is no longer valid; .+$/, {
     pt: "Este convite já não é válido; peça um código novo ao anfitrião.",
     es: "Esta invitación ya no es válida; pida un código nuevo al anfitrión.",
     fr: "Cette invitation n’est plus valable ; demandez un nouveau code à l’hôte.",
@@ -22,7 +22,7 @@ export const said = [
     es: "Otro invitado se llama $1; elija otro nombre.",
     fr: "Un autre invité s’appelle $1 ; choisissez un autre nom.",
   }],
-  [/^(\d+) guests are here, which is all there can be$/, {
+  [/^(\d+) guests are here, which is the limit$/, {
     pt: "Já há $1 convidados, e não pode haver mais.",
     es: "Ya hay $1 invitados, y no puede haber más.",
     fr: "Il y a déjà $1 invités, et il ne peut y en avoir plus.",
@@ -72,7 +72,7 @@ export const said = [
     es: "La foto tiene $1 bytes; como máximo pueden ser $2.",
     fr: "La photo a $1 octets ; au plus $2.",
   }],
-  [/^there are more bytes than there may be: at most (\d+) bytes$/, {
+  [/^too many bytes: at most (\d+) bytes$/, {
     pt: "O ficheiro é grande demais: no máximo $1 bytes.",
     es: "El archivo es demasiado grande: como máximo $1 bytes.",
     fr: "Le fichier est trop grand : au plus $1 octets.",
@@ -112,7 +112,7 @@ export const said = [
     es: "Este dispositivo está en otra galería llamada $1; elija otro nombre.",
     fr: "Cet appareil est dans une autre galerie appelée $1 ; choisissez un autre nom.",
   }],
-  [/^this device knows (\d+) galleries, which is all there can be$/, {
+  [/^this device knows (\d+) galleries, which is the limit$/, {
     pt: "Este dispositivo já conhece $1 galerias, e não pode conhecer mais.",
     es: "Este dispositivo ya conoce $1 galerías, y no puede conocer más.",
     fr: "Cet appareil connaît déjà $1 galeries, et ne peut en connaître plus.",

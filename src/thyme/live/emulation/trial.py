@@ -128,7 +128,7 @@ class Trial:
                 await stage.play(self.operations)
                 await asyncio.sleep(max(0.0, self.begun_s + options.workload.duration_s + options.rest_s - stage.now()))
                 if stay:
-                    told("the workload is over; Ctrl-C lets the crowd leave")
+                    told("the workload is over; press Ctrl-C to stop the crowd")
                     with suppress(asyncio.CancelledError):
                         await asyncio.Event().wait()
             finally:

@@ -74,7 +74,7 @@ class Events:
         when `ends` returns true and all events were sent.
         """
         if len(self._readers) >= self._options.streams:
-            raise Fault(503, "busy", f"{len(self._readers)} streams are open, which is all there can be; close one")
+            raise Fault(503, "busy", f"{len(self._readers)} streams are open, which is the limit; close one")
         first = self._first_after(after)
         return StreamingResponse(
             self._lines(first, wanted, ends), media_type="text/event-stream", headers={"x-accel-buffering": "no"}

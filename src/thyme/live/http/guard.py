@@ -109,11 +109,11 @@ class Guard:
             raise Fault(421, "host", "this server is not known by that name; use the address that it was started with")
         origin = headers.get("origin")
         if origin is not None and origin.lower() != f"{self._scheme}://{host}":
-            raise Fault(403, "origin", "another site cannot drive this node")
+            raise Fault(403, "origin", "requests from other sites are refused")
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and not (
             headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
         ):
-            raise Fault(403, "origin", "another site cannot drive this node")
+            raise Fault(403, "origin", "requests from other sites are refused")
 
     def _check_token(self, scope: Scope, headers: Headers) -> None:
         scheme, _, given = headers.get("authorization", "").partition(" ")

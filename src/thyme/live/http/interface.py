@@ -247,27 +247,30 @@ def endpoints_of(i: NodeInterface) -> list[Endpoint]:
     text, number = {"type": "string"}, {"type": "number"}
     tag = {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1, "maxItems": MAX_TAGS}
     tags = {
-        "tag": Parameter("the tags, each as a parameter of its own", tag, True),
-        "name": Parameter("the object's name; without it, one is made up", {**text, "maxLength": MAX_NAME_CHARS}),
+        "tag": Parameter("the tags, one parameter each", tag, True),
+        "name": Parameter("the object's name; generated if missing", {**text, "maxLength": MAX_NAME_CHARS}),
     }
     summary = {"summary": Parameter("what subscribers see, as text …"), "summary_base64": Parameter("… or as bytes")}
-    lasts = {"lasts_s": Parameter("it ends so many seconds after its insertion", {**number, "exclusiveMinimum": 0})}
-    after = {"Last-Event-ID": Parameter("the event behind which to go on")}
-    offset = {"Upload-Offset": Parameter("how many bytes were sent before", WHOLE, True)}
+    lasts = {"lasts_s": Parameter("seconds from insertion to expiry", {**number, "exclusiveMinimum": 0})}
+    after = {"Last-Event-ID": Parameter("the event after which to continue")}
+    offset = {"Upload-Offset": Parameter("offset of this part in bytes", WHOLE, True)}
     stream, octets = "text/event-stream", "application/octet-stream"
     asked = {
         "query": Parameter("which objects", {**text, "minLength": 1}, True),
         "frame": Parameter("past, future or always", {**text, "enum": ["past", "future", "always"]}),
-        "last_s": Parameter("or: from so many seconds ago on", {**number, "minimum": 0}),
+        "last_s": Parameter("or: length of the past, in seconds", {**number, "minimum": 0}),
         "start_s": Parameter("or: seconds since 1970", number),
         "end_s": Parameter("seconds since 1970", number),
     }
     spelling = {"text": Parameter("the query", {**text, "minLength": 1}, True)}
-    page = {"skip": Parameter("how many to leave out", WHOLE), "limit": Parameter("how many to give", WHOLE)}
+    page = {
+        "skip": Parameter("number of results to skip", WHOLE),
+        "limit": Parameter("largest number of results", WHOLE),
+    }
     return [
-        Endpoint("GET", "/v1/status", i.status, "How the node is", gives=views.StatusView),
+        Endpoint("GET", "/v1/status", i.status, "State of the node", gives=views.StatusView),
         Endpoint("GET", "/metrics", i.metrics, "Counters, for Prometheus", gives_type="text/plain"),
-        Endpoint("GET", "/v1/peers", i.peers, "Who is in range", gives=list[views.PeerView]),
+        Endpoint("GET", "/v1/peers", i.peers, "Nodes in range", gives=list[views.PeerView]),
         Endpoint("GET", "/v1/query", i.query, "Check a query", gives=views.QueryView, query=spelling),
         Endpoint("GET", "/v1/objects", i.objects, "Known objects", gives=list[views.ObjectView], query=page),
         Endpoint(
@@ -275,21 +278,21 @@ def endpoints_of(i: NodeInterface) -> list[Endpoint]:
             takes_bytes=True, gives=views.ObjectView, status=201, query={**tags, **summary, **lasts},
         ),
         Endpoint("GET", object_, i.object, "An object's metadata", gives=views.ObjectView),
-        Endpoint("DELETE", object_, i.delete, "Delete an own object everywhere", status=204),
+        Endpoint("DELETE", object_, i.delete, "Delete an object of this node everywhere", status=204),
         Endpoint(
-            *("GET", "/v1/contents/{key:path}", i.content, "Retrieve a content, or a range of it"),
+            *("GET", "/v1/contents/{key:path}", i.content, "Retrieve content, or a range of it"),
             gives_type=octets, headers={"Range": Parameter("bytes=FIRST-LAST")},
         ),
         Endpoint(
-            *("POST", "/v1/uploads", i.begin_upload, "Begin an upload in parts"),
+            *("POST", "/v1/uploads", i.begin_upload, "Start an upload in parts"),
             takes=views.NewUpload, gives=views.UploadView, status=201,
         ),
-        Endpoint("GET", upload, i.upload, "How much of an upload is here", gives=views.UploadView),
+        Endpoint("GET", upload, i.upload, "Bytes of an upload received so far", gives=views.UploadView),
         Endpoint(
             *("PATCH", upload, i.go_on_uploading, "Add a part; with the last one, insert the object"),
             takes_bytes=True, gives=views.UploadView, headers=offset,
         ),
-        Endpoint("DELETE", upload, i.drop_upload, "Give an upload up", status=204),
+        Endpoint("DELETE", upload, i.drop_upload, "Cancel an upload", status=204),
         Endpoint("GET", "/v1/subscriptions", i.subscribed, "Subscriptions", gives=list[views.SubscriptionView]),
         Endpoint(
             *("POST", "/v1/subscriptions", i.subscribe, "Subscribe"),
@@ -299,23 +302,23 @@ def endpoints_of(i: NodeInterface) -> list[Endpoint]:
         Endpoint("DELETE", sid, i.unsubscribe, "Unsubscribe", status=204),
         Endpoint("POST", f"{sid}/more", i.more, "Ask for the next past matches", gives=views.SubscriptionView),
         Endpoint(
-            *("GET", f"{sid}/events", i.notifications, "Its notifications, the kept ones first"),
+            *("GET", f"{sid}/events", i.notifications, "Its notifications, stored ones first"),
             gives=views.NoticeView, gives_type=stream, headers=after,
         ),
         Endpoint(
-            *("GET", "/v1/found", i.found, "What matches a query and is there now"),
+            *("GET", "/v1/found", i.found, "Objects that match a query now"),
             gives=list[views.ObjectView], query=asked,
         ),
         Endpoint(
-            *("GET", "/v1/notifications", i.listeners.listen, "Subscribe for as long as the connection lasts"),
+            *("GET", "/v1/notifications", i.listeners.listen, "Subscribe until the connection closes"),
             gives=views.NoticeView, gives_type=stream, query=asked,
         ),
         Endpoint("GET", "/v1/events", i.all_events, "What happens now", gives_type=stream, headers=after),
         Endpoint("GET", "/v1/retrievals", i.retrievals, "Retrievals", gives=list[views.RetrievalView]),
         Endpoint(
-            *("POST", "/v1/retrievals", i.retrieve, "Begin a retrieval, or go on with it"),
+            *("POST", "/v1/retrievals", i.retrieve, "Start or resume a retrieval"),
             takes=views.NewRetrieval, gives=views.RetrievalView, status=202,
         ),
-        Endpoint("GET", "/v1/retrievals/{key:path}", i.retrieval, "How far it is", gives=views.RetrievalView),
+        Endpoint("GET", "/v1/retrievals/{key:path}", i.retrieval, "Progress of a retrieval", gives=views.RetrievalView),
         Endpoint("DELETE", "/v1/retrievals/{key:path}", i.pause, "Pause a retrieval", status=204),
     ]  # fmt: skip

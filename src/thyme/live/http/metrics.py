@@ -78,29 +78,34 @@ def metrics_text(node: Node, sums: NodeSums) -> str:
     ended = ("operation", "outcome")
     about = (("node", str(node.id)), ("approach", node.options.approach), ("namespace", node.namespace.name))
     lines = [
-        *_metric("info", "gauge", "What this node is.", [(about, 1)]),
-        *_metric("up_seconds", "gauge", "For how long the node has been open.", [((), node.up_s)]),
-        *_metric("joined", "gauge", "Whether it takes part.", [((), device.joined.is_set())]),
+        *_metric("info", "gauge", "Identity of the node.", [(about, 1)]),
+        *_metric("up_seconds", "gauge", "Time since the node was opened.", [((), node.up_s)]),
+        *_metric("joined", "gauge", "1 if the node has joined the crowd.", [((), device.joined.is_set())]),
         *_metric("peers", "gauge", "Nodes in range.", [((), len(device.neighbours()))]),
         *_metric("subscriptions", "gauge", "Subscriptions of this node.", [((), len(node.subscriptions()))]),
         *_metric("known_objects", "gauge", "Objects inserted or notified of.", [((), len(node.known()))]),
         *_metric("time_offset_seconds", "gauge", "Crowd's time minus the device's.", [((), offset_s)]),
-        *_metric("operations_total", "counter", "Operations that ended.", _samples(ended, sums.operations)),
-        *_metric("operation_seconds_total", "counter", "Time until they ended.", _samples(ended, sums.seconds)),
+        *_metric("operations_total", "counter", "Operations completed.", _samples(ended, sums.operations)),
+        *_metric(
+            "operation_seconds_total",
+            "counter",
+            "Total duration of completed operations.",
+            _samples(ended, sums.seconds),
+        ),
         *_metric("notifications_total", "counter", "Notifications.", [((), sums.notifications)]),
         *_metric("notification_seconds_total", "counter", "Delays of notifications.", [((), sums.notification_s)]),
-        *_metric("messages_total", "counter", "Messages by what became of them.", _samples(traffic, sums.messages)),
-        *_metric("message_bytes_total", "counter", "The same in bytes.", _samples(traffic, sums.bytes)),
+        *_metric("messages_total", "counter", "Messages by outcome.", _samples(traffic, sums.messages)),
+        *_metric("message_bytes_total", "counter", "Bytes of messages by outcome.", _samples(traffic, sums.bytes)),
     ]
     held = held_views(node)
     held_count: list[Sample] = [((("name", each.name),), float(each.count)) for each in held]
     held_bytes: list[Sample] = [((("name", each.name),), float(each.size_bytes)) for each in held]
-    lines += _metric("held", "gauge", "What it holds, for itself and for others.", held_count)
-    lines += _metric("held_bytes", "gauge", "The same in bytes.", held_bytes)
+    lines += _metric("held", "gauge", "Items that the node holds, for itself and for others.", held_count)
+    lines += _metric("held_bytes", "gauge", "Bytes of items held.", held_bytes)
     store = device.host.store
     if isinstance(store, DiskStore):
         lines += _metric("store_bytes", "gauge", "Records and contents in the store.", [((), store.room.held_bytes)])
-        lines += _metric("disk_free_bytes", "gauge", "Free on the disk.", [((), store.room.free_bytes)])
+        lines += _metric("disk_free_bytes", "gauge", "Free space on the disk.", [((), store.room.free_bytes)])
     lines += _metric("memory_bytes", "gauge", "Resident memory of the process.", [((), process.memory_info().rss)])
     cpu = process.cpu_times()
     lines += _metric("cpu_seconds_total", "counter", "Processor time of the process.", [((), cpu.user + cpu.system)])

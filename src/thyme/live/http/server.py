@@ -176,7 +176,7 @@ class HttpServer:
 
         own = [
             Endpoint("GET", "/openapi.json", openapi, "This document"),
-            Endpoint("POST", "/v1/session", session, "Have a cookie in place of the token", gives=SessionView),
+            Endpoint("POST", "/v1/session", session, "Exchange the token for a cookie", gives=SessionView),
         ]
         routes: list[BaseRoute] = [*routes_of((*own, *endpoints), self._options.json_bytes)]
         faults: dict[Any, Any] = {404: answer_error, 405: answer_error, Exception: answer_error}

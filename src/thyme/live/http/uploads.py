@@ -81,10 +81,12 @@ class Uploads:
     async def add(self, upload: Upload, offset: int, body: AsyncIterator[bytes]) -> int:
         """Append a part; how much is here. What arrived of a part whose connection broke stays."""
         if upload.upload in self._busy:
-            raise Fault(409, "offset", "a part of this upload is being received; wait until it has ended")
+            raise Fault(409, "offset", "another part of this upload is being received; wait until it is complete")
         here = self.offset(upload)
         if offset != here:
-            raise Fault(409, "offset", f"the part begins at {offset}, but {here} bytes are here; go on from there")
+            raise Fault(
+                409, "offset", f"the part begins at {offset}, but {here} bytes were received; continue from there"
+            )
         self._busy.add(upload.upload)
         try:
             return await self._append(self.file(upload), body, here, upload.size_bytes)
@@ -129,8 +131,8 @@ class Uploads:
                 part.unlink(missing_ok=True)
                 records = [each for each in records if each != record]
         if len(records) >= self._options.uploads:
-            raise Fault(503, "busy", f"{len(records)} uploads are under way, which is all there can be; finish some")
+            raise Fault(503, "busy", f"{len(records)} uploads are in progress, which is the limit; finish some")
 
 
 def _too_large(most_bytes: int) -> Fault:
-    return Fault(413, "size", f"there are more bytes than there may be: at most {most_bytes} bytes")
+    return Fault(413, "size", f"too many bytes: at most {most_bytes} bytes")

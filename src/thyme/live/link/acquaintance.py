@@ -173,7 +173,7 @@ class Acquaintance:
                 if peer is not None and peer.node == frame.sender:
                     self._remove(peer)
             case Kind.FULL if frame.to == self._node and self._peers.is_listed(address):
-                self._warn(f"{address_text(address)} has as many peers as it may have, and does not hear this node")
+                self._warn(f"{address_text(address)} has reached its limit of peers and ignores this node")
             case Kind.TWIN if frame.to == self._node < GIVEN_IDS:  # a key is told by its twin itself
                 self._meet_twin(f"as {address_text(address)} says")
             case Kind.WIPED if frame.to == self._node:
@@ -268,7 +268,7 @@ class Acquaintance:
             return ""
         self._warn(
             f"node {frame.sender} at {address_text(address)} runs {introduction.approach!r} and this one "
-            f"{self.approach!r}: they cannot share; start all nodes with the same --approach"
+            f"{self.approach!r}: they cannot work together; start all nodes with the same --approach"
         )
         return "another approach"
 
@@ -304,7 +304,7 @@ class Acquaintance:
         if change is not None and abs(change.behind_s) > FAR_S:
             self._warn(
                 f"this device's clock is {_off(-change.behind_s)} that of {self._peers.called(frame.sender)} at "
-                f"{address_text(address)}; this node goes by the crowd's time. Set the clock that is wrong",
+                f"{address_text(address)}; this node uses the crowd's time. Correct the clock that is wrong",
                 about="own clock",
             )
         for other in self._peers.addresses() if change is not None and change.jumped else ():
@@ -315,7 +315,7 @@ class Acquaintance:
             off = _off(-theirs.correction_s)
             self._warn(
                 f"the clock of {self._peers.called(frame.sender)} at {address_text(address)} is {off} the time "
-                "of this crowd, by which it goes nevertheless",
+                "of this crowd, which that node uses nevertheless",
                 about=f"clock of {frame.sender}",
             )
 
@@ -352,8 +352,8 @@ class Acquaintance:
         for address in (holder.address, claim.address):
             self._send(Kind.TWIN, holder.node, address, None)
         self._warn(
-            f"{address_text(holder.address)} and {address_text(claim.address)} both call themselves node "
-            f"{holder.node}: only the first is heard"
+            f"{address_text(holder.address)} and {address_text(claim.address)} both use node id "
+            f"{holder.node}: messages of the second are ignored"
         )
 
     def _end_claim(self, holder: Peer) -> None:

@@ -343,7 +343,7 @@ class Link:
         if not self._warned_of_overflow:
             self._warned_of_overflow = True
             logger.warning(
-                "node %d: more waits to be sent than the link holds (%d messages); what comes now is dropped",
+                "node %d: the send queue of the link is full (%d messages); further messages are dropped",
                 self._node,
                 self._options.unicasts.waiting,
             )

@@ -237,7 +237,7 @@ class Device:
             logger.info("node %d left with nobody in range: what it held for others stays in its store", self.host.node)
         elif left:
             logger.warning(
-                "node %d left and could not hand over all that it held for others: %d messages within %g s",
+                "node %d left and could not hand over everything that it held for others: %d messages within %g s",
                 self.host.node,
                 left,
                 self.options.leave_s,

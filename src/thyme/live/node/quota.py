@@ -139,7 +139,7 @@ class Quota:
         self._told_s = self._loop.time()
         gone = ", ".join(f"{count} {WORDS[rank]} ({reason})" for (reason, rank), count in self._gone.items())
         logger.warning(
-            "node %d let go of contents of %d bytes: %s; its own stay", self._host.node, self._gone_bytes, gone
+            "node %d removed contents of %d bytes: %s; its own objects stay", self._host.node, self._gone_bytes, gone
         )
         self._gone.clear()
         self._gone_bytes = 0

@@ -93,7 +93,7 @@ def _opened_or_set_aside(path: Path, full: bool) -> tuple[sqlite3.Connection, Re
         raise InputError(f"cannot open {path}: {error}") from error
     except sqlite3.DatabaseError as error:
         aside = set_aside(path.parent, path, path.with_name(f"{NAME}-wal"), path.with_name(f"{NAME}-shm"))
-        logger.warning("%s cannot be read (%s): it was set aside in %s, and a new one begins", path, error, aside)
+        logger.warning("%s cannot be read (%s): it was set aside in %s, and a new one was created", path, error, aside)
         return _opened(path, full)
 
 

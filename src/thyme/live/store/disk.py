@@ -172,7 +172,7 @@ class DiskStore:
         while not self.settled and self._loop.time() < give_up_s:
             await asyncio.sleep(CLOSE_LOOK_S)
         if not self.settled:
-            logger.error("what was changed last could not be written to %s", self._folder)
+            logger.error("the last changes could not be written to %s", self._folder)
         self._thread.shutdown()
         self._files.opened.close_all()
         self._database.close()
@@ -250,14 +250,14 @@ class DiskStore:
             try:
                 done()
             except Exception:
-                logger.exception("what waited for %s could not go on", self._folder)
+                logger.exception("a callback that waited for %s failed", self._folder)
 
     def _fail(self, error: Exception) -> None:
         """The disk did not take what it should have: nothing that depends on it is answered until it does."""
         self.room.failing = True
         if not self._warned:
             self._warned = True
-            logger.error("cannot write to %s (%s): answers wait until it works again", self._folder, error)
+            logger.error("cannot write to %s (%s): answers are delayed until writing works again", self._folder, error)
         self._loop.call_later(self._options.retry_s, self._try)
 
 

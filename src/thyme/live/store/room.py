@@ -126,11 +126,11 @@ class Room:
         if most and needed > most:
             raise StoreFull(
                 f"the store in {self._folder} holds {self.held_bytes} of {most} bytes and has no room for {size_bytes} "
-                "more; delete something first, or let it be larger (--most-bytes)"
+                "more; delete something first, or raise the limit (--most-bytes)"
             )
         if no_room:
             raise StoreFull(
-                f"the disk of {self._folder} is full; make room on it, or delete objects of this node (thyme rm NAME)"
+                f"the disk of {self._folder} is full; free some space, or delete objects of this node (thyme rm NAME)"
             )
 
     def _expect_share(self, author: str, size_bytes: int, since_s: float | None) -> None:

@@ -71,8 +71,8 @@ class Namespace(msgspec.Struct, frozen=True):
             )
         if len(passphrase) < SHORT_PASSPHRASE_CHARS:
             logger.warning(
-                "the passphrase of namespace %r is short (%d characters): who records a datagram can guess it. Better "
-                "take four words that nobody would guess, or an invitation (thyme namespace invite)",
+                "the passphrase of namespace %r is short (%d characters): whoever records a datagram can guess it. "
+                "Choose four words that nobody would guess, or an invitation (thyme namespace invite)",
                 name,
                 len(passphrase),
             )
