@@ -70,7 +70,7 @@ def test_a_photo_is_added_tagged_published_packed_and_deleted_after_second_thoug
 
 def test_uploads_that_are_no_photos_are_refused_and_leave_nothing(tmp_path: Path) -> None:
     async def play(application: Application, client: httpx.AsyncClient) -> None:
-        cases = [(b"<script>alert(1)</script>", 400, "not a photo"), (jpeg()[:3_000], 400, "broken")]
+        cases = [(b"<script>alert(1)</script>", 400, "not a photo"), (jpeg()[:3_000], 400, "damaged")]
         for data, status, words in cases:
             response = await add(client, data)
             assert (response.status_code, words in response.json()["error"]["message"]) == (status, True)

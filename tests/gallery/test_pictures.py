@@ -83,7 +83,7 @@ def bomb() -> bytes:
         (b"", "not a photo"),
         (b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>", "not a photo"),
         (b"GIF89a" + bytes(20), "not a photo"),
-        (with_location("JPEG")[:2_000], "broken"),
+        (with_location("JPEG")[:2_000], "damaged"),
         (bomb(), "too many pixels; at most 120 million"),
     ],
 )

@@ -97,8 +97,8 @@ def test_what_cannot_be_meant_is_an_input_error_and_changes_nothing(tmp_path: Pa
             (do.retrieve("kick"), "expected NAME@NODE"),
             (do.retrieve_to("kick@1", 5), "the path is 5"),
             (do.retrieve_to("kick@1", "/proc/none/kick"), "cannot be written"),
-            (do.more("goal"), "is no subscription"),
-            (do.unsubscribe(None), "is no subscription"),
+            (do.more("goal"), "is not a subscription"),
+            (do.unsubscribe(None), "is not a subscription"),
             (do.delete(5), "the name of an object is 5"),
         ]:
             with pytest.raises(thyme.InputError, match=said):

@@ -42,7 +42,7 @@ def test_an_insertion_that_was_refused_is_not_taken_for_inserted() -> None:
     world.lose()
     for i in range(5):
         world.insert(4, f"e{i}", "goal", wait_s=0.0)
-    with pytest.raises(InputError, match="5 operations are under way"):
+    with pytest.raises(InputError, match="5 operations are in progress"):
         world.insert(4, "e5", "goal")
     world.wait(60.0)
     world.insert(4, "e5", "goal")

@@ -261,9 +261,9 @@ def test_a_subscription_that_was_refused_does_not_stand(tmp_path: Path) -> None:
     world.wait(2.0)
     for i in range(3):
         world.node(0).insert(f"e{i}", b"x", ["goal"], b"", world.outcomes.append)
-    with pytest.raises(InputError, match="3 operations are under way"):
+    with pytest.raises(InputError, match="3 operations are in progress"):
         world.subscribe(0, "goal")
-    with pytest.raises(InputError, match="3 operations are under way"):
+    with pytest.raises(InputError, match="3 operations are in progress"):
         world.insert(0, "e3", "goal")
     world.wait(60.0)
     world.insert(0, "e3", "goal")
