@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from social_world import SocialWorld
 
-from thyme.approaches.socialcast.options import MAX_CONTENT_BYTES, MAX_MEMORY_IDS, SocialCastOptions
+from thyme.approaches.socialcast.options import MAX_CONTENT_BYTES, MAX_MEMORY_IDS
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.normal_forms import Conjunction
@@ -76,6 +76,3 @@ def test_the_scenario_of_the_docs_page_is_fine() -> None:
     page = (Path(__file__).parents[3] / "docs" / "explanation" / "approaches" / "socialcast.md").read_text("utf-8")
     scenario = scenario_of(tomllib.loads(page.split("```toml\n")[1].split("```")[0]), "docs page")
     assert scenario.approach == "socialcast"
-    defaults = SocialCastOptions()
-    for name in ("period_s", "copies", "ttl_hops", "hysteresis", "memory_ids"):
-        assert f"| `{name}` | {getattr(defaults, name):g} |" in page
