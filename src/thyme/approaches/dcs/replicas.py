@@ -32,6 +32,11 @@ from thyme.wire.storage import PartReply, PartRequest
 
 LOOKUP_S = 1.0
 """How long a failed retrieval waits before it requests the current replicas: copies may move."""
+FETCH_TRIES = 6
+"""How often a keeper fetches an object that is announced in its cell, where repair does not compare objects because
+only some members keep them: a fetch fails, for example, before this node has heard of its neighbours."""
+FETCH_AGAIN_S = 5.0
+"""Between two of these tries."""
 GIVE_UP = -1
 """Lookups left after all replicas were asked."""
 LOOKED_UP = (Failure.NOT_FOUND, Failure.TIMEOUT, Failure.DAMAGED)
@@ -186,25 +191,31 @@ class Replicas:
         lacking = {thing.metadata.key: thing.metadata for thing in state.objects if self._is_to_fetch(thing)}
         source = Destination(arrival.origin_cell, arrival.origin)
 
-        def keep(metadata: Metadata, outcome: Outcome, data: Content) -> None:
+        def keep(metadata: Metadata, tries: int, outcome: Outcome, data: Content) -> None:
+            wanted = self._cell.id == cell and self._cell.mode in (Mode.MEMBER, Mode.JOINING)
+            if wanted and outcome.failure in LOOKED_UP and tries > 1:
+                self._cell.host.after(FETCH_AGAIN_S, partial(fetch, metadata, tries - 1))
+                return
             self._fetching.discard(metadata.key)
-            if outcome.ok and self._cell.id == cell and self._cell.mode in (Mode.MEMBER, Mode.JOINING):
+            if outcome.ok and wanted:
                 self._cell.holdings.put_object(metadata, data)
                 del lacking[metadata.key]
                 if not lacking:
                     done()
             self._contents.release(metadata.key)
 
+        def fetch(metadata: Metadata, tries: int) -> None:
+            self._fetches.fetch(
+                metadata, [source], partial(keep, metadata, tries), partial(self._casting.heard, metadata.key)
+            )
+
         if not lacking:
             done()
         for metadata in list(lacking.values()):
             if metadata.key not in self._fetching:
                 self._fetching.add(metadata.key)
-                fetch = partial(self._fetch_for_cell, metadata, source, partial(keep, metadata))
-                self._casting.when_over(metadata, fetch)
-
-    def _fetch_for_cell(self, metadata: Metadata, source: Destination, keep: Fetched) -> None:
-        self._fetches.fetch(metadata, [source], keep, partial(self._casting.heard, metadata.key))
+                tries = FETCH_TRIES if self._options.replicas_in_cell > 0 else 1
+                self._casting.when_over(metadata, partial(fetch, metadata, tries))
 
     def _is_to_fetch(self, thing: DataObject) -> bool:
         holdings, key = self._cell.holdings, thing.metadata.key
