@@ -181,7 +181,7 @@ def test_in_a_terminal_there_is_a_prompt_and_text_for_people() -> None:
         for line, answer in (
             ("", b"1> "),
             ("help", b"put     Store"),
-            ("dance", b"error: there is no verb"),
+            ("dance", b"error: there is no command"),
             ("quit", b"node 1 left"),
         ):
             os.write(ours, line.encode() + b"\n")
