@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from thyme.approaches.deciding import Needs, decide, fits
-from thyme.approaches.decision_table import TABLE, CrowdKind, Line, Measured, Workload, density_of, table
+from thyme.approaches.decision_table import TABLE, CrowdKind, DecisionRow, Measured, Workload, density_of, table
 from thyme.model.errors import InputError
 
 USUAL, CAMPUS = CrowdKind(20), CrowdKind(20, density=0.2)
@@ -27,9 +27,9 @@ def line(
     notified_s: float = 0.5,
     workload: Workload = "all",
     spread: float = 0.1,
-) -> Line:
+) -> DecisionRow:
     rest = (around(1.0), around(recall), around(notified_s, spread), around(1.0), around(air, spread))
-    return Line(kind, workload, approach, *rest, around(1.0), around(0.1))
+    return DecisionRow(kind, workload, approach, *rest, around(1.0), around(0.1))
 
 
 LINES = (

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from PIL import Image
 
-from thyme.approaches.decision_table import CrowdKind, Line, Measured, read_table
+from thyme.approaches.decision_table import CrowdKind, DecisionRow, Measured, read_table
 from thyme.papers.thyme.claims import PRESETS
 from thyme.sim.scenario import crowd_of
 from thyme.study.decision import kind_of, prior_words
@@ -56,9 +56,9 @@ def test_each_pair_of_a_crowd_and_an_approach_is_played_in_one_step() -> None:
 
 
 def test_who_failed_clearly_among_fewer_people_does_not_play() -> None:
-    def line(kind: CrowdKind, approach: str, recall: float) -> Line:
+    def line(kind: CrowdKind, approach: str, recall: float) -> DecisionRow:
         one = Measured(1.0, 1.0, 1.0)
-        return Line(kind, "all", approach, one, Measured(0.3, 0.2, recall), None, None, one, one, one)
+        return DecisionRow(kind, "all", approach, one, Measured(0.3, 0.2, recall), None, None, one, one, one)
 
     known = [line(CrowdKind(20, walking=1.0), "walks", 0.49), line(CrowdKind(20, walking=1.0), "dcs", 0.51)]
     assert players((CrowdKind(50, walking=1.0), "all"), OTHERS, known) == ["dcs", "drip", "socialcast"]

@@ -17,7 +17,7 @@ from thyme.pipeline.traces.behaviour import Compression
 from thyme.pipeline.traces.outline import TraceOutline, outline_of
 from thyme.pipeline.traces.trace import TraceOptions
 from thyme.sim.traces import table_from_operations
-from thyme.study.posts_fit import Span, doubts, span_of, use_words
+from thyme.study.posts_fit import PostsSpan, doubts, span_of, use_words
 
 USUAL = TraceOptions(users=10)
 
@@ -31,7 +31,7 @@ def posted(number: int, lasts_s: float) -> TraceOutline:
 
 
 def test_a_trace_that_uses_the_posts_is_told_and_not_questioned() -> None:
-    span = Span(1_000, 0.0, 10_800.0)
+    span = PostsSpan(1_000, 0.0, 10_800.0)
     assert doubts(span, posted(200, 600.0), USUAL) == []
     assert use_words(span, posted(200, 600.0)) == (
         "200 of 1,000 posts from 3 h 0 min are played within 9 min 57 s, 2.0 per person and minute"
@@ -39,7 +39,7 @@ def test_a_trace_that_uses_the_posts_is_told_and_not_questioned() -> None:
 
 
 def test_few_of_many_posts_are_questioned_unless_they_are_dealt_out() -> None:
-    span = Span(41_657, 0.0, 10_800.0)
+    span = PostsSpan(41_657, 0.0, 10_800.0)
     (doubt,) = doubts(span, posted(50, 600.0), USUAL)
     assert doubt.startswith("Only 50 of 41,657 posts are used")
     assert "--authors deal" in doubt
@@ -48,11 +48,11 @@ def test_few_of_many_posts_are_questioned_unless_they_are_dealt_out() -> None:
 
 
 def test_ten_minutes_squeezed_into_half_a_minute_are_questioned() -> None:
-    (doubt,) = doubts(Span(400, 0.0, 600.0), posted(400, 33.3), USUAL)
+    (doubt,) = doubts(PostsSpan(400, 0.0, 600.0), posted(400, 33.3), USUAL)
     assert "within 33.2 s of 10 min 0 s" in doubt
     assert "Set `compression.window_s` to 598 (--hours 0.17)" in doubt
     fitting = msgspec.structs.replace(USUAL, compression=Compression(window_s=600.0, duration_s=600.0))
-    assert doubts(Span(400, 0.0, 600.0), posted(400, 598.0), fitting) == []
+    assert doubts(PostsSpan(400, 0.0, 600.0), posted(400, 598.0), fitting) == []
 
 
 def test_the_span_of_posts_is_read_from_the_ends_of_their_dataset(tmp_path: Path) -> None:
@@ -61,4 +61,4 @@ def test_the_span_of_posts_is_read_from_the_ends_of_their_dataset(tmp_path: Path
         for number, day in enumerate(("1970-01-01", "1970-01-02", "1970-01-03")):
             draft.add(posts.slice(number, 1), part=f"day={day}")
         draft.add(posts.slice(0, 0), part="_rejected")
-    assert span_of(tmp_path / "posts") == Span(3, 5.0, 200_000.5)
+    assert span_of(tmp_path / "posts") == PostsSpan(3, 5.0, 200_000.5)

@@ -16,7 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from thyme.approaches.decision_table import CrowdKind, Line, Measured, Workload, table
+from thyme.approaches.decision_table import CrowdKind, DecisionRow, Measured, Workload, table
 from thyme.approaches.estimating import How, estimate_of
 from thyme.approaches.registry import APPROACHES
 from thyme.model.errors import InputError
@@ -52,8 +52,8 @@ class Decision(msgspec.Struct, frozen=True):
     how: How
     places: tuple[CrowdKind, ...]
     """The crowds of the map that the answer is from."""
-    best: tuple[Line, ...]
-    lines: tuple[Line, ...]
+    best: tuple[DecisionRow, ...]
+    lines: tuple[DecisionRow, ...]
     """All that were allowed, in the order of the table."""
     unknown: tuple[str, ...] = ()
     """Approaches that were allowed, and of which the map has nothing there."""
@@ -85,7 +85,10 @@ def fits(approach: str, needs: Needs) -> bool:
 
 
 def decide(
-    kind: CrowdKind, needs: Needs = USUAL_NEEDS, priority: Priority = "traffic", lines: Sequence[Line] | None = None
+    kind: CrowdKind,
+    needs: Needs = USUAL_NEEDS,
+    priority: Priority = "traffic",
+    lines: Sequence[DecisionRow] | None = None,
 ) -> Decision:
     """The rule of `approach = "auto"`."""
     allowed = [line for line in (table() if lines is None else lines) if fits(line.approach, needs)]
@@ -97,7 +100,7 @@ def decide(
     return Decision(estimate.how, estimate.places, _best(estimate.lines, priority), estimate.lines, tuple(unknown))
 
 
-def _best(lines: Sequence[Line], priority: Priority) -> tuple[Line, ...]:
+def _best(lines: Sequence[DecisionRow], priority: Priority) -> tuple[DecisionRow, ...]:
     """The best, and those whose range meets its own; the one that is best on average comes first."""
     dependable = [line for line in lines if line.dependable]
     if not dependable:
@@ -116,7 +119,7 @@ def _best(lines: Sequence[Line], priority: Priority) -> tuple[Line, ...]:
     return tuple(sorted(left, key=lambda line: (costs[line].mean, line.air_bytes.mean)))
 
 
-def _soon(line: Line) -> Measured:
+def _soon(line: DecisionRow) -> Measured:
     if line.notified_s is None:
         return Measured(float("inf"), float("inf"), float("inf"))
     return Measured(*(max(value, SOON_LEAST_S) for value in msgspec.structs.astuple(line.notified_s)))

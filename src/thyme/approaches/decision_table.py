@@ -80,7 +80,7 @@ class Measured(msgspec.Struct, frozen=True):
         return format(self.mean, spec)
 
 
-class Line(msgspec.Struct, frozen=True):
+class DecisionRow(msgspec.Struct, frozen=True):
     """What one approach did in one crowd of the map."""
 
     kind: CrowdKind
@@ -107,22 +107,24 @@ class Line(msgspec.Struct, frozen=True):
         return min(self.success.high, self.recall.high) < FAILED_CLEARLY
 
 
-MEASURED = Line.__struct_fields__[3:]
+MEASURED = DecisionRow.__struct_fields__[3:]
 RANGED = tuple(f"{name}{end}" for name in MEASURED for end in ("", "_low", "_high"))
 """The columns of what was measured."""
 
 
 @cache
-def table() -> tuple[Line, ...]:
+def table() -> tuple[DecisionRow, ...]:
     """The map as it comes with Thyme."""
     return tuple(read_table(files("thyme.approaches").joinpath(TABLE).read_text("utf-8")))
 
 
-def read_table(text: str) -> Iterator[Line]:
+def read_table(text: str) -> Iterator[DecisionRow]:
     for row in csv.DictReader(text.splitlines()):
         kind = msgspec.convert({name: row[name] for name in CrowdKind.__struct_fields__}, CrowdKind, strict=False)
         measured = {name: _measured(row, name) for name in MEASURED}
-        yield msgspec.convert(measured | {"kind": kind, "workload": row["workload"], "approach": row["approach"]}, Line)
+        yield msgspec.convert(
+            measured | {"kind": kind, "workload": row["workload"], "approach": row["approach"]}, DecisionRow
+        )
 
 
 def _measured(row: Mapping[str, str], name: str) -> Measured | None:

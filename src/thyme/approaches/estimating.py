@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from thyme.approaches.decision_table import MEASURED, CrowdKind, Line, Measured, Workload
+from thyme.approaches.decision_table import MEASURED, CrowdKind, DecisionRow, Measured, Workload
 from thyme.model.errors import InputError
 
 SHARES = ("success", "recall", "gini")
@@ -31,10 +31,10 @@ class Estimate(msgspec.Struct, frozen=True):
 
     how: How
     places: tuple[CrowdKind, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[DecisionRow, ...]
 
 
-Found = Mapping[str, Line]
+Found = Mapping[str, DecisionRow]
 """What was played in a crowd, by approach."""
 Axis = Literal["density", "walking", "leaving", "switching"]
 _AXES: tuple[Axis, ...] = ("density", "walking", "leaving", "switching")
@@ -43,8 +43,8 @@ _AXES: tuple[Axis, ...] = ("density", "walking", "leaving", "switching")
 class _Map:
     """The played crowds, by what distinguishes them."""
 
-    def __init__(self, lines: Iterable[Line]) -> None:
-        self._found: dict[tuple[CrowdKind, Workload], dict[str, Line]] = {}
+    def __init__(self, lines: Iterable[DecisionRow]) -> None:
+        self._found: dict[tuple[CrowdKind, Workload], dict[str, DecisionRow]] = {}
         for line in lines:
             self._found.setdefault((line.kind, line.workload), {})[line.approach] = line
         kinds = [kind for kind, _ in self._found]
@@ -75,7 +75,7 @@ def _sides(values: Sequence[float], at: float, axis: str) -> list[tuple[float, f
     return [(below, 1.0 - share), (above, share)]
 
 
-def estimate_of(kind: CrowdKind, workload: Workload, lines: Iterable[Line]) -> Estimate:
+def estimate_of(kind: CrowdKind, workload: Workload, lines: Iterable[DecisionRow]) -> Estimate:
     """What the map has for a crowd."""
     known = _Map(lines)
     at_levels = {
@@ -140,7 +140,7 @@ def _common(found: Sequence[tuple[Found, float]]) -> list[str]:
     return [name for name in found[0][0] if all(name in there for there, _ in found)]
 
 
-def _weighed(parts: Sequence[tuple[Line, float]], kind: CrowdKind) -> Line:
+def _weighed(parts: Sequence[tuple[DecisionRow, float]], kind: CrowdKind) -> DecisionRow:
     """The mean of lines of one approach."""
     if len(parts) == 1:
         return msgspec.structs.replace(parts[0][0], kind=kind)
@@ -155,7 +155,7 @@ def _weighed(parts: Sequence[tuple[Line, float]], kind: CrowdKind) -> Line:
     return msgspec.structs.replace(parts[0][0], kind=kind, **values)
 
 
-def _times(base: Line, parts: Sequence[Line], kind: CrowdKind, workload: Workload) -> Line:
+def _times(base: DecisionRow, parts: Sequence[DecisionRow], kind: CrowdKind, workload: Workload) -> DecisionRow:
     values = {}
     for name in MEASURED:
         one, others = getattr(base, name), [getattr(part, name) for part in parts]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from thyme.fuzz.search import Finding, Verdict
+    from thyme.fuzz.search import BrokenPromise, Verdict
 
 MAX_SEEDS = 100_000
 MAX_JOBS = 64
@@ -146,7 +146,7 @@ def _write_smallest(verdicts: Sequence[Verdict], out: Path, jobs: int, *, quiet:
     from thyme.fuzz.search import smallest
 
     kinds = {(verdict.approach, promise) for verdict in verdicts for promise in verdict.breaks()}
-    findings: list[Finding] = []
+    findings: list[BrokenPromise] = []
     with Progress(transient=True, disable=quiet) as progress:
         task = progress.add_task("shrinking worlds", total=len(kinds))
         for finding in smallest(verdicts, jobs):

@@ -11,7 +11,7 @@ import msgspec
 
 from thyme.approaches.interface import Capabilities
 from thyme.approaches.registry import find_approach
-from thyme.fuzz.crowd import Crowd
+from thyme.fuzz.crowd import NodeStates
 from thyme.fuzz.observer import ObservedOperation
 from thyme.fuzz.play import Evidence
 from thyme.fuzz.worlds import World
@@ -58,7 +58,7 @@ class Case:
 
     def __init__(self, world: World, evidence: Evidence) -> None:
         self.evidence = evidence
-        self.crowd: Crowd = evidence.crowd
+        self.crowd: NodeStates = evidence.crowd
         self.end_s: float = world.given["time"]["until_s"]
         self.settings: dict[str, Any] = world.given.get("settings", {})
         self.full_queues = bool(world.given["radio"].get("queue_frames", 0))

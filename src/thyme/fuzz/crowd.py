@@ -22,7 +22,7 @@ LOOK_S = 1.0
 """Between two samples of which nodes are in range."""
 
 
-class Crowd:
+class NodeStates:
     """Positions and on/off states of all nodes, at any time."""
 
     def __init__(

@@ -15,7 +15,7 @@ import msgspec
 
 from thyme.approaches.interface import ReactiveStore
 from thyme.approaches.registry import find_approach
-from thyme.fuzz.crowd import Crowd
+from thyme.fuzz.crowd import NodeStates
 from thyme.fuzz.observer import CONTENT, NotifiedOf, ObservedOperation, StoreObserver
 from thyme.fuzz.worlds import World
 from thyme.model.errors import InputError
@@ -29,7 +29,7 @@ STORM_FRAMES_PER_NODE_S = 400
 """A crowd that sends more frames than this per node within one second is stopped: a loop would go on for ever."""
 
 
-class Held(msgspec.Struct, frozen=True):
+class FinalState(msgspec.Struct, frozen=True):
     """The final state of a node that is on: its contents by name, and its own counters."""
 
     contents: tuple[str, ...]
@@ -39,10 +39,10 @@ class Held(msgspec.Struct, frozen=True):
 class Evidence(msgspec.Struct):
     """The evidence of a run. `broken` is the exception that ended it early, if one did."""
 
-    crowd: Crowd
+    crowd: NodeStates
     told: list[NotifiedOf]
     asked: list[ObservedOperation]
-    held: dict[int, Held]
+    held: dict[int, FinalState]
     skews_s: list[float]
     frames: list[tuple[float, int, str]] = []
     """Time, sender and type of every message that is not control traffic."""
@@ -66,7 +66,7 @@ def play(world: World) -> Evidence:
     run.world.keep_frames()
     assert isinstance(scenario.radio, DiscModel), "worlds are played on discs, whose reach the judge knows"
     cell_m = scenario.area().cell_m if find_approach(scenario.approach).capabilities.needs_positions else None
-    crowd = Crowd(run.movement, run.churn, scenario.faults, scenario.radio.range_m, cell_m)
+    crowd = NodeStates(run.movement, run.churn, scenario.faults, scenario.radio.range_m, cell_m)
     skews_s = [host.skew_s for host in run.world.hosts]
     evidence = Evidence(crowd, [], [], {}, skews_s)
     control: set[str] = set()
@@ -117,10 +117,10 @@ def _frames(run: Run, control: set[str]) -> list[tuple[float, int, str]]:
     return [(at_s, sender, name) for at_s, sender, name in columns if name not in control]
 
 
-def _held(run: Run, node: int, store: ReactiveStore) -> Held:
+def _held(run: Run, node: int, store: ReactiveStore) -> FinalState:
     disk = run.world.hosts[node].store
     counts = {name: count for name, count, _ in store.stored()}
-    return Held(tuple(name for name, _ in disk.items(CONTENT)), counts)
+    return FinalState(tuple(name for name, _ in disk.items(CONTENT)), counts)
 
 
 def _try_names_again(run: Run, asked: list[ObservedOperation]) -> list[str]:

@@ -42,7 +42,7 @@ class Verdict(msgspec.Struct, frozen=True):
         return tuple(promise for promise in PROMISES if promise in broken)
 
 
-class Finding(msgspec.Struct, frozen=True):
+class BrokenPromise(msgspec.Struct, frozen=True):
     """A promise broken in one world, and the small world that shows it."""
 
     approach: str
@@ -64,7 +64,7 @@ def judge_seed(which: tuple[str, int]) -> Verdict:
     return judge_world(draw_world(*which))
 
 
-def shrink_finding(which: tuple[str, int, str]) -> Finding:
+def shrink_finding(which: tuple[str, int, str]) -> BrokenPromise:
     """The small world of one that breaks a promise."""
     approach, seed, promise = which
 
@@ -73,7 +73,7 @@ def shrink_finding(which: tuple[str, int, str]) -> Finding:
 
     world = shrink(draw_world(approach, seed), breaks)
     violations = tuple(one for one in judge_world(world).violations if one.promise == promise)
-    return Finding(approach, promise, seed, world, violations)
+    return BrokenPromise(approach, promise, seed, world, violations)
 
 
 def search(approaches: Sequence[str], seeds: Iterable[int], jobs: int) -> Iterator[Verdict]:
@@ -81,7 +81,7 @@ def search(approaches: Sequence[str], seeds: Iterable[int], jobs: int) -> Iterat
     yield from _in_processes(judge_seed, [(approach, seed) for approach in approaches for seed in seeds], jobs)
 
 
-def smallest(verdicts: Iterable[Verdict], jobs: int) -> Iterator[Finding]:
+def smallest(verdicts: Iterable[Verdict], jobs: int) -> Iterator[BrokenPromise]:
     """For each promise that an approach broke, the first world that showed it, shrunk."""
     first: dict[tuple[str, str], int] = {}
     for verdict in verdicts:

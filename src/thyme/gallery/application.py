@@ -25,11 +25,11 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Message, Receive, Scope, Send
 
-from thyme.gallery.forms import Introduction, NewGallery
+from thyme.gallery.forms import NewGallery, SecurePage
 from thyme.gallery.galleries import Galleries
-from thyme.gallery.handlers import Handlers, gallery_endpoints
+from thyme.gallery.handlers import GalleryHandlers, gallery_endpoints
 from thyme.gallery.limits import GalleryOptions
-from thyme.gallery.sessions import Session, Sessions
+from thyme.gallery.sessions import Sessions, ViewerSession
 from thyme.live.http.endpoints import Endpoint
 from thyme.live.http.guard import kept_token
 from thyme.live.http.interface import NodeInterface
@@ -162,13 +162,13 @@ class Application:
             if options.by and not sessions.host.sharing.photos.by:
                 sessions.call(sessions.host, options.by)
             fingerprint = self.certificate.fingerprint if self.certificate else ""
-            handlers = Handlers(
+            handlers = GalleryHandlers(
                 *(interface, sessions, self.galleries, lambda: self.guest_page),
                 fingerprint=fingerprint, demo=options.demo,
             )  # fmt: skip
             return gallery_endpoints(handlers)
 
-        def admit(headers: Headers, method: str, path: str) -> Session | None:
+        def admit(headers: Headers, method: str, path: str) -> ViewerSession | None:
             assert self.sessions is not None, "the server is open"
             return self.sessions.admit(headers, method, path)
 
@@ -216,7 +216,7 @@ def introduction_routes(certificate: HostCertificate, secure_port: Callable[[], 
     """What phones find at the address that they scanned, if the gallery is served over https."""
 
     async def where(request: Request) -> Response:
-        told = Introduction(f"https://{request.url.hostname}:{secure_port()}/")
+        told = SecurePage(f"https://{request.url.hostname}:{secure_port()}/")
         return JSONResponse(msgspec.to_builtins(told))
 
     async def authority(_: Request) -> Response:

@@ -20,7 +20,7 @@ from thyme.gallery.cards import plain
 from thyme.gallery.cell_map import distance_to
 from thyme.gallery.library import Library
 from thyme.gallery.limits import EVERY_PHOTO, GalleryOptions
-from thyme.gallery.photos import HERE, OWN, TABS, Photo, PhotoView, State
+from thyme.gallery.photos import HERE, OWN, TABS, Photo, PhotoState, PhotoView
 from thyme.live.failures import Fault, not_found
 from thyme.live.http.events import Events
 from thyme.live.node.node import Node
@@ -109,7 +109,7 @@ class Collection:
     def call_me(self, name: str) -> None:
         self.library.set_word(BY, plain(name, self.options.by_chars))
 
-    def in_state(self, name: str, *states: State) -> Photo:
+    def in_state(self, name: str, *states: PhotoState) -> Photo:
         photo = self.photo(name)
         if photo.state not in states:
             raise Fault(409, "state", f"the photo is {photo.state.value}; that cannot be done with it now")
@@ -144,9 +144,9 @@ class Collection:
 
 
 _RESUMED = {
-    State.PUBLISHING: State.PRIVATE,
-    State.DELETING: State.PUBLISHED,
-    State.DOWNLOADING: State.LATER,
+    PhotoState.PUBLISHING: PhotoState.PRIVATE,
+    PhotoState.DELETING: PhotoState.PUBLISHED,
+    PhotoState.DOWNLOADING: PhotoState.LATER,
 }
 
 

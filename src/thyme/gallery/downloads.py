@@ -11,7 +11,7 @@ import msgspec
 from thyme.approaches.interface import Failure
 from thyme.gallery import pictures
 from thyme.gallery.collection import Collection, line_of, metadata_of
-from thyme.gallery.photos import Photo, PhotoView, State
+from thyme.gallery.photos import Photo, PhotoState, PhotoView
 from thyme.live.failures import OperationError
 from thyme.model.errors import InputError
 
@@ -25,10 +25,10 @@ class Downloads:
         self._turns = asyncio.Semaphore(collection.options.downloads)
 
     def download(self, name: str) -> PhotoView:
-        photo = self._photos.in_state(name, State.NEW, State.LATER, State.FAILED, State.DOWNLOADING)
-        if photo.state is State.DOWNLOADING:
+        photo = self._photos.in_state(name, PhotoState.NEW, PhotoState.LATER, PhotoState.FAILED, PhotoState.DOWNLOADING)
+        if photo.state is PhotoState.DOWNLOADING:
             return self._photos.view(photo)
-        started = msgspec.structs.replace(photo, state=State.DOWNLOADING, error="")
+        started = msgspec.structs.replace(photo, state=PhotoState.DOWNLOADING, error="")
         self._photos.start(self._download(started))
         return self._photos.changed(started)
 
@@ -48,7 +48,7 @@ class Downloads:
             if isinstance(error, OperationError) and error.reason == Failure.DELETED:
                 self._photos.gone(photo.id, photo.by)
             elif self._photos.library.get(photo.id) is not None:
-                self._photos.changed(msgspec.structs.replace(photo, state=State.FAILED, error=line_of(error)))
+                self._photos.changed(msgspec.structs.replace(photo, state=PhotoState.FAILED, error=line_of(error)))
         else:
             if self._photos.library.get(photo.id) is None:  # deleted while it came
                 self._photos.library.remove(photo.id)
@@ -56,7 +56,7 @@ class Downloads:
             self._photos.changed(
                 msgspec.structs.replace(
                     photo,
-                    state=State.DOWNLOADED,
+                    state=PhotoState.DOWNLOADED,
                     kind=looked.kind,
                     width=looked.width,
                     height=looked.height,

@@ -50,7 +50,7 @@ class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tags: tuple[str, ...]
 
 
-class Publication(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PublishForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tags: tuple[str, ...]
     keep_location: bool = False
 
@@ -105,7 +105,7 @@ class Around(msgspec.Struct, frozen=True):
     """A device near is in a gallery of this name with another passphrase or invitation."""
 
 
-class Introduction(msgspec.Struct, frozen=True):
+class SecurePage(msgspec.Struct, frozen=True):
     """Where the page is over https, for who came over http."""
 
     page: str

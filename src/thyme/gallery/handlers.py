@@ -23,7 +23,7 @@ from thyme.gallery.library import Library
 from thyme.gallery.limits import EVERY_PHOTO
 from thyme.gallery.photos import HERE, Photo, PhotoView
 from thyme.gallery.pictures import SUFFIXES
-from thyme.gallery.sessions import ENTRANCE, GuestView, Session, Sessions
+from thyme.gallery.sessions import ENTRANCE, GuestView, Sessions, ViewerSession
 from thyme.gallery.sharing import Sharing
 from thyme.live.failures import Fault, not_found
 from thyme.live.http.endpoints import Endpoint, Parameter
@@ -41,7 +41,7 @@ TRANSMIT_W, RECEIVE_W = 3.0 * 0.38, 3.0 * 0.313
 RATE_BITS_S = 54e6
 
 
-class Handlers:
+class GalleryHandlers:
     def __init__(
         self,
         interface: NodeInterface,
@@ -57,14 +57,14 @@ class Handlers:
         self._interface, self._sessions, self._galleries = interface, sessions, galleries
         self._page, self._fingerprint, self._demo = page, fingerprint, demo
 
-    def _session(self, request: Request) -> Session:
-        found: Session | None = request.scope.get(SESSION)
+    def _session(self, request: Request) -> ViewerSession:
+        found: ViewerSession | None = request.scope.get(SESSION)
         return found or self._sessions.host
 
     def _sharing(self, request: Request) -> Sharing:
         return self._session(request).sharing
 
-    def _me(self, session: Session) -> forms.Me:
+    def _me(self, session: ViewerSession) -> forms.Me:
         node, by = str(self._interface.node.id), session.sharing.photos.by
         if session.guest is None:
             return forms.Me(node, by)
@@ -135,7 +135,7 @@ class Handlers:
     async def label(self, request: Request, asked: forms.Labels) -> PhotoView:
         return self._sharing(request).publishing.label(_id(request), asked.tags)
 
-    async def publish(self, request: Request, asked: forms.Publication) -> PhotoView:
+    async def publish(self, request: Request, asked: forms.PublishForm) -> PhotoView:
         return await self._sharing(request).publishing.publish(_id(request), asked.tags, asked.keep_location)
 
     async def download(self, request: Request, _: None) -> PhotoView:
@@ -256,7 +256,7 @@ class Handlers:
         return forms.Flow(*self._interface.sums.traffic(kind))
 
 
-def gallery_endpoints(h: Handlers) -> list[Endpoint]:
+def gallery_endpoints(h: GalleryHandlers) -> list[Endpoint]:
     base, photo = "/v1/gallery", "/v1/gallery/photos/{id}"
     octets = "application/octet-stream"
     return [
@@ -287,7 +287,7 @@ def gallery_endpoints(h: Handlers) -> list[Endpoint]:
         Endpoint("PATCH", photo, h.label, "Note tags of a private photo", takes=forms.Labels, gives=PhotoView),
         Endpoint(
             *("POST", f"{photo}/publish", h.publish, "Share a private photo"),
-            takes=forms.Publication, gives=PhotoView,
+            takes=forms.PublishForm, gives=PhotoView,
         ),
         Endpoint("POST", f"{photo}/download", h.download, "Download now, or try again", gives=PhotoView, status=202),
         Endpoint("POST", f"{photo}/later", h.later, "Postpone the download", gives=PhotoView),

@@ -12,12 +12,12 @@ from secrets import token_hex
 
 import msgspec
 
-from thyme.gallery.photos import HERE, Photo, State
+from thyme.gallery.photos import HERE, Photo, PhotoState
 from thyme.model.errors import InputError
 
 VERSION = 1
 ID_BYTES = 8
-_ROOM_FROM = (State.DISMISSED, State.LATER, State.NEW, State.FAILED)
+_ROOM_FROM = (PhotoState.DISMISSED, PhotoState.LATER, PhotoState.NEW, PhotoState.FAILED)
 """What makes room for newer photos, in this order."""
 
 

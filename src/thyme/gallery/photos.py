@@ -7,7 +7,7 @@ from enum import StrEnum
 import msgspec
 
 
-class State(StrEnum):
+class PhotoState(StrEnum):
     PRIVATE = "private"
     PUBLISHING = "publishing"
     PUBLISHED = "published"
@@ -22,28 +22,28 @@ class State(StrEnum):
 
 
 TABS = {
-    State.PRIVATE: "private",
-    State.PUBLISHING: "private",
-    State.PUBLISHED: "publications",
-    State.DELETING: "publications",
-    State.NEW: "available",
-    State.LATER: "available",
-    State.DOWNLOADING: "available",
-    State.FAILED: "available",
-    State.DOWNLOADED: "downloads",
+    PhotoState.PRIVATE: "private",
+    PhotoState.PUBLISHING: "private",
+    PhotoState.PUBLISHED: "publications",
+    PhotoState.DELETING: "publications",
+    PhotoState.NEW: "available",
+    PhotoState.LATER: "available",
+    PhotoState.DOWNLOADING: "available",
+    PhotoState.FAILED: "available",
+    PhotoState.DOWNLOADED: "downloads",
 }
 """Where each is shown (Thyme FGCS §7.4); what was dismissed, nowhere."""
-HERE = (State.PRIVATE, State.PUBLISHING, State.PUBLISHED, State.DELETING, State.DOWNLOADED)
+HERE = (PhotoState.PRIVATE, PhotoState.PUBLISHING, PhotoState.PUBLISHED, PhotoState.DELETING, PhotoState.DOWNLOADED)
 """Photos whose file is on this device."""
-OWN = (State.PRIVATE, State.PUBLISHING, State.PUBLISHED, State.DELETING)
+OWN = (PhotoState.PRIVATE, PhotoState.PUBLISHING, PhotoState.PUBLISHED, PhotoState.DELETING)
 """Those of the person whose library it is."""
-OFFERED = (State.NEW, State.LATER, State.FAILED, State.DOWNLOADING)
+OFFERED = (PhotoState.NEW, PhotoState.LATER, PhotoState.FAILED, PhotoState.DOWNLOADING)
 """Those of others that were not downloaded."""
 
 
 class Photo(msgspec.Struct, frozen=True):
     id: str
-    state: State
+    state: PhotoState
     name: str
     by: str
     tags: tuple[str, ...]

@@ -12,7 +12,7 @@ from thyme.gallery import pictures
 from thyme.gallery.cards import card_bytes, plain, thumb_room
 from thyme.gallery.collection import Collection, line_of
 from thyme.gallery.limits import EVERY_PHOTO
-from thyme.gallery.photos import Photo, PhotoView, State
+from thyme.gallery.photos import Photo, PhotoState, PhotoView
 from thyme.model.objects import Metadata
 from thyme.model.tags import normalise_tags
 
@@ -38,7 +38,7 @@ class Publishing:
         shown = plain(Path(name).stem, options.name_chars) or "photo"
         photo = Photo(
             id=photo_id,
-            state=State.PRIVATE,
+            state=PhotoState.PRIVATE,
             name=shown,
             by=self._photos.by,
             tags=(),
@@ -53,13 +53,15 @@ class Publishing:
 
     def label(self, name: str, tags: Sequence[str]) -> PhotoView:
         """Note the tags that a private photo will be published with."""
-        photo = self._photos.in_state(name, State.PRIVATE)
+        photo = self._photos.in_state(name, PhotoState.PRIVATE)
         return self._photos.changed(msgspec.structs.replace(photo, tags=normalise_tags(tags)))
 
     async def publish(self, name: str, tags: Sequence[str], keep_location: bool) -> PhotoView:
-        photo = self._photos.in_state(name, State.PRIVATE)
+        photo = self._photos.in_state(name, PhotoState.PRIVATE)
         given = normalise_tags([*photo.tags, *tags])
-        self._photos.changed(msgspec.structs.replace(photo, state=State.PUBLISHING, tags=given, by=self._photos.by))
+        self._photos.changed(
+            msgspec.structs.replace(photo, state=PhotoState.PUBLISHING, tags=given, by=self._photos.by)
+        )
         try:
             metadata, thumb = await self._insert(photo, normalise_tags([*given, EVERY_PHOTO]), keep_location)
         except BaseException as error:
@@ -68,7 +70,7 @@ class Publishing:
             raise
         published = msgspec.structs.replace(
             photo,
-            state=State.PUBLISHED,
+            state=PhotoState.PUBLISHED,
             tags=metadata.tags,
             by=self._photos.by,
             at_s=metadata.published_s,

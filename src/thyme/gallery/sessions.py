@@ -71,7 +71,7 @@ class GuestView(msgspec.Struct, frozen=True):
     size_bytes: int
 
 
-class Session:
+class ViewerSession:
     """What one person sees of the gallery on this device."""
 
     def __init__(
@@ -114,11 +114,11 @@ class Sessions:
         """`base` keeps the list of guests of all galleries; `folder` their data in this one."""
         self._interface, self._file, self._folder, self._options = interface, base / FILE, folder, options
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="pictures")
-        self.host = Session(interface, folder, options, self._thread, None)
+        self.host = ViewerSession(interface, folder, options, self._thread, None)
         self.host.sharing.deleted = self.deleted
         kept = _read(self._file)
         self.key = kept.key
-        self._guests: dict[str, Session] = {}
+        self._guests: dict[str, ViewerSession] = {}
         for guest in kept.guests:
             self._open(guest)
         self._known = {view.sid for view in interface.subscriptions.views()}
@@ -138,7 +138,7 @@ class Sessions:
             await session.sharing.end()
         self._thread.shutdown()
 
-    def admit(self, headers: Headers, method: str, path: str) -> Session | None:
+    def admit(self, headers: Headers, method: str, path: str) -> ViewerSession | None:
         """The guest whose cookie came with a request that guests may make; None for the entrance; else a Fault."""
         if (method, path) == ("POST", ENTRANCE):
             return None
@@ -150,7 +150,7 @@ class Sessions:
             raise Fault(403, "guest", "only the host of this gallery can do that")
         return session
 
-    def _of_cookie(self, headers: Headers) -> Session | None:
+    def _of_cookie(self, headers: Headers) -> ViewerSession | None:
         try:
             cookie = SimpleCookie(headers.get("cookie", "")).get(_cookie_name(headers))
         except CookieError:
@@ -210,7 +210,7 @@ class Sessions:
         for folder in self._file.parent.glob(f"galleries/*/{FOLDER}/{guest_id}"):
             await asyncio.to_thread(shutil.rmtree, folder, True)
 
-    def call(self, session: Session, name: str) -> None:
+    def call(self, session: ViewerSession, name: str) -> None:
         """Change a person's name; guests are identified by their host."""
         if session.guest is None:
             session.sharing.photos.call_me(name)
@@ -224,7 +224,7 @@ class Sessions:
         self._name(session)
         self._keep()
 
-    def subscriptions(self, session: Session) -> list[SubscriptionView]:
+    def subscriptions(self, session: ViewerSession) -> list[SubscriptionView]:
         others = {sid for one in self._guests.values() if one is not session for sid in one.sids}
         return [
             view
@@ -232,7 +232,7 @@ class Sessions:
             if (view.sid in session.sids if session.guest else view.sid not in others) and view.query != DELETED_PHOTO
         ]
 
-    async def subscribe(self, session: Session, asked: NewSubscription) -> SubscriptionView:
+    async def subscribe(self, session: ViewerSession, asked: NewSubscription) -> SubscriptionView:
         if session.guest is not None and len(session.sids) >= self._options.guest_subscriptions:
             raise Fault(
                 409, "full", f"guests can have {self._options.guest_subscriptions} subscriptions; end one first"
@@ -252,11 +252,11 @@ class Sessions:
                 self._claim(sid, self.host)
         return view
 
-    def _claim(self, sid: int, session: Session) -> None:
+    def _claim(self, sid: int, session: ViewerSession) -> None:
         for notice in self._unclaimed.pop(sid, ()):
             self._notify(session, notice)
 
-    async def unsubscribe(self, session: Session, sid: int) -> None:
+    async def unsubscribe(self, session: ViewerSession, sid: int) -> None:
         self._expect(session, sid)
         await self._interface.subscriptions.remove(sid)
         session.sids.discard(sid)
@@ -264,7 +264,7 @@ class Sessions:
             session.keep_subscriptions()
         session.events.put("unsubscribed", {"subscription": sid}, sid)
 
-    async def more(self, session: Session, sid: int) -> SubscriptionView:
+    async def more(self, session: ViewerSession, sid: int) -> SubscriptionView:
         self._expect(session, sid)
         return await self._interface.subscriptions.more(sid)
 
@@ -274,18 +274,18 @@ class Sessions:
         for session in (self.host, *self._guests.values()):
             session.sharing.forget(key)
 
-    def _expect(self, session: Session, sid: int) -> None:
+    def _expect(self, session: ViewerSession, sid: int) -> None:
         if sid not in {view.sid for view in self.subscriptions(session)}:
             raise not_found(f"subscription {sid}")
 
-    def _open(self, guest: Guest) -> Session:
+    def _open(self, guest: Guest) -> ViewerSession:
         folder = self._folder / FOLDER / guest.id
-        session = self._guests[guest.id] = Session(self._interface, folder, self._options, self._thread, guest)
+        session = self._guests[guest.id] = ViewerSession(self._interface, folder, self._options, self._thread, guest)
         self._name(session)
         session.sharing.deleted = self.deleted
         return session
 
-    def _name(self, session: Session) -> None:
+    def _name(self, session: ViewerSession) -> None:
         assert session.guest is not None
         host = self.host.sharing.photos.by
         session.sharing.photos.call_me(f"{session.guest.name}{GUEST}" + (f" of {host}" if host else ""))
@@ -306,7 +306,7 @@ class Sessions:
             return
         self._notify(session or self.host, notice)
 
-    def _notify(self, session: Session, notice: Notice) -> None:
+    def _notify(self, session: ViewerSession, notice: Notice) -> None:
         session.sharing.notified(notice)
         if session.guest is not None:
             session.events.put("notified", {"subscription": notice.subscription.sid}, notice.subscription.sid)

@@ -19,7 +19,7 @@ from thyme.gallery.collection import Collection, line_of, metadata_of
 from thyme.gallery.downloads import Downloads
 from thyme.gallery.library import Library
 from thyme.gallery.limits import DELETED_PHOTO, GalleryOptions
-from thyme.gallery.photos import OFFERED, Photo, PhotoView, State
+from thyme.gallery.photos import OFFERED, Photo, PhotoState, PhotoView
 from thyme.gallery.publishing import Publishing
 from thyme.live.failures import Fault, OperationError
 from thyme.live.http.events import Events
@@ -50,44 +50,44 @@ class Sharing:
         await self.photos.end()
 
     def postpone(self, name: str) -> PhotoView:
-        photo = self.photos.in_state(name, State.NEW, State.LATER)
-        return self.photos.changed(msgspec.structs.replace(photo, state=State.LATER))
+        photo = self.photos.in_state(name, PhotoState.NEW, PhotoState.LATER)
+        return self.photos.changed(msgspec.structs.replace(photo, state=PhotoState.LATER))
 
     def dismiss(self, name: str) -> None:
-        photo = self.photos.in_state(name, State.NEW, State.LATER, State.FAILED)
-        self.photos.changed(msgspec.structs.replace(photo, state=State.DISMISSED, thumb=b""))
+        photo = self.photos.in_state(name, PhotoState.NEW, PhotoState.LATER, PhotoState.FAILED)
+        self.photos.changed(msgspec.structs.replace(photo, state=PhotoState.DISMISSED, thumb=b""))
 
     def remove(self, name: str) -> PhotoView | None:
         """A private or downloaded photo leaves this device at once; a publication leaves the crowd, but for now it can
         be undone."""
-        photo = self.photos.in_state(name, State.PRIVATE, State.DOWNLOADED, State.PUBLISHED)
-        if photo.state is State.PUBLISHED:
+        photo = self.photos.in_state(name, PhotoState.PRIVATE, PhotoState.DOWNLOADED, PhotoState.PUBLISHED)
+        if photo.state is PhotoState.PUBLISHED:
             loop = asyncio.get_running_loop()
             self._undo[name] = loop.call_later(self.options.undo_s, lambda: self.photos.start(self._delete(name)))
-            return self.photos.changed(msgspec.structs.replace(photo, state=State.DELETING))
-        if photo.state is State.DOWNLOADED:  # what was here is known, and is not offered again
-            self.photos.changed(msgspec.structs.replace(photo, state=State.DISMISSED, thumb=b""))
+            return self.photos.changed(msgspec.structs.replace(photo, state=PhotoState.DELETING))
+        if photo.state is PhotoState.DOWNLOADED:  # what was here is known, and is not offered again
+            self.photos.changed(msgspec.structs.replace(photo, state=PhotoState.DISMISSED, thumb=b""))
         else:
             self.photos.gone(name)
         return None
 
     def undo(self, name: str) -> PhotoView:
-        photo = self.photos.in_state(name, State.DELETING)
+        photo = self.photos.in_state(name, PhotoState.DELETING)
         timer = self._undo.pop(name, None)
         if timer is None:
             raise Fault(409, "late", "the deletion has been sent already")
         timer.cancel()
-        return self.photos.changed(msgspec.structs.replace(photo, state=State.PUBLISHED))
+        return self.photos.changed(msgspec.structs.replace(photo, state=PhotoState.PUBLISHED))
 
     async def _delete(self, name: str) -> None:
         self._undo.pop(name, None)
-        photo = self.photos.in_state(name, State.DELETING)
+        photo = self.photos.in_state(name, PhotoState.DELETING)
         metadata = metadata_of(photo)
         assert metadata is not None, "only publications are deleted"
         try:
             await self.node.delete(metadata.key.oid)
         except (InputError, OperationError) as error:
-            self.photos.changed(msgspec.structs.replace(photo, state=State.PUBLISHED, error=line_of(error)))
+            self.photos.changed(msgspec.structs.replace(photo, state=PhotoState.PUBLISHED, error=line_of(error)))
         else:
             self.photos.gone(name)
             self.deleted(str(metadata.key))
@@ -101,7 +101,7 @@ class Sharing:
             logger.warning("others could not be notified that %s was deleted: %s", key, line_of(error))
 
     def published(self) -> list[Photo]:
-        return [photo for photo in self.library.photos() if photo.state in (State.PUBLISHED, State.DELETING)]
+        return [photo for photo in self.library.photos() if photo.state in (PhotoState.PUBLISHED, PhotoState.DELETING)]
 
     def forget(self, key: str) -> None:
         """The publisher deleted a photo: it disappears here unless it was downloaded."""
@@ -117,7 +117,7 @@ class Sharing:
         card = read_card(metadata.summary, metadata.key.oid, self.options)
         photo = Photo(
             id=self.library.new_id(),
-            state=State.NEW,
+            state=PhotoState.NEW,
             name=card.name,
             by=card.by,
             tags=metadata.tags,

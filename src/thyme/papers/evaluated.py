@@ -17,7 +17,7 @@ from thyme.drafts import write_file
 from thyme.study.claims import Claim, agreement, those_tested
 from thyme.study.figures.pictures import Picture, write_pictures
 from thyme.study.folder import FIGURES, METRICS_FILE, REPORT_FILE
-from thyme.study.report.pages import Cell, Row, Table, render_page
+from thyme.study.report.pages import Table, TableCell, TableRow, render_page
 from thyme.study.report.tables import FailedRun, claims_table, failures_table
 from thyme.study.results import Summary, readable, summary_of, tidy_csv, tidy_row
 from thyme.study.wording import NOTHING, duration, span
@@ -92,13 +92,13 @@ def _ends(summary: Summary) -> str:
 
 def _numbers(measured: Sequence[Measurement]) -> Table:
     rows = [
-        Row(
+        TableRow(
             (
-                Cell(readable(one.place)),
-                Cell(one.metric),
-                Cell(f"{one.summary.mean:.4g}", numeric=True),
-                Cell(_ends(one.summary), numeric=True),
-                Cell(f"{one.summary.runs:,}", numeric=True),
+                TableCell(readable(one.place)),
+                TableCell(one.metric),
+                TableCell(f"{one.summary.mean:.4g}", numeric=True),
+                TableCell(_ends(one.summary), numeric=True),
+                TableCell(f"{one.summary.runs:,}", numeric=True),
             )
         )
         for one in measured[:MAX_TOLD_NUMBERS]

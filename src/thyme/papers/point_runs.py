@@ -25,7 +25,7 @@ from thyme.study.folder import RUNS
 from thyme.study.report.tables import FailedRun
 
 
-class Point(Protocol):
+class EvaluationPoint(Protocol):
     @property
     def figure(self) -> str: ...
     @property
@@ -37,7 +37,7 @@ class Point(Protocol):
         """Equal for points that have the same runs."""
 
 
-AnyPoint = TypeVar("AnyPoint", bound=Point)
+AnyPoint = TypeVar("AnyPoint", bound=EvaluationPoint)
 Measure = TypeVar("Measure")
 
 

@@ -36,21 +36,21 @@ REPORT_POLICY = (
 """The report is one file of our own making that loads nothing; it may not speak to the studio."""
 
 
-class Answers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class StudyAnswers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     answers: dict[str, str]
 
 
-class Handlers:
+class StudioHandlers:
     def __init__(self, studies: Studies) -> None:
         self._studies = studies
 
     async def questions(self, _: Request, __: None) -> tuple[Question, ...]:
         return QUESTIONS
 
-    async def check(self, _: Request, asked: Answers) -> Checked:
+    async def check(self, _: Request, asked: StudyAnswers) -> Checked:
         return await asyncio.to_thread(self._studies.check, asked.answers)
 
-    async def start(self, _: Request, asked: Answers) -> Checked:
+    async def start(self, _: Request, asked: StudyAnswers) -> Checked:
         return await self._studies.start(asked.answers)
 
     async def stop(self, _: Request, __: None) -> Progress:
@@ -74,11 +74,13 @@ class Handlers:
         )
 
 
-def endpoints(h: Handlers) -> list[Endpoint]:
+def endpoints(h: StudioHandlers) -> list[Endpoint]:
     return [
         Endpoint("GET", "/v1/questions", h.questions, "What a study asks"),
-        Endpoint("POST", "/v1/check", h.check, "What is wrong, or how long it takes", takes=Answers, gives=Checked),
-        Endpoint("POST", "/v1/start", h.start, "Play a study", takes=Answers, gives=Checked),
+        Endpoint(
+            "POST", "/v1/check", h.check, "What is wrong, or how long it takes", takes=StudyAnswers, gives=Checked
+        ),
+        Endpoint("POST", "/v1/start", h.start, "Play a study", takes=StudyAnswers, gives=Checked),
         Endpoint("POST", "/v1/stop", h.stop, "Stop the study", gives=Progress),
         Endpoint("GET", "/v1/progress", h.progress, "How far the study is", gives=Progress),
         Endpoint("GET", "/v1/study.toml", h.file, "The study file", gives_type="application/toml"),
@@ -98,7 +100,7 @@ async def studio(folder: Path, port: int, player: Sequence[str] = PLAYER) -> Asy
 
     own = [Endpoint("POST", "/v1/session", session, "Exchange the token for a cookie", status=204)]
     faults: dict[Any, Any] = {404: answer_error, 405: answer_error, Exception: answer_error}
-    routes: list[BaseRoute] = [*routes_of([*own, *endpoints(Handlers(studies))], MAX_JSON_BYTES)]
+    routes: list[BaseRoute] = [*routes_of([*own, *endpoints(StudioHandlers(studies))], MAX_JSON_BYTES)]
     application = Starlette(routes=[*routes, *(Route(path, _file) for path in FILES)], exception_handlers=faults)
     actual = int(bound.getsockname()[1])
     guard = Guard(

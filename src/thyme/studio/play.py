@@ -27,7 +27,7 @@ class Answer(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...]
 
 
-class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+class ProgressLine(msgspec.Struct, frozen=True, omit_defaults=True):
     """One of: a stage's state, the progress of the runs, the answer, what was wrong."""
 
     stage: StageReport | None = None
@@ -38,13 +38,13 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class _Teller:
     def stage(self, report: StageReport) -> None:
-        tell(Line(stage=report))
+        tell(ProgressLine(stage=report))
 
     def sweep(self, progress: SweepProgress) -> None:
-        tell(Line(sweep=progress))
+        tell(ProgressLine(sweep=progress))
 
 
-def tell(line: Line) -> None:
+def tell(line: ProgressLine) -> None:
     sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
     sys.stdout.buffer.flush()
 
@@ -53,11 +53,11 @@ def play(file: Path, out: Path) -> int:
     try:
         result = run_study(load_study(file), out, watcher=_Teller())
     except InputError as error:
-        tell(Line(error=str(error)))
+        tell(ProgressLine(error=str(error)))
         return 2
     headline = result.headline
     tips = tuple(f"If {tip.variation}: {tip.verdict}; {with_plain_names(tip.told)}" for tip in headline.tips)
-    tell(Line(answer=Answer(headline.answer, headline.reasons, tips, (*result.failures, *result.doubts))))
+    tell(ProgressLine(answer=Answer(headline.answer, headline.reasons, tips, (*result.failures, *result.doubts))))
     return 0
 
 

@@ -25,7 +25,7 @@ import msgspec
 from thyme.live.failures import Fault
 from thyme.model.errors import InputError
 from thyme.pipeline.runs.sweep import SweepProgress
-from thyme.studio.play import Answer, Line
+from thyme.studio.play import Answer, ProgressLine
 from thyme.study.asking import description_of, study_text
 from thyme.study.decision import prior_words
 from thyme.study.definition import load_study
@@ -44,7 +44,7 @@ _OPTION = re.compile(r"^(?:(?:--[a-z]+(?: [^:]*)?|thyme study new): )+")
 """What the terminal puts before an error; the page shows it beside the field."""
 
 
-class Choice(msgspec.Struct, frozen=True):
+class AnswerChoice(msgspec.Struct, frozen=True):
     value: str
     words: str
 
@@ -55,12 +55,12 @@ class Question(msgspec.Struct, frozen=True):
     key: str
     words: str
     default: str
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[AnswerChoice, ...] = ()
     hint: str = ""
 
 
-def _choices(**words: str) -> tuple[Choice, ...]:
-    return tuple(Choice(value, said) for value, said in words.items())
+def _choices(**words: str) -> tuple[AnswerChoice, ...]:
+    return tuple(AnswerChoice(value, said) for value, said in words.items())
 
 
 QUESTIONS = (
@@ -210,7 +210,7 @@ class Studies:
         assert process.stdout is not None, "it was asked for"
         async for raw in process.stdout:
             try:
-                line = msgspec.json.decode(raw, type=Line)
+                line = msgspec.json.decode(raw, type=ProgressLine)
             except msgspec.DecodeError:  # Spark may say something here
                 continue
             if line.stage is not None:

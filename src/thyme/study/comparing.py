@@ -16,7 +16,7 @@ from thyme.study.wording import share, span
 TITLES: dict[str, Shown] = {shown.metric: shown for shown in SHOWN_METRICS}
 
 
-class Compared(msgspec.Struct, frozen=True):
+class ComparedMetric(msgspec.Struct, frozen=True):
     """One metric of one point in both."""
 
     point: str
@@ -30,7 +30,7 @@ class Compared(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    rows: tuple[Compared, ...]
+    rows: tuple[ComparedMetric, ...]
     only_first: tuple[str, ...]
     only_second: tuple[str, ...]
 
@@ -65,12 +65,12 @@ def compare_studies(first: Path, second: Path, every: bool = False) -> Compariso
     return Comparison(tuple(rows), tuple(sorted(points - others)), tuple(sorted(others - points)))
 
 
-def _compared(key: tuple[str, str], one: _Number, other: _Number) -> Compared:
+def _compared(key: tuple[str, str], one: _Number, other: _Number) -> ComparedMetric:
     equal = one.mean == other.mean
     apart = not equal and not one.holds(other.mean) and not other.holds(one.mean)
     point, metric = key
     title = TITLES[metric].title if metric in TITLES else metric
-    return Compared(point, title, one.told(metric), other.told(metric), equal, apart)
+    return ComparedMetric(point, title, one.told(metric), other.told(metric), equal, apart)
 
 
 def _told(metric: str, value: float) -> str:

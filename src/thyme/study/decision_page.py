@@ -7,7 +7,7 @@ from collections import Counter
 from importlib.resources import files
 
 from thyme.approaches.deciding import Decision
-from thyme.approaches.decision_table import TABLE, CrowdKind, Line, Measured, table
+from thyme.approaches.decision_table import TABLE, CrowdKind, DecisionRow, Measured, table
 from thyme.approaches.registry import APPROACHES
 from thyme.study.decision import crowd_words, share_range, size_range
 from thyme.study.figures.decision import OTHERS, PANELS, SHARED, decision_at
@@ -71,7 +71,7 @@ def decision_page() -> str:
     return "\n".join(parts)
 
 
-def _state(lines: tuple[Line, ...]) -> str:
+def _state(lines: tuple[DecisionRow, ...]) -> str:
     rows = ["| people | simulated | left out: failed in a smaller crowd | missing |", "|---|---|---|---|"]
     for people in PEOPLE:
         state = state_of(people, lines)
@@ -94,7 +94,7 @@ def _yes(is_so: bool) -> str:
     return "yes" if is_so else "no"
 
 
-def _best(lines: tuple[Line, ...]) -> str:
+def _best(lines: tuple[DecisionRow, ...]) -> str:
     header = ["people", "crowd", *PANELS]
     rows = [f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
     for people in PEOPLE:
@@ -125,7 +125,7 @@ def _told(decision: Decision | None) -> str:
     return f"{names}{alone}{more}{combined}" + (f" ({listed(unknown, 'and')} not known)" if unknown else "")
 
 
-def _figures(lines: tuple[Line, ...]) -> str:
+def _figures(lines: tuple[DecisionRow, ...]) -> str:
     header = (
         "| crowd | asked for | approach | succeed | arrive "
         "| half within | 95 % within | sent per person and minute | J per person and minute | uneven load (Gini) |"
@@ -136,7 +136,7 @@ def _figures(lines: tuple[Line, ...]) -> str:
     return "\n".join(rows) + "\n"
 
 
-def _figures_row(line: Line) -> str:
+def _figures_row(line: DecisionRow) -> str:
     cells = [
         crowd_words(line.kind),
         ASKED_FOR[line.workload],

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from thyme.approaches.decision_table import CONTENTS_BYTES, PHOTO_SHARE, Contents, CrowdKind, Line, Workload
+from thyme.approaches.decision_table import CONTENTS_BYTES, PHOTO_SHARE, Contents, CrowdKind, DecisionRow, Workload
 from thyme.study.definition import ApproachChoice, PostsChoice, StudyDefinition
 from thyme.study.variations import WALKING
 
@@ -67,7 +67,6 @@ POSTS_PER_PERSON = 2
 QUESTIONS_PER_HOUR = 0.33
 DELETES_PER_HOUR = 0.1
 """Of the event's three hours, which are played in ten minutes."""
-GOING = 0.2
 SIZES: dict[str, dict[str, object]] = {
     "texts": {"kind": "text"},
     **{
@@ -92,7 +91,7 @@ def cells_of(people: int, respects: int, contents: Sequence[Contents] = SMALL + 
         yield msgspec.convert({"people": people} | changed, CrowdKind), msgspec.convert(workload, Workload)
 
 
-def players(cell: Cell, approaches: Sequence[str], known: Iterable[Line]) -> list[str]:
+def players(cell: Cell, approaches: Sequence[str], known: Iterable[DecisionRow]) -> list[str]:
     """Those that play there: all but those that failed clearly among fewer people."""
     kind, workload = cell
     failed = {
@@ -136,7 +135,7 @@ def definition_of(cell: Cell, approaches: Sequence[str]) -> StudyDefinition:
     )
 
 
-class State(msgspec.Struct, frozen=True):
+class MapProgress(msgspec.Struct, frozen=True):
     """How much of the map is there at a number of people, counted in pairs of a crowd and an approach."""
 
     people: int
@@ -145,7 +144,7 @@ class State(msgspec.Struct, frozen=True):
     missing: int
 
 
-def state_of(people: int, known: Sequence[Line]) -> State:
+def state_of(people: int, known: Sequence[DecisionRow]) -> MapProgress:
     there = {((line.kind, line.workload), line.approach) for line in known}
     counts = {"played": 0, "left_out": 0, "missing": 0}
     for step in (step for step in STEPS if step.people == people):
@@ -154,4 +153,4 @@ def state_of(people: int, known: Sequence[Line]) -> State:
             for name in step.approaches:
                 played = (cell, name) in there
                 counts["played" if played else "missing" if name in wanted else "left_out"] += 1
-    return State(people, **counts)
+    return MapProgress(people, **counts)

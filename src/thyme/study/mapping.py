@@ -12,7 +12,7 @@ from itertools import islice
 
 import msgspec
 
-from thyme.approaches.decision_table import MEASURED, RANGED, CrowdKind, Line, read_table
+from thyme.approaches.decision_table import MEASURED, RANGED, CrowdKind, DecisionRow, read_table
 from thyme.approaches.registry import APPROACHES
 from thyme.pipeline.runs.simulations import sweep_runs
 from thyme.pipeline.spark.lazy_session import LazySession
@@ -20,7 +20,7 @@ from thyme.places import Place, write_file
 from thyme.study.folder import RUNS
 from thyme.study.map_plan import SEED, STEPS, Cell, Step, cells_of, definition_of, players
 from thyme.study.metrics import provide_metrics
-from thyme.study.plan import Plan, PlannedRun, Point, make_plan
+from thyme.study.plan import Plan, PlannedRun, StudyPoint, make_plan
 from thyme.study.results import Results, Summary, tidy_cell
 from thyme.study.shown_metrics import AIR_BYTES, ENERGY, LATE_NOTIFICATION, NOTIFICATION_LATENCY, RECALL, SUCCESS
 from thyme.study.stages import StageNotes
@@ -31,7 +31,7 @@ CROWDS_AT_ONCE, PEOPLE_AT_ONCE = 4, 200
 CROWD = "crowd"
 ORIGIN = ("runs", "seed", "commit", "date")
 """Where a row comes from."""
-_COLUMNS = (*CrowdKind.__struct_fields__, *Line.__struct_fields__[1:3], *RANGED, *ORIGIN)
+_COLUMNS = (*CrowdKind.__struct_fields__, *DecisionRow.__struct_fields__[1:3], *RANGED, *ORIGIN)
 _METRICS = dict(
     zip(
         MEASURED,
@@ -70,14 +70,14 @@ def play_map(
         session.close()
 
 
-def _missing(cell: Cell, approaches: Sequence[str], known: Sequence[Line]) -> list[str]:
+def _missing(cell: Cell, approaches: Sequence[str], known: Sequence[DecisionRow]) -> list[str]:
     there = {line.approach for line in known if (line.kind, line.workload) == cell}
     return [name for name in players(cell, approaches, known) if name not in there]
 
 
 def together(plans: Sequence[Plan]) -> Plan:
     """Plans of the same posts as one; each keeps its number in the values of its points."""
-    points: list[Point] = []
+    points: list[StudyPoint] = []
     runs: list[PlannedRun] = []
     for number, plan in enumerate(plans):
         runs += [msgspec.structs.replace(run, point=len(points) + run.point) for run in plan.runs]

@@ -27,7 +27,7 @@ TRACE_PREFIX = "trace."
 VARIATION_COLUMN = "variation"
 
 
-class Point(msgspec.Struct, frozen=True):
+class StudyPoint(msgspec.Struct, frozen=True):
     """The run settings behind one dot of a figure or one line of a table."""
 
     approach: str
@@ -70,7 +70,7 @@ class PlannedRun(msgspec.Struct, frozen=True):
 class Plan(msgspec.Struct, frozen=True):
     definition: StudyDefinition
     posts: PostOptions
-    points: tuple[Point, ...]
+    points: tuple[StudyPoint, ...]
     runs: tuple[PlannedRun, ...]
 
     @property
@@ -93,13 +93,13 @@ def make_plan(definition: StudyDefinition) -> Plan:
     posts = to_record({"seed": definition.seed} | definition.posts.generate, PostOptions, where, ("posts", "generate"))
     places = [dict(zip(definition.grid, values, strict=True)) for values in product(*definition.grid.values())]
     variations = _variations(definition, places[0], where)
-    points: list[Point] = []
+    points: list[StudyPoint] = []
     runs: list[PlannedRun] = []
     staged: list[tuple[dict[str, Any], Variation | None]] = [(named, None) for named in places]
     staged.extend((places[0], variation) for variation in variations)
     for named, variation in staged:
         for choice in definition.approaches:
-            points.append(Point(choice.title, named, variation.name if variation else ASKED if variations else ""))
+            points.append(StudyPoint(choice.title, named, variation.name if variation else ASKED if variations else ""))
             runs.extend(_runs_of(definition, choice, named, variation, len(points) - 1, f"{where}, {points[-1]}"))
     return Plan(definition, posts, tuple(points), tuple(runs))
 

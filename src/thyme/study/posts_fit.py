@@ -29,7 +29,7 @@ MIN_QUESTIONED = 20
 """Fewer posts than this are too few for a workload."""
 
 
-class Span(msgspec.Struct, frozen=True):
+class PostsSpan(msgspec.Struct, frozen=True):
     """How many posts there are, and from when to when."""
 
     posts: int
@@ -41,14 +41,14 @@ class Span(msgspec.Struct, frozen=True):
         return self.last_s - self.first_s
 
 
-def span_of(path: Place) -> Span:
+def span_of(path: Place) -> PostsSpan:
     """Of a dataset of posts, whose files are in order of time; those that were rejected are no part of it."""
     listed = read_manifest(path)
     files = [name for name in data_files(path) if listed.files[name].rows]
     if not files:
-        return Span(0, 0.0, 0.0)
+        return PostsSpan(0, 0.0, 0.0)
     first, last = (_times_in(path / name) for name in (files[0], files[-1]))
-    return Span(listed.rows, pc.min(first).as_py().timestamp(), pc.max(last).as_py().timestamp())
+    return PostsSpan(listed.rows, pc.min(first).as_py().timestamp(), pc.max(last).as_py().timestamp())
 
 
 def _times_in(file: Place) -> pa.ChunkedArray:
@@ -56,7 +56,7 @@ def _times_in(file: Place) -> pa.ChunkedArray:
         return opened.read(columns=["at"])["at"]
 
 
-def use_words(span: Span, trace: TraceOutline) -> str:
+def use_words(span: PostsSpan, trace: TraceOutline) -> str:
     """What a trace makes of the posts, in one sentence."""
     used = trace.inserts
     if not used:
@@ -69,7 +69,7 @@ def use_words(span: Span, trace: TraceOutline) -> str:
     )
 
 
-def doubts(span: Span, trace: TraceOutline, options: TraceOptions) -> list[str]:
+def doubts(span: PostsSpan, trace: TraceOutline, options: TraceOptions) -> list[str]:
     """What is odd about it, with what to do; empty if nothing is."""
     used = trace.inserts
     if span.posts < MIN_QUESTIONED or not used:

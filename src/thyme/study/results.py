@@ -14,7 +14,7 @@ from math import isfinite, sqrt
 import msgspec
 
 from thyme.pipeline.metrics.intervals import rank_of
-from thyme.study.plan import VARIATION_COLUMN, Plan, Point
+from thyme.study.plan import VARIATION_COLUMN, Plan, StudyPoint
 
 SUMMARY_NAMES = ("metric", "mean", "deviation", "low", "high", "runs")
 
@@ -68,7 +68,7 @@ class Results:
         self._of_runs = of_runs or {}
 
     @property
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[StudyPoint, ...]:
         return self.plan.points
 
     @property

@@ -27,7 +27,7 @@ from thyme.study.figures.pictures import write_pictures
 from thyme.study.folder import FIGURES, METRICS_FILE, REPORT_FILE, REPORT_STAMP, RUNS, take_folder
 from thyme.study.metrics import provide_metrics
 from thyme.study.plan import Plan, make_plan
-from thyme.study.posts_fit import Span, doubts
+from thyme.study.posts_fit import PostsSpan, doubts
 from thyme.study.report.assumptions import assumptions
 from thyme.study.report.headline import Headline, headline
 from thyme.study.report.report import Report, describe_run, failure_words, render
@@ -133,7 +133,7 @@ def _provide_report(
     master: str,
     out: Place,
     notes: StageNotes,
-    span: Span | None,
+    span: PostsSpan | None,
     questioned: tuple[str, ...],
     animation: Callable[[], Animation | None],
 ) -> None:
@@ -174,7 +174,7 @@ def _animation(
     return animation_of(chosen.approach, spec)
 
 
-def _doubts(span: Span, traces: Sequence[PlayedTrace]) -> list[str]:
+def _doubts(span: PostsSpan, traces: Sequence[PlayedTrace]) -> list[str]:
     """Of the first trace that is made of the posts."""
     made = [trace for trace in traces if not trace.choice.file]
     return doubts(span, made[0].outline, made[0].choice.options) if made else []

@@ -25,7 +25,7 @@ from thyme.sim.traces import read_trace, table_from_operations
 from thyme.study.folder import POSTS as POSTS_FOLDER
 from thyme.study.folder import TRACES
 from thyme.study.plan import Plan, TraceChoice
-from thyme.study.posts_fit import Span, span_of
+from thyme.study.posts_fit import PostsSpan, span_of
 from thyme.study.stages import StageNotes
 
 OnDamaged = Callable[[str], None]
@@ -36,7 +36,7 @@ class Posts(msgspec.Struct, frozen=True):
     path: Place
     identity: str
 
-    def span(self) -> Span | None:
+    def span(self) -> PostsSpan | None:
         """How many there are and from when to when; None without any."""
         return span_of(self.path) if self.identity else None
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from thyme.model.errors import InputError
 from thyme.papers.walks.board import LEFT, MET, NOBODY, STARTED, TRACED, WENT_BACK, new_board
-from thyme.papers.walks.costs import Links
+from thyme.papers.walks.costs import LinkArrays
 from thyme.papers.walks.dice import reseed
 from thyme.papers.walks.graph import UnitDiscGraph
 from thyme.papers.walks.kernel import build_overlay
@@ -61,7 +61,7 @@ def lay_open(
     dice = np.zeros(1, np.uint64)
     reseed(dice, seed, graph.nodes, 0, 0, len(initiators))
     board = new_board(graph.nodes, trace_rows)
-    links = Links(graph.offsets, graph.neighbours)
+    links = LinkArrays(graph.offsets, graph.neighbours)
     if not build_overlay(links, board, rules_of(options, reading), np.array(initiators, np.int32), dice):
         raise InputError(f"the walks did not meet within {options.max_hops} turns (max_hops)")
     if board.tally[TRACED] > trace_rows:

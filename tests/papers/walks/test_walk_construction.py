@@ -7,7 +7,7 @@ import pytest
 from laid_open import Overlay, graph_of_edges, lay_open
 
 from thyme.papers.walks.board import new_board, take
-from thyme.papers.walks.costs import Links, cost_of, mark_around
+from thyme.papers.walks.costs import LinkArrays, cost_of, mark_around
 from thyme.papers.walks.readings import Reading, WalkOptions, parse_reading, rules_of
 
 X, Y, A, B, C, D, Z, P, Q = range(9)
@@ -23,7 +23,7 @@ DEAD_END = graph_of_edges(9, [(0, 1), (1, 2), (1, 3), (3, 4), (4, 5), (5, 6), (6
 def costs(options: WalkOptions) -> list[float]:
     """What a … z cost when x and y are on the walk and the neighbours of x are marked."""
     rules = rules_of(options, Reading())
-    links = Links(FIGURE_5.offsets, FIGURE_5.neighbours)
+    links = LinkArrays(FIGURE_5.offsets, FIGURE_5.neighbours)
     board = new_board(9, 0)
     take(board, 0, X)
     take(board, 0, Y)
@@ -47,7 +47,7 @@ def test_the_earlier_cost_weighs_first_and_second_neighbourhoods() -> None:
 
 def test_the_weight_method_adds_its_penalty_for_every_earlier_step() -> None:
     rules = rules_of(WalkOptions(method="weights", penalty=10.0), Reading())
-    links = Links(FIGURE_5.offsets, FIGURE_5.neighbours)
+    links = LinkArrays(FIGURE_5.offsets, FIGURE_5.neighbours)
     board = new_board(9, 0)
     board.branch[0, 0]["before"] = X
     take(board, 0, Z)
@@ -141,7 +141,7 @@ def test_a_loop_erased_pure_walk_is_a_path() -> None:
 
 
 def test_marks_are_those_of_all_nodes_but_the_last() -> None:
-    links = Links(FIGURE_5.offsets, FIGURE_5.neighbours)
+    links = LinkArrays(FIGURE_5.offsets, FIGURE_5.neighbours)
     board = new_board(9, 0)
     mark_around(links, board, 0, X, False)
     assert np.flatnonzero(board.memory[0]["marked"] == 1).tolist() == [Y, P, Q]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from thyme.compiled import compiled
 from thyme.model.errors import InputError
 from thyme.papers.walks.board import ACTIVE, BROKERS, HOPS, MEMBERS, NOBODY, VISITED, Board, clear, new_board
-from thyme.papers.walks.costs import Links
+from thyme.papers.walks.costs import LinkArrays
 from thyme.papers.walks.dice import choose_distinct, reseed
 from thyme.papers.walks.graph import UnitDiscGraph, draw_graph, widest_distance
 from thyme.papers.walks.kernel import build_overlay
@@ -80,7 +80,7 @@ def run_on_graph(
     graph: UnitDiscGraph, network: int, counts: Sequence[int], draws: int, batch: BatchOptions = DEFAULT_BATCH
 ) -> Columns:
     whole, depth = _run_draws(
-        Links(graph.offsets, graph.neighbours),
+        LinkArrays(graph.offsets, graph.neighbours),
         new_board(graph.nodes),
         rules_of(batch.walk, batch.reading),
         graph.x,
@@ -135,7 +135,7 @@ def _check(nodes: int, counts: Sequence[int], networks: int, draws: int) -> None
 
 @compiled
 def _run_draws(
-    links: Links,
+    links: LinkArrays,
     board: Board,
     rules: Rules,
     x: NDArray[np.float64],

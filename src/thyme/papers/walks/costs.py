@@ -12,18 +12,18 @@ from thyme.papers.walks.board import Board, slot_of
 from thyme.papers.walks.readings import Rules
 
 
-class Links(NamedTuple):
+class LinkArrays(NamedTuple):
     offsets: NDArray[np.int32]
     neighbours: NDArray[np.int32]
 
 
 @compiled
-def beside(links: Links, node: int) -> NDArray[np.int32]:
+def beside(links: LinkArrays, node: int) -> NDArray[np.int32]:
     return links.neighbours[links.offsets[node] : links.offsets[node + 1]]
 
 
 @compiled
-def mark_around(links: Links, board: Board, walk: int, node: int, second: bool) -> None:
+def mark_around(links: LinkArrays, board: Board, walk: int, node: int, second: bool) -> None:
     """The neighbours of a node overhear it and mark themselves; with `second`, so do their neighbours."""
     slot = slot_of(walk)
     for v in beside(links, node):
@@ -35,7 +35,7 @@ def mark_around(links: Links, board: Board, walk: int, node: int, second: bool) 
 
 
 @compiled
-def count_marked(links: Links, board: Board, walk: int, node: int) -> int:
+def count_marked(links: LinkArrays, board: Board, walk: int, node: int) -> int:
     """|N(v) ∩ N(DRW)|: Eq. (3), and the first half of Eq. (2)."""
     slot = slot_of(walk)
     count = 0
@@ -46,7 +46,7 @@ def count_marked(links: Links, board: Board, walk: int, node: int) -> int:
 
 
 @compiled
-def count_marked_second(links: Links, board: Board, walk: int, node: int) -> int:
+def count_marked_second(links: LinkArrays, board: Board, walk: int, node: int) -> int:
     """|N(v) ∩ N²(DRW)|: the second half of Eq. (2)."""
     slot = slot_of(walk)
     count = 0
@@ -57,7 +57,7 @@ def count_marked_second(links: Links, board: Board, walk: int, node: int) -> int
 
 
 @compiled
-def count_shared(links: Links, a: int, b: int) -> int:
+def count_shared(links: LinkArrays, a: int, b: int) -> int:
     """|N(a) ∩ N(b)|: the weight of Eq. (1)."""
     left = beside(links, a)
     right = beside(links, b)
@@ -75,7 +75,7 @@ def count_shared(links: Links, a: int, b: int) -> int:
 
 
 @compiled
-def cost_of(links: Links, board: Board, rules: Rules, walk: int, branch: int, node: int) -> float:
+def cost_of(links: LinkArrays, board: Board, rules: Rules, walk: int, branch: int, node: int) -> float:
     slot = slot_of(walk)
     if rules.by_weight:
         cost = float(count_shared(links, board.branch[slot, branch].before, node))

@@ -28,13 +28,13 @@ from thyme.papers.walks.board import (
     take,
     write_trace,
 )
-from thyme.papers.walks.costs import Links, beside, cost_of, mark_around
+from thyme.papers.walks.costs import LinkArrays, beside, cost_of, mark_around
 from thyme.papers.walks.dice import Dice, below
 from thyme.papers.walks.readings import Rules
 
 
 @compiled
-def choose_next(links: Links, board: Board, rules: Rules, walk: int, branch: int, dice: Dice) -> int:
+def choose_next(links: LinkArrays, board: Board, rules: Rules, walk: int, branch: int, dice: Dice) -> int:
     """The candidate of least cost, or none; the first step of a walk and every pure step is random."""
     slot = slot_of(walk)
     tip = board.branch[slot, branch].tip
@@ -62,7 +62,7 @@ def choose_next(links: Links, board: Board, rules: Rules, walk: int, branch: int
 
 
 @compiled
-def find_walk(links: Links, board: Board, walk: int, node: int) -> int:
+def find_walk(links: LinkArrays, board: Board, walk: int, node: int) -> int:
     """The first neighbour that is part of another walk, or none."""
     for v in beside(links, node):
         if is_elsewhere(board, walk, v):
@@ -79,7 +79,7 @@ def join(board: Board, walk: int, branch: int, node: int) -> None:
 
 
 @compiled
-def start(links: Links, board: Board, rules: Rules, walk: int, node: int) -> bool:
+def start(links: LinkArrays, board: Board, rules: Rules, walk: int, node: int) -> bool:
     """Lines 1–9 of Algorithm 2; true when the initiator has met a walk without a step."""
     slot = slot_of(walk)
     for branch in range(2):
@@ -121,7 +121,7 @@ def erase_loop(board: Board, walk: int, branch: int, node: int) -> None:
 
 
 @compiled
-def step(links: Links, board: Board, rules: Rules, walk: int, branch: int, node: int) -> None:
+def step(links: LinkArrays, board: Board, rules: Rules, walk: int, branch: int, node: int) -> None:
     slot = slot_of(walk)
     tip = board.branch[slot, branch].tip
     board.branch[slot, branch].before = tip
@@ -139,7 +139,7 @@ def step(links: Links, board: Board, rules: Rules, walk: int, branch: int, node:
 
 
 @compiled
-def go_back(links: Links, board: Board, rules: Rules, walk: int, branch: int) -> bool:
+def go_back(links: LinkArrays, board: Board, rules: Rules, walk: int, branch: int) -> bool:
     """Line 19 of Algorithm 2; false at the initiator, from where there is no way back."""
     slot = slot_of(walk)
     if board.branch[slot, branch].length == 1:
@@ -155,7 +155,7 @@ def go_back(links: Links, board: Board, rules: Rules, walk: int, branch: int) ->
 
 
 @compiled
-def take_turn(links: Links, board: Board, rules: Rules, walk: int, branch: int, dice: Dice) -> bool:
+def take_turn(links: LinkArrays, board: Board, rules: Rules, walk: int, branch: int, dice: Dice) -> bool:
     """One hop of one branch; true when it met another walk."""
     slot = slot_of(walk)
     if not rules.steps_on:
@@ -178,7 +178,7 @@ def take_turn(links: Links, board: Board, rules: Rules, walk: int, branch: int, 
 
 
 @compiled
-def advance(links: Links, board: Board, rules: Rules, walk: int, dice: Dice) -> bool:
+def advance(links: LinkArrays, board: Board, rules: Rules, walk: int, dice: Dice) -> bool:
     """One turn of every branch; the walk has met as soon as one branch has."""
     met = False
     for branch in range(rules.branches):
@@ -192,7 +192,7 @@ def have_ended(one_met: bool, other_met: bool, rules: Rules) -> bool:
 
 
 @compiled
-def build_overlay(links: Links, board: Board, rules: Rules, initiators: NDArray[np.int32], dice: Dice) -> bool:
+def build_overlay(links: LinkArrays, board: Board, rules: Rules, initiators: NDArray[np.int32], dice: Dice) -> bool:
     """Algorithm 1 on a clear board; false if the walks took more turns than the maximum of hops."""
     met = np.zeros(initiators.shape[0], np.bool_)
     turns = 0

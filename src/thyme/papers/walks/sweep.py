@@ -31,7 +31,7 @@ _SCHEMA = arrow_schema((*((name, "int64") for name in _INTEGERS), ("pure", "bool
 _ORDER = [(name, "ascending") for name in ("nodes", "network", "pure", "initiators", "draw")]
 
 
-class Network(msgspec.Struct, frozen=True):
+class NetworkRun(msgspec.Struct, frozen=True):
     """A run."""
 
     nodes: int
@@ -53,7 +53,7 @@ class NetworkTask(msgspec.Struct, frozen=True):
 class WalkSweep(msgspec.Struct, frozen=True):
     columns: Columns
     """In the order of sizes and networks, of those that did not fail."""
-    failed: tuple[tuple[Network, RunOutcome], ...]
+    failed: tuple[tuple[NetworkRun, RunOutcome], ...]
     runs: int
 
 
@@ -74,7 +74,7 @@ def sweep_walks(
     tasks = [
         NetworkTask(nodes, number, tuple(counts[nodes]), draws, kinds) for nodes in counts for number in range(networks)
     ]
-    runs = [Network(task.nodes, task.number, identity_of(task, code_identity(BATCH))) for task in tasks]
+    runs = [NetworkRun(task.nodes, task.number, identity_of(task, code_identity(BATCH))) for task in tasks]
     packed = [
         ShortTask(run.name, msgspec.msgpack.encode(task), task.nodes) for run, task in zip(runs, tasks, strict=True)
     ]

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from thyme.approaches.deciding import Decision, Needs, decide
-from thyme.approaches.decision_table import CrowdKind, Line
+from thyme.approaches.decision_table import CrowdKind, DecisionRow
 from thyme.approaches.registry import APPROACHES
 from thyme.model.errors import InputError
 from thyme.study.decision import size_range
@@ -52,7 +52,7 @@ CAPTION = (
 )
 
 
-def decision_figure(lines: Sequence[Line], narrow: bool = False, whole: bool = False) -> Picture:
+def decision_figure(lines: Sequence[DecisionRow], narrow: bool = False, whole: bool = False) -> Picture:
     """Its panels side by side, or for a narrow screen one below the other; `whole` with all rows."""
     rows = {**SHARED, **OTHERS} if whole else SHARED
     height_in = HEAD_IN + ROW_IN * len(rows) * (len(PANELS) if narrow else 1) + (0.7 * len(PANELS) if narrow else 0.0)
@@ -69,7 +69,7 @@ def decision_figure(lines: Sequence[Line], narrow: bool = False, whole: bool = F
         return to_picture(figure, "decision", "Which approach where", CAPTION)
 
 
-def decision_at(lines: Sequence[Line], kind: CrowdKind, needs: Needs) -> Decision | None:
+def decision_at(lines: Sequence[DecisionRow], kind: CrowdKind, needs: Needs) -> Decision | None:
     """What the map has for so many people; None if crowds of other numbers would have to answer."""
     try:
         decision = decide(kind, needs, lines=lines)
@@ -78,7 +78,7 @@ def decision_at(lines: Sequence[Line], kind: CrowdKind, needs: Needs) -> Decisio
     return decision if all(place.people == kind.people for place in decision.places) else None
 
 
-def _draw(axes: Axes, lines: Sequence[Line], needs: Needs, rows: dict[str, dict[str, Any]]) -> set[str]:
+def _draw(axes: Axes, lines: Sequence[DecisionRow], needs: Needs, rows: dict[str, dict[str, Any]]) -> set[str]:
     """The tiles of one panel; the approaches that occur in it."""
     named = set()
     for y, changed in enumerate(reversed(rows.values())):

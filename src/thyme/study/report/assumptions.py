@@ -16,7 +16,7 @@ from thyme.pipeline.traces.sizes import ObjectSizes
 from thyme.sim.radios.models import DiscModel, RadioModel, WifiModel
 from thyme.sim.scenario import WIFI_RANGES_M, Scenario
 from thyme.study.plan import Plan
-from thyme.study.posts_fit import Span, use_words
+from thyme.study.posts_fit import PostsSpan, use_words
 from thyme.study.wording import counted, duration, listed, round_share, size, span
 from thyme.study.workload import PlayedTrace
 from thyme.world.churn import Alternate, ChurnModel, Crash, Join, Leave, NoChurn
@@ -44,7 +44,7 @@ class Competitor(msgspec.Struct, frozen=True):
     notes: tuple[str, ...]
 
 
-def assumptions(plan: Plan, traces: Sequence[PlayedTrace], posts: Span | None = None) -> list[Assumption]:
+def assumptions(plan: Plan, traces: Sequence[PlayedTrace], posts: PostsSpan | None = None) -> list[Assumption]:
     """Those of the crowd that was asked about, with all values of the grid."""
     asked = [run.scenario for run in plan.runs if plan.points[run.point].asked]
     scenario = asked[0]
@@ -134,7 +134,7 @@ def _who(fraction: float, nodes: Sequence[int]) -> str:
     return f"{len(nodes)} of them" if nodes else round_share(fraction)
 
 
-def _workload(plan: Plan, traces: Sequence[PlayedTrace], posts: Span | None) -> str:
+def _workload(plan: Plan, traces: Sequence[PlayedTrace], posts: PostsSpan | None) -> str:
     definition = plan.definition
     if definition.posts.dataset:
         source = "the posts of the given dataset"

@@ -18,7 +18,7 @@ import msgspec
 from thyme.approaches.deciding import Priority
 from thyme.approaches.decision_table import DEPENDABLE_RECALL, DEPENDABLE_SUCCESS
 from thyme.approaches.registry import find_approach
-from thyme.study.plan import Point
+from thyme.study.plan import StudyPoint
 from thyme.study.results import Results, readable
 from thyme.study.shown_metrics import AIR_BYTES, ENERGY, NOTIFICATION_LATENCY, RECALL, SUCCESS
 from thyme.study.wording import duration, proportion, round_share
@@ -137,7 +137,7 @@ def choices(results: Results) -> list[Choice]:
     return found
 
 
-def choose(results: Results, place: Point, scores: Sequence[Score]) -> Choice:
+def choose(results: Results, place: StudyPoint, scores: Sequence[Score]) -> Choice:
     dependable = [score for score in scores if score.dependable]
     if not dependable:
         most = max(scores, key=lambda score: score.success * score.recall)

@@ -15,7 +15,7 @@ from thyme import __version__
 from thyme.approaches.registry import with_plain_names
 
 
-class Cell(msgspec.Struct, frozen=True):
+class TableCell(msgspec.Struct, frozen=True):
     """A cell of a table."""
 
     text: str
@@ -28,8 +28,8 @@ class Cell(msgspec.Struct, frozen=True):
     """What the column is sorted by, if not by its text."""
 
 
-class Row(msgspec.Struct, frozen=True):
-    cells: tuple[Cell, ...]
+class TableRow(msgspec.Struct, frozen=True):
+    cells: tuple[TableCell, ...]
     chosen: bool = False
 
 
@@ -38,7 +38,7 @@ class Table(msgspec.Struct, frozen=True):
 
     title: str
     headers: Sequence[str] = ()
-    rows: Sequence[Row] = ()
+    rows: Sequence[TableRow] = ()
     lead: str = ""
 
 

@@ -36,7 +36,7 @@ PHONE_BATTERY_J = 55_000.0
 SERVER_ID = "ID"
 
 
-class Step(msgspec.Struct, frozen=True):
+class NextStep(msgspec.Struct, frozen=True):
     """One thing to do, with the command for it."""
 
     what: str
@@ -46,7 +46,7 @@ class Step(msgspec.Struct, frozen=True):
 class AtTheEvent(msgspec.Struct, frozen=True):
     needs: str
     costs: str
-    steps: tuple[Step, ...]
+    steps: tuple[NextStep, ...]
 
 
 def at_the_event(plan: Plan, chosen: Score) -> AtTheEvent:
@@ -82,7 +82,7 @@ def _costs(chosen: Score, scenario: Scenario) -> str:
     return "; ".join(told)
 
 
-def _steps(plan: Plan, name: str, scenario: Scenario) -> list[Step]:
+def _steps(plan: Plan, name: str, scenario: Scenario) -> list[NextStep]:
     can = find_approach(name).capabilities
     called = shlex.quote(plan.definition.name)
     new = f"thyme namespace new {called} --approach {name}"
@@ -90,24 +90,26 @@ def _steps(plan: Plan, name: str, scenario: Scenario) -> list[Step]:
     steps = []
     if can.needs_server:
         steps.append(
-            Step("On the server: start its node and note the id that is shown", "thyme node start --background")
+            NextStep("On the server: start its node and note the id that is shown", "thyme node start --background")
         )
-        steps.append(Step("Stop it again, to start it in the namespace below", "thyme node stop"))
+        steps.append(NextStep("Stop it again, to start it in the namespace below", "thyme node stop"))
         new += f" --set 'servers=[{SERVER_ID}]'"
     if can.needs_positions:
         area = scenario.area()
         new += f" --set grid.width_m={area.width_m:.1f} --set grid.height_m={area.height_m:.1f}"
         start += " --at X,Y"
-    steps.append(Step("Once, on one device: create the namespace, with everything that all devices must agree on", new))
-    steps.append(Step("Show its invitation as a QR code", f"thyme namespace invite {called} --qr"))
-    steps.append(Step("On every device: accept the invitation", "thyme namespace join thyme:…"))
+    steps.append(
+        NextStep("Once, on one device: create the namespace, with everything that all devices must agree on", new)
+    )
+    steps.append(NextStep("Show its invitation as a QR code", f"thyme namespace invite {called} --qr"))
+    steps.append(NextStep("On every device: accept the invitation", "thyme namespace join thyme:…"))
     where = ", giving its position in metres from the lower left corner" if can.needs_positions else ""
-    steps.append(Step(f"Start a node{where}", start))
-    steps.append(Step("Share something", "thyme put photo.jpg --tags goal"))
-    steps.append(Step("Subscribe", "thyme sub goal"))
+    steps.append(NextStep(f"Start a node{where}", start))
+    steps.append(NextStep("Share something", "thyme put photo.jpg --tags goal"))
+    steps.append(NextStep("Subscribe", "thyme sub goal"))
     if name == "dcs":
         steps.append(
-            Step(
+            NextStep(
                 "Or, for photos in the browser, on one laptop for all phones", f"thyme gallery --name {called} --share"
             )
         )

@@ -11,7 +11,7 @@ from thyme.study.claims import Claim, agreement, those_tested
 from thyme.study.plan import VARIATION_COLUMN
 from thyme.study.report.choosing import Choice, Score
 from thyme.study.report.headline import Headline, why
-from thyme.study.report.pages import Cell, Row, Table
+from thyme.study.report.pages import Table, TableCell, TableRow
 from thyme.study.results import Results
 from thyme.study.shown_metrics import AIR_BYTES, ENERGY, LATE_NOTIFICATION, NOTIFICATION_LATENCY, RECALL, SUCCESS
 from thyme.study.stages import StageReport
@@ -70,17 +70,17 @@ def _scores(title: str, lead: str, results: Results, keys: list[str], places: Se
     return Table(title, headers, rows, lead) if rows else None
 
 
-def _score_row(results: Results, keys: list[str], choice: Choice, score: Score) -> Row:
+def _score_row(results: Results, keys: list[str], choice: Choice, score: Score) -> TableRow:
     chosen = score in choice.best
     if score.dependable and chosen and len(choice.scores) > 1:
-        verdict = Cell("chosen" if score == choice.chosen else "as good", kind="best")
+        verdict = TableCell("chosen" if score == choice.chosen else "as good", kind="best")
     elif score.dependable:
-        verdict = Cell("dependable", kind="good")
+        verdict = TableCell("dependable", kind="good")
     else:
-        verdict = Cell("not dependable", kind="fair" if chosen else "bad")
+        verdict = TableCell("not dependable", kind="fair" if chosen else "bad")
     cells = (
         *(_place_cell(choice, key) for key in keys),
-        Cell(score.approach),
+        TableCell(score.approach),
         _cell(results, score.point, SUCCESS, share),
         _cell(results, score.point, RECALL, share),
         _cell(results, score.point, NOTIFICATION_LATENCY, duration),
@@ -89,20 +89,20 @@ def _score_row(results: Results, keys: list[str], choice: Choice, score: Score) 
         _cell(results, score.point, ENERGY, lambda joules: f"{joules:,.1f} J"),
         verdict,
     )
-    return Row(cells, chosen=score == choice.chosen and len(choice.scores) > 1)
+    return TableRow(cells, chosen=score == choice.chosen and len(choice.scores) > 1)
 
 
-def _place_cell(choice: Choice, key: str) -> Cell:
+def _place_cell(choice: Choice, key: str) -> TableCell:
     value = choice.variation if key == VARIATION_COLUMN else choice.values[key]
-    return Cell(str(value), numeric=isinstance(value, int | float))
+    return TableCell(str(value), numeric=isinstance(value, int | float))
 
 
-def _cell(results: Results, point: int, metric: str, show: Callable[[float], str]) -> Cell:
+def _cell(results: Results, point: int, metric: str, show: Callable[[float], str]) -> TableCell:
     found = results.get(point, metric)
     if found is None:
-        return Cell(NOTHING, numeric=True)
+        return TableCell(NOTHING, numeric=True)
     ends = "" if found.low is None or found.high is None else span(show(found.low), show(found.high))
-    return Cell(show(found.mean), numeric=True, spread=ends if " to " in ends else "", rank=found.mean)
+    return TableCell(show(found.mean), numeric=True, spread=ends if " to " in ends else "", rank=found.mean)
 
 
 def tips_table(headline: Headline) -> Table | None:
@@ -114,8 +114,12 @@ def tips_table(headline: Headline) -> Table | None:
     for choice in headline.variations:
         tip = tips.get(choice.variation)
         best = choice.chosen.approach if choice.suffices else "nothing tried"
-        verdict = Cell(tip.verdict, kind=VERDICTS[tip.verdict]) if tip else Cell("")
-        rows.append(Row((Cell(choice.variation), verdict, Cell(tip.told if tip else why(choice)), Cell(best))))
+        verdict = TableCell(tip.verdict, kind=VERDICTS[tip.verdict]) if tip else TableCell("")
+        rows.append(
+            TableRow(
+                (TableCell(choice.variation), verdict, TableCell(tip.told if tip else why(choice)), TableCell(best))
+            )
+        )
     lead = "The same crowd with one assumption changed; only a few runs each."
     if headline.tips:
         count = {verdict: sum(tip.verdict == verdict for tip in headline.tips) for verdict in VERDICTS}
@@ -130,21 +134,23 @@ def claims_table(claims: Sequence[Claim]) -> Table | None:
     judged = those_tested(claims)
     if not judged:
         return None
-    columns: dict[str, list[Cell]] = {
-        "claim": [Cell(claim.id) for claim in judged],
-        "where": [Cell(claim.place) for claim in judged],
-        "approach": [Cell(claim.subject) for claim in judged],
-        "the paper says": [Cell(claim.statement) for claim in judged],
-        "stated": [Cell(claim.stated, numeric=True) for claim in judged],
-        "measured here": [Cell(claim.measured, numeric=claim.rule is not None) for claim in judged],
-        "": [Cell(claim.verdict, kind="good" if claim.holds else "fair") for claim in judged],
+    columns: dict[str, list[TableCell]] = {
+        "claim": [TableCell(claim.id) for claim in judged],
+        "where": [TableCell(claim.place) for claim in judged],
+        "approach": [TableCell(claim.subject) for claim in judged],
+        "the paper says": [TableCell(claim.statement) for claim in judged],
+        "stated": [TableCell(claim.stated, numeric=True) for claim in judged],
+        "measured here": [TableCell(claim.measured, numeric=claim.rule is not None) for claim in judged],
+        "": [TableCell(claim.verdict, kind="good" if claim.holds else "fair") for claim in judged],
     }
     filled = {name: cells for name, cells in columns.items() if any(cell.text for cell in cells)}
     lead = agreement(claims)
     untested = len(claims) - len(judged)
     if untested:
         lead += f" These runs cannot test {untested} more."
-    return Table("Beside the paper", list(filled), [Row(cells) for cells in zip(*filled.values(), strict=True)], lead)
+    return Table(
+        "Beside the paper", list(filled), [TableRow(cells) for cells in zip(*filled.values(), strict=True)], lead
+    )
 
 
 def failures_table(failed: Sequence[FailedRun], runs: int) -> Table:
@@ -152,7 +158,13 @@ def failures_table(failed: Sequence[FailedRun], runs: int) -> Table:
     if not failed:
         return Table("What failed", lead=f"Nothing: all {runs:,} runs finished.")
     rows = [
-        Row((Cell(failure.what), Cell(str(failure.attempts), numeric=True), Cell(failure.error, kind="error")))
+        TableRow(
+            (
+                TableCell(failure.what),
+                TableCell(str(failure.attempts), numeric=True),
+                TableCell(failure.error, kind="error"),
+            )
+        )
         for failure in failed
     ]
     lead = f"{len(rows)} of {runs:,} runs gave no result; the numbers above are without them."
@@ -161,7 +173,8 @@ def failures_table(failed: Sequence[FailedRun], runs: int) -> Table:
 
 def expense_table(expense: Expense) -> Table:
     rows = [
-        Row((Cell(stage.name), Cell(stage.detail), Cell(_time_taken(stage), numeric=True))) for stage in expense.stages
+        TableRow((TableCell(stage.name), TableCell(stage.detail), TableCell(_time_taken(stage), numeric=True)))
+        for stage in expense.stages
     ]
     total_s = sum(stage.seconds for stage in expense.stages)
     simulated = f"{expense.runs} runs that took {duration(expense.run_seconds)} of processor time"

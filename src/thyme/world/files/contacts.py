@@ -17,7 +17,7 @@ import numpy as np
 
 from thyme.model.errors import InputError
 from thyme.world.contacts.table import Contacts, contacts_from
-from thyme.world.files.lines import Line, in_order, read_lines
+from thyme.world.files.lines import TraceLine, in_order, read_lines
 from thyme.world.mobility.model import Crowd, Mobility
 from thyme.world.mobility.placement import static
 from thyme.world.movement import Movement
@@ -64,7 +64,7 @@ class TracedContacts:
     names: tuple[str, ...]
 
 
-def contact_format(lines: Sequence[Line]) -> ContactFormat:
+def contact_format(lines: Sequence[TraceLine]) -> ContactFormat:
     """Which format these lines are in, by their first few."""
     sample = [line.fields for line in lines[:20]]
     if any("CONN" in (field.upper() for field in fields) for fields in sample):
@@ -114,7 +114,7 @@ def _of_rows(rows: list[_Row]) -> TracedContacts:
     return TracedContacts(contacts, names)
 
 
-def _tij_row(line: Line, window_s: float) -> _Row:
+def _tij_row(line: TraceLine, window_s: float) -> _Row:
     fields = line.fields
     if len(fields) < 3 or fields[1] == fields[2]:
         raise line.wrong(_TIJ)
@@ -122,7 +122,7 @@ def _tij_row(line: Line, window_s: float) -> _Row:
     return at_s - window_s, at_s, fields[1], fields[2]
 
 
-def _haggle_row(line: Line) -> _Row:
+def _haggle_row(line: TraceLine) -> _Row:
     fields = line.fields
     if len(fields) < 4 or fields[0] == fields[1]:
         raise line.wrong(_HAGGLE)
@@ -132,7 +132,7 @@ def _haggle_row(line: Line) -> _Row:
     return start_s, end_s, fields[0], fields[1]
 
 
-def _one_rows(lines: Sequence[Line]) -> list[_Row]:
+def _one_rows(lines: Sequence[TraceLine]) -> list[_Row]:
     """Pair each `up` with its `down`; what is still up at the end lasts until the last event."""
     rows: list[_Row] = []
     since_s: dict[tuple[str, str], float] = {}

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from thyme.model.errors import InputError
 
 
-class Line(NamedTuple):
+class TraceLine(NamedTuple):
     """One line with something on it, and where it stands."""
 
     path: Path
@@ -42,10 +42,10 @@ class Line(NamedTuple):
         return values
 
 
-def read_lines(path: Path) -> list[Line]:
+def read_lines(path: Path) -> list[TraceLine]:
     """All lines of a trace file that are neither empty nor comments."""
     lines = _text(path).splitlines()
-    kept = [Line(path, number, text.strip()) for number, text in enumerate(lines, start=1)]
+    kept = [TraceLine(path, number, text.strip()) for number, text in enumerate(lines, start=1)]
     kept = [line for line in kept if line.text and not line.text.startswith("#")]
     if not kept:
         raise InputError(f"{path}: the trace has no lines")

@@ -17,7 +17,7 @@ from typing import Literal
 
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
-from thyme.world.files.lines import Line, in_order, read_lines
+from thyme.world.files.lines import TraceLine, in_order, read_lines
 from thyme.world.mobility.model import Crowd, Mobility, check_size
 from thyme.world.movement import Leg, Movement, movement_of_legs, trip, walk
 
@@ -60,7 +60,7 @@ class TracedMovement:
     names: tuple[str, ...]
 
 
-def movement_format(lines: Sequence[Line]) -> MovementFormat:
+def movement_format(lines: Sequence[TraceLine]) -> MovementFormat:
     """Which format these lines are in, by their first two."""
     if lines[0].text.startswith("$"):
         return "ns2"
@@ -115,9 +115,9 @@ def write_movement(path: Path, movement: Movement, form: MovementFormat, until_s
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def _ns2_ways(lines: Sequence[Line]) -> dict[str, list[Leg]]:
+def _ns2_ways(lines: Sequence[TraceLine]) -> dict[str, list[Leg]]:
     places: dict[str, dict[str, float]] = {}
-    commands: dict[str, list[tuple[float, Line, list[float]]]] = {}
+    commands: dict[str, list[tuple[float, TraceLine, list[float]]]] = {}
     for line in lines:
         if line.text.startswith("$god_"):
             continue
@@ -139,7 +139,7 @@ def _ns2_ways(lines: Sequence[Line]) -> dict[str, list[Leg]]:
     return {name: _ns2_way(Point(place["X"], place["Y"]), commands.get(name, [])) for name, place in places.items()}
 
 
-def _ns2_way(here: Point, commands: list[tuple[float, Line, list[float]]]) -> list[Leg]:
+def _ns2_way(here: Point, commands: list[tuple[float, TraceLine, list[float]]]) -> list[Leg]:
     """Walk as told; a new order replaces one that is not finished, a finished one ends in a pause."""
     legs = [Leg(0.0, here.x_m, here.y_m)]
     goal, arrival_s = here, 0.0
@@ -168,7 +168,7 @@ def _add(legs: list[Leg], leg: Leg) -> None:
     legs.append(leg)
 
 
-def _bonnmotion_waypoints(line: Line) -> list[_Waypoint]:
+def _bonnmotion_waypoints(line: TraceLine) -> list[_Waypoint]:
     values = line.numbers(line.fields, _BONNMOTION)
     if not values or len(values) % 3:
         raise line.wrong(_BONNMOTION)
@@ -178,14 +178,14 @@ def _bonnmotion_waypoints(line: Line) -> list[_Waypoint]:
     return waypoints
 
 
-def _one_bounds(line: Line) -> list[float]:
+def _one_bounds(line: TraceLine) -> list[float]:
     bounds = line.numbers(line.fields, _ONE_HEADER)
     if len(bounds) not in (6, 8) or bounds[1] < bounds[0] or bounds[3] <= bounds[2] or bounds[5] <= bounds[4]:
         raise line.wrong(_ONE_HEADER)
     return bounds
 
 
-def _one_ways(lines: Sequence[Line]) -> dict[str, list[Leg]]:
+def _one_ways(lines: Sequence[TraceLine]) -> dict[str, list[Leg]]:
     """Times and places count from the lower bounds, as The ONE itself normalises them."""
     bounds = _one_bounds(lines[0])
     waypoints: dict[str, list[_Waypoint]] = {}
