@@ -77,7 +77,7 @@ class Node:
         self.host.broadcast = lambda message: air.frames.append((number, None, message))  # type: ignore[attr-defined]
         self.host.unicast = lambda to, message: air.frames.append((number, to, message))  # type: ignore[attr-defined]
         self.index = MatchingIndex()
-        self.known = Known(self.host, self.index, 1_000, 10_000.0)  # type: ignore[arg-type]
+        self.known = Known(self.host, self.index, 10_000.0)  # type: ignore[arg-type]
         self.agreement = Agreement(self.host, AgreementOptions(), self.known, self.learn)  # type: ignore[arg-type]
 
     def learn(self, news: KnownNews) -> News:

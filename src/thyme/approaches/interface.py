@@ -95,7 +95,7 @@ class ReactiveStore(ABC):
     def __init__(self, host: Host, limits: StoreLimits) -> None:
         self.host = host
         self._limits = limits
-        self._names = UsedNames(host, limits.used_names, limits.used_names_s)
+        self._names = UsedNames(host, limits.used_names, USED_NAMES_S)
         self._expiries = Expiries(host, self._expire)
         self._under_way = 0
         self.progress: Callable[[ObjectKey, int, int], None] | None = None
@@ -300,6 +300,10 @@ class ReactiveStore(ABC):
         return ()
 
 
+USED_NAMES_S = 604_800.0
+"""How long after its last use a name is remembered as used: a week, longer than any crowd stays together."""
+
+
 class StoreLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Bounds that all approaches share."""
 
@@ -313,8 +317,6 @@ class StoreLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Names of own objects that are not used again, the latest of them."""
     deletions: int = 100_000
     """Deleted objects remembered, so that no late copy brings one back; the oldest are forgotten."""
-    used_names_s: float = 604_800.0
-    """How long after its last use a name is remembered as used: a week, longer than any crowd stays together."""
 
 
 def key_of(oid: str, owner: NodeId) -> ObjectKey:

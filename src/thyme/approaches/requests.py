@@ -18,14 +18,15 @@ from thyme.approaches.interface import Done, Failure, Outcome
 from thyme.host import Host, Timer
 from thyme.model.records import Counted, TrafficKind
 
+GROWTH = 2.0
+"""Each further try waits this many times longer."""
+
 
 class RetryOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The paper leaves the values to configuration; these are where the evaluation starts from."""
 
     timeout_s: float = 2.0
     retries: int = 3
-    growth: float = 2.0
-    """Each further try waits this many times longer."""
     pending: int = 1_000
     """Requests that may await an answer at once; a further one is sent once and not awaited."""
 
@@ -89,7 +90,7 @@ class Requests:
         if pending is not None and pending.timer is not None:
             pending.timer.cancel()
             pending.tries = 1
-            pending.timer = self.host.after(pending.timeout_s * self._options.growth, lambda: self._try(number))
+            pending.timer = self.host.after(pending.timeout_s * GROWTH, lambda: self._try(number))
 
     def repeat(self) -> None:
         """Send every request once more, out of turn: a path that was broken may be mended."""
@@ -104,7 +105,7 @@ class Requests:
         if pending.tries > self._options.retries:
             self.resolve(number, Outcome(Failure.TIMEOUT))
             return
-        patience_s = pending.timeout_s * self._options.growth**pending.tries
+        patience_s = pending.timeout_s * GROWTH**pending.tries
         pending.tries += 1
         pending.timer = self.host.after(patience_s, lambda: self._try(number))
         pending.send(number)

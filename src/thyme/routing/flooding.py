@@ -22,6 +22,8 @@ from thyme.wire.codec import DecodeError
 from thyme.wire.message import Message
 from thyme.wire.routing import Flooded
 
+HOP_LIMIT = 64
+"""No venue is so many radio ranges across."""
 AWAITED_ECHOES = 200
 """Own messages whose first echo is listened for; beyond them, not for that of the oldest."""
 
@@ -29,7 +31,6 @@ AWAITED_ECHOES = 200
 class FloodingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     jitter_s: float = 0.05
     """Longest random wait before sending on; 802.11's own contention window is far shorter than a frame."""
-    hop_limit: int = 64
     memory: int = 20_000
     """Flooded messages remembered, to send each on only once."""
 
@@ -82,7 +83,7 @@ class Flooding:
         except DecodeError:
             self._host.record(Counted(TrafficKind.DROPPED, "Flooded", reason="unreadable"))
             return True
-        if message.hops + 1 < self._options.hop_limit:
+        if message.hops + 1 < HOP_LIMIT:
             onward = Flooded(message.origin, message.number, message.hops + 1, message.payload)
             self._host.after(
                 self._host.random.uniform(0.0, self._options.jitter_s), lambda: self._host.broadcast(onward)

@@ -46,6 +46,8 @@ UNKNOWN = -1
 """No sequence number."""
 MAX_ROUTES = 10_000
 """Most routes kept; the one learned first is dropped."""
+JITTER_S = 0.02
+"""Longest random wait before a request is passed on, so that neighbours do not collide."""
 REPLY_WAIT_S = 1.0
 """How long one search may take; doubled with every further try."""
 
@@ -56,7 +58,6 @@ class OnDemandOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tries: int = 3
     reroutes: int = 2
     """How often a packet whose first link gave up looks for another way before its sender is told."""
-    jitter_s: float = 0.02
     hop_limit: int = 64
     enough_copies: int = 3
     """A node that has heard so many copies of a request does not repeat it; 0 to repeat every request."""
@@ -213,7 +214,7 @@ class OnDemandRouter:
             return
         if request.hops + 1 < request.hop_limit:
             onward = msgspec.structs.replace(request, hops=request.hops + 1)
-            delay_s = self._host.random.uniform(0.0, self._options.jitter_s)
+            delay_s = self._host.random.uniform(0.0, JITTER_S)
             self._host.after(delay_s, lambda: self._repeat(onward, again))
 
     def _repeat(self, request: RouteRequest, again: bool) -> None:

@@ -283,7 +283,7 @@ def test_the_epidemic_asks_a_new_broker_first_which_events_it_lacks() -> None:
         ({"brokrs": 9}, "brokrs"),
         ({"sf_contacts": "all"}, "sf_contacts"),
         ({"passing": "all"}, "passing"),
-        ({"refresh_s": 80.0}, "refresh_s is 80 and member_life_s 75"),
+        ({"refresh_s": 80.0}, "refresh_s is 80; expected a number above 0 and below 75"),
         ({"exponent": float("nan")}, "exponent is nan"),
         ({"regions": {"hop_limit": 0}}, "regions.hop_limit is 0; expected a finite number, at least 1"),
         (

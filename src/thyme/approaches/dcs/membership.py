@@ -7,7 +7,7 @@ a border. When it has been stationary for a while, it joins its new cell and dis
 
 In the papers only stationary nodes serve; where everyone walks, no node would. With `walkers`, a moving node serves a
 cell with fewer members in range, if it will stay in range long enough, or if there is no other member. A moving member
-outside its cell remains a member within a margin (`stretch`) until another member holds its state; beyond the margin it
+outside its cell remains a member within a margin (`STRETCH`) until another member holds its state; beyond the margin it
 hands everything to the cell's proxy, and carries what it could not hand over. Its speed and direction, from its last
 two positions (`Walking`), predict how long it stays.
 """
@@ -25,6 +25,8 @@ from thyme.model.ids import CellId
 from thyme.model.records import Joined, Moved
 from thyme.routing.cells.grid import Grid
 
+STRETCH = 0.75
+"""How far, in sides of a cell, a moving member may be outside its cell while no other member holds its state."""
 WATCH_S = 0.5
 """How often a node checks its own position."""
 WALK_STAY_S = 3.0
@@ -42,7 +44,7 @@ class Membership:
         self._options = cell.options
         self._joining = Joining(cell, learning, self._become_member)
         self._repair = repair
-        self._walking = Walking(cell.grid, cell.options.stretch * cell.grid.cell_m)
+        self._walking = Walking(cell.grid, STRETCH * cell.grid.cell_m)
         self._carries = False
         """Whether this node may be the only holder of the state of the cell it left."""
         self._stopped = False

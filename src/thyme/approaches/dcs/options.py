@@ -66,8 +66,6 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     walkers: int = 2
     """Moving nodes serve a cell that has fewer members in range than this; 0: only stationary nodes serve, as in
     §6.6.3."""
-    stretch: float = 0.75
-    """How far, in sides of a cell, a moving member may be outside its cell while no other member holds its state."""
     near_cells: int = 1
     """A node is still found within so many cells of its last reported location and sends no update there, whether it
     moves on or joins; 0: it sends one at every border and whenever it joins, as in §6.4.3."""

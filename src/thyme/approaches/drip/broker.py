@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from thyme.approaches.drip.bridges import BridgeTable
 from thyme.approaches.drip.cooperation import Cooperation
 from thyme.approaches.drip.following import Following
-from thyme.approaches.drip.memory import Memory, event_number
-from thyme.approaches.drip.options import DripOptions
+from thyme.approaches.drip.memory import SEEN_EVENTS, Memory, event_number
+from thyme.approaches.drip.options import MEMBER_LIFE_S, DripOptions
 from thyme.approaches.drip.regions import Regions
 from thyme.approaches.drip.routes import BrokerRoutes
 from thyme.approaches.drip.spreading import Epidemic, MultiCopyMultiDestination, Spreading
@@ -36,6 +36,8 @@ from thyme.wire.drip import (
 )
 from thyme.wire.storage import Tombstone
 
+OFFERS = 200
+"""Events whose numbers are offered to another broker at once, to learn which of them it lacks: 1.6 kB."""
 CATCH_UP_OFFERS = 100
 """If a node may lack more than `catch_up_events`, so many numbers are offered at once, to learn which it lacks."""
 
@@ -64,7 +66,7 @@ class Broker:
         self._is_over = is_over
         self._notify = notify
         self._deleted = deleted
-        self._forgotten: Bounded[ObjectKey, None] = Bounded(options.seen_events)
+        self._forgotten: Bounded[ObjectKey, None] = Bounded(SEEN_EVENTS)
         self.memory = Memory(host, options)
         self.members: dict[NodeId, float] = {}
         self._bridges = BridgeTable(host.now, options.bridges)
@@ -72,9 +74,9 @@ class Broker:
         epidemic = options.relay == "sf"
         following = Following(host.now, talk.follow_s, options.regions.life_s)
         self._spreading: Spreading = (
-            Epidemic(talk.events_per_relay, talk.offers)
+            Epidemic(talk.events_per_relay, OFFERS)
             if epidemic
-            else MultiCopyMultiDestination(host.node, talk.events_per_relay, talk.offers, following)
+            else MultiCopyMultiDestination(host.node, talk.events_per_relay, OFFERS, following)
         )
         self.cooperation = Cooperation(
             host,
@@ -142,7 +144,7 @@ class Broker:
         interest = registration.interest
         self.memory.learn(interest)
         if subscriber != self._host.node:
-            self.members[subscriber] = self._host.now() + self._options.member_life_s
+            self.members[subscriber] = self._host.now() + MEMBER_LIFE_S
         self.cooperation.talk()
         return _answer_to(registration, self.memory, self._regions.own_region, self._options)
 

@@ -140,9 +140,6 @@ class Cooperation:
                 break
             carried.append(CarriedEvent(event, handover.destinations))
         sent = msgspec.structs.replace(handover, keys=handover.keys[: len(carried)])
-        if self._options.contact_s > 0.0:
-            self._free_s = self._host.now() + self._options.contact_s
-            self._host.after(self._options.contact_s, self.talk)
         return self._send(handover.peer, sent, (), tuple(carried), handover.offers)
 
     def _due_for_exchange(self, peers: list[NodeId]) -> NodeId:

@@ -25,6 +25,8 @@ from thyme.model.subscriptions import Subscription
 from thyme.wire.drip import Interest
 
 KIND = "drip event"
+SEEN_EVENTS = 10_000
+"""Events recognised as known after they were forgotten."""
 FRESH_S = 60.0
 """How long an event counts as new: a dozen exchanges of subscriptions between brokers."""
 _decoder = msgspec.msgpack.Decoder(DataObject)
@@ -46,7 +48,7 @@ class Memory:
         self._stored = StoredObjects()
         self._standing = StandingSubscriptions(self._stored.count)
         self._contents: dict[ObjectKey, bytes] = {}
-        self._seen: Bounded[ObjectKey, None] = Bounded(self._options.seen_events)
+        self._seen: Bounded[ObjectKey, None] = Bounded(SEEN_EVENTS)
         self._arrived: dict[ObjectKey, int] = {}
         self.arrivals = 0
         self._interests: dict[NodeId, Interest] = {}

@@ -66,8 +66,6 @@ class CooperationOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
     events_per_relay: int = 1
     """Events handed over in one message: the paper describes messages of one event."""
-    contact_s: float = 0.0
-    """How long handing over an event occupies a broker, at least; 0 is as long as the radio takes."""
     answer_wait_s: float = 0.3
     """An unanswered message counts as lost, and its bridge as gone until it tells its status again."""
     exchange_s: float = 5.0
@@ -77,15 +75,15 @@ class CooperationOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     it, or all of them."""
     follow_s: float = 60.0
     """How long after it got an event a broker learns new destinations of it from subscribers that move."""
-    offers: int = 200
-    """Events whose numbers are offered at once, to learn which of them the other broker lacks."""
 
     def __post_init__(self) -> None:
-        check_at_least(self, "cooperation.", 1, "events_per_relay", "offers")
-        check_at_least(self, "cooperation.", 0.0, "contact_s", "exchange_s", "follow_s")
+        check_at_least(self, "cooperation.", 1, "events_per_relay")
+        check_at_least(self, "cooperation.", 0.0, "exchange_s", "follow_s")
         check_positive(self, "cooperation.", "answer_wait_s")
 
 
+MEMBER_LIFE_S = 75.0
+"""A broker forgets a member that did not register again for this long: two and a half times `refresh_s`."""
 PAPER_BROKERS = 20
 """k of the paper's middle: its evaluation goes from 10 to 40 in 200 nodes (§VI)."""
 MAX_SHARED_BROKERS = 40
@@ -123,13 +121,10 @@ class DripOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     events_per_ability: float = 0.0
     """Memory in proportion to ability (§IV-A): a broker remembers so many events per unit of it, `memory_events` at
     most; 0 if all remember as many."""
-    seen_events: int = 10_000
-    """Events recognised as known after they were forgotten."""
     interests: int = 10_000
     """Subscribers that a broker knows."""
     refresh_s: float = 30.0
     """A subscriber registers again after this long with the same broker, since a Quit may be lost."""
-    member_life_s: float = 75.0
     interest_life_s: float = 300.0
     """What is known of a subscriber that never registers again is forgotten after this long, and so is a subscription
     whose time frame has ended."""
@@ -137,12 +132,8 @@ class DripOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Events that a registration names as received, the latest."""
     catch_up_events: int = 8
     """Events in one answer to a registration; the node registers again for the rest."""
-    received_events: int = 10_000
-    """Events that a subscriber recognises among those offered."""
     past_matches: int = 500
     """Events of its memory that a broker sends out for one new subscription."""
-    flood_memory: int = 5_000
-    """Floods in a region that are remembered, to pass each on only once."""
     regions: RegionOptions = RegionOptions()
     bridges: BridgeOptions = BridgeOptions()
     cooperation: CooperationOptions = CooperationOptions()
@@ -166,10 +157,13 @@ class DripOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise InputError(f"exponent is {self.exponent:g}; a power law of abilities needs a finite one above 1")
         if not 0.0 <= self.ability < inf:
             raise InputError(f"ability is {self.ability:g}; expected a finite, positive number, or 0 to draw one")
-        check_at_least(self, "", 1, "memory_events", "seen_events", "interests", "catch_up_events", "past_matches")
-        check_at_least(self, "", 1, "flood_memory", "received_events")
+        check_at_least(self, "", 1, "memory_events", "interests", "catch_up_events", "past_matches")
         check_at_least(self, "", 0, "content_bytes", "known_events")
-        check_longer(self, "", "refresh_s", "member_life_s")
+        if not 0.0 < self.refresh_s < MEMBER_LIFE_S:
+            raise InputError(
+                f"refresh_s is {self.refresh_s:g}; expected a number above 0 and below {MEMBER_LIFE_S:g}, when a "
+                "broker forgets a member that did not register again"
+            )
         check_longer(self, "", "refresh_s", "interest_life_s")
 
     def as_in_the_paper(self) -> DripOptions:

@@ -53,6 +53,8 @@ from thyme.wire.drip import (
 from thyme.wire.message import Message
 from thyme.wire.storage import Tombstone
 
+FLOODS_REMEMBERED = 5_000
+"""Floods in a region, to pass each on only once."""
 FLOOD_JITTER_S = 0.01
 """Longest random wait before a flood in a region is passed on, so that neighbours do not send at once."""
 ORPHAN_S = 60.0
@@ -83,7 +85,7 @@ class Drip(ReactiveStore):
             host, self.options, self.regions, self.routes, self._requests, self.tombstones, self._is_over
         )
         self.broker: Broker | None = None
-        self._flooded: Bounded[tuple[int, ObjectKey], None] = Bounded(self.options.flood_memory)
+        self._flooded: Bounded[tuple[int, ObjectKey], None] = Bounded(FLOODS_REMEMBERED)
         self._timer: Timer | None = None
         self._joins_s = -1.0
         self._joined = False

@@ -27,6 +27,9 @@ from thyme.model.ids import NodeId
 from thyme.model.objects import DataObject, Metadata
 from thyme.wire.drip import NOBODY, Interest, Quit, Registered, Registration
 
+RECEIVED_EVENTS = 10_000
+"""Events that a subscriber recognises among those offered."""
+
 
 class Subscriber:
     """The subscriptions of one node and their registration."""
@@ -52,7 +55,7 @@ class Subscriber:
         self.inbox: Inbox[NodeId] = Inbox(host, options.limits.own_subscriptions, options.limits.notified_memory)
         self._asked_s = host.now() if len(self.inbox) else -1.0
         self._moved_s = -1.0
-        self._received: Bounded[int, None] = Bounded(options.received_events)
+        self._received: Bounded[int, None] = Bounded(RECEIVED_EVENTS)
         for key in self.inbox.delivered_to_any():
             # An event delivered for only one of two subscriptions may be new to the other.
             self._received[event_number(key)] = None

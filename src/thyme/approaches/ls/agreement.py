@@ -29,6 +29,10 @@ from thyme.wire.message import Message
 from thyme.wire.storage import Revocation
 
 News = tuple[list[Subscription], list[Revocation]]
+JITTER_S = 0.05
+"""Longest random wait before news is passed on, as of floods."""
+MAX_NEIGHBOURS = 500
+"""Whose digests differ, or who were heard, that are remembered."""
 ABSENT_HELLOS = 2.5
 """A neighbour that missed so many broadcasts in a row, and sends again, counts as newly met."""
 MAX_ITEMS = 120
@@ -43,14 +47,9 @@ class AgreementOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hello_s: float = 2.0
     """How often a node says what it knows, in about eight bytes; 0 for never, as in the paper. Two such times and an
     exchange pass until neighbours agree again."""
-    jitter_s: float = 0.05
-    """Longest random wait before news is passed on."""
-    neighbours: int = 500
-    """Neighbours whose digests differ that are remembered."""
 
     def __post_init__(self) -> None:
-        check_at_least(self, "ls.agreement.", 0.0, "hello_s", "jitter_s")
-        check_at_least(self, "ls.agreement.", 1, "neighbours")
+        check_at_least(self, "ls.agreement.", 0.0, "hello_s")
 
 
 class Agreement:
@@ -70,9 +69,9 @@ class Agreement:
         self._options = options
         self._known = known
         self._learn = learn
-        self._differs_since_s: Bounded[NodeId, float] = Bounded(options.neighbours)
+        self._differs_since_s: Bounded[NodeId, float] = Bounded(MAX_NEIGHBOURS)
         self._met = met
-        self._heard_s: Bounded[NodeId, float] = Bounded(options.neighbours)
+        self._heard_s: Bounded[NodeId, float] = Bounded(MAX_NEIGHBOURS)
         self._table = DigestTable(known.digests.sum)
         self._timer: Timer | None = None
 
@@ -164,7 +163,7 @@ class Agreement:
     def _on_news(self, news: KnownNews) -> None:
         subscriptions, revoked = self._learn(news)
         if subscriptions or revoked:
-            wait_s = self._host.random.uniform(0.0, self._options.jitter_s)
+            wait_s = self._host.random.uniform(0.0, JITTER_S)
             self._host.after(wait_s, lambda: self._pass_on(subscriptions, revoked))
 
     def _pass_on(self, subscriptions: list[Subscription], revoked: list[Revocation]) -> None:

@@ -22,6 +22,10 @@ from thyme.routing.tables import HeardTable
 from thyme.wire.message import Message
 from thyme.wire.storage import JoinReply, JoinRequest, Revocation
 
+REPLIES = 3.0
+"""Answers wanted: each of N neighbours answers with probability `REPLIES` / N."""
+MAX_NEIGHBOURS = 500
+"""Remembered as heard."""
 MAX_REVOKED = 400
 """Revocations in one frame: where they are signed, each takes a hundred bytes more."""
 
@@ -30,14 +34,11 @@ class JoinOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     wait_s: float = 1.0
     """How long a request waits for an answer; the answers are delayed by up to `delay_s` of it."""
     tries: int = 3
-    replies: float = 3.0
-    """Answers wanted: each of N neighbours answers with probability `replies` / N."""
     delay_s: float = 0.5
     reply_bytes: FrameBytes = 1_200
     """Subscriptions are handed over in frames of about this size."""
     heard_s: float = 300.0
     """A neighbour not heard for this long no longer counts; a network without beacons may be quiet for minutes."""
-    neighbours: int = 500
 
 
 class Joining:
@@ -57,7 +58,7 @@ class Joining:
         self._hand_over = hand_over
         self._learn = learn
         self._done = done
-        self._heard = HeardTable(options.neighbours)
+        self._heard = HeardTable(MAX_NEIGHBOURS)
         self._request = host.random.getrandbits(40)
         self._tries = 0
         self._started_s = 0.0
@@ -112,7 +113,7 @@ class Joining:
     def _on_request(self, sender: NodeId, request: int) -> None:
         if not self.joined or (sender, request) in self._answers:
             return
-        if self._host.random.random() >= self._options.replies / max(1, self._neighbours()):
+        if self._host.random.random() >= REPLIES / max(1, self._neighbours()):
             return
         delay_s = self._host.random.uniform(0.0, self._options.delay_s)
         self._answers[(sender, request)] = self._host.after(delay_s, lambda: self._answer(sender, request))

@@ -27,6 +27,8 @@ from thyme.wire.storage import Revocation
 KIND = "known subscription"
 _decoder = msgspec.msgpack.Decoder(Subscription)
 REVOKED = "revoked subscription"
+REVOKED_MEMORY = 1_000
+"""Unsubscriptions remembered, to hand them to nodes that were off: the latest."""
 _instant = msgspec.msgpack.Decoder(float)
 
 
@@ -84,12 +86,12 @@ def _key(name: str) -> SubscriptionKey:
 class Known:
     """The subscriptions in the index, and the revocations."""
 
-    def __init__(self, host: Host, index: MatchingIndex, revoked_memory: int, revoked_s: float) -> None:
+    def __init__(self, host: Host, index: MatchingIndex, revoked_s: float) -> None:
         self.digests = Digests()
         self._host = host
         self._index = index
         self._items: dict[int, Subscription | Revocation] = {}
-        self._revocations = Revocations(host, revoked_memory, revoked_s)
+        self._revocations = Revocations(host, REVOKED_MEMORY, revoked_s)
         self._frames = Ends(host, self._unlist, 0.0)
         self._ends = Ends(host, self._forget, LINGERING_S)
 

@@ -28,6 +28,12 @@ from thyme.wire.local import Told
 from thyme.wire.message import Message
 
 KIND = "to tell"
+WINDOW = 16
+"""Messages under way to one subscriber."""
+KEPT_IN_ALL = 100_000
+"""Notifications that wait for all subscribers together; one too many is sent once, and counted."""
+CROWDED = 500
+"""With so many waiting for a subscriber that answers, whoever inserts more waits."""
 MEET_S = 1.0
 """All are tried at once at most this often."""
 MET_JITTER_S = 0.5
@@ -42,17 +48,11 @@ class NotificationQueueOptions(msgspec.Struct, frozen=True, forbid_unknown_field
     sure: bool = False
     """Whether notifications are acknowledged and kept until they are; the paper's are not. Live nodes say yes."""
     retry: RetryOptions = RetryOptions(pending=100_000)
-    window: int = 16
-    """Messages under way to one subscriber."""
     kept: int = 10_000
     """Notifications that wait for one subscriber; of too many the oldest is given up, and counted."""
-    kept_in_all: int = 100_000
-    """Those that wait for all of them; one too many is sent once, and counted."""
-    crowded: int = 500
-    """With so many waiting for a subscriber that answers, whoever inserts more waits."""
 
     def __post_init__(self) -> None:
-        check_at_least(self, "ls.telling.", 1, "window", "kept", "kept_in_all", "crowded")
+        check_at_least(self, "ls.telling.", 1, "kept")
 
 
 class NotificationQueues:
@@ -94,7 +94,7 @@ class NotificationQueues:
         self._silent.update(self._owed)
 
     def tell(self, key: SubscriptionKey, metadata: Metadata) -> None:
-        if self._count >= self._options.kept_in_all:
+        if self._count >= KEPT_IN_ALL:
             self._host.record(Counted(TrafficKind.DROPPED, "Told", reason="too many to tell"))
             self._send(key.subscriber, Told(-1, key, (metadata,)))
             return
@@ -121,9 +121,8 @@ class NotificationQueues:
 
     def has_room(self) -> bool:
         """Whether the subscribers that answer keep up."""
-        crowded = self._options.crowded
-        return self._count < crowded or all(
-            len(owed) < crowded or node in self._silent for node, owed in self._owed.items()
+        return self._count < CROWDED or all(
+            len(owed) < CROWDED or node in self._silent for node, owed in self._owed.items()
         )
 
     def acknowledged(self, request: int) -> None:
@@ -155,7 +154,7 @@ class NotificationQueues:
 
     def _go_on(self, node: NodeId) -> None:
         under_way = self._under_way.setdefault(node, {})
-        while node not in self._silent and len(under_way) < self._options.window and self._owed.get(node):
+        while node not in self._silent and len(under_way) < WINDOW and self._owed.get(node):
             batch, matches = self._next(self._owed[node])
             if matches:
                 self._begin(node, batch, tuple(matches))

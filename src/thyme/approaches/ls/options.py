@@ -23,25 +23,18 @@ class LocalStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     flood takes 25 ms a hop, and the answer less. Later ones are told as they come."""
     answers: AnswerOptions = AnswerOptions()
     retry: RetryOptions = RetryOptions()
-    echo: RetryOptions = RetryOptions(timeout_s=1.0)
-    """How long a flood waits to be heard from a neighbour before it is repeated."""
     contents: ContentOptions = ContentOptions()
     join: JoinOptions = JoinOptions()
     agreement: AgreementOptions = AgreementOptions()
     telling: NotificationQueueOptions = NotificationQueueOptions()
     flooding: FloodingOptions = FloodingOptions()
     limits: StoreLimits = StoreLimits()
-    known_subscriptions: int = 100_000
-    """Subscriptions of others that a node keeps; further ones are dropped."""
-    revoked_memory: int = 1_000
-    """Unsubscriptions remembered, to hand them to nodes that were off: the latest …"""
     revoked_s: float = 3_600.0
-    """… of this long. Whoever was off for longer hears of it from the subscriber."""
+    """How long unsubscriptions are remembered, to hand them to nodes that were off. Whoever was off for longer hears of
+    them from the subscriber."""
     matches_per_notification: int = 8
     """A notification of more matches than this is sent in several frames."""
 
     def __post_init__(self) -> None:
-        check_at_least(
-            self, "ls.", 1, "past_matches", "known_subscriptions", "revoked_memory", "matches_per_notification"
-        )
+        check_at_least(self, "ls.", 1, "past_matches", "matches_per_notification")
         check_at_least(self, "ls.", 0.0, "collect_s", "revoked_s")

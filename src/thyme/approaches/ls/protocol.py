@@ -39,7 +39,7 @@ from thyme.approaches.ls.notification_queues import MET_JITTER_S, NotificationQu
 from thyme.approaches.ls.options import LocalStorageOptions
 from thyme.approaches.pager import Pager
 from thyme.approaches.past import answer_in_pieces
-from thyme.approaches.requests import Requests
+from thyme.approaches.requests import Requests, RetryOptions
 from thyme.host import Host
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
@@ -69,6 +69,10 @@ MetadataDecoder = msgspec.msgpack.Decoder(Metadata)
 RouterFactory = Callable[[Host, Deliver], UnicastRouter]
 
 
+KNOWN_SUBSCRIPTIONS = 100_000
+"""Subscriptions of others that a node keeps; further ones are dropped."""
+ECHO = RetryOptions(timeout_s=1.0)
+"""How long a flood waits to be heard from a neighbour before it is repeated."""
 RETRY_JITTER_S = 0.5
 """Longest random delay before a flood is repeated: floods that started at the same time have collided."""
 
@@ -84,7 +88,7 @@ class LocalStorage(ReactiveStore):
         self._router = router(host, self._on_message)
         self._flooding = Flooding(host, self._on_flooded, self.options.flooding, self._router.flood_routes())
         self._requests = Requests(host, self.options.retry)
-        self._echoes = Requests(host, self.options.echo)
+        self._echoes = Requests(host, ECHO)
         self._contents = Contents(host)
         self._contents.is_deleted = self.deleted
         self._fetches: Fetches[NodeId] = Fetches(
@@ -93,10 +97,8 @@ class LocalStorage(ReactiveStore):
         limits = self.options.limits
         self._inbox: Inbox[NodeId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
         self._pager: Pager[NodeId] = Pager(self._inbox, self._requests, self._router.send, self.options.past_matches)
-        self._index = MatchingIndex(
-            MatchingLimits(subscriptions=self.options.known_subscriptions, tombstones=limits.deletions)
-        )
-        self._known = Known(host, self._index, self.options.revoked_memory, self.options.revoked_s)
+        self._index = MatchingIndex(MatchingLimits(subscriptions=KNOWN_SUBSCRIPTIONS, tombstones=limits.deletions))
+        self._known = Known(host, self._index, self.options.revoked_s)
         self._answers = Answers(
             host,
             self.options.answers,

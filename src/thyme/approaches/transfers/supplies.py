@@ -16,6 +16,10 @@ import msgspec
 from thyme.model.settings.bounds import AtLeastOne, Count, Positive
 
 Source = TypeVar("Source")
+MAX_WINDOW = 64
+"""Parts asked of one source at once, at most."""
+REST_S = 2.0
+"""Between two rounds of asking silent sources anew."""
 FIRST_WINDOW = 4
 """Parts asked of one source at first, as of small contents."""
 LONGEST_PATIENCE_S = 4.0
@@ -27,15 +31,12 @@ class TransferOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     sources: AtLeastOne = 4
     """Asked at once."""
-    window: AtLeastOne = 64
     chunks: AtLeastOne = 16
     """In memory, under way or on their way to the disk: 2 MB."""
     patience_s: Positive = 0.5
     """A part is asked for again after this time at the least, and after `LONGEST_PATIENCE_S` at the most."""
     rounds: Count = 5
     """How often sources that gave something and fell silent are asked anew before the next chunk arrives."""
-    rest_s: Positive = 2.0
-    """Between two such rounds."""
 
 
 class Chunk(msgspec.Struct, eq=False):
@@ -88,7 +89,7 @@ class Supply(Generic[Source]):
             self.window += 1.0 / self.window
         elif took_s > SLOW * self._best_s:
             self.window -= 1.0 / self.window
-        self.window = min(max(self.window, 2.0), float(self._options.window))
+        self.window = min(max(self.window, 2.0), float(MAX_WINDOW))
 
     def late(self, now_s: float) -> None:
         """A part has to be asked for again; those of one window count once."""

@@ -20,7 +20,7 @@ import msgspec
 from thyme.approaches.drafts import Draft
 from thyme.approaches.interface import Failure, Fetched, Outcome
 from thyme.approaches.requests import Requests
-from thyme.approaches.transfers.supplies import Chunk, Source, Supply, TransferOptions
+from thyme.approaches.transfers.supplies import REST_S, Chunk, Source, Supply, TransferOptions
 from thyme.host import Host, StoreFull
 from thyme.model.chunks import chunk_range, list_bytes
 from thyme.model.objects import InStore, Metadata
@@ -297,7 +297,7 @@ class Transfer(Generic[Source]):
             self._silent.clear()
             self._go_on()
 
-        self._host.after(self._context.options.rest_s, ask_anew)
+        self._host.after(REST_S, ask_anew)
 
     def _end(self, outcome: Outcome) -> None:
         if self.over:

@@ -31,6 +31,8 @@ from thyme.routing.layouts import NEW, NEW_BUT_NOTES
 from thyme.wire.message import Message
 from thyme.wire.routing import SUM_BYTES, Beacon, digest_parts
 
+MAX_DIGEST_BYTES = 256
+"""Of what an approach adds to a beacon, so that beacons stay short frames."""
 JITTER_SHARE = 0.5
 """Each gap is the period ± at most this part of it, so that neighbours do not beacon in step."""
 
@@ -40,7 +42,6 @@ class BeaconOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     expiry_s: float = 3.5
     """A neighbour not heard for so long is gone: at least two beacons were lost."""
     max_neighbours: int = 1000
-    max_digest_bytes: int = 256
 
 
 class Neighbour(msgspec.Struct, frozen=True):
@@ -122,7 +123,7 @@ class Beacons:
         self.where = place or self.at_position
         """The cell that this node currently counts towards."""
         self._neighbours: dict[NodeId, Neighbour] = {}
-        self._table = NeighbourTable(self._options.max_digest_bytes)
+        self._table = NeighbourTable(MAX_DIGEST_BYTES)
         self._attended: CellId | None = None
         self._own: OwnDigest | None = None
         self._notes: KnownNotes | None = None
@@ -184,10 +185,8 @@ class Beacons:
     def announce(self) -> None:
         """Send an extra beacon now: for a node that just joined or left a cell."""
         digest = self._events.digest() if self._events.digest else b""
-        if len(digest) > self._options.max_digest_bytes:
-            raise ValueError(
-                f"a digest of {len(digest)} bytes does not fit a beacon: at most {self._options.max_digest_bytes}"
-            )
+        if len(digest) > MAX_DIGEST_BYTES:
+            raise ValueError(f"a digest of {len(digest)} bytes does not fit a beacon: at most {MAX_DIGEST_BYTES}")
         self._said = (self.where(), self.participates())
         cell, stationary = self._said
         self._host.broadcast(Beacon(cell, stationary, digest, self.far(cell) if stationary else ()))
@@ -389,4 +388,4 @@ class Beacons:
 
 
 def _is_too_long(beacon: Beacon, options: BeaconOptions) -> bool:
-    return len(beacon.digest) > options.max_digest_bytes or len(beacon.far) > MAX_FAR
+    return len(beacon.digest) > MAX_DIGEST_BYTES or len(beacon.far) > MAX_FAR

@@ -48,6 +48,8 @@ HOLD_PERIODS = 3
 """A route not renewed for so many periods is lost, as in ns-3."""
 MAX_WAIT_S = 30.0
 """How long a packet waits for a route, as in ns-3."""
+MAX_ROUTES = 10_000
+"""Of the largest crowd that was simulated; destinations beyond are not learned."""
 RELEASE_GAP_S = 0.1
 """Longest random gap between two waiting packets that leave when a route was found, as in ns-3."""
 
@@ -58,7 +60,6 @@ class DsdvOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     period_s: float = 15.0
     settling_s: float = 5.0
     weighted_settling: bool = True
-    max_routes: int = 10_000
     max_entries: int = 189
     """Entries in one update; a fuller dump is sent in several. 189 fill ns-3's Wi-Fi frames of 2,296 bytes."""
     max_waiting: int = 500
@@ -79,7 +80,7 @@ class DsdvOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise InputError(f"DSDV period_s is {self.period_s}; expected more than {SEQUENCE_TICK_S} seconds")
         if self.settling_s <= 0.0:
             raise InputError(f"DSDV settling_s is {self.settling_s}; expected a positive number of seconds")
-        for name in ("max_routes", "max_entries", "hop_limit"):
+        for name in ("max_entries", "hop_limit"):
             if getattr(self, name) < 1:
                 raise InputError(f"DSDV {name} is {getattr(self, name)}; expected at least 1")
 
@@ -105,9 +106,7 @@ class Dsdv:
         self._options = o = options or DsdvOptions()
         weight = SETTLING_WEIGHT if o.weighted_settling else None
         hold_s = HOLD_PERIODS * o.period_s
-        self._table = DsdvTable(
-            host.node, o.settling_s, weight, hold_s, o.remember_lost, o.max_routes, TRIGGER_JITTER_S
-        )
+        self._table = DsdvTable(host.node, o.settling_s, weight, hold_s, o.remember_lost, MAX_ROUTES, TRIGGER_JITTER_S)
         self._timers: dict[int, Timer] = {}
         """The settling timer and the triggered-update timer."""
         self._failures: dict[NodeId, int] = {}

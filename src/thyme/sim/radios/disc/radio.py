@@ -26,6 +26,8 @@ HEADER_BYTES = 64
 """Charged per frame on top of the message: UDP 8, IP 20, LLC 8, MAC 24, FCS 4."""
 ACK_BYTES = 14
 """Of 802.11's acknowledgement."""
+RETRIES = 7
+"""How often a unicast that was not heard is tried again, as 802.11 does."""
 RETRY_WAIT_S = 0.002
 """Between two tries of a unicast: about the time of one full frame at the default rate."""
 
@@ -38,8 +40,6 @@ class DiscOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     loss: Annotated[float, msgspec.Meta(ge=0.0, lt=1.0)] = 0.0
     """Probability that a receiver in range misses a frame."""
     rate_bps: Positive = 6_000_000.0
-    retries: Count = 7
-    """How often a unicast that was not heard is tried again."""
     queue_frames: Count = 0
     """Frames that may wait at a node; what comes on top is dropped. 0 for no limit."""
 
@@ -196,7 +196,7 @@ class DiscRadio:
         elif heard := self._hear(end_s, sent, self._reach.towards(sent.node, sent.to, end_s)):
             self._count(_ACK, sent.to, ACK_BYTES)
             self._end(end_s, Happening.SENT, sent, heard)
-        elif sent.tries >= self._options.retries:
+        elif sent.tries >= RETRIES:
             self._given_up[sent.node] += 1
             self._end(end_s, Happening.GIVEN_UP, sent, 0)
         else:
