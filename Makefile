@@ -94,10 +94,10 @@ figures: $(WITH_STUDY) ## draw the decision map anew from its table
 map: $(WITH_STUDY) ## play what the decision map misses (it goes on where it stopped; hours)
 	$(BIN)/thyme study map --play out/map --table src/thyme/approaches/decision.csv
 
-docs: $(DEV) ## build the documentation site, in out/docs/site (needs no network)
+docs: $(DEV) ## build the documentation site, in out/docs/site (needs no network; open index.html)
 	$(BIN)/python docs/build_site.py out/docs
 
-docs-serve: docs ## show the documentation site at http://localhost:8000, with search
+docs-serve: docs ## show the documentation site at http://localhost:8000
 	$(BIN)/python -m http.server --bind localhost --directory out/docs/site 8000
 
 test: $(DEV) $(BENCH) ## run all tests, on all cores (JOBS=2: by two processes)

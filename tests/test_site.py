@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from browsing import BROWSER, NO_BROWSER, browse
 from build_site import DOCS, run_zensical, write_sources
 
 LOADED = re.compile(r'(?:<(?:script|img|source|iframe)[^>]*? src(?:set)?|<link[^>]*? href)="?(https?://[^"> ]+)')
@@ -23,6 +25,18 @@ def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
     pages = list(site.rglob("*.html"))
     assert len(pages) > 30
     assert not [(page.name, url) for page in pages for url in LOADED.findall(page.read_text("utf-8"))]
+
+
+@pytest.mark.skipif(BROWSER is None, reason=NO_BROWSER)
+def test_the_search_works_in_pages_opened_as_files(site: Path) -> None:
+    async def play(open_page: Any) -> None:
+        page = await open_page((site / "tutorials" / "study.html").as_uri(), ready=".md-search__button")
+        await page.click(".md-search__button")
+        await page.fill('input[aria-label="Search"]', "partitions")
+        await page.get_by_role("option", name="Partitions").first.click()
+        await page.wait_for_url("**/reference/link.html*#partitions")
+
+    browse(play)
 
 
 @pytest.mark.parametrize("broken", ["[gone](gone.md)", "[gone](index.md#gone)"])
