@@ -17,13 +17,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from math import inf
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 import msgspec
 
 from thyme.approaches.interface import Notify
-from thyme.approaches.past import Past
+from thyme.approaches.past import Past, Position
 from thyme.host import Host, StoreFull
 from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
@@ -33,6 +34,7 @@ from thyme.model.subscriptions import Subscription
 
 KIND = "own subscription"
 LAST_SID = "last subscription number"
+POSITION = "position in the past"
 NOTIFIED = "notified"
 USED = "used subscription number"
 USED_NUMBERS = 10_000
@@ -46,21 +48,22 @@ UNPAGED_S = 600.0
 """The same with past matches left to request: a person looks at a page for minutes at most."""
 _REVOKED, _ENDED = b"", b"ended"
 _decoder = msgspec.msgpack.Decoder(Subscription)
+_positions = msgspec.msgpack.Decoder(Position)
 
-Source = TypeVar("Source")
+Source = TypeVar("Source", bound=int)
 
 
 class OwnSubscription(Generic[Source]):
     """One of this node's subscriptions, and the position reached in each source of past matches."""
 
-    def __init__(self, subscription: Subscription, notify: Notify | None, asked_s: float) -> None:
+    def __init__(self, subscription: Subscription, notify: Notify | None, asked_s: float, past: Past[Source]) -> None:
         self.subscription = subscription
         self.notify = notify
         self.asked_s = asked_s
         """When the application last requested matches."""
         self.answered = notify is None
         """Whether the first batch of past matches was delivered; true after a restart."""
-        self.past: Past[Source] = Past()
+        self.past = past
         self.kept_back: dict[ObjectKey, tuple[Metadata, int]] = {}
 
     @property
@@ -93,8 +96,13 @@ class Inbox(Generic[Source]):
         """Returns what to store with a delivered match."""
         for _, value in host.store.items(KIND):
             subscription = _decoder.decode(value)
-            self._own[subscription.key.sid] = OwnSubscription(subscription, None, host.now())
-            self._used.setdefault(subscription.key.sid, _REVOKED)
+            sid = subscription.key.sid
+            self._own[sid] = OwnSubscription(subscription, None, host.now(), self._new_past(sid))
+            self._used.setdefault(sid, _REVOKED)
+        for name, value in host.store.items(POSITION):
+            number, source = name.split("/")
+            if (own := self._own.get(int(number))) is not None:
+                own.past.resume(cast(Source, int(source)), _positions.decode(value))
 
     def __iter__(self) -> Iterator[OwnSubscription[Source]]:
         return iter(list(self._own.values()))
@@ -139,7 +147,7 @@ class Inbox(Generic[Source]):
             raise InputError(f"this node has {self._maximum} subscriptions already; unsubscribe from some first")
         self._host.store.put(LAST_SID, "", msgspec.msgpack.encode(max(sid, self.next_sid() - 1)))
         self._use(sid)
-        self._own[sid] = OwnSubscription(subscription, notify, self._host.now())
+        self._own[sid] = OwnSubscription(subscription, notify, self._host.now(), self._new_past(sid))
         self._host.store.put(KIND, str(sid), msgspec.msgpack.encode(subscription))
 
     def get(self, sid: int) -> OwnSubscription[Source]:
@@ -164,8 +172,10 @@ class Inbox(Generic[Source]):
         return self._own.get(key.sid) if key.subscriber == self._host.node else None
 
     def remove(self, sid: int) -> None:
-        self._own.pop(sid, None)
+        own = self._own.pop(sid, None)
         self._host.store.remove(KIND, str(sid))
+        for source in own.past.undelivered() if own is not None else ():
+            self._host.store.remove(POSITION, f"{sid}/{source}")
         for pair in [pair for pair in self._notified if pair[0] == sid]:
             del self._notified[pair]
             self._forget(pair)
@@ -233,6 +243,17 @@ class Inbox(Generic[Source]):
     def _end(self, sid: int) -> None:
         self._use(sid, _ENDED)
         self.remove(sid)
+
+    def _new_past(self, sid: int) -> Past[Source]:
+        def keep(source: Source, position: Position | None) -> None:
+            name = f"{sid}/{source}"
+            if position is None or sid not in self._own:
+                self._host.store.remove(POSITION, name)
+                return
+            with suppress(StoreFull):  # then the rest cannot be requested after a restart
+                self._host.store.put(POSITION, name, msgspec.msgpack.encode(position))
+
+        return Past(keep)
 
     def _forget(self, told: tuple[int, ObjectKey], _: bytes = b"") -> None:
         self._host.store.remove(NOTIFIED, _name(told))

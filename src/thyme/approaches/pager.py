@@ -22,7 +22,7 @@ from thyme.approaches.past import STREAM_MATCHES
 from thyme.approaches.requests import Requests
 from thyme.wire.storage import MoreRequest, PastMatches
 
-Source = TypeVar("Source")
+Source = TypeVar("Source", bound=int)
 
 
 class _Batch(msgspec.Struct, Generic[Source]):

@@ -5,6 +5,8 @@ newest first, in pieces that name the match they follow and the number left. Pie
 here, and the newest match of all sources is delivered next. A source with nothing waiting that may have a newer match
 is asked first, so a batch is the n most recent of all matches. A lost piece is only delayed: the cursor of a source
 advances over what arrived, and a repeated request continues from there.
+
+The position of a source that has more is kept by the subscriber's store: after a restart, the rest can be requested.
 """
 
 from __future__ import annotations
@@ -46,12 +48,28 @@ class _Stretch(msgspec.Struct):
     left: int = 0
     early: dict[Cursor, PastMatches] = {}
     """Pieces that arrived early, by the match they follow."""
+    taken: Cursor | None = None
+    """After the last match that was delivered."""
+
+    def take(self) -> Metadata:
+        metadata = self.waiting.popleft()
+        self.taken = Cursor(metadata.published_s, metadata.key)
+        return metadata
+
+
+class Position(msgspec.Struct, frozen=True):
+    """What a restarted subscriber needs to request the rest of a source's matches."""
+
+    after: Cursor | None
+    left: int
 
 
 class Past(Generic[Source]):
     """The past matches of one subscription that are known and not yet delivered."""
 
-    def __init__(self) -> None:
+    def __init__(self, keep: Callable[[Source, Position | None], None] = lambda *_: None) -> None:
+        """`keep` is called with each new position of a source, and with None when a source has no more."""
+        self._keep = keep
         self._stretches: dict[Source, _Stretch] = {}
         self._waiting = 0
         self.asked: dict[Source, None] = {}
@@ -62,6 +80,10 @@ class Past(Generic[Source]):
     @property
     def remaining(self) -> int:
         return sum(len(stretch.waiting) + stretch.left for stretch in self._stretches.values())
+
+    def undelivered(self) -> list[Source]:
+        """The sources of which something was not delivered."""
+        return [source for source, stretch in self._stretches.items() if stretch.left or stretch.waiting]
 
     def unfinished(self) -> list[Source]:
         """The sources that have more than what has arrived."""
@@ -76,6 +98,16 @@ class Past(Generic[Source]):
         """A source reports the number of its matches; possibly none has arrived yet."""
         if source not in self._stretches and len(self._stretches) < SOURCES and left > 0:
             self._stretches[source] = _Stretch(deque(), left=left)
+            self._keep_position(source)
+
+    def resume(self, source: Source, position: Position) -> None:
+        """Go on where a source was left before a restart."""
+        self._stretches[source] = _Stretch(deque(), position.after, position.left, taken=position.after)
+
+    def _keep_position(self, source: Source) -> None:
+        stretch = self._stretches[source]
+        left = len(stretch.waiting) + stretch.left
+        self._keep(source, Position(stretch.taken, left) if left else None)
 
     def awaited(self) -> bool:
         """Whether a source reported matches and none has arrived."""
@@ -109,6 +141,7 @@ class Past(Generic[Source]):
             self._append(stretch, upcoming)
             placed.append(upcoming)
             upcoming = stretch.early.pop(stretch.cursor, None) if stretch.cursor else None
+        self._keep_position(source)
         return placed
 
     def _out_of_turn(self, stretch: _Stretch, piece: PastMatches) -> list[PastMatches]:
@@ -133,14 +166,19 @@ class Past(Generic[Source]):
         answer may have more."""
         taken: list[Metadata] = []
         lacking: list[Source] = []
+        changed: dict[Source, None] = {}
         if len(self._stretches) == 1:
             taken = self._take_waiting(most)
+            changed = dict.fromkeys(self._stretches if taken else ())
         while len(taken) < most:
             newest, lacking = self._newest(passed_over)
             if newest is None:
                 break
-            taken.append(newest.waiting.popleft())
+            taken.append(self._stretches[newest].take())
             self._waiting -= 1
+            changed[newest] = None
+        for source in changed:
+            self._keep_position(source)
         return taken, [] if taken else lacking
 
     def _take_waiting(self, most: int) -> list[Metadata]:
@@ -149,9 +187,12 @@ class Past(Generic[Source]):
         count = min(most, len(stretch.waiting))
         self._waiting -= count
         popleft = stretch.waiting.popleft
-        return [popleft() for _ in range(count)]
+        taken = [popleft() for _ in range(count)]
+        if taken:
+            stretch.taken = Cursor(taken[-1].published_s, taken[-1].key)
+        return taken
 
-    def _newest(self, passed_over: Container[Source]) -> tuple[_Stretch | None, list[Source]]:
+    def _newest(self, passed_over: Container[Source]) -> tuple[Source | None, list[Source]]:
         """The source of the most recent match, or the sources that must be asked to find it."""
         newest: Source | None = None
         place: tuple[float, object] | None = None
@@ -168,13 +209,15 @@ class Past(Generic[Source]):
             and source not in passed_over
             and _may_precede(stretch.cursor, place)
         ]
-        return (None if lacking or newest is None else self._stretches[newest]), lacking
+        return (None if lacking else newest), lacking
 
     def take_all(self, source: Source) -> None:
         """The waiting matches of a source were delivered."""
         stretch = self._stretches[source]
         self._waiting -= len(stretch.waiting)
         stretch.waiting.clear()
+        stretch.taken = stretch.cursor
+        self._keep_position(source)
 
 
 def _place(published_s: float, key: object) -> tuple[float, object]:
