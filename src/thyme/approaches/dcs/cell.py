@@ -147,6 +147,7 @@ class Cell:
         self._lost_cells = LostCells(host, self.forgotten)
         events = BeaconEvents(
             vanished=self._on_vanished,
+            stopped=self._on_stopped,
             population_changed=self._on_population,
             digest=self._say,
             heard=self._on_heard,
@@ -336,6 +337,11 @@ class Cell:
             self._lost_cells.start(cell)
         else:
             self._lost_cells.lost[cell] = self.host.now()
+
+    def _on_stopped(self, neighbour: Neighbour) -> None:
+        """The only member of a cell was started again: if its store is new, the cell's data is gone."""
+        if self.options.reminders and not self.beacons.population(neighbour.cell):
+            self._lost_cells.lost[neighbour.cell] = self.host.now()
 
     def _on_population(self, cell: CellId, count: int) -> None:
         if cell == self.id and self.member:

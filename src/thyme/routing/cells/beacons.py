@@ -62,6 +62,8 @@ class BeaconEvents:
 
     appeared: Callable[[Neighbour], None] | None = None
     vanished: Callable[[Neighbour], None] | None = None
+    stopped: Callable[[Neighbour], None] | None = None
+    """A stationary neighbour no longer is, in the same cell: it was started again, or is switched off."""
     population_changed: Callable[[CellId, int], None] | None = None
     digest: Callable[[], bytes] | None = None
     heard: Callable[[Neighbour, bytes], None] | None = None
@@ -310,6 +312,9 @@ class Beacons:
         self._put(neighbour)
         if known is None and self._events.appeared:
             self._events.appeared(neighbour)
+        stays = known is not None and known.cell == neighbour.cell
+        if stays and not neighbour.stationary and self._events.stopped:
+            self._events.stopped(neighbour)
         self._tell_populations(known, neighbour)
         return neighbour
 
