@@ -11,7 +11,7 @@ both confirm and both keep them; otherwise they would be lost.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from thyme.approaches.dcs.cell import Cell
@@ -23,6 +23,8 @@ from thyme.routing.cells.addresses import Arrival, Form
 from thyme.wire.cells import CellAnswer, CellState, KeptHere, Released, TakeBack, WhoKeeps
 from thyme.wire.message import Message
 
+ASK_AGAIN_S = 5.0
+"""When a proxy repeats its question about keys that a cell that was just populated may keep."""
 CALM_GROWTH = 2.0
 """A proxy's check interval is multiplied by this if nothing has changed nearby."""
 
@@ -94,8 +96,17 @@ class Proxying:
         """A nearby cell became populated: it may be closer to the empty cells that this one is proxy for."""
         self._changed = True
         if self._cell.member and self._cell.leads:
+            homes = [home for home in self._stood_in_for() if self._is_closer(cell, home)]
+            for home in homes:
+                self._ask_who_keeps(home)
+            if homes:
+                self._cell.host.after(ASK_AGAIN_S, partial(self._ask_again, homes))
+
+    def _ask_again(self, homes: Sequence[CellId]) -> None:
+        """Nobody answered, or the answer was lost: links to a cell that was just populated are new."""
+        if self._cell.member:
             for home in self._stood_in_for():
-                if self._is_closer(cell, home):
+                if home in homes:
                     self._ask_who_keeps(home)
 
     def _on_take_back(self, arrival: Arrival, message: TakeBack) -> None:
