@@ -67,7 +67,8 @@ class Pager(Generic[Source]):
 
     def on_piece(self, source: Source, piece: PastMatches) -> None:
         """A piece arrived. An unrequested one, after the first batch, is delivered at once: its source was late, or
-        learned the subscription only now. It waits if other matches of its source wait to be requested."""
+        learned the subscription only now. It waits if other matches of its source wait to be requested, unless
+        its source starts anew, since it has lost its store."""
         own = self._inbox.find(piece.key)
         if own is not None:
             own.past.silent.discard(source)
@@ -76,11 +77,16 @@ class Pager(Generic[Source]):
         for one in placed:
             if one.request >= 0 and one.last:
                 self._requests.resolve(one.request, Outcome())
-        if piece.request < 0 and own is not None and own.answered and not waits:
+        if piece.request >= 0 or own is None or not own.answered:
+            return
+        if not waits:
             for one in placed or [piece]:
                 self._inbox.accept_all(piece.key, one.matches)
             if placed:
                 own.past.take_all(source)
+        elif placed:
+            new = [metadata for metadata in piece.matches if not own.past.holds(source, metadata.key)]
+            self._inbox.accept_all(piece.key, new)
 
     def _go_on(self, own: OwnSubscription[Source]) -> None:
         sid = own.subscription.key.sid

@@ -18,6 +18,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from thyme.model.ids import ObjectKey
 from thyme.model.matching import Batch, Cursor
 from thyme.model.objects import Metadata
 from thyme.model.subscriptions import Subscription
@@ -117,6 +118,11 @@ class Past(Generic[Source]):
         """Whether matches of a source arrived and were not delivered."""
         stretch = self._stretches.get(source)
         return stretch is not None and bool(stretch.waiting)
+
+    def holds(self, source: Source, key: ObjectKey) -> bool:
+        """Whether a match of a source arrived and was not delivered."""
+        stretch = self._stretches.get(source)
+        return stretch is not None and any(metadata.key == key for metadata in stretch.waiting)
 
     def cursor(self, source: Source) -> Cursor | None:
         """The cursor after the last match that arrived from a source."""
