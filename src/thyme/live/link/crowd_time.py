@@ -145,6 +145,8 @@ class CrowdTime:
         """An answer came, `took_s` after the question; what changes, if anything."""
         if self._fixed or took_s < 0.0 or not (0.0 <= other.now_s <= LAST_S and abs(other.correction_s) <= LAST_S):
             return None
+        if took_s > 2.0 * FAR_S and node in self._seen:  # somebody paused: its error would hide what matters
+            return None
         time_s = other.now_s + took_s / 2.0 - self._clock()
         at_s = self._clock()
         self._seen[node] = _Seen(time_s, time_s - other.correction_s, other.joined, took_s / 2.0, at_s)
