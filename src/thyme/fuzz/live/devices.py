@@ -8,11 +8,15 @@ from collections.abc import Callable
 from thyme.fuzz.live.disks import FaultyDisk
 from thyme.fuzz.live.machines import Machine, Machines
 from thyme.live import Node
+from thyme.model.geometry import Point
 
 
 class VirtualDevice:
-    def __init__(self, machines: Machines, index: int, families: str, commit_s: float, *, everywhere: bool) -> None:
+    def __init__(
+        self, machines: Machines, index: int, place: Point, families: str, commit_s: float, *, everywhere: bool
+    ) -> None:
         self.index = index
+        self.place = place
         self.everywhere = everywhere
         """Whether it listens to all its addresses, or to that of IPv4."""
         self.wrong_s = 0.0
@@ -48,6 +52,12 @@ class VirtualDevice:
         self.disk.crash()
         if wiped:
             self.disk = self._new_disk()
+
+    def carry_to(self, place: Point) -> None:
+        """Somebody who walks has it along; the node, if it runs, is told where it is."""
+        self.place = place
+        if self.node is not None and self.running().runs:
+            self.node.place(place.x_m, place.y_m)
 
     def _new_disk(self) -> FaultyDisk:
         return FaultyDisk(lambda: self._machines.now_s, self._after, self._commit_s)

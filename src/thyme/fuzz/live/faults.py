@@ -15,9 +15,12 @@ import msgspec
 from thyme.fuzz.live.devices import VirtualDevice
 from thyme.fuzz.live.intruder import Intruder
 from thyme.fuzz.live.machines import Machines, Weather
+from thyme.model.geometry import Point
 
 PEERS_WAIT_S = 15.0
 """A peer that is silent for longer counts as gone."""
+STEP_S = 1.0
+"""Between two positions of a device that is carried."""
 
 
 class Crowd(Protocol):
@@ -124,6 +127,25 @@ class Move(Fault, frozen=True):
             device.running().hosts = device.hosts
 
 
+class Walk(Fault, frozen=True):
+    """The device is carried to another place."""
+
+    to_m: tuple[float, float] = (0.0, 0.0)
+
+    def begin(self, crowd: Crowd) -> None:
+        machines, device = crowd.machines, crowd.devices[self.node]
+        start, start_s = device.place, machines.now_s
+        x_m, y_m = self.to_m
+
+        def step() -> None:
+            share = min(1.0, (machines.now_s - start_s + STEP_S) / (self.lasts_s + STEP_S))
+            device.carry_to(Point(start.x_m + share * (x_m - start.x_m), start.y_m + share * (y_m - start.y_m)))
+            if share < 1.0:
+                machines.at(machines.now_s + STEP_S, step)
+
+        step()
+
+
 class Unplug(Fault, frozen=True):
     """The device's interface goes down, and up again."""
 
@@ -180,7 +202,7 @@ class Storm(Fault, frozen=True):
 
         def end() -> None:
             if machines.weather is weather:
-                machines.weather = Weather()
+                machines.weather = machines.calm
 
         self._later(crowd, partial(end))
 
@@ -195,7 +217,7 @@ class Intrude(Fault, frozen=True):
         Intruder(crowd.machines, Random(f"intruder/{self.at_s}"), self.per_s, self.lasts_s).begin()
 
 
-AnyFault = Kill | Pause | Slow | Suspend | SetClock | Move | Unplug | BadDisk | Partition | Storm | Intrude
+AnyFault = Kill | Pause | Slow | Suspend | SetClock | Move | Walk | Unplug | BadDisk | Partition | Storm | Intrude
 OF_THE_NETWORK = (Partition, Storm, Intrude)
 """These need no device that runs."""
 DRAWN = (Kill, Kill, Pause, Slow, Suspend, SetClock, Move, Unplug, BadDisk, Partition, Storm, Storm, Intrude)

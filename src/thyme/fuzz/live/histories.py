@@ -12,7 +12,8 @@ from random import Random
 
 import msgspec
 
-from thyme.fuzz.live.faults import AnyFault, Kill, draw_fault
+from thyme.approaches.registry import find_approach
+from thyme.fuzz.live.faults import AnyFault, Kill, Walk, draw_fault
 
 ACTIVE_S = 60.0
 SETTLE_S = 20.0
@@ -29,6 +30,13 @@ QUERIES: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...]], ...] = 
 LIES_S = (-3_600.0, -30.0, 30.0, 3_600.0, 1e300)
 BUSY_START_S = 3.0
 """Applications act within this time after some restarts."""
+CELL_M, AREA_M = 40.0, 80.0
+"""Sides of a cell, and of the area of nodes that stand in several cells."""
+WALK_S = (1.0, 10.0, 30.0)
+CLOSED, OLDER = 0.3, 0.15
+"""How many histories are those of closed namespaces, and of devices of which some run the version before."""
+SPREAD = {"dcs": 0.6}
+"""Approaches that use places, and in how many of their histories nodes stand in several cells."""
 
 
 class Act(msgspec.Struct, frozen=True, tag=str.lower):
@@ -80,11 +88,26 @@ class History(msgspec.Struct, frozen=True):
     """How long disks take."""
     lie_s: float = 0.0
     """If it is not 0, the last node is a liar, and lies about its time by this much."""
+    places: tuple[tuple[float, float], ...] = ()
+    """Where nodes are at first, in metres; side by side in one cell if not given."""
+
+    closed: bool = False
+    """Whether the nodes share in a closed namespace."""
+    older: int = 0
+    """So many nodes, the last ones, run the version before that of the others."""
+
+    radio: bool = False
+    """Whether the network is the simulator's 802.11g radio, with the nodes where they are at first."""
 
     @property
     def liar(self) -> int:
         """-1: nobody."""
         return self.nodes - 1 if self.lie_s else -1
+
+    def crowd_of(self, node: int) -> range:
+        """The nodes with the version of one, itself included."""
+        first_older = self.nodes - self.older
+        return range(first_older) if node < first_older else range(first_older, self.nodes)
 
 
 def draw_history(approach: str, seed: int) -> History:
@@ -114,7 +137,7 @@ def draw_history(approach: str, seed: int) -> History:
         steps.append(Insert(min(at_s, ACTIVE_S), node, f"o{number}", tags, size_bytes))
         if draw.random() < 0.15:
             steps.append(Delete(min(ACTIVE_S, at_s + draw.uniform(0.5, 30.0)), node, f"o{number}"))
-    return History(
+    history = History(
         approach,
         seed,
         nodes,
@@ -124,6 +147,28 @@ def draw_history(approach: str, seed: int) -> History:
         draw.choice((0.001, 0.02, 0.1)),
         lie_s,
     )
+    draw = Random(f"crowd/{approach}/{seed}")
+    history = msgspec.structs.replace(history, closed=draw.random() < CLOSED)
+    if not lie_s and not find_approach(approach).capabilities.needs_server and draw.random() < OLDER:
+        history = msgspec.structs.replace(history, older=draw.randint(1, nodes - 2))
+    spread = not lie_s and draw.random() < SPREAD.get(approach, 0.0)  # a liar may be the only member of a cell
+    return _spread(history, draw) if spread else history
+
+
+def _spread(history: History, draw: Random) -> History:
+    """The same with nodes in several cells, some of which walk to another one."""
+    places = tuple(_place(draw) for _ in range(history.nodes))
+    walks: list[Step] = []
+    for _ in range(draw.choice((0, 1, 1, 2, 3))):
+        at_s = draw.uniform(8.0, ACTIVE_S - 5.0)
+        lasts_s = min(draw.choice(WALK_S), ACTIVE_S - at_s)
+        walks.append(Walk(at_s, draw.randrange(history.nodes), lasts_s, _place(draw)))
+    steps = tuple(sorted((*history.steps, *walks), key=lambda step: step.at_s))
+    return msgspec.structs.replace(history, places=places, steps=steps)
+
+
+def _place(draw: Random) -> tuple[float, float]:
+    return draw.uniform(0.0, AREA_M), draw.uniform(0.0, AREA_M)
 
 
 def read_history(path: Path) -> History:

@@ -7,11 +7,10 @@ from random import Random
 
 from thyme.fuzz.live.machines import Machines
 from thyme.live.link.addresses import Address
+from thyme.live.link.sealing import VERSION_AT
 
 MAX_RECORDED = 2_000
 """Datagrams that are kept."""
-VERSION_AT = 2
-"""Where a datagram says its version."""
 
 
 class Intruder:

@@ -50,6 +50,8 @@ def _judge_lost(history: History, evidence: Evidence, *, past: bool) -> Iterator
         for (name, owner), made in evidence.objects.items():
             if one.ended or not made.lives or liar in (one.node, owner) or not _matches(one, made):
                 continue
+            if owner not in history.crowd_of(one.node):
+                continue
             assert made.acknowledged_s is not None
             if not past and made.acknowledged_s < one.at_s:
                 continue
@@ -69,6 +71,8 @@ def _judge_notices(history: History, evidence: Evidence) -> Iterator[str]:
         what = f"node {node}, subscription {sid}, {name}@{owner}"
         if count > 1 + evidence.repeatable[(node, sid, name, owner)]:
             yield f"notified {count} times: {what}"
+        if owner not in history.crowd_of(node):
+            yield f"notified of what another version inserted: {what}"
         if made is None:
             yield f"notified of what nobody inserted: {what}"
         elif one is not None and not _matches(one, made):
@@ -78,7 +82,7 @@ def _judge_notices(history: History, evidence: Evidence) -> Iterator[str]:
 def _judge_searches(history: History, evidence: Evidence) -> Iterator[str]:
     for node, found in sorted(evidence.found.items()):
         for (name, owner), made in evidence.objects.items():
-            if history.liar in (node, owner):
+            if history.liar in (node, owner) or owner not in history.crowd_of(node):
                 continue
             there = (name, owner) in found
             if there and made.deleted:
@@ -92,13 +96,14 @@ def _judge_searches(history: History, evidence: Evidence) -> Iterator[str]:
 
 
 def _judge_nodes(history: History, evidence: Evidence) -> Iterator[str]:
-    right = 2 * (evidence.wrong_clocks + (history.liar >= 0)) < history.nodes
     most = RECORDS + RECORDS_EACH * (len(evidence.objects) + len(evidence.subscriptions) + len(evidence.notices))
     for node, remains in sorted(evidence.remains.items()):
         if node == history.liar:
             continue
-        if remains.peers != history.nodes - 1:
-            yield f"node {node} has {remains.peers} of {history.nodes - 1} peers"
+        crowd = history.crowd_of(node)
+        right = 2 * sum(one in evidence.wrong_clocks or one == history.liar for one in crowd) < len(crowd)
+        if remains.peers != len(crowd) - 1:
+            yield f"node {node} has {remains.peers} of {len(crowd) - 1} peers"
         if right and abs(evidence.off_s[node]) > MAX_OFF_S:
             yield f"the time of node {node} is {evidence.off_s[node]:.1f} s off"
         if evidence.idle_frames_per_s[node] > MAX_IDLE_FRAMES_PER_S:

@@ -6,7 +6,7 @@ machine does nothing while its clocks run; on a suspended one the monotonic cloc
 again, but a restarted one has its store.
 
 The network delays, loses, duplicates and reorders datagrams, carries multicast or not, and can be cut into parts. A
-machine has an address of IPv4, one of IPv6 or both, and may change them.
+machine has an address of IPv4, one of IPv6 or both, and may change them. The network can also be a radio (`channel`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 from asyncio import events
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextvars import Context
 from functools import partial
 from heapq import heappop, heappush
@@ -24,7 +24,9 @@ from typing import Any
 
 import msgspec
 
+from thyme.fuzz.live.channel import Channel
 from thyme.live.link.addresses import GROUP_4, Address, family_of
+from thyme.live.link.sealing import MAGIC, VERSION_AT
 from thyme.live.link.sockets import DatagramReceiver, Endpoint, EndpointOptions
 
 EPOCH_S = 1_800_000_000.0
@@ -114,8 +116,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
 class Machine:
     """One device, from its start to its crash; a restart makes another one."""
 
-    def __init__(self, machines: Machines, name: str, hosts: tuple[str, ...], wrong_s: float, number: int) -> None:
+    def __init__(
+        self, machines: Machines, name: str, hosts: tuple[str, ...], wrong_s: float, number: int, *, older: bool
+    ) -> None:
         self._machines = machines
+        self.older = older
+        """Whether its link has the version before that of others."""
         self.name = name
         self.number = number
         """Among all machines that were ever started: one that is restarted draws other numbers."""
@@ -189,11 +195,27 @@ class VirtualEndpoint:
 
     def send(self, datagram: bytes, address: Address) -> None:
         if self.open:
-            self._machines.send(self, datagram, address)
+            self._machines.send(self, self._of_version(datagram, -1), address)
 
     def announce(self, datagram: bytes) -> None:
         if self.open and self.options.discovery_port:
-            self._machines.announce(self, datagram)
+            self._machines.announce(self, self._of_version(datagram, -1))
+
+    def receive(self, datagram: bytes, source: Address, *, grouped: bool = False) -> None:
+        if self.open:
+            self.receiver.receive(self._of_version(datagram, 1), source, grouped=grouped)
+            self.receiver.end_turn()
+
+    def receive_announcement(self, datagram: bytes, source: Address) -> None:
+        if self.open:
+            self.receiver.receive_announcement(self._of_version(datagram, 1), source)
+
+    def _of_version(self, datagram: bytes, later: int) -> bytes:
+        """What an older machine sends, or what it takes a datagram for."""
+        if not self.machine.older or not datagram.startswith(MAGIC) or len(datagram) <= VERSION_AT:
+            return datagram
+        version = (datagram[VERSION_AT] + later) % 256
+        return datagram[:VERSION_AT] + bytes([version]) + datagram[VERSION_AT + 1 :]
 
     async def close(self) -> None:
         self.open = False
@@ -203,13 +225,17 @@ class VirtualEndpoint:
 class Machines:
     """All of them, the network, and the time."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, channel: Channel | None = None) -> None:
+        """With a `channel`, datagrams are frames of a shared radio channel. A machine's name is its number there."""
         self.seed = seed
+        self._channel = channel
         self.now_s = 0.0
         self.all: list[Machine] = []
         self._ever: list[Machine] = []
         """Also those that were killed: nothing of them is cleaned up before the history ends."""
-        self.weather = Weather()
+        self.calm = Weather() if channel is None else Weather(0.0, 0.0)
+        """The weather without a storm: of a radio channel, all that happens happens there."""
+        self.weather = self.calm
         self.parts: dict[str, int] = {}
         """In which part of the network a machine is, by name; all in one unless said otherwise."""
         self.counts: Counter[str] = Counter()
@@ -220,10 +246,12 @@ class Machines:
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._order = 0
 
-    def start(self, name: str, hosts: tuple[str, ...], wrong_s: float = 0.0) -> Machine:
-        machine = Machine(self, name, hosts, wrong_s, len(self._ever))
+    def start(self, name: str, hosts: tuple[str, ...], wrong_s: float = 0.0, *, older: bool = False) -> Machine:
+        machine = Machine(self, name, hosts, wrong_s, len(self._ever), older=older)
         self.all.append(machine)
         self._ever.append(machine)
+        if self._channel is not None:
+            self._channel.switch(self.now_s, int(name), on=True)
         return machine
 
     def close(self) -> None:
@@ -243,6 +271,8 @@ class Machines:
         for endpoint in machine.endpoints:
             endpoint.open = False
         self.all.remove(machine)
+        if self._channel is not None:
+            self._channel.switch(self.now_s, int(machine.name), on=False)
 
     def suspend(self, machine: Machine, duration_s: float) -> None:
         def wake() -> None:
@@ -262,6 +292,8 @@ class Machines:
             event_s = self._due[0][0] if self._due else inf
             machine, loop_s = self._next_machine()
             next_s = min(event_s, loop_s)
+            if self._channel is not None and self._channel.advance(min(next_s, until_s), self._reach):
+                continue
             if next_s > until_s:
                 self.now_s = max(self.now_s, until_s)
                 return
@@ -271,6 +303,9 @@ class Machines:
             elif machine is not None:
                 machine.loop.step()
         raise AssertionError(f"a loop without end at {self.now_s} s")
+
+    def _reach(self, at_s: float) -> None:
+        self.now_s = max(self.now_s, at_s)
 
     def _next_machine(self) -> tuple[Machine | None, float]:
         found, soonest_s = None, inf
@@ -289,9 +324,26 @@ class Machines:
             return
         for tap in self.taps:
             tap(datagram, source, to)
-        for other, arrive in self._receivers(source, to):
-            if other is not sender:
-                self._carry(sender.machine, other, datagram, arrive)
+        self._transmit(sender, datagram, [pair for pair in self._receivers(source, to) if pair[0] is not sender])
+
+    def _transmit(
+        self, sender: VirtualEndpoint, datagram: bytes, receivers: Sequence[tuple[VirtualEndpoint, Arrive]]
+    ) -> None:
+        """To one receiver, or to several by multicast."""
+        machine = sender.machine
+        if self._channel is None:
+            for receiver, arrive in receivers:
+                self._carry(machine, receiver, datagram, arrive)
+            return
+
+        def deliver(device: int) -> None:
+            for receiver, arrive in receivers:
+                if receiver.machine.name == str(device):
+                    self._carry(machine, receiver, datagram, arrive)
+
+        to = int(receivers[0][0].machine.name) if len(receivers) == 1 else None
+        if receivers and not machine.dead:
+            self._channel.send(self.now_s, int(machine.name), to, len(datagram), deliver)
 
     def inject(self, datagram: bytes, source: Address, to: Address) -> None:
         """Somebody sends a datagram in the name of an address."""
@@ -301,18 +353,18 @@ class Machines:
     def _receivers(self, source: Address, to: Address) -> list[tuple[VirtualEndpoint, Arrive]]:
         endpoints = [endpoint for machine in self.all for endpoint in machine.endpoints]
         if to[0] == GROUP_4:
-            arrive = partial(_receive, source=source, grouped=True)
+            arrive = partial(VirtualEndpoint.receive, source=source, grouped=True)
             groups = endpoints if self.weather.multicast else []
             return [(one, arrive) for one in groups if one.has_group and one.options.group_port == to[1]]
-        arrive = partial(_receive, source=source)
+        arrive = partial(VirtualEndpoint.receive, source=source)
         return [(one, arrive) for one in endpoints if to[0] in one.machine.hosts and one.address[1] == to[1]]
 
     def announce(self, sender: VirtualEndpoint, datagram: bytes) -> None:
         for host in sender.machine.hosts if self.weather.multicast else ():
-            arrive = partial(_announced, source=(host, sender.options.discovery_port))
-            for other in self._endpoints(sender):
-                if other.options.discovery_port and any(_same_family(host, one) for one in other.machine.hosts):
-                    self._carry(sender.machine, other, datagram, arrive)
+            arrive = partial(VirtualEndpoint.receive_announcement, source=(host, sender.options.discovery_port))
+            listening = [one for one in self._endpoints(sender) if one.options.discovery_port]
+            near = [one for one in listening if any(_same_family(host, own) for own in one.machine.hosts)]
+            self._transmit(sender, datagram, [(one, arrive) for one in near])
 
     def _source(self, sender: VirtualEndpoint, to: Address) -> Address | None:
         """The address from which a datagram leaves, if this machine can reach that family at all."""
@@ -350,17 +402,6 @@ class Machines:
             self.counts["arrived nowhere"] += 1
             return
         machine.do(lambda: arrive(receiver, datagram))
-
-
-def _receive(endpoint: VirtualEndpoint, datagram: bytes, source: Address, *, grouped: bool = False) -> None:
-    if endpoint.open:
-        endpoint.receiver.receive(datagram, source, grouped=grouped)
-        endpoint.receiver.end_turn()
-
-
-def _announced(endpoint: VirtualEndpoint, datagram: bytes, source: Address) -> None:
-    if endpoint.open:
-        endpoint.receiver.receive_announcement(datagram, source)
 
 
 def _same_family(one: str, other: str) -> bool:

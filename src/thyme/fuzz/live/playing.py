@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from random import Random
 from typing import Any
@@ -12,10 +13,13 @@ from typing import Any
 import msgspec
 
 from thyme.approaches.registry import find_approach
+from thyme.fuzz.live.channel import Channel
 from thyme.fuzz.live.devices import VirtualDevice
 from thyme.fuzz.live.faults import OF_THE_NETWORK, AnyFault
 from thyme.fuzz.live.histories import (
     ACTIVE_S,
+    AREA_M,
+    CELL_M,
     QUERIES,
     SETTLE_S,
     Delete,
@@ -27,13 +31,17 @@ from thyme.fuzz.live.histories import (
     Unsubscribe,
 )
 from thyme.fuzz.live.liar import corrupt
-from thyme.fuzz.live.machines import EPOCH_S, Machines, Weather
+from thyme.fuzz.live.machines import EPOCH_S, Machines
 from thyme.live import Node
 from thyme.live.node.clock import Clock
 from thyme.live.node.notifications import Notice
+from thyme.live.trust.namespaces import DEFAULT_NAME, SECRET_BYTES, Namespace
 from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
-from thyme.model.records import Counted, LogRecord, TrafficKind
+from thyme.model.records import Counted, LogRecord, Moved, TrafficKind
+from thyme.sim.radios.models import WifiModel
+from thyme.wire.codec import DecodeError, decode
+from thyme.wire.message import Message
 
 LOOK_S = 10.0
 """Within this time after `SETTLE_S`, every application has asked for more, found and retrieved what it looks for."""
@@ -41,8 +49,8 @@ END_S = 150.0
 """When a history ends: nothing may be notified again until then."""
 IDLE_S = 20.0
 """Idle time before that, to measure idle traffic."""
-SETTINGS: dict[str, dict[str, Any]] = {"dcs": {"grid": {"width_m": 40.0, "height_m": 40.0}}, "es": {"servers": [1]}}
 PORT = 9_000
+CLOSED = Namespace("closed", bytes(range(SECRET_BYTES)), closed=True)
 MAX_MACHINES = 1_000
 """Starts and restarts in one history."""
 RETRIEVED = 5
@@ -50,6 +58,17 @@ RETRIEVED = 5
 PAST = 1_000
 """Past matches that are asked for at once."""
 COUNTED = {TrafficKind.RETRANSMITTED: "retransmitted", TrafficKind.GIVEN_UP: "unicasts given up"}
+SENT = {
+    "TakeBack": "populated cells that asked for their keys",
+    "KeptHere": "proxies that were told of another one",
+    "Released": "keys handed over to another cell",
+    "JoinedState": "pages of a cell's state given to who joined",
+    "Buckets": "members that differed",
+    "Compare": "subscribers that compared with a cell",
+    "Unknown": "cells that had lost something",
+    "Met": "neighbours met",
+}
+"""Messages that stand for a state of interest; forwarding them does not count."""
 
 
 class Inserted(msgspec.Struct):
@@ -110,7 +129,8 @@ class Evidence(msgspec.Struct):
     contents: dict[tuple[int, str, int], bytes | str] = {}
     """Contents that a node retrieved at the end, or why it could not."""
     remains: dict[int, Remains] = {}
-    wrong_clocks: int = 0
+    wrong_clocks: list[int] = []
+    """Devices whose clocks were wrong at the end."""
     off_s: dict[int, float] = {}
     """Offset of each node's time from the correct time at the end."""
     idle_frames_per_s: dict[int, float] = {}
@@ -132,6 +152,8 @@ class _StateLog:
                 self._states[f"dropped: {event.reason}"] += event.count
             elif event.traffic in COUNTED:
                 self._states[COUNTED[event.traffic]] += event.count
+        elif isinstance(event, Moved):
+            self._states["moved to another cell"] += 1
 
     def close(self, at_s: float) -> None:
         pass
@@ -149,20 +171,32 @@ class _Warnings(logging.Handler):
             self._states["clock corrected"] += 1
 
 
+def _places(history: History) -> list[Point]:
+    return [Point(*place) for place in history.places] or [Point(10.0 + i, 10.0) for i in range(history.nodes)]
+
+
+def _settings(history: History) -> dict[str, Any]:
+    side_m = AREA_M if history.places else CELL_M
+    grid = {"width_m": side_m, "height_m": side_m, "cell_m": CELL_M}
+    known: dict[str, dict[str, Any]] = {"dcs": {"grid": grid}, "es": {"servers": [1]}}
+    return known.get(history.approach, {})
+
+
 class Player:
     """The crowd that faults happen to."""
 
     def __init__(self, history: History) -> None:
         self.history = history
-        self.machines = Machines(history.seed)
+        self.channel = Channel(_places(history), WifiModel(), history.seed) if history.radio else None
+        self.machines = Machines(history.seed, self.channel)
         self.evidence = Evidence()
         families = history.families or ("46",) * history.nodes
         self.devices = [
-            VirtualDevice(self.machines, index, families[index], history.commit_s, everywhere=history.everywhere)
-            for index in range(history.nodes)
+            VirtualDevice(self.machines, index, place, families[index], history.commit_s, everywhere=history.everywhere)
+            for index, place in enumerate(_places(history))
         ]
         self._log = _StateLog(self.evidence.states)
-        self._told: dict[Notified, float] = {}
+        self.told_s: dict[Notified, float] = {}
         """When a node was last notified, unless it has lost its store since."""
 
     def play(self) -> Evidence:
@@ -179,10 +213,14 @@ class Player:
             logger.propagate = before[1]
         return self.evidence
 
+    def begin(self) -> None:
+        """From now on, its steps happen when the time of its machines comes."""
+        for step in self.history.steps:
+            self.machines.at(step.at_s, partial(self._step, step))
+
     def _play(self) -> None:
         machines, evidence = self.machines, self.evidence
-        for step in self.history.steps:
-            machines.at(step.at_s, partial(self._step, step))
+        self.begin()
         machines.run(ACTIVE_S)
         self._repair()
         machines.run(ACTIVE_S + SETTLE_S)
@@ -196,11 +234,22 @@ class Player:
             name = f"sent by {device.index}"
             evidence.idle_frames_per_s[device.index] = (machines.counts[name] - before[name]) / IDLE_S
         self._count_remains()
-        evidence.wrong_clocks = sum(abs(device.wrong_s) > 1.0 for device in self.devices)
+        evidence.wrong_clocks = [device.index for device in self.devices if abs(device.wrong_s) > 1.0]
         for what, count in machines.counts.items():
             if not what.startswith("sent"):
                 evidence.states[what if what.startswith("datagrams") else f"datagrams {what}"] += count
         machines.close()
+
+    def _count_sent(self, message: Message) -> None:
+        """Count the states that messages stand for, also within packets that can be read."""
+        if message.forwarded_by(-1):
+            return
+        inner = getattr(message, "payload", None)
+        if isinstance(inner, bytes):
+            with suppress(DecodeError):
+                message = decode(inner)
+        if state := SENT.get(type(message).__name__):
+            self.reach(state)
 
     # What faults do to it.
 
@@ -212,7 +261,7 @@ class Player:
 
     def lose(self, device: VirtualDevice, *, store: bool) -> None:
         evidence, unsure_s = self.evidence, device.disk.unwritten_since()
-        for key, at_s in self._told.items():
+        for key, at_s in self.told_s.items():
             if key[0] == device.index and at_s >= unsure_s:
                 evidence.repeatable[key] += 1
         device.crash(wiped=store)
@@ -223,11 +272,12 @@ class Player:
                 made.lost |= made.node == device.index
             for one in evidence.subscriptions:
                 one.ended |= one.node == device.index
-            self._told = {key: at_s for key, at_s in self._told.items() if key[0] != device.index}
+            self.told_s = {key: at_s for key, at_s in self.told_s.items() if key[0] != device.index}
 
     def start(self, device: VirtualDevice) -> None:
         history, hosts = self.history, device.hosts
-        machine = device.machine = self.machines.start(str(device.index), hosts, device.wrong_s)
+        older = history.nodes - device.index <= history.older
+        machine = device.machine = self.machines.start(str(device.index), hosts, device.wrong_s, older=older)
         self.say(f"{device.index}: started")
 
         async def live() -> None:
@@ -237,14 +287,16 @@ class Player:
                 clock=Clock(device=machine.wall),
                 network=machine,
                 listen=f"{'[::]' if history.everywhere else hosts[0]}:{PORT}",
+                namespace=CLOSED.invitation() if history.closed else DEFAULT_NAME,
                 approach=history.approach,
-                settings=SETTINGS.get(history.approach, {}),
+                settings=_settings(history),
                 seed=MAX_MACHINES * history.seed + machine.number,
-                position=Point(10.0 + device.index, 10.0),
+                position=device.place,
                 log_to=self._log,
             )
             node.on_notice = partial(self._notice, device)
             await node.__aenter__()
+            node.device.host.sending = self._count_sent
             device.node = node
             self.say(f"{device.index}: takes part")
             if device.index == history.liar:
@@ -293,7 +345,7 @@ class Player:
         key = notice.metadata.key
         notified = (device.index, notice.subscription.sid, key.oid, key.owner - 1)
         self.evidence.notices[notified] += 1
-        self._told[notified] = self.machines.now_s
+        self.told_s[notified] = self.machines.now_s
         self.say(f"{device.index}: notified of {key.oid}@{key.owner - 1} for subscription {notice.subscription.sid}")
 
     def _do(
@@ -356,7 +408,7 @@ class Player:
 
     def _repair(self) -> None:
         """Faults that are still under way end by themselves at this time; the network is whole."""
-        self.machines.parts, self.machines.weather = {}, Weather()
+        self.machines.parts, self.machines.weather = {}, self.machines.calm
         self.say("the network is whole")
 
     def _examine(self) -> None:
@@ -393,7 +445,7 @@ class Player:
         for one in evidence.subscriptions:
             if one.node == device.index and not one.ended:
                 await self._ask_for_more(device, node, one)
-        keys = {key[2:] for key in self._told if key[0] == device.index}
+        keys = {key[2:] for key in self.told_s if key[0] == device.index}
         for name, owner in sorted(keys)[:RETRIEVED]:
             made = evidence.objects.get((name, owner))
             if made is None or not made.lives:

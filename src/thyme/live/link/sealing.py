@@ -15,6 +15,8 @@ from thyme.live.trust.sodium import RANDOM_NONCE_BYTES, TAG_BYTES, seal, unseal
 
 MAGIC = b"TL"
 LINK_VERSION = 9
+VERSION_AT = len(MAGIC)
+"""Where a datagram says its version."""
 _OUTSIDE = struct.Struct("!2sBQ")
 _SEALED_FROM = _OUTSIDE.size + RANDOM_NONCE_BYTES
 SEAL_BYTES = _SEALED_FROM + TAG_BYTES
@@ -53,6 +55,6 @@ class Seal:
 def _why(datagram: bytes, expected: bytes) -> str:
     if len(datagram) < SEAL_BYTES:
         return "too short"
-    if datagram[:2] != expected[:2]:
+    if not datagram.startswith(MAGIC):
         return "not a frame"
-    return "another link version" if datagram[2] != expected[2] else "another namespace"
+    return "another link version" if datagram[VERSION_AT] != expected[VERSION_AT] else "another namespace"
