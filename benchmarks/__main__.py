@@ -82,6 +82,17 @@ def walks() -> None:
 
 
 @bench_app.command()
+def channel() -> None:
+    """Live nodes in the simulator's 802.11g channel beside the plain simulation of the same scene.
+
+    Example: python -m benchmarks channel
+    """
+    from benchmarks.live.channel import bench_channel, render
+
+    render(bench_channel())
+
+
+@bench_app.command()
 def simulation() -> None:
     """Whole runs of Thyme-ES, LS and DCS on the 802.11g radio, from 36 to 196 nodes.
 
