@@ -4,6 +4,7 @@ that a history is the same every time."""
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from thyme.fuzz.live.faults import (
     Storm,
     Suspend,
     Unplug,
+    Walk,
 )
 from thyme.fuzz.live.histories import History, Insert, Start, Step, Subscribe, draw_history, history_text, read_history
 from thyme.fuzz.live.machines import Weather
@@ -53,14 +55,14 @@ def test_the_same_seed_gives_the_same_history(tmp_path: Path) -> None:
     assert one.notices > 0
 
 
-def history(approach: str, *faults: AnyFault, lie_s: float = 0.0) -> History:
+def history(approach: str, *faults: AnyFault, **crowd: Any) -> History:
     """Four nodes, a subscription of each before the faults, and objects of each during and after them."""
     steps: list[Step] = [Start(0.5 * node, node) for node in range(4)]
     steps += [Subscribe(10.0, node, 0) for node in range(4)]
     for at_s in range(15, 59, 4):
         steps += [Insert(float(at_s), node, f"o{at_s}", ("a",), 20) for node in range(4)]
     ordered = tuple(sorted((*steps, *faults), key=lambda step: step.at_s))
-    return History(approach, 1, 4, True, ordered, lie_s=lie_s)
+    return History(approach, 1, 4, True, ordered, **crowd)
 
 
 def name_of(fault: AnyFault) -> str:
@@ -99,3 +101,35 @@ def test_a_member_who_lies_about_its_time_and_bends_what_it_passes_on_fools_nobo
     verdict = judge_history(history(approach, lie_s=30.0))
     assert verdict.broken == []
     assert verdict.states["messages bent"] > 0
+
+
+@pytest.mark.parametrize("approach", ["ls", "dcs"])
+def test_nodes_of_an_earlier_version_share_among_themselves(approach: str) -> None:
+    verdict = judge_history(history(approach, Kill(20.0, 3, 5.0), older=2))
+    assert verdict.broken == []
+    assert verdict.states["dropped: another link version"] > 0
+    assert verdict.notices >= 2 * (22 * 2 + 22 * 2)
+
+
+@pytest.mark.parametrize("approach", ["ls", "dcs"])
+def test_an_outsider_of_a_closed_namespace_silences_nobody(approach: str) -> None:
+    verdict = judge_history(history(approach, Kill(20.0, 1, 2.0), Intrude(12.0, 0, 45.0, 200.0), closed=True))
+    assert verdict.broken == []
+    assert verdict.states["datagrams replayed"] > 500
+
+
+def test_nodes_in_several_cells_hand_over_what_they_keep() -> None:
+    corners = ((10.0, 10.0), (70.0, 10.0), (10.0, 70.0), (70.0, 70.0))
+    there, back = Walk(18.0, 0, 10.0, (60.0, 20.0)), Walk(40.0, 0, 10.0, (10.0, 10.0))
+    verdict = judge_history(history("dcs", there, back, Kill(30.0, 2, 4.0), Partition(45.0, 2, 10.0), places=corners))
+    assert verdict.broken == []
+    assert verdict.states["populated cells that asked for their keys"] >= 4
+    assert verdict.states["moved to another cell"] == 2
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("approach", ["ls", "dcs"])
+def test_live_nodes_share_a_radio_channel(approach: str) -> None:
+    places = ((0.0, 0.0), (60.0, 0.0), (0.0, 60.0), (60.0, 60.0))
+    verdict = judge_history(history(approach, Kill(20.0, 1, 5.0), places=places, radio=True))
+    assert verdict.broken == []
