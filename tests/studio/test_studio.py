@@ -23,11 +23,11 @@ import sys, time, pathlib
 from thyme.pipeline.runs.sweep import SweepProgress
 from thyme.study.definition import load_study
 from thyme.study.stages import StageReport
-from thyme.studio.play import Answer, Line, tell
+from thyme.studio.play import Answer, ProgressLine, tell
 people = load_study(pathlib.Path(sys.argv[1])).scenario["nodes"]
-tell(Line(stage=StageReport("posts", "done", "4,000 posts")))
-tell(Line(stage=StageReport("runs", "running")))
-tell(Line(sweep=SweepProgress(total=8, done=3, running=2, left_s=60.0, share=0.4)))
+tell(ProgressLine(stage=StageReport("posts", "done", "4,000 posts")))
+tell(ProgressLine(stage=StageReport("runs", "running")))
+tell(ProgressLine(sweep=SweepProgress(total=8, done=3, running=2, left_s=60.0, share=0.4)))
 if people == 13:
     sys.exit("no room on the disk")
 go = pathlib.Path(sys.argv[2]).parent.parent / "go"
@@ -36,8 +36,8 @@ while not go.exists():
 out = pathlib.Path(sys.argv[2])
 out.mkdir(exist_ok=True)
 (out / "report.html").write_text("<h1>All about it</h1><script>document.body.append('drawn')</script>")
-tell(Line(stage=StageReport("runs", "done", "8 runs")))
-tell(Line(answer=Answer("Phones alone can do it: use Cells.", ("100 % arrive",), ("If all walk: holds",), ())))
+tell(ProgressLine(stage=StageReport("runs", "done", "8 runs")))
+tell(ProgressLine(answer=Answer("Phones alone can do it: use Cells.", ("100 % arrive",), ("If all walk: holds",), ())))
 """
 
 
