@@ -120,7 +120,7 @@ def test_an_outsider_of_a_closed_namespace_silences_nobody(approach: str) -> Non
 
 def test_nodes_in_several_cells_hand_over_what_they_keep() -> None:
     corners = ((10.0, 10.0), (70.0, 10.0), (10.0, 70.0), (70.0, 70.0))
-    there, back = Walk(18.0, 0, 10.0, (60.0, 20.0)), Walk(40.0, 0, 10.0, (10.0, 10.0))
+    there, back = Walk(18.0, 0, 10.0, (78.0, 20.0)), Walk(40.0, 0, 10.0, (10.0, 10.0))
     verdict = judge_history(history("dcs", there, back, Kill(30.0, 2, 4.0), Partition(45.0, 2, 10.0), places=corners))
     assert verdict.broken == []
     assert verdict.states["populated cells that asked for their keys"] >= 4
