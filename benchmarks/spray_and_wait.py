@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from thyme.model.errors import InputError
-from thyme.world.contacts.table import Contacts
+from thyme.world.contacts.contact_table import Contacts
 from thyme.world.streams import stream
 
 

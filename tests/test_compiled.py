@@ -20,7 +20,7 @@ from thyme.sources import own_sources
 PACKAGE = Path(thyme.__file__).parent
 DRAW = "from thyme.papers.walks.graph import draw_graph; print(draw_graph(20, 0, 1, 0.9).x.tolist())"
 """Placement is compiled in graph.py; its chances are compiled in dice.py."""
-THROW = "import numpy; from thyme.papers.walks.dice import unit; print(unit(numpy.zeros(1, numpy.uint64)))"
+THROW = "import numpy; from thyme.papers.walks.random_numbers import unit; print(unit(numpy.zeros(1, numpy.uint64)))"
 
 
 @pytest.fixture

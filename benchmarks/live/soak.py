@@ -24,7 +24,7 @@ from thyme.approaches.dcs import notifier
 from thyme.live import Node, OperationError
 from thyme.live.link.link import LinkOptions
 from thyme.live.node import known
-from thyme.live.trust import notary
+from thyme.live.trust import authenticator
 
 ROOT = Path(__file__).parents[2]
 APPROACHES = ("ls", "dcs")
@@ -76,8 +76,8 @@ async def play(approach: str, minutes: float, per_s: float) -> Soaked:
     end_s = time.monotonic() + 60.0 * minutes
     state = _State(approach)
     # Not settings: an application has no reason to change them.
-    user.MAX_SEEN = known.MAX_KNOWN_OBJECTS = notary.MAX_VERIFIED = notifier.SENT_MEMORY = MEMORY
-    notary.MAX_KEPT = 2 * MEMORY  # deletions, and as many others
+    user.MAX_SEEN = known.MAX_KNOWN_OBJECTS = authenticator.MAX_VERIFIED = notifier.SENT_MEMORY = MEMORY
+    authenticator.MAX_KEPT = 2 * MEMORY  # deletions, and as many others
     with TemporaryDirectory() as folder:
         nodes: list[Node] = []
         for index in range(3):

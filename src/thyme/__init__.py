@@ -31,7 +31,7 @@ _ROOMS = {
     "ReaderTooSlow": "live",
     "Spaces": "live",
     "Area": "model.areas",
-    "ExpectedCrowd": "live.trust.choosing",
+    "ExpectedCrowd": "live.trust.approach_choice",
     "Client": "live.daemon.client",
     "SyncNode": "live",
     "SyncNotifications": "live",

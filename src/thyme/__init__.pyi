@@ -10,7 +10,7 @@ from thyme.live import (
     SyncNotifications,
 )
 from thyme.live.daemon.client import Client
-from thyme.live.trust.choosing import ExpectedCrowd
+from thyme.live.trust.approach_choice import ExpectedCrowd
 from thyme.model.areas import Area
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame

@@ -8,8 +8,8 @@ import pytest
 from net import FakeHost, Net
 
 from thyme.approaches.contents import ContentOptions, Contents, Fetches
-from thyme.approaches.drafts import KIND, MAX_DRAFTS, list_key
 from thyme.approaches.interface import Failure, Outcome
+from thyme.approaches.partial_contents import KIND, MAX_DRAFTS, list_key
 from thyme.approaches.requests import Requests, RetryOptions
 from thyme.approaches.transfers.fetching import MAX_TRANSFERS
 from thyme.approaches.transfers.supplies import Supply, TransferOptions

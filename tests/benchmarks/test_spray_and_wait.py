@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from benchmarks.spray_and_wait import SprayAndWait, spray_and_wait
 from thyme.model.errors import InputError
+from thyme.world.contacts.contact_table import contacts_from
 from thyme.world.contacts.encounters import contacts_of
-from thyme.world.contacts.table import contacts_from
 from thyme.world.mobility.placement import uniform_places
 from thyme.world.mobility.waypoint import Waypoint, random_waypoint
 

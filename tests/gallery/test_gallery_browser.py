@@ -210,8 +210,8 @@ def test_a_closed_gallery_is_entered_with_the_right_passphrase_only(tmp_path: Pa
             await subscribe(page, "cake")
             await page.locator("[data-name=people]", has_text="One device" if right else "Nobody").wait_for()
             await tiles(page, 1 if right else 0)
-            announced = node_of(host).device.host.link.finding.directory.announcement()
-            assert node_of(guest).device.host.link.finding.directory.receive(announced), "as multicast carries it"
+            announced = node_of(host).device.host.link.discovery.directory.announcement()
+            assert node_of(guest).device.host.link.discovery.directory.receive(announced), "as multicast carries it"
             await page.reload()
             await page.wait_for_selector("[data-name=people].some" if right else ".banner.bad")
             warning = page.get_by_text("a gallery of this name with another passphrase")

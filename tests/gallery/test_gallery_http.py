@@ -16,8 +16,8 @@ from thyme.gallery.application import Application
 from thyme.gallery.forms import NewGallery
 from thyme.gallery.galleries import Galleries
 from thyme.gallery.limits import DELETED_PHOTO, EVERY_PHOTO, GalleryOptions
-from thyme.live.failures import Fault
-from thyme.live.link.directory import Entry
+from thyme.live.failures import RequestError
+from thyme.live.link.directory import NearbyNamespace
 from thyme.model.errors import InputError
 
 PATIENCE_S = 60.0
@@ -159,13 +159,17 @@ def test_galleries_are_remembered_and_joined_by_invitation(tmp_path: Path) -> No
     other = Galleries(tmp_path / "other")
     other.add(NewGallery(invitation=invitation))
     assert (other.current.secret, other.current.settings) == (galleries.current.secret, galleries.current.settings)
-    around = [Entry("Fair (400 × 200 m)", "dcs"), Entry("Walk", "ls"), Entry("Wedding (200 × 100 m)", "dcs")]
+    around = [
+        NearbyNamespace("Fair (400 × 200 m)", "dcs"),
+        NearbyNamespace("Walk", "ls"),
+        NearbyNamespace("Wedding (200 × 100 m)", "dcs"),
+    ]
     assert [each.name for each in other.views(around) if each.nearby] == ["Fair (400 × 200 m)"]
     other.add(NewGallery(name="Fair (400 × 200 m)"))
     assert other.current.settings["grid"]["width_m"] == 400.0
     with pytest.raises(InputError, match="the area is"):
         other.add(NewGallery(name="Vast (99999 × 1 m)"))
-    with pytest.raises(Fault, match="another gallery called"):
+    with pytest.raises(RequestError, match="another gallery called"):
         other.add(NewGallery(name="Wedding (200 × 100 m)"))
     with pytest.raises(InputError, match="not an invitation"):
         other.add(NewGallery(invitation="thyme:nonsense"))

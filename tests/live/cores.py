@@ -146,7 +146,7 @@ class Air:
 
     def _announced(self, core: Core, data: bytes, source: Address) -> None:
         if core in self.cores and not core.asleep:
-            self.call(core, lambda: core.link.finding.receive(data, (source[0], DISCOVERY_PORT)))
+            self.call(core, lambda: core.link.discovery.receive(data, (source[0], DISCOVERY_PORT)))
 
     def _later(self, action: Callable[[], None]) -> None:
         self._count += 1

@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
+from thyme.live.trust.authenticator import root_bytes
 from thyme.live.trust.identity import Identity
 from thyme.live.trust.namespaces import Namespace
-from thyme.live.trust.notary import root_bytes
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.objects import Metadata
 from thyme.wire.proving import PROOF_BYTES

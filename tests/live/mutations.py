@@ -265,7 +265,7 @@ async def assaulted(count: int, seed: int = 1, *, closed_namespace: bool = False
 
 async def _member(victim: Node) -> End:
     member = End(int(MEMBER))
-    member.link.acquaintance.approach = "ls"
+    member.link.peering.approach = "ls"
     await opened(member)
     member.link.greet([parse_address(victim.address, "victim")])
     await member.link.acquainted(10.0)

@@ -38,7 +38,7 @@ def test_peers_and_owners_are_shown_with_their_devices_names(tmp_path: Path) -> 
             assert status_view(anna).line().startswith(f"Anna: node {anna.id} ")
             assert (await anext(aiter(twin.peers()))).name == "Anna"
             anna.rename("Anna's phone")
-            twin.device.host.link.acquaintance.hello(next(iter(twin.device.host.link.peers.addresses())))
+            twin.device.host.link.peering.hello(next(iter(twin.device.host.link.peers.addresses())))
             while twin.name_of(anna.id) != "Anna's phone":
                 await asyncio.sleep(0.01)
         async with thyme.Node(store=tmp_path / "a", **given) as again:

@@ -14,7 +14,7 @@ import pytest
 
 import thyme
 from thyme.live.node.arguments import frame_of, span_s
-from thyme.live.node.position import Movement
+from thyme.live.node.position import MovementDetector
 from thyme.model.geometry import Point
 
 QUICK = {"join": {"wait_s": 0.05}}
@@ -299,7 +299,7 @@ class Alarm:
 
 
 def test_who_is_placed_elsewhere_is_on_the_way_until_it_stays() -> None:
-    host, movement = Stood(), Movement()
+    host, movement = Stood(), MovementDetector()
     movement.place(host, 1.0, 1.0)  # a receiver's whim
     assert (host.here, host.on_its_way) == (Point(1.0, 1.0), False)
     movement.place(host, 4, 0)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from cores import Air, Core
 from taps import SEAL, sealed
 
-from thyme.live.link.acquaintance import PeerOptions
 from thyme.live.link.addresses import GROUP_4, Address
 from thyme.live.link.frames import EVERYBODY, Frame, Kind, pack
 from thyme.live.link.greetings import Introduction
 from thyme.live.link.link import LinkOptions, MulticastOptions
+from thyme.live.link.peering import PeerOptions
 from thyme.live.link.peers import Presence
 from thyme.model.ids import NodeId
 from thyme.wire.storage import JoinRequest
@@ -22,7 +22,7 @@ def both_families(number: int) -> tuple[Address, Address]:
 def test_devices_that_meet_by_both_families_fall_silent() -> None:
     cores = [Core(number, *both_families(number)) for number in (1, 2, 3)]
     for core in cores:
-        core.link.finding.on = True
+        core.link.discovery.on = True
     air = Air(*cores)
     air.run(10.0)
     assert all(len(core.link.peers.nodes()) == 2 for core in cores)
@@ -36,7 +36,7 @@ def test_a_hello_from_another_address_of_a_peer_starts_no_endless_exchange() -> 
     air.greet(one, two)
     air.run(1.0)
     met = air.now_s
-    air.call(one, lambda: one.link.acquaintance.hello(two.addresses[1]))
+    air.call(one, lambda: one.link.peering.hello(two.addresses[1]))
     air.run(4.0)
     assert air.sent_since(met) <= 8
     assert one.link.peers.nodes() == {2: two.addresses[0]}
@@ -116,21 +116,21 @@ def test_frames_from_an_address_that_has_not_answered_are_not_amplified() -> Non
 
 def test_an_announcement_with_a_forged_source_is_not_amplified() -> None:
     node, victim = Core(1), ("192.0.2.7", 5_000)
-    node.link.finding.on = True
+    node.link.discovery.on = True
     air = Air(node)
     small = SEAL.close(pack(Frame(Kind.HERE, NodeId(5), EVERYBODY, 1, (5_000).to_bytes(2, "big"))))
-    air.call(node, lambda: node.link.finding.receive(small, (victim[0], 8_473)))
+    air.call(node, lambda: node.link.discovery.receive(small, (victim[0], 8_473)))
     assert bytes_to(air, victim) == 0
     genuine = Core(2)
     Air(genuine)
-    large = genuine.link.finding.announcement()
-    air.call(node, lambda: node.link.finding.receive(large, (victim[0], 8_473)))
+    large = genuine.link.discovery.announcement()
+    air.call(node, lambda: node.link.discovery.receive(large, (victim[0], 8_473)))
     assert 0 < bytes_to(air, (victim[0], genuine.addresses[0][1])) <= len(large)
 
 
 def test_a_member_makes_a_node_contact_few_ports_of_one_host() -> None:
     node, member = Core(1), Core(2)
-    node.link.finding.on = True
+    node.link.discovery.on = True
     air = Air(node, member)
     air.greet(member, node)
     air.run(1.0)

@@ -11,7 +11,7 @@ import pytest
 from cores import Air, Core
 
 from thyme.live import Node
-from thyme.live.link.crowd_time import CrowdTime, Reading
+from thyme.live.link.crowd_time import CrowdTime, TimeFields
 from thyme.live.node.clock import Clock
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId
@@ -78,7 +78,7 @@ class Member:
         self.time = CrowdTime(
             lambda: air.monotonic_s(core), self.wrong_s + core.slept_s, device=lambda: air.now_s + self.wrong_s
         )
-        core.link.acquaintance.time = self.time
+        core.link.peering.time = self.time
         air.add(core)
         air.greet(core, *(other.core for other in others))
         air.run(1.0)
@@ -122,7 +122,7 @@ def test_one_liar_moves_nobody_and_a_newcomer_is_right(lie_s: float) -> None:
     air, members = crowd(0.0, 0.0)
     liar = Member(3)
     liar.come(air)
-    vars(liar.time)["reading"] = lambda asked_s, echo_s=0.0: Reading(air.now_s + lie_s, True, 0.0, asked_s, echo_s)
+    vars(liar.time)["reading"] = lambda asked_s, echo_s=0.0: TimeFields(air.now_s + lie_s, True, 0.0, asked_s, echo_s)
     air.greet(liar.core, *(member.core for member in members))
     air.run(60.0)
     assert [member.off_s for member in members] == pytest.approx([0.0, 0.0], abs=0.3)
@@ -135,7 +135,7 @@ def test_one_liar_alone_with_a_node_moves_it_slowly_and_not_for_ever() -> None:
     air, (honest,) = crowd(0.0)
     liar = Member(2)
     liar.come(air)
-    vars(liar.time)["reading"] = lambda asked_s, echo_s=0.0: Reading(air.now_s + 3.2e8, True, 0.0, asked_s, echo_s)
+    vars(liar.time)["reading"] = lambda asked_s, echo_s=0.0: TimeFields(air.now_s + 3.2e8, True, 0.0, asked_s, echo_s)
     air.greet(liar.core, honest.core)
     air.run(60.0)
     assert 1.0 < honest.off_s <= 31.0
@@ -170,5 +170,5 @@ def test_a_crowd_whose_first_clock_was_wrong_approaches_the_time_of_most_and_sta
 
 def test_a_shared_clock_is_left_alone() -> None:
     sharing = CrowdTime(lambda: 505.0, fixed=True)
-    assert sharing.compare(NodeId(2), Reading(500.0, True), 0.2) is None
+    assert sharing.compare(NodeId(2), TimeFields(500.0, True), 0.2) is None
     assert sharing.now() == 505.0

@@ -16,7 +16,7 @@ from taps import Tap
 from test_live_link import End, closed, opened, until
 
 from thyme.live.link.addresses import Address, is_local
-from thyme.live.link.finding import DiscoveryOptions, pack_addresses, unpack_addresses
+from thyme.live.link.discovery import DiscoveryOptions, pack_addresses, unpack_addresses
 from thyme.live.link.link import LinkOptions
 from thyme.live.link.sealing import FrameError
 from thyme.live.link.sockets import plain_address
@@ -81,13 +81,13 @@ def test_a_node_told_of_another_greets_it_and_one_that_does_not_discover_does_no
     async def scene() -> None:
         middle, left, right, fixed = End(0), End(1), End(2), End(3)
         for end in (middle, left, right):
-            end.link.finding.on = True
+            end.link.discovery.on = True
         await opened(middle, left, right, fixed)
         for end in (left, right, fixed):
             end.link.greet([middle.link.address])
         await until(lambda: len(middle.link.peers.nodes()) == 3)
         await until(lambda: 2 in left.link.peers.nodes() and 1 in right.link.peers.nodes())
-        fixed.link.receive_announcement(left.link.finding.announcement(), ("127.0.0.1", 5))
+        fixed.link.receive_announcement(left.link.discovery.announcement(), ("127.0.0.1", 5))
         await asyncio.sleep(0.05)
         assert list(fixed.link.peers.nodes()) == [0]
         await closed(middle, left, right, fixed)
@@ -98,11 +98,11 @@ def test_a_node_told_of_another_greets_it_and_one_that_does_not_discover_does_no
 def test_announcements_bring_nodes_together_and_nothing_else_does() -> None:
     async def scene() -> None:
         one, other, elsewhere = End(1), End(2), End(3)
-        one.link.finding.on = other.link.finding.on = True
+        one.link.discovery.on = other.link.discovery.on = True
         await opened(one, other, elsewhere)
-        announcement = other.link.finding.announcement()
+        announcement = other.link.discovery.announcement()
         one.link.receive_announcement(b"noise", ("127.0.0.1", 5))
-        one.link.receive_announcement(one.link.finding.announcement(), ("127.0.0.1", 5))
+        one.link.receive_announcement(one.link.discovery.announcement(), ("127.0.0.1", 5))
         one.link.receive_announcement(announcement, ("127.0.0.1", 5))
         await until(lambda: one.link.peers.nodes() == {2: other.link.address})
         elsewhere.link.receive_announcement(announcement, ("127.0.0.1", 5))
@@ -116,13 +116,13 @@ def test_announcements_bring_nodes_together_and_nothing_else_does() -> None:
 def test_a_peer_that_was_killed_and_is_back_is_met_before_it_is_missed() -> None:
     async def scene() -> None:
         one, killed, back = End(1), End(2), End(2)
-        one.link.finding.on = True
+        one.link.discovery.on = True
         await opened(one, killed, back)
-        one.link.receive_announcement(killed.link.finding.announcement(), ("127.0.0.1", 5))
+        one.link.receive_announcement(killed.link.discovery.announcement(), ("127.0.0.1", 5))
         await until(lambda: one.link.peers.nodes() == {2: killed.link.address})
         Tap(killed.link, sends=False)
         await closed(killed)
-        one.link.receive_announcement(back.link.finding.announcement(), ("127.0.0.1", 5))
+        one.link.receive_announcement(back.link.discovery.announcement(), ("127.0.0.1", 5))
         await until(lambda: one.link.peers.nodes() == {2: back.link.address})
         await closed(one, back)
 
@@ -175,19 +175,19 @@ def announced_in(crowd: int, seconds: float) -> int:
     cores = [Core(number) for number in range(1, crowd + 1)]
     air, sent = Air(), 0
     for core in cores:
-        core.link.finding.on = True
+        core.link.discovery.on = True
         air.add(core)
     air.run(12.0)
     assert all(len(core.link.peers.nodes()) == crowd - 1 for core in cores)
     for core in cores:
-        announce = core.link.finding._announce
+        announce = core.link.discovery._announce
 
         def counted(announce: Callable[[], None] = announce) -> None:
             nonlocal sent
             sent += 1
             announce()
 
-        core.link.finding._announce = counted  # type: ignore[method-assign]
+        core.link.discovery._announce = counted  # type: ignore[method-assign]
     air.run(seconds)
     return sent
 
@@ -202,7 +202,7 @@ def test_an_idle_node_sends_no_more_in_a_large_crowd_and_still_misses_who_is_gon
     cores = [Core(number, group=group) for number in range(1, 41)]
     air = Air()
     for core in cores:
-        core.link.finding.on = True
+        core.link.discovery.on = True
         air.add(core)
         core.link.greet([])
     air.run(30.0)
@@ -218,7 +218,7 @@ def test_two_crowds_that_meet_hear_each_other_though_each_has_enough_announcemen
     left = [Core(number, (f"10.0.0.{number}", 9_000)) for number in range(1, 9)]
     right = [Core(number, (f"10.0.0.{number}", 9_000)) for number in range(9, 17)]
     for core in (*left, *right):
-        core.link.finding.on = True
+        core.link.discovery.on = True
     one, other = Air(*left), Air(*right)
     one.run(12.0)
     other.run(12.0)
@@ -235,6 +235,6 @@ def test_two_crowds_that_meet_hear_each_other_though_each_has_enough_announcemen
 def test_nodes_announce_themselves_and_meet_unless_there_is_no_port(port: int, met: bool) -> None:
     cores = [Core(number, options=LinkOptions(discovery=DiscoveryOptions(port=port))) for number in (1, 2)]
     for core in cores:
-        core.link.finding.on = True
+        core.link.discovery.on = True
     Air(*cores).run(1.0)
     assert [bool(core.link.peers.nodes()) for core in cores] == [met, met]

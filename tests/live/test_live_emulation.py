@@ -12,9 +12,9 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
-from thyme.live.emulation.air import Air
-from thyme.live.emulation.area import MAX_NODES, AirOptions, Area, MediumOptions, scattered
+from thyme.live.emulation.area import MAX_NODES, AirOptions, EmulatedArea, MediumOptions, scattered
 from thyme.live.emulation.map import shown
+from thyme.live.emulation.pair_sockets import Air
 from thyme.live.emulation.stage import Stage, StageOptions
 from thyme.live.emulation.trial import Trial, TrialOptions, WorkloadOptions, operations_of, write_events
 from thyme.model.errors import InputError
@@ -25,8 +25,8 @@ AIR = AirOptions(100.0, 100.0, range_m=50.0, loss=0.0, delay_s=0.0, jitter_s=0.0
 PATIENCE_S = 120.0
 
 
-def area_of(*places: tuple[float, float], air: AirOptions = AIR) -> Area:
-    return Area(air, [Point(*place) for place in places], seed=1)
+def area_of(*places: tuple[float, float], air: AirOptions = AIR) -> EmulatedArea:
+    return EmulatedArea(air, [Point(*place) for place in places], seed=1)
 
 
 def test_who_is_near_hears_unless_a_cut_is_between() -> None:
@@ -61,7 +61,7 @@ def test_areas_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         msgspec.structs.replace(AirOptions(10.0, 10.0), **wrong)
     with pytest.raises(InputError, match=f"expected 1 to {MAX_NODES} nodes"):
-        Area(AIR, scattered(AIR, MAX_NODES + 1, 1), 1)
+        EmulatedArea(AIR, scattered(AIR, MAX_NODES + 1, 1), 1)
 
 
 def test_the_air_carries_datagrams_between_those_who_hear_each_other() -> None:

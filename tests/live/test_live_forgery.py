@@ -20,8 +20,8 @@ from signatures import signed_together
 
 from thyme.live import Node
 from thyme.live.link.addresses import LOOPBACK
+from thyme.live.trust.authenticator import SigningAuthenticator
 from thyme.live.trust.identity import Identity, kept_identity
-from thyme.live.trust.notary import Notary
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
@@ -51,7 +51,7 @@ class Forger:
     def __init__(self, identity: Identity) -> None:
         self._identity = identity
 
-    def speaks_for(self, node: NodeId) -> bool:
+    def has_key_of(self, node: NodeId) -> bool:
         return True
 
     def prove(self, statement: Statement) -> bytes:
@@ -60,7 +60,7 @@ class Forger:
     def prove_objects(self, objects: Sequence[Statement]) -> list[bytes]:
         return [self.prove(statement) for statement in objects]
 
-    def believe(self, said: Sequence[tuple[Statement, bytes]]) -> bool:
+    def verify(self, said: Sequence[tuple[Statement, bytes]]) -> bool:
         return True
 
 
@@ -192,7 +192,7 @@ def test_no_proof_of_objects_that_were_signed_together_proves_another(
             made = [[Metadata.of(one, ("goal",), b"", owner.now(), b"x") for one in some] for some in keys]
             batches = [signed_together(owner.device.host.codec, some) for some in made]
             if not verified:
-                monkeypatch.setattr(Notary, "believe", lambda *_: True)
+                monkeypatch.setattr(SigningAuthenticator, "verify", lambda *_: True)
 
             def tell(matches: Sequence[Metadata]) -> None:
                 match approach:

@@ -50,7 +50,7 @@ class Attacker:
     def __init__(self) -> None:
         self._end = End(PEER)
         self._link = self._end.link
-        self._link.acquaintance.approach = "ls"
+        self._link.peering.approach = "ls"
 
     async def attack(self, datagrams: Sequence[bytes | Frame], target: Address) -> None:
         await opened(self._end)
@@ -68,7 +68,7 @@ class Attacker:
         assert peer is not None
         before_s = peer.heard_s = 0.0
         while peer.heard_s == before_s:
-            self._link.acquaintance.hello(target)
+            self._link.peering.hello(target)
             self._link.flush()
             for _ in range(100):
                 await asyncio.sleep(0.01)

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from mutations import BATCHES, TOGETHER, assaulted
 
-from thyme.live.trust.notary import Notary
+from thyme.live.trust.authenticator import SigningAuthenticator
 
 
 @pytest.mark.parametrize("closed_namespace", [False, True])
@@ -24,7 +24,7 @@ def test_altered_replayed_and_forged_datagrams_change_nothing(closed_namespace: 
 
 
 def test_a_node_that_would_not_verify_is_fooled_by_the_same_assault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Notary, "believe", lambda *_: True)
+    monkeypatch.setattr(SigningAuthenticator, "verify", lambda *_: True)
     report = asyncio.run(assaulted(1_000))
     assert any(name.startswith("fake") for name in report["fooled"])
     assert any(name.startswith("hidden") for name in report["fooled"])

@@ -18,14 +18,14 @@ from thyme.approaches.decision_table import CrowdKind
 from thyme.cli.namespaces import app, shared_namespace
 from thyme.live.doctor import Doctor
 from thyme.live.link.addresses import LOOPBACK
-from thyme.live.link.directory import Directory, Entry
-from thyme.live.link.finding import DiscoveryOptions
+from thyme.live.link.directory import Directory, NearbyNamespace
+from thyme.live.link.discovery import DiscoveryOptions
 from thyme.live.link.link import LinkOptions
 from thyme.live.link.timers import Timers
 from thyme.live.node.node import Node
 from thyme.live.node.spaces import Spaces
-from thyme.live.trust import choosing
-from thyme.live.trust.choosing import ExpectedCrowd, choose, resolved
+from thyme.live.trust import approach_choice
+from thyme.live.trust.approach_choice import ExpectedCrowd, choose, resolved
 from thyme.live.trust.keyring import FILE, Keyring
 from thyme.live.trust.namespaces import Namespace
 from thyme.model.errors import InputError
@@ -139,13 +139,13 @@ def test_open_namespaces_are_heard_of_while_somebody_says_so() -> None:
     timers = Timers()
     mine, theirs = Directory(timers, urandom), Directory(timers, urandom)
     assert mine.announcement() == b""
-    theirs.own = Entry("stage", "dcs", {"grid": {"width_m": 80.0}})
+    theirs.own = NearbyNamespace("stage", "dcs", {"grid": {"width_m": 80.0}})
     assert mine.receive(theirs.announcement())
     assert not mine.receive(b"noise" * 20)
     assert mine.around() == [theirs.own]
-    theirs.own = Entry("large", "dcs", {"a": "x" * 500})
+    theirs.own = NearbyNamespace("large", "dcs", {"a": "x" * 500})
     mine.receive(theirs.announcement())
-    assert mine.around()[-1] == Entry("large", "dcs")
+    assert mine.around()[-1] == NearbyNamespace("large", "dcs")
     timers.now_s = 20.0
     assert mine.around() == []
 
@@ -153,8 +153,8 @@ def test_open_namespaces_are_heard_of_while_somebody_says_so() -> None:
 def test_the_doctor_says_who_answers_and_why_others_do_not() -> None:
     async def scene() -> list[str]:
         there, elsewhere = End(1), End(2)
-        there.link.acquaintance.approach = "ls"
-        elsewhere.link.acquaintance.approach = "drip"
+        there.link.peering.approach = "ls"
+        elsewhere.link.peering.approach = "drip"
         await opened(there, elsewhere)
         silent = ("127.0.0.1", 9)
         quiet = LinkOptions(discovery=DiscoveryOptions(port=0))
@@ -188,7 +188,7 @@ def test_a_namespace_left_to_auto_takes_what_the_decision_map_has(tmp_path: Path
 def test_an_approach_with_cells_gets_the_area_and_the_size_of_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     decided = decide(CrowdKind(300, density=3.92))
     cells = tuple(line for line in decided.lines if line.approach == "dcs")
-    monkeypatch.setattr(choosing, "decide", lambda kind, needs: msgspec.structs.replace(decided, best=cells))
+    monkeypatch.setattr(approach_choice, "decide", lambda kind, needs: msgspec.structs.replace(decided, best=cells))
     decision, settings = choose(ExpectedCrowd(300, 200.0, 120.0, range_m=50.0))
     assert (decision.approach, settings) == ("dcs", {"grid": {"width_m": 200.0, "height_m": 120.0, "cell_m": 17.7}})
 

@@ -18,7 +18,7 @@ from thyme.live.link.parcels import (
     MAX_ACKNOWLEDGED,
     MAX_INCOMPLETE,
     MAX_MESSAGES,
-    Piece,
+    MessagePart,
     Pieces,
     pack_messages,
     pack_numbers,
@@ -175,9 +175,9 @@ def test_pieces_give_the_message_in_any_order_and_though_some_come_twice(
 def test_who_begins_many_messages_and_ends_none_takes_no_more_room() -> None:
     pieces = Pieces()
     for number in range(10 * MAX_INCOMPLETE):
-        assert pieces.add(NodeId(1), Piece(number, 0, 2, b"x")) is None
-    assert pieces.add(NodeId(1), Piece(0, 1, 2, b"y")) is None
-    assert pieces.add(NodeId(1), Piece(10 * MAX_INCOMPLETE - 1, 1, 2, b"y")) == b"xy"
+        assert pieces.add(NodeId(1), MessagePart(number, 0, 2, b"x")) is None
+    assert pieces.add(NodeId(1), MessagePart(0, 1, 2, b"y")) is None
+    assert pieces.add(NodeId(1), MessagePart(10 * MAX_INCOMPLETE - 1, 1, 2, b"y")) == b"xy"
 
 
 @pytest.mark.parametrize("body", [b"", b"x", bytes(12), bytes(11) + b"\x01", b"\x00" * 8 + b"\x00\x01\x00\x01x"])

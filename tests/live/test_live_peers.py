@@ -15,15 +15,15 @@ from test_live_link import End, closed, opened
 
 from thyme.host import MemoryStore
 from thyme.live import Node, Presence
-from thyme.live.link.acquaintance import PeerOptions
 from thyme.live.link.addresses import parse_address
 from thyme.live.link.budgets import FURTHER, BudgetOptions, Budgets, parcel_cost
 from thyme.live.link.frames import Frame, Kind, pack
 from thyme.live.link.greetings import Introduction
 from thyme.live.link.link import LinkOptions
 from thyme.live.link.parcels import pack_messages
+from thyme.live.link.peering import PeerOptions
+from thyme.live.trust.authenticator import SigningAuthenticator
 from thyme.live.trust.identity import Identity
-from thyme.live.trust.notary import Notary
 from thyme.model.errors import InputError
 from thyme.model.ids import CellId, NodeId, ObjectKey
 from thyme.model.objects import Metadata
@@ -137,7 +137,7 @@ def test_a_second_node_with_an_id_is_refused_and_the_first_goes_on_and_is_warned
                 await node(2, [one.address]).__aenter__()
             await one.insert("x", b"x", ["goal"])
             assert (await anext(stream)).metadata.key.oid == "x"
-            assert two.device.host.link.acquaintance.refused
+            assert two.device.host.link.peering.refused
 
     play(scene)
     assert caplog.text.count("another node also uses id 2") == 2
@@ -211,7 +211,7 @@ def test_a_peer_above_its_budget_leaves_the_others_theirs() -> None:
         async with node(1, link=frugal, log_to=log) as one, node(2, [one.address], link=frugal) as two:
             stream = await two.subscribe("goal")
             eager, target = End(9), parse_address(one.address, "node")
-            eager.link.acquaintance.approach = "ls"
+            eager.link.peering.approach = "ls"
             await opened(eager)
             eager.link.greet([target])
             await eager.link.acquainted()
@@ -238,11 +238,11 @@ def test_a_peer_whose_messages_have_many_signatures_is_cut_to_its_rate() -> None
         async with node(1, link=frugal) as one, node(2, [one.address], link=frugal) as two:
             stream = await two.subscribe("goal")
             eager, target = End(9), parse_address(one.address, "node")
-            eager.link.acquaintance.approach = "ls"
+            eager.link.peering.approach = "ls"
             await opened(eager)
             eager.link.greet([target])
             await eager.link.acquainted()
-            author = SigningCodec(Notary(Identity.given(9), MemoryStore()))
+            author = SigningCodec(SigningAuthenticator(Identity.given(9), MemoryStore()))
             begun_s = asyncio.get_running_loop().time()
             for number in range(60):
                 keys = [ObjectKey(f"o{number}-{i}", NodeId(9)) for i in range(MANY)]

@@ -120,7 +120,7 @@ def test_a_peer_that_is_there_is_not_moved_by_who_passes_its_greetings_on() -> N
         loop = asyncio.get_running_loop()
         transport, _ = await loop.create_datagram_endpoint(Relay, local_addr=LOOPBACK)
         between = transport.get_extra_info("sockname")
-        one.link.acquaintance.hello((between[0], between[1]))
+        one.link.peering.hello((between[0], between[1]))
         one.link.flush()
         await asyncio.sleep(0.3)
         assert one.link.peers.nodes() == {2: two.link.address}
@@ -238,7 +238,7 @@ def test_who_is_silent_after_a_hello_is_no_peer() -> None:
         await opened(one, silent)
         Tap(silent.link, receives=False)
         for _ in range(5):
-            silent.link.acquaintance.hello(one.link.address)
+            silent.link.peering.hello(one.link.address)
             silent.link.flush()
         await asyncio.sleep(0.1)
         assert one.link.peers.nodes() == {}

@@ -10,8 +10,8 @@ import pytest
 
 from thyme.live import Node
 from thyme.live.link.addresses import address_text
-from thyme.live.node.logs.following import Following, FollowingOptions
-from thyme.live.node.logs.telling import SharedLog, SharedLogOptions
+from thyme.live.node.logs.log_server import SharedLog, SharedLogOptions
+from thyme.live.node.logs.spools import FollowedNodes, FollowingOptions
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import Joined, Left
@@ -24,7 +24,7 @@ def spooled(folder: Path) -> list[bytes]:
     return [line for path in sorted(folder.rglob("*.jsonl")) for line in path.read_bytes().splitlines()]
 
 
-async def until_over(following: Following) -> None:
+async def until_over(following: FollowedNodes) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not following.over:
             await asyncio.sleep(0.01)
@@ -41,7 +41,7 @@ def test_a_watcher_hears_the_past_and_the_present_as_they_are_logged(tmp_path: P
                 await one.device.joined.wait()
                 assert one.device.told is not None
                 await one.insert("before", b"x", ["goal"])
-                following = await asyncio.to_thread(Following, [address_text(one.device.told.address)], spool)
+                following = await asyncio.to_thread(FollowedNodes, [address_text(one.device.told.address)], spool)
                 await asyncio.to_thread(following.catch_up)
                 assert len(spooled(spool)) == following.nodes[0].greeting.past > 0
                 await one.insert("after", b"x", ["goal"])
@@ -58,7 +58,7 @@ def test_only_the_newest_lines_are_kept_for_those_who_come_later(tmp_path: Path)
         await told.open("127.0.0.1:0")
         for number in range(10):
             told.record(float(number), NodeId(7), Joined(1.0))
-        following = await asyncio.to_thread(Following, [address_text(told.address)], tmp_path)
+        following = await asyncio.to_thread(FollowedNodes, [address_text(told.address)], tmp_path)
         await told.end()
         await asyncio.to_thread(following.close)
         return following.nodes[0].greeting.past, following.nodes[0].greeting.forgotten
@@ -90,7 +90,7 @@ def test_one_watcher_too_many_is_told_so(tmp_path: Path) -> None:
         told = SharedLog(1, SharedLogOptions(watchers=0))
         await told.open("127.0.0.1:0")
         with pytest.raises(InputError) as refused:
-            await asyncio.to_thread(Following, [address_text(told.address)], tmp_path)
+            await asyncio.to_thread(FollowedNodes, [address_text(told.address)], tmp_path)
         await told.end()
         return str(refused.value)
 
@@ -102,7 +102,7 @@ def test_a_spool_never_holds_more_than_two_files_of_its_size(tmp_path: Path) -> 
         told = SharedLog(1)
         await told.open("127.0.0.1:0")
         following = await asyncio.to_thread(
-            Following, [address_text(told.address)], tmp_path, FollowingOptions(spool_bytes=2_000)
+            FollowedNodes, [address_text(told.address)], tmp_path, FollowingOptions(spool_bytes=2_000)
         )
         for number in range(200):
             told.record(float(number), NodeId(1), Joined(1.0))
@@ -120,10 +120,10 @@ def test_whoever_tells_no_events_is_refused(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = address_text(server.getsockname())
         with pytest.raises(InputError, match="is no node that tells its events"):
-            Following([address], tmp_path, FollowingOptions(patience_s=0.2))
+            FollowedNodes([address], tmp_path, FollowingOptions(patience_s=0.2))
     (tmp_path / "00").rmdir()
     with pytest.raises(InputError, match="no node sends its events there"):
-        Following([address], tmp_path)
+        FollowedNodes([address], tmp_path)
 
 
 def test_a_port_that_is_taken_is_refused() -> None:

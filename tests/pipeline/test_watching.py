@@ -23,7 +23,7 @@ from rich.console import Console
 from thyme.cli.watch import view, watch
 from thyme.live.link.addresses import address_text
 from thyme.live.node.logs.log import FileLog
-from thyme.live.node.logs.telling import SharedLog
+from thyme.live.node.logs.log_server import SharedLog
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.records import (

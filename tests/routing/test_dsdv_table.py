@@ -15,7 +15,7 @@ from net import Net
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.routing.dsdv.protocol import Dsdv
-from thyme.routing.dsdv.table import DsdvTable
+from thyme.routing.dsdv.routing_table import DsdvTable
 from thyme.routing.layouts import READY, RESETTLED
 
 OWN = NodeId(5)

@@ -9,8 +9,8 @@ from cell_crowd import Crowd
 from net import FakeHost, Net
 
 from thyme.host import MemoryStore
+from thyme.live.trust.authenticator import SigningAuthenticator
 from thyme.live.trust.identity import Identity
-from thyme.live.trust.notary import Notary
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
 from thyme.routing.ondemand import OnDemandRouter
@@ -29,7 +29,7 @@ def told() -> Notification:
 
 
 def sign(host: FakeHost) -> None:
-    host.codec = SigningCodec(Notary(Identity.given(host.node), MemoryStore()))
+    host.codec = SigningCodec(SigningAuthenticator(Identity.given(host.node), MemoryStore()))
 
 
 class OnDemand:

@@ -8,8 +8,8 @@ import weakref
 
 import pytest
 
-from thyme.sim import memory
-from thyme.sim.memory import LARGE_BYTES, ask_for_large_pages, large_pages, private_memory, seldom_collecting
+from thyme.sim import process_memory
+from thyme.sim.process_memory import LARGE_BYTES, ask_for_large_pages, large_pages, private_memory, seldom_collecting
 
 MAPS = """\
 55d0c0000000-55d0c0400000 rw-p 00000000 00:00 0                          [heap]
@@ -41,8 +41,8 @@ def test_a_process_that_grows_asks_again_and_stops_asking_in_the_end(
     monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     asked = []
-    monkeypatch.setattr(memory, "ask_for_large_pages", lambda: asked.append(sys.getallocatedblocks()))
-    monkeypatch.setattr(memory, "LEAST_BLOCKS", sys.getallocatedblocks() + 50_000)
+    monkeypatch.setattr(process_memory, "ask_for_large_pages", lambda: asked.append(sys.getallocatedblocks()))
+    monkeypatch.setattr(process_memory, "LEAST_BLOCKS", sys.getallocatedblocks() + 50_000)
     monkeypatch.setattr(sys, "platform", "linux")
     callbacks = list(gc.callbacks)
     request.addfinalizer(gc.enable)
@@ -69,8 +69,8 @@ def test_a_run_goes_on_where_the_system_refuses_to_list_its_memory(monkeypatch: 
         refused.append(True)
         raise PermissionError("no maps here")
 
-    monkeypatch.setattr(memory, "ask_for_large_pages", refuse)
-    monkeypatch.setattr(memory, "LEAST_BLOCKS", 0)
+    monkeypatch.setattr(process_memory, "ask_for_large_pages", refuse)
+    monkeypatch.setattr(process_memory, "LEAST_BLOCKS", 0)
     monkeypatch.setattr(sys, "platform", "linux")
     callbacks = list(gc.callbacks)
     with large_pages():

@@ -10,7 +10,10 @@ from small_study import Finished
 
 from thyme.cli.study_new import new
 from thyme.model.errors import InputError
-from thyme.study.asking import (
+from thyme.study.comparing import compare_studies
+from thyme.study.definition import load_study
+from thyme.study.plan import make_plan
+from thyme.study.questions import (
     GOINGS,
     MOVEMENTS,
     QUESTIONS,
@@ -20,9 +23,6 @@ from thyme.study.asking import (
     parse_venue,
     study_text,
 )
-from thyme.study.comparing import compare_studies
-from thyme.study.definition import load_study
-from thyme.study.plan import make_plan
 
 
 @pytest.mark.parametrize("movement", MOVEMENTS)

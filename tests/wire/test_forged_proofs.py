@@ -10,8 +10,8 @@ from forged_proofs import ForgedProofs
 from signatures import signed_together
 
 from thyme.host import MemoryStore
+from thyme.live.trust.authenticator import MAX_TREES, SigningAuthenticator
 from thyme.live.trust.identity import Identity
-from thyme.live.trust.notary import MAX_TREES, Notary
 from thyme.model.ids import ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
 from thyme.wire.cells import CellState, Held
@@ -27,11 +27,11 @@ KINDS = list(ForgedProofs(Random(0), [[Metadata(ObjectKey("o", OWNER.node), (), 
 
 
 def reader() -> SigningCodec:
-    return SigningCodec(Notary(READER, MemoryStore()))
+    return SigningCodec(SigningAuthenticator(READER, MemoryStore()))
 
 
 def batches() -> list[list[Metadata]]:
-    codec = SigningCodec(Notary(OWNER, MemoryStore()))
+    codec = SigningCodec(SigningAuthenticator(OWNER, MemoryStore()))
     keys = [[ObjectKey(f"o{size}-{i}", OWNER.node) for i in range(size)] for size in SIZES]
     return [signed_together(codec, [Metadata.of(key, ("goal",), b"", 1.0, b"x") for key in some]) for some in keys]
 
@@ -73,7 +73,7 @@ def test_what_a_forger_sends_drives_no_tree_out_that_was_believed(monkeypatch: p
     for _ in range(4 * MAX_TREES):
         with pytest.raises(Forged):
             warm.decode(PLAIN.encode(saying(forged.draw()[1])[0]))
-    monkeypatch.setattr("thyme.live.trust.notary.is_signed", lambda *_: pytest.fail("it was verified again"))
+    monkeypatch.setattr("thyme.live.trust.authenticator.is_signed", lambda *_: pytest.fail("it was verified again"))
     for batch in genuine:
         assert warm.decode(PLAIN.encode(saying(batch)[0])) == saying(batch)[0]
 
@@ -81,7 +81,7 @@ def test_what_a_forger_sends_drives_no_tree_out_that_was_believed(monkeypatch: p
 def test_the_owner_may_say_the_same_twice_in_one_batch() -> None:
     """It is no forgery: two leaves that are the same have two ways to the root, and both prove it."""
     once = Metadata.of(ObjectKey("o", OWNER.node), ("goal",), b"", 1.0, b"x")
-    proofs = Notary(OWNER, MemoryStore()).prove_objects([object_statement(once)] * 3)
+    proofs = SigningAuthenticator(OWNER, MemoryStore()).prove_objects([object_statement(once)] * 3)
     told = [msgspec.structs.replace(once, seal=(once.digest + once.proof) + proof) for proof in proofs]
     assert len({(one.digest + one.proof) for one in told}) == 3
     for message in saying(told):

@@ -11,8 +11,8 @@ from signatures import noted
 
 from thyme.approaches.past import pieces_of
 from thyme.host import MemoryStore
+from thyme.live.trust.authenticator import SigningAuthenticator
 from thyme.live.trust.identity import Identity
-from thyme.live.trust.notary import Notary
 from thyme.model.ids import ObjectKey, SubscriptionKey
 from thyme.model.objects import DataObject, Metadata
 from thyme.wire.cells import CellNotification, CellState, Held, InsertMetadata
@@ -27,7 +27,7 @@ KEY = SubscriptionKey(3, OTHER.node)
 
 
 def machine(identity: Identity) -> SigningCodec:
-    return SigningCodec(Notary(identity, MemoryStore()))
+    return SigningCodec(SigningAuthenticator(identity, MemoryStore()))
 
 
 def objects(number: int, summary: bytes = b"") -> list[Metadata]:

@@ -14,9 +14,9 @@ from signatures import signed, signed_together
 
 from thyme.host import MemoryStore
 from thyme.live.trust import sodium
+from thyme.live.trust.authenticator import KIND, MANY, SigningAuthenticator
 from thyme.live.trust.identity import Identity
 from thyme.live.trust.namespaces import Namespace
-from thyme.live.trust.notary import KIND, MANY, Notary
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import CellId, NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import DataObject, Expiring, Metadata, Replica
@@ -36,7 +36,7 @@ from thyme.wire.trees import MAX_STEPS, KnownTree, grown, leaf
 
 
 def machine(identity: Identity, namespace: Namespace | None = None) -> SigningCodec:
-    return SigningCodec(Notary(identity, MemoryStore(), namespace))
+    return SigningCodec(SigningAuthenticator(identity, MemoryStore(), namespace))
 
 
 ME, OTHER = Identity.new(), Identity.new()
@@ -112,7 +112,7 @@ def test_an_object_is_its_owners_wherever_it_is_kept() -> None:
     sealed = signed(machine(ME), OBJECT)
     kept = msgspec.structs.replace(sealed, replicas=(Replica(OTHER.node, 4),))  # type: ignore[arg-type]
     assert kept.describes(b"content")
-    (by_another,) = Notary(OTHER, MemoryStore()).prove_objects([object_statement(OBJECT)])
+    (by_another,) = SigningAuthenticator(OTHER, MemoryStore()).prove_objects([object_statement(OBJECT)])
     for said in (Notification(KEY, (kept,)), CellState(held=(Held(1, kept),), objects=(DataObject(kept, b""),))):  # type: ignore[arg-type]
         assert machine(OTHER).decode(machine(OTHER).encode(said)) == said
     for forged in (
@@ -153,7 +153,7 @@ def test_an_owner_who_surely_speaks_itself_is_believed_by_a_subscriber_but_by_no
 def test_a_node_does_not_verify_what_it_signed_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     mine = machine(ME)
     notified = Notification(KEY, (signed(mine, OBJECT),))
-    monkeypatch.setattr("thyme.live.trust.notary.is_signed", lambda *_: pytest.fail("it was verified"))
+    monkeypatch.setattr("thyme.live.trust.authenticator.is_signed", lambda *_: pytest.fail("it was verified"))
     assert mine.decode(mine.encode(notified)) == notified
 
 
@@ -190,7 +190,7 @@ def test_of_objects_that_were_signed_together_one_signature_is_verified(monkeypa
         verified.append(said)
         return sodium.is_signed(public, said, signature)
 
-    monkeypatch.setattr("thyme.live.trust.notary.is_signed", is_signed)
+    monkeypatch.setattr("thyme.live.trust.authenticator.is_signed", is_signed)
     mine, other = machine(ME), machine(OTHER)
     sealed = signed_together(mine, [named(i) for i in range(20)])
     for some in (sealed[:7], sealed[7:]):
@@ -276,9 +276,9 @@ def test_a_known_tree_has_the_ways_that_lead_to_its_root_and_no_others(number: i
 
 def test_what_was_believed_is_still_proved_after_a_restart() -> None:
     store = MemoryStore()
-    member = SigningCodec(Notary(OTHER, store))
+    member = SigningCodec(SigningAuthenticator(OTHER, store))
     member.decode(machine(ME).encode(Subscribed(SUBSCRIPTION, 10)))
-    again = SigningCodec(Notary(OTHER, store))
+    again = SigningCodec(SigningAuthenticator(OTHER, store))
     assert machine(ME).decode(again.encode(Subscribed(SUBSCRIPTION, 0))) == Subscribed(SUBSCRIPTION, 0)
     assert len(list(store.items(KIND))) == 1
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thyme.model.errors import InputError
+from thyme.world.contacts.contact_table import Contacts, contacts_from
 from thyme.world.contacts.encounters import contacts_of
 from thyme.world.contacts.statistics import gaps_s, statistics_of, time_together
-from thyme.world.contacts.table import Contacts, contacts_from
 from thyme.world.mobility.placement import static, uniform_places
 from thyme.world.mobility.waypoint import Waypoint, random_waypoint
 from thyme.world.movement import Leg, Movement, movement_of_legs

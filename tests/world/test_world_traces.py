@@ -16,7 +16,7 @@ from presence import moving_nodes
 
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
-from thyme.world.contacts.table import Contacts, contacts_from
+from thyme.world.contacts.contact_table import Contacts, contacts_from
 from thyme.world.files.contacts import ContactFormat, read_contacts, write_contacts
 from thyme.world.files.movement import MovementFormat, read_movement, write_movement
 from thyme.world.mobility.placement import uniform_places

@@ -19,10 +19,10 @@ from typing import Generic, TypeVar
 import msgspec
 
 from thyme.approaches.bounds import MAX_PART_BYTES, FrameBytes
-from thyme.approaches.drafts import KIND as DRAFT
-from thyme.approaches.drafts import drop_draft, key_of_draft, list_key
 from thyme.approaches.eviction import Evictable, Rank
 from thyme.approaches.interface import Failure, Fetched, Outcome
+from thyme.approaches.partial_contents import KIND as DRAFT
+from thyme.approaches.partial_contents import drop_draft, key_of_draft, list_key
 from thyme.approaches.requests import Requests
 from thyme.approaches.transfers.fetching import Progress, Transfers
 from thyme.approaches.transfers.supplies import TransferOptions

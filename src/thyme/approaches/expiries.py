@@ -11,7 +11,7 @@ from heapq import heapify, heappop, heappush
 
 import msgspec
 
-from thyme.approaches.drafts import key_of_draft
+from thyme.approaches.partial_contents import key_of_draft
 from thyme.host import Host, Timer
 from thyme.model.ids import ObjectKey
 from thyme.model.objects import Metadata

@@ -19,10 +19,10 @@ from math import inf
 
 import msgspec
 
-from thyme.approaches.drafts import drop_draft, evictable_drafts
 from thyme.approaches.eviction import Evictable
 from thyme.approaches.expiries import Expiries
 from thyme.approaches.names import UsedNames
+from thyme.approaches.partial_contents import drop_draft, evictable_drafts
 from thyme.host import Host
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame

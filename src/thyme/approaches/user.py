@@ -16,7 +16,7 @@ from random import Random
 import msgspec
 
 from thyme.approaches.interface import Done, Outcome, ReactiveStore
-from thyme.approaches.ledger import Ended, Ledger, Subject, UserContext
+from thyme.approaches.operation_records import Ended, OperationRecords, Subject, UserContext
 from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
@@ -84,7 +84,7 @@ class User:
         self._reacts = options.ask_more or options.retrieval.probability > 0.0
         """Whether the user reacts to notifications by itself."""
         self._random = Random(f"{seed}/{node}/user")
-        self._ledger = Ledger(context)
+        self._records = OperationRecords(context)
         self._store: ReactiveStore | None = None
         self._intended = 0
         self._asking: set[int] = set()
@@ -99,7 +99,7 @@ class User:
     @property
     def busy(self) -> bool:
         """Whether an operation is under way, or a reaction is pending."""
-        return bool(self._intended or len(self._ledger))
+        return bool(self._intended or len(self._records))
 
     def take(self, store: ReactiveStore) -> tuple[SubscriptionKey, ...]:
         """The device is on, with this store; returns the subscriptions from before."""
@@ -109,12 +109,12 @@ class User:
     def lose(self, reason: str = "node left") -> None:
         """The device is off: operations under way have failed."""
         self._store = None
-        self._ledger.abandon(reason)
+        self._records.abandon(reason)
         self._asking.clear()
 
     def give_up(self, number: int) -> None:
         """Stop waiting for an operation; it may still be carried out."""
-        self._ledger.end(number, "cancelled")
+        self._records.end(number, "cancelled")
 
     def issue(self, operation: Operation) -> None:
         """Play an operation of a trace, if the device is on. Its result is recorded."""
@@ -173,7 +173,7 @@ class User:
         if type(data) is not bytes and not isinstance(data, InStore):
             check_bytes("content", data)
         subject = Subject(ObjectKey(oid, self.node), None, size_of(data))
-        return self._ledger.carry_out(
+        return self._records.carry_out(
             number,
             OperationKind.INSERT,
             subject,
@@ -203,13 +203,13 @@ class User:
     def delete(self, number: int, oid: str, ended: Ended = ignored) -> None:
         store = self._present()
         subject = Subject(ObjectKey(oid, self.node))
-        self._ledger.carry_out(number, OperationKind.DELETE, subject, lambda done: store.delete(oid, done), ended)
+        self._records.carry_out(number, OperationKind.DELETE, subject, lambda done: store.delete(oid, done), ended)
 
     def subscribe(self, number: int, query: Query, frame: TimeFrame, sid: int, ended: Ended = ignored) -> None:
         store = self._present()
         key = SubscriptionKey(sid, self.node)
         self._subscribed_s[key] = self._context.now()
-        self._ledger.carry_out(
+        self._records.carry_out(
             number,
             OperationKind.SUBSCRIBE,
             Subject(subscription=key),
@@ -220,7 +220,7 @@ class User:
     def unsubscribe(self, number: int, sid: int, ended: Ended = ignored) -> None:
         store = self._present()
         subject = Subject(subscription=SubscriptionKey(sid, self.node))
-        self._ledger.carry_out(
+        self._records.carry_out(
             number, OperationKind.UNSUBSCRIBE, subject, lambda done: store.unsubscribe(sid, done), ended
         )
 
@@ -237,7 +237,7 @@ class User:
             store.retrieve(metadata, handed_over)
 
         subject = Subject(metadata.key, size_bytes=metadata.size_bytes)
-        self._ledger.carry_out(number, OperationKind.RETRIEVE, subject, ask, ended)
+        self._records.carry_out(number, OperationKind.RETRIEVE, subject, ask, ended)
 
     def more(self, number: int, sid: int, ended: Ended = ignored, most: int = 0) -> None:
         """Ask for the next batch of past matches, or for a stream of up to so many."""
@@ -245,7 +245,7 @@ class User:
         key = SubscriptionKey(sid, self.node)
         subject = Subject(subscription=key)
         self._paged_s[key] = self._context.now()
-        self._ledger.carry_out(number, OperationKind.MORE, subject, lambda done: store.more(sid, done, most), ended)
+        self._records.carry_out(number, OperationKind.MORE, subject, lambda done: store.more(sid, done, most), ended)
 
     def _present(self) -> ReactiveStore:
         if self._store is None:

@@ -11,7 +11,7 @@ from thyme.model.errors import InputError
 from thyme.model.terminal import printable
 
 if TYPE_CHECKING:
-    from thyme.live.doctor import Finding
+    from thyme.live.doctor import Diagnosis
 
 
 def doctor(
@@ -29,7 +29,7 @@ def doctor(
         raise typer.Exit(1)
 
 
-async def _examined(name: str, passphrase: str, peers: list[str], approach: str, store: str) -> list[Finding]:
+async def _examined(name: str, passphrase: str, peers: list[str], approach: str, store: str) -> list[Diagnosis]:
     from pathlib import Path
     from socket import AF_UNSPEC
 
@@ -37,7 +37,7 @@ async def _examined(name: str, passphrase: str, peers: list[str], approach: str,
     from thyme.live.doctor import Doctor
     from thyme.live.link.sockets import resolve
     from thyme.live.store.folders import own_folder
-    from thyme.live.trust.choosing import DEFAULT_APPROACH
+    from thyme.live.trust.approach_choice import DEFAULT_APPROACH
     from thyme.live.trust.identity import KEY_FILE, kept_identity
 
     shared = shared_namespace(name, passphrase, store)

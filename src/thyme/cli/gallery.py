@@ -153,7 +153,7 @@ async def _crowd(application: Application) -> AsyncIterator[ReportPosition]:
     """The emulated crowd, in a child process that receives the position of this node."""
     invitation = application.galleries.current.invitation()
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "thyme.gallery.demo.crowd", invitation), stdin=asyncio.subprocess.PIPE
+        *(sys.executable, "-m", "thyme.gallery.demo.emulated_crowd", invitation), stdin=asyncio.subprocess.PIPE
     )
     pipe = process.stdin
     assert pipe is not None, "it was asked for"

@@ -14,7 +14,7 @@ from thyme.model.terminal import printable
 
 if TYPE_CHECKING:
     from thyme.approaches.deciding import Decision
-    from thyme.live.link.directory import Entry
+    from thyme.live.link.directory import NearbyNamespace
     from thyme.live.trust.keyring import Keyring
     from thyme.live.trust.namespaces import Namespace
     from thyme.model.areas import Area
@@ -83,7 +83,7 @@ def new(
     """
     import msgspec
 
-    from thyme.live.trust.choosing import AUTO, DEFAULT_APPROACH, ExpectedCrowd, resolved
+    from thyme.live.trust.approach_choice import AUTO, DEFAULT_APPROACH, ExpectedCrowd, resolved
     from thyme.live.trust.namespaces import Namespace, namespace_of
     from thyme.model.areas import RADIO_RANGES_M
 
@@ -131,7 +131,7 @@ def _ground(reference: str, sides: tuple[float, float], bearing: float, radio: s
 
 def _settings(approach: str, setting: list[str] | None) -> dict[str, object]:
     from thyme.approaches.registry import find_approach
-    from thyme.live.trust.choosing import AUTO
+    from thyme.live.trust.approach_choice import AUTO
     from thyme.model.settings import parse_settings, set_key
 
     given = parse_settings(setting)
@@ -234,7 +234,7 @@ def shared_namespace(name: str, passphrase: str, store: str) -> Namespace:
     return kept or namespace_of(name or DEFAULT_NAME, passphrase)
 
 
-async def _around() -> list[Entry]:
+async def _around() -> list[NearbyNamespace]:
     from thyme.live.node.node import Node
     from thyme.live.trust.namespaces import Namespace
 

@@ -150,7 +150,7 @@ def start(
     from thyme.approaches.registry import find_approach
     from thyme.cli.namespaces import shared_namespace
     from thyme.live.loop import log_as_json, run
-    from thyme.live.trust.choosing import APPROACH_BY_HAND, DEFAULT_APPROACH, refuse_auto
+    from thyme.live.trust.approach_choice import APPROACH_BY_HAND, DEFAULT_APPROACH, refuse_auto
     from thyme.model.settings import keys_of, parse_settings, set_key
     from thyme.model.settings.writing import keys_text
 

@@ -31,11 +31,11 @@ def new(
       thyme study new festival.toml --contents photos --people 200 --venue 300x150 --movement some
     """
     from thyme.model.errors import InputError
-    from thyme.study.asking import description_of, study_text
     from thyme.study.decision import prior_words
     from thyme.study.definition import load_study
     from thyme.study.estimate import estimate_words
     from thyme.study.plan import make_plan
+    from thyme.study.questions import description_of, study_text
 
     if file.exists() and not force:
         raise InputError(f"{file} exists already; choose another name, or overwrite it with --force")
@@ -60,7 +60,7 @@ def new(
 def _ask(file: Path) -> dict[str, Any]:
     """Ask the questions one by one; repeat each until its answer is valid."""
     from thyme.model.errors import InputError
-    from thyme.study.asking import QUESTIONS, description_of
+    from thyme.study.questions import QUESTIONS, description_of
 
     told: dict[str, Any] = {}
     for key, (question, default) in QUESTIONS.items():

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console, Group
     from rich.table import Table
 
-    from thyme.live.node.logs.following import Following
+    from thyme.live.node.logs.spools import FollowedNodes
     from thyme.pipeline.watch.stream import Watched, WatchPlaces
     from thyme.pipeline.watch.windows import WatchOptions, WindowFigures
 
@@ -80,9 +80,9 @@ def watch(
         return
     if checkpoint is not None:
         raise InputError("--checkpoint needs a folder of logs: events sent by nodes cannot be read a second time")
-    from thyme.live.node.logs.following import Following
+    from thyme.live.node.logs.spools import FollowedNodes
 
-    with TemporaryDirectory(prefix="thyme-follow-") as spool, Following(places, Path(spool)) as following:
+    with TemporaryDirectory(prefix="thyme-follow-") as spool, FollowedNodes(places, Path(spool)) as following:
         _watch_folder(console, Path(spool), options, master, once, last, kept, following)
 
 
@@ -94,7 +94,7 @@ def _watch_folder(
     once: bool,
     last: int,
     kept: WatchPlaces,
-    following: Following | None = None,
+    following: FollowedNodes | None = None,
 ) -> None:
     """Watch a folder of logs: a given one, or the one that logs of remote nodes are copied to."""
     from rich.console import Console, Group
@@ -120,7 +120,7 @@ def _watch_folder(
         watch_on(folder, options, lambda watched: live.update(shown(watched), refresh=True), master, over, kept)
 
 
-def _followed(following: Following) -> Iterator[str]:
+def _followed(following: FollowedNodes) -> Iterator[str]:
     """Problems with nodes whose logs are followed."""
     for node in following.nodes:
         told = [f"{node.greeting.forgotten:,} events of its past forgotten"] if node.greeting.forgotten else []

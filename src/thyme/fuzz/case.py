@@ -11,7 +11,7 @@ import msgspec
 
 from thyme.approaches.interface import Capabilities
 from thyme.approaches.registry import find_approach
-from thyme.fuzz.crowd import NodeStates
+from thyme.fuzz.node_states import NodeStates
 from thyme.fuzz.observer import ObservedOperation
 from thyme.fuzz.play import Evidence
 from thyme.fuzz.worlds import World

@@ -15,7 +15,7 @@ import msgspec
 
 from thyme.approaches.interface import ReactiveStore
 from thyme.approaches.registry import find_approach
-from thyme.fuzz.crowd import NodeStates
+from thyme.fuzz.node_states import NodeStates
 from thyme.fuzz.observer import CONTENT, NotifiedOf, ObservedOperation, StoreObserver
 from thyme.fuzz.worlds import World
 from thyme.model.errors import InputError

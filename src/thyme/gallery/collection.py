@@ -21,7 +21,7 @@ from thyme.gallery.cell_map import distance_to
 from thyme.gallery.library import Library
 from thyme.gallery.limits import EVERY_PHOTO, GalleryOptions
 from thyme.gallery.photos import HERE, OWN, TABS, Photo, PhotoState, PhotoView
-from thyme.live.failures import Fault, not_found
+from thyme.live.failures import RequestError, not_found
 from thyme.live.http.events import Events
 from thyme.live.node.node import Node
 from thyme.model.objects import Metadata
@@ -112,7 +112,7 @@ class Collection:
     def in_state(self, name: str, *states: PhotoState) -> Photo:
         photo = self.photo(name)
         if photo.state not in states:
-            raise Fault(409, "state", f"the photo is {photo.state.value}; that cannot be done with it now")
+            raise RequestError(409, "state", f"the photo is {photo.state.value}; that cannot be done with it now")
         return photo
 
     def changed(self, photo: Photo) -> PhotoView:

@@ -17,9 +17,9 @@ import msgspec
 from thyme.approaches.entry import with_defaults
 from thyme.drafts import write_file
 from thyme.gallery.forms import GalleryView, NewGallery
-from thyme.live.failures import Fault, not_found
-from thyme.live.link.directory import Entry
-from thyme.live.trust.choosing import settings_of
+from thyme.live.failures import RequestError, not_found
+from thyme.live.link.directory import NearbyNamespace
+from thyme.live.trust.approach_choice import settings_of
 from thyme.live.trust.namespaces import Namespace, namespace_of
 from thyme.model.errors import InputError
 
@@ -105,7 +105,7 @@ class Galleries:
     def current_view(self) -> GalleryView:
         return self._view(self.current)
 
-    def views(self, around: Iterable[Entry] = ()) -> list[GalleryView]:
+    def views(self, around: Iterable[NearbyNamespace] = ()) -> list[GalleryView]:
         """Those of this device, then open ones that others near are in."""
         near = [GalleryView(each.name, False, False, True) for each in around if self._is_new(each)]
         return [*(self._view(each) for each in self._known.values()), *near]
@@ -116,10 +116,10 @@ class Galleries:
         """
         namespace = gallery_namespace(asked)
         if len(self._known) >= MAX_GALLERIES and namespace.name not in self._known:
-            raise Fault(409, "full", f"this device knows {MAX_GALLERIES} galleries, which is the limit")
+            raise RequestError(409, "full", f"this device knows {MAX_GALLERIES} galleries, which is the limit")
         before = self._known.get(namespace.name)
         if before is not None and before.secret != namespace.secret:
-            raise Fault(
+            raise RequestError(
                 409, "name", f"this device is in another gallery called {namespace.name!r}; choose another name"
             )
         self._known[namespace.name] = namespace
@@ -135,7 +135,7 @@ class Galleries:
                 self.changed()
         return self._view(self.current)
 
-    def _is_new(self, entry: Entry) -> bool:
+    def _is_new(self, entry: NearbyNamespace) -> bool:
         return entry.approach == APPROACH and entry.name not in self._known
 
     def _view(self, namespace: Namespace) -> GalleryView:

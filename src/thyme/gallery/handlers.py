@@ -25,7 +25,7 @@ from thyme.gallery.photos import HERE, Photo, PhotoView
 from thyme.gallery.pictures import SUFFIXES
 from thyme.gallery.sessions import ENTRANCE, GuestView, Sessions, ViewerSession
 from thyme.gallery.sharing import Sharing
-from thyme.live.failures import Fault, not_found
+from thyme.live.failures import RequestError, not_found
 from thyme.live.http.endpoints import Endpoint, Parameter
 from thyme.live.http.guard import SESSION
 from thyme.live.http.interface import NodeInterface
@@ -249,7 +249,7 @@ class GalleryHandlers:
     def _here(self, request: Request) -> Photo:
         photo = self._sharing(request).photos.photo(_id(request))
         if photo.state not in HERE:
-            raise Fault(409, "state", "the photo is not on this device; download it first")
+            raise RequestError(409, "state", "the photo is not on this device; download it first")
         return photo
 
     def _flow(self, kind: TrafficKind) -> forms.Flow:

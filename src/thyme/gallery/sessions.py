@@ -30,7 +30,7 @@ from thyme.gallery.collection import GUEST
 from thyme.gallery.library import Library
 from thyme.gallery.limits import DELETED_PHOTO, EVERY_PHOTO, GalleryOptions
 from thyme.gallery.sharing import Sharing
-from thyme.live.failures import Fault, not_found
+from thyme.live.failures import RequestError, not_found
 from thyme.live.http.events import Events
 from thyme.live.http.guard import cookie_text
 from thyme.live.http.interface import NodeInterface
@@ -100,10 +100,10 @@ class ViewerSession:
             return
         options = self._options
         if self.sharing.library.size_bytes() + size_bytes > options.guest_bytes:
-            raise Fault(413, "full", f"guests can keep {options.guest_bytes} bytes here; delete photos first")
+            raise RequestError(413, "full", f"guests can keep {options.guest_bytes} bytes here; delete photos first")
         now_s, uploads = time.monotonic(), self._uploads_s
         if len(uploads) == uploads.maxlen and now_s - uploads[0] < MINUTE_S:
-            raise Fault(429, "rate", f"guests can add {uploads.maxlen} photos a minute; wait a moment")
+            raise RequestError(429, "rate", f"guests can add {uploads.maxlen} photos a minute; wait a moment")
         uploads.append(now_s)
 
 
@@ -139,15 +139,15 @@ class Sessions:
         self._thread.shutdown()
 
     def admit(self, headers: Headers, method: str, path: str) -> ViewerSession | None:
-        """The guest whose cookie came with a request that guests may make; None for the entrance; else a Fault."""
+        """The guest whose cookie came with a request that guests may make; None for the entrance; else an error."""
         if (method, path) == ("POST", ENTRANCE):
             return None
         session = self._of_cookie(headers)
         if session is None:
-            raise Fault(401, "token", "give this node's token, as Authorization: Bearer TOKEN")
+            raise RequestError(401, "token", "give this node's token, as Authorization: Bearer TOKEN")
         room, _, part = path.removeprefix("/v1/").partition("/")
         if room != "gallery" or part.partition("/")[0] in HOST_ONLY:
-            raise Fault(403, "guest", "only the host of this gallery can do that")
+            raise RequestError(403, "guest", "only the host of this gallery can do that")
         return session
 
     def _of_cookie(self, headers: Headers) -> ViewerSession | None:
@@ -164,14 +164,14 @@ class Sessions:
     async def enter(self, headers: Headers, scheme: str, key: str, name: str) -> str:
         """A new guest; the value of Set-Cookie that makes its browser known here."""
         if not compare_digest(key.encode(), self.key.encode()):
-            raise Fault(403, "key", "this invitation is no longer valid; ask the host for a new code")
+            raise RequestError(403, "key", "this invitation is no longer valid; ask the host for a new code")
         called = plain(name, self._options.guest_name_chars)
         if not called:
             raise InputError("give your name; others see it with your photos")
         if len(self._guests) >= self._options.guests:
-            raise Fault(503, "full", f"{len(self._guests)} guests are here, which is the limit")
+            raise RequestError(503, "full", f"{len(self._guests)} guests are here, which is the limit")
         if called in {session.guest.name for session in self._guests.values() if session.guest}:
-            raise Fault(409, "name", f"another guest is called {called!r}; choose another name")
+            raise RequestError(409, "name", f"another guest is called {called!r}; choose another name")
         secret = token_urlsafe(SECRET_BYTES)
         session = self._open(Guest(token_hex(ID_BYTES), called, _hash(secret), time.time()))
         self._keep()
@@ -234,7 +234,7 @@ class Sessions:
 
     async def subscribe(self, session: ViewerSession, asked: NewSubscription) -> SubscriptionView:
         if session.guest is not None and len(session.sids) >= self._options.guest_subscriptions:
-            raise Fault(
+            raise RequestError(
                 409, "full", f"guests can have {self._options.guest_subscriptions} subscriptions; end one first"
             )
         self._adding += 1

@@ -21,7 +21,7 @@ from thyme.gallery.library import Library
 from thyme.gallery.limits import DELETED_PHOTO, GalleryOptions
 from thyme.gallery.photos import OFFERED, Photo, PhotoState, PhotoView
 from thyme.gallery.publishing import Publishing
-from thyme.live.failures import Fault, OperationError
+from thyme.live.failures import OperationError, RequestError
 from thyme.live.http.events import Events
 from thyme.live.node.node import Node
 from thyme.live.node.notifications import Notice
@@ -75,7 +75,7 @@ class Sharing:
         photo = self.photos.in_state(name, PhotoState.DELETING)
         timer = self._undo.pop(name, None)
         if timer is None:
-            raise Fault(409, "late", "the deletion has been sent already")
+            raise RequestError(409, "late", "the deletion has been sent already")
         timer.cancel()
         return self.photos.changed(msgspec.structs.replace(photo, state=PhotoState.PUBLISHED))
 

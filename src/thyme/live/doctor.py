@@ -33,7 +33,7 @@ LISTEN_S = 4.0
 MAX_HEARD = 100
 
 
-class Finding(msgspec.Struct, frozen=True):
+class Diagnosis(msgspec.Struct, frozen=True):
     fine: bool
     text: str
 
@@ -73,17 +73,17 @@ class Doctor:
             namespace=namespace,
             discovers=True,
         )
-        self._link.acquaintance.approach = approach
-        self._link.acquaintance.time = CrowdTime(Clock().now)
-        self._link.finding.directory.expect(namespace)
+        self._link.peering.approach = approach
+        self._link.peering.time = CrowdTime(Clock().now)
+        self._link.discovery.directory.expect(namespace)
         self._echoes: set[str] = set()
         self._announced: dict[NodeId, str] = {}
         self._unread: dict[str, str] = {}
         """Why announcements could not be read, and from where one came."""
         self._seal = Seal(namespace.number, namespace.frame_key)
-        self._link.finding.on_announcement = self._note
+        self._link.discovery.on_announcement = self._note
 
-    async def examine(self, peers: Iterable[Address], listen_s: float = LISTEN_S) -> list[Finding]:
+    async def examine(self, peers: Iterable[Address], listen_s: float = LISTEN_S) -> list[Diagnosis]:
         warnings = _Warnings()
         logger = logging.getLogger("thyme.live")
         passed_on, logger.propagate = logger.propagate, False
@@ -94,20 +94,22 @@ class Doctor:
             self._link.greet(listed)
             await asyncio.sleep(listen_s)
             met = self._link.peers.nodes()
-            around = self._link.finding.directory.around()
+            around = self._link.discovery.directory.around()
             await self._link.close()
         finally:
             logger.removeHandler(warnings)
             logger.propagate = passed_on
         findings = [*self._about_network(), *self._about_peers(met, listed), *self._about_others()]
-        findings += [Finding(True, f"open namespace {one.name!r} is nearby, approach {one.approach}") for one in around]
-        return findings + [Finding(False, text) for text in warnings.texts]
+        findings += [
+            Diagnosis(True, f"open namespace {one.name!r} is nearby, approach {one.approach}") for one in around
+        ]
+        return findings + [Diagnosis(False, text) for text in warnings.texts]
 
     def _note(self, data: bytes, address: Address) -> None:
         try:
             frame = unpack(self._seal.open(data))
         except FrameError as error:
-            if not self._link.finding.directory.receive(data):
+            if not self._link.discovery.directory.receive(data):
                 self._unread.setdefault(str(error), address[0])
             return
         if frame.sender == self._me:
@@ -115,45 +117,48 @@ class Doctor:
         elif frame.kind is Kind.HERE and len(self._announced) < MAX_HEARD:
             self._announced[frame.sender] = address[0]
 
-    def _about_network(self) -> list[Finding]:
+    def _about_network(self) -> list[Diagnosis]:
         names = [name for _, name in socket.if_nameindex() if name != "lo"]
-        found = [Finding(bool(names), f"interfaces: {', '.join(names) or 'none but loopback: join a network first'}")]
+        found = [Diagnosis(bool(names), f"interfaces: {', '.join(names) or 'none but loopback: join a network first'}")]
         port = self._options.discovery.port
         for family in ("IPv4", "IPv6"):
             if family in self._echoes:
-                found.append(Finding(True, f"multicast of {family} leaves and comes back (port {port})"))
+                found.append(Diagnosis(True, f"multicast of {family} leaves and comes back (port {port})"))
             else:
                 why = "the network or a firewall drops it" if family == "IPv4" else "there is no IPv6, or it is dropped"
-                found.append(Finding(False, f"no multicast of {family}: {why}; name others with --peer ADDRESS:PORT"))
+                found.append(Diagnosis(False, f"no multicast of {family}: {why}; name others with --peer ADDRESS:PORT"))
         return found
 
-    def _about_peers(self, met: dict[NodeId, Address], listed: list[Address]) -> list[Finding]:
+    def _about_peers(self, met: dict[NodeId, Address], listed: list[Address]) -> list[Diagnosis]:
         found = [
-            Finding(True, f"{self._link.peers.called(node)} at {address_text(at)} answers") for node, at in met.items()
+            Diagnosis(True, f"{self._link.peers.called(node)} at {address_text(at)} answers")
+            for node, at in met.items()
         ]
         for node, host in self._announced.items():
             if node == self._own and not _is_own(host):
                 text = f"{host} has this device's key, node {node}: one of the two must get a key of its own"
-                found.append(Finding(False, text))
+                found.append(Diagnosis(False, text))
             elif node not in met and node != self._own:
                 text = f"node {node} at {host} is heard and does not answer: a firewall, there or here, drops UDP"
-                found.append(Finding(False, text))
+                found.append(Diagnosis(False, text))
         for address in listed:
             if address not in met.values():
                 text = f"{address_text(address)} does not answer: nobody listens there, a firewall drops UDP, or it is "
-                found.append(Finding(False, text + f"in another namespace than {self._namespace.name!r}"))
+                found.append(Diagnosis(False, text + f"in another namespace than {self._namespace.name!r}"))
         if not met and not self._announced:
-            found.append(Finding(False, f"no node of namespace {self._namespace.name!r} was heard"))
+            found.append(Diagnosis(False, f"no node of namespace {self._namespace.name!r} was heard"))
         return found
 
-    def _about_others(self) -> list[Finding]:
+    def _about_others(self) -> list[Diagnosis]:
         said = {
             "another namespace": "somebody at {} shares in another namespace: compare names and invitations",
             "a broken seal": "somebody at {} alters datagrams of this namespace, or makes them without its key",
             "another link version": "somebody at {} runs another version of Thyme: bring both up to date",
         }
         return [
-            Finding(why == "another namespace", said[why].format(at)) for why, at in self._unread.items() if why in said
+            Diagnosis(why == "another namespace", said[why].format(at))
+            for why, at in self._unread.items()
+            if why in said
         ]
 
 

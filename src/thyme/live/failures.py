@@ -46,7 +46,7 @@ class Refused(InputError):
     """The node that was asked refused the request; the message says why."""
 
 
-class Fault(Exception):
+class RequestError(Exception):
     """A request that cannot be answered, with its status."""
 
     def __init__(self, status: int, kind: str, message: str) -> None:
@@ -67,8 +67,8 @@ class Refusal(msgspec.Struct, frozen=True):
     error: Problem
 
 
-def not_found(what: str) -> Fault:
-    return Fault(404, "unknown", f"there is no {what}")
+def not_found(what: str) -> RequestError:
+    return RequestError(404, "unknown", f"there is no {what}")
 
 
 def problem_of(error: Exception) -> tuple[int, Problem]:
@@ -77,7 +77,7 @@ def problem_of(error: Exception) -> tuple[int, Problem]:
 
     text = " ".join(str(error).split())
     match error:
-        case Fault():
+        case RequestError():
             return error.status, Problem(error.kind, text)
         case StoreFull():
             return 507, Problem("full", text)

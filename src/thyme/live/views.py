@@ -134,7 +134,7 @@ class PresenceView(msgspec.Struct, frozen=True):
     here: bool
 
 
-class Held(msgspec.Struct, frozen=True):
+class HeldCount(msgspec.Struct, frozen=True):
     name: str
     count: int
     size_bytes: int
@@ -158,7 +158,7 @@ class StatusView(msgspec.Struct, frozen=True):
     subscriptions: int
     objects: int
     """Known here: inserted, or notified of."""
-    held: tuple[Held, ...]
+    held: tuple[HeldCount, ...]
     """What this node holds, for itself and for others."""
     memory_bytes: int
     last_event: str = ""
@@ -218,8 +218,8 @@ def status_view(node: Node, last_event: str = "", streams: int = 0) -> StatusVie
     )
 
 
-def held_views(node: Node) -> tuple[Held, ...]:
-    return tuple(Held(*each) for each in node.device.approach.stored())
+def held_views(node: Node) -> tuple[HeldCount, ...]:
+    return tuple(HeldCount(*each) for each in node.device.approach.stored())
 
 
 def peer_views(node: Node) -> list[PeerView]:

@@ -23,14 +23,14 @@ class Pass(msgspec.Struct, frozen=True):
     pass
 
 
-class Fault(msgspec.Struct, frozen=True):
+class DeliveryFault(msgspec.Struct, frozen=True):
     """Lost (`delay_s` is None), or late."""
 
     delay_s: float | None = None
 
 
 PASS = Pass()
-Verdict = Pass | Fault
+Verdict = Pass | DeliveryFault
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -63,7 +63,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise InputError("fault 'delay': delay_s must be a positive number of seconds")
 
 
-class World(Protocol):
+class FaultContext(Protocol):
     """What rules look at: the time, where people are, and the dice for faults."""
 
     @property
@@ -74,7 +74,7 @@ class World(Protocol):
     def fault_random(self) -> Random: ...
 
 
-def verdict(rules: Sequence[Rule], world: World, sender: int, receiver: int, message: Message) -> Verdict:
+def verdict(rules: Sequence[Rule], world: FaultContext, sender: int, receiver: int, message: Message) -> Verdict:
     now_s = world.engine.now_s
     for rule in rules:
         if not rule.from_s <= now_s < rule.to_s or (rule.message and type(message).__name__ != rule.message):
@@ -85,7 +85,7 @@ def verdict(rules: Sequence[Rule], world: World, sender: int, receiver: int, mes
     return PASS
 
 
-def _judge(rule: Rule, world: World, sender: int, receiver: int) -> Verdict:
+def _judge(rule: Rule, world: FaultContext, sender: int, receiver: int) -> Verdict:
     now_s = world.engine.now_s
     match rule.kind:
         case "partition":
@@ -99,5 +99,5 @@ def _judge(rule: Rule, world: World, sender: int, receiver: int) -> Verdict:
     if not hit or (rule.probability < 1.0 and world.fault_random.random() >= rule.probability):
         return PASS
     if rule.kind == "delay":
-        return Fault(world.fault_random.uniform(0.0, rule.delay_s))
-    return Fault()
+        return DeliveryFault(world.fault_random.uniform(0.0, rule.delay_s))
+    return DeliveryFault()

@@ -29,7 +29,7 @@ Failed = Callable[[], None] | None
 _EVERYBODY = NodeId(-1)
 
 
-class World(Protocol):
+class SimulationContext(Protocol):
     """What a host needs from its simulation."""
 
     engine: Engine
@@ -65,7 +65,7 @@ class SimulatedHost:
         "store",
     )
 
-    def __init__(self, simulation: World, node: NodeId, seed: int, codec: Codec) -> None:
+    def __init__(self, simulation: SimulationContext, node: NodeId, seed: int, codec: Codec) -> None:
         self._simulation = simulation
         self._engine = simulation.engine
         self._recorder = simulation.recorder

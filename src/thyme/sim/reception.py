@@ -19,7 +19,7 @@ from thyme.routing.broadcasts import BroadcastHandler, NodeTable, NodeTables, Re
 from thyme.sim.engine import Engine
 from thyme.sim.radios.radio import RadioReport
 from thyme.sim.reception_kernel import Counters
-from thyme.sim.recorder import Tally
+from thyme.sim.recorder import TrafficTally
 from thyme.wire.message import Message
 
 Handlers = Callable[[type[Message]], tuple[BroadcastHandler, ...]]
@@ -27,7 +27,7 @@ _Rest = tuple[int, int, int, float]
 """What remains to be done: by which receiver, in which layer, the result there, and the random number drawn."""
 
 
-class Machine(Protocol):
+class Receiver(Protocol):
     """A node's state that reception needs."""
 
     skew_s: float
@@ -55,7 +55,7 @@ class _Layer:
 class BroadcastReception:
     """How all nodes receive messages of one type."""
 
-    def __init__(self, kind: type[Message], engine: Engine, machines: Sequence[Machine], receivers: Receivers) -> None:
+    def __init__(self, kind: type[Message], engine: Engine, machines: Sequence[Receiver], receivers: Receivers) -> None:
         self._kind = kind
         self._engine = engine
         self._machines = machines
@@ -120,7 +120,7 @@ class BroadcastReception:
             self._layers[place].handles[node](peer, message, result, drawn)
         engine.now_s = receivers.end_s
 
-    def count(self, tally: Tally) -> None:
+    def count(self, tally: TrafficTally) -> None:
         """Add what was received so far to a tally, once."""
         counters = self._counters
         for node in np.flatnonzero(counters.frames).tolist():

@@ -25,7 +25,7 @@ _INTS = ("node", "operation", "peer", "count", "size_bytes")
 _FLOATS = ("at_s", "value")
 
 
-class Tally:
+class TrafficTally:
     """Count and bytes by node. Code that counts every frame may write to the columns directly, for the nodes that they
     have room for."""
 
@@ -61,7 +61,7 @@ class Recorder:
         self._strings = {name: array("i") for name in _STRINGS}
         self._ints = {name: array("q") for name in _INTS}
         self._floats = {name: array("d") for name in _FLOATS}
-        self._traffic: dict[tuple[str, str, str], Tally] = {}
+        self._traffic: dict[tuple[str, str, str], TrafficTally] = {}
 
     def __len__(self) -> int:
         return len(self._floats["at_s"])
@@ -75,11 +75,11 @@ class Recorder:
     def count(self, node: int, traffic: str, name: str, count: int, size_bytes: int, reason: str = "") -> None:
         self.tally(traffic, name, reason).add(node, count, size_bytes)
 
-    def tally(self, traffic: str, name: str, reason: str = "") -> Tally:
+    def tally(self, traffic: str, name: str, reason: str = "") -> TrafficTally:
         """The sums of one kind of traffic, for callers that count often; valid until `table` is called."""
         tally = self._traffic.get((traffic, name, reason))
         if tally is None:
-            tally = self._traffic[(traffic, name, reason)] = Tally()
+            tally = self._traffic[(traffic, name, reason)] = TrafficTally()
         return tally
 
     def table(self, end_s: float) -> pa.Table:

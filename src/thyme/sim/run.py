@@ -26,8 +26,8 @@ from thyme.sim.radios.radio import Radio
 from thyme.sim.recorder import Recorder
 from thyme.sim.scenario import Scenario
 from thyme.sim.simulation import Simulation
-from thyme.world.churn import Churn, Present
-from thyme.world.contacts.table import Contacts
+from thyme.world.churn import Churn, Population
+from thyme.world.contacts.contact_table import Contacts
 from thyme.world.mobility.model import Crowd
 from thyme.world.movement import Leg, Movement, movement_of_legs
 from thyme.world.streams import stream
@@ -97,7 +97,7 @@ def churn_for(scenario: Scenario, movement: Movement) -> Churn:
         return [grid.cell_of(Point(x_m, y_m)) for x_m, y_m in places]
 
     time = scenario.time
-    return scenario.churn.make(Present(scenario.nodes, time.join_to_s, time.until_s, scenario.run_seed, cells))
+    return scenario.churn.make(Population(scenario.nodes, time.join_to_s, time.until_s, scenario.run_seed, cells))
 
 
 def radio_for(scenario: Scenario, movement: Movement) -> Radio:

@@ -19,7 +19,7 @@ from thyme.routing.broadcasts import Receivers
 from thyme.sim.engine import Engine
 from thyme.sim.faults import Pass, Rule, verdict
 from thyme.sim.machine import Failed, SimulatedHost
-from thyme.sim.memory import large_pages, seldom_collecting
+from thyme.sim.process_memory import large_pages, seldom_collecting
 from thyme.sim.radios.radio import Happening, Radio, RadioReport
 from thyme.sim.reception import BroadcastReception
 from thyme.sim.recorder import Recorder
@@ -67,7 +67,7 @@ class _Kind:
                 tally.make_room(len(simulation.hosts))
 
 
-class Frame:
+class FrameInTransit:
     """A frame in transit: its content, its sender and the sender's restart count, and the callback for a failure."""
 
     __slots__ = ("failed", "kind", "life", "message", "refused", "sender", "size_bytes")
@@ -104,7 +104,7 @@ class Simulation:
         self.fault_random = Random(f"{seed}/faults")
         codec = CHARGING if signed else PLAIN
         self.hosts = [SimulatedHost(self, NodeId(i), seed, codec) for i in range(movement.nodes)]
-        self._frames: dict[int, Frame] = {}
+        self._frames: dict[int, FrameInTransit] = {}
         self._ended: deque[tuple[float, int]] = deque()
         self._tokens = 0
         self._kinds: dict[type[Message], _Kind] = {}
@@ -173,7 +173,7 @@ class Simulation:
         if token % FORGET_AFTER == 0:
             for sent in self.radio.take_ended(self.engine.now_s - FRAME_MEMORY_S):
                 self._count_control(self._frames.pop(sent))
-        frame = self._frames[token] = Frame(message, kind, sender, host.life, size_bytes, failed)
+        frame = self._frames[token] = FrameInTransit(message, kind, sender, host.life, size_bytes, failed)
         now_s = max(self.engine.now_s, self.radio.now_s)
         if to < 0:
             accepted = self.radio.broadcast(now_s, sender, token, size_bytes)
@@ -185,7 +185,7 @@ class Simulation:
             if frame.failed is not None:
                 host.after(0.0, frame.failed)
 
-    def _count_control(self, frame: Frame) -> None:
+    def _count_control(self, frame: FrameInTransit) -> None:
         """A frame was transmitted; one that expires in a queue never was."""
         control, on_air = frame.kind.control, frame.kind.control_on_air
         if control is not None and on_air is not None:
@@ -223,7 +223,7 @@ class Simulation:
         while self._ended and self._ended[0][0] < engine.now_s:
             del self._frames[self._ended.popleft()[1]]
 
-    def _end(self, report: RadioReport, frame: Frame) -> None:
+    def _end(self, report: RadioReport, frame: FrameInTransit) -> None:
         """The sender is done with a frame."""
         self.engine.now_s = max(self.engine.now_s, report.at_s)
         self._ended.append((report.at_s + FRAME_MEMORY_S, report.frame))
@@ -233,7 +233,7 @@ class Simulation:
         if failed and frame.failed and self.hosts[frame.sender].life == frame.life:
             frame.failed()
 
-    def _receive(self, node: int, sender: int, frame: Frame) -> None:
+    def _receive(self, node: int, sender: int, frame: FrameInTransit) -> None:
         """Apply the scenario's faults to the deliveries."""
         host = self.hosts[node]
         answer = verdict(self.rules, self, sender, node, frame.message)
@@ -247,7 +247,7 @@ class Simulation:
             host.after(answer.delay_s, lambda: _deliver(host, sender, frame))
 
 
-def _deliver(host: SimulatedHost, sender: int, frame: Frame) -> None:
+def _deliver(host: SimulatedHost, sender: int, frame: FrameInTransit) -> None:
     """A node receives a frame, if it is on."""
     if host.receive is not None:
         received = frame.kind.received

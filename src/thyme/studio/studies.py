@@ -22,16 +22,16 @@ from typing import Any, Literal
 
 import msgspec
 
-from thyme.live.failures import Fault
+from thyme.live.failures import RequestError
 from thyme.model.errors import InputError
 from thyme.pipeline.runs.sweep import SweepProgress
 from thyme.studio.play import Answer, ProgressLine
-from thyme.study.asking import description_of, study_text
 from thyme.study.decision import prior_words
 from thyme.study.definition import load_study
 from thyme.study.estimate import estimate_words
 from thyme.study.folder import REPORT_FILE
 from thyme.study.plan import make_plan
+from thyme.study.questions import description_of, study_text
 from thyme.study.stages import StageReport
 
 FILE = "study.toml"
@@ -183,7 +183,7 @@ class Studies:
     async def start(self, answers: Mapping[str, str]) -> Checked:
         """Play a study, unless an answer is wrong."""
         if self._task is not None and not self._task.done():
-            raise Fault(409, "running", "a study is running; stop it first")
+            raise RequestError(409, "running", "a study is running; stop it first")
         text, errors = self._text(answers)
         if not errors:
             place = self.place = self._written(text)

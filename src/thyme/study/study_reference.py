@@ -8,8 +8,8 @@ from thyme.model.settings.describing import keys_of
 from thyme.model.settings.writing import markdown_keys
 from thyme.pipeline.posts.generate import PostOptions
 from thyme.pipeline.traces.trace import TraceOptions
-from thyme.study.asking import CrowdDescription, study_text
 from thyme.study.definition import ApproachChoice, StudyDefinition
+from thyme.study.questions import CrowdDescription, study_text
 from thyme.study.variations import Variation
 
 _HEAD = """\

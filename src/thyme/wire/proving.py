@@ -33,14 +33,14 @@ MAX_PROOFS = 4_096
 """Proofs that were made together with another object's and are kept until they are needed."""
 
 
-class Notary(Interface):
+class Authenticator(Interface):
     """Makes and verifies proofs."""
 
     checked: int
     """How many signatures it has verified so far, or tried to."""
 
-    def speaks_for(self, node: NodeId) -> bool:
-        """Whether this notary has the key of this node."""
+    def has_key_of(self, node: NodeId) -> bool:
+        """Whether this authenticator has the key of this node."""
 
     def prove(self, statement: Statement) -> bytes:
         """The proof of this node's own statement, or of another node's that was verified; empty if there is none."""
@@ -48,7 +48,7 @@ class Notary(Interface):
     def prove_objects(self, objects: Sequence[Statement]) -> list[bytes]:
         """Proofs of some of this node's own objects, by as few signatures as possible."""
 
-    def believe(self, said: Sequence[tuple[Statement, bytes]]) -> bool:
+    def verify(self, said: Sequence[tuple[Statement, bytes]]) -> bool:
         """Whether all these statements have valid proofs by their authors; the proofs are kept, to be sent on with the
         statements."""
 
@@ -59,8 +59,8 @@ def lacks_proof(metadata: Metadata) -> bool:
 
 
 class Proving:
-    def __init__(self, notary: Notary) -> None:
-        self._notary = notary
+    def __init__(self, authenticator: Authenticator) -> None:
+        self._authenticator = authenticator
         self._company: Bounded[ObjectKey, Sequence[Metadata]] = Bounded(MAX_COMPANY)
         """Those that are not signed yet, with all that were inserted together with each."""
         self._proofs: Bounded[bytes, bytes] = Bounded(MAX_PROOFS)
@@ -73,7 +73,7 @@ class Proving:
 
     def prove(self, objects: Iterable[Metadata]) -> None:
         """Add the proof to each of this node's own objects that has none."""
-        mine = self._notary.speaks_for
+        mine = self._authenticator.has_key_of
         lacking = [(one, object_statement(one)) for one in objects if lacks_proof(one) and mine(one.key.owner)]
         if not lacking:
             return
@@ -104,5 +104,5 @@ class Proving:
         return proofs
 
     def _signed(self, statements: Sequence[Statement]) -> dict[bytes, bytes]:
-        made = self._notary.prove_objects(statements) if statements else ()
+        made = self._authenticator.prove_objects(statements) if statements else ()
         return {statement.said: proof for statement, proof in zip(statements, made, strict=True)}

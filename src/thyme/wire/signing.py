@@ -1,7 +1,7 @@
 """Signing: messages with the proofs of what they say.
 
-A host that signs has a `Notary`, which proves this node's own statements and verifies those of others. A message is
-encoded with the proof of each statement in it: a new one for an own statement, else the one that it came with. A
+A signing host has an `Authenticator`, which proves this node's own statements and verifies those of others. A message
+is encoded with the proof of each statement in it: a new one for an own statement, else the one that it came with. A
 message with a statement that has no valid proof is not decoded. So a statement is verified once by each node that acts
 on it, however many nodes forwarded it. An object that its owner sends directly to a subscriber needs no signature where
 the link identifies the sender, since it goes no further (`LAST`); it is signed when it is first sent to any other node
@@ -21,7 +21,7 @@ from thyme.model.objects import Metadata
 from thyme.wire import codec
 from thyme.wire.codec import DecodeError, FrameTooLarge
 from thyme.wire.message import Message
-from thyme.wire.proving import MOST_PROOF_BYTES, PROOF_BYTES, Notary, Proving, lacks_proof
+from thyme.wire.proving import MOST_PROOF_BYTES, PROOF_BYTES, Authenticator, Proving, lacks_proof
 from thyme.wire.statements import LAST, OBJECTS, STATEMENTS, Statement, object_statement
 from thyme.wire.trees import HASH_BYTES, MOST
 
@@ -83,11 +83,11 @@ class PlainCodec:
 class SigningCodec:
     signs = True
 
-    def __init__(self, notary: Notary) -> None:
+    def __init__(self, authenticator: Authenticator) -> None:
         self.speaker: NodeId | None = None
         self.checked = 0
-        self._notary = notary
-        self._proving = Proving(notary)
+        self._authenticator = authenticator
+        self._proving = Proving(authenticator)
         self.insert_together = self._proving.introduce
 
     def encode_for_neighbour(self, message: Message) -> bytes:
@@ -101,7 +101,9 @@ class SigningCodec:
         statements = STATEMENTS.get(kind)
         if statements is None:
             return frame
-        proofs = b"".join(self._notary.prove(statement).ljust(PROOF_BYTES, b"\0") for statement in statements(message))
+        proofs = b"".join(
+            self._authenticator.prove(statement).ljust(PROOF_BYTES, b"\0") for statement in statements(message)
+        )
         if not proofs:
             return frame
         if len(frame) + len(proofs) > codec.MAX_FRAME_BYTES:
@@ -127,8 +129,8 @@ class SigningCodec:
         return MOST_PROOF_BYTES if lacks_proof(metadata) else 0
 
     def _believe(self, said: Sequence[tuple[Statement, bytes]]) -> bool:
-        believed = self._notary.believe(said)
-        self.checked = self._notary.checked
+        believed = self._authenticator.verify(said)
+        self.checked = self._authenticator.checked
         return believed
 
     def _check_statements(self, message: Message, proofs: bytes) -> None:
@@ -150,11 +152,11 @@ def split_proofs(frame: bytes) -> tuple[bytes, bytes]:
 
 
 class Charging:
-    """A simulated notary: proofs have their true size and are always valid."""
+    """A simulated authenticator: proofs have their true size and are always valid."""
 
     checked = 0
 
-    def speaks_for(self, node: NodeId) -> bool:
+    def has_key_of(self, node: NodeId) -> bool:
         return True
 
     def prove(self, statement: Statement) -> bytes:
@@ -168,7 +170,7 @@ class Charging:
             proofs += [bytes(PROOF_BYTES + way_bytes)] * some
         return proofs
 
-    def believe(self, said: Sequence[tuple[Statement, bytes]]) -> bool:
+    def verify(self, said: Sequence[tuple[Statement, bytes]]) -> bool:
         """A statement without a proof came from its owner directly."""
         return all(not proof or len(proof) >= PROOF_BYTES for _, proof in said)
 

@@ -46,7 +46,7 @@ class Churn(msgspec.Struct, frozen=True):
         return tuple(sorted(node for node, on in first.items() if on))
 
 
-class Present(msgspec.Struct, frozen=True):
+class Population(msgspec.Struct, frozen=True):
     """Who is there: as many nodes as users (servers are not drawn), from when all have joined until the end."""
 
     nodes: int
@@ -68,7 +68,7 @@ class NoChurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
         """The same, but of these nodes."""
         return self
 
-    def make(self, present: Present) -> Churn:
+    def make(self, present: Population) -> Churn:
         return Churn()
 
 
@@ -100,7 +100,7 @@ class _Drawn(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
             msgspec.structs.replace(self, among=nodes) if self.fraction else msgspec.structs.replace(self, nodes=nodes)
         )
 
-    def chosen(self, present: Present, at_s: float) -> tuple[int, ...]:
+    def chosen(self, present: Population, at_s: float) -> tuple[int, ...]:
         if self.nodes:
             return self.nodes
         if not (self.keep_cells or self.among):
@@ -117,7 +117,7 @@ class Leave(_Drawn, frozen=True, tag="leave"):
     to_s: NotNegative = 300.0
     """… and the last at this one."""
 
-    def make(self, present: Present) -> Churn:
+    def make(self, present: Population) -> Churn:
         return leaving(self.chosen(present, self.from_s), self.from_s, self.to_s, present.seed)
 
 
@@ -128,7 +128,7 @@ class Crash(_Drawn, frozen=True, tag="crash"):
     from_s: NotNegative = 200.0
     """The instant."""
 
-    def make(self, present: Present) -> Churn:
+    def make(self, present: Population) -> Churn:
         return crashing(self.chosen(present, self.from_s), self.from_s)
 
 
@@ -145,7 +145,7 @@ class Alternate(_Drawn, frozen=True, tag="alternate"):
     spread: bool = True
     """Each node's first on period ends after U(0, `on_s`): nodes do not all fail in one instant."""
 
-    def make(self, present: Present) -> Churn:
+    def make(self, present: Population) -> Churn:
         concerned = self.chosen(present, present.joined_s)
         return alternating(concerned, present.joined_s, present.until_s, present.seed, self)
 
@@ -158,7 +158,7 @@ class Join(_Drawn, frozen=True, tag="join"):
     to_s: NotNegative = 300.0
     """… and the last at this one."""
 
-    def make(self, present: Present) -> Churn:
+    def make(self, present: Population) -> Churn:
         return joining(self.chosen(present, self.from_s), self.from_s, self.to_s, present.seed)
 
 
@@ -174,7 +174,7 @@ class Listed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
     def of(self, nodes: tuple[int, ...]) -> Listed:
         return Listed(tuple(change for change in self.changes if change.node in nodes))
 
-    def make(self, present: Present) -> Churn:
+    def make(self, present: Population) -> Churn:
         return churn_of(self.changes)
 
 

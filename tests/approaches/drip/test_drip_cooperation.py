@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thyme.approaches.drip.bridges import BridgeTable
+from thyme.approaches.drip.broker_memory import event_number
 from thyme.approaches.drip.following import Following
-from thyme.approaches.drip.memory import event_number
 from thyme.approaches.drip.options import BridgeOptions
-from thyme.approaches.drip.spreading import Epidemic, MultiCopyMultiDestination
+from thyme.approaches.drip.spreading import EpidemicSpreading, MultiCopyMultiDestination
 from thyme.approaches.registry import find_approach
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId, ObjectKey
@@ -245,7 +245,7 @@ def test_an_interested_broker_passes_an_event_on_to_the_others_unless_only_copie
 
 
 def test_the_epidemic_asks_a_new_broker_first_which_events_it_lacks() -> None:
-    spreading = Epidemic(1, 200)
+    spreading = EpidemicSpreading(1, 200)
     keys = [ObjectKey(f"e{i}", NodeId(9)) for i in range(5)]
     for key in keys:
         spreading.hold(key, (), 0)

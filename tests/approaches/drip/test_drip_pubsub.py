@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from drip_world import FAST, DripWorld, line
 
-from thyme.approaches.drip.memory import Memory
+from thyme.approaches.drip.broker_memory import BrokerMemory
 from thyme.approaches.drip.options import DripOptions
 from thyme.approaches.interface import Failure
 from thyme.approaches.requests import RetryOptions
@@ -261,7 +261,7 @@ def test_subscriptions_and_brokers_events_survive_a_restart(world: DripWorld) ->
 def test_the_least_wanted_and_oldest_events_give_way() -> None:
     world = DripWorld(line(2), (0,), k=3, memory_events=3)
     world.wait(100.0)  # none of them is new
-    memory = Memory(world.simulation.hosts[1], DripOptions(memory_events=3))
+    memory = BrokerMemory(world.simulation.hosts[1], DripOptions(memory_events=3))
     wanted = Subscription.to_query(SubscriptionKey(0, NodeId(5)), parse_query("goal"), TimeFrame.always())
     memory.learn(Interest(NodeId(5), 1.0, 1.0, (NodeId(0),), (wanted,)))
     gone = [memory.add(_event(name, tag, at_s)) for name, tag, at_s in (
@@ -277,7 +277,7 @@ def test_the_least_wanted_and_oldest_events_give_way() -> None:
 def test_a_full_broker_keeps_the_newest_events_whether_anybody_asks_for_them_or_not() -> None:
     world = DripWorld(line(2), (0,), k=3)
     world.wait(100.0)
-    memory = Memory(world.simulation.hosts[1], DripOptions(memory_events=3))
+    memory = BrokerMemory(world.simulation.hosts[1], DripOptions(memory_events=3))
     wanted = Subscription.to_query(SubscriptionKey(0, NodeId(5)), parse_query("goal"), TimeFrame.always())
     memory.learn(Interest(NodeId(5), 1.0, 1.0, (NodeId(0),), (wanted,)))
     events = [
@@ -292,7 +292,7 @@ def test_a_broker_remembers_in_proportion_to_its_ability_if_asked_to() -> None:
     options = DripOptions(memory_events=100, events_per_ability=10.0)
     assert [options.memory_of(ability) for ability in (0.01, 1.0, 2.5, 99.0)] == [1, 10, 25, 100]
     host = DripWorld(line(2), (0,), k=3).simulation.hosts[1]
-    memory = Memory(host, msgspec.structs.replace(options, ability=0.2))
+    memory = BrokerMemory(host, msgspec.structs.replace(options, ability=0.2))
     for i in range(5):
         memory.add(_event(f"e{i}", "goal", 1.0 + i))
     assert [key.oid for key in memory.events()] == ["e3", "e4"]
@@ -300,7 +300,7 @@ def test_a_broker_remembers_in_proportion_to_its_ability_if_asked_to() -> None:
 
 def test_older_news_of_a_subscriber_does_not_replace_newer() -> None:
     world = DripWorld(line(2), (0,), k=3)
-    memory = Memory(world.simulation.hosts[1], DripOptions())
+    memory = BrokerMemory(world.simulation.hosts[1], DripOptions())
     goal = Subscription.to_query(SubscriptionKey(0, NodeId(5)), parse_query("goal"), TimeFrame.always())
     assert memory.learn(Interest(NodeId(5), 1.0, 1.0, (NodeId(0),), (goal,))) == (True, True)
     assert memory.learn(Interest(NodeId(5), 1.0, 3.0, (NodeId(1),), None)) == (True, False)

@@ -9,7 +9,7 @@ from drip_world import DripWorld, line
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from thyme.approaches.drip.memory import event_number
+from thyme.approaches.drip.broker_memory import event_number
 from thyme.approaches.interface import Failure, StoreLimits
 from thyme.approaches.requests import RetryOptions
 from thyme.model.errors import InputError

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from social_world import SocialWorld
 
-from thyme.approaches.socialcast.buffers import Buffer, Held, Memory
+from thyme.approaches.socialcast.buffers import Buffer, BufferedMessage, RecentMessages
 from thyme.approaches.socialcast.neighbours import Neighbour
 from thyme.approaches.socialcast.routers import BestCarrier
 from thyme.approaches.socialcast.utilities import CarrierScore
@@ -55,7 +55,7 @@ def test_copies_go_to_the_best_who_lack_the_message_and_only_beyond_the_hysteres
     }
     router = BestCarrier(with_score(own), hysteresis)
     router.begin(present)
-    held = Held(id_, data.metadata, data.content, None)
+    held = BufferedMessage(id_, data.metadata, data.content, None)
     held.copies.update((copy, 0) for copy in range(copies))
     chosen: list[int] = []
     for handover in router.handovers(held):
@@ -99,7 +99,7 @@ def test_what_its_publisher_gave_a_time_limit_is_gone_at_that_time(limits: list[
 
 @given(st.integers(1, 8), st.lists(st.integers(0, 12), max_size=60))
 def test_the_memory_holds_the_last_messages_received(maximum: int, received: list[int]) -> None:
-    memory = Memory(maximum)
+    memory = RecentMessages(maximum)
     for id_ in received:
         memory.add(id_)
     last = list(dict.fromkeys(reversed(received)))[:maximum]

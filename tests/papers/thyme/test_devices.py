@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from thyme.live.emulation.meter import Account, Tally
-from thyme.live.emulation.use_case import Fetched, Played, UseCaseOptions
+from thyme.live.emulation.meter import Account, WorkCount
+from thyme.live.emulation.use_case import FetchResult, UseCaseOptions, UseCaseResult
 from thyme.model.errors import InputError
 from thyme.papers.evaluations import run_evaluation
 from thyme.papers.thyme.devices.claims import judge_devices
@@ -21,12 +21,16 @@ from thyme.pipeline.runs.sweep import SweepProgress
 MODEL = EnergyModel()
 
 
-def played(*, fetched: tuple[Fetched, ...] = (), orphaned: Fetched | None = None, awake_s: float = 0.1) -> Played:
+def played(
+    *, fetched: tuple[FetchResult, ...] = (), orphaned: FetchResult | None = None, awake_s: float = 0.1
+) -> UseCaseResult:
     roles = ("issuing", "processing", "maintaining")
-    tallies = {f"{role}/{kind}": Tally(10, 0.05, awake_s=10 * awake_s) for role in roles for kind in OPERATIONS}
+    tallies = {f"{role}/{kind}": WorkCount(10, 0.05, awake_s=10 * awake_s) for role in roles for kind in OPERATIONS}
     used = Account(20.0, 0.05 * len(tallies), tallies)
-    idle = Account(30.0, 0.0, {"running": Tally(awake_s=3.0)})
-    return Played(10.0, 30.0, {0: "publisher", 1: "subscriber"}, {0: idle}, {0: used}, fetched, orphaned, 0.0, 0.1)
+    idle = Account(30.0, 0.0, {"running": WorkCount(awake_s=3.0)})
+    return UseCaseResult(
+        10.0, 30.0, {0: "publisher", 1: "subscriber"}, {0: idle}, {0: used}, fetched, orphaned, 0.0, 0.1
+    )
 
 
 def run_of(nodes: int, latency_s: float, **changed: Any) -> DeviceRun:
@@ -56,7 +60,9 @@ def test_only_the_closed_loop_counts_and_nobody_is_blamed_for_what_was_deleted()
 
 
 def test_what_is_modelled_follows_from_what_was_counted() -> None:
-    one = spent_on(Tally(1, cpu_s=0.5, sent=2, sent_bytes=1_000, received=1, received_bytes=500, awake_s=0.2), MODEL)
+    one = spent_on(
+        WorkCount(1, cpu_s=0.5, sent=2, sent_bytes=1_000, received=1, received_bytes=500, awake_s=0.2), MODEL
+    )
     assert one.processor == pytest.approx(1.0)
     assert one.awake == pytest.approx(0.2 * 3.0 * (0.273 - 0.033))
     sent_s, heard_s = 2 * 0.0002 + 8 * 1_080 / 54e6, 0.0002 + 8 * 660 / 54e6
@@ -71,9 +77,11 @@ def test_what_is_modelled_follows_from_what_was_counted() -> None:
 
 
 def test_the_processors_time_outside_of_handlers_is_shared_by_frames() -> None:
-    tallies = {"issuing/insert": Tally(1, 1.0, sent=3), "running": Tally(0, 1.0, received=1)}
+    tallies = {"issuing/insert": WorkCount(1, 1.0, sent=3), "running": WorkCount(0, 1.0, received=1)}
     run = run_of(2, 0.1)
-    shared = DeviceRun(2, 1, {}, {}, 0, [], Played(0, 1, {}, {}, {0: Account(1.0, 6.0, tallies)}, (), None, 0, 0), 0.0)
+    shared = DeviceRun(
+        2, 1, {}, {}, 0, [], UseCaseResult(0, 1, {}, {}, {0: Account(1.0, 6.0, tallies)}, (), None, 0, 0), 0.0
+    )
     found = each([shared], "issuing", "insert", MODEL)
     assert found is not None
     assert found.processor == pytest.approx(2.0 * (1.0 + 3.0))
@@ -81,8 +89,8 @@ def test_the_processors_time_outside_of_handlers_is_shared_by_frames() -> None:
 
 
 def test_the_paper_is_judged_by_what_was_run() -> None:
-    large = (Fetched(5_000_000, 6.5),)
-    runs = [run_of(2, 0.1), run_of(32, 0.19, fetched=large, orphaned=Fetched(35, 0.1))]
+    large = (FetchResult(5_000_000, 6.5),)
+    runs = [run_of(2, 0.1), run_of(32, 0.19, fetched=large, orphaned=FetchResult(35, 0.1))]
     verdicts = {claim.id: claim.verdict for claim in judge_devices(runs, MODEL)}
     assert [verdicts[name] for name in ("T29a", "T29b", "T29c", "T29d")] == ["holds"] * 4
     assert [verdicts[name] for name in ("T30", "T35", "T36", "T38")] == ["holds"] * 4
@@ -94,7 +102,7 @@ def test_the_paper_is_judged_by_what_was_run() -> None:
 
 
 def test_four_figures_are_drawn_and_those_of_energy_say_that_they_are_modelled() -> None:
-    pictures = list(device_figures([run_of(2, 0.1), run_of(4, 0.2, fetched=(Fetched(35, 0.1),))], MODEL))
+    pictures = list(device_figures([run_of(2, 0.1), run_of(4, 0.2, fetched=(FetchResult(35, 0.1),))], MODEL))
     assert [picture.name for picture in pictures] == [
         "devices_figure_16", "devices_figure_17", "devices_figures_18_20_21", "devices_figure_19",
     ]  # fmt: skip

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from thyme.model.errors import InputError
-from thyme.papers.walks.board import LEFT, MET, NOBODY, STARTED, TRACED, WENT_BACK, new_board
 from thyme.papers.walks.costs import LinkArrays
-from thyme.papers.walks.dice import reseed
 from thyme.papers.walks.graph import UnitDiscGraph
 from thyme.papers.walks.kernel import build_overlay
+from thyme.papers.walks.overlay_state import LEFT, MET, NOBODY, STARTED, TRACED, WENT_BACK, new_board
+from thyme.papers.walks.random_numbers import reseed
 from thyme.papers.walks.readings import DEFAULT_READING, Reading, WalkOptions, rules_of
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from laid_open import Overlay, graph_of_edges, lay_open
 
-from thyme.papers.walks.board import new_board, take
 from thyme.papers.walks.costs import LinkArrays, cost_of, mark_around
+from thyme.papers.walks.overlay_state import new_board, take
 from thyme.papers.walks.readings import Reading, WalkOptions, parse_reading, rules_of
 
 X, Y, A, B, C, D, Z, P, Q = range(9)

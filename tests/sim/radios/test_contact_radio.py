@@ -16,8 +16,8 @@ from thyme.sim.radios.disc.contacts import ContactReach
 from thyme.sim.radios.disc.neighbours import Neighbours
 from thyme.sim.run import Run, contacts_in, movement_for, radio_for
 from thyme.sim.scenario import Scenario, scenario_of
+from thyme.world.contacts.contact_table import Contacts, contacts_from
 from thyme.world.contacts.encounters import contacts_of
-from thyme.world.contacts.table import Contacts, contacts_from
 from thyme.world.mobility.placement import uniform_places
 from thyme.world.mobility.waypoint import Waypoint, random_waypoint
 

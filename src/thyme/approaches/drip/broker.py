@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from thyme.approaches.drip.bridges import BridgeTable
+from thyme.approaches.drip.broker_memory import SEEN_EVENTS, BrokerMemory, event_number
 from thyme.approaches.drip.cooperation import Cooperation
 from thyme.approaches.drip.following import Following
-from thyme.approaches.drip.memory import SEEN_EVENTS, Memory, event_number
 from thyme.approaches.drip.options import MEMBER_LIFE_S, DripOptions
 from thyme.approaches.drip.regions import Regions
 from thyme.approaches.drip.routes import BrokerRoutes
-from thyme.approaches.drip.spreading import Epidemic, MultiCopyMultiDestination, Spreading
+from thyme.approaches.drip.spreading import EpidemicSpreading, MultiCopyMultiDestination, Spreading
 from thyme.approaches.tombstones import Tombstones
 from thyme.host import Host
 from thyme.model.bounded import Bounded
@@ -67,14 +67,14 @@ class Broker:
         self._notify = notify
         self._deleted = deleted
         self._forgotten: Bounded[ObjectKey, None] = Bounded(SEEN_EVENTS)
-        self.memory = Memory(host, options)
+        self.memory = BrokerMemory(host, options)
         self.members: dict[NodeId, float] = {}
         self._bridges = BridgeTable(host.now, options.bridges)
         talk = options.cooperation
         epidemic = options.relay == "sf"
         following = Following(host.now, talk.follow_s, options.regions.life_s)
         self._spreading: Spreading = (
-            Epidemic(talk.events_per_relay, OFFERS)
+            EpidemicSpreading(talk.events_per_relay, OFFERS)
             if epidemic
             else MultiCopyMultiDestination(host.node, talk.events_per_relay, OFFERS, following)
         )
@@ -225,7 +225,7 @@ def _brokers_of(interests: Iterable[Interest]) -> list[NodeId]:
     return list(dict.fromkeys(broker for interest in interests for broker in interest.brokers))
 
 
-def _answer_to(registration: Registration, memory: Memory, region: int, options: DripOptions) -> Registered:
+def _answer_to(registration: Registration, memory: BrokerMemory, region: int, options: DripOptions) -> Registered:
     """The next events that the subscriber lacks, or an offer of many; `region` names this life of the broker.
 
     A broker numbers events as they arrive, and a subscriber says up to which arrival it has everything, so each is

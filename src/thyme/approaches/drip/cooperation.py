@@ -16,11 +16,11 @@ from collections.abc import Callable
 import msgspec
 
 from thyme.approaches.drip.bridges import BridgeTable
-from thyme.approaches.drip.memory import Memory
+from thyme.approaches.drip.broker_memory import BrokerMemory
 from thyme.approaches.drip.options import CooperationOptions
 from thyme.approaches.drip.regions import Regions
 from thyme.approaches.drip.routes import BrokerRoutes
-from thyme.approaches.drip.spreading import Handover, Spreading
+from thyme.approaches.drip.spreading import EventTransfer, Spreading
 from thyme.approaches.tombstones import Tombstones
 from thyme.host import Host, Timer
 from thyme.model.ids import NodeId, ObjectKey
@@ -36,7 +36,7 @@ _encoder = msgspec.msgpack.Encoder()
 
 class _UnderWay(msgspec.Struct):
     relay: Relay
-    handover: Handover | None
+    handover: EventTransfer | None
     timer: Timer | None = None
 
 
@@ -51,7 +51,7 @@ class Cooperation:
         self,
         host: Host,
         options: CooperationOptions,
-        memory: Memory,
+        memory: BrokerMemory,
         spreading: Spreading,
         bridges: BridgeTable,
         regions: Regions,
@@ -129,7 +129,7 @@ class Cooperation:
         """Another broker knows what it sends."""
         self._knows(relay.source, relay)
 
-    def _hand_over(self, handover: Handover) -> bool:
+    def _hand_over(self, handover: EventTransfer) -> bool:
         carried: list[CarriedEvent] = []
         room = RELAY_BYTES
         for key in handover.keys:
@@ -203,7 +203,7 @@ class Cooperation:
     def _send(
         self,
         peer: NodeId,
-        handover: Handover | None,
+        handover: EventTransfer | None,
         interests: tuple[Interest, ...],
         events: tuple[CarriedEvent, ...],
         offers: tuple[int, ...] = (),

@@ -14,13 +14,13 @@ from typing import Protocol as Interface
 
 import msgspec
 
+from thyme.approaches.drip.broker_memory import event_number
 from thyme.approaches.drip.following import Following
-from thyme.approaches.drip.memory import event_number
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.wire.drip import Interest
 
 
-class Handover(msgspec.Struct, frozen=True):
+class EventTransfer(msgspec.Struct, frozen=True):
     """What to say to one broker about events: hand some over, or offer some by number."""
 
     peer: NodeId
@@ -45,10 +45,10 @@ class Spreading(Interface):
         """The other broker has the event."""
 
     def drop(self, key: ObjectKey) -> None: ...
-    def next(self, peers: Iterable[NodeId]) -> Handover | None:
+    def next(self, peers: Iterable[NodeId]) -> EventTransfer | None:
         """What to do next, given who can be talked to, nearest first."""
 
-    def handed_over(self, handover: Handover, known: tuple[int, ...]) -> None: ...
+    def handed_over(self, handover: EventTransfer, known: tuple[int, ...]) -> None: ...
     def forget_peer(self, peer: NodeId) -> None:
         """The other broker began a new life and knows nothing."""
 
@@ -127,24 +127,24 @@ class MultiCopyMultiDestination:
                 if not keys:
                     del lists[broker]
 
-    def next(self, peers: Iterable[NodeId]) -> Handover | None:
+    def next(self, peers: Iterable[NodeId]) -> EventTransfer | None:
         listed = list(peers)
         for key in self._to_copy:
             held = self._held[key]
             for peer in listed:
                 if peer not in held.given:
                     others = tuple(broker for broker in held.destinations if broker != peer)
-                    return Handover(peer, (key,), copy=True, destinations=others)
+                    return EventTransfer(peer, (key,), copy=True, destinations=others)
         for peer in listed:
             waiting = self._for.get(peer)
             if waiting:
                 unasked = [key for key in waiting if key not in self._asked.get(peer, ())]
                 if len(unasked) > self._events_per_relay:
-                    return Handover(peer, offers=tuple(event_number(key) for key in unasked[: self._offers]))
-                return Handover(peer, tuple(list(waiting)[: self._events_per_relay]))
+                    return EventTransfer(peer, offers=tuple(event_number(key) for key in unasked[: self._offers]))
+                return EventTransfer(peer, tuple(list(waiting)[: self._events_per_relay]))
         return None
 
-    def handed_over(self, handover: Handover, known: tuple[int, ...]) -> None:
+    def handed_over(self, handover: EventTransfer, known: tuple[int, ...]) -> None:
         for key in handover.keys:
             held = self._held.get(key)
             if held is not None and handover.copy:
@@ -168,7 +168,7 @@ class MultiCopyMultiDestination:
         return [key for key, held in self._held.items() if held.destinations]
 
 
-class Epidemic:
+class EpidemicSpreading:
     """`Spreading` as the baseline SF does it. A broker that is met with several events at hand is first asked which
     of them it lacks, as epidemic routing exchanges summaries."""
 
@@ -200,7 +200,7 @@ class Epidemic:
             for keys in lists.values():
                 keys.pop(key, None)
 
-    def next(self, peers: Iterable[NodeId]) -> Handover | None:
+    def next(self, peers: Iterable[NodeId]) -> EventTransfer | None:
         for peer in peers:
             lacking = self._of(peer)
             if not lacking:
@@ -208,11 +208,11 @@ class Epidemic:
             asked = self._asked.setdefault(peer, {})
             unasked = [key for key in lacking if key not in asked]
             if len(unasked) > self._events_per_relay:
-                return Handover(peer, offers=tuple(self._events[key] for key in unasked[: self._offers]))
-            return Handover(peer, tuple(list(lacking)[: self._events_per_relay]))
+                return EventTransfer(peer, offers=tuple(self._events[key] for key in unasked[: self._offers]))
+            return EventTransfer(peer, tuple(list(lacking)[: self._events_per_relay]))
         return None
 
-    def handed_over(self, handover: Handover, known: tuple[int, ...]) -> None:
+    def handed_over(self, handover: EventTransfer, known: tuple[int, ...]) -> None:
         lacking, asked = self._of(handover.peer), self._asked.setdefault(handover.peer, {})
         for key in handover.keys:
             lacking.pop(key, None)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from itertools import islice
 
 from thyme.approaches.contents import Contents
-from thyme.approaches.drip.memory import event_number
+from thyme.approaches.drip.broker_memory import event_number
 from thyme.approaches.drip.options import DripOptions
 from thyme.approaches.drip.regions import Regions
 from thyme.approaches.drip.routes import BrokerRoutes

@@ -20,7 +20,7 @@ from thyme.wire.socialcast import Data, identifier
 KIND = "socialcast copy"
 
 
-class Held:
+class BufferedMessage:
     """A message in the buffer, with the hops that each of its copies has made."""
 
     __slots__ = ("content", "copies", "expires_s", "id", "metadata")
@@ -36,7 +36,7 @@ class Held:
         return Data(self.metadata, self.content, hops, copies, self.expires_s)
 
 
-class Stored(msgspec.Struct, frozen=True, array_like=True):
+class StoredCopy(msgspec.Struct, frozen=True, array_like=True):
     """A copy as the host's store keeps it."""
 
     metadata: Metadata
@@ -45,7 +45,7 @@ class Stored(msgspec.Struct, frozen=True, array_like=True):
     hops: int
 
 
-_decoder = msgspec.msgpack.Decoder(Stored)
+_decoder = msgspec.msgpack.Decoder(StoredCopy)
 
 
 class Buffer:
@@ -54,7 +54,7 @@ class Buffer:
     def __init__(self, host: Host, maximum: int) -> None:
         self._host = host
         self._maximum = maximum
-        self._held: dict[int, Held] = {}
+        self._held: dict[int, BufferedMessage] = {}
         self._order: dict[tuple[int, int], None] = {}
         self.pushed_out = 0
         for name, value in host.store.items(KIND):
@@ -68,14 +68,14 @@ class Buffer:
     def __len__(self) -> int:
         return len(self._order)
 
-    def __iter__(self) -> Iterator[Held]:
+    def __iter__(self) -> Iterator[BufferedMessage]:
         return iter(list(self._held.values()))
 
     @property
     def size_bytes(self) -> int:
         return sum(len(held.copies) * len(held.content) for held in self._held.values())
 
-    def get(self, id_: int) -> Held | None:
+    def get(self, id_: int) -> BufferedMessage | None:
         return self._held.get(id_)
 
     def add(self, data: Data, copies: Iterable[int], hops: int) -> None:
@@ -83,7 +83,7 @@ class Buffer:
         id_ = identifier(data.metadata.key)
         held = self._held.get(id_)
         if held is None:
-            held = self._held[id_] = Held(id_, data.metadata, data.content, data.expires_s)
+            held = self._held[id_] = BufferedMessage(id_, data.metadata, data.content, data.expires_s)
         for copy in copies:
             if copy in held.copies:
                 continue
@@ -113,8 +113,8 @@ class Buffer:
         """A copy that was lent is not coming back."""
         self._host.store.remove(KIND, f"{id_}/{copy}")
 
-    def _put(self, held: Held, copy: int) -> None:
-        stored = Stored(held.metadata, held.content, held.expires_s, held.copies[copy])
+    def _put(self, held: BufferedMessage, copy: int) -> None:
+        stored = StoredCopy(held.metadata, held.content, held.expires_s, held.copies[copy])
         self._host.store.put(KIND, f"{held.id}/{copy}", msgspec.msgpack.encode(stored))
 
     def expire(self, now_s: float) -> None:
@@ -125,7 +125,7 @@ class Buffer:
                     self.remove(held.id, copy)
 
 
-class Memory:
+class RecentMessages:
     """The last λ messages that this node received or published, oldest first."""
 
     def __init__(self, maximum: int) -> None:

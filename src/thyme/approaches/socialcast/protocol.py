@@ -24,7 +24,7 @@ import msgspec
 from thyme.approaches.eviction import Evictable
 from thyme.approaches.inbox import Inbox
 from thyme.approaches.interface import Capabilities, Done, Fetched, Notify, Outcome, ReactiveStore
-from thyme.approaches.socialcast.buffers import Buffer, Held, Memory
+from thyme.approaches.socialcast.buffers import Buffer, BufferedMessage, RecentMessages
 from thyme.approaches.socialcast.handovers import Handovers
 from thyme.approaches.socialcast.neighbours import Neighbour, Neighbourhood
 from thyme.approaches.socialcast.options import SocialCastOptions
@@ -78,7 +78,7 @@ class SocialCast(ReactiveStore):
         self._inbox: Inbox[NodeId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
         self._tombstones = Tombstones(host, limits.deletions)
         self.readable = ReadableContents(host, self.options.contents, self.options.read_s, self._tombstones)
-        self._memory = Memory(self.options.memory_ids)
+        self._memory = RecentMessages(self.options.memory_ids)
         lifetime_s = self.options.period_s * NEIGHBOUR_LIFETIME_PERIODS
         near = self._neighbourhood = Neighbourhood(lifetime_s, self.options.neighbours, self.options.given_ids)
         self.handovers = Handovers(host, self.options, self.buffer, near.lose, near.take_back)
@@ -274,7 +274,7 @@ class SocialCast(ReactiveStore):
                 return count
         return len(topics)
 
-    def _disseminate(self, held: Held, handovers: Iterable[Handover], takers: list[Neighbour]) -> None:
+    def _disseminate(self, held: BufferedMessage, handovers: Iterable[Handover], takers: list[Neighbour]) -> None:
         lacking = [one for one in takers if held.id not in one.received]
         hops = min(held.copies.values()) if lacking else 0
         for handover in handovers:
@@ -285,7 +285,7 @@ class SocialCast(ReactiveStore):
                 lost = partial(self._neighbourhood.lose, neighbour.node, held.id)
                 self.host.unicast(neighbour.node, held.data(hops), lost)
 
-    def _hand_over(self, held: Held, handover: Handover) -> None:
+    def _hand_over(self, held: BufferedMessage, handover: Handover) -> None:
         """Give copies to a neighbour to carry. Those that this node carries on as well need no care."""
         data = held.data(max(held.copies[copy] for copy in handover.copies), handover.copies)
         if handover.keeps:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from random import Random
 from typing import Literal, NamedTuple, Protocol
 
-from thyme.approaches.socialcast.buffers import Held
+from thyme.approaches.socialcast.buffers import BufferedMessage
 from thyme.approaches.socialcast.neighbours import Neighbour
 from thyme.approaches.socialcast.utilities import CarrierScore
 from thyme.model.ids import NodeId
@@ -31,7 +31,7 @@ class Router(Protocol):
     def begin(self, present: Mapping[NodeId, Neighbour]) -> None:
         """A period's turn: these are the neighbours."""
 
-    def handovers(self, held: Held) -> Iterable[Handover]: ...
+    def handovers(self, held: BufferedMessage) -> Iterable[Handover]: ...
 
 
 class BestCarrier:
@@ -47,14 +47,14 @@ class BestCarrier:
         self._present = present
         self._better.clear()
 
-    def handovers(self, held: Held) -> Iterable[Handover]:
+    def handovers(self, held: BufferedMessage) -> Iterable[Handover]:
         tags = held.metadata.tags
         better = self._better.get(tags)
         if better is None:
             better = self._better[tags] = self._rank(tags)
         return self._to_best(held, better) if better else ()
 
-    def _to_best(self, held: Held, better: list[Neighbour]) -> Iterator[Handover]:
+    def _to_best(self, held: BufferedMessage, better: list[Neighbour]) -> Iterator[Handover]:
         for copy in list(held.copies):
             best = next((neighbour for neighbour in better if held.id not in neighbour.received), None)
             if best is None:
@@ -79,7 +79,7 @@ class RandomCarrier:
     def begin(self, present: Mapping[NodeId, Neighbour]) -> None:
         self._present = list(present.values())
 
-    def handovers(self, held: Held) -> Iterator[Handover]:
+    def handovers(self, held: BufferedMessage) -> Iterator[Handover]:
         for copy in list(held.copies):
             drawn = self._random.randrange(len(self._present) + 1)
             if drawn < len(self._present) and held.id not in self._present[drawn].received:
@@ -95,7 +95,7 @@ class Epidemic:
     def begin(self, present: Mapping[NodeId, Neighbour]) -> None:
         self._present = list(present.values())
 
-    def handovers(self, held: Held) -> Iterator[Handover]:
+    def handovers(self, held: BufferedMessage) -> Iterator[Handover]:
         copy = min(held.copies)
         for neighbour in self._present:
             if held.id not in neighbour.received:
@@ -111,7 +111,7 @@ class SprayAndWait:
     def begin(self, present: Mapping[NodeId, Neighbour]) -> None:
         self._present = list(present.values())
 
-    def handovers(self, held: Held) -> Iterator[Handover]:
+    def handovers(self, held: BufferedMessage) -> Iterator[Handover]:
         for neighbour in self._present:
             if len(held.copies) < 2:
                 return
@@ -130,7 +130,7 @@ class Prophet:
     def begin(self, present: Mapping[NodeId, Neighbour]) -> None:
         self._present = list(present.values())
 
-    def handovers(self, held: Held) -> Iterator[Handover]:
+    def handovers(self, held: BufferedMessage) -> Iterator[Handover]:
         tags = held.metadata.tags
         own = self._own.score(tags)
         for neighbour in self._present:

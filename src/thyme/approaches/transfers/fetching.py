@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Generic
 
-from thyme.approaches.drafts import KIND, MAX_DRAFTS, drop_draft, key_of_draft
 from thyme.approaches.interface import Failure, Fetched, Outcome
+from thyme.approaches.partial_contents import KIND, MAX_DRAFTS, drop_draft, key_of_draft
 from thyme.approaches.requests import Requests
 from thyme.approaches.transfers.supplies import Source, TransferOptions
 from thyme.approaches.transfers.transfer import Known, Transfer, TransferContext

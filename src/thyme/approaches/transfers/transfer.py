@@ -4,8 +4,8 @@ First comes the list of chunks, which the content's digest vouches for, then the
 a free place in their window. A chunk is compared with its digest before it is written, so one that a source made up or
 damaged costs that source its part in the transfer and nothing else. Memory holds only the chunks that are under way or
 on their way to the disk. What a source that falls silent was asked for is asked of others; when all are silent and some
-gave something before, they are asked anew for a while. What has arrived stays in the store as a draft (`drafts`), and
-whoever asks for the content again, after a restart too, goes on from there.
+gave something before, they are asked anew for a while. What has arrived stays in the store as a draft
+(`partial_contents`), and whoever asks for the content again, after a restart too, goes on from there.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Generic
 
 import msgspec
 
-from thyme.approaches.drafts import Draft
 from thyme.approaches.interface import Failure, Fetched, Outcome
+from thyme.approaches.partial_contents import PartialContent
 from thyme.approaches.requests import Requests
 from thyme.approaches.transfers.supplies import REST_S, Chunk, Source, Supply, TransferOptions
 from thyme.host import Host, StoreFull
@@ -90,7 +90,7 @@ class Transfer(Generic[Source]):
         self._step = context.part_bytes()
         self._known = known
         """Parts that need not be asked for, by offset."""
-        self._draft = Draft(context.host.store, metadata)
+        self._draft = PartialContent(context.host.store, metadata)
         self._sources = deque(sources)
         self._giving: list[Source] = []
         """Those that gave something …"""

@@ -23,7 +23,7 @@ STEP_S = 1.0
 """Between two positions of a device that is carried."""
 
 
-class Crowd(Protocol):
+class FaultTarget(Protocol):
     """What faults happen to."""
 
     machines: Machines
@@ -43,11 +43,11 @@ class Fault(msgspec.Struct, frozen=True, tag=str.lower):
     node: int = 0
     lasts_s: float = 0.0
 
-    def begin(self, crowd: Crowd) -> None:
+    def begin(self, crowd: FaultTarget) -> None:
         """Of a device that runs."""
         raise NotImplementedError
 
-    def _later(self, crowd: Crowd, action: partial[None]) -> None:
+    def _later(self, crowd: FaultTarget, action: partial[None]) -> None:
         crowd.machines.at(crowd.machines.now_s + self.lasts_s, action)
 
 
@@ -57,7 +57,7 @@ class Kill(Fault, frozen=True):
     wiped: bool = False
     """Whether it comes back with an empty disk."""
 
-    def begin(self, crowd: Crowd) -> None:
+    def begin(self, crowd: FaultTarget) -> None:
         device = crowd.devices[self.node]
         crowd.lose(device, store=self.wiped)
         self._later(crowd, partial(crowd.start, device))
@@ -66,7 +66,7 @@ class Kill(Fault, frozen=True):
 class Pause(Fault, frozen=True):
     """The process stops, and its clocks go on."""
 
-    def begin(self, crowd: Crowd) -> None:
+    def begin(self, crowd: FaultTarget) -> None:
         machine = crowd.devices[self.node].running()
         machine.held += 1
         if self.lasts_s > PEERS_WAIT_S:
@@ -80,7 +80,7 @@ class Slow(Fault, frozen=True):
     stall_s: float = 0.5
     run_s: float = 0.05
 
-    def begin(self, crowd: Crowd) -> None:
+    def begin(self, crowd: FaultTarget) -> None:
         machines, machine = crowd.machines, crowd.devices[self.node].running()
         end_s = machines.now_s + self.lasts_s
 
@@ -99,7 +99,7 @@ class Slow(Fault, frozen=True):
 class Suspend(Fault, frozen=True):
     """The device sleeps: its monotonic clock stops."""
 
-    def begin(self, crowd: Crowd) -> None:
+    def begin(self, crowd: FaultTarget) -> None:
         machine = crowd.devices[self.node].running()
         if not machine.suspended:
             crowd.machines.suspend(machine, self.lasts_s)
@@ -112,7 +112,7 @@ class SetClock(Fault, frozen=True):
 
     to_s: float = 0.0
 
-    def begin(self, crowd: Crowd) -> None:
+    def begin(self, crowd: FaultTarget) -> None:
         device = crowd.devices[self.node]
         device.wrong_s = device.running().wrong_s = self.to_s
 
@@ -120,7 +120,7 @@ class SetClock(Fault, frozen=True):
 class Move(Fault, frozen=True):
     """The device gets other addresses."""
 
-    def begin(self, crowd: Crowd) -> None:
+    def begin(self, crowd: FaultTarget) -> None:
         device = crowd.devices[self.node]
         if device.everywhere:
             device.moves += 1
@@ -132,7 +132,7 @@ class Walk(Fault, frozen=True):
 
     to_m: tuple[float, float] = (0.0, 0.0)
 
-    def begin(self, crowd: Crowd) -> None:
+    def begin(self, crowd: FaultTarget) -> None:
         machines, device = crowd.machines, crowd.devices[self.node]
         start, start_s = device.place, machines.now_s
         x_m, y_m = self.to_m
@@ -149,7 +149,7 @@ class Walk(Fault, frozen=True):
 class Unplug(Fault, frozen=True):
     """The device's interface goes down, and up again."""
 
-    def begin(self, crowd: Crowd) -> None:
+    def begin(self, crowd: FaultTarget) -> None:
         machine = crowd.devices[self.node].running()
         machine.unplugged += 1
         self._later(crowd, partial(machine.plug))
@@ -162,7 +162,7 @@ class BadDisk(Fault, frozen=True):
     commit_s: float = 0.0
     """If it is slow: how long it takes."""
 
-    def begin(self, crowd: Crowd) -> None:
+    def begin(self, crowd: FaultTarget) -> None:
         disk = crowd.devices[self.node].disk
         crowd.reach(f"{self.how} disk")
         match self.how:
@@ -178,7 +178,7 @@ class BadDisk(Fault, frozen=True):
 class Partition(Fault, frozen=True):
     """The devices below `node` are cut off from the others."""
 
-    def begin(self, crowd: Crowd) -> None:
+    def begin(self, crowd: FaultTarget) -> None:
         machines = crowd.machines
         machines.parts = parts = {str(index): 1 for index in range(self.node)}
 
@@ -196,7 +196,7 @@ class Storm(Fault, frozen=True):
 
     weather: Weather = Weather()
 
-    def begin(self, crowd: Crowd) -> None:
+    def begin(self, crowd: FaultTarget) -> None:
         machines, weather = crowd.machines, self.weather
         machines.weather = weather
 
@@ -213,7 +213,7 @@ class Intrude(Fault, frozen=True):
 
     per_s: float = 20.0
 
-    def begin(self, crowd: Crowd) -> None:
+    def begin(self, crowd: FaultTarget) -> None:
         Intruder(crowd.machines, Random(f"intruder/{self.at_s}"), self.per_s, self.lasts_s).begin()
 
 

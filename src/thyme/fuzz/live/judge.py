@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from thyme.approaches.registry import find_approach
 from thyme.fuzz.live.histories import ACTIVE_S, QUERIES, SETTLE_S, History
-from thyme.fuzz.live.playing import END_S, Evidence, Inserted, Subscribed
+from thyme.fuzz.live.playing import END_S, HistoryEvidence, Inserted, LiveSubscription
 
 MAX_OFF_S = 1.5
 """A crowd's time may be off by this much if most clocks are right."""
@@ -29,7 +29,7 @@ RECORDS = 400
 MAX_TIMERS = 400
 
 
-def judge(history: History, evidence: Evidence) -> list[str]:
+def judge(history: History, evidence: HistoryEvidence) -> list[str]:
     """Which promises were broken, and how."""
     broken = [f"internal error: {text}" for text in evidence.failures]
     broken += _judge_notices(history, evidence)
@@ -43,7 +43,7 @@ def judge(history: History, evidence: Evidence) -> list[str]:
     return broken
 
 
-def _judge_lost(history: History, evidence: Evidence, *, past: bool) -> Iterator[str]:
+def _judge_lost(history: History, evidence: HistoryEvidence, *, past: bool) -> Iterator[str]:
     """`past`: whether what was inserted before a subscription counts."""
     liar = history.liar
     for one in sorted(evidence.subscriptions, key=lambda one: (one.node, one.sid)):
@@ -62,7 +62,7 @@ def _judge_lost(history: History, evidence: Evidence, *, past: bool) -> Iterator
                 yield f"not notified{late}: node {one.node}, subscription {one.sid}, {name}@{owner}"
 
 
-def _judge_notices(history: History, evidence: Evidence) -> Iterator[str]:
+def _judge_notices(history: History, evidence: HistoryEvidence) -> Iterator[str]:
     known = {(one.node, one.sid): one for one in evidence.subscriptions}
     for (node, sid, name, owner), count in sorted(evidence.notices.items()):
         if history.liar in (node, owner):
@@ -79,7 +79,7 @@ def _judge_notices(history: History, evidence: Evidence) -> Iterator[str]:
             yield f"notified of what does not match: {what}"
 
 
-def _judge_searches(history: History, evidence: Evidence) -> Iterator[str]:
+def _judge_searches(history: History, evidence: HistoryEvidence) -> Iterator[str]:
     for node, found in sorted(evidence.found.items()):
         for (name, owner), made in evidence.objects.items():
             if history.liar in (node, owner) or owner not in history.crowd_of(node):
@@ -95,7 +95,7 @@ def _judge_searches(history: History, evidence: Evidence) -> Iterator[str]:
             yield f"not retrieved: node {node}, {name}@{owner}: {str(content)[:80]}"
 
 
-def _judge_nodes(history: History, evidence: Evidence) -> Iterator[str]:
+def _judge_nodes(history: History, evidence: HistoryEvidence) -> Iterator[str]:
     most = RECORDS + RECORDS_EACH * (len(evidence.objects) + len(evidence.subscriptions) + len(evidence.notices))
     for node, remains in sorted(evidence.remains.items()):
         if node == history.liar:
@@ -114,7 +114,7 @@ def _judge_nodes(history: History, evidence: Evidence) -> Iterator[str]:
             yield f"node {node} holds {remains.records} records and {remains.timers} timers"
 
 
-def _matches(one: Subscribed, made: Inserted) -> bool:
+def _matches(one: LiveSubscription, made: Inserted) -> bool:
     _, wanted, unwanted = QUERIES[one.query]
     tags = set(made.tags)
     return any(tags.issuperset(some) for some in wanted) and not tags.intersection(unwanted)

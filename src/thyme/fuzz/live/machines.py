@@ -27,7 +27,7 @@ import msgspec
 from thyme.fuzz.live.channel import Channel
 from thyme.live.link.addresses import GROUP_4, Address, family_of
 from thyme.live.link.sealing import MAGIC, VERSION_AT
-from thyme.live.link.sockets import DatagramReceiver, Endpoint, EndpointOptions
+from thyme.live.link.sockets import DatagramEndpoint, DatagramReceiver, EndpointOptions
 
 EPOCH_S = 1_800_000_000.0
 """Time of a correct clock when a history begins."""
@@ -171,7 +171,7 @@ class Machine:
     def entropy(self, size_bytes: int) -> bytes:
         return self._random.randbytes(size_bytes)
 
-    async def open(self, address: Address, receiver: DatagramReceiver, options: EndpointOptions) -> Endpoint:
+    async def open(self, address: Address, receiver: DatagramReceiver, options: EndpointOptions) -> DatagramEndpoint:
         endpoint = VirtualEndpoint(self, self._machines, address, receiver, options)
         self.endpoints.append(endpoint)
         return endpoint

@@ -30,7 +30,7 @@ from thyme.fuzz.live.histories import (
     Subscribe,
     Unsubscribe,
 )
-from thyme.fuzz.live.liar import corrupt
+from thyme.fuzz.live.lying_member import corrupt
 from thyme.fuzz.live.machines import EPOCH_S, Machines
 from thyme.live import Node
 from thyme.live.node.clock import Clock
@@ -87,7 +87,7 @@ class Inserted(msgspec.Struct):
         return self.acknowledged_s is not None and not self.deletion_begun and not self.lost
 
 
-class Subscribed(msgspec.Struct):
+class LiveSubscription(msgspec.Struct):
     node: int
     query: int
     sid: int
@@ -111,11 +111,11 @@ Notified = tuple[int, int, str, int]
 """A node (index), its subscription (sid), and an object (name, owner's index)."""
 
 
-class Evidence(msgspec.Struct):
+class HistoryEvidence(msgspec.Struct):
     """What was done, and what applications saw."""
 
     objects: dict[tuple[str, int], Inserted] = {}
-    subscriptions: list[Subscribed] = []
+    subscriptions: list[LiveSubscription] = []
     notices: Counter[Notified] = msgspec.field(default_factory=Counter)
     """How often a node was notified of an object."""
     early: frozenset[Notified] = frozenset()
@@ -189,7 +189,7 @@ class Player:
         self.history = history
         self.channel = Channel(_places(history), WifiModel(), history.seed) if history.radio else None
         self.machines = Machines(history.seed, self.channel)
-        self.evidence = Evidence()
+        self.evidence = HistoryEvidence()
         families = history.families or ("46",) * history.nodes
         self.devices = [
             VirtualDevice(self.machines, index, place, families[index], history.commit_s, everywhere=history.everywhere)
@@ -199,7 +199,7 @@ class Player:
         self.told_s: dict[Notified, float] = {}
         """When a node was last notified, unless it has lost its store since."""
 
-    def play(self) -> Evidence:
+    def play(self) -> HistoryEvidence:
         logger = logging.getLogger("thyme.live")
         before, warnings = (logger.level, logger.propagate), _Warnings(self.evidence.states)
         logger.addHandler(warnings)
@@ -395,7 +395,9 @@ class Player:
 
     def _subscribe(self, device: VirtualDevice, query: int) -> None:
         def done(stream: Any) -> None:
-            self.evidence.subscriptions.append(Subscribed(device.index, query, stream.key.sid, self.machines.now_s))
+            self.evidence.subscriptions.append(
+                LiveSubscription(device.index, query, stream.key.sid, self.machines.now_s)
+            )
 
         self._do(device, f"subscribe {QUERIES[query][0]}", lambda node: node.subscribe(QUERIES[query][0]), done)
 
@@ -432,7 +434,7 @@ class Player:
             if device.machine is not None:
                 evidence.failures += [str(context) for context in device.machine.loop.failures]
 
-    async def _ask_for_more(self, device: VirtualDevice, node: Node, one: Subscribed) -> None:
+    async def _ask_for_more(self, device: VirtualDevice, node: Node, one: LiveSubscription) -> None:
         """Past matches come in batches."""
         try:
             while node.remaining(one.sid):

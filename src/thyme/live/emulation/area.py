@@ -115,7 +115,7 @@ class AirOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise InputError(f"delay is {self.delay_s} s and jitter {self.jitter_s} s; expected 0 to below 10 s")
 
 
-class Area:
+class EmulatedArea:
     """Positions and cuts, which change while the crowd runs."""
 
     def __init__(self, options: AirOptions, places: list[Point], seed: int) -> None:

@@ -20,20 +20,20 @@ from thyme.live.emulation.closed_loop import ClosedLoop
 from thyme.live.emulation.meter import Meter
 from thyme.live.emulation.orders import (
     Did,
-    Fetch,
+    FetchOrder,
     Issue,
-    Leave,
+    LeaveOrder,
     Life,
     Listens,
     Loop,
     Meet,
+    MemberState,
     Metered,
     Order,
     ReadMeter,
     Rest,
     Share,
     Stand,
-    State,
     line,
     read_life,
     read_order,
@@ -69,7 +69,7 @@ class SingleObjects:
         number, ended = self._user.numbers.take(), self._timed(order.oid)
         self._user.insert(number, order.oid, content, (order.tag,), b"", ended, order.replicate)
 
-    def fetch(self, order: Fetch) -> None:
+    def fetch(self, order: FetchOrder) -> None:
         known = self._notified.get(order.oid)
         if known is None:
             self._wanted.add(order.oid)
@@ -120,7 +120,7 @@ class Member:
         say(Listens(*self._device.address))
         telling = asyncio.ensure_future(self._tell())
         try:
-            while (order := await orders.get()) is not None and not isinstance(order, Leave):
+            while (order := await orders.get()) is not None and not isinstance(order, LeaveOrder):
                 await self._obey(order)
         finally:
             telling.cancel()
@@ -129,7 +129,7 @@ class Member:
             if hasattr(self._store, "close"):
                 await self._store.close()
 
-    async def _obey(self, order: Meet | Issue | Stand | Loop | Rest | ReadMeter | Share | Fetch) -> None:
+    async def _obey(self, order: Meet | Issue | Stand | Loop | Rest | ReadMeter | Share | FetchOrder) -> None:
         match order:
             case Meet():
                 await self._device.connect(order.peers)
@@ -140,7 +140,7 @@ class Member:
                 self._device.host.place(order.place, moving=order.moving)
             case Share():
                 self._objects.share(order)
-            case Fetch():
+            case FetchOrder():
                 self._objects.fetch(order)
             case _ if self._meter is not None:
                 self._use(order, self._meter)
@@ -162,12 +162,12 @@ class Member:
             say(self.state())
             await asyncio.sleep(STATE_EVERY_S)
 
-    def state(self) -> State:
+    def state(self) -> MemberState:
         approach = self._device.approach
         cell = getattr(getattr(approach, "cell", None), "place", None)
         held = {name: count for name, count, _ in approach.stored()}
         neighbours = tuple(sorted(int(node) for node in self._device.neighbours()))
-        return State(self._device.joined.is_set(), cell, neighbours, held, self._notified, self._user.busy)
+        return MemberState(self._device.joined.is_set(), cell, neighbours, held, self._notified, self._user.busy)
 
 
 def say(what: Any) -> None:

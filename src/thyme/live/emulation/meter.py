@@ -61,7 +61,7 @@ IDLE: Purpose = (RUNNING, "")
 _purpose: ContextVar[Purpose] = ContextVar("purpose", default=IDLE)
 
 
-class Tally(msgspec.Struct):
+class WorkCount(msgspec.Struct):
     """Work for one purpose."""
 
     count: int = 0
@@ -73,7 +73,7 @@ class Tally(msgspec.Struct):
     received_bytes: int = 0
     awake_s: float = 0.0
 
-    def add(self, other: Tally) -> None:
+    def add(self, other: WorkCount) -> None:
         for name in self.__struct_fields__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
@@ -84,7 +84,7 @@ class Account(msgspec.Struct, frozen=True):
     seconds: float
     cpu_s: float
     """Of the whole process."""
-    tallies: dict[str, Tally]
+    tallies: dict[str, WorkCount]
 
 
 class Meter:
@@ -94,7 +94,7 @@ class Meter:
         self._host = host
         self._tail_s = tail_s
         self._handle: Callable[[NodeId, Message], None] | None = host.receive
-        self._tallies: dict[Purpose, Tally] = {}
+        self._tallies: dict[Purpose, WorkCount] = {}
         self._began_s = self._began_cpu_s = self._awake_until_s = 0.0
         self.under_way = ""
         """The operation that the user waits for."""
@@ -139,7 +139,7 @@ class Meter:
         self._keep_awake(tally)
 
     @contextmanager
-    def _for(self, purpose: Purpose, tally: Tally) -> Iterator[None]:
+    def _for(self, purpose: Purpose, tally: WorkCount) -> Iterator[None]:
         token, began_s = _purpose.set(purpose), time.thread_time()
         try:
             yield
@@ -147,13 +147,13 @@ class Meter:
             tally.cpu_s += time.thread_time() - began_s
             _purpose.reset(token)
 
-    def _keep_awake(self, tally: Tally) -> None:
+    def _keep_awake(self, tally: WorkCount) -> None:
         until_s = time.monotonic() + self._tail_s
         tally.awake_s += min(self._tail_s, until_s - self._awake_until_s)
         self._awake_until_s = until_s
 
-    def _tally(self, purpose: Purpose) -> Tally:
-        return self._tallies.setdefault(purpose, Tally())
+    def _tally(self, purpose: Purpose) -> WorkCount:
+        return self._tallies.setdefault(purpose, WorkCount())
 
 
 def purpose_of(message: Message, under_way: str) -> tuple[Purpose, bool]:

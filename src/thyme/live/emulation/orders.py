@@ -68,17 +68,17 @@ class Share(msgspec.Struct, frozen=True, tag="share"):
     replicate: bool
 
 
-class Fetch(msgspec.Struct, frozen=True, tag="fetch"):
+class FetchOrder(msgspec.Struct, frozen=True, tag="fetch"):
     """Retrieve an object as soon as you are notified of it."""
 
     oid: str
 
 
-class Leave(msgspec.Struct, frozen=True, tag="leave"):
+class LeaveOrder(msgspec.Struct, frozen=True, tag="leave"):
     pass
 
 
-Order = Meet | Issue | Stand | Loop | Rest | ReadMeter | Share | Fetch | Leave
+Order = Meet | Issue | Stand | Loop | Rest | ReadMeter | Share | FetchOrder | LeaveOrder
 
 
 class Listens(msgspec.Struct, frozen=True, tag="listens"):
@@ -86,7 +86,7 @@ class Listens(msgspec.Struct, frozen=True, tag="listens"):
     port: int
 
 
-class State(msgspec.Struct, frozen=True, tag="state"):
+class MemberState(msgspec.Struct, frozen=True, tag="state"):
     """A member's state, reported periodically."""
 
     joined: bool
@@ -110,7 +110,7 @@ class Did(msgspec.Struct, frozen=True, tag="did"):
     failure: str
 
 
-Said = Listens | State | Metered | Did
+Said = Listens | MemberState | Metered | Did
 
 read_order = msgspec.json.Decoder(Order).decode
 read_said = msgspec.json.Decoder(Said).decode

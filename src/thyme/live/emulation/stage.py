@@ -18,22 +18,22 @@ from typing import Any
 import msgspec
 
 from thyme.approaches.user import UserOptions
-from thyme.live.emulation.air import Air
-from thyme.live.emulation.area import Area
+from thyme.live.emulation.area import EmulatedArea
 from thyme.live.emulation.orders import (
     Did,
     Issue,
-    Leave,
+    LeaveOrder,
     Life,
     Listens,
     Meet,
+    MemberState,
     Metered,
     Order,
     Stand,
-    State,
     line,
     read_said,
 )
+from thyme.live.emulation.pair_sockets import Air
 from thyme.live.link.link import LinkOptions
 from thyme.live.node.device import DeviceOptions
 from thyme.live.store.room import DiskOptions
@@ -89,12 +89,12 @@ class StageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """With a meter on every device: how long a radio is awake after a frame."""
 
 
-class Member:
+class MemberProcess:
     """One process, as the stage sees it."""
 
     def __init__(self) -> None:
         self.process: asyncio.subprocess.Process | None = None
-        self.state: State | None = None
+        self.state: MemberState | None = None
         self.listening = asyncio.Event()
         self.lives = 0
 
@@ -106,11 +106,11 @@ class Member:
 class Stage:
     """A crowd of processes in an area. Enter it to have it run; leave it, and all members have left."""
 
-    def __init__(self, area: Area, options: StageOptions, folder: Path) -> None:
+    def __init__(self, area: EmulatedArea, options: StageOptions, folder: Path) -> None:
         self.area = area
         self.options = options
         self._folder = folder
-        self.members = [Member() for _ in area.places]
+        self.members = [MemberProcess() for _ in area.places]
         self.air = Air(area)
         self.epoch_s = time.time()
         self._starting = asyncio.Semaphore(START_TOGETHER)
@@ -143,7 +143,7 @@ class Stage:
         running = [member.process for member in self.members if member.on and member.process is not None]
         for node, member in enumerate(self.members):
             if member.on:
-                self.order(node, Leave())
+                self.order(node, LeaveOrder())
         with suppress(TimeoutError):
             async with asyncio.timeout(LEAVE_S):
                 await asyncio.gather(*(process.wait() for process in running))
@@ -248,14 +248,14 @@ class Stage:
         store = str(self._folder / STORES / str(node))
         return Life(device, store, self.epoch_s, options.users, options.seed, options.tail_s)
 
-    async def _read(self, node: int, member: Member, process: asyncio.subprocess.Process) -> None:
+    async def _read(self, node: int, member: MemberProcess, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None
         async for text in process.stdout:
             match read_said(text):
                 case Listens(host, port):
                     self.air.settle(node, (host, port))
                     member.listening.set()
-                case State() as state:
+                case MemberState() as state:
                     member.state = state
                 case Metered() | Did() as answer:
                     if self.answered is not None:
@@ -263,7 +263,7 @@ class Stage:
         await process.wait()
         self.air.settle(node, None)
 
-    def _write(self, member: Member, what: Any) -> None:
+    def _write(self, member: MemberProcess, what: Any) -> None:
         assert member.process is not None
         assert member.process.stdin is not None
         with suppress(OSError, RuntimeError):  # it has just ended

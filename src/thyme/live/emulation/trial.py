@@ -15,7 +15,7 @@ from random import Random
 import msgspec
 
 from thyme.drafts import drafted
-from thyme.live.emulation.area import AirOptions, Area, scattered
+from thyme.live.emulation.area import AirOptions, EmulatedArea, scattered
 from thyme.live.emulation.stage import Stage, StageOptions
 from thyme.live.node.logs.log import read_log
 from thyme.model.errors import InputError
@@ -106,7 +106,9 @@ class Trial:
     def __init__(self, options: TrialOptions, folder: Path) -> None:
         seed = options.stage.seed
         self.options = options
-        self.stage = Stage(Area(options.air, scattered(options.air, options.nodes, seed), seed), options.stage, folder)
+        self.stage = Stage(
+            EmulatedArea(options.air, scattered(options.air, options.nodes, seed), seed), options.stage, folder
+        )
         self.operations: list[Operation] = []
         self.begun_s: float | None = None
         """When the workload began, by the crowd's time."""

@@ -15,10 +15,10 @@ from random import Random
 import msgspec
 
 from thyme.approaches.user import BY_HAND
-from thyme.live.emulation.area import AirOptions, Area
+from thyme.live.emulation.area import AirOptions, EmulatedArea
 from thyme.live.emulation.closed_loop import LoopOptions, Role
 from thyme.live.emulation.meter import Account
-from thyme.live.emulation.orders import Did, Fetch, Issue, Loop, Metered, ReadMeter, Rest, Share
+from thyme.live.emulation.orders import Did, FetchOrder, Issue, Loop, Metered, ReadMeter, Rest, Share
 from thyme.live.emulation.stage import Stage, StageOptions
 from thyme.live.link.link import LinkOptions
 from thyme.live.link.paths import PathOptions
@@ -60,13 +60,13 @@ class UseCaseOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seed: int = 1
 
 
-class Fetched(msgspec.Struct, frozen=True):
+class FetchResult(msgspec.Struct, frozen=True):
     size_bytes: int
     latency_s: float
     failure: str = ""
 
 
-class Played(msgspec.Struct, frozen=True):
+class UseCaseResult(msgspec.Struct, frozen=True):
     """Measurements besides the logs."""
 
     begin_s: float
@@ -75,8 +75,8 @@ class Played(msgspec.Struct, frozen=True):
     roles: dict[int, Role]
     idle: dict[int, Account]
     used: dict[int, Account]
-    fetched: tuple[Fetched, ...]
-    orphaned: Fetched | None
+    fetched: tuple[FetchResult, ...]
+    orphaned: FetchResult | None
     """The object whose publisher had been killed."""
     air_late_s: float
     """By how much a datagram was late on average because this machine was busy, …"""
@@ -84,12 +84,12 @@ class Played(msgspec.Struct, frozen=True):
     """… and how much of the time of the closed loop the channel was in use."""
 
 
-def play_use_case(options: UseCaseOptions, folder: Path) -> tuple[Played, list[Path]]:
+def play_use_case(options: UseCaseOptions, folder: Path) -> tuple[UseCaseResult, list[Path]]:
     """Play it to its end; with the logs of the members."""
     return run(_play(options, folder))
 
 
-async def _play(options: UseCaseOptions, folder: Path) -> tuple[Played, list[Path]]:
+async def _play(options: UseCaseOptions, folder: Path) -> tuple[UseCaseResult, list[Path]]:
     case = UseCase(options, folder)
     return await case.play(), case.stage.logs()
 
@@ -106,12 +106,12 @@ class UseCase:
         stage = StageOptions(
             "dcs", settings, options.seed, BY_HAND, link=LinkOptions(paths=paths), tail_s=options.tail_s
         )
-        self.stage = Stage(Area(options.air, self._places(), options.seed), stage, folder)
+        self.stage = Stage(EmulatedArea(options.air, self._places(), options.seed), stage, folder)
         self.stage.answered = self._answered
         self._accounts: dict[int, Account] = {}
         self._done: dict[str, Did] = {}
 
-    async def play(self) -> Played:
+    async def play(self) -> UseCaseResult:
         options, stage = self._options, self.stage
         nodes = range(options.nodes)
         try:
@@ -135,7 +135,9 @@ class UseCase:
             for node in nodes:  # nothing is asked of them any more, and goodbyes take long
                 stage.kill(node)
             await stage.close()
-        return Played(begin_s, end_s, self.roles, idle, used, fetched, orphaned, late_s, busy_s / (end_s - begin_s))
+        return UseCaseResult(
+            begin_s, end_s, self.roles, idle, used, fetched, orphaned, late_s, busy_s / (end_s - begin_s)
+        )
 
     @property
     def _busy_s(self) -> float:
@@ -182,7 +184,7 @@ class UseCase:
                 return
             await asyncio.sleep(LOOK_S)
 
-    async def _fetch_all(self) -> tuple[Fetched, ...]:
+    async def _fetch_all(self) -> tuple[FetchResult, ...]:
         if not self._options.sizes:
             return ()
         await self._subscribe()
@@ -191,19 +193,19 @@ class UseCase:
         for size_bytes, copy in wanted:
             oid = f"image{size_bytes}-{copy}"
             failure = (await self._ordered(0, Share(oid, LARGE, size_bytes, replicate=False))).failure
-            did = await self._ordered(1, Fetch(oid)) if not failure else Did(oid, 0.0, failure)
-            fetched.append(Fetched(size_bytes, did.latency_s, did.failure))
+            did = await self._ordered(1, FetchOrder(oid)) if not failure else Did(oid, 0.0, failure)
+            fetched.append(FetchResult(size_bytes, did.latency_s, did.failure))
         return tuple(fetched)
 
-    async def _fetch_orphan(self) -> Fetched:
+    async def _fetch_orphan(self) -> FetchResult:
         if not self._options.sizes:
             await self._subscribe()
         size_bytes = LoopOptions().size_bytes
         await self._ordered(0, Share(LAST, LARGE, size_bytes, replicate=True))
         await asyncio.sleep(1.0)
         self.stage.kill(0)
-        did = await self._ordered(1, Fetch(LAST))
-        return Fetched(size_bytes, did.latency_s, did.failure)
+        did = await self._ordered(1, FetchOrder(LAST))
+        return FetchResult(size_bytes, did.latency_s, did.failure)
 
     async def _subscribe(self) -> None:
         """The second node, in the other cell, will be notified of what the first one shares."""
@@ -211,7 +213,7 @@ class UseCase:
         self.stage.order(1, Issue(operation))
         await asyncio.sleep(1.0)
 
-    async def _ordered(self, node: int, order: Share | Fetch) -> Did:
+    async def _ordered(self, node: int, order: Share | FetchOrder) -> Did:
         self._done.pop(order.oid, None)
         self.stage.order(node, order)
         try:

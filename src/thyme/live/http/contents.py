@@ -13,7 +13,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
-from thyme.live.failures import Fault, OperationError
+from thyme.live.failures import OperationError, RequestError
 from thyme.live.http.limits import PROGRESS_S, HttpOptions
 from thyme.live.node.node import Node
 from thyme.live.views import RetrievalView
@@ -26,7 +26,7 @@ RUNNING, DONE, FAILED, PAUSED = "running", "done", "failed", "paused"
 Changed = Callable[[RetrievalView], None]
 
 
-class Contents:
+class RetrievedContents:
     """The retrieved contents of one node."""
 
     def __init__(self, node: Node, folder: Path, options: HttpOptions, changed: Changed) -> None:
@@ -66,7 +66,9 @@ class Contents:
         if task := self._tasks.get(metadata.key):
             await asyncio.wait({task})
         if not file.exists():
-            raise self._errors.get(metadata.key) or Fault(409, "paused", f"the retrieval of {metadata.key} was paused")
+            raise self._errors.get(metadata.key) or RequestError(
+                409, "paused", f"the retrieval of {metadata.key} was paused"
+            )
         os.utime(file)
         return file
 

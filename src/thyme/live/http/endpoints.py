@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from thyme import __version__
-from thyme.live.failures import Fault, Problem, Refusal, problem_of
+from thyme.live.failures import Problem, Refusal, RequestError, problem_of
 from thyme.model.errors import InputError
 
 Handler = Callable[[Request, Any], Awaitable[Any]]
@@ -97,12 +97,12 @@ async def answer_error(_: Request, error: Exception) -> Response:
 
 async def _body(request: Request, takes: Any, most_bytes: int) -> Any:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise Fault(415, "request", "send the request as JSON, with Content-Type: application/json")
+        raise RequestError(415, "request", "send the request as JSON, with Content-Type: application/json")
     pieces, size = [], 0
     async for piece in request.stream():
         size += len(piece)
         if size > most_bytes:
-            raise Fault(413, "request", f"the request has more than {most_bytes} bytes")
+            raise RequestError(413, "request", f"the request has more than {most_bytes} bytes")
         pieces.append(piece)
     try:
         return msgspec.json.decode(b"".join(pieces), type=takes)

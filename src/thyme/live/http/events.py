@@ -18,14 +18,14 @@ from typing import Any
 import msgspec
 from starlette.responses import StreamingResponse
 
-from thyme.live.failures import Fault
+from thyme.live.failures import RequestError
 from thyme.live.http.limits import HEARTBEAT_S, HttpOptions
 
 RETRY_MS = 1_000
 LIFE_BYTES = 4
 
 
-class Event(msgspec.Struct, frozen=True):
+class NodeEvent(msgspec.Struct, frozen=True):
     number: int
     kind: str
     data: bytes
@@ -34,7 +34,7 @@ class Event(msgspec.Struct, frozen=True):
     """The subscription it is about, if it is about one."""
 
 
-Wanted = Callable[[Event], bool]
+Wanted = Callable[[NodeEvent], bool]
 
 
 class Events:
@@ -43,7 +43,7 @@ class Events:
     def __init__(self, options: HttpOptions) -> None:
         self._options = options
         self._life = token_hex(LIFE_BYTES)
-        self._kept: deque[Event] = deque(maxlen=options.kept_events)
+        self._kept: deque[NodeEvent] = deque(maxlen=options.kept_events)
         self._next = 0
         self._readers: set[asyncio.Event] = set()
         self._ended = False
@@ -58,7 +58,7 @@ class Events:
         return len(self._readers)
 
     def put(self, kind: str, data: Any, sid: int | None = None) -> None:
-        self._kept.append(Event(self._next, kind, msgspec.json.encode(data), sid))
+        self._kept.append(NodeEvent(self._next, kind, msgspec.json.encode(data), sid))
         self._next += 1
         self._wake()
 
@@ -74,7 +74,7 @@ class Events:
         when `ends` returns true and all events were sent.
         """
         if len(self._readers) >= self._options.streams:
-            raise Fault(503, "busy", f"{len(self._readers)} streams are open, which is the limit; close one")
+            raise RequestError(503, "busy", f"{len(self._readers)} streams are open, which is the limit; close one")
         first = self._first_after(after)
         return StreamingResponse(
             self._lines(first, wanted, ends), media_type="text/event-stream", headers={"x-accel-buffering": "no"}
@@ -106,7 +106,7 @@ class Events:
         finally:
             self._readers.discard(changed)
 
-    def _from(self, first: int) -> tuple[list[Event], int]:
+    def _from(self, first: int) -> tuple[list[NodeEvent], int]:
         """The kept events from this number on, and how many of those asked for are not kept any more."""
         oldest = self._next - len(self._kept)
         skipped = max(0, first - oldest)
@@ -119,7 +119,7 @@ class Events:
             return oldest
         return min(int(number) + 1, self._next)
 
-    def _line(self, event: Event) -> bytes:
+    def _line(self, event: NodeEvent) -> bytes:
         return b"id: %s\nevent: %s\ndata: %s\n\n" % (self._id(event.number).encode(), event.kind.encode(), event.data)
 
     def _id(self, number: int) -> str:

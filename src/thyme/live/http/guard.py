@@ -20,7 +20,7 @@ from typing import Any
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from thyme.live.failures import Fault
+from thyme.live.failures import RequestError
 from thyme.live.http.endpoints import response_to
 from thyme.model.errors import InputError
 
@@ -61,7 +61,7 @@ def kept_token(file: Path) -> str:
 
 SESSION = "thyme.session"
 Admit = Callable[[Headers, str, str], Any]
-"""Given headers, method and path of a request: its sender; a Fault if it is not allowed."""
+"""Given headers, method and path of a request: its sender; a RequestError if it is not allowed."""
 
 
 class Guard:
@@ -94,7 +94,7 @@ class Guard:
             self._check_site(headers)
             if not self._public(scope["method"], scope["path"]):
                 self._check_token(scope, headers)
-        except Fault as fault:
+        except RequestError as fault:
             await response_to(fault)(scope, receive, _with_headers(send))
             return
         await self._app(scope, receive, _with_headers(send))
@@ -106,14 +106,16 @@ class Guard:
     def _check_site(self, headers: Headers) -> None:
         host = headers.get("host", "").lower()
         if host not in self._hosts:
-            raise Fault(421, "host", "this server is not known by that name; use the address that it was started with")
+            raise RequestError(
+                421, "host", "this server is not known by that name; use the address that it was started with"
+            )
         origin = headers.get("origin")
         if origin is not None and origin.lower() != f"{self._scheme}://{host}":
-            raise Fault(403, "origin", "requests from other sites are refused")
+            raise RequestError(403, "origin", "requests from other sites are refused")
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and not (
             headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
         ):
-            raise Fault(403, "origin", "requests from other sites are refused")
+            raise RequestError(403, "origin", "requests from other sites are refused")
 
     def _check_token(self, scope: Scope, headers: Headers) -> None:
         scheme, _, given = headers.get("authorization", "").partition(" ")
@@ -128,7 +130,7 @@ class Guard:
         if self._admit is not None:
             scope[SESSION] = self._admit(headers, scope["method"], scope["path"])
         else:
-            raise Fault(401, "token", "give this node's token, as Authorization: Bearer TOKEN")
+            raise RequestError(401, "token", "give this node's token, as Authorization: Bearer TOKEN")
 
     def _is_token(self, given: str) -> bool:
         return compare_digest(given.encode("utf-8", "surrogatepass"), self._token)

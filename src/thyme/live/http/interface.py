@@ -13,13 +13,13 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
 from thyme.live import views
-from thyme.live.failures import Fault, not_found
-from thyme.live.http.contents import Contents
+from thyme.live.failures import RequestError, not_found
+from thyme.live.http.contents import RetrievedContents
 from thyme.live.http.endpoints import WHOLE, Endpoint, Parameter
-from thyme.live.http.events import Event, Events
+from thyme.live.http.events import Events, NodeEvent
 from thyme.live.http.limits import HttpOptions
 from thyme.live.http.metrics import MEDIA_TYPE, NodeSums, metrics_text
-from thyme.live.http.subscriptions import ConnectionSubscriptions, Subscriptions
+from thyme.live.http.subscriptions import ClientSubscriptions, ConnectionSubscriptions
 from thyme.live.http.uploads import Uploads
 from thyme.live.node.arguments import MAX_NAME_CHARS, parse_key
 from thyme.live.node.logs.log import SeveralLogs
@@ -43,9 +43,9 @@ class NodeInterface:
         self.node = node
         self.options = options or HttpOptions()
         self.events = Events(self.options)
-        self.subscriptions = Subscriptions(node)
+        self.subscriptions = ClientSubscriptions(node)
         self.uploads = Uploads(folder / "uploads", self.options)
-        self.contents = Contents(
+        self.contents = RetrievedContents(
             node, folder / "contents", self.options, lambda view: self.events.put("retrieval", view)
         )
         self.listeners = ConnectionSubscriptions(node, self.options)
@@ -68,7 +68,7 @@ class NodeInterface:
         key = parse_key(text)
         found = next((each for each in self.node.known() if each.key == key), None)
         if found is None and self.node.device.approach.deleted(key):
-            raise Fault(404, "deleted", f"object {key} of this device was deleted or has expired")
+            raise RequestError(404, "deleted", f"object {key} of this device was deleted or has expired")
         if found is None:
             raise not_found(f"object {text[:200]} that this node knows of; look for it with: thyme ls QUERY")
         return found
@@ -196,7 +196,7 @@ class NodeInterface:
         sid = _sid(request)
         self.subscriptions.view(sid)
 
-        def wanted(event: Event) -> bool:
+        def wanted(event: NodeEvent) -> bool:
             return event.sid == sid
 
         return self.events.response(_last_event(request), wanted, lambda: sid not in self.subscriptions)
@@ -224,7 +224,7 @@ class NodeInterface:
 
     def _expect_own(self, key: ObjectKey) -> None:
         if key.owner != self.node.id:
-            raise Fault(403, "owner", f"{key} is not this node's; only its owner can delete an object")
+            raise RequestError(403, "owner", f"{key} is not this node's; only its owner can delete an object")
 
 
 def _last_event(request: Request) -> str | None:

@@ -16,7 +16,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
-from thyme.live.failures import Fault, OperationError, ReaderTooSlow, not_found
+from thyme.live.failures import OperationError, ReaderTooSlow, RequestError, not_found
 from thyme.live.http.limits import HEARTBEAT_S, HttpOptions
 from thyme.live.node.node import FIND_WAIT_S, Node
 from thyme.live.node.notifications import Notice, Notifications
@@ -36,7 +36,7 @@ class StoredSubscription(msgspec.Struct, frozen=True, array_like=True):
     frame: TimeFrame
 
 
-class Subscriptions:
+class ClientSubscriptions:
     """All subscriptions of one node, from all clients."""
 
     def __init__(self, node: Node) -> None:
@@ -109,7 +109,7 @@ class ConnectionSubscriptions:
 
     async def listen(self, request: Request, _: None) -> StreamingResponse:
         if len(self._open) >= self._options.streams:
-            raise Fault(
+            raise RequestError(
                 503, "busy", f"{len(self._open)} connections have a subscription, which is the limit; close one"
             )
         asked = subscription_from(request.query_params)

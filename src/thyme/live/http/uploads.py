@@ -11,7 +11,7 @@ from secrets import token_hex
 import msgspec
 
 from thyme.drafts import write_file
-from thyme.live.failures import Fault, not_found
+from thyme.live.failures import RequestError, not_found
 from thyme.live.http.limits import UPLOAD_AGE_S, WRITE_BYTES, HttpOptions
 from thyme.live.views import NewUpload, summary_from
 from thyme.model.errors import InputError
@@ -81,10 +81,12 @@ class Uploads:
     async def add(self, upload: Upload, offset: int, body: AsyncIterator[bytes]) -> int:
         """Append a part; how much is here. What arrived of a part whose connection broke stays."""
         if upload.upload in self._busy:
-            raise Fault(409, "offset", "another part of this upload is being received; wait until it is complete")
+            raise RequestError(
+                409, "offset", "another part of this upload is being received; wait until it is complete"
+            )
         here = self.offset(upload)
         if offset != here:
-            raise Fault(
+            raise RequestError(
                 409, "offset", f"the part begins at {offset}, but {here} bytes were received; continue from there"
             )
         self._busy.add(upload.upload)
@@ -131,8 +133,8 @@ class Uploads:
                 part.unlink(missing_ok=True)
                 records = [each for each in records if each != record]
         if len(records) >= self._options.uploads:
-            raise Fault(503, "busy", f"{len(records)} uploads are in progress, which is the limit; finish some")
+            raise RequestError(503, "busy", f"{len(records)} uploads are in progress, which is the limit; finish some")
 
 
-def _too_large(most_bytes: int) -> Fault:
-    return Fault(413, "size", f"too many bytes: at most {most_bytes} bytes")
+def _too_large(most_bytes: int) -> RequestError:
+    return RequestError(413, "size", f"too many bytes: at most {most_bytes} bytes")

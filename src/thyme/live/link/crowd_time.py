@@ -45,7 +45,7 @@ LAST_S = 1e10
 """In the year 2286: later times are a mistake or a lie."""
 
 
-class Reading(msgspec.Struct, frozen=True):
+class TimeFields(msgspec.Struct, frozen=True):
     """The time fields of a greeting."""
 
     now_s: float
@@ -70,7 +70,7 @@ class _Seen(msgspec.Struct, frozen=True):
     """When it was measured."""
 
 
-class Change(msgspec.Struct, frozen=True):
+class TimeCorrection(msgspec.Struct, frozen=True):
     """A node's time was wrong."""
 
     behind_s: float
@@ -128,9 +128,9 @@ class CrowdTime:
         before_s, self._device_s = self._device_s, self._device() - self._clock()
         return abs(self._device_s - before_s) > FAR_S
 
-    def reading(self, asked_s: float, echo_s: float = 0.0) -> Reading:
+    def reading(self, asked_s: float, echo_s: float = 0.0) -> TimeFields:
         correction_s = 0.0 if self._fixed else self.correction_s
-        return Reading(self.now(), self.joined, correction_s, asked_s, echo_s)
+        return TimeFields(self.now(), self.joined, correction_s, asked_s, echo_s)
 
     def newcomers(self) -> list[NodeId]:
         """Peers that had not joined when they were asked."""
@@ -141,7 +141,7 @@ class CrowdTime:
         if self._seen.pop(node, None) is not None and not self._seen:
             self._decide()
 
-    def compare(self, node: NodeId, other: Reading, took_s: float) -> Change | None:
+    def compare(self, node: NodeId, other: TimeFields, took_s: float) -> TimeCorrection | None:
         """An answer came, `took_s` after the question; what changes, if anything."""
         if self._fixed or took_s < 0.0 or not (0.0 <= other.now_s <= LAST_S and abs(other.correction_s) <= LAST_S):
             return None
@@ -152,7 +152,7 @@ class CrowdTime:
         self._seen[node] = _Seen(time_s, time_s - other.correction_s, other.joined, took_s / 2.0, at_s)
         return self._decide()
 
-    def _decide(self) -> Change | None:
+    def _decide(self) -> TimeCorrection | None:
         mine_s = self.now() - self._clock()
         device_s = self._device() - self._clock()
         voters = self._voters(_Seen(mine_s, device_s, self.joined, 0.0, self._clock()))
@@ -180,20 +180,20 @@ class CrowdTime:
             return joined if len(joined) % 2 else [own, *joined]
         return [own, *self._seen.values()]
 
-    def _correct(self, behind_s: float, target: _Seen, device_s: float) -> Change | None:
+    def _correct(self, behind_s: float, target: _Seen, device_s: float) -> TimeCorrection | None:
         confirmed = sum(abs(seen.time_s - target.time_s) <= FAR_S for seen in self._seen.values() if seen.joined)
         confirmed += abs(device_s - target.time_s) <= FAR_S
         if not self.joined or (confirmed > 1 and (behind_s > 0.0 or behind_s < -JUMP_BACK_S)):
             self._origin_s = target.time_s
             self._gap_s = 0.0
-            return Change(behind_s, True)
+            return TimeCorrection(behind_s, True)
         if confirmed < 2:
             self._doubted_s = self._clock() if self._doubted_s is None else self._doubted_s
             if self._clock() - self._doubted_s < DOUBT_S:
                 return None
         slewing = bool(self._gap_s and self._gap())
         self._slew(behind_s, SLEW)
-        return None if slewing else Change(behind_s, False)
+        return None if slewing else TimeCorrection(behind_s, False)
 
     def _slew(self, behind_s: float, rate: float) -> None:
         mine_s = self.now() - self._clock()

@@ -35,7 +35,7 @@ KEPT_S = 10.0
 """Three announcements may be lost."""
 
 
-class Entry(msgspec.Struct, frozen=True, array_like=True):
+class NearbyNamespace(msgspec.Struct, frozen=True, array_like=True):
     """An open namespace with a member nearby."""
 
     name: str
@@ -47,7 +47,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     """… and part of its number, which tells secrets apart."""
 
 
-_decoder = msgspec.msgpack.Decoder(Entry)
+_decoder = msgspec.msgpack.Decoder(NearbyNamespace)
 
 
 class Directory:
@@ -55,15 +55,15 @@ class Directory:
         everybody = Namespace.open("thyme directory")
         self._seal = Seal(everybody.number, everybody.frame_key, entropy)
         self._timers = timers
-        self._around: Bounded[str, tuple[Entry, float]] = Bounded(MAX_AROUND, renewing=True)
-        self.own: Entry | None = None
-        self._expected: Entry | None = None
+        self._around: Bounded[str, tuple[NearbyNamespace, float]] = Bounded(MAX_AROUND, renewing=True)
+        self.own: NearbyNamespace | None = None
+        self._expected: NearbyNamespace | None = None
         self._mistaken_s: float | None = None
 
     def expect(self, namespace: Namespace) -> None:
         """This node shares in this namespace."""
         hint = blake2b(namespace.name.encode(), digest_size=HINT_BYTES, person=b"thyme hint").digest()
-        self._expected = Entry("", "", {}, hint, namespace.number % 2**NUMBER_BITS)
+        self._expected = NearbyNamespace("", "", {}, hint, namespace.number % 2**NUMBER_BITS)
 
     def announce(self, namespace: Namespace, approach: str, settings: dict[str, Any]) -> None:
         """Announce it, as far as it is open."""
@@ -100,6 +100,6 @@ class Directory:
             self._mistaken_s = self._timers.now_s
         return True
 
-    def around(self) -> list[Entry]:
+    def around(self) -> list[NearbyNamespace]:
         oldest_s = self._timers.now_s - KEPT_S
         return [entry for entry, at_s in self._around.values() if at_s >= oldest_s]

@@ -57,9 +57,9 @@ class Kind(IntEnum):
     HEARD = 13
     """The answer, by unicast: I do."""
     HERE = 14
-    """An announcement by multicast: I am at this port (`finding`)."""
+    """An announcement by multicast: I am at this port (`discovery`)."""
     PEERS = 15
-    """To a peer: addresses of others (`finding`)."""
+    """To a peer: addresses of others (`discovery`)."""
 
 
 GREETINGS = (Kind.HELLO, Kind.WELCOME)

@@ -15,7 +15,7 @@ from math import isfinite
 import msgspec
 
 from thyme.live.link.addresses import Address, address_text
-from thyme.live.link.crowd_time import Reading
+from thyme.live.link.crowd_time import TimeFields
 from thyme.live.link.frames import HEADER_BYTES, Frame
 from thyme.live.link.sealing import FrameError
 from thyme.live.trust.device_names import MAX_NAME_BYTES, packed_name, unpacked_name
@@ -40,7 +40,7 @@ class Introduction(msgspec.Struct, frozen=True):
     life: int
     """Drawn once for a store: a device that lost its store, or another one with the same id, has another."""
     approach: str
-    time: Reading = Reading(0.0)
+    time: TimeFields = TimeFields(0.0)
     public: bytes = bytes(PUBLIC_BYTES)
     session: int = 0
     """Drawn whenever a link is opened, …"""
@@ -74,7 +74,7 @@ def unpack_introduction(body: bytes) -> Introduction:
         raise FrameError("no introduction")
     signature = body[-SIGNATURE_BYTES:]
     called = unpacked_name(name)
-    return Introduction(life, approach, Reading(*time), public, session, ephemeral, called, asks, answers, signature)
+    return Introduction(life, approach, TimeFields(*time), public, session, ephemeral, called, asks, answers, signature)
 
 
 def signed(frame: Frame, introduction: Introduction, identity: Identity) -> Frame:

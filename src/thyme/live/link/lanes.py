@@ -15,7 +15,7 @@ import msgspec
 
 from thyme.live.link.frames import HEADER_BYTES, Kind
 from thyme.live.link.parcels import LENGTH_BYTES, pack_message, pack_messages, split
-from thyme.live.link.timers import Timer
+from thyme.live.link.timers import LinkTimer
 from thyme.model.ids import NodeId
 
 Failed = Callable[[], None] | None
@@ -23,7 +23,7 @@ UNIT_BYTES = 2_048
 """Unit of a window: about the memory that the system reserves for the smallest datagram."""
 
 
-class Waiting(msgspec.Struct):
+class Unacknowledged(msgspec.Struct):
     """A message that is not yet acknowledged."""
 
     body: bytes
@@ -41,7 +41,7 @@ class Parcel(msgspec.Struct):
 
     kind: Kind
     body: bytes
-    messages: tuple[Waiting, ...]
+    messages: tuple[Unacknowledged, ...]
     number: int = 0
     order: int = 0
     """Its place among those to this peer."""
@@ -49,7 +49,7 @@ class Parcel(msgspec.Struct):
     tries: int = 0
     hurried: bool = False
     """Sent again before its time, because later ones have arrived."""
-    timer: Timer | None = None
+    timer: LinkTimer | None = None
 
     @property
     def units(self) -> int:
@@ -65,7 +65,7 @@ class Lane:
         self.window = window
         self.under_way: dict[int, Parcel] = {}
         self.units_under_way = 0
-        self.waiting: deque[Waiting] = deque()
+        self.waiting: deque[Unacknowledged] = deque()
         self.waiting_bytes = 0
         self.pieces: deque[Parcel] = deque()
         """Of the message that is being sent."""
@@ -74,7 +74,7 @@ class Lane:
         """The latest that is known to have arrived, by order."""
         self.acknowledged_s = -inf
         self.narrowed_s = -inf
-        self.leaves: Timer | None = None
+        self.leaves: LinkTimer | None = None
         """When waiting messages are sent at the latest."""
 
     def reset(self, window: float) -> None:
@@ -99,14 +99,14 @@ class Lane:
         untried = self.narrowed_s == -inf
         self.window = min(self.window + (units if untried else units / self.window), float(most))
 
-    def add(self, message: Waiting) -> None:
+    def add(self, message: Unacknowledged) -> None:
         self.waiting.append(message)
         self.waiting_bytes += len(message.body) + LENGTH_BYTES
 
     def full_parcel_waits(self, datagram_bytes: int) -> bool:
         return len(self.waiting) >= self._together or self.waiting_bytes + HEADER_BYTES >= datagram_bytes
 
-    def alone(self, message: Waiting, datagram_bytes: int) -> Parcel | None:
+    def alone(self, message: Unacknowledged, datagram_bytes: int) -> Parcel | None:
         """A parcel of a message that need not wait, as nothing else does; None if it takes several."""
         if len(message.body) + LENGTH_BYTES + 1 > datagram_bytes - HEADER_BYTES:
             return None
@@ -124,7 +124,7 @@ class Lane:
                 return self._gather(first, room_bytes)
         return self.pieces.popleft()
 
-    def _gather(self, first: Waiting, room_bytes: int) -> Parcel:
+    def _gather(self, first: Unacknowledged, room_bytes: int) -> Parcel:
         messages, left_bytes = [first], room_bytes - 1 - LENGTH_BYTES - len(first.body)
         while self.waiting and len(messages) < self._together:
             left_bytes -= LENGTH_BYTES + len(self.waiting[0].body)
@@ -133,12 +133,12 @@ class Lane:
             messages.append(self._pop())
         return Parcel(Kind.PARCEL, pack_messages([message.body for message in messages]), tuple(messages))
 
-    def _pop(self) -> Waiting:
+    def _pop(self) -> Unacknowledged:
         message = self.waiting.popleft()
         self.waiting_bytes -= len(message.body) + LENGTH_BYTES
         return message
 
-    def unsent(self) -> list[Waiting]:
+    def unsent(self) -> list[Unacknowledged]:
         """Messages that were not sent, or only in part."""
         begun = self.pieces[0].messages if self.pieces else ()
         return [*begun, *self.waiting]

@@ -8,7 +8,7 @@ A broadcast is one datagram to every peer, unacknowledged. Where enough peers re
 to the group serves all of them: a node asks now and then, by multicast, who receives it; each answer (by unicast) is
 valid for a while. Unicasts travel in parcels (`lanes`), which are retransmitted until they are acknowledged, and given
 up after a few tries; the receiver delivers each message once. A message larger than a datagram is sent in pieces.
-Messages are accepted from nodes that have greeted (`acquaintance`), within each one's budget (`budgets`). Datagrams
+Messages are accepted from nodes that have greeted (`peering`), within each one's budget (`budgets`). Datagrams
 that cannot be decoded are counted and dropped.
 """
 
@@ -21,11 +21,10 @@ from typing import Annotated
 
 import msgspec
 
-from thyme.live.link.acquaintance import Acquaintance, PeerOptions
 from thyme.live.link.addresses import GROUP_4, Address, address_text
 from thyme.live.link.budgets import FURTHER, BudgetOptions, Budgets, parcel_cost
 from thyme.live.link.directory import Directory
-from thyme.live.link.finding import DiscoveryOptions, Finder, Finding
+from thyme.live.link.discovery import Discovery, DiscoveryOptions, Finder
 from thyme.live.link.frames import (
     DATA,
     EVERYBODY,
@@ -42,6 +41,7 @@ from thyme.live.link.greetings import Introduction, signed
 from thyme.live.link.lanes import Failed
 from thyme.live.link.parcels import message_count, pack_numbers, split, unpack_numbers
 from thyme.live.link.paths import PathOptions, Paths
+from thyme.live.link.peering import Peering, PeerOptions
 from thyme.live.link.peers import Peer, Peers, Presence
 from thyme.live.link.reception import Count, Deliver, Receiver, Reception
 from thyme.live.link.sealing import FrameError, Seal
@@ -141,10 +141,10 @@ class Link:
         self._warned_of_overflow = False
         self._address: Address = ("", 0)
         self.peers = Peers(options.peers.most, options.peers.most_per_host, only_listed=only_listed)
-        self.acquaintance = Acquaintance(identity, self.peers, options.peers, self.timers, entropy, self._send_greeting)
-        self.acquaintance.on_presence = self._presence
+        self.peering = Peering(identity, self.peers, options.peers, self.timers, entropy, self._send_greeting)
+        self.peering.on_presence = self._presence
         directory = Directory(self.timers, entropy)
-        self.finding = Finding(options.discovery, self._finder(random), self.timers, directory)
+        self.discovery = Discovery(options.discovery, self._finder(random), self.timers, directory)
         self.watch: Callable[[Presence], None] | None = None
         """Called when a peer comes or goes."""
 
@@ -162,7 +162,7 @@ class Link:
         self._address, self._has_group = address, has_group
         if has_group:
             self.timers.after(self._options.multicast.ask_s, self._ask_who_receives)
-        self.finding.start()
+        self.discovery.start()
 
     def greet(self, addresses: Iterable[Address]) -> None:
         """Make these addresses peers, and greet them until they answer."""
@@ -171,13 +171,13 @@ class Link:
             raise InputError(f"peer {address_text(self._address)} is this node's own address; list only other nodes")
         if len(listed) > self._options.peers.most:
             raise InputError(f"{len(listed)} peers are listed; a node has at most {self._options.peers.most}")
-        self.acquaintance.greet(listed)
+        self.peering.greet(listed)
 
     def close(self) -> None:
         """Say goodbye and drop everything else."""
-        self.acquaintance.leave()
+        self.peering.leave()
         self._has_group = False
-        self.finding.stop()
+        self.discovery.stop()
         self.reception.clear()
         self._unicasts.cancel()
 
@@ -199,10 +199,10 @@ class Link:
             if kind is not Kind.ACK and not self._budgets.spend(source, now_s):
                 return "above its sender's budget"
             if kind in GREETING_STATE:
-                return self.acquaintance.handle(frame, source)
+                return self.peering.handle(frame, source)
             peer = self.peers.at(source)
             if peer is None or peer.node != frame.sender:
-                self.acquaintance.ask(source, len(data))
+                self.peering.ask(source, len(data))
                 return "from somebody who has not greeted"
             body = peer.cipher.open(opened)
             if body is not None:
@@ -210,7 +210,7 @@ class Link:
                 if kind is Kind.PARCEL and (count := message_count(body)) > 1:
                     self._budgets.owe(source, now_s, parcel_cost(count) - 1.0)
             elif not (grouped and kind in TO_ALL and frame.mark == session_mark(peer.session)):
-                self.acquaintance.ask(source, len(data))
+                self.peering.ask(source, len(data))
                 return "not marked by its sender"
             if kind in DATA:
                 return self.reception.receive(frame, source, marked=body is not None)
@@ -230,9 +230,9 @@ class Link:
                     self.timers.now_s + self._options.multicast.believed_s * self.peers.patience
                 )
             case Kind.GOODBYE | Kind.WIPED:
-                return self.acquaintance.handle(frame, source)
+                return self.peering.handle(frame, source)
             case Kind.PEERS:
-                self.finding.handle_peers(frame)
+                self.discovery.handle_peers(frame)
             case Kind.HERE:
                 return "announced to this node alone"
         return ""
@@ -292,7 +292,7 @@ class Link:
         def announce(datagram: bytes) -> None:
             self.outgoing.append((datagram, ANNOUNCED, "hello"))
 
-        known = self.acquaintance
+        known = self.peering
         return Finder(
             self._node,
             self._seal,
@@ -353,7 +353,7 @@ class Link:
             self._unicasts.abandon(presence.node)
             self.reception.forget(presence.node)
         else:
-            self.finding.tell(presence.node)
+            self.discovery.tell(presence.node)
         if self.watch:
             self.watch(presence)
 
@@ -374,7 +374,7 @@ class Link:
         if peer is not None:
             header = pack_header(frame.kind, frame.sender, frame.to, frame.number)
             return self._seal.close(peer.cipher.close(header, frame.body))
-        mark = session_mark(self.acquaintance.session) if frame.kind in TO_ALL else NO_MARK
+        mark = session_mark(self.peering.session) if frame.kind in TO_ALL else NO_MARK
         return self._seal.close(frame.content() + mark)
 
     def _next_unicast_number(self) -> int:

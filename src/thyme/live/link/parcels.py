@@ -36,7 +36,7 @@ MAX_INCOMPLETE = 32
 MAX_SENDERS = 1_000
 
 
-class Piece(msgspec.Struct, frozen=True):
+class MessagePart(msgspec.Struct, frozen=True):
     message: int
     """A number that the sender gave to the message."""
     place: int
@@ -81,7 +81,7 @@ def split(number: int, message: bytes, room_bytes: int) -> list[bytes]:
     return [_piece.pack(number, i, len(starts)) + message[at : at + step] for i, at in enumerate(starts)]
 
 
-def unpack_piece(body: bytes) -> Piece:
+def unpack_piece(body: bytes) -> MessagePart:
     try:
         message, place, pieces = _piece.unpack_from(body)
     except struct.error as error:
@@ -89,7 +89,7 @@ def unpack_piece(body: bytes) -> Piece:
     data = body[PIECE_HEADER_BYTES:]
     if not data or not place < pieces <= MAX_PIECES or len(data) > MAX_FRAME_BYTES:
         raise FrameError("not a piece")
-    return Piece(message, place, pieces, data)
+    return MessagePart(message, place, pieces, data)
 
 
 def pack_numbers(numbers: Sequence[int]) -> bytes:
@@ -113,7 +113,7 @@ class Pieces:
     def __init__(self) -> None:
         self._senders: Bounded[NodeId, Bounded[int, _Incomplete]] = Bounded(MAX_SENDERS)
 
-    def add(self, sender: NodeId, piece: Piece) -> bytes | None:
+    def add(self, sender: NodeId, piece: MessagePart) -> bytes | None:
         """The whole message, if this was the last piece of it that lacked."""
         messages = self._senders.get(sender)
         if messages is None:

@@ -1,9 +1,9 @@
 """The network as a link uses it: one socket for datagrams, one for a multicast group and some for announcements.
 
-A `Network` opens an `Endpoint`, which hands datagrams to a `DatagramReceiver`. `UdpNetwork` is the one of this machine;
-a simulation brings another. Broadcasts to the group leave from the link's own socket, so that a receiver knows their
-sender by its address. Announcements leave on every interface that there is at that time, over IPv4 and IPv6; nodes of
-one machine receive each other's over its loopback interface.
+A `Network` opens a `DatagramEndpoint`, which hands datagrams to a `DatagramReceiver`. `UdpNetwork` is the one of this
+machine; a simulation brings another. Broadcasts to the group leave from the own socket of the link, so that a receiver
+knows their sender by its address. Announcements leave on every interface that there is at that time, over IPv4 and
+IPv6; nodes of one machine receive each other's over its loopback interface.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class EndpointOptions(msgspec.Struct, frozen=True):
     receive_buffer_bytes: int
 
 
-class Endpoint(Protocol):
+class DatagramEndpoint(Protocol):
     address: Address
     has_group: bool
     """Whether datagrams to the group are received."""
@@ -82,7 +82,7 @@ class Network(Protocol):
     def entropy(self, size_bytes: int) -> bytes:
         """Random bytes for keys and nonces."""
 
-    async def open(self, address: Address, receiver: DatagramReceiver, options: EndpointOptions) -> Endpoint:
+    async def open(self, address: Address, receiver: DatagramReceiver, options: EndpointOptions) -> DatagramEndpoint:
         """InputError if this node cannot listen there."""
 
 
@@ -92,7 +92,7 @@ class UdpNetwork:
     def entropy(self, size_bytes: int) -> bytes:
         return urandom(size_bytes)
 
-    async def open(self, address: Address, receiver: DatagramReceiver, options: EndpointOptions) -> Endpoint:
+    async def open(self, address: Address, receiver: DatagramReceiver, options: EndpointOptions) -> DatagramEndpoint:
         bound = _bound_socket(address, options.receive_buffer_bytes)
         endpoint = UdpEndpoint(bound, address, receiver, options)
         await asyncio.get_running_loop().create_datagram_endpoint(lambda: endpoint, sock=bound)

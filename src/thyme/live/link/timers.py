@@ -16,7 +16,7 @@ RESOLUTION_S = 0.0005
 """Timers that are due within this time run together: event loops round, and would call back a moment too early."""
 
 
-class Timer(msgspec.Struct):
+class LinkTimer(msgspec.Struct):
     action: Callable[[], None] | None
 
     def cancel(self) -> None:
@@ -29,12 +29,12 @@ class Timers:
         """The time at which the link was called."""
         self.next_s = inf
         """When to call `run`: no later than the next timer is due; earlier if that one was cancelled."""
-        self._queue: list[tuple[float, int, Timer]] = []
+        self._queue: list[tuple[float, int, LinkTimer]] = []
         self._count = 0
 
-    def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
+    def after(self, delay_s: float, action: Callable[[], None]) -> LinkTimer:
         """With a delay of 0: at the end of this turn, in order."""
-        timer, due_s = Timer(action), self.now_s + delay_s
+        timer, due_s = LinkTimer(action), self.now_s + delay_s
         self._count += 1
         heappush(self._queue, (due_s, self._count, timer))
         if due_s < self.next_s:

@@ -16,7 +16,7 @@ from thyme.live.link.lanes import Failed
 from thyme.live.link.link import ANNOUNCED, Link, LinkOptions
 from thyme.live.link.peers import Presence
 from thyme.live.link.reception import Count, Deliver
-from thyme.live.link.sockets import Endpoint, EndpointOptions, Network, UdpNetwork
+from thyme.live.link.sockets import DatagramEndpoint, EndpointOptions, Network, UdpNetwork
 from thyme.live.trust.identity import Identity
 from thyme.live.trust.namespaces import Namespace
 from thyme.model.ids import NodeId
@@ -43,12 +43,12 @@ class UdpLink:
         discovers: bool = False,
         network: Network | None = None,
     ) -> None:
-        """With `discovers`, this node and others of the network find each other (`finding`)."""
+        """With `discovers`, this node and others of the network find each other (`discovery`)."""
         self._options = options or LinkOptions()
         self._count = count
         self._network = network or UdpNetwork()
         self._loop = asyncio.get_running_loop()
-        self.endpoint: Endpoint | None = None
+        self.endpoint: DatagramEndpoint | None = None
         self._made_room, self._progress = asyncio.Event(), asyncio.Event()
         self.core = Link(
             identity or Identity.given(node),
@@ -63,9 +63,9 @@ class UdpLink:
             namespace=namespace,
         )
         self.core.timers.now_s = self._loop.time()
-        self.peers, self.acquaintance, self.finding = self.core.peers, self.core.acquaintance, self.core.finding
-        self.finding.on = discovers
-        self.acquaintance.on_progress = self._progress.set
+        self.peers, self.peering, self.discovery = self.core.peers, self.core.peering, self.core.discovery
+        self.discovery.on = discovers
+        self.peering.on_progress = self._progress.set
         self._alarm: asyncio.Handle | None = None
         self._alarm_s = inf
 
@@ -106,7 +106,7 @@ class UdpLink:
             EndpointOptions(
                 options.multicast.port,
                 options.multicast.loopback,
-                options.discovery.port if self.finding.on else 0,
+                options.discovery.port if self.discovery.on else 0,
                 options.send_buffer_bytes,
                 options.receive_buffer_bytes,
             ),
@@ -125,7 +125,7 @@ class UdpLink:
         """Wait until every listed peer has answered or another node has this node's id; with a timeout."""
         with suppress(TimeoutError):
             async with asyncio.timeout(None if patience_s == inf else patience_s):
-                while not self.acquaintance.acquainted and not self.acquaintance.refused:
+                while not self.peering.acquainted and not self.peering.refused:
                     self._progress.clear()
                     await self._progress.wait()
 
@@ -162,7 +162,7 @@ class UdpLink:
 
     def receive_announcement(self, data: bytes, source: Address) -> None:
         self.core.timers.now_s = self._loop.time()
-        self.finding.receive(data, source)
+        self.discovery.receive(data, source)
         self.flush()
 
     def deliver(self) -> None:

@@ -15,7 +15,7 @@ from typing import Annotated
 import msgspec
 
 from thyme.live.link.frames import Kind
-from thyme.live.link.lanes import Failed, Lane, Parcel, Waiting
+from thyme.live.link.lanes import Failed, Lane, Parcel, Unacknowledged
 from thyme.live.link.parcels import MAX_MESSAGES
 from thyme.live.link.timers import Timers
 from thyme.model.ids import NodeId
@@ -88,7 +88,7 @@ class Unicasts:
         lane = self._lanes.get(to)
         if lane is None:
             lane = self._lanes[to] = Lane(to, self._first_window, self._options.together)
-        message = Waiting(body, failed)
+        message = Unacknowledged(body, failed)
         if lane.idle and (parcel := lane.alone(message, datagram_bytes)):
             self._launch(lane, parcel)
             return True

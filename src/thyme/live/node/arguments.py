@@ -21,7 +21,7 @@ from thyme.live.node.gpsd import gpsd_address
 from thyme.live.node.notifications import Notice, Notifications
 from thyme.live.node.position import read_position
 from thyme.live.store.room import DiskOptions
-from thyme.live.trust.choosing import APPROACH_BY_HAND, DEFAULT_APPROACH, refuse_auto, settings_of
+from thyme.live.trust.approach_choice import APPROACH_BY_HAND, DEFAULT_APPROACH, refuse_auto, settings_of
 from thyme.live.trust.device_names import device_name_of
 from thyme.live.trust.namespaces import DEFAULT_NAME, Namespace, namespace_of
 from thyme.model.areas import Area

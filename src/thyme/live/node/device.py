@@ -30,7 +30,7 @@ from thyme.live.link.addresses import (
     is_local,
     parse_address,
 )
-from thyme.live.link.directory import SAME_NAME, Entry
+from thyme.live.link.directory import SAME_NAME, NearbyNamespace
 from thyme.live.link.frames import MAX_NODE
 from thyme.live.link.greetings import LIFE_BITS
 from thyme.live.link.link import LinkOptions
@@ -38,12 +38,12 @@ from thyme.live.link.sockets import Network, has_ipv6, resolve
 from thyme.live.node.clock import Clock
 from thyme.live.node.host import ORIGIN, LiveHost
 from thyme.live.node.logs.log import FileLog, Log, SeveralLogs
-from thyme.live.node.logs.telling import SharedLog
+from thyme.live.node.logs.log_server import SharedLog
 from thyme.live.store.room import DiskOptions
-from thyme.live.trust.choosing import APPROACH_BY_HAND
+from thyme.live.trust.approach_choice import APPROACH_BY_HAND
+from thyme.live.trust.authenticator import SigningAuthenticator
 from thyme.live.trust.identity import FIRST_DERIVED, GIVEN_IDS, Identity
 from thyme.live.trust.namespaces import DEFAULT_NAME, Namespace, namespace_of
-from thyme.live.trust.notary import Notary
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
@@ -78,7 +78,7 @@ class DeviceOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     only_peers: bool = False
     """Receive only from the listed peers: a topology, on a network where all nodes are in range."""
     approach: str = APPROACH_BY_HAND
-    """For a device with a key of its own it is DCS unless given (`trust.choosing`)."""
+    """For a device with a key of its own it is DCS unless given (`trust.approach_choice`)."""
     settings: dict[str, Any] = {}
     name: str = ""
     """What people call the device; its host name unless given, and nothing for a number by hand."""
@@ -135,12 +135,12 @@ class Device:
         for peer in options.peers:
             parse_address(peer, "--peer")
         store = MemoryStore() if store is None else store
-        notary = Notary(self.identity, store, self.namespace)
+        authenticator = SigningAuthenticator(self.identity, store, self.namespace)
         self.host = LiveHost(
             NodeId(options.node),
             clock=clock,
             store=store,
-            codec=SigningCodec(notary) if options.signed else PLAIN,
+            codec=SigningCodec(authenticator) if options.signed else PLAIN,
             identity=self.identity,
             namespace=self.namespace,
             log=log,
@@ -156,9 +156,9 @@ class Device:
         """The log that is sent to watchers, if any."""
         self.joined = asyncio.Event()
         self.approach = found.make(self.host, settings)
-        acquaintance = self.host.link.acquaintance
-        acquaintance.life, acquaintance.approach, acquaintance.name = self._life(), found.name, options.name
-        self.host.link.finding.directory.announce(self.namespace, found.name, dict(options.settings))
+        peering = self.host.link.peering
+        peering.life, peering.approach, peering.name = self._life(), found.name, options.name
+        self.host.link.discovery.directory.announce(self.namespace, found.name, dict(options.settings))
 
     @property
     def address(self) -> Address:
@@ -200,7 +200,7 @@ class Device:
         """Take part once the listed peers have answered, or anyway when patience ends."""
         await self.host.link.acquainted(self.options.greet_patience_s)
         await self._find_somebody()
-        if self.host.link.acquaintance.refused:
+        if self.host.link.peering.refused:
             raise InputError(f"another node also uses id {self.host.node}; give each node its own id")
         self.host.time.joined = True
         self.approach.join()
@@ -255,12 +255,12 @@ class Device:
 
     def notes(self) -> list[str]:
         """What its user should know, in sentences."""
-        mistaken = SAME_NAME if self.host.link.finding.directory.mistaken() else ""
+        mistaken = SAME_NAME if self.host.link.discovery.directory.mistaken() else ""
         return [note for note in (mistaken, self.approach.advice()) if note]
 
-    def namespaces_around(self) -> list[Entry]:
+    def namespaces_around(self) -> list[NearbyNamespace]:
         """Open namespaces that nodes near share in."""
-        return self.host.link.finding.directory.around()
+        return self.host.link.discovery.directory.around()
 
     def neighbours(self) -> dict[NodeId, str]:
         return {node: address_text(address) for node, address in self.host.link.peers.nodes().items()}

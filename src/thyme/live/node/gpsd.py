@@ -38,7 +38,7 @@ Place = Callable[[float, float], object]
 """(latitude, longitude)"""
 
 
-class Report(msgspec.Struct, frozen=True, rename={"kind": "class"}):
+class GpsdReport(msgspec.Struct, frozen=True, rename={"kind": "class"}):
     """One line, as far as it counts here."""
 
     kind: str
@@ -49,7 +49,7 @@ class Report(msgspec.Struct, frozen=True, rename={"kind": "class"}):
     """Of an error."""
 
 
-_decoder = msgspec.json.Decoder(Report)
+_decoder = msgspec.json.Decoder(GpsdReport)
 
 
 def gpsd_address(source: str) -> Address:
@@ -112,7 +112,7 @@ class Gpsd:
         finally:
             writer.close()
 
-    def _take(self, report: Report) -> None:
+    def _take(self, report: GpsdReport) -> None:
         if report.kind == "ERROR":
             self._tell(f"says: {report.message[:200]!r}")
         if report.kind != "TPV":

@@ -143,7 +143,7 @@ class LiveHost:
             discovers=discovers,
             network=network,
         )
-        self.time = self.link.acquaintance.time = CrowdTime(
+        self.time = self.link.peering.time = CrowdTime(
             *self.clock.ticks(), device=self.clock.device, fixed=self.clock.common
         )
         self.now = self.time.now

@@ -16,14 +16,14 @@ from typing import Any, BinaryIO, cast
 
 import msgspec
 
-from thyme.approaches.drafts import KIND, drop_draft, list_key
-from thyme.approaches.ledger import Ended
+from thyme.approaches.operation_records import Ended
+from thyme.approaches.partial_contents import KIND, drop_draft, list_key
 from thyme.approaches.user import User
 from thyme.host import Store
 from thyme.live.node.arguments import Given, bytes_of
 from thyme.live.node.device import Device
 from thyme.live.node.known import KnownObjects
-from thyme.live.node.operations import Operation
+from thyme.live.node.operations import PendingOperation
 from thyme.model.bounded import Bounded
 from thyme.model.chunks import CHUNK_BYTES, ChunkDigests
 from thyme.model.errors import InputError
@@ -148,14 +148,14 @@ def forget_unfinished(store: Store, node: NodeId) -> None:
             drop_draft(store, ObjectKey(oid, node))
 
 
-class Insertion(Operation[Metadata]):
+class Insertion(PendingOperation[Metadata]):
     """One insertion. It continues when the application stops waiting: repeating it joins it, or finds it done."""
 
     def __init__(
         self,
         user: User,
         insertions: Insertions,
-        draft: Draft,
+        draft: InsertArguments,
         replicate: bool | None,
         before: Metadata | None = None,
     ) -> None:
@@ -208,7 +208,7 @@ class Insertion(Operation[Metadata]):
                     each.set_result(None)
 
 
-class Draft(msgspec.Struct, frozen=True):
+class InsertArguments(msgspec.Struct, frozen=True):
     """What an application asked to insert."""
 
     oid: str

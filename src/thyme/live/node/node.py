@@ -23,7 +23,7 @@ from typing import Any, Self, Unpack
 
 import msgspec
 
-from thyme.approaches.ledger import Ended
+from thyme.approaches.operation_records import Ended
 from thyme.approaches.user import BY_HAND, Fetched, Numbers, User
 from thyme.host import Store, Timer
 from thyme.live.failures import OperationError
@@ -52,11 +52,11 @@ from thyme.live.node.clock import Clock
 from thyme.live.node.device import Device
 from thyme.live.node.gpsd import Gpsd, gpsd_address
 from thyme.live.node.host import LiveHost
-from thyme.live.node.insertions import Draft, Insertion, Insertions, digested, forget_unfinished, given_bytes
+from thyme.live.node.insertions import InsertArguments, Insertion, Insertions, digested, forget_unfinished, given_bytes
 from thyme.live.node.logs.log import Log
 from thyme.live.node.notifications import Notice, Notifications, Presences, Streams, read_all
-from thyme.live.node.operations import Answer, Machine, Operation, OperationQueue, Request
-from thyme.live.node.position import Movement, PositionFile
+from thyme.live.node.operations import Answer, OperationContext, OperationQueue, PendingOperation, Request
+from thyme.live.node.position import MovementDetector, PositionFile
 from thyme.live.node.quota import Quota
 from thyme.live.node.retrievals import Progress, Retrievals, copied, written_to
 from thyme.live.store.disk import DiskStore
@@ -110,7 +110,7 @@ class Node:
         self.user.told = self._streams.notify
         self._next_sid = 0
         self._insertions, self._retrievals = Insertions(self.id, self._streams.known), Retrievals()
-        self._movement = Movement()
+        self._movement = MovementDetector()
         self._gpsd: Gpsd | None = None
         self._opened_s = 0.0
 
@@ -142,7 +142,7 @@ class Node:
         self._device, self._opened_s = device, asyncio.get_running_loop().time()
         host = device.host
         together = host.codec.insert_together if host.codec.signs else None
-        machine = Machine(device.can_send, device.wait_to_send, store.commit, host.deferred.run_now, together)
+        machine = OperationContext(device.can_send, device.wait_to_send, store.commit, host.deferred.run_now, together)
         self._queue = OperationQueue(options.operations, machine)
         if isinstance(store, DiskStore):
             self._quota = Quota(options.disk, store.room, host, device.approach, self._retrievals.__contains__)
@@ -232,7 +232,7 @@ class Node:
         if self._named_in is not None:
             keep_name(self._named_in, self.options.name)
         if self._device is not None:
-            self._device.host.link.acquaintance.name = self.options.name
+            self._device.host.link.peering.name = self.options.name
 
     def name_of(self, node: NodeId) -> str:
         """What people call a node; nothing if it is not known."""
@@ -311,20 +311,24 @@ class Node:
         oid, listed, shown = name_of(name), tags_of(tags), bytes_of("summary", summary)
         lasts_s = None if expires is None else span_s(expires)
         if oid in self._insertions.under_way or self._insertions.before(oid) is not None:
-            return await self._insert_again(Draft(oid, await digested(data), listed, shown, lasts_s), replicate)
+            return await self._insert_again(
+                InsertArguments(oid, await digested(data), listed, shown, lasts_s), replicate
+            )
         if self._quota is not None:
             self._quota.make_room(given_bytes(data))
         if isinstance(data, bytes | str):
-            return await self._insert(Draft(oid, bytes_of("content", data), listed, shown, lasts_s), replicate)
+            return await self._insert(
+                InsertArguments(oid, bytes_of("content", data), listed, shown, lasts_s), replicate
+            )
         async with self._insertions.laid(self.device, oid, data) as content:
-            return await self._insert(Draft(oid, content, listed, shown, lasts_s), replicate)
+            return await self._insert(InsertArguments(oid, content, listed, shown, lasts_s), replicate)
 
-    async def _insert(self, draft: Draft, replicate: bool | None, before: Metadata | None = None) -> Metadata:
+    async def _insert(self, draft: InsertArguments, replicate: bool | None, before: Metadata | None = None) -> Metadata:
         insertion = Insertion(self.user, self._insertions, draft, replicate, before)
         self._insertions.under_way[draft.oid] = insertion
         return await self._begin(insertion)
 
-    async def _insert_again(self, draft: Draft, replicate: bool | None) -> Metadata:
+    async def _insert_again(self, draft: InsertArguments, replicate: bool | None) -> Metadata:
         """Repeat an insertion of the same object: join it, or find it done, or carry it out once more."""
         while (running := self._insertions.under_way.get(draft.oid)) is not None:
             if running.draft != draft:
@@ -461,7 +465,7 @@ class Node:
     async def _carry_out(self, kind: OperationKind, issue: Callable[[int, Ended], Answer]) -> Answer:
         return await self._begin(Request(kind, issue))
 
-    async def _begin(self, operation: Operation[Answer]) -> Answer:
+    async def _begin(self, operation: PendingOperation[Answer]) -> Answer:
         device = self.device
         assert self._queue is not None, device
         return await self._queue.carry_out(self.user, operation)

@@ -114,7 +114,7 @@ class Notice(msgspec.Struct, frozen=True, gc=False):
         return self.metadata.summary.decode("utf-8", "replace")
 
 
-class Subscriber(Protocol):
+class SubscribingNode(Protocol):
     """The node that a subscription belongs to."""
 
     async def more(self, what: int, most: int = 0) -> int: ...
@@ -125,7 +125,7 @@ class Subscriber(Protocol):
 class Notifications(BoundedQueue[Notice]):
     """What a subscription brings, in order of arrival; ends when the subscription or the node does."""
 
-    def __init__(self, key: SubscriptionKey, query: str, subscriber: Subscriber) -> None:
+    def __init__(self, key: SubscriptionKey, query: str, subscriber: SubscribingNode) -> None:
         super().__init__(MAX_WAITING_NOTIFICATIONS)
         self.key = key
         self.query = query
@@ -182,7 +182,7 @@ class Streams:
     that come and go, and objects that were inserted here or that it was notified of.
     """
 
-    def __init__(self, subscriber: Subscriber) -> None:
+    def __init__(self, subscriber: SubscribingNode) -> None:
         self._subscriber = subscriber
         self.on_notice: Callable[[Notice], None] | None = None
         self.known = KnownObjects()

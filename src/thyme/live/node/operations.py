@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
-from thyme.approaches.ledger import Ended
+from thyme.approaches.operation_records import Ended
 from thyme.approaches.user import User
 from thyme.live.failures import OperationError
 from thyme.model.objects import Metadata
@@ -34,7 +34,7 @@ TOGETHER = 128
 of everything else, and each level of the hash tree adds 16 bytes to every object."""
 
 
-class Machine(msgspec.Struct, frozen=True):
+class OperationContext(msgspec.Struct, frozen=True):
     """What operations need of their node."""
 
     can_send: Callable[[], bool]
@@ -49,7 +49,7 @@ class Machine(msgspec.Struct, frozen=True):
     """Announce objects that are about to be inserted together; None where objects are not signed."""
 
 
-class Operation(Generic[Answer]):
+class PendingOperation(Generic[Answer]):
     """An operation that waits, is under way, or has ended. It is part of no reference cycle, which would leave each one
     to the garbage collector."""
 
@@ -125,7 +125,7 @@ class Operation(Generic[Answer]):
         return cast(Answer, self._answer)
 
 
-class Request(Operation[Answer]):
+class Request(PendingOperation[Answer]):
     """One that is issued by a call."""
 
     def __init__(self, kind: OperationKind, issue: Callable[[int, Ended], Answer]) -> None:
@@ -139,14 +139,14 @@ class Request(Operation[Answer]):
 class OperationQueue:
     """Begins operations in the order in which they came."""
 
-    def __init__(self, most: int, machine: Machine) -> None:
+    def __init__(self, most: int, machine: OperationContext) -> None:
         """Maximum number of operations under way."""
         self._most = self._free = most
         self._machine = machine
         self._left = BURST
         self._loop = asyncio.get_running_loop()
-        self._queue: deque[tuple[User, Operation[Any]]] = deque()
-        self._admitted: deque[tuple[User, Operation[Any]]] = deque()
+        self._queue: deque[tuple[User, PendingOperation[Any]]] = deque()
+        self._admitted: deque[tuple[User, PendingOperation[Any]]] = deque()
         """Those that were let in and have not begun."""
         self._opening = False
         self._together = False
@@ -155,7 +155,7 @@ class OperationQueue:
         """Whose operation began at once in this iteration of the event loop."""
         self._later: asyncio.Task[None] | None = None
 
-    async def carry_out(self, user: User, operation: Operation[Answer]) -> Answer:
+    async def carry_out(self, user: User, operation: PendingOperation[Answer]) -> Answer:
         """Begin an operation as soon as that is possible, and wait for its end."""
         if self._left < 1 and self._idle:
             await asyncio.sleep(0)  # a loop of operations that end at once would let no other task run
@@ -187,7 +187,7 @@ class OperationQueue:
     def _next_iteration(self) -> None:
         self._first = None
 
-    def _begin(self, user: User, operation: Operation[Any]) -> None:
+    def _begin(self, user: User, operation: PendingOperation[Any]) -> None:
         self._free -= 1
         operation.begin(user, self._machine.commit, self._leave)
 

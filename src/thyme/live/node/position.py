@@ -32,7 +32,7 @@ class Placed(Protocol):
     def after(self, delay_s: float, action: Callable[[], None]) -> Timer: ...
 
 
-class Movement:
+class MovementDetector:
     """Whether one device is moving, from the positions that its application reports."""
 
     def __init__(self) -> None:

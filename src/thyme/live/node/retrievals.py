@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, contextmanager
 from hashlib import sha256
 from pathlib import Path
 
-from thyme.approaches.drafts import list_key
+from thyme.approaches.partial_contents import list_key
 from thyme.approaches.user import Fetched
 from thyme.drafts import drafted
 from thyme.host import Store

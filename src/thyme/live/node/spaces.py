@@ -21,7 +21,7 @@ import msgspec
 from thyme.live.node.arguments import NodeOptions
 from thyme.live.node.node import Node
 from thyme.live.store.folders import own_folder
-from thyme.live.trust.choosing import DEFAULT_APPROACH, ExpectedCrowd, resolved
+from thyme.live.trust.approach_choice import DEFAULT_APPROACH, ExpectedCrowd, resolved
 from thyme.live.trust.device_names import kept_name
 from thyme.live.trust.identity import kept_identity
 from thyme.live.trust.keyring import Keyring

@@ -21,10 +21,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from thyme.live.store.database import Database
-from thyme.live.store.files import ContentFiles, Stored
+from thyme.live.store.files import ContentFiles, StoredContent
 from thyme.live.store.journal import Growth, Records
 from thyme.live.store.room import DiskOptions, Room
-from thyme.live.store.writing import Batch, Writer, Written, read_inline
+from thyme.live.store.writing import WriteBatch, Writer, Written, read_inline
 from thyme.model.errors import InputError
 
 logger = logging.getLogger("thyme.live")
@@ -64,7 +64,7 @@ class DiskStore:
         self._journal = Growth(self._database.journal_bytes)
         self._whole: Records | None = None
         """All records, while the journal is written anew."""
-        self._gathered, self._under_way = Batch(), Batch()
+        self._gathered, self._under_way = WriteBatch(), WriteBatch()
         self._writing = False
         """Whether a batch is under way."""
         self._after_gathered: list[Done] = []
@@ -188,7 +188,7 @@ class DiskStore:
             if change is not None and not any(anew[i + 1 :]):
                 yield from change.parts
 
-    def _from_disk(self, key: str, stored: Stored, offset: int, size: int) -> bytes:
+    def _from_disk(self, key: str, stored: StoredContent, offset: int, size: int) -> bytes:
         if not stored.file:
             return read_inline(self._database.reading, key)[offset : offset + size]
         part = self._files.read(key, stored, offset, size)
@@ -210,7 +210,7 @@ class DiskStore:
         self._timer = None
         if self._writing or not self._gathered:
             return
-        self._under_way, self._gathered, self._writing = self._gathered, Batch(), True
+        self._under_way, self._gathered, self._writing = self._gathered, WriteBatch(), True
         self._after_under_way, self._after_gathered = self._after_gathered, []
         if self._journal.outgrown(self._records):
             self._whole = {kind: values.copy() for kind, values in self._records.items()}
@@ -243,7 +243,7 @@ class DiskStore:
             else:
                 self._contents[key] = stored
         after = [*self._after_under_way, *self._under_way.written]
-        self._under_way, self._after_under_way, self._writing = Batch(), [], False
+        self._under_way, self._after_under_way, self._writing = WriteBatch(), [], False
         if self._gathered:
             self._write_soon(at_once=bool(self._gathered.written))
         for done in after:
@@ -271,6 +271,6 @@ def _check_owner(connection: sqlite3.Connection, folder: Path, about: dict[str, 
         connection.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (name, value))
 
 
-def _contents(connection: sqlite3.Connection) -> dict[str, Stored]:
+def _contents(connection: sqlite3.Connection) -> dict[str, StoredContent]:
     rows = connection.execute("SELECT key, size_bytes, file, digest FROM contents")
-    return {key: Stored(size_bytes, file or "", digest) for key, size_bytes, file, digest in rows}
+    return {key: StoredContent(size_bytes, file or "", digest) for key, size_bytes, file, digest in rows}

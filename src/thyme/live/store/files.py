@@ -27,7 +27,7 @@ Parts = list[tuple[int, bytes]]
 """(offset, bytes), in the order in which they were written"""
 
 
-class Stored(msgspec.Struct, frozen=True):
+class StoredContent(msgspec.Struct, frozen=True):
     """A content on the disk: in the database if `file` is empty."""
 
     size_bytes: int
@@ -79,7 +79,7 @@ class ContentFiles:
             else:
                 self._number = max(self._number, int(path.name.rpartition("-")[2]))
 
-    def write(self, key: str, before: bytes, parts: Parts, lasting: bool) -> Stored:
+    def write(self, key: str, before: bytes, parts: Parts, lasting: bool) -> StoredContent:
         """A new file of `before` and then `parts`."""
         self._number += 1
         name = f"{sha256(key.encode()).hexdigest()[:NAME_CHARS]}-{self._number}"
@@ -90,12 +90,12 @@ class ContentFiles:
             raise
         size_bytes = max(offset + len(part) for offset, part in [(0, before), *parts])
         at_once = len(parts) == 1 and not before and parts[0][0] == 0
-        return Stored(size_bytes, name, sha256(parts[0][1]).digest() if at_once else None)
+        return StoredContent(size_bytes, name, sha256(parts[0][1]).digest() if at_once else None)
 
-    def extend(self, stored: Stored, parts: Parts, lasting: bool) -> Stored:
+    def extend(self, stored: StoredContent, parts: Parts, lasting: bool) -> StoredContent:
         self._put(stored.file, parts, 0, lasting)
         size_bytes = max(stored.size_bytes, *(offset + len(part) for offset, part in parts))
-        return Stored(size_bytes, stored.file)
+        return StoredContent(size_bytes, stored.file)
 
     def sync(self) -> None:
         """Names of new files last as their bytes do."""
@@ -109,7 +109,7 @@ class ContentFiles:
     def remove(self, file: str) -> None:
         (self._folder / file).unlink(missing_ok=True)
 
-    def read(self, key: str, stored: Stored, offset: int, size: int) -> bytes | None:
+    def read(self, key: str, stored: StoredContent, offset: int, size: int) -> bytes | None:
         """A part of a content; None if the file is damaged, which is reported."""
         path = self.path(stored)
         try:
@@ -123,10 +123,10 @@ class ContentFiles:
             logger.warning("the content of %s is damaged (%s): it was set aside in %s", key, error, aside)
             return None
 
-    def path(self, stored: Stored) -> Path:
+    def path(self, stored: StoredContent) -> Path:
         return self._folder / stored.file
 
-    def _check(self, path: Path, stored: Stored) -> None:
+    def _check(self, path: Path, stored: StoredContent) -> None:
         found_bytes = path.stat().st_size
         if found_bytes < stored.size_bytes:
             raise ValueError(f"{found_bytes} bytes of {stored.size_bytes} are there")

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from thyme.live.store import journal
-from thyme.live.store.files import ContentFiles, Parts, Stored
+from thyme.live.store.files import ContentFiles, Parts, StoredContent
 from thyme.live.store.journal import Names, Records
 from thyme.live.store.room import DiskOptions
 
@@ -37,7 +37,7 @@ class _Change(msgspec.Struct):
     """Whether what was written has to survive a power cut, and with it whatever was written before."""
 
 
-class Batch:
+class WriteBatch:
     """Changes in the order in which they were made."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class Batch:
 
 
 class Written(msgspec.Struct, frozen=True):
-    contents: dict[str, Stored | None]
+    contents: dict[str, StoredContent | None]
     """What has become of those that were changed."""
     journal_bytes: int
     """By how much the journal has grown, or how large it is if it was written anew."""
@@ -130,7 +130,7 @@ class Writer:
         self._files = files
         self._folder = folder
 
-    def apply(self, batch: Batch, known: dict[str, Stored], whole: Records | None = None) -> Written:
+    def apply(self, batch: WriteBatch, known: dict[str, StoredContent], whole: Records | None = None) -> Written:
         """Write a batch. `known` are the contents before it, and `whole` all records after it, if the journal is to be
         written anew. A full disk is given the spare, and tried again."""
         try:
@@ -142,8 +142,8 @@ class Writer:
         self._spare.renew(written.free_bytes)
         return written
 
-    def _apply(self, batch: Batch, known: dict[str, Stored], whole: Records | None) -> Written:
-        outcome: dict[str, Stored | None] = {}
+    def _apply(self, batch: WriteBatch, known: dict[str, StoredContent], whole: Records | None) -> Written:
+        outcome: dict[str, StoredContent | None] = {}
         inline: dict[str, bytes] = {}
         for key, change in batch.contents.items():
             outcome[key] = self._write(key, change, None if change.anew else known.get(key), inline)
@@ -180,14 +180,16 @@ class Writer:
     def free_bytes(self) -> int:
         return shutil.disk_usage(self._folder).free
 
-    def _write(self, key: str, change: _Change, former: Stored | None, inline: dict[str, bytes]) -> Stored | None:
+    def _write(
+        self, key: str, change: _Change, former: StoredContent | None, inline: dict[str, bytes]
+    ) -> StoredContent | None:
         if not change.parts:
             return former
         if former is None and len(change.parts) == 1:
             offset, part = change.parts[0]
             if offset == 0 and len(part) <= INLINE_BYTES:  # as most are
                 inline[key] = part
-                return Stored(len(part))
+                return StoredContent(len(part))
         if former is not None and former.file:
             return self._files.extend(former, change.parts, change.lasting)
         before = read_inline(self._connection, key) if former is not None else b""
@@ -198,7 +200,7 @@ class Writer:
         for offset, part in change.parts:
             data[offset : offset + len(part)] = part
         inline[key] = bytes(data)
-        return Stored(size_bytes)
+        return StoredContent(size_bytes)
 
 
 def read_inline(connection: sqlite3.Connection, key: str) -> bytes:

@@ -47,7 +47,7 @@ class Namespace(msgspec.Struct, frozen=True):
     approach: str = ""
     """What members run; nothing if the invitation does not say."""
     settings: dict[str, Any] = {}
-    """Of the approach; `trust.choosing` adds the grid that follows from the area."""
+    """Of the approach; `trust.approach_choice` adds the grid that follows from the area."""
     origin: bytes = b""
     """What signatures named before the secret was changed, and still do."""
     area: Area | None = None

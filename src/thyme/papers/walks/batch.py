@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from thyme.compiled import compiled
 from thyme.model.errors import InputError
-from thyme.papers.walks.board import ACTIVE, BROKERS, HOPS, MEMBERS, NOBODY, VISITED, Board, clear, new_board
 from thyme.papers.walks.costs import LinkArrays
-from thyme.papers.walks.dice import choose_distinct, reseed
 from thyme.papers.walks.graph import UnitDiscGraph, draw_graph, widest_distance
 from thyme.papers.walks.kernel import build_overlay
 from thyme.papers.walks.limits import MAX_DRAWS, MAX_GRAPH_DRAWS, MAX_NETWORKS, RADIUS
+from thyme.papers.walks.overlay_state import ACTIVE, BROKERS, HOPS, MEMBERS, NOBODY, VISITED, Board, clear, new_board
+from thyme.papers.walks.random_numbers import choose_distinct, reseed
 from thyme.papers.walks.readings import DEFAULT_READING, Reading, Rules, WalkOptions, rules_of
 
 METRICS = ("active_nodes", "visited_nodes", "hops", "depth")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thyme.compiled import compiled
-from thyme.papers.walks.board import Board, slot_of
+from thyme.papers.walks.overlay_state import Board, slot_of
 from thyme.papers.walks.readings import Rules
 
 

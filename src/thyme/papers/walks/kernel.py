@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thyme.compiled import compiled
-from thyme.papers.walks.board import (
+from thyme.papers.walks.costs import LinkArrays, beside, cost_of, mark_around
+from thyme.papers.walks.overlay_state import (
     HOPS,
     MEMBERS,
     MET,
@@ -28,8 +29,7 @@ from thyme.papers.walks.board import (
     take,
     write_trace,
 )
-from thyme.papers.walks.costs import LinkArrays, beside, cost_of, mark_around
-from thyme.papers.walks.dice import Dice, below
+from thyme.papers.walks.random_numbers import Dice, below
 from thyme.papers.walks.readings import Rules
 
 

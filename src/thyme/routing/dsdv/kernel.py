@@ -1,7 +1,6 @@
 """DSDV's rules, compiled: a whole update is read, and a whole update is written, in one call (as ns-3 plays them).
 
-These are the functions that Python calls, each with the address of a table (`dsdv.rows`); `dsdv.table` says what the
-rules mean.
+Python calls these functions with the address of a table (`dsdv.rows`); `dsdv.routing_table` says what the rules mean.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, TrafficKind
 from thyme.routing.broadcasts import BroadcastHandler
-from thyme.routing.dsdv.waiting import Waiting
+from thyme.routing.dsdv.waiting import WaitingPackets
 from thyme.routing.layer import Deliver
 from thyme.routing.layouts import ATTEND, MUST, SETTLE, TRIGGER
 from thyme.wire.codec import DecodeError
@@ -32,7 +32,7 @@ from thyme.wire.message import Message
 from thyme.wire.routing import ENTRY_BYTES, Carried, TableUpdate
 
 if TYPE_CHECKING:
-    from thyme.routing.dsdv.table import Route
+    from thyme.routing.dsdv.routing_table import Route
 
 
 _NUMBERS = 1 << 32
@@ -95,7 +95,7 @@ class Dsdv:
 
     def __init__(self, host: Host, deliver: Deliver, options: DsdvOptions | None = None) -> None:
         # Compiled code takes a while to load, and most approaches never route by DSDV.
-        from thyme.routing.dsdv.table import DsdvTable
+        from thyme.routing.dsdv.routing_table import DsdvTable
 
         if not 0 <= host.node < _NUMBERS:
             raise InputError(
@@ -110,7 +110,7 @@ class Dsdv:
         self._timers: dict[int, Timer] = {}
         """The settling timer and the triggered-update timer."""
         self._failures: dict[NodeId, int] = {}
-        self._waiting = Waiting(host, o.max_waiting, o.max_waiting_per_node, MAX_WAIT_S)
+        self._waiting = WaitingPackets(host, o.max_waiting, o.max_waiting_per_node, MAX_WAIT_S)
         self._dump_timer: Timer | None = None
         self._number = host.random.getrandbits(32)
         self._arrived: Bounded[tuple[NodeId, int], None] = Bounded(self._options.memory)

@@ -2,7 +2,7 @@
 
 A row holds what packets follow (the route), what has changed and will be advertised (the news), what is remembered of a
 lost route, and when its news have settled. Rows, and the buffer in which updates are written, are found through one
-record (`TABLE`), whose address is all that Python hands over (`dsdv.table`).
+record (`TABLE`), whose address is all that Python hands over (`dsdv.routing_table`).
 """
 
 from __future__ import annotations

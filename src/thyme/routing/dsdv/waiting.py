@@ -19,7 +19,7 @@ class Waited(msgspec.Struct):
     timer: Timer | None = None
 
 
-class Waiting:
+class WaitingPackets:
     """First come, first served; a packet for which there is no room is refused, and one that waited too long
     has failed."""
 

@@ -12,7 +12,7 @@ from thyme.sim.energy import EnergyOptions
 from thyme.sim.radios.disc.radio import DiscOptions
 from thyme.sim.radios.radio import Radio
 from thyme.sim.radios.wifi.profiles import WifiOptions, profile_named
-from thyme.world.contacts.table import Contacts
+from thyme.world.contacts.contact_table import Contacts
 from thyme.world.movement import Movement
 
 __all__ = ["DiscModel", "RadioModel", "WifiModel"]

@@ -13,7 +13,7 @@ import numpy as np
 
 from thyme.compiled import compiled
 from thyme.model.errors import InputError
-from thyme.world.contacts.table import Contacts, contacts_from
+from thyme.world.contacts.contact_table import Contacts, contacts_from
 from thyme.world.movement import Floats, Ints, Movement
 
 WINDOW_REACH = 2.0

@@ -10,7 +10,7 @@ import msgspec
 import networkx as nx
 import numpy as np
 
-from thyme.world.contacts.table import Contacts
+from thyme.world.contacts.contact_table import Contacts
 from thyme.world.movement import Floats
 
 HOUR_S = 3600.0

@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from thyme.model.errors import InputError
-from thyme.world.contacts.table import Contacts, contacts_from
+from thyme.world.contacts.contact_table import Contacts, contacts_from
 from thyme.world.files.lines import TraceLine, in_order, read_lines
 from thyme.world.mobility.model import Crowd, Mobility
 from thyme.world.mobility.placement import static

@@ -17,7 +17,7 @@ from numpy.random import Generator
 from thyme.model.errors import InputError
 from thyme.model.settings import check_bounds
 from thyme.model.settings.bounds import AtLeastOne, NotNegative, Positive
-from thyme.world.contacts.table import Contacts
+from thyme.world.contacts.contact_table import Contacts
 from thyme.world.mobility.model import Crowd, Mobility
 from thyme.world.mobility.social import Caves, SocialNetwork, caveman
 from thyme.world.movement import Floats, Ints, Movement

@@ -10,7 +10,7 @@ from typing import ClassVar
 import msgspec
 
 from thyme.model.errors import InputError
-from thyme.world.contacts.table import Contacts
+from thyme.world.contacts.contact_table import Contacts
 from thyme.world.movement import Movement
 from thyme.world.venue import Venue
 

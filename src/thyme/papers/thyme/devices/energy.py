@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from thyme.live.emulation.area import MediumOptions
-from thyme.live.emulation.meter import ISSUING, MAINTAINING, PROCESSING, Account, Tally
+from thyme.live.emulation.meter import ISSUING, MAINTAINING, PROCESSING, Account, WorkCount
 from thyme.papers.thyme.devices.runs import OPERATIONS, DeviceRun
 from thyme.sim.energy import EnergyOptions
 
@@ -58,7 +58,7 @@ class Spent(msgspec.Struct, frozen=True):
         return Spent(self.processor * factor, self.awake * factor, self.frames * factor)
 
 
-def spent_on(tally: Tally, model: EnergyModel) -> Spent:
+def spent_on(tally: WorkCount, model: EnergyModel) -> Spent:
     radio, channel = model.radio, model.channel
     sent_s = tally.sent * channel.frame_s + _bytes_s(tally.sent_bytes + ACK_BYTES * tally.received, model)
     heard_s = tally.received * channel.frame_s + _bytes_s(tally.received_bytes + ACK_BYTES * tally.sent, model)
@@ -71,7 +71,7 @@ def _bytes_s(size_bytes: int, model: EnergyModel) -> float:
     return 8.0 * size_bytes / (model.channel.rate_mbps * 1e6)
 
 
-def whole_tallies(account: Account) -> dict[str, Tally]:
+def whole_tallies(account: Account) -> dict[str, WorkCount]:
     """With the processor's time outside of handlers shared among purposes, by the frames of each."""
     tallies = account.tallies
     left_s = max(0.0, account.cpu_s - sum(tally.cpu_s for tally in tallies.values()))
@@ -85,7 +85,7 @@ def whole_tallies(account: Account) -> dict[str, Tally]:
 
 def each(runs: Iterable[DeviceRun], role: str, kind: str, model: EnergyModel) -> Spent | None:
     """What one operation of a kind costs in a role, on average over all devices of all runs."""
-    sum_of = Tally()
+    sum_of = WorkCount()
     for run in runs:
         for account in run.played.used.values():
             if (tally := whole_tallies(account).get(f"{role}/{kind}")) is not None:
@@ -95,7 +95,7 @@ def each(runs: Iterable[DeviceRun], role: str, kind: str, model: EnergyModel) ->
 
 def running(runs: Iterable[DeviceRun], model: EnergyModel) -> Spent:
     """Cost of an idle minute above standby."""
-    sum_of, seconds = Tally(), 0.0
+    sum_of, seconds = WorkCount(), 0.0
     for run in runs:
         for account in run.played.idle.values():
             seconds += account.seconds

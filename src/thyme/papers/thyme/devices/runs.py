@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from thyme.live.emulation.area import AirOptions, MediumOptions
 from thyme.live.emulation.trial import write_events
-from thyme.live.emulation.use_case import CELL_M, Played, UseCaseOptions, play_use_case
+from thyme.live.emulation.use_case import CELL_M, UseCaseOptions, UseCaseResult, play_use_case
 from thyme.model.errors import InputError
 from thyme.pipeline.identity import code_identity, identity_of
 from thyme.pipeline.runs.kept_files import KeptFiles
@@ -43,7 +43,7 @@ class DeviceRun(msgspec.Struct, frozen=True):
     withdrawn: int
     """Retrievals that failed because the object had been deleted, which is correct."""
     notified_s: list[float]
-    played: Played
+    played: UseCaseResult
     load: float
     """Of the machine, at the end."""
 
@@ -96,7 +96,7 @@ def play_run(case: UseCaseOptions) -> DeviceRun:
         return measure(case, played, pq.read_table(events), os.getloadavg()[0])
 
 
-def measure(case: UseCaseOptions, played: Played, events: pa.Table, load: float) -> DeviceRun:
+def measure(case: UseCaseOptions, played: UseCaseResult, events: pa.Table, load: float) -> DeviceRun:
     """What the events of a run say about its closed loop."""
     issued: dict[tuple[int, int], tuple[str, float]] = {}
     deleted: set[str] = set()
@@ -122,5 +122,5 @@ def measure(case: UseCaseOptions, played: Played, events: pa.Table, load: float)
     return DeviceRun(case.nodes, case.seed, latency_s, failed, withdrawn, notified_s, played, load)
 
 
-def _counts(issued: tuple[str, float] | None, played: Played) -> bool:
+def _counts(issued: tuple[str, float] | None, played: UseCaseResult) -> bool:
     return issued is not None and played.begin_s <= issued[1] <= played.end_s

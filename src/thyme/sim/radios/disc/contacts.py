@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from thyme.sim.radios.disc.neighbours import Near
 from thyme.sim.radios.disc.radio import DiscOptions, DiscRadio
-from thyme.world.contacts.table import Contacts
+from thyme.world.contacts.contact_table import Contacts
 from thyme.world.movement import Floats, Ints, Movement
 
 

@@ -13,7 +13,7 @@ from thyme.compiled import borrowing, prefetch_row
 from thyme.sim.radios.wifi.access import take_idle_slots
 from thyme.sim.radios.wifi.events import ARRIVED, DETECT, schedule
 from thyme.sim.radios.wifi.interference import others_at, put_on_air, rivalled, stronger_follows
-from thyme.sim.radios.wifi.places import AHEAD, bin_nodes, gather, locate, look_around
+from thyme.sim.radios.wifi.positions import AHEAD, bin_nodes, gather, locate, look_around
 from thyme.sim.radios.wifi.state import BROADCAST, LOCKS, SAID_BITS, SENSED, Row, WifiTables
 from thyme.sim.radios.wifi.timing import OFDM6, frame_ns
 

@@ -21,7 +21,7 @@ from thyme.sim.radios.wifi.access import (
 from thyme.sim.radios.wifi.air import transmit
 from thyme.sim.radios.wifi.events import AFTER_CTS, ANSWER, NAV_RESET, SENT_OUT, WAITED, schedule
 from thyme.sim.radios.wifi.interference import take_off_air
-from thyme.sim.radios.wifi.places import AHEAD
+from thyme.sim.radios.wifi.positions import AHEAD
 from thyme.sim.radios.wifi.queues import GIVEN_UP, RECEIVED, SENT, append_packet, drop_expired, finish_head, tell
 from thyme.sim.radios.wifi.reception import HEADER, WHOLE, received
 from thyme.sim.radios.wifi.state import (

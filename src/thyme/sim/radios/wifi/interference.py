@@ -7,7 +7,7 @@ their powers only when it has to decide something. Frames without overlap cost n
 from __future__ import annotations
 
 from thyme.compiled import borrowing
-from thyme.sim.radios.wifi.places import ROUNDING, column, delay_ns, line, received_mw
+from thyme.sim.radios.wifi.positions import ROUNDING, column, delay_ns, line, received_mw
 from thyme.sim.radios.wifi.state import WifiTables
 from thyme.sim.radios.wifi.timing import LIGHT_M_PER_NS
 

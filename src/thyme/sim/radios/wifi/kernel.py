@@ -33,7 +33,7 @@ from thyme.sim.radios.wifi.exchange import (
     sent_out,
     waited,
 )
-from thyme.sim.radios.wifi.places import bin_nodes, gather
+from thyme.sim.radios.wifi.positions import bin_nodes, gather
 from thyme.sim.radios.wifi.queues import DROPPED, finish_head
 from thyme.sim.radios.wifi.randomness import seeded
 from thyme.sim.radios.wifi.reception import prepare_bounds

@@ -13,7 +13,7 @@ import math
 from thyme.compiled import borrowing
 from thyme.sim.radios.wifi.error_model import BITS_PER_NS, NIST, SURE_SNR, chunk_success, nist_rate
 from thyme.sim.radios.wifi.interference import collect_steps, loudest
-from thyme.sim.radios.wifi.places import ROUNDING
+from thyme.sim.radios.wifi.positions import ROUNDING
 from thyme.sim.radios.wifi.randomness import uniform
 from thyme.sim.radios.wifi.state import BOUNDS, SURE, WifiTables
 from thyme.sim.radios.wifi.timing import DSSS1, OFDM_HEADER_NS, OFDM_PREAMBLE_NS, header_ns, preamble_ns

@@ -1,6 +1,6 @@
 """The demo's crowd: a process of its own with some nodes, whose people post a photo every few seconds.
 
-    python -m thyme.gallery.demo.crowd INVITATION
+    python -m thyme.gallery.demo.emulated_crowd INVITATION
 
 The first line of its standard input says where the gallery's node is; drawing begins before. It ends when its standard
 input does, so it never outlives the gallery that started it.

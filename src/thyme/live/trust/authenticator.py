@@ -1,4 +1,4 @@
-"""The notary of a live node: signs this node's statements, and verifies those of others.
+"""The authenticator of a live node: signs this node's statements, and verifies those of others.
 
 A proof is a public key and a signature by it; where several objects were signed together, followed by the path to what
 was signed (`trees`). The author's number derives from the key (`identity`), so a proof needs no directory. A signature
@@ -45,7 +45,7 @@ _Claim = tuple[bytes, bytes, bytes]
 """A public key, what was said, and its signature by that key."""
 
 
-class Notary:
+class SigningAuthenticator:
     def __init__(self, identity: Identity, store: Store, namespace: Namespace | None = None) -> None:
         self._identity = identity
         self._namespace = (namespace or Namespace.open()).context
@@ -59,7 +59,7 @@ class Notary:
         for name, _ in store.items(KIND):
             self._kept[name] = None
 
-    def speaks_for(self, node: NodeId) -> bool:
+    def has_key_of(self, node: NodeId) -> bool:
         return node == self._identity.node
 
     def prove(self, statement: Statement) -> bytes:
@@ -91,7 +91,7 @@ class Notary:
             proofs += [proof + way for way in ways]
         return proofs
 
-    def believe(self, said: Sequence[tuple[Statement, bytes]]) -> bool:
+    def verify(self, said: Sequence[tuple[Statement, bytes]]) -> bool:
         claims: dict[bytes, _Claim] = {}
         trees: dict[bytes, KnownTree] = {}
         last, tree = b"", None
@@ -142,7 +142,7 @@ class Notary:
         if len(claims) < MANY or CORES < 2:
             return _all_signed(claims)
         if self._threads is None:
-            self._threads = ThreadPoolExecutor(CORES - 1, thread_name_prefix="notary")
+            self._threads = ThreadPoolExecutor(CORES - 1, thread_name_prefix="authenticator")
         shares = [claims[i::CORES] for i in range(CORES)]
         others = [self._threads.submit(_all_signed, share) for share in shares[1:]]
         mine = _all_signed(shares[0])

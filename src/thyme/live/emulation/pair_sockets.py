@@ -10,7 +10,7 @@ import asyncio
 import socket
 from collections import Counter
 
-from thyme.live.emulation.area import Area, Medium
+from thyme.live.emulation.area import EmulatedArea, Medium
 from thyme.live.link.addresses import Address
 
 LOCAL = "127.0.0.1"
@@ -22,7 +22,7 @@ BUFFER_BYTES = 1_000_000
 class Air:
     """Carries the datagrams of a crowd."""
 
-    def __init__(self, area: Area) -> None:
+    def __init__(self, area: EmulatedArea) -> None:
         self._area = area
         self._loop = asyncio.get_running_loop()
         self._sockets: dict[tuple[int, int], socket.socket] = {}

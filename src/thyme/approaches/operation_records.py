@@ -1,8 +1,8 @@
-"""The ledger of one user's operations: what is under way, and the records of its beginning and end.
+"""Operation records of one user: its pending operations, and log records of when each began and ended.
 
-Whoever uses a store, in the simulator or on a device, carries operations out through a ledger, so that all approaches
-are measured by the same ruler. An operation is recorded when it is issued and once when it ends, at the instant at
-which the approach says so.
+Users of a store, simulated or on a device, issue operations through `OperationRecords`, so that all approaches are
+measured in the same way. An operation is recorded when it is issued and once when it ends, at the time at which the
+approach reports its end.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Operation(msgspec.Struct, frozen=True):
     ended: Ended
 
 
-class Ledger:
+class OperationRecords:
     """One user's operations under way, by number."""
 
     def __init__(self, context: UserContext) -> None:

@@ -1,4 +1,4 @@
-"""Acquaintance: how nodes become peers, and how a node detects that a peer has gone.
+"""Peering: how nodes become peers, and how a node detects that a peer has gone.
 
 A node greets (hello) the listed addresses until they answer (welcome), and any node that sends it something without
 having greeted. A hello proves nothing and changes nothing. A welcome answers a question that was sent to its sender's
@@ -23,13 +23,13 @@ from functools import partial
 import msgspec
 
 from thyme.live.link.addresses import Address, address_text
-from thyme.live.link.crowd_time import FAR_S, CrowdTime, Reading
+from thyme.live.link.crowd_time import FAR_S, CrowdTime, TimeFields
 from thyme.live.link.frames import EVERYBODY, Frame, Kind
 from thyme.live.link.greetings import GREETING_BYTES, Introduction, Questions, is_genuine, unpack_introduction
 from thyme.live.link.peers import Peer, Peers, Presence
 from thyme.live.link.sealing import FrameError
 from thyme.live.link.sessions import OwnSession
-from thyme.live.link.timers import Timer, Timers
+from thyme.live.link.timers import LinkTimer, Timers
 from thyme.live.trust.identity import GIVEN_IDS, Identity
 from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
@@ -83,7 +83,7 @@ class _Claim(msgspec.Struct, frozen=True):
     """Whether it is another device, and not the same one at another address."""
 
 
-class Acquaintance:
+class Peering:
     def __init__(
         self,
         identity: Identity,
@@ -106,8 +106,8 @@ class Acquaintance:
         self._options = options
         self._timers = timers
         self._send = send
-        self._greeting: Timer | None = None
-        self._looking: Timer | None = None
+        self._greeting: LinkTimer | None = None
+        self._looking: LinkTimer | None = None
         self._claims: Bounded[NodeId, _Claim] = Bounded(MAX_CLAIMS)
         self._warned: set[str] = set()
         self.life, self.approach, self.name = 0, "", ""
@@ -283,7 +283,7 @@ class Acquaintance:
 
     def _introduction(self, asks: int, answers: int = 0, echo_s: float = 0.0) -> Introduction:
         """Of a greeting that is sent now."""
-        reading = Reading(0.0) if self.time is None else self.time.reading(self._timers.now_s, echo_s)
+        reading = TimeFields(0.0) if self.time is None else self.time.reading(self._timers.now_s, echo_s)
         return Introduction(
             self.life,
             self.approach,
@@ -295,7 +295,7 @@ class Acquaintance:
             answers=answers,
         )
 
-    def _compare_times(self, frame: Frame, address: Address, theirs: Reading) -> None:
+    def _compare_times(self, frame: Frame, address: Address, theirs: TimeFields) -> None:
         """An answer gives the round-trip time. A change is passed on at once, so that it spreads."""
         if self.time is None:
             return
@@ -310,7 +310,7 @@ class Acquaintance:
         for other in self._peers.addresses() if change is not None and change.jumped else ():
             self.hello(other)
 
-    def _tell_of_clock(self, frame: Frame, address: Address, theirs: Reading) -> None:
+    def _tell_of_clock(self, frame: Frame, address: Address, theirs: TimeFields) -> None:
         if abs(theirs.correction_s) > FAR_S:
             off = _off(-theirs.correction_s)
             self._warn(

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from thyme.live import Node
-from thyme.live.link.crowd_time import CrowdTime, Reading
+from thyme.live.link.crowd_time import CrowdTime, TimeFields
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.objects import Metadata
 from thyme.wire.message import Message
@@ -27,7 +27,7 @@ class _LyingTime(CrowdTime):
 
     lie_s = 0.0
 
-    def reading(self, asked_s: float, echo_s: float = 0.0) -> Reading:
+    def reading(self, asked_s: float, echo_s: float = 0.0) -> TimeFields:
         return msgspec.structs.replace(super().reading(asked_s, echo_s), now_s=self.now() + self.lie_s)
 
 

@@ -1,8 +1,8 @@
-"""Drafts: large contents in a node's store of which not all is there, or that nobody has asked it to keep.
+"""Partial contents (drafts): large contents that are still being fetched, or written by the application.
 
-A draft is what a transfer has brought so far, or what an application hands over piece by piece. Its bytes lie where
-they will stay, and a record says that they are a draft. Which chunks are there is not written down: after a restart
-each is compared with its digest, so a torn or lost write is a chunk that lacks, no more.
+The bytes are stored at their final place, and a record marks them as a draft. The record does not list the chunks that
+are present: after a restart each chunk is compared with its digest, so a torn or lost write only means that this chunk
+is fetched again.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def key_of_draft(name: str) -> ObjectKey:
     return ObjectKey(oid, NodeId(int(owner)))
 
 
-class Draft:
+class PartialContent:
     """The draft of one content of several chunks."""
 
     def __init__(self, store: Store, metadata: Metadata) -> None:

@@ -16,7 +16,7 @@ from typing import BinaryIO, Self
 import msgspec
 
 from thyme.live.link.addresses import Address, address_text, parse_address
-from thyme.live.node.logs.telling import VERSION, Greeting
+from thyme.live.node.logs.log_server import VERSION, Greeting
 from thyme.model.errors import InputError
 
 MAX_FOLLOWED = 64
@@ -129,7 +129,7 @@ class _Spool:
         return (self._folder / f"{self._turn % 2}.jsonl").open("wb", buffering=0)
 
 
-class Following:
+class FollowedNodes:
     """Several nodes followed into a folder, for as long as the context lasts."""
 
     def __init__(self, addresses: Sequence[str], folder: Path, options: FollowingOptions | None = None) -> None:

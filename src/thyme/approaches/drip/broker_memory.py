@@ -38,7 +38,7 @@ def event_number(key: ObjectKey) -> int:
     return int.from_bytes(blake2b(str(key).encode(), digest_size=8).digest(), "big") >> 11
 
 
-class Memory:
+class BrokerMemory:
     """Events and interests of one broker."""
 
     def __init__(self, host: Host, options: DripOptions) -> None:

@@ -1,4 +1,4 @@
-"""Finding: how a link discovers nodes whose addresses were not configured.
+"""Discovery: how a link discovers nodes whose addresses were not configured.
 
 It announces itself by multicast on every interface, several times after the start and later at a random time of every
 interval, unless enough of its peers did so in that interval (Trickle, RFC 6206, with a constant interval): a crowd
@@ -25,7 +25,7 @@ from thyme.live.link.greetings import GREETING_BYTES
 from thyme.live.link.peers import Peer, Peers
 from thyme.live.link.reception import Count
 from thyme.live.link.sealing import FrameError, Seal
-from thyme.live.link.timers import Timer, Timers
+from thyme.live.link.timers import LinkTimer, Timers
 from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
@@ -71,7 +71,7 @@ class Finder(msgspec.Struct, frozen=True):
     random: Random
 
 
-class Finding:
+class Discovery:
     """Does nothing unless `on`."""
 
     def __init__(self, options: DiscoveryOptions, link: Finder, timers: Timers, directory: Directory) -> None:
@@ -82,7 +82,7 @@ class Finding:
         self.directory = directory
         self._announced: set[NodeId] = set()
         """Peers that announced themselves in this interval."""
-        self._running: list[Timer] = []
+        self._running: list[LinkTimer] = []
         self._told: Bounded[Address, None] = Bounded(MAX_WAITING)
         """Addresses received from peers, to be greeted."""
         self.on_announcement: Callable[[bytes, Address], None] | None = None
