@@ -62,3 +62,10 @@ def test_every_page_of_the_lab_has_a_date() -> None:
         page.name for page in (DOCS / "lab").glob("*.md") if not re.search(r"20\d\d-\d\d-\d\d", page.read_text())
     ]
     assert undated == ["index.md"]
+
+
+def test_every_figure_is_shown_on_a_page(site: Path) -> None:
+    shown = "".join(
+        page.read_text("utf-8") for page in [*(site.parent / "docs").rglob("*.md"), DOCS.parent / "README.md"]
+    )
+    assert [figure.name for figure in (DOCS / "figures").iterdir() if figure.name not in shown] == []

@@ -88,16 +88,24 @@ def test_the_session_of_three_terminals_goes_as_it_is_shown(tmp_path: Path) -> N
             terminal.close()
 
 
-def test_the_program_prints_what_it_says() -> None:
+def test_the_programs_print_what_the_page_says(tmp_path: Path) -> None:
+    assert PAGE.count("```python") == 2
+    assert printed(block("python", 1), tmp_path) == "kick@1 3-3!\nb'a photo'\n"
+    alone = block("python").replace('Spaces("crowds")', 'Spaces("crowds", discover=False)')
+    assert printed(alone, tmp_path) == "1 in the final, 0 on stage\nthyme:\n"
+
+
+def printed(program: str, folder: Path) -> str:
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", block("python")],
+        [sys.executable, "-W", "error", "-c", program],
+        cwd=folder,
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
         check=False,
     )
     assert done.stderr == ""
-    assert done.stdout == "kick@1 3-3!\nb'a photo'\n"
+    return done.stdout
 
 
 def test_every_verb_is_described() -> None:
