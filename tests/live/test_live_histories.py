@@ -97,6 +97,13 @@ def test_one_fault_loses_nothing(approach: str, fault: AnyFault) -> None:
 
 
 @pytest.mark.parametrize("approach", ["ls", "dcs"])
+def test_stores_in_files_lose_nothing(approach: str) -> None:
+    kills = Kill(18.0, 1, 4.0), Kill(24.0, 1, 4.0), Kill(50.0, 3, 3.0, wiped=True)
+    disks = BadDisk(30.0, 2, 8.0, "failing"), BadDisk(33.0, 1, 8.0, "slow", 2.0), BadDisk(42.0, 0, 8.0, "full")
+    assert judge_history(history(approach, *kills, *disks, files=True)).broken == []
+
+
+@pytest.mark.parametrize("approach", ["ls", "dcs"])
 def test_a_member_who_lies_about_its_time_and_bends_what_it_passes_on_fools_nobody(approach: str) -> None:
     verdict = judge_history(history(approach, lie_s=30.0))
     assert verdict.broken == []

@@ -4,8 +4,9 @@ goes."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
-from thyme.fuzz.live.disks import FaultyDisk
+from thyme.fuzz.live.disks import FaultyDisk, FileDisk
 from thyme.fuzz.live.machines import Machine, Machines
 from thyme.live import Node
 from thyme.model.geometry import Point
@@ -13,8 +14,17 @@ from thyme.model.geometry import Point
 
 class VirtualDevice:
     def __init__(
-        self, machines: Machines, index: int, place: Point, families: str, commit_s: float, *, everywhere: bool
+        self,
+        machines: Machines,
+        index: int,
+        place: Point,
+        families: str,
+        commit_s: float,
+        *,
+        everywhere: bool,
+        folder: Path | None = None,
     ) -> None:
+        """With a `folder`, its store is in files there."""
         self.index = index
         self.place = place
         self.everywhere = everywhere
@@ -28,6 +38,7 @@ class VirtualDevice:
         self.waiting: list[Callable[[], None]] = []
         """What its application wants to do as soon as it takes part."""
         self._families, self._commit_s = families, commit_s
+        self._folder, self._disks = folder, 0
         self._machines = machines
         self.disk = self._new_disk()
 
@@ -59,8 +70,14 @@ class VirtualDevice:
         if self.node is not None and self.running().runs:
             self.node.place(place.x_m, place.y_m)
 
-    def _new_disk(self) -> FaultyDisk:
-        return FaultyDisk(lambda: self._machines.now_s, self._after, self._commit_s)
+    def _new_disk(self) -> FaultyDisk | FileDisk:
+        def clock() -> float:
+            return self._machines.now_s
+
+        if self._folder is None:
+            return FaultyDisk(clock, self._after, self._commit_s)
+        self._disks += 1
+        return FileDisk(self._folder / f"{self.index}-{self._disks}", clock, self._after, self._commit_s)
 
     def _after(self, delay_s: float, action: Callable[[], None]) -> None:
         """The disk's thread tells the event loop."""

@@ -33,8 +33,12 @@ BUSY_START_S = 3.0
 CELL_M, AREA_M = 40.0, 80.0
 """Sides of a cell, and of the area of nodes that stand in several cells."""
 WALK_S = (1.0, 10.0, 30.0)
+CRASHES, CRASH_S = 0.5, 0.2
+"""In how many histories a device crashes within this time after its application asked for something."""
 CLOSED, OLDER = 0.3, 0.15
 """How many histories are those of closed namespaces, and of devices of which some run the version before."""
+FILES = 0.25
+"""In how many histories nodes keep their stores in files."""
 SPREAD = {"dcs": 0.6}
 """Approaches that use places, and in how many of their histories nodes stand in several cells."""
 
@@ -96,6 +100,9 @@ class History(msgspec.Struct, frozen=True):
     older: int = 0
     """So many nodes, the last ones, run the version before that of the others."""
 
+    files: bool = False
+    """Whether nodes keep their stores in files, as devices do."""
+
     radio: bool = False
     """Whether the network is the simulator's 802.11g radio, with the nodes where they are at first."""
 
@@ -137,6 +144,7 @@ def draw_history(approach: str, seed: int) -> History:
         steps.append(Insert(min(at_s, ACTIVE_S), node, f"o{number}", tags, size_bytes))
         if draw.random() < 0.15:
             steps.append(Delete(min(ACTIVE_S, at_s + draw.uniform(0.5, 30.0)), node, f"o{number}"))
+    steps += _crash(steps, Random(f"crash/{approach}/{seed}"))
     history = History(
         approach,
         seed,
@@ -148,11 +156,21 @@ def draw_history(approach: str, seed: int) -> History:
         lie_s,
     )
     draw = Random(f"crowd/{approach}/{seed}")
-    history = msgspec.structs.replace(history, closed=draw.random() < CLOSED)
+    in_files = Random(f"files/{approach}/{seed}").random() < FILES
+    history = msgspec.structs.replace(history, closed=draw.random() < CLOSED, files=in_files)
     if not lie_s and not find_approach(approach).capabilities.needs_server and draw.random() < OLDER:
         history = msgspec.structs.replace(history, older=draw.randint(1, nodes - 2))
     spread = not lie_s and draw.random() < SPREAD.get(approach, 0.0)  # a liar may be the only member of a cell
     return _spread(history, draw) if spread else history
+
+
+def _crash(steps: list[Step], draw: Random) -> list[Step]:
+    """A crash while something may be half on the disk, in some histories."""
+    acts = [step for step in steps if isinstance(step, Insert | Delete | Subscribe) and step.at_s < ACTIVE_S - 5.0]
+    if not acts or draw.random() > CRASHES:
+        return []
+    act = draw.choice(acts)
+    return [Kill(act.at_s + draw.uniform(0.0, CRASH_S), act.node, draw.choice((0.5, 4.0)))]
 
 
 def _spread(history: History, draw: Random) -> History:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import tempfile
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -50,6 +52,8 @@ END_S = 150.0
 IDLE_S = 20.0
 """Idle time before that, to measure idle traffic."""
 PORT = 9_000
+MEMORY_DISK = Path("/dev/shm")
+"""Where stores in files are, if the system has it: their syncs need no disk."""
 CLOSED = Namespace("closed", bytes(range(SECRET_BYTES)), closed=True)
 MAX_MACHINES = 1_000
 """Starts and restarts in one history."""
@@ -191,8 +195,18 @@ class Player:
         self.machines = Machines(history.seed, self.channel)
         self.evidence = HistoryEvidence()
         families = history.families or ("46",) * history.nodes
+        memory_disk = MEMORY_DISK if MEMORY_DISK.is_dir() else None
+        self._folder = tempfile.TemporaryDirectory(dir=memory_disk) if history.files else None
         self.devices = [
-            VirtualDevice(self.machines, index, place, families[index], history.commit_s, everywhere=history.everywhere)
+            VirtualDevice(
+                self.machines,
+                index,
+                place,
+                families[index],
+                history.commit_s,
+                everywhere=history.everywhere,
+                folder=Path(self._folder.name) if self._folder is not None else None,
+            )
             for index, place in enumerate(_places(history))
         ]
         self._log = _StateLog(self.evidence.states)
@@ -208,6 +222,10 @@ class Player:
         try:
             self._play()
         finally:
+            for device in self.devices:
+                device.disk.crash()
+            if self._folder is not None:
+                self._folder.cleanup()
             logger.removeHandler(warnings)
             logger.setLevel(before[0])
             logger.propagate = before[1]
@@ -283,7 +301,7 @@ class Player:
         async def live() -> None:
             node = Node(
                 device.index + 1,
-                store=device.disk,
+                store=device.disk.opened(),
                 clock=Clock(device=machine.wall),
                 network=machine,
                 listen=f"{'[::]' if history.everywhere else hosts[0]}:{PORT}",

@@ -16,7 +16,7 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -38,8 +38,16 @@ CLOSE_LOOK_S = 0.001
 class DiskStore:
     """One node's disk. To be opened within the event loop that it serves."""
 
-    def __init__(self, folder: Path, about: dict[str, str], options: DiskOptions | None = None) -> None:
-        """`about` identifies the owner of the store; the folder of another node is refused."""
+    def __init__(
+        self,
+        folder: Path,
+        about: dict[str, str],
+        options: DiskOptions | None = None,
+        *,
+        thread: Executor | None = None,
+    ) -> None:
+        """`about` identifies the owner of the store; the folder of another node is refused. `thread` writes the batches
+        in their order, for simulations."""
         self._options = options or DiskOptions()
         full = self._options.durability == "full"
         self._folder = folder
@@ -54,7 +62,7 @@ class DiskStore:
             self._database.close()
             raise
         self._writer = Writer(self._database.writing, self._files, folder, self._options)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
+        self._thread = thread or ThreadPoolExecutor(1, thread_name_prefix="store")
         self.room = Room(folder, self._options, about.get("node", ""), self._writer.free_bytes())
         for records in self._records.values():
             for key, value in records.items():
@@ -100,6 +108,9 @@ class DiskStore:
             self.room.add(key, -len(value))
             self._gathered.remove(kind, key)
             self._write_soon()
+
+    def records(self) -> int:
+        return sum(len(values) for values in self._records.values())
 
     def items(self, kind: str) -> Iterator[tuple[str, bytes]]:
         return iter(list(self._records.get(kind, {}).items()))
@@ -173,6 +184,10 @@ class DiskStore:
             await asyncio.sleep(CLOSE_LOOK_S)
         if not self.settled:
             logger.error("the last changes could not be written to %s", self._folder)
+        self.release()
+
+    def release(self) -> None:
+        """Release the folder; changes that are not on the disk are lost."""
         self._thread.shutdown()
         self._files.opened.close_all()
         self._database.close()
