@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from io import BytesIO
-from itertools import pairwise
 
 from PIL import Image
 
+from thyme.approaches.deciding import decide
 from thyme.approaches.decision_table import CrowdKind, DecisionRow, Measured, read_table
 from thyme.papers.thyme.claims import PRESETS
 from thyme.sim.scenario import crowd_of
 from thyme.study.decision import kind_of, prior_words
 from thyme.study.definition import load_preset
 from thyme.study.figures.decision import decision_figure
-from thyme.study.map_plan import OTHERS, PEOPLE, STEPS, cells_of, definition_of, players, state_of
+from thyme.study.map_plan import ALL, PEOPLE, STEPS, cells_of, definition_of, players, state_of
 from thyme.study.mapping import rows_of, together
 from thyme.study.plan import make_plan
 from thyme.study.results import Results, Summary
@@ -28,46 +28,52 @@ MEASURED = {
 
 
 def test_every_crowd_of_the_map_is_a_study_of_such_a_crowd() -> None:
-    for step in (step for step in STEPS if step.people == 20):
-        for kind, workload in cells_of(20, step.respects, step.contents):
-            (run, *_) = make_plan(definition_of((kind, workload), step.approaches)).runs
-            found = kind_of(run)
-            assert found == crowd_of(run.scenario, kind.contents)
-            assert found is not None
-            assert (found.people, found.walking, found.leaving, found.switching, found.contents) == (
-                kind.people, kind.walking, kind.leaving, kind.switching, kind.contents,
-            )  # fmt: skip
-            assert (run.trace.options.rates.always_share > 0.0) == (workload == "all")
+    for kind, workload in (cell for step in STEPS if step.people == 20 for cell in cells_of(step)):
+        (run, *_) = make_plan(definition_of((kind, workload), ALL)).runs
+        found = kind_of(run)
+        assert found == crowd_of(run.scenario, kind.contents)
+        assert found is not None
+        assert (found.people, found.walking, found.leaving, found.switching, found.contents) == (
+            kind.people, kind.walking, kind.leaving, kind.switching, kind.contents,
+        )  # fmt: skip
+        assert (run.trace.options.rates.always_share > 0.0) == (workload == "all")
 
 
-def test_each_pair_of_a_crowd_and_an_approach_is_played_in_one_step() -> None:
+def test_each_crowd_is_played_in_one_step() -> None:
+    cells = [cell for step in STEPS for cell in cells_of(step)]
+    assert len(cells) == len(set(cells))
     for people in PEOPLE:
-        asked = [
-            (cell, name)
-            for step in STEPS
-            if step.people == people
-            for cell in cells_of(people, step.respects, step.contents)
-            for name in step.approaches
-        ]
-        assert len(asked) == len(set(asked))
-        assert {len({name for at, name in asked if at == cell}) for cell, _ in asked} == {6}
-        assert not any(kind.leaving and kind.switching for (kind, _), _ in asked)
-    assert [len(list(cells_of(20, respects))) for respects in (0, 1, 2)] == [1, 9, 32]
+        assert (CrowdKind(people), "all") in cells
+        assert (CrowdKind(people, contents="photos"), "all") in cells
+    assert len({cell for cell in cells if cell[0].people == 20}) == 10
 
 
-def test_who_failed_clearly_among_fewer_people_does_not_play() -> None:
+def test_who_was_never_dependable_in_an_easier_crowd_does_not_play() -> None:
     def line(kind: CrowdKind, approach: str, recall: float) -> DecisionRow:
         one = Measured(1.0, 1.0, 1.0)
         return DecisionRow(kind, "all", approach, one, Measured(0.3, 0.2, recall), None, None, one, one, one)
 
-    known = [line(CrowdKind(20, walking=1.0), "walks", 0.49), line(CrowdKind(20, walking=1.0), "dcs", 0.51)]
-    assert players((CrowdKind(50, walking=1.0), "all"), OTHERS, known) == ["dcs", "drip", "socialcast"]
-    assert players((CrowdKind(50), "all"), OTHERS, known) == list(OTHERS), "another crowd"
-    assert players((CrowdKind(20, walking=1.0), "all"), OTHERS, known) == list(OTHERS), "no fewer people"
+    walking = CrowdKind(20, walking=1.0)
+    known = [line(walking, "walks", 0.89), line(walking, "dcs", 0.9)]
+    without = [name for name in ALL if name != "walks"]
+    assert players((CrowdKind(50, walking=1.0), "all"), known) == without
+    assert players((CrowdKind(20, walking=1.0, contents="photos"), "all"), known) == without, "larger contents"
+    assert players((CrowdKind(50), "all"), known) == list(ALL), "another crowd"
+    assert players((CrowdKind(50, walking=1.0), "future"), known) == list(ALL), "another workload"
+    assert players((walking, "all"), known) == list(ALL), "itself"
     states = [state_of(people, known) for people in PEOPLE]
     assert (states[0].played, states[0].left_out) == (2, 0)
-    assert all(state.left_out == 1 for state in states[1:])
-    assert all(sooner.missing >= later.missing for sooner, later in pairwise(states[1:]))
+    assert [state.left_out for state in states[1:3]] == [1, 1]
+
+
+def test_an_approach_that_an_easier_crowd_ruled_out_is_not_unknown() -> None:
+    def line(people: int, approach: str, recall: float) -> DecisionRow:
+        one, all_ = Measured(1.0, 1.0, 1.0), Measured(recall, recall, recall)
+        return DecisionRow(CrowdKind(people), "all", approach, all_, all_, None, None, one, one, one)
+
+    known = [line(20, "dcs", 1.0), line(20, "walks", 0.5), line(20, "ls", 1.0), line(50, "dcs", 1.0)]
+    assert decide(CrowdKind(50), lines=known).unknown == ("ls",)
+    assert decide(CrowdKind(50), lines=[*known, line(50, "ls", 1.0)]).unknown == ()
 
 
 def test_the_results_of_crowds_become_rows_with_ranges() -> None:

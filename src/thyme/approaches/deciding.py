@@ -16,7 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from thyme.approaches.decision_table import CrowdKind, DecisionRow, Measured, Workload, table
+from thyme.approaches.decision_table import CrowdKind, DecisionRow, Measured, Workload, ruled_out, table
 from thyme.approaches.estimating import How, estimate_of
 from thyme.approaches.registry import APPROACHES
 from thyme.model.errors import InputError
@@ -56,7 +56,8 @@ class Decision(msgspec.Struct, frozen=True):
     lines: tuple[DecisionRow, ...]
     """All that were allowed, in the order of the table."""
     unknown: tuple[str, ...] = ()
-    """Approaches that were allowed, and of which the map has nothing there."""
+    """Approaches that were allowed, of which the map has nothing there, and that were not ruled out by an easier
+    crowd."""
 
     @property
     def approach(self) -> str:
@@ -96,6 +97,8 @@ def decide(
         raise InputError(f"no approach fits {needs}")
     estimate = estimate_of(kind, needs.workload, allowed)
     known = {line.approach for line in estimate.lines}
+    for place in estimate.places:
+        known |= ruled_out(place, needs.workload, allowed)
     unknown = [name for name in dict.fromkeys(line.approach for line in allowed) if name not in known]
     return Decision(estimate.how, estimate.places, _best(estimate.lines, priority), estimate.lines, tuple(unknown))
 

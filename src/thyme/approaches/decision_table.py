@@ -7,11 +7,11 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from math import pi
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -20,8 +20,6 @@ from thyme.model.errors import InputError
 TABLE = "decision.csv"
 DEPENDABLE_SUCCESS = 0.95
 DEPENDABLE_RECALL = 0.90
-FAILED_CLEARLY = 0.50
-"""An approach of which no run brings half of the notifications, or of the operations to an end, has failed clearly."""
 CELL_M = 40.0
 USUAL_RANGE_M = 113.0
 """Density is told in people per cell of the papers, for a radio that reaches as far as theirs."""
@@ -103,8 +101,29 @@ class DecisionRow(msgspec.Struct, frozen=True):
         return self.success.mean >= DEPENDABLE_SUCCESS and self.recall.mean >= DEPENDABLE_RECALL
 
     @property
-    def failed_clearly(self) -> bool:
-        return min(self.success.high, self.recall.high) < FAILED_CLEARLY
+    def never_dependable(self) -> bool:
+        """Not even by its best runs."""
+        return self.success.high < DEPENDABLE_SUCCESS or self.recall.high < DEPENDABLE_RECALL
+
+
+def ruled_out(kind: CrowdKind, workload: Workload, known: Iterable[DecisionRow]) -> set[str]:
+    """Approaches that are not simulated in a crowd: no run of them was dependable in an easier one, which has fewer
+    people or shares smaller contents, and is otherwise the same."""
+    return {
+        line.approach
+        for line in known
+        if line.workload == workload and line.never_dependable and _is_easier(line.kind, kind)
+    }
+
+
+def _is_easier(one: CrowdKind, than: CrowdKind) -> bool:
+    sizes = get_args(Contents)
+    return (
+        one != than
+        and one.people <= than.people
+        and sizes.index(one.contents) <= sizes.index(than.contents)
+        and msgspec.structs.replace(one, people=than.people, contents=than.contents) == than
+    )
 
 
 MEASURED = DecisionRow.__struct_fields__[3:]

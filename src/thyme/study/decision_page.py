@@ -33,11 +33,17 @@ names the one that sends least, and every other one whose range overlaps with it
 searches the past or deletes, and neither is counted: that column has its own workload.
 ## What was simulated, and what was not
 
-The usual crowd has two people per 40 m × 40 m. They stand, stay and share texts. The plan contains it at every number
-of people, crowds that differ from it in one property, and, at 20 and 50 people, crowds that differ in two. An approach
-is left out of a larger crowd if every run in the smaller one delivered less than half of what was expected. Cheap and
-informative runs come first (`thyme.study.map_plan`). `thyme study map --play out/map` runs what is missing; each
-finished batch adds its rows, with commit and date. Pairs of a crowd and an approach:
+The usual crowd has two people per 40 m × 40 m. They stand, stay and share texts. At every number of people the plan has
+the usual crowd, the same with photos of 100 kB, and the same where nobody searches the past or deletes. At 20, 50 and
+100 people it also has crowds that differ from the usual one in one other property. Left out are:
+
+- crowds that differ in two properties, which are estimated;
+- other properties beyond 100 people, and photos of 2 MB beyond 20 people, because these runs take hours;
+- an approach of which no run was dependable in an easier crowd (fewer people or smaller contents, otherwise the same).
+
+`thyme study map --play out/map` runs what is missing; each finished batch adds its rows. Every row has the commit and
+the date of its runs: rows of different commits are of different versions of the approaches. Pairs of a crowd and an
+approach:
 
 {state}
 A crowd that was not simulated is *interpolated* linearly between simulated ones (people and density on a logarithmic
@@ -72,7 +78,7 @@ def decision_page() -> str:
 
 
 def _state(lines: tuple[DecisionRow, ...]) -> str:
-    rows = ["| people | simulated | left out: failed in a smaller crowd | missing |", "|---|---|---|---|"]
+    rows = ["| people | simulated | left out: not dependable in an easier crowd | missing |", "|---|---|---|---|"]
     for people in PEOPLE:
         state = state_of(people, lines)
         rows.append(f"| {people:,} | {state.played} | {state.left_out} | {state.missing} |")

@@ -1,68 +1,65 @@
 """Playing the decision map: which crowds of it are played, in which order, by whom, and what is left out.
 
-A crowd of the map has 20 to 1,000 people on 802.11g for ten minutes, in which each posts about twice and asks once, and
-differs from the usual one (two people in 40 m × 40 m who stand and stay and share texts, with questions about the past
-and deletes) in some respects of `CHANGES`. What is left out:
+A crowd of the map has 20 to 1,000 people on 802.11g for ten minutes, in which each posts about twice and asks once. The
+usual one has two people in 40 m × 40 m who stand and stay and share texts, with questions about the past and deletes.
+The others differ from it in one property of `CHANGES`. What is left out:
 
-- crowds that differ in more respects than the steps of `STEPS` say: two at 20 and 50 people, and one beyond;
-- an approach that failed clearly in such a crowd of fewer people (no run brought half of what was expected);
-- two kinds of coming and going at once, two numbers of walkers, and so on.
+- crowds that differ in two properties: they are estimated (`thyme.approaches.estimating`);
+- beyond 100 people every property but photos of 100 kB, and photos of 2 MB beyond 20 people: their runs take hours;
+- approaches that were not dependable in any run of an easier crowd (`ruled_out`).
 
 Steps are in order of what they cost and tell: an interrupted sweep goes on with the run in which it stopped, and each
-finished step writes its rows, with commit and date, into the table (`thyme study map --play`). Rows of steps that were
-not played are missing.
+finished step writes its rows, with commit and date, into the table (`thyme study map --play`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
 from typing import NamedTuple
 
 import msgspec
 
-from thyme.approaches.decision_table import CONTENTS_BYTES, PHOTO_SHARE, Contents, CrowdKind, DecisionRow, Workload
+from thyme.approaches.decision_table import CONTENTS_BYTES, PHOTO_SHARE, CrowdKind, DecisionRow, Workload, ruled_out
 from thyme.study.definition import ApproachChoice, PostsChoice, StudyDefinition
 from thyme.study.variations import WALKING
 
 SEED = 1
 TOPOLOGIES = 3
 PEOPLE = (20, 50, 100, 200, 500, 1000)
-CHANGES: tuple[tuple[str, object], ...] = (
-    ("density", 8.0), ("density", 0.2), ("walking", 0.5), ("walking", 1.0), ("leaving", 0.2), ("switching", 0.2),
-    ("contents", "photos"), ("contents", "large photos"), ("workload", "future"),
-)  # fmt: skip
+USUAL = "usual"
+CHANGES: dict[str, dict[str, object]] = {
+    USUAL: {},
+    "hall": {"density": 8.0},
+    "campus": {"density": 0.2},
+    "half walk": {"walking": 0.5},
+    "all walk": {"walking": 1.0},
+    "leaving": {"leaving": 0.2},
+    "switching": {"switching": 0.2},
+    "future": {"workload": "future"},
+    "photos": {"contents": "photos"},
+    "large photos": {"contents": "large photos"},
+}
 """In what a crowd differs from the usual one: a hall or a campus, some or all walking, a fifth leaving or going off and
-on, photos, nobody asking for the past or deleting."""
+on, nobody asking for the past or deleting, photos."""
 ALL = ("es", "ls", "dcs", "drip", "socialcast", "walks")
-FLOODING, OTHERS = ALL[:2], ALL[2:]
-"""Routes on demand cost much to play in large crowds."""
-SMALL: tuple[Contents, ...] = ("texts", "photos")
-LARGE: tuple[Contents, ...] = ("large photos",)
+ONE_BY_ONE = tuple(name for name in CHANGES if name not in (USUAL, "photos", "large photos"))
 
 
 class Step(NamedTuple):
     """A part of the map, played together."""
 
     people: int
-    respects: int
-    """In how many respects its crowds differ from the usual one."""
-    approaches: tuple[str, ...]
-    contents: tuple[Contents, ...] = SMALL
+    changes: tuple[str, ...]
+    """Its crowds, of `CHANGES`."""
 
 
 STEPS = (
-    Step(20, 0, ALL), Step(20, 1, ALL), Step(50, 0, ALL), Step(100, 0, ALL), Step(200, 0, OTHERS), Step(50, 1, ALL),
-    Step(500, 0, ("dcs",)), Step(20, 1, ALL, LARGE), Step(100, 1, ALL), Step(200, 0, FLOODING),
-    Step(500, 0, ("drip", "socialcast", "walks")), Step(1000, 0, ("dcs",)), Step(50, 1, ALL, LARGE),
-    Step(200, 1, OTHERS), Step(20, 2, ALL), Step(100, 1, ALL, LARGE), Step(50, 2, ALL), Step(500, 1, ("dcs",)),
-    Step(200, 1, OTHERS, LARGE), Step(1000, 0, ("drip", "socialcast", "walks")), Step(1000, 1, ("dcs",)),
-    Step(200, 1, FLOODING), Step(20, 2, ALL, LARGE), Step(500, 0, FLOODING), Step(1000, 0, FLOODING),
-    Step(500, 1, ("drip", "socialcast", "walks")), Step(1000, 1, ("drip", "socialcast", "walks")),
-    Step(500, 1, FLOODING), Step(1000, 1, FLOODING), Step(50, 2, ALL, LARGE), Step(200, 1, FLOODING, LARGE),
-    Step(500, 1, ALL, LARGE), Step(1000, 1, ALL, LARGE),
+    Step(20, (USUAL, "photos")), Step(50, (USUAL, "photos")), Step(100, (USUAL, "photos")), Step(200, (USUAL,)),
+    Step(500, (USUAL,)), Step(20, ONE_BY_ONE), Step(1000, (USUAL,)), Step(50, ONE_BY_ONE), Step(200, ("photos",)),
+    Step(20, ("large photos",)), Step(100, ONE_BY_ONE), Step(200, ("future",)), Step(500, ("photos",)),
+    Step(500, ("future",)), Step(1000, ("photos", "future")),
 )  # fmt: skip
-"""The cheapest and those that tell most first. Photos of 2 MB cost most."""
+"""The cheapest and those that tell most first."""
 POSTS_PER_PERSON = 2
 QUESTIONS_PER_HOUR = 0.33
 DELETES_PER_HOUR = 0.1
@@ -79,30 +76,18 @@ Cell = tuple[CrowdKind, Workload]
 """A crowd and what it asks for."""
 
 
-def cells_of(people: int, respects: int, contents: Sequence[Contents] = SMALL + LARGE) -> Iterator[Cell]:
-    """The crowds of so many people that share this and differ from the usual one in exactly so many respects."""
-    for changes in combinations(CHANGES, respects):
-        changed = dict(changes)
-        if len(changed) < respects or {"leaving", "switching"} <= set(changed):
-            continue
-        if changed.get("contents", "texts") not in contents:
-            continue
-        workload = changed.pop("workload", "all")
-        yield msgspec.convert({"people": people} | changed, CrowdKind), msgspec.convert(workload, Workload)
+def cells_of(step: Step) -> Iterator[Cell]:
+    """The crowds of a step."""
+    for name in step.changes:
+        changed = {"workload": "all"} | CHANGES[name]
+        workload = changed.pop("workload")
+        yield msgspec.convert({"people": step.people} | changed, CrowdKind), msgspec.convert(workload, Workload)
 
 
-def players(cell: Cell, approaches: Sequence[str], known: Iterable[DecisionRow]) -> list[str]:
-    """Those that play there: all but those that failed clearly among fewer people."""
-    kind, workload = cell
-    failed = {
-        line.approach
-        for line in known
-        if line.failed_clearly
-        and line.workload == workload
-        and line.kind.people < kind.people
-        and msgspec.structs.replace(line.kind, people=kind.people) == kind
-    }
-    return [approach for approach in approaches if approach not in failed]
+def players(cell: Cell, known: Iterable[DecisionRow]) -> list[str]:
+    """Those that play there."""
+    out = ruled_out(*cell, known)
+    return [approach for approach in ALL if approach not in out]
 
 
 def definition_of(cell: Cell, approaches: Sequence[str]) -> StudyDefinition:
@@ -148,9 +133,9 @@ def state_of(people: int, known: Sequence[DecisionRow]) -> MapProgress:
     there = {((line.kind, line.workload), line.approach) for line in known}
     counts = {"played": 0, "left_out": 0, "missing": 0}
     for step in (step for step in STEPS if step.people == people):
-        for cell in cells_of(people, step.respects, step.contents):
-            wanted = players(cell, step.approaches, known)
-            for name in step.approaches:
+        for cell in cells_of(step):
+            wanted = players(cell, known)
+            for name in ALL:
                 played = (cell, name) in there
                 counts["played" if played else "missing" if name in wanted else "left_out"] += 1
     return MapProgress(people, **counts)

@@ -56,23 +56,23 @@ def play_map(
     try:
         for step in steps:
             size = max(1, min(CROWDS_AT_ONCE, PEOPLE_AT_ONCE // step.people))
-            remaining = cells_of(step.people, step.respects, step.contents)
+            remaining = cells_of(step)
             while cells := list(islice(remaining, size)):
                 known = list(read_table(text))
-                wanted = {cell: _missing(cell, step.approaches, known) for cell in cells}
+                wanted = {cell: _missing(cell, known) for cell in cells}
                 plans = {cell: make_plan(definition_of(cell, names)) for cell, names in wanted.items() if names}
                 if plans:
                     results = _play(together(list(plans.values())), out, session)
                     text += rows_of(list(plans), results, (str(SEED), commit, today()), heading=not text)
                     write_file(table, text.encode())
-                    tell(f"{step.people} people, {len(plans)} crowds: {', '.join(step.approaches)}")
+                    tell(f"{step.people} people: {', '.join(step.changes)}, {len(plans)} crowds played")
     finally:
         session.close()
 
 
-def _missing(cell: Cell, approaches: Sequence[str], known: Sequence[DecisionRow]) -> list[str]:
+def _missing(cell: Cell, known: Sequence[DecisionRow]) -> list[str]:
     there = {line.approach for line in known if (line.kind, line.workload) == cell}
-    return [name for name in players(cell, approaches, known) if name not in there]
+    return [name for name in players(cell, known) if name not in there]
 
 
 def together(plans: Sequence[Plan]) -> Plan:
