@@ -24,7 +24,15 @@ MIN_ANALYSED = 4
 """Nodes of the smallest crowd whose messages are counted."""
 
 
-SOCIAL_READING = {"memory_ids": 100, "ttl_hops": 10, "drift": 0.0003, "error_bound": 0.5, "handover": "link"}
+SOCIAL_READING = {
+    "memory_ids": 100,
+    "ttl_hops": 10,
+    "drift": 0.0003,
+    "error_bound": 0.5,
+    "handover": "link",
+    "identifiers": "message",
+    "networks": "each",
+}
 """What the paper leaves open, as the default reading has it; a key that is given goes before a named reading's."""
 
 
@@ -53,6 +61,9 @@ def _socialcast(out: Path, settings: dict[str, Any], master: str, watch: OnProgr
     if named not in READINGS:
         raise InputError(f"reading is {named!r}; expected one of {', '.join(READINGS)}")
     changed = {key: settings[key] for key in SOCIAL_READING if settings[key] != SOCIAL_READING[key]}
+    for key, expected in (("identifiers", ("message", "copy")), ("networks", ("each", "one"))):
+        if settings[key] not in expected:
+            raise InputError(f"{key} is {settings[key]!r}; expected one of {', '.join(expected)}")
     reading = msgspec.structs.replace(READINGS[named], **changed)
     return run_evaluation(
         out, settings["repetitions"], settings["figures"], reading, master, settings["first_seed"], watch

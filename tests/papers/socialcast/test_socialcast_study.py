@@ -14,7 +14,7 @@ from thyme.model.records import OperationKind
 from thyme.papers.evaluations import SOCIAL_READING
 from thyme.papers.point_runs import play_points
 from thyme.papers.socialcast.claims import judge_socialcast
-from thyme.papers.socialcast.evaluation import run_evaluation, write_evaluation
+from thyme.papers.socialcast.evaluation import SeededTraces, run_evaluation, write_evaluation
 from thyme.papers.socialcast.points import (
     DEFAULT_READING,
     PREDICTION,
@@ -26,7 +26,7 @@ from thyme.papers.socialcast.points import (
     paper_scenario,
     socialcast_points,
 )
-from thyme.papers.socialcast.workload import SocialWorkload, communities_of, social_operations, tag_of
+from thyme.papers.socialcast.workload import SocialWorkload, communities_of, publication_of, social_operations, tag_of
 from thyme.pipeline.runs.sweep import SweepProgress
 from thyme.sim.run import simulate
 from thyme.sim.scenario import Scenario
@@ -204,3 +204,39 @@ def test_readings_change_what_the_paper_leaves_open_and_nothing_else() -> None:
     assert hops == {"3": 6, "4": 6, "5": 50, "6": 0, "7": 6, "8": 6, "9": 6, "10": 0}
     assert {getattr(point.scenario.movement, "drift", None) for point in six_hops} == {0.0001}
     assert {point.scenario.settings["memory_ids"] for point in six_hops} == {300}
+
+
+def test_each_copy_may_have_an_identifier_of_its_own() -> None:
+    usual, per_copy = socialcast_points(), socialcast_points(reading=READINGS["per copy"])
+    for one, other in zip(usual, per_copy, strict=True):
+        assert other.scenario.settings["copies"] == 1
+        assert other.messages == one.scenario.settings["copies"]
+    whole, parted = (social_operations(COMMUNITIES, SocialWorkload(), 3, messages) for messages in (1, 3))
+    published, copies = ([one for one in some if one.oid] for some in (whole, parted))
+    assert len({one.oid for one in copies}) == len(copies) == 3 * len(published)
+    assert [one.at_s for one in copies[::3]] == [one.at_s for one in published]
+    assert len({publication_of(one.oid) for one in copies}) == len(published)
+    assert [one.operation for one in parted] == list(range(len(parted)))
+
+
+def test_a_publication_counts_once_whichever_of_its_messages_arrives() -> None:
+    point = short_point("prediction")
+    scenario = msgspec.structs.replace(point.scenario, seed=1)
+    scenario = msgspec.structs.replace(scenario, settings={**scenario.settings, "copies": 1})
+    communities = communities_of(scenario)
+    whole, parted = (social_operations(communities, point.workload, scenario.run_seed, many) for many in (1, 3))
+    alone, several = (measure(simulate(scenario, ops).events, ops, point, 1) for ops in (whole, parted))
+    assert several.ideal == alone.ideal
+    assert alone.delivered <= several.delivered <= several.ideal
+    assert several.traffic > alone.traffic
+
+
+def test_runs_may_share_one_network_and_differ_in_their_random_numbers() -> None:
+    point = socialcast_points(("7",), READINGS["default"])[0]
+    one = msgspec.structs.replace(point, one_network=True)
+    traces = SeededTraces(5)
+    (first, early), (again, late) = traces.seeded(one, 5), traces.seeded(one, 6)
+    assert first.place_seed == again.place_seed
+    assert first.run_seed != again.run_seed
+    assert early != late
+    assert traces.seeded(point, 6)[0].place_seed != first.place_seed

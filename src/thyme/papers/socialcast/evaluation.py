@@ -23,20 +23,26 @@ from thyme.study.report.tables import FailedRun
 from thyme.world.mobility.community import Community
 
 
-class _Traces:
+class SeededTraces:
     """Scenarios and traces of runs. Finding the communities of a network takes a while, and points share networks."""
 
-    def __init__(self) -> None:
+    def __init__(self, first_seed: int) -> None:
+        self._first_seed = first_seed
         self._communities: dict[bytes, list[int]] = {}
 
     def seeded(self, point: SocialPoint, seed: int) -> tuple[Scenario, list[Operation]]:
-        scenario = msgspec.structs.replace(point.scenario, seed=seed)
+        if point.one_network:
+            changes = {"seed": self._first_seed, "repetition": seed - self._first_seed}
+        else:
+            changes = {"seed": seed}
+        scenario = msgspec.structs.replace(point.scenario, **changes)
         movement = scenario.movement
         ties = movement.caves if isinstance(movement, Community) else movement
         network = msgspec.json.encode((scenario.nodes, scenario.place_seed, ties))
         if network not in self._communities:
             self._communities[network] = communities_of(scenario)
-        return scenario, social_operations(self._communities[network], point.workload, scenario.run_seed)
+        communities = self._communities[network]
+        return scenario, social_operations(communities, point.workload, scenario.run_seed, point.messages)
 
 
 def run_evaluation(
@@ -51,7 +57,9 @@ def run_evaluation(
     """Play what was not played before; write `socialcast.csv`; give what was measured."""
     points = socialcast_points(tuple(figures), reading)
     seeds = range(first_seed, first_seed + repetitions)
-    runs, found, failed = play_points("socialcast", points, seeds, _Traces().seeded, measure, out, master, watch)
+    runs, found, failed = play_points(
+        "socialcast", points, seeds, SeededTraces(first_seed).seeded, measure, out, master, watch
+    )
     return write_evaluation(points, found, out, runs, failed)
 
 

@@ -9,17 +9,18 @@ read or to carry.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thyme.approaches.socialcast.options import MAX_MEMORY_IDS
 from thyme.approaches.socialcast.protocol import BUFFERED
 from thyme.model.errors import InputError
 from thyme.model.operations import Operation
 from thyme.papers.deliveries import deliveries, expected_pairs, rows_of
-from thyme.papers.socialcast.workload import SocialWorkload
+from thyme.papers.socialcast.workload import SocialWorkload, publication_of
 from thyme.sim.scenario import Scenario, scenario_of
 from thyme.world.movement_models import Community
 
@@ -72,11 +73,15 @@ class SocialPoint(msgspec.Struct, frozen=True):
     x: float
     scenario: Scenario
     workload: SocialWorkload = SocialWorkload()
+    messages: int = 1
+    """How many messages of one copy stand for one publication, where each copy has an identifier of its own."""
+    one_network: bool = False
+    """All runs have the network, squares and ways of the first seed."""
 
     @property
     def key(self) -> bytes:
         """The same for points that have the same runs."""
-        return msgspec.json.encode((self.scenario, self.workload))
+        return msgspec.json.encode((self.scenario, self.workload, self.messages, self.one_network))
 
 
 class SocialMeasure(msgspec.Struct, frozen=True):
@@ -125,10 +130,19 @@ class Reading(msgspec.Struct, frozen=True):
     """Attraction of every square regardless of the people in it; the paper has none, the model's reference code has."""
     error_bound: float = ERROR_BOUND
     handover: str = "link"
+    identifiers: Literal["message", "copy"] = "message"
+    """What λ remembers: a message, or each of its γ copies as a message of its own ("each copy is routed
+    independently", §IV)."""
+    networks: Literal["each", "one"] = "each"
+    """Every run draws a social network, squares and ways, or all have those of the first seed."""
 
 
 DEFAULT_READING = Reading()
-READINGS = {"default": DEFAULT_READING, "six hops": Reading(memory_ids=300, ttl_hops=6, drift=0.0001)}
+READINGS = {
+    "default": DEFAULT_READING,
+    "six hops": Reading(memory_ids=300, ttl_hops=6, drift=0.0001),
+    "per copy": Reading(memory_ids=MAX_MEMORY_IDS, identifiers="copy"),
+}
 """Readings that have a name; docs/explanation/approaches/socialcast.md says what each reproduces."""
 
 
@@ -153,15 +167,21 @@ def _read(point: SocialPoint, reading: Reading) -> SocialPoint:
     settings["utilities"] = {**settings["utilities"], "trust": {"error_bound": reading.error_bound}}
     if point.figure != "5" and settings["ttl_hops"] == PAPER_HOPS:
         settings["ttl_hops"] = reading.ttl_hops
+    messages = settings["copies"] if reading.identifiers == "copy" else 1
+    settings["copies"] //= messages
     assert isinstance(scenario.movement, Community)
     movement = msgspec.structs.replace(scenario.movement, drift=reading.drift)
     read = msgspec.structs.replace(scenario, settings=settings, movement=movement)
-    return msgspec.structs.replace(point, scenario=read)
+    return msgspec.structs.replace(point, scenario=read, messages=messages, one_network=reading.networks == "one")
 
 
 def measure(events: pa.Table, operations: Sequence[Operation], point: SocialPoint, seed: int) -> SocialMeasure:
-    """Read the events of a run."""
-    rows = deliveries(events, ["value", "count"])
+    """Read the events of a run. A publication counts once per subscriber, at its first arrival."""
+    notified = sorted(deliveries(events, ["value", "count", "at_s"]), key=lambda row: row["at_s"])
+    first_of: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in notified:
+        first_of.setdefault((publication_of(row["object"].split("@")[0]), row["subscription"]), row)
+    rows = list(first_of.values())
     received = rows_of(events, "received")
     received = received.filter(pc.is_in(received["name"], pa.array(["Data", "Offer"])))
     sampled = rows_of(events, "sampled")
@@ -170,7 +190,7 @@ def measure(events: pa.Table, operations: Sequence[Operation], point: SocialPoin
     return SocialMeasure(
         seed=seed,
         delivered=len(rows),
-        ideal=len(expected_pairs(operations)),
+        ideal=len({(publication_of(name), node) for name, node in expected_pairs(operations)}),
         traffic=int(sum(received["count"].to_pylist())),
         latency_s=sum(row["value"] for row in rows) / len(rows) if rows else float("nan"),
         hops=tuple(row["count"] for row in rows),

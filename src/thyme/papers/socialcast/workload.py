@@ -73,8 +73,9 @@ def communities_of(scenario: Scenario) -> list[int]:
     return [int(community) for community in network.community]
 
 
-def social_operations(communities: Sequence[int], how: SocialWorkload, seed: int) -> list[Operation]:
-    """Subscriptions and publications, in order of time; `tag_of` names interests."""
+def social_operations(communities: Sequence[int], how: SocialWorkload, seed: int, messages: int = 1) -> list[Operation]:
+    """Subscriptions and publications, in order of time; `tag_of` names interests. Each publication is so many
+    messages, of which `publication_of` tells that they are one."""
     random = Random(f"{seed}/social workload")
     nodes = len(communities)
     subscribers = sorted(random.sample(range(nodes), round(how.subscribers * nodes)))
@@ -92,7 +93,19 @@ def social_operations(communities: Sequence[int], how: SocialWorkload, seed: int
             rows.append((at_s, node, OperationKind.INSERT, tag_of(interest)))
             at_s += how.interval_s
     rows.sort(key=lambda row: (row[0], row[1]))
-    return [_operation(number, row, how.size_bytes) for number, row in enumerate(rows)]
+    operations = [_operation(number, row, how.size_bytes) for number, row in enumerate(rows)]
+    if messages == 1:
+        return operations
+    repeated = [
+        msgspec.structs.replace(one, oid=f"{one.oid}.{copy}") if one.oid else one
+        for one in operations
+        for copy in range(messages if one.oid else 1)
+    ]
+    return [msgspec.structs.replace(one, operation=number) for number, one in enumerate(repeated)]
+
+
+def publication_of(oid: str) -> str:
+    return oid.partition(".")[0]
 
 
 def tag_of(community: int) -> str:
