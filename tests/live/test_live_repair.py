@@ -19,7 +19,7 @@ SETTINGS = {
     "join_wait_s": 0.3,
     "settle_s": 0.2,
     "repair_s": 0.5,
-    "whole_cell_bytes": 0,  # every member keeps contents of any size
+    "copies": 0,  # every member keeps contents of any size
 }
 CONTENT = bytes(range(256)) * 200
 

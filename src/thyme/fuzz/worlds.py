@@ -47,7 +47,7 @@ _BOUNDS: dict[str, tuple[tuple[str, tuple[Any, ...]], ...]] = {
         *_SHARED,
         *_PARTS,
         ("past_matches", (1, 2, 100)),
-        ("replicas_in_cell", (1, 2)),
+        ("copies", (0, 2)),
         ("sure_members", (0, 1)),
         ("replication_list", (1, 2)),
         ("active_replication", (False,)),

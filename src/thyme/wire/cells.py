@@ -134,8 +134,6 @@ class CellState(Message, frozen=True, tag=109):
     deleted: tuple[Deleted, ...] = ()
     revoked: tuple[Revoked, ...] = ()
     objects: tuple[DataObject, ...] = ()
-    keepers: tuple[NodeId, ...] = ()
-    """The members that keep `objects`; empty for all members."""
     late: bool = False
     """Whether the receiver may have lacked this for long, so that the notifying node may not have known it either."""
     request: int = -1
@@ -246,8 +244,8 @@ class Silent(Message, frozen=True, tag=124):
 
 
 class PartFor(Message, frozen=True, tag=125):
-    """Where only some members keep an object: a member without it forwards a request for a part of it to one that
-    should have it, which answers `node` in `cell`."""
+    """A member that lacks an object of its cell forwards a request for a part of it to another, which answers `node` in
+    `cell`."""
 
     request: PartRequest
     node: NodeId
@@ -255,7 +253,8 @@ class PartFor(Message, frozen=True, tag=125):
 
 
 class KeepCopy(Message, frozen=True, tag=99):
-    """From an object's owner: keep a copy of its content, because there are too few."""
+    """From a holder of an object, to who is to be another one: its content has too few. The replicas of the metadata
+    are those that are asked for it."""
 
     metadata: Metadata
 

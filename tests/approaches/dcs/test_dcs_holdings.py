@@ -166,15 +166,6 @@ def test_only_so_many_revocations_are_remembered() -> None:
     assert len(list(lone.cell.holdings.digests.items(range(32)))) == 3
 
 
-def test_objects_that_only_some_members_keep_are_neither_compared_nor_handed_over() -> None:
-    for replicas_in_cell, common in ((0, True), (2, False)):
-        holdings = LoneCell(replicas_in_cell=replicas_in_cell).cell.holdings
-        nothing = holdings.digests.beacon()
-        holdings.put_object(metadata_of("photo", "goal"), b"data")
-        assert (holdings.digests.beacon() != nothing) is common
-        assert list(holdings.state()), "a proxy gets them all the same"
-
-
 @given(st.lists(NEWS, max_size=20), st.integers(1, 500))
 def test_joined_states_lose_nothing_and_none_but_a_single_item_exceeds_its_size(
     news: list[CellState], size: int

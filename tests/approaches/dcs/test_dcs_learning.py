@@ -10,7 +10,6 @@ from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.learning import Learning
 from thyme.approaches.dcs.notifier import Notifier
 from thyme.approaches.dcs.replicas import Replicas
-from thyme.model.ids import NodeId
 from thyme.model.objects import DataObject
 from thyme.routing.cells.addresses import Form
 from thyme.wire.cells import CellAnswer, CellState, CompareHint, Deleted, Held, Revoked
@@ -131,15 +130,14 @@ def test_a_broadcast_of_another_member_is_not_answered() -> None:
     assert lone.cell.holdings.index.object_count == 1
 
 
-def test_objects_are_kept_by_those_who_are_named_and_large_ones_are_fetched() -> None:
+def test_members_keep_the_objects_of_their_cell_and_fetch_large_ones() -> None:
     small, large = metadata_of("small", "goal"), metadata_of("large", "goal", size=5_000)
     things = (DataObject(small, b"data"), DataObject(large, b""))
-    for keepers, kept in (((), True), ((NodeId(5),), True), ((NodeId(6),), False)):
-        lone, _ = learning()
-        lone.arrive(CellState(objects=things, keepers=keepers), origin=9, form=Form.BROADCAST)
-        assert lone.cell.holdings.has_object(small.key) is kept
-        assert bool(lone.take(PartRequest)) is kept
-        assert not lone.cell.holdings.has_object(large.key)
+    lone, _ = learning()
+    lone.arrive(CellState(objects=things), origin=9, form=Form.BROADCAST)
+    assert lone.cell.holdings.has_object(small.key)
+    assert lone.take(PartRequest)
+    assert not lone.cell.holdings.has_object(large.key)
 
 
 def test_a_large_object_that_is_handed_over_is_answered_for_when_it_is_here() -> None:

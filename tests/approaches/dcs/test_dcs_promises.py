@@ -221,18 +221,6 @@ def test_the_most_recent_of_the_past_are_those_of_all_cells_together(tmp_path: P
     assert world.outcomes[-1].remaining == 0
 
 
-@pytest.mark.parametrize("size", [4, 5_000])
-def test_a_number_of_replicas_is_kept_as_keepers_leave(tmp_path: Path, size: int) -> None:
-    world = CellWorld(tmp_path, [(0, 0)] * 6 + [(1, 0)], {"replicas_in_cell": 3})
-    metadata = world.insert(0, "photo", world.tag_of(1, 0), data=b"x" * size)
-    assert len(world.keepers("photo")) == 3
-    for _ in range(3):
-        world.switch_off(world.keepers("photo")[0], keeps_store=False)
-        world.wait(15.0)
-        assert len(world.keepers("photo")) == 3
-    assert world.retrieve(6, metadata) == b"x" * size
-
-
 @pytest.mark.parametrize("paper", [True, False])
 def test_the_subscription_of_a_straggler_ends_in_the_papers_and_stands_here_and_it_is_told_in_both(
     tmp_path: Path, paper: bool

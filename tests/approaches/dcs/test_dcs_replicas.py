@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
-from cell_world import CellWorld
 from lone_cell import ALL, HERE, OTHER, LoneCell, metadata_of, replica
 
 from thyme.approaches.dcs.cell import Mode
@@ -70,15 +68,6 @@ def test_without_active_replication_only_the_owner_keeps_its_object() -> None:
     assert keeper.sent == []
     assert not keeper.cell.holdings.has_object(metadata.key)
     assert keeper.copies.own("ad") == metadata
-
-
-def test_a_number_of_replicas_names_who_keeps_besides_the_owner() -> None:
-    keeper = Keeper(replicas_in_cell=3)
-    keeper.hear(1, 2, 3, 4)
-    keeper.replicas.keep_own(metadata_of("photo", "goal", owner=5, replicas=(ACTIVE,)), b"data")
-    ((_, state),) = keeper.take(CellState)
-    assert len(state.keepers) == 2
-    assert set(state.keepers) <= {1, 2, 3, 4}
 
 
 def test_an_owner_on_its_way_leaves_its_object_with_the_cell_it_is_in_but_works_for_none() -> None:
@@ -293,9 +282,9 @@ def test_a_proxy_keeps_silent_about_an_object_that_it_does_not_know() -> None:
         assert [reply.found for _, reply in keeper.take(PartReply)] == [False] * answers
 
 
-def test_where_only_some_keep_an_object_a_member_that_does_not_passes_the_question_on_once() -> None:
+def test_a_question_is_passed_on_once_and_only_where_the_cell_was_asked() -> None:
     request = PartRequest(3, metadata_of("photo", owner=7).key, 0, 100)
-    keeper = Keeper(replicas_in_cell=1)
+    keeper = Keeper()
     keeper.hear(6, 7)
     keeper.arrive(request)
     ((to, passed_on),) = keeper.take(PartFor)
@@ -304,27 +293,11 @@ def test_where_only_some_keep_an_object_a_member_that_does_not_passes_the_questi
     assert keeper.kinds() == ["PartReply"]
     ((to, reply),) = keeper.take(PartReply)
     assert (to, reply.found) == ([(OTHER, 9)], False)
-    for options, form in (({"lookups": 0}, Form.CELL), ({"replicas_in_cell": 1}, Form.NODE)):
-        keeper = Keeper(**options)
+    for lookups, form in ((0, Form.CELL), (3, Form.NODE)):
+        keeper = Keeper(lookups=lookups)
         keeper.hear(6, 7)
         keeper.arrive(request, form=form)
         assert keeper.kinds() == ["PartReply"]
-
-
-def test_a_large_content_is_kept_by_a_few_devices_and_not_by_all_members(tmp_path: Path) -> None:
-    world = CellWorld(tmp_path, [(0, 0)] * 6)
-    metadata = world.insert(0, "photo", "goal", data=b"x" * 50_000, wait_s=20.0)
-
-    def holders() -> list[int]:
-        return [node for node in range(6) if world.store(node).cell.contents.has(metadata.key)]
-
-    assert holders() == [0], "whoever retrieves it first keeps it"
-    assert world.retrieve(1, metadata, wait_s=20.0) is not None
-    world.wait(300.0)
-    assert len(holders()) == 3
-    assert {0, 1} <= set(holders())
-    world.delete(0, "photo")
-    assert holders() == [], "the listed replicas are told, whoever asked them to keep it"
 
 
 def test_parts_that_arrived_are_kept_when_the_next_source_is_asked() -> None:

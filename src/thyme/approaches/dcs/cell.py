@@ -100,6 +100,7 @@ class Cell:
         "host",
         "id",
         "leaving",
+        "lost",
         "mode",
         "named",
         "options",
@@ -109,6 +110,7 @@ class Cell:
         "returned",
         "router",
         "settled",
+        "silent",
         "stay_s",
         "taken",
         "undelivered",
@@ -137,6 +139,8 @@ class Cell:
         """How long this member expected to stay when it joined, from its movement."""
         self.holdings = self._nothing_held()
         self._make_events()
+        self.lost.then(lambda key: self.holdings.drop_object(key))
+        self.contents.lost = self.lost
         self._actions: dict[type[Message], tuple[bool, Callable[[Arrival, Any], None]]] = {}
         self.frames: dict[type[Message], Callable[[NodeId, Any], object]] = {}
         """Handlers of neighbours' frames, by kind."""
@@ -179,6 +183,10 @@ class Cell:
         """A cell lost all its members, and possibly its data."""
         self.populated: Event[[CellId]] = Event()
         """A nearby cell has exactly one member in range: its first, or the last one left."""
+        self.silent: Event[[NodeId]] = Event()
+        """A member of some cell fell silent without announcing that it leaves."""
+        self.lost: Event[[ObjectKey]] = Event()
+        """A content that was kept here is damaged."""
         self.undelivered: Event[[NodeId, CellId, int]] = Event()
         """A NACK (§6.6.4): the node, the cell where it was not found, and the number that the send returned."""
 
@@ -329,6 +337,8 @@ class Cell:
     def _on_vanished(self, neighbour: Neighbour) -> None:
         """The only other member of a cell fell silent without announcing that it leaves: its data is gone."""
         cell = neighbour.cell
+        if neighbour.stationary:
+            self.silent(neighbour.node)
         if cell == self.id and neighbour.stationary:
             self._silent[neighbour.node] = (cell, self.host.now())
         if not self.options.reminders or not neighbour.stationary or self.beacons.population(cell):

@@ -9,7 +9,7 @@ device. If the member asked does not answer, the next one is asked; a member tha
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -100,14 +100,12 @@ class Shipment:
         items: Iterable[CellState],
         send: Callable[[Message], int],
         done: Callable[[bool], None],
-        keepers: tuple[NodeId, ...] = (),
     ) -> None:
         self._cell = cell
         self._requests = requests
         self._send = send
         self._done = done
-        states = joined(items, cell.host.codec.missing_bytes)
-        self._waiting = deque(msgspec.structs.replace(state, keepers=keepers) for state in states)
+        self._waiting = deque(joined(items, cell.host.codec.missing_bytes))
         self.given_up = False
         self.takers: set[CellId] = set()
         self.left = len(self._waiting)
@@ -154,20 +152,20 @@ class Confirming:
         cell.hear(Confirmed, self._on_confirmed)
 
     def tell(self, state: CellState, done: Done, place: CellId | None = None) -> None:
-        """Send to all other members of a cell; `done` is called when one of the keepers has it, or there is none."""
+        """Send to all other members of a cell; `done` is called when one of them has it, or there is none."""
         where = self._cell.id if place is None else place
-        if not self._cell.options.confirmed or not self._keepers(state, where):
+        if not self._cell.options.confirmed or not self._cell.beacons.nodes_in(where):
             self._cell.tell_surely(state, place)
             done(Outcome())
             return
         tries: list[NodeId] = []
 
         def send(number: int) -> None:
-            keepers = self._keepers(state, where)
-            if not keepers:
+            members = self._cell.beacons.nodes_in(where)
+            if not members:
                 self._cell.requests.resolve(number, Outcome())
                 return
-            chosen = keepers[(number + len(tries)) % len(keepers)]
+            chosen = members[(number + len(tries)) % len(members)]
             if not tries:
                 self._cell.tell_surely(state, place, but=chosen)
             tries.append(chosen)
@@ -178,10 +176,6 @@ class Confirming:
             done(outcome if outcome.failure is Failure.TIMEOUT else Outcome())
 
         self._cell.requests.begin(send, ended)
-
-    def _keepers(self, state: CellState, cell: CellId) -> Sequence[NodeId]:
-        members = self._cell.beacons.nodes_in(cell)
-        return [node for node in members if node in state.keepers] if state.keepers else members
 
     def confirm(self, arrival: Arrival, number: int) -> None:
         """What another node asked to confirm is stored here."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from thyme.approaches.partial_contents import key_of_draft
 from thyme.host import Host
 from thyme.model.bounded import Bounded
 from thyme.model.ids import ObjectKey
@@ -19,6 +20,7 @@ from thyme.model.objects import Metadata
 OWN = "own object"
 REPLICA = "replica"
 DELETED = "deleted own object"
+HELD = "held object"
 MAX_DELETED = 1_000
 """Deleted own objects of which cells can be reminded; the oldest are forgotten."""
 _metadata = msgspec.msgpack.Decoder(Metadata)
@@ -58,6 +60,27 @@ class Copies:
         own = self.own(key.oid) if key.owner == self._node else None
         return own if value is None else _metadata.decode(value)
 
+    def hold(self, key: ObjectKey) -> None:
+        """This node has a copy as one of the object's holders."""
+        self._store.put(HELD, str(key), b"")
+
+    def is_held(self, key: ObjectKey) -> bool:
+        return self._store.get(HELD, str(key)) is not None
+
+    def held(self) -> Iterator[Metadata]:
+        """Those of which this node is a holder."""
+        for name, _ in self._store.items(HELD):
+            metadata = self.get(key_of_draft(name))
+            if metadata is not None:
+                yield metadata
+
+    def renew(self, metadata: Metadata) -> None:
+        """There is a newer replication list of a copy."""
+        if metadata.key.owner == self._node:
+            self._store.put(OWN, metadata.key.oid, msgspec.msgpack.encode(metadata))
+        else:
+            self._store.put(REPLICA, str(metadata.key), msgspec.msgpack.encode(metadata))
+
     def own(self, oid: str) -> Metadata | None:
         """An object that this node inserted and has not deleted."""
         value = self._store.get(OWN, oid)
@@ -70,6 +93,7 @@ class Copies:
     def remove_own(self, oid: str) -> None:
         self.changes += 1
         self._store.remove(OWN, oid)
+        self._store.remove(HELD, str(ObjectKey(oid, self._node)))
 
     def delete_own(self, metadata: Metadata) -> None:
         oid = metadata.key.oid
@@ -86,6 +110,7 @@ class Copies:
     def remove_retrieved(self, key: ObjectKey) -> None:
         self.changes += 1
         self._store.remove(REPLICA, str(key))
+        self._store.remove(HELD, str(key))
 
     def put_retrieved(self, metadata: Metadata) -> None:
         self.changes += 1

@@ -21,15 +21,6 @@ def _make(host: Host, settings: CellStorageSettings) -> ReactiveStore:
 
 ONE_CELL = {"width_m": 40.0, "height_m": 40.0}
 """The area of live nodes unless one is given: all in range of each other, wherever they are."""
-LIVE_COPIES = 3
-"""An object survives the loss of its publisher and of one more device."""
-_LIVE = {
-    "notify_together": True,
-    "confirmed": True,
-    "grid": ONE_CELL,
-    "replicas_in_cell": LIVE_COPIES,
-    "whole_cell_bytes": 0,
-}
-"""Large contents have as few copies as others, so they are copied at once: a publisher may leave within the minute."""
+_LIVE = {"notify_together": True, "confirmed": True, "grid": ONE_CELL}
 
 ENTRY = Entry(CellStorage.capabilities, CellStorageSettings, _make, _LIVE)

@@ -41,12 +41,9 @@ class Holdings:
     ) -> None:
         self._watch = watch
         self._contents = contents
-        contents.lost = self.drop_object
         self._let_go = Marks(host, LET_GO, options.limits.deletions)
         """Objects that count as held though their bytes had to make room."""
         self._options = options
-        self._all_keep_objects = options.replicas_in_cell == 0
-        """Whether every member keeps the cell's objects, or only those chosen for each."""
         self._items = Items(host.store)
         self._missing_bytes = host.codec.missing_bytes
         self._items.describe("held", lambda key, home: CellState(held=(self._held(key, home),)))
@@ -119,7 +116,7 @@ class Holdings:
         key = metadata.key
         self._objects[key] = metadata
         number, saved = item_number("object", key), CellState(objects=(DataObject(metadata, b""),))
-        self._items.note(number, "object", key, saved=saved, compared=self._all_keep_objects)
+        self._items.note(number, "object", key, saved=saved)
 
     def delete(self, deleted: Deleted) -> bool:
         """Forget an object for good; False if its home knew."""
@@ -272,12 +269,13 @@ class Holdings:
             self._items.forget(item_number("object", metadata.key))
         return released
 
-    def sizes(self) -> Iterator[tuple[str, int, int]]:
+    def sizes(self, copies: Iterable[Metadata] = ()) -> Iterator[tuple[str, int, int]]:
+        """What is held and how much, with the copies of which this node is a holder."""
         metadata = [len(msgspec.msgpack.encode(m)) for m in self.index.objects()]
         yield "metadata", len(metadata), sum(metadata)
         subscriptions = [len(msgspec.msgpack.encode(s)) for s in self.index.subscriptions()]
         yield "subscriptions", len(subscriptions), sum(subscriptions)
-        objects = [m.size_bytes for m in self._objects.values()]
+        objects = [m.size_bytes for m in {**self._objects, **{copy.key: copy for copy in copies}}.values()]
         yield "objects", len(objects), sum(objects)
 
     def _numbers(self, home: CellId) -> Iterator[int]:

@@ -45,14 +45,10 @@ class Items:
         """What an item of a kind is, whenever somebody asks: `made` is given what it is about."""
         self._made[kind] = made
 
-    def note(
-        self, number: int, kind: str, *what: Hashable, saved: CellState | None = None, compared: bool = True
-    ) -> None:
-        """An item is held from now on; `saved` is what of it is in the host's store, if not all of it. `compared`:
-        whether every member is to hold it, so that it counts in the digests."""
+    def note(self, number: int, kind: str, *what: Hashable, saved: CellState | None = None) -> None:
+        """An item is held from now on; `saved` is what of it is in the host's store, if not all of it."""
         self.changes += 1
-        if compared:
-            self.digests.add(number)
+        self.digests.add(number)
         self._noted[number] = (kind, *what)
         self._store.put(SAVED, _name(number, what), _encode(self._made[kind](*what) if saved is None else saved))
 

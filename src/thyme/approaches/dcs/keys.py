@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from hashlib import blake2b
 from random import Random
 
 from thyme.model.errors import InputError
-from thyme.model.ids import CellId, NodeId, ObjectKey
+from thyme.model.ids import CellId
 from thyme.model.objects import Metadata, Replica
 from thyme.model.queries import Conjunction
 from thyme.model.subscriptions import Subscription
@@ -42,16 +41,6 @@ def sources_of(grid: Grid, metadata: Metadata, here: CellId) -> list[Destination
     sources = [Destination(replica.cell, replica.node) for replica in replicas]
     active = [source for source in sources if source.node == WHOLE_CELL]
     return [*sources[:1], *[s for s in sources[1:] if s not in active], *[s for s in active if s not in sources[:1]]]
-
-
-def keepers_among(key: ObjectKey, members: Iterable[NodeId], wanted: int) -> list[NodeId]:
-    """The members that keep an object where only `wanted` do: its owner, if it is one, and those that a hash of object
-    and node puts first, in this order."""
-
-    def weight(node: NodeId) -> tuple[bool, bytes]:
-        return node != key.owner, blake2b(f"{key}/{node}".encode(), digest_size=8).digest()
-
-    return sorted(members, key=weight)[:wanted]
 
 
 def with_replica(replicas: tuple[Replica, ...], replica: Replica, most: int) -> tuple[Replica, ...]:

@@ -65,20 +65,16 @@ class Learning:
                 self._notifier.moved(part.subscription.key.subscriber)
             if fresh and self._cell.member:
                 self._doubt_new(part, state)
-        if self._is_to_keep(state):
-            for thing in state.objects:
-                if len(thing.data) == thing.metadata.size_bytes:
-                    holdings.put_object(thing.metadata, thing.data)
+        for thing in state.objects:
+            if len(thing.data) == thing.metadata.size_bytes:
+                holdings.put_object(thing.metadata, thing.data)
 
     def take(self, arrival: Arrival, state: CellState, done: Callable[[], None] = ignore) -> None:
         """As `learn`, and fetch what is too large to be included; `done` is called when all of it has arrived, if it
         fits. The sender of a deleted item is informed of the deletion, so that it does not spread it further."""
         fits = self.learn(state)
         self._tell_of_deleted(arrival, state)
-        if self._is_to_keep(state):
-            self._replicas.fetch_for_cell(arrival, state, done if fits else ignore)
-        elif fits:
-            done()
+        self._replicas.fetch_for_cell(arrival, state, done if fits else ignore)
 
     def _tell_of_deleted(self, arrival: Arrival, state: CellState) -> None:
         holdings = self._cell.holdings
@@ -106,14 +102,9 @@ class Learning:
         """A handover is complete: send it to the other members; the giving cell may delete it."""
         if not self._cell.member:
             return
-        if not state.keepers:
-            self._cell.tell_surely(msgspec.structs.replace(state, request=-1))
+        self._cell.tell_surely(msgspec.structs.replace(state, request=-1))
         self._cell.taken(state)
         self._cell.answer(arrival, CellAnswer(state.request, self._cell.id))
-
-    def _is_to_keep(self, state: CellState) -> bool:
-        """Whether this member keeps the objects of a state message."""
-        return not state.keepers or self._cell.host.node in state.keepers
 
     def _doubt(self, held: Held, matching: list[Subscription], state: CellState) -> None:
         """The node that notified of an object did not know subscriptions made later. If this member learns of the

@@ -39,16 +39,12 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     as in the papers."""
     searches: int = 2
     """How often a request for the holders of an object is flooded when all else failed; 0: never."""
-    whole_cell_bytes: int = 16_384
-    """Larger contents are not kept by all members of the owner's cell but by `large_copies` devices; 0: by all members
-    whatever their size, as in the papers."""
-    large_copies: int = 3
-    """Devices that keep a large content, its owner and those who retrieved it included."""
+    copies: int = 3
+    """Devices that hold a content larger than one message, its owner and those who retrieved it included. Smaller ones
+    are part of the cell's state. 0: all members of the owner's cell hold every content, as in the papers."""
     cast: bool = False
     """Whether the owner broadcasts a content of several parts when it is inserted (§8). Off, since broadcasts of
     802.11g are slow: in a crowd that overloads the channel fewer retrievals succeed."""
-    replicas_in_cell: int = 0
-    """How many members of the owner's cell keep an object; 0: all of them."""
     sure_members: int = 4
     """In a cell with at most so many other members, an insertion is sent to each in an acknowledged packet before it is
     answered, so that any member that remains has it. With more members, or 0, one broadcast goes to all."""
@@ -118,8 +114,7 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
             dynamic_cells=False,
             repair=False,
             notify_together=False,
-            whole_cell_bytes=0,
-            replicas_in_cell=0,
+            copies=0,
             sure_members=0,
             confirmed=False,
             walkers=0,

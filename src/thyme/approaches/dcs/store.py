@@ -3,7 +3,7 @@
 An operation becomes requests to the cells that the tags hash to, and is done when all of them have answered. The parts
 of the node are made here, around the `Cell` that they share: the user's side (`replicas`, `cell_requests`,
 `subscriber`, `locations`) and what is done for the cell (`broker`, `learning`, `notifier`, `membership`, `repair`,
-`proxying`, `keepers`). Handlers of one event are called in the order in which the parts are made.
+`proxying`, `holders`). Handlers of one event are called in the order in which the parts are made.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from thyme.approaches.dcs.broker import Broker, LocationUpdates
 from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.dcs.cell_requests import CellRequests
 from thyme.approaches.dcs.copies import Copies
+from thyme.approaches.dcs.holders import Holders
 from thyme.approaches.dcs.holdings import home_of
-from thyme.approaches.dcs.keepers import Keepers, LargeCopies
 from thyme.approaches.dcs.keys import cells_of_tags
 from thyme.approaches.dcs.learning import Learning
 from thyme.approaches.dcs.locations import Locations
@@ -62,8 +62,7 @@ class CellStorage(ReactiveStore):
         self._membership = Membership(cell, learning, self._repair)
         self._requests = CellRequests(cell)
         self._proxying = Proxying(cell, self._requests)
-        self._keepers = Keepers(cell, self._requests)
-        self._large = LargeCopies(cell, self._copies, self._replicas, self._replicas.look_up)
+        self._holders = Holders(cell, self._copies, self._replicas)
         self._subscriber = Subscriber(cell, self._requests, self._begun)
         self._comparisons = Comparisons(cell, self._requests, self._subscriber)
         self._comparison_answers = ComparisonAnswers(cell, notifier)
@@ -73,7 +72,7 @@ class CellStorage(ReactiveStore):
         self.cell.start()
         self._membership.start()
         self._proxying.start()
-        self._large.start()
+        self._holders.start()
 
     def join(self) -> None:
         self._membership.join()
@@ -111,15 +110,15 @@ class CellStorage(ReactiveStore):
 
     def _insert(self, metadata: Metadata, data: Content, done: Done, replicate: bool | None) -> Metadata:
         active = self.cell.options.active_replication if replicate is None else replicate
-        large = active and self._large.is_large(metadata)
-        where = Replica(WHOLE_CELL if active and not large else self.node, self.cell.place)
+        held = active and self._holders.apply_to(metadata)
+        where = Replica(WHOLE_CELL if active and not held else self.node, self.cell.place)
         stored = msgspec.structs.replace(metadata, replicas=(where,))
         ended = _both(done)
         self._replicas.keep_own(stored, data, ended)
         cells = cells_of_tags(self.cell.grid, stored.tags)
         self._requests.ask(cells, partial(InsertMetadata, metadata=stored), ended)
-        if large:
-            self._large.begin(stored)
+        if held:
+            self._holders.begin(stored)
         return stored
 
     def delete(self, oid: str, done: Done) -> None:
@@ -170,7 +169,7 @@ class CellStorage(ReactiveStore):
         return self._subscriber.resume(notify)
 
     def stored(self) -> Iterable[tuple[str, int, int]]:
-        return self.cell.holdings.sizes()
+        return self.cell.holdings.sizes(self._copies.held())
 
 
 def _both(done: Done) -> Done:
